@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ringccl: collective communication over shared memory and TCP, from a ring up.
+ *
+ * This is the whole public interface. Three rules hold everywhere:
+ *
+ * errors    A call returns 0 or a negative code of RING_STATUS_LIST. Outputs are set only on
+ *           success. ring_comm_error() turns a failure into a sentence that names who and where.
+ *           The first failure of a communicator sticks: later calls return it at once.
+ * threads   A communicator is used by one thread at a time, except ring_comm_abort(),
+ *           ring_comm_status() and ring_comm_error(), which any thread may call at any time.
+ *           Different communicators are independent. Ranks may be processes or threads.
+ * order     All ranks make the same calls in the same order. A call that differs in kind, count,
+ *           type, operation or root ends as RING_EMISMATCH on every rank, and no rank's buffers
+ *           have been touched.
+ *
+ * After fork() a child may not use the parent's communicators: its calls return RING_EINVAL.
+ */
+#ifndef RINGCCL_H
+#define RINGCCL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RING_VERSION_MAJOR 0
+#define RING_VERSION_MINOR 1
+#define RING_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define RING_API __attribute__((visibility("default")))
+#else
+#define RING_API
+#endif
+
+/* Every status code with its text. RING_EAGAIN is the only one that is not an error. */
+#define RING_STATUS_LIST(X)                                                                        \
+	X(RING_EINVAL, -1, "invalid argument")                                                     \
+	X(RING_ENOMEM, -2, "out of memory")                                                        \
+	X(RING_ESYSTEM, -3, "a system call failed")                                                \
+	X(RING_EPEER, -4, "another rank was lost")                                                 \
+	X(RING_ETIMEDOUT, -5, "another rank did not answer in time")                               \
+	X(RING_EMISMATCH, -6, "the ranks disagree")                                                \
+	X(RING_EABORTED, -7, "the communicator was aborted")                                       \
+	X(RING_ENOTSUP, -8, "not supported")                                                       \
+	X(RING_EAGAIN, -9, "not ready yet")
+
+enum ring_status {
+#define RING_STATUS_ENUM(name, value, text) name = value,
+	RING_STATUS_LIST(RING_STATUS_ENUM)
+#undef RING_STATUS_ENUM
+};
+
+/* Element types; the values equal NCCL's. This version moves and reduces those marked *. */
+enum ring_datatype {
+	RING_INT8 = 0,
+	RING_UINT8 = 1,
+	RING_INT32 = 2, /* * */
+	RING_UINT32 = 3,
+	RING_INT64 = 4,
+	RING_UINT64 = 5,
+	RING_FLOAT16 = 6,
+	RING_FLOAT32 = 7, /* * */
+	RING_FLOAT64 = 8, /* * */
+	RING_BFLOAT16 = 9, /* * */
+	RING_FLOAT8_E4M3 = 10,
+	RING_FLOAT8_E5M2 = 11,
+};
+
+/*
+ * Reductions; the values equal NCCL's.
+ *
+ * RING_SUM   integers wrap; bfloat16 adds in float32 and rounds to nearest even once per hop
+ * RING_AVG   the sum, divided by the number of ranks once, at the last addition; int32 truncates
+ *            towards zero
+ * RING_MAX, RING_MIN   a NaN in any input makes the result NaN; -0 is less than +0
+ *
+ * A result that is NaN is always the same quiet NaN, so that results are equal bit for bit.
+ */
+enum ring_op {
+	RING_SUM = 0,
+	RING_PROD = 1,
+	RING_MAX = 2,
+	RING_MIN = 3,
+	RING_AVG = 4,
+};
+
+struct ring_comm;   /* a communicator as one rank sees it; made by ring_comm_create */
+struct ring_stream; /* completion positions in a communicator's queue */
+
+/* What ranks must share to find one another and to prove it. Send it by any private means. */
+struct ring_unique_id {
+	unsigned char bytes[128];
+};
+
+/*
+ * Settings of one communicator. ring_options_init() fills in the defaults, then whatever RING_*
+ * variables say; fields set afterwards by the program win. Strings are copied at creation.
+ * Fields marked A change the schedule and must be alike on all ranks: a difference is
+ * RING_EMISMATCH naming option and rank.
+ */
+struct ring_options {
+	size_t size; /* sizeof(struct ring_options), set by ring_options_init() */
+
+	const char *transport;  /* RING_TRANSPORT: transports allowed, "shm,tcp"; NULL allows all   A */
+	const char *interface;  /* RING_INTERFACE: "eth0,10.0.0.0/8", "^docker0"; NULL chooses        */
+	const char *port_range; /* RING_PORT_RANGE: "lo-hi" confines listening ports; NULL is any     */
+	const char *host;       /* RING_HOST: who I say my host is; ranks that differ use the network */
+	const char *congestion; /* RING_CONGESTION: TCP congestion control, "reno"; NULL chooses      */
+	const char *trace;      /* RING_TRACE: write a Chrome trace to this file, %r is the rank      */
+
+	int create_timeout_ms; /* RING_CREATE_TIMEOUT_MS: until all ranks have met; 60000            */
+	int call_timeout_ms;   /* RING_CALL_TIMEOUT_MS: one call, from its start; 600000; 0 is never */
+	int peer_lost_ms;      /* RING_PEER_LOST_MS: a silent host is gone after this; 5000          */
+
+	size_t chunk_bytes;   /* RING_CHUNK_BYTES: largest piece of a transfer; 0 chooses             A */
+	int depth;            /* RING_DEPTH: slots of a link, 1..8; 0 chooses                         A */
+	int chunks_per_round; /* RING_CHUNKS_PER_ROUND: pieces of a block in flight; 0 chooses        A */
+	int channels;         /* RING_CHANNELS: most rings used at once, 1..8; 0 chooses              A */
+
+	int spins;  /* RING_SPINS: empty looks at the links before giving up the CPU; -1 chooses */
+	int yields; /* RING_YIELDS: sched_yield() calls after that, before sleeping; -1 chooses  */
+};
+
+/* One link as counted by its end in this rank. */
+struct ring_link_stats {
+	int peer;               /* the rank at the other end                              */
+	int channel;            /* which ring it belongs to                               */
+	int outgoing;           /* 1: this rank sends on it                               */
+	char transport[16];     /* "loopback", "shm", "tcp"                               */
+	uint64_t messages;      /* transfers with payload                                 */
+	uint64_t payload_bytes; /* bytes of user data, without headers and entry records  */
+};
+
+#define RING_STATS_LINKS 32
+
+/* What a communicator has done so far, as this rank counts it. */
+struct ring_stats {
+	size_t size;             /* sizeof(struct ring_stats), set by the caller          */
+	uint64_t calls;          /* collectives completed                                 */
+	uint64_t sent_bytes;     /* payload bytes over all outgoing links                 */
+	uint64_t received_bytes; /* payload bytes over all incoming links                 */
+	uint64_t sent_messages, received_messages;
+	uint64_t memory_bytes; /* held by this rank for the communicator, shared included */
+	int link_count;        /* entries of links[] in use                              */
+	struct ring_link_stats links[RING_STATS_LINKS];
+};
+
+/* The library's version, 10000 * major + 100 * minor + patch. */
+RING_API int ring_version(void);
+
+/* The text of a status code; never NULL. */
+RING_API const char *ring_strerror(int err);
+
+/* Fills options with defaults and RING_* variables. */
+RING_API void ring_options_init(struct ring_options *options);
+
+/*
+ * Makes the identity of a new communicator of any size. The calling process serves the meeting
+ * of its ranks until they have met, so it must live that long; one id makes one communicator.
+ *
+ * id        128 bytes to hand to every rank; they hold a secret, so hand them over privately
+ * returns   0; RING_ESYSTEM if no address could be listened on
+ */
+RING_API int ring_unique_id_create(struct ring_unique_id *id);
+
+/*
+ * Joins the communicator that id names; returns when all `size` ranks have met and are linked.
+ *
+ * size, rank  rank of [0, size), each exactly once
+ * options     NULL takes the defaults and RING_* variables
+ * returns     0; RING_ETIMEDOUT naming the ranks that never came; RING_EPEER if one died meanwhile;
+ *             RING_EMISMATCH if the ranks disagree about size or options; the sentence is
+ *             ring_comm_error(NULL) in the calling thread
+ * blocking    at most create_timeout_ms
+ */
+RING_API int ring_comm_create(struct ring_comm **comm, int size, int rank,
+			      const struct ring_unique_id *id, const struct ring_options *options);
+
+/*
+ * Joins the communicator of all ranks of a job, as the launcher's environment describes it:
+ * ring_run sets RING_RANK, RING_SIZE and RING_ID.
+ *
+ * returns   as ring_comm_create; RING_EINVAL if the environment names no job
+ */
+RING_API int ring_comm_create_from_env(struct ring_comm **comm, const struct ring_options *options);
+
+RING_API int ring_comm_size(const struct ring_comm *comm);
+RING_API int ring_comm_rank(const struct ring_comm *comm);
+
+/* 0 while all is well, or the first error. Never blocks; any thread. */
+RING_API int ring_comm_status(const struct ring_comm *comm);
+
+/*
+ * The last failed call or, once the communicator has failed, its first error, as a sentence: who,
+ * where, what to do. "" if nothing failed. comm NULL: the calling thread's last failure that had
+ * no communicator. Valid until the next call of this thread.
+ */
+RING_API const char *ring_comm_error(const struct ring_comm *comm);
+
+/*
+ * Counters of what was sent and received; stats->size must be set.
+ * returns   0; RING_EINVAL
+ */
+RING_API int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats);
+
+/*
+ * Ends the communicator's calls, running and to come, with RING_EABORTED on every rank, naming
+ * this one. Any thread. The communicator must still be destroyed.
+ */
+RING_API int ring_comm_abort(struct ring_comm *comm);
+
+/*
+ * Says goodbye to the neighbours and frees everything; NULL is allowed. Calls still queued on
+ * streams complete first, or fail. Blocks for at most one second beyond them. Streams must have
+ * been destroyed.
+ */
+RING_API void ring_comm_destroy(struct ring_comm *comm);
+
+/*
+ * Reduces `count` elements over all ranks; every rank receives the result, equal bit for bit.
+ *
+ * send, recv  count elements each, any alignment; equal for in place, else disjoint
+ * count       elements (not bytes), equal on all ranks; 0 is allowed
+ * stream      NULL blocks until recv is complete here (other ranks may still be working); else
+ *             returns at once, and send and recv belong to the call until its position is complete
+ * returns     0; RING_EINVAL at once on bad arguments, the communicator stays usable;
+ *             RING_EPEER, RING_ETIMEDOUT, RING_EMISMATCH or RING_EABORTED if the call failed:
+ *             then recv is undefined (untouched for RING_EMISMATCH) and the communicator failed
+ * order       block b of N is added from the position after b around the ring to b itself:
+ *             ((x[b+1] + x[b+2]) + ...) + x[b], positions modulo N, whatever the chunks, channels
+ *             and transports; blocks are as equal as whole elements allow, longer ones first
+ * bytes       a rank sends 2 * count * element size, less its own block and the next one
+ * source      Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms", section 3
+ */
+RING_API int ring_all_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
+			     enum ring_datatype type, enum ring_op op, struct ring_stream *stream);
+
+/*
+ * Reduces size * recv_count elements over all ranks; rank r receives the r-th part.
+ *
+ * send      size * recv_count elements
+ * recv      recv_count elements; in place: recv == send + rank * recv_count elements
+ * bytes     a rank sends (N - 1) * recv_count elements
+ *
+ * Otherwise as ring_all_reduce. send is not changed, except in place its own part.
+ */
+RING_API int ring_reduce_scatter(struct ring_comm *comm, const void *send, void *recv,
+				 size_t recv_count, enum ring_datatype type, enum ring_op op,
+				 struct ring_stream *stream);
+
+/*
+ * Every rank receives what all ranks send, in rank order.
+ *
+ * send      send_count elements; in place: send == recv + rank * send_count elements
+ * recv      size * send_count elements
+ * bytes     a rank sends (N - 1) * send_count elements
+ *
+ * Otherwise as ring_all_reduce.
+ */
+RING_API int ring_all_gather(struct ring_comm *comm, const void *send, void *recv,
+			     size_t send_count, enum ring_datatype type,
+			     struct ring_stream *stream);
+
+/*
+ * Every rank receives what root sends.
+ *
+ * send      count elements, read on root only; may be NULL elsewhere
+ * recv      count elements; equal to send for in place
+ * bytes     each rank but the last of the chain sends count elements once
+ *
+ * Otherwise as ring_all_reduce.
+ */
+RING_API int ring_broadcast(struct ring_comm *comm, const void *send, void *recv, size_t count,
+			    enum ring_datatype type, int root, struct ring_stream *stream);
+
+/* Returns (or, on a stream, completes) once every rank has entered; otherwise as ring_all_reduce. */
+RING_API int ring_barrier(struct ring_comm *comm, struct ring_stream *stream);
+
+/*
+ * Makes a stream. From the first one on, a thread of the library runs the communicator's calls,
+ * one after the other in the order they were made, whichever stream they name.
+ *
+ * returns   0; RING_EINVAL, RING_ENOMEM, RING_ESYSTEM
+ */
+RING_API int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream);
+
+/* Waits for the stream's calls, then frees it; NULL is allowed. */
+RING_API void ring_stream_destroy(struct ring_stream *stream);
+
+/* The position of the stream's latest call; 0 if it had none. Positions grow by one per call. */
+RING_API uint64_t ring_stream_position(const struct ring_stream *stream);
+
+/*
+ * Waits until the call at `position` and all before it on this stream are complete.
+ * returns   0; the error of the first of them that failed; RING_EINVAL if there is no such call
+ */
+RING_API int ring_stream_wait(struct ring_stream *stream, uint64_t position);
+
+/* As ring_stream_wait, but never blocks: RING_EAGAIN if not complete. */
+RING_API int ring_stream_test(struct ring_stream *stream, uint64_t position);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a device promises: memory of its own, and reductions and copies that it finishes in order.
+ * The CPU finishes at once; others later and in bursts, so nobody may assume either.
+ */
+#ifndef RING_DEVICE_H
+#define RING_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ringccl.h"
+
+#define RING_REDUCE_SOURCES 8
+#define RING_REDUCE_RESULTS 2
+
+struct ring_device_queue; /* jobs of one channel, in order */
+
+/*
+ * One job: every result becomes sources[0] op sources[1] op ..., added from left to right. A result
+ * may equal a source; other overlap is not allowed. Any alignment.
+ */
+struct ring_reduction {
+	const void *sources[RING_REDUCE_SOURCES];
+	int nsources; /* 1..RING_REDUCE_SOURCES; 1 with no divisor is a copy */
+	void *results[RING_REDUCE_RESULTS];
+	int nresults;
+	size_t count; /* elements, 0 is allowed */
+	enum ring_datatype type;
+	enum ring_op op;  /* RING_AVG adds like RING_SUM */
+	uint64_t divisor; /* divides the result once before it is rounded; 0 or 1 does not */
+};
+
+struct ring_device {
+	const char *name;
+
+	bool (*owns)(const void *memory);
+	int (*alloc)(size_t bytes, void **memory); /* 64-byte aligned; 0 or RING_ENOMEM */
+	void (*free)(void *memory);
+
+	int (*queue_open)(struct ring_device_queue **queue);
+	void (*queue_close)(struct ring_device_queue *queue); /* waits for its jobs */
+
+	/* Both submit exactly one job, also for 0 elements or bytes. returns 0; RING_ENOTSUP; RING_ESYSTEM */
+	int (*reduce)(struct ring_device_queue *queue, const struct ring_reduction *reduction);
+	int (*copy)(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes);
+
+	/* Jobs finished since queue_open; only grows. returns 0; RING_ESYSTEM if the device failed */
+	int (*finished)(struct ring_device_queue *queue, uint64_t *jobs);
+};
+
+extern const struct ring_device ring_device_cpu;
+
+/* True if the type and operation have a kernel. */
+bool ring_reduce_supported(enum ring_datatype type, enum ring_op op);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Names and sizes of element types and reductions. */
+#ifndef RING_DATATYPE_H
+#define RING_DATATYPE_H
+
+#include "ringccl.h"
+
+/* Bytes of one element; 0 for a value that is no type of this version. */
+size_t ring_datatype_bytes(enum ring_datatype type);
+
+/* nccl-tests' short names ("float", "bfloat16", "sum"); "?" for an unknown value. */
+const char *ring_datatype_name(enum ring_datatype type);
+const char *ring_op_name(enum ring_op op);
+
+#endif

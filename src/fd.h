@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Descriptors that a forked child must not keep. Every descriptor of the library that another rank
+ * may be watching is opened, or adopted, through here: a child made by fork() closes its copies at
+ * once, so that a rank's death is seen even while its children live. All are close-on-exec.
+ *
+ * Opening and noting happen under one lock that fork() also takes, so no descriptor slips through.
+ */
+#ifndef RING_FD_H
+#define RING_FD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+int ring_fd_socket(int domain, int type, int protocol); /* as socket(2): -1 and errno on failure */
+int ring_fd_accept(int listener);                       /* as accept4(2); non-blocking, close-on-exec */
+int ring_fd_memory(const char *name);                   /* as memfd_create(2), sealable */
+int ring_fd_event(void);                                /* as eventfd(2), non-blocking */
+
+/* As sendmsg/recvmsg of `bytes` bytes and up to `max` descriptors; received ones are noted. */
+ssize_t ring_fd_send_with(int fd, const void *data, size_t bytes, const int *fds, int nfds);
+ssize_t ring_fd_recv_with(int fd, void *data, size_t bytes, int *fds, int max, int *nfds);
+
+void ring_fd_close(int fd); /* -1 is allowed */
+
+/* Grows by one in every child of fork(): an object made under another generation is the parent's. */
+unsigned ring_fork_generation(void);
+
+#endif

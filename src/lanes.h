@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The control lanes beside the ring links of one communicator: who died, who aborted, who left.
+ * News floods both ways around the ring, each rank passing on what it had not heard; the first
+ * sticks. The watcher drives them, so they work while the rank computes.
+ *
+ * A lane that closes without goodbye is a death. The kernel's keep-alive and TCP_USER_TIMEOUT make
+ * a vanished host the same; a stopped process keeps its lanes.
+ */
+#ifndef RING_LANES_H
+#define RING_LANES_H
+
+#include "../transport/transport.h"
+#include "watcher.h"
+
+#define RING_NEWS_TEXT 320
+
+/* The first thing that went wrong, as it travels. */
+struct ring_news {
+	int err;     /* RING_EPEER, RING_ETIMEDOUT, RING_EMISMATCH, RING_EABORTED ... */
+	int culprit; /* rank */
+	char text[RING_NEWS_TEXT];
+};
+
+struct ring_lanes_params {
+	int self;
+	const struct ring_peer *prev, *next; /* NULL if alone */
+	int prev_fd, next_fd;                /* proved CONTROL connections; owned once open succeeds */
+	int peer_lost_ms;
+	/* From the watcher's thread, each at most once per cause: */
+	void (*failed)(void *owner, const struct ring_news *news);
+	void (*left)(void *owner, int rank); /* a neighbour said goodbye */
+	void *owner;
+};
+
+struct ring_lanes;
+
+int ring_lanes_open(struct ring_lanes **lanes, struct ring_watcher *watcher,
+		    const struct ring_lanes_params *params, struct ring_failure *failure);
+
+/* Tells all others; also calls failed() here unless something was heard before. Any thread. */
+void ring_lanes_report(struct ring_lanes *lanes, const struct ring_news *news);
+
+/* Says goodbye and waits until both neighbours heard it, at most timeout_ms; then closes. NULL is allowed. */
+void ring_lanes_close(struct ring_lanes *lanes, int timeout_ms);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages for people on stderr. Silent unless RING_LOG is warn, info or debug.
+ * Lower case, who -> whom first, the exact cause. Never on the path of a transfer.
+ */
+#ifndef RING_LOG_H
+#define RING_LOG_H
+
+enum ring_log_level { RING_WARN = 1, RING_INFO = 2, RING_DEBUG = 3 };
+
+__attribute__((format(printf, 2, 3))) void ring_log(enum ring_log_level level, const char *format,
+						    ...);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Letters over a non-blocking stream socket: {kind, length, body}. A letter longer than the reader
+ * allows for its kind is refused before a byte of it is stored.
+ */
+#ifndef RING_MAIL_H
+#define RING_MAIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ring_mail {
+	int fd;
+	size_t limit; /* longest body accepted */
+	unsigned char *in;
+	size_t in_have, in_room;
+	unsigned char *out;
+	size_t out_have, out_sent, out_room;
+};
+
+void ring_mail_init(struct ring_mail *mail, int fd, size_t limit);
+void ring_mail_free(struct ring_mail *mail); /* does not close fd */
+
+/* Queues a letter and sends what the socket takes. returns 0; RING_ENOMEM; RING_EPEER */
+int ring_mail_post(struct ring_mail *mail, uint32_t kind, const void *body, size_t bytes);
+
+/* Sends more of what is queued. returns 0 when all is gone; RING_EAGAIN; RING_EPEER */
+int ring_mail_flush(struct ring_mail *mail);
+
+/*
+ * The next whole letter; body stays valid until the next call. returns 0; RING_EAGAIN;
+ * RING_EPEER when the other end closed or sent what no letter looks like
+ */
+int ring_mail_next(struct ring_mail *mail, uint32_t *kind, const unsigned char **body, size_t *bytes);
+
+#endif

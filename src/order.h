@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The order of ranks around the ring, and who is crowded: pure functions of what all ranks told.
+ */
+#ifndef RING_ORDER_H
+#define RING_ORDER_H
+
+#include <stdbool.h>
+
+struct ring_peer;
+
+/*
+ * order[position] = rank, n entries; position 0 is rank 0. Each host, and within it each NUMA node,
+ * is entered and left once; within a node ranks follow their cores, then their numbers. Ranks share a host if
+ * boot_id and host name agree.
+ */
+int ring_order_compute(const struct ring_peer *peers, int n, int *order); /* 0; RING_ENOMEM */
+
+/*
+ * True if rank's host has more ranks than usable CPUs: the union of their affinity masks, no more
+ * than their control group's quota.
+ */
+bool ring_order_crowded(const struct ring_peer *peers, int n, int rank);
+
+bool ring_same_host(const struct ring_peer *a, const struct ring_peer *b);
+
+#endif

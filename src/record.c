@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Entry records: making them and saying what they say. */
+#include "record.h"
+
+#include <stdio.h>
+
+#include "datatype.h"
+
+static const char *const kind_names[] = {
+	[RING_KIND_ALL_REDUCE] = "all_reduce", [RING_KIND_REDUCE_SCATTER] = "reduce_scatter",
+	[RING_KIND_ALL_GATHER] = "all_gather", [RING_KIND_BROADCAST] = "broadcast",
+	[RING_KIND_BARRIER] = "barrier",
+};
+
+#define KINDS ((int32_t)(sizeof(kind_names) / sizeof(kind_names[0])))
+
+_Static_assert(sizeof(struct ring_record) == 64, "the record travels as it lies in memory");
+
+const char *ring_kind_name(enum ring_kind kind)
+{
+	return (int)kind >= 0 && (int)kind < KINDS ? kind_names[kind] : "?";
+}
+
+struct ring_record ring_record_make(enum ring_kind kind, uint64_t sequence, uint64_t count,
+				    int type, int op, int root)
+{
+	return (struct ring_record){.magic = RING_RECORD_MAGIC,
+				    .sequence = sequence,
+				    .count = count,
+				    .kind = (int32_t)kind,
+				    .type = type,
+				    .op = op,
+				    .root = root};
+}
+
+bool ring_record_is_valid(const struct ring_record *record)
+{
+	return record->magic == RING_RECORD_MAGIC && record->kind >= 0 && record->kind < KINDS;
+}
+
+const char *ring_record_format(const struct ring_record *record, char *text)
+{
+	int have = snprintf(text, RING_RECORD_TEXT, "call %llu: %s",
+			    (unsigned long long)record->sequence, ring_kind_name(record->kind));
+	if (record->type >= 0)
+		have += snprintf(text + have, RING_RECORD_TEXT - have, " of %llu %s",
+				 (unsigned long long)record->count,
+				 ring_datatype_name(record->type));
+	if (record->op >= 0)
+		have += snprintf(text + have, RING_RECORD_TEXT - have, ", %s",
+				 ring_op_name(record->op));
+	if (record->root >= 0)
+		snprintf(text + have, RING_RECORD_TEXT - have, ", root %d", record->root);
+	return text;
+}

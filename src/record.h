@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The entry record: what a rank says it is about to do, sent ahead of every call's data. Ranks whose
+ * records are equal byte for byte do the same thing; nothing of a call lands in the user's memory
+ * before that is known.
+ */
+#ifndef RING_RECORD_H
+#define RING_RECORD_H
+
+#include "plan.h"
+#include "ringccl.h"
+
+#define RING_RECORD_TEXT 128
+
+/* 64 bytes, no padding, compared with memcmp. It travels as it lies in memory: a rank of the other byte order is refused at creation. */
+struct ring_record {
+	uint64_t magic;    /* RING_RECORD_MAGIC */
+	uint64_t sequence; /* number of the call in its communicator, from 1 */
+	uint64_t count;
+	int32_t kind, type, op, root;
+	uint64_t reserved[3]; /* 0; buffer kind, alignment, in place once an algorithm depends on them */
+};
+
+#define RING_RECORD_MAGIC 0x32305443434c4752u
+
+/* type, op and root are -1 where the kind has none. */
+struct ring_record ring_record_make(enum ring_kind kind, uint64_t sequence, uint64_t count,
+				    int type, int op, int root);
+
+/* False if it cannot be a record of any rank. */
+bool ring_record_is_valid(const struct ring_record *record);
+
+/* "call 17: all_reduce of 1024 float, sum"; text has RING_RECORD_TEXT bytes. Returns text. */
+const char *ring_record_format(const struct ring_record *record, char *text);
+
+const char *ring_kind_name(enum ring_kind kind);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a rank runs: NUMA node, core, affinity mask, CPU quota. The only user of hwloc.
+ */
+#ifndef RING_TOPOLOGY_H
+#define RING_TOPOLOGY_H
+
+#include <stdint.h>
+
+struct ring_peer;
+
+/* Fills numa, core, cpus and cpu_quota of the calling thread. The machine is read once per process. */
+void ring_topology_describe(struct ring_peer *self);
+
+/*
+ * The NUMA node that holds all of cpus[RING_CPU_WORDS] (-1 if several do) and the first core among
+ * them, in hwloc's logical order. synthetic: hwloc's description of a machine, "numa:2 core:4
+ * pu:1", or NULL for this one. returns 0; RING_ESYSTEM if the machine cannot be read
+ */
+int ring_topology_place(const char *synthetic, const uint64_t *cpus, int *numa, int *core);
+
+#endif

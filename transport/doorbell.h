@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A rank's doorbell: how others wake it when it sleeps. A word in shared memory for futex(2) and an
+ * eventfd for poll(2), so that shared memory and sockets can be awaited at once.
+ *
+ * Nothing is lost: a sleeper announces itself, looks once more, then sleeps; a waker publishes its
+ * change, then looks for sleepers. The orderings are in slot_fifo.h.
+ */
+#ifndef RING_DOORBELL_H
+#define RING_DOORBELL_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ring_doorbell_page; /* the shared words; slot_fifo.h */
+
+/* A doorbell, one's own or a peer's that was mapped. */
+struct ring_bell {
+	struct ring_doorbell_page *page;
+	int memory_fd; /* memfd of the page, sealed; -1 once a mapped peer's was closed */
+	int event_fd;
+};
+
+/* Makes a doorbell. returns 0; RING_ESYSTEM */
+int ring_bell_create(struct ring_bell *bell);
+
+/*
+ * Maps a doorbell whose two descriptors a peer passed; checks seals, size and kind first. Takes
+ * both descriptors on success. returns 0; RING_EPEER if they are not what they should be; RING_ESYSTEM
+ */
+int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd);
+
+/* Frees either kind; accepts all zero with both fds -1. */
+void ring_bell_close(struct ring_bell *bell);
+
+/* Wakes the owner if it sleeps; cheap if it does not. Call after the change was published. */
+void ring_bell_ring(const struct ring_bell *bell);
+
+/*
+ * Sleeping, owner only:
+ *
+ *	ticket = ring_bell_announce(bell, nfds > 0);
+ *	if (nothing to do after looking once more)
+ *		ring_bell_sleep(bell, ticket, fds, nfds, timeout_ms);
+ *	ring_bell_awake(bell);
+ *
+ * fds are further descriptors to wait for. They may be none: then it is a futex.
+ */
+uint32_t ring_bell_announce(struct ring_bell *bell, bool with_fds);
+void ring_bell_sleep(struct ring_bell *bell, uint32_t ticket, struct pollfd *fds, int nfds,
+		     int timeout_ms);
+void ring_bell_awake(struct ring_bell *bell);
+
+#endif

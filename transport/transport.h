@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a transport promises: one-way links between two ranks that carry messages whole and in order.
+ *
+ * A link starts as a proved connection (a stream socket whose other end is the right rank of the
+ * right communicator); the transport grows its own way of moving bytes from that. It never sees a
+ * plan or a communicator, never blocks, and is used by one thread at a time.
+ *
+ * Message k, counted from 0 for life, waits at the receiver in slot k % depth until it is released:
+ *
+ *	sender      sent      messages whose source may change again
+ *	receiver    arrived   messages that are here, whole
+ *	            released  messages whose slot was given back
+ */
+#ifndef RING_TRANSPORT_H
+#define RING_TRANSPORT_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "doorbell.h"
+
+#define RING_DEPTH_MAX 8
+#define RING_HOST_NAME 64
+#define RING_CPU_WORDS 16 /* affinity masks up to 1024 CPUs */
+
+/* What a rank tells the others about itself. Both ends decide from two of these, so they decide alike. */
+struct ring_peer {
+	int rank;
+	int pid;
+	uint32_t uid;
+	uint64_t process;           /* random number of the process: equal means same address space    */
+	unsigned char boot_id[16];  /* the running kernel; all zero if unknown                          */
+	uint64_t netns;             /* its network namespace; Unix sockets are reachable within it only */
+	char host[RING_HOST_NAME];  /* options' host, else the host name                                */
+	struct sockaddr_storage tcp;         /* its listener                                           */
+	char local[32];                      /* its Unix listener, abstract name without the first NUL */
+	int numa;                            /* NUMA node it runs on, -1 if on several                 */
+	int core;                            /* first core it may run on, logical order                */
+	uint64_t cpus[RING_CPU_WORDS];       /* its affinity mask                                      */
+	int cpu_quota;                       /* whole CPUs its control group allows, 0 if unlimited    */
+};
+
+/* What a link's connection is. */
+enum ring_lane { RING_LANE_TCP, RING_LANE_LOCAL /* Unix socket: passes descriptors */ };
+
+struct ring_link_params {
+	int fd;            /* proved connection to the other end, non-blocking; the link owns it once open() succeeds */
+	bool outgoing;     /* this end sends */
+	int self, peer;    /* ranks of this end and of the other, for messages */
+	unsigned depth;    /* 1..RING_DEPTH_MAX */
+	size_t slot_bytes; /* largest message */
+	struct ring_bell *bell; /* this rank's doorbell, which the other end rings; outlives the link */
+	const char *congestion; /* TCP congestion control, NULL leaves the choice to the transport */
+	int peer_lost_ms;       /* an unreachable peer is an error after this */
+};
+
+/* First member of every transport's own link. The counters only grow. */
+struct ring_link {
+	const struct ring_transport *transport;
+	bool outgoing;
+	int self, peer;
+	unsigned depth;
+	size_t slot_bytes;
+	uint64_t sent;
+	uint64_t arrived, released;
+	const void *data[RING_DEPTH_MAX]; /* receiver: where message k lies is data[k % depth] ... */
+	size_t bytes[RING_DEPTH_MAX];     /* ... and its size bytes[k % depth]; both while released <= k < arrived */
+	size_t memory_bytes;              /* what this end holds, shared memory counted at the receiver */
+};
+
+struct ring_transport {
+	const char *name;
+	enum ring_lane lane;
+
+	/* Choosing: looks only at the two descriptions. */
+	bool (*reaches)(const struct ring_peer *from, const struct ring_peer *to);
+
+	/*
+	 * Connecting. open() makes this end out of params and takes over params->fd (on failure it
+	 * stays the caller's). finish() drives whatever the two ends must tell each other: 0 when
+	 * the link is usable, RING_EAGAIN: call again once wait_fd() is readable, or after 1 ms.
+	 * It checks every size and descriptor it receives before it trusts it.
+	 */
+	int (*open)(const struct ring_link_params *params, struct ring_link **link);
+	int (*finish)(struct ring_link *link);
+
+	/*
+	 * Sending. send() takes the next message: RING_EAGAIN means no room, call again after
+	 * poll(). It may keep it and move it during later poll()s, so source must not change until
+	 * `sent` has passed it. bytes is 1..slot_bytes. RING_EPEER: the connection is lost; the
+	 * link never recovers.
+	 */
+	int (*send)(struct ring_link *link, const void *source, size_t bytes);
+
+	/*
+	 * Moves what can be moved without blocking and updates the counters. RING_EPEER when the
+	 * other end is gone and everything that had arrived is in `arrived`. A sender's poll()
+	 * flushes what send() kept.
+	 */
+	int (*poll)(struct ring_link *link);
+
+	/* Gives the oldest unreleased message's slot back: `released` grows by one. */
+	void (*release)(struct ring_link *link);
+
+	/*
+	 * Optional, receiver: the next message not yet announced has this size and may land in
+	 * `landing` instead of its slot. Called in message order, at most depth ahead of `released`,
+	 * at the latest before the message is used; too late is harmless (it lies in its slot then).
+	 * After the announced message arrived, data[] says where it is. landing must stay valid
+	 * until then.
+	 */
+	void (*expect)(struct ring_link *link, size_t bytes, void *landing);
+
+	/*
+	 * What a sleeper must wait for: a descriptor for poll(2) with *events set to what would
+	 * make progress, or -1 if the doorbell rings when the other end moved.
+	 */
+	int (*wait_fd)(const struct ring_link *link, short *events);
+
+	/* Frees this end, also half-open ones. Never blocks; what was sent is still delivered. */
+	void (*close)(struct ring_link *link);
+};
+
+/* The ordered table, best first: loopback, shm, tcp. Index order is part of the wire protocol. */
+extern const struct ring_transport *const ring_transports[];
+extern const int ring_transport_count;
+
+/*
+ * The first transport that reaches from -> to, is named in `allowed` (comma-separated, NULL: all)
+ * and whose bit is not set in `masked`. Returns its index, or -1.
+ */
+int ring_transport_choose(const struct ring_peer *from, const struct ring_peer *to,
+			  const char *allowed, uint32_t masked);
+
+/* True if every name of the comma-separated list is a transport; else *unknown is the first that is not. */
+bool ring_transport_names_valid(const char *names, char unknown[32]);
+
+extern const struct ring_transport ring_transport_loopback; /* ranks of one process */
+extern const struct ring_transport ring_transport_shm;      /* processes of one host and user */
+extern const struct ring_transport ring_transport_tcp;      /* anywhere */
+
+#endif
