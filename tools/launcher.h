@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs all ranks of a job on this machine and ends them together. ring_run and ring_perf are thin
+ * callers of this; it knows nothing of what the ranks do.
+ */
+#ifndef LAUNCHER_H
+#define LAUNCHER_H
+
+#include <stdbool.h>
+
+struct launch {
+	const char *name;  /* who speaks in messages, "ring_run"                              */
+	const char *path;  /* program to execute; searched for in PATH if it has no slash     */
+	char *const *argv; /* its arguments, argv[0] first, NULL last                         */
+	int ranks;         /* how many to start                                               */
+	bool capture;      /* pass output on line by line; else ranks write where we do       */
+	bool tag;          /* put "[rank] " before every captured line                        */
+	int grace_ms;      /* between the first failure and ending the others                 */
+	double timeout_s;  /* the whole job; 0 is never                                       */
+};
+
+/* Exit statuses that are not a rank's own. */
+enum {
+	LAUNCH_FAILED = 1,
+	LAUNCH_TIMED_OUT = 124,
+	LAUNCH_CANNOT_EXECUTE = 126,
+	LAUNCH_NOT_FOUND = 127,
+};
+
+/*
+ * Makes the job's id, serves the meeting, starts the ranks and waits until every one is reaped.
+ * When one fails, says which and why in one line on stderr and ends the others.
+ *
+ * The ranks find RING_RANK, RING_SIZE, RING_ID, RING_LOCAL_RANK and RING_LOCAL_SIZE in their
+ * environment, and RING_INTERFACE=lo unless it was set.
+ *
+ * returns   the exit status for the caller: 0, the first failure's (128 + signal if killed), or
+ *           one of those above
+ */
+int launch_ranks(const struct launch *launch);
+
+#endif

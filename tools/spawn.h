@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starts one rank of a job as a child process. Knows the environment that ranks read and how a
+ * child is tied to its launcher; not what the job is doing.
+ */
+#ifndef SPAWN_H
+#define SPAWN_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* What all ranks of a job have in common. */
+struct spawn {
+	const char *path;     /* file to execute; searched for in PATH if it has no slash */
+	char *const *argv;    /* its arguments, argv[0] first, NULL last                  */
+	const char *id;       /* RING_ID: the job's ring_unique_id as hex digits          */
+	int size;             /* how many ranks there are                                 */
+	bool capture;         /* hand stdout and stderr to the launcher through pipes     */
+	const sigset_t *mask; /* the signals to be blocked in the program                 */
+};
+
+struct spawned {
+	pid_t pid;
+	int output[2]; /* our ends of its stdout and stderr, never blocking; -1 if not captured */
+};
+
+/*
+ * Starts a rank as the leader of a process group of its own, so that whatever it starts can be
+ * ended with it. The kernel kills it if the launcher dies. Its standard input is /dev/null.
+ *
+ * returns   0, or the errno of what failed; the program itself not starting is such a failure
+ */
+int spawn_rank(const struct spawn *spawn, int rank, struct spawned *child);
+
+#endif
