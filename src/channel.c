@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* The engine's inner part: guards and moves over a plan's two sequences. */
+#include "channel.h"
+
+#include <string.h>
+
+#include "clock.h"
+#include "status.h"
+#include "trace.h"
+
+static struct ring_route *route_to(struct ring_channel *channel, int peer)
+{
+	for (int i = 0; i < channel->route_count; i++)
+		if (channel->routes[i].peer == peer)
+			return &channel->routes[i];
+	return NULL;
+}
+
+int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
+		      size_t scratch_bytes)
+{
+	*channel = (struct ring_channel){.self = self, .device = device};
+	int err = device->queue_open(&channel->queue);
+	if (err)
+		return err;
+	if (scratch_bytes > 0) {
+		void *memory;
+		err = device->alloc(scratch_bytes, &memory);
+		if (err)
+			return err;
+		channel->scratch = memory;
+		channel->scratch_bytes = scratch_bytes;
+	}
+	return 0;
+}
+
+void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
+{
+	struct ring_route *route = route_to(channel, link->peer);
+	if (!route) {
+		route = &channel->routes[channel->route_count++];
+		*route = (struct ring_route){.peer = link->peer};
+	}
+	*(link->outgoing ? &route->out : &route->in) = link;
+}
+
+void ring_channel_close(struct ring_channel *channel)
+{
+	if (channel->queue)
+		channel->device->queue_close(channel->queue);
+	if (channel->scratch)
+		channel->device->free(channel->scratch);
+	for (int i = 0; i < channel->route_count; i++) {
+		struct ring_route *route = &channel->routes[i];
+		if (route->out)
+			route->out->transport->close(route->out);
+		if (route->in)
+			route->in->transport->close(route->in);
+	}
+	*channel = (struct ring_channel){0};
+}
+
+void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
+			const struct ring_operands *operands, const struct ring_record *record)
+{
+	channel->plan = *plan;
+	channel->operands = *operands;
+	channel->record = *record;
+	channel->jobs_before += channel->reduced;
+	channel->posted = channel->sent = channel->started = channel->reduced = 0;
+	channel->expected = plan->incoming;
+	for (int i = 0; i < channel->route_count; i++)
+		if (channel->routes[i].in && channel->routes[i].in->transport->expect)
+			channel->expected = 0;
+}
+
+static char *address(const struct ring_channel *channel, struct ring_place place)
+{
+	switch (place.buffer) {
+	case RING_INPUT:
+		return (char *)channel->operands.input + place.offset;
+	case RING_SCRATCH:
+		return channel->scratch + place.offset;
+	default:
+		return channel->operands.output + place.offset;
+	}
+}
+
+static void note(struct ring_channel *channel, enum ring_trace_counter counter, uint64_t index,
+		 const struct ring_transfer *transfer)
+{
+	if (channel->trace)
+		ring_trace_add(channel->trace, &(struct ring_trace_record){
+						       .time_ns = ring_clock_ns(),
+						       .call = channel->record.sequence,
+						       .index = index,
+						       .channel = channel->plan.params.channel,
+						       .peer = transfer->peer,
+						       .step = transfer->step,
+						       .counter = counter});
+}
+
+static int fail_at(struct ring_channel *channel, int peer, int err)
+{
+	channel->failed_peer = peer;
+	return err;
+}
+
+/* Hands entry `posted` to its link. returns 1; 0 if it cannot go yet; an error */
+static int post(struct ring_channel *channel)
+{
+	struct ring_transfer out = ring_plan_outgoing(&channel->plan, channel->posted);
+	if (channel->reduced < out.needs)
+		return 0;
+	if (ring_transfer_is_message(&out, channel->self)) {
+		struct ring_route *route = route_to(channel, out.peer);
+		bool signal = out.action == RING_SIGNAL;
+		const void *source = signal ? (void *)&channel->record
+					    : address(channel, out.source);
+		size_t bytes = signal ? sizeof(channel->record) : out.bytes;
+		int err = route->out->transport->send(route->out, source, bytes);
+		if (err == RING_EAGAIN)
+			return 0;
+		if (err)
+			return fail_at(channel, out.peer, err);
+		route->queued++;
+		route->sent_messages += !signal;
+		route->sent_bytes += out.bytes;
+	}
+	note(channel, RING_POSTED, channel->posted, &out);
+	channel->posted++;
+	return 1;
+}
+
+/* Moves `sent` over the entries whose source may change again. */
+static int retire(struct ring_channel *channel)
+{
+	int moves = 0;
+	for (; channel->sent < channel->posted; channel->sent++, moves++) {
+		struct ring_transfer out = ring_plan_outgoing(&channel->plan, channel->sent);
+		if (ring_transfer_is_message(&out, channel->self)) {
+			struct ring_route *route = route_to(channel, out.peer);
+			if (route->out->sent == route->retired)
+				break;
+			route->retired++;
+		}
+		note(channel, RING_SENT, channel->sent, &out);
+	}
+	return moves;
+}
+
+static int post_sends(struct ring_channel *channel)
+{
+	int moves = 0;
+	while (channel->posted < channel->plan.outgoing) {
+		int moved = post(channel);
+		if (moved < 0)
+			return moved;
+		if (moved == 0)
+			break;
+		moves++;
+	}
+	for (int i = 0; channel->sent < channel->posted && i < channel->route_count; i++) {
+		struct ring_link *out = channel->routes[i].out;
+		if (!out || out->sent == channel->routes[i].queued)
+			continue;
+		int err = out->transport->poll(out);
+		if (err)
+			return fail_at(channel, out->peer, err);
+	}
+	return moves + retire(channel);
+}
+
+/* Gives an arrived message, or a local copy, to the device: always exactly one job. */
+static int give_to_device(struct ring_channel *channel, const struct ring_transfer *in,
+			  const void *message)
+{
+	const struct ring_device *device = channel->device;
+	const struct ring_operands *operands = &channel->operands;
+	char *result = address(channel, in->result);
+
+	if (in->action == RING_REDUCE && in->bytes > 0) {
+		struct ring_reduction reduction = {
+			.sources = {address(channel, in->source), message},
+			.nsources = 2,
+			.results = {result},
+			.nresults = 1,
+			.count = in->bytes / channel->plan.params.element_bytes,
+			.type = operands->type,
+			.op = operands->op,
+			.divisor = in->last ? operands->divisor : 1};
+		return device->reduce(channel->queue, &reduction);
+	}
+	const void *source = in->peer == channel->self ? address(channel, in->source) : message;
+	bool nothing = in->action == RING_SIGNAL || source == result;
+	return device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
+}
+
+/* The next message of `route`, NULL if it has not arrived; *err tells a broken link from that. */
+static const void *arrived(struct ring_channel *channel, struct ring_route *route, size_t *bytes,
+			   int *err)
+{
+	struct ring_link *in = route->in;
+	*err = 0;
+	if (in->arrived == route->taken) {
+		int failed = in->transport->poll(in);
+		if (in->arrived == route->taken) {
+			*err = failed ? fail_at(channel, in->peer, failed) : 0;
+			return NULL;
+		}
+	}
+	*bytes = in->bytes[route->taken % in->depth];
+	return in->data[route->taken % in->depth];
+}
+
+/* Compares a message with what the plan and the entry record say it must be. */
+static int check(struct ring_channel *channel, const struct ring_transfer *in, const void *message,
+		 size_t bytes)
+{
+	if (in->action != RING_SIGNAL)
+		return bytes == in->bytes ? 0 : fail_at(channel, in->peer, RING_EPEER);
+	if (bytes != sizeof(channel->record))
+		return fail_at(channel, in->peer, RING_EPEER);
+	memcpy(&channel->theirs, message, sizeof(channel->theirs));
+	if (memcmp(&channel->theirs, &channel->record, sizeof(channel->record)) == 0)
+		return 0;
+	return fail_at(channel, in->peer,
+		       ring_record_is_valid(&channel->theirs) ? RING_EMISMATCH : RING_EPEER);
+}
+
+/* Starts entry `started`. returns 1; 0 if it cannot start yet; an error */
+static int start(struct ring_channel *channel)
+{
+	struct ring_transfer in = ring_plan_incoming(&channel->plan, channel->started);
+	if (channel->sent < in.needs)
+		return 0;
+	const void *message = NULL;
+	if (ring_transfer_is_message(&in, channel->self)) {
+		struct ring_route *route = route_to(channel, in.peer);
+		size_t bytes = 0;
+		int err;
+		message = arrived(channel, route, &bytes, &err);
+		if (!message)
+			return err;
+		err = check(channel, &in, message, bytes);
+		if (err)
+			return err;
+		route->taken++;
+		route->received_messages += in.action != RING_SIGNAL;
+		route->received_bytes += in.bytes;
+	}
+	int err = give_to_device(channel, &in, message);
+	if (err)
+		return err;
+	note(channel, RING_STARTED, channel->started, &in);
+	channel->started++;
+	return 1;
+}
+
+/* Moves `reduced` over what the device has finished and gives the slots back. */
+static int finish(struct ring_channel *channel)
+{
+	uint64_t jobs;
+	int moves = 0;
+	if (channel->reduced == channel->started)
+		return 0;
+	int err = channel->device->finished(channel->queue, &jobs);
+	if (err)
+		return err;
+	for (; channel->reduced < jobs - channel->jobs_before; channel->reduced++, moves++) {
+		struct ring_transfer in = ring_plan_incoming(&channel->plan, channel->reduced);
+		if (ring_transfer_is_message(&in, channel->self)) {
+			struct ring_route *route = route_to(channel, in.peer);
+			route->in->transport->release(route->in);
+		}
+		note(channel, RING_REDUCED, channel->reduced, &in);
+	}
+	return moves;
+}
+
+/*
+ * Tells links that care what comes next, so that copies can land in the user's memory. Not before
+ * all signals are through: until then nothing may land there.
+ */
+static void announce(struct ring_channel *channel)
+{
+	for (; channel->expected < channel->plan.incoming; channel->expected++) {
+		if (channel->expected >= channel->plan.signals &&
+		    channel->started < channel->plan.signals)
+			return;
+		struct ring_transfer in = ring_plan_incoming(&channel->plan, channel->expected);
+		if (!ring_transfer_is_message(&in, channel->self))
+			continue;
+		struct ring_route *route = route_to(channel, in.peer);
+		struct ring_link *link = route->in;
+		if (!link->transport->expect)
+			continue;
+		if (route->announced == link->released + link->depth)
+			return;
+		bool signal = in.action == RING_SIGNAL;
+		link->transport->expect(link, signal ? sizeof(channel->record) : in.bytes,
+					in.action == RING_COPY ? address(channel, in.result) : NULL);
+		route->announced++;
+	}
+}
+
+int ring_channel_advance(struct ring_channel *channel)
+{
+	int moves = 0;
+	while (channel->started < channel->plan.incoming) {
+		announce(channel);
+		int moved = start(channel);
+		if (moved < 0)
+			return moved;
+		if (moved == 0)
+			break;
+		moved = finish(channel);
+		if (moved < 0)
+			return moved;
+		moves++;
+		if (channel->posted < channel->plan.outgoing)
+			break; /* send on what is still in cache */
+	}
+	int finished = finish(channel);
+	if (finished < 0)
+		return finished;
+	int posted = post_sends(channel);
+	return posted < 0 ? posted : moves + finished + posted;
+}
+
+int ring_channel_waits_for(const struct ring_channel *channel, int *step)
+{
+	if (channel->started < channel->plan.incoming) {
+		struct ring_transfer in = ring_plan_incoming(&channel->plan, channel->started);
+		*step = in.step;
+		if (channel->sent >= in.needs && in.peer != channel->self)
+			return in.peer;
+	}
+	if (channel->sent < channel->plan.outgoing) {
+		struct ring_transfer out = ring_plan_outgoing(&channel->plan, channel->sent);
+		*step = out.step;
+		return out.peer;
+	}
+	return -1;
+}
+
+int ring_channel_wait_fds(const struct ring_channel *channel, struct pollfd *fds)
+{
+	int count = 0;
+	for (int i = 0; i < channel->route_count; i++) {
+		const struct ring_link *links[] = {channel->routes[i].in, channel->routes[i].out};
+		for (int k = 0; k < 2; k++) {
+			short events = 0;
+			int fd = links[k] ? links[k]->transport->wait_fd(links[k], &events) : -1;
+			if (fd >= 0 && events)
+				fds[count++] = (struct pollfd){.fd = fd, .events = events};
+		}
+	}
+	return count;
+}

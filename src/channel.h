@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A channel carries out one plan: it sends what is ready, hands what arrived to the device, and
+ * knows nothing of calls, communicators or waiting. All its progress is four counters that only
+ * grow, each moved by one small function while its guard holds:
+ *
+ *	            plan.outgoing                         plan.incoming
+ *	posted      handed to a link          started     message given to the device
+ *	sent        source may change again   reduced     result in place, slot given back
+ *
+ *	sent <= posted    reduced <= started
+ *	post entry i      when reduced >= outgoing(i).needs and the link has room
+ *	start entry j     when sent >= incoming(j).needs and its message has arrived
+ *
+ * The call is done here when sent and reduced have reached the plan's totals.
+ */
+#ifndef RING_CHANNEL_H
+#define RING_CHANNEL_H
+
+#include "../kernels/device.h"
+#include "../transport/transport.h"
+#include "plan.h"
+#include "record.h"
+
+struct ring_trace;
+
+#define RING_ROUTES 2
+
+/* The links to and from one other rank, and how far this channel has used them; for life. */
+struct ring_route {
+	int peer;
+	struct ring_link *out, *in; /* NULL where the plan needs none */
+	uint64_t queued;            /* messages handed to out               */
+	uint64_t retired;           /* ... whose source may change again    */
+	uint64_t taken;             /* messages of `in` given to the device */
+	uint64_t announced;         /* messages of `in` expected so far     */
+	uint64_t sent_messages, sent_bytes, received_messages, received_bytes; /* payload only */
+};
+
+/* Where the plan's buffers lie in this call, and what the elements are. */
+struct ring_operands {
+	const char *input;
+	char *output;
+	enum ring_datatype type;
+	enum ring_op op;
+	uint64_t divisor; /* the last addition divides by it; 1 leaves the sum */
+};
+
+struct ring_channel {
+	int self; /* rank */
+	struct ring_route routes[RING_ROUTES];
+	int route_count;
+	const struct ring_device *device;
+	struct ring_device_queue *queue;
+	char *scratch;
+	size_t scratch_bytes;
+	struct ring_trace *trace; /* NULL: no trace */
+
+	/* of the current call */
+	struct ring_plan plan;
+	struct ring_operands operands;
+	struct ring_record record;
+	uint64_t posted, sent, started, reduced;
+	uint64_t jobs_before; /* the queue's jobs when the call started */
+	uint64_t expected;    /* incoming entries already announced to their link */
+
+	/* of the failure that advance() returned */
+	int failed_peer;
+	struct ring_record theirs; /* RING_EMISMATCH: what failed_peer says it does */
+};
+
+/* Allocates scratch and queue. returns 0; RING_ENOMEM */
+int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
+		      size_t scratch_bytes);
+
+/* Gives a finished link to the channel, which closes it in the end. */
+void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link);
+
+/* Closes links and frees; accepts what open left behind on failure, and all zero. */
+void ring_channel_close(struct ring_channel *channel);
+
+/* Begins a call. The last one must be done. plan->scratch must fit scratch_bytes. */
+void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
+			const struct ring_operands *operands, const struct ring_record *record);
+
+/*
+ * Moves every counter as far as it goes without blocking. returns how many moves that were, or
+ * RING_EMISMATCH (a record differs: `theirs`), RING_EPEER (a link broke: `failed_peer`), RING_ESYSTEM
+ */
+int ring_channel_advance(struct ring_channel *channel);
+
+static inline bool ring_channel_is_done(const struct ring_channel *channel)
+{
+	return channel->reduced == channel->plan.incoming && channel->sent == channel->plan.outgoing;
+}
+
+/* The rank whose move this channel waits for, -1 if none; *step is the plan's step. */
+int ring_channel_waits_for(const struct ring_channel *channel, int *step);
+
+/* Descriptors a sleeper must watch for this channel, at most 2 per route. Returns how many were written. */
+int ring_channel_wait_fds(const struct ring_channel *channel, struct pollfd *fds);
+
+#endif

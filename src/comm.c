@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* What a communicator tells about itself, and how its first failure sticks and spreads. */
+#include "comm.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "fd.h"
+#include "log.h"
+
+int ring_comm_size(const struct ring_comm *comm)
+{
+	return comm ? comm->size : RING_EINVAL;
+}
+
+int ring_comm_rank(const struct ring_comm *comm)
+{
+	return comm ? comm->rank : RING_EINVAL;
+}
+
+int ring_comm_status(const struct ring_comm *comm)
+{
+	if (!comm || comm->fork_generation != ring_fork_generation())
+		return RING_EINVAL;
+	return ring_comm_failed(comm);
+}
+
+/* The sentence may still grow while a call ends, so readers get a copy of their own. */
+const char *ring_comm_error(const struct ring_comm *comm)
+{
+	static _Thread_local char copy[RING_FAILURE_TEXT];
+	if (!comm)
+		return ring_failure_remembered();
+	pthread_mutex_t *failing = (pthread_mutex_t *)&comm->failing;
+	pthread_mutex_lock(failing);
+	const struct ring_failure *failure = comm->failure.err ? &comm->failure : &comm->refused;
+	memcpy(copy, failure->text, sizeof(copy));
+	pthread_mutex_unlock(failing);
+	return copy;
+}
+
+static void add_link_stats(struct ring_stats *stats, const struct ring_link *link,
+			   const struct ring_route *route, int channel)
+{
+	if (!link)
+		return;
+	uint64_t messages = link->outgoing ? route->sent_messages : route->received_messages;
+	uint64_t bytes = link->outgoing ? route->sent_bytes : route->received_bytes;
+	*(link->outgoing ? &stats->sent_bytes : &stats->received_bytes) += bytes;
+	*(link->outgoing ? &stats->sent_messages : &stats->received_messages) += messages;
+	stats->memory_bytes += link->memory_bytes;
+	if (stats->link_count == RING_STATS_LINKS)
+		return;
+	struct ring_link_stats *out = &stats->links[stats->link_count++];
+	*out = (struct ring_link_stats){.peer = link->peer,
+					.channel = channel,
+					.outgoing = link->outgoing,
+					.messages = messages,
+					.payload_bytes = bytes};
+	snprintf(out->transport, sizeof(out->transport), "%s", link->transport->name);
+}
+
+int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
+{
+	if (!comm || !stats || stats->size < sizeof(*stats) ||
+	    comm->fork_generation != ring_fork_generation())
+		return RING_EINVAL;
+	pthread_mutex_t *running = (pthread_mutex_t *)&comm->running;
+	pthread_mutex_lock(running);
+	*stats = (struct ring_stats){.size = stats->size, .calls = comm->calls};
+	stats->memory_bytes = sizeof(*comm);
+	for (int c = 0; c < comm->channel_count; c++) {
+		const struct ring_channel *channel = &comm->channels[c];
+		stats->memory_bytes += channel->scratch_bytes;
+		for (int r = 0; r < channel->route_count; r++) {
+			add_link_stats(stats, channel->routes[r].out, &channel->routes[r], c);
+			add_link_stats(stats, channel->routes[r].in, &channel->routes[r], c);
+		}
+	}
+	pthread_mutex_unlock(running);
+	return 0;
+}
+
+int ring_comm_fail(struct ring_comm *comm, int err, int culprit, bool tell, const char *format, ...)
+{
+	struct ring_news news = {.err = err, .culprit = culprit};
+	va_list args;
+	va_start(args, format);
+	vsnprintf(news.text, sizeof(news.text), format, args);
+	va_end(args);
+
+	pthread_mutex_lock(&comm->failing);
+	bool first = comm->failure.err == 0;
+	if (first) {
+		ring_fail(&comm->failure, err, "%s", news.text);
+		ring_flag_raise(&comm->failed);
+	}
+	int sticks = comm->failure.err;
+	pthread_mutex_unlock(&comm->failing);
+
+	if (first)
+		ring_log(RING_WARN, "rank %d: %s", comm->rank, news.text);
+	if (first && tell && comm->lanes)
+		ring_lanes_report(comm->lanes, &news);
+	if (first)
+		ring_bell_ring(&comm->bell);
+	return sticks;
+}
+
+void ring_comm_heard(void *owner, const struct ring_news *news)
+{
+	ring_comm_fail(owner, news->err, news->culprit, false, "%s", news->text);
+}
+
+void ring_comm_neighbour_left(void *owner, int rank)
+{
+	struct ring_comm *comm = owner;
+	const struct ring_peer *neighbours[] = {&comm->placement.prev, &comm->placement.next};
+	for (int i = 0; i < 2; i++) {
+		if (neighbours[i]->rank != rank || ring_flag_is_raised(&comm->left[i]))
+			continue;
+		comm->left_ms[i] = ring_clock_ms();
+		ring_flag_raise(&comm->left[i]);
+	}
+	ring_bell_ring(&comm->bell);
+}
+
+bool ring_comm_departed(const struct ring_comm *comm, int peer, int grace_ms)
+{
+	const struct ring_peer *neighbours[] = {&comm->placement.prev, &comm->placement.next};
+	for (int i = 0; i < 2; i++)
+		if (ring_flag_is_raised(&comm->left[i]) &&
+		    (peer == -1 || peer == neighbours[i]->rank) &&
+		    ring_clock_ms() - comm->left_ms[i] >= (uint64_t)grace_ms)
+			return true;
+	return false;
+}
+
+void ring_comm_note_call(struct ring_comm *comm, const struct ring_call *call, int peer, int step)
+{
+	char mine[RING_RECORD_TEXT], doing[256];
+	int have = snprintf(doing, sizeof(doing), "; rank %d was in %s", comm->rank,
+			    ring_record_format(&call->record, mine));
+	if (peer >= 0 && step >= 0)
+		have += snprintf(doing + have, sizeof(doing) - have, ", step %d", step);
+	if (peer >= 0)
+		snprintf(doing + have, sizeof(doing) - have, ", waiting for rank %d", peer);
+
+	pthread_mutex_lock(&comm->failing);
+	size_t length = strlen(comm->failure.text);
+	snprintf(comm->failure.text + length, sizeof(comm->failure.text) - length, "%s", doing);
+	pthread_mutex_unlock(&comm->failing);
+}
+
+const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *text)
+{
+	const struct ring_peer *neighbours[] = {&comm->placement.prev, &comm->placement.next};
+	for (int i = 0; i < 2; i++) {
+		if (neighbours[i]->rank != rank)
+			continue;
+		snprintf(text, RING_RANK_TEXT, "rank %d (host %s, pid %d)", rank, neighbours[i]->host,
+			 neighbours[i]->pid);
+		return text;
+	}
+	snprintf(text, RING_RANK_TEXT, "rank %d", rank);
+	return text;
+}
+
+int ring_comm_abort(struct ring_comm *comm)
+{
+	if (!comm || comm->fork_generation != ring_fork_generation())
+		return RING_EINVAL;
+	ring_comm_fail(comm, RING_EABORTED, comm->rank, true, "rank %d aborted the communicator",
+		       comm->rank);
+	return 0;
+}
