@@ -14,12 +14,18 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#define RING_FDS_PASSED_MAX 16
+
 int ring_fd_socket(int domain, int type, int protocol); /* as socket(2): -1 and errno on failure */
-int ring_fd_accept(int listener);                       /* as accept4(2); non-blocking, close-on-exec */
+int ring_fd_accept(int listener);                       /* as accept4(2); non-blocking */
 int ring_fd_memory(const char *name);                   /* as memfd_create(2), sealable */
 int ring_fd_event(void);                                /* as eventfd(2), non-blocking */
+int ring_fd_epoll(void);                                /* as epoll_create1(2) */
 
-/* As sendmsg/recvmsg of `bytes` bytes and up to `max` descriptors; received ones are noted. */
+/*
+ * As sendmsg/recvmsg of `bytes` bytes and up to `max` descriptors, at most RING_FDS_PASSED_MAX;
+ * received ones are noted. Neither blocks; more descriptors than `max` are refused with EPROTO.
+ */
 ssize_t ring_fd_send_with(int fd, const void *data, size_t bytes, const int *fds, int nfds);
 ssize_t ring_fd_recv_with(int fd, void *data, size_t bytes, int *fds, int max, int *nfds);
 

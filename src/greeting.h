@@ -18,6 +18,7 @@
 
 #include "status.h"
 
+#define RING_WIRE_VERSION 1 /* of everything ranks say to one another */
 #define RING_SECRET_BYTES 16
 #define RING_RANK_ROOT (-1)
 
@@ -32,28 +33,44 @@ struct ring_hello {
 	uint32_t attempt; /* grows when all ranks try again with fewer transports */
 };
 
+/* Why a greeting ended without proof. */
+enum ring_stranger {
+	RING_STRANGER_LEFT,    /* closed, or refused us without a word */
+	RING_STRANGER_NOISE,   /* does not speak this protocol */
+	RING_STRANGER_VERSION, /* another version of it */
+	RING_STRANGER_JOB,     /* of no communicator known here */
+	RING_STRANGER_SECRET,  /* does not know its communicator's secret */
+	RING_STRANGER_SLOW,    /* said too little for too long; found by the watcher */
+};
+
+/* Finds the secret of hello's job and addressee; false refuses. */
+typedef bool ring_secret_finder(void *context, const struct ring_hello *hello,
+				unsigned char *secret);
+
 struct ring_greeting {
 	int fd;
 	bool listening;
 	struct ring_hello hello; /* listening: valid once the step returned 0 */
 	unsigned char secret[RING_SECRET_BYTES];
-	/* listening: finds the secret of hello's job and addressee; false refuses */
-	bool (*find_secret)(void *context, const struct ring_hello *hello, unsigned char *secret);
+	ring_secret_finder *find_secret; /* listening */
 	void *context;
-	int step;
-	unsigned char buffer[160], nonces[32];
-	size_t have, sent;
+	enum ring_stranger stranger; /* valid after RING_EPEER */
+	int step;                    /* messages done */
+	bool begun;                  /* the next one was written, if it is ours */
+	unsigned char nonces[32];    /* the connecting end's, the listening end's */
+	unsigned char buffer[64];    /* the message on its way, either way */
+	size_t done;                 /* bytes of it moved */
 };
 
-void ring_greeting_connecting(struct ring_greeting *greeting, int fd, const struct ring_hello *hello,
-			      const unsigned char *secret);
+void ring_greeting_connecting(struct ring_greeting *greeting, int fd,
+			      const struct ring_hello *hello, const unsigned char *secret);
 void ring_greeting_listening(struct ring_greeting *greeting, int fd,
-			     bool (*find_secret)(void *, const struct ring_hello *, unsigned char *),
-			     void *context);
+			     ring_secret_finder *find_secret, void *context);
 
 /*
- * Goes on as far as the socket allows; reads not one byte too many. returns 0 when both ends are proved; RING_EAGAIN (see *events:
- * POLLIN or POLLOUT); RING_EPEER if the other end is a stranger, speaks another version, or left: the sentence says which
+ * Goes on as far as the socket allows; reads not one byte too many. returns 0 when both ends are
+ * proved; RING_EAGAIN (see *events: POLLIN or POLLOUT); RING_EPEER if the other end is a stranger,
+ * speaks another version, or left: the sentence says which
  */
 int ring_greeting_step(struct ring_greeting *greeting, short *events, struct ring_failure *failure);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Letters over a non-blocking stream socket: {kind, length, body}. A letter longer than the reader
- * allows for its kind is refused before a byte of it is stored.
+ * allows is refused before a byte of it is stored.
  */
 #ifndef RING_MAIL_H
 #define RING_MAIL_H
@@ -13,8 +13,9 @@
 struct ring_mail {
 	int fd;
 	size_t limit; /* longest body accepted */
+	int cause;    /* after RING_EPEER: errno; 0 if the other end closed in order */
 	unsigned char *in;
-	size_t in_have, in_room;
+	size_t in_have, in_taken, in_room; /* in_taken: the letter last returned */
 	unsigned char *out;
 	size_t out_have, out_sent, out_room;
 };
@@ -28,10 +29,14 @@ int ring_mail_post(struct ring_mail *mail, uint32_t kind, const void *body, size
 /* Sends more of what is queued. returns 0 when all is gone; RING_EAGAIN; RING_EPEER */
 int ring_mail_flush(struct ring_mail *mail);
 
+/* True while something queued has not been sent: wait for the socket to be writable. */
+bool ring_mail_pending(const struct ring_mail *mail);
+
 /*
- * The next whole letter; body stays valid until the next call. returns 0; RING_EAGAIN;
+ * The next whole letter; body stays valid until the next call. returns 0; RING_EAGAIN; RING_ENOMEM;
  * RING_EPEER when the other end closed or sent what no letter looks like
  */
-int ring_mail_next(struct ring_mail *mail, uint32_t *kind, const unsigned char **body, size_t *bytes);
+int ring_mail_next(struct ring_mail *mail, uint32_t *kind, const unsigned char **body,
+		   size_t *bytes);
 
 #endif

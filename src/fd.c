@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keeps the list of descriptors that a forked child must close, and closes them there. Everything
+ * that opens or closes one holds the lock, and fork() waits for it.
+ */
+#include "fd.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool *noted; /* noted[fd] */
+static size_t noted_room;
+static unsigned generation; /* changes only in a child, before it has a second thread */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void in_child(void)
+{
+	for (size_t fd = 0; fd < noted_room; fd++) {
+		if (noted[fd])
+			close((int)fd);
+		noted[fd] = false;
+	}
+	generation++;
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(before_fork, in_parent, in_child);
+}
+
+/* Notes a descriptor that was just opened; closes it if there is no memory. Returns it, or -1. */
+static int note(int fd)
+{
+	if (fd < 0)
+		return -1;
+	if ((size_t)fd >= noted_room) {
+		size_t room = (size_t)fd * 2 + 64;
+		bool *larger = realloc(noted, room);
+		if (!larger) {
+			close(fd);
+			errno = ENOMEM;
+			return -1;
+		}
+		memset(larger + noted_room, 0, room - noted_room);
+		noted = larger;
+		noted_room = room;
+	}
+	noted[fd] = true;
+	return fd;
+}
+
+int ring_fd_socket(int domain, int type, int protocol)
+{
+	pthread_mutex_lock(&lock);
+	int fd = note(socket(domain, type | SOCK_CLOEXEC, protocol));
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+int ring_fd_accept(int listener)
+{
+	pthread_mutex_lock(&lock);
+	int fd = note(accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+int ring_fd_memory(const char *name)
+{
+	pthread_mutex_lock(&lock);
+	int fd = note(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+int ring_fd_event(void)
+{
+	pthread_mutex_lock(&lock);
+	int fd = note(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+int ring_fd_epoll(void)
+{
+	pthread_mutex_lock(&lock);
+	int fd = note(epoll_create1(EPOLL_CLOEXEC));
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+/* Room for the one control message that carries descriptors, aligned as cmsg(3) wants it. */
+union passing {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(RING_FDS_PASSED_MAX * sizeof(int))];
+};
+
+ssize_t ring_fd_send_with(int fd, const void *data, size_t bytes, const int *fds, int nfds)
+{
+	union passing control = {0};
+	struct iovec part = {.iov_base = (void *)data, .iov_len = bytes};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	if (nfds < 0 || nfds > RING_FDS_PASSED_MAX) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (nfds > 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
+		memcpy(CMSG_DATA(header), fds, (size_t)nfds * sizeof(int));
+	}
+	return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Notes the descriptors of one control message. False if one could not be kept. */
+static bool keep_passed(struct cmsghdr *header, int *fds, int max, int *nfds)
+{
+	size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	bool kept = true;
+	for (size_t i = 0; i < count; i++) {
+		int fd;
+		memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+		if (*nfds == max) {
+			close(fd);
+			kept = false;
+		} else if (note(fd) < 0) {
+			kept = false;
+		} else {
+			fds[(*nfds)++] = fd;
+		}
+	}
+	return kept;
+}
+
+ssize_t ring_fd_recv_with(int fd, void *data, size_t bytes, int *fds, int max, int *nfds)
+{
+	union passing control;
+	struct iovec part = {.iov_base = data, .iov_len = bytes};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	message.msg_control = control.bytes;
+	message.msg_controllen = sizeof control.bytes;
+
+	pthread_mutex_lock(&lock);
+	ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	*nfds = 0;
+	bool kept = !(message.msg_flags & MSG_CTRUNC);
+	for (struct cmsghdr *header = got < 0 ? NULL : CMSG_FIRSTHDR(&message); header;
+	     header = CMSG_NXTHDR(&message, header))
+		if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+			kept &= keep_passed(header, fds, max, nfds);
+	pthread_mutex_unlock(&lock);
+
+	if (got >= 0 && !kept) {
+		while (*nfds > 0)
+			ring_fd_close(fds[--*nfds]);
+		errno = EPROTO;
+		return -1;
+	}
+	return got;
+}
+
+void ring_fd_close(int fd)
+{
+	if (fd < 0)
+		return;
+	pthread_mutex_lock(&lock);
+	if ((size_t)fd < noted_room)
+		noted[fd] = false;
+	close(fd);
+	pthread_mutex_unlock(&lock);
+}
+
+unsigned ring_fork_generation(void)
+{
+	return generation;
+}
