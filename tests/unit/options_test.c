@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings: defaults, RING_* variables, the program's fields, and the sentence for each that is wrong. */
+#include "options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+extern char **environ;
+
+static int forget_environment(void **state)
+{
+	(void)state;
+	char **entry = environ;
+	while (*entry) {
+		if (strncmp(*entry, "RING_", 5)) {
+			entry++;
+			continue;
+		}
+		char *name = strndup(*entry, strcspn(*entry, "="));
+		unsetenv(name);
+		free(name);
+		entry = environ;
+	}
+	return 0;
+}
+
+/* Resolving fails with a sentence that holds every word. */
+static void assert_refused(const struct ring_options *options, const char *words[3])
+{
+	struct ring_config config;
+	struct ring_failure failure = {0};
+	assert_int_equal(ring_config_resolve(&config, options, &failure), RING_EINVAL);
+	assert_int_equal(failure.err, RING_EINVAL);
+	for (int i = 0; i < 3; i++) {
+		if (!strstr(failure.text, words[i]))
+			fail_msg("no \"%s\" in: %s", words[i], failure.text);
+	}
+}
+
+static struct ring_config resolved(const struct ring_options *options)
+{
+	struct ring_config config;
+	struct ring_failure failure = {0};
+	int err = ring_config_resolve(&config, options, &failure);
+	if (err)
+		fail_msg("refused: %s", failure.text);
+	return config;
+}
+
+static void defaults(void **state)
+{
+	(void)state;
+	struct ring_options options;
+	ring_options_init(&options);
+	assert_int_equal(options.size, sizeof(options));
+	assert_null(options.transport);
+	assert_int_equal(options.call_timeout_ms, 600000);
+	assert_int_equal(options.spins, -1);
+
+	struct ring_config config = resolved(NULL), same = resolved(&options);
+	assert_memory_equal(&config, &same, sizeof(config));
+	assert_string_equal(config.transport, "");
+	assert_int_equal(config.create_timeout_ms, 60000);
+	assert_int_equal(config.peer_lost_ms, 5000);
+	assert_int_equal(config.port_first, 0);
+	assert_int_equal(config.chunk_bytes, 0);
+}
+
+static void variables(void **state)
+{
+	(void)state;
+	setenv("RING_TRANSPORT", "shm,tcp", 1);
+	setenv("RING_PORT_RANGE", "5000-5010", 1);
+	setenv("RING_CHUNK_BYTES", "64k", 1);
+	setenv("RING_SPINS", "0", 1);
+	setenv("RING_DEPTH", "", 1);
+	struct ring_config config = resolved(NULL);
+	assert_string_equal(config.transport, "shm,tcp");
+	assert_int_equal(config.port_first, 5000);
+	assert_int_equal(config.port_last, 5010);
+	assert_int_equal(config.chunk_bytes, 64 << 10);
+	assert_int_equal(config.spins, 0);
+	assert_int_equal(config.depth, 0);
+}
+
+static void program_wins(void **state)
+{
+	(void)state;
+	setenv("RING_DEPTH", "2", 1);
+	setenv("RING_HOST", "there", 1);
+	setenv("RING_TRACE", "t.json", 1);
+	struct ring_options options;
+	ring_options_init(&options);
+	options.depth = 3;
+	options.host = "here";
+	options.trace = NULL;
+	struct ring_config config = resolved(&options);
+	assert_int_equal(config.depth, 3);
+	assert_string_equal(config.host, "here");
+	assert_string_equal(config.trace, "");
+}
+
+static void bad_variables(void **state)
+{
+	(void)state;
+	static const char *const bad[][3] = {
+		{"RING_TRANSPORT", "smh", "shm"},
+		{"RING_TRANSPORT", "shm,,tcp", "shm"},
+		{"RING_PORT_RANGE", "5000", "lo-hi"},
+		{"RING_PORT_RANGE", "0-5", "lo-hi"},
+		{"RING_PORT_RANGE", "10-9", "lo-hi"},
+		{"RING_PORT_RANGE", "1--2", "lo-hi"},
+		{"RING_PORT_RANGE", "60000-65536", "lo-hi"},
+		{"RING_PORT_RANGE", "1-123456", "lo-hi"},
+		{"RING_CONGESTION", "longer_than_any_is", "15 characters"},
+		{"RING_DEPTH", "9", "1 to 8, or 0"},
+		{"RING_DEPTH", "-1", "1 to 8, or 0"},
+		{"RING_DEPTH", "two", "1 to 8, or 0"},
+		{"RING_DEPTH", "2K", "1 to 8, or 0"},
+		{"RING_DEPTH", "99999999999999999999", "1 to 8, or 0"},
+		{"RING_CHUNK_BYTES", "7", "8 to 1073741824"},
+		{"RING_CHUNK_BYTES", "2G", "8 to 1073741824"},
+		{"RING_CHUNK_BYTES", "64KB", "8 to 1073741824"},
+		{"RING_CHUNK_BYTES", "9223372036854775807G", "8 to 1073741824"},
+		{"RING_CHUNK_BYTES", "K", "8 to 1073741824"},
+		{"RING_CREATE_TIMEOUT_MS", "0", "1 to 2147483647"},
+		{"RING_CALL_TIMEOUT_MS", "2147483648", "0 to 2147483647"},
+		{"RING_SPINS", "-2", "or -1"},
+	};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		setenv(bad[i][0], bad[i][1], 1);
+		assert_refused(NULL, (const char **)bad[i]);
+
+		/* The default stands meanwhile, and the mistake is not forgotten. */
+		struct ring_options options, clean;
+		ring_options_init(&options);
+		assert_refused(&options, (const char **)bad[i]);
+		unsetenv(bad[i][0]);
+		ring_options_init(&clean);
+		assert_memory_equal(&options, &clean, sizeof(options));
+	}
+}
+
+static void bad_fields(void **state)
+{
+	(void)state;
+	struct ring_options options;
+	ring_options_init(&options);
+	options.chunk_bytes = 7;
+	assert_refused(&options, (const char *[]){"options.chunk_bytes", "7", "8 to"});
+	ring_options_init(&options);
+	options.channels = -1;
+	assert_refused(&options, (const char *[]){"options.channels", "-1", "1 to 8"});
+	ring_options_init(&options);
+	options.transport = "pigeon";
+	assert_refused(&options, (const char *[]){"options.transport", "pigeon", "shm"});
+}
+
+static void older_and_impossible_sizes(void **state)
+{
+	(void)state;
+	struct ring_options options;
+	setenv("RING_SPINS", "5", 1);
+	ring_options_init(&options);
+	options.call_timeout_ms = 7;
+	options.spins = 6; /* behind the end of the older struct */
+	options.size = offsetof(struct ring_options, chunk_bytes);
+	struct ring_config config = resolved(&options);
+	assert_int_equal(config.call_timeout_ms, 7);
+	assert_int_equal(config.spins, 5);
+
+	const size_t impossible[] = {0, sizeof(size_t), sizeof(options) - 1, sizeof(options) + 8,
+				     SIZE_MAX};
+	for (size_t i = 0; i < sizeof(impossible) / sizeof(impossible[0]); i++) {
+		options.size = impossible[i];
+		assert_refused(&options,
+			       (const char *[]){"options.size", "at most", "ring_options_init"});
+	}
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, forget_environment, forget_environment)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(defaults),      CASE(variables),  CASE(program_wins),
+		CASE(bad_variables), CASE(bad_fields), CASE(older_and_impossible_sizes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
