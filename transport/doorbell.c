@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Doorbells: making and mapping them, and the system calls of sleeping and waking. When somebody
+ * must be woken is decided by the words in slot_fifo.h.
+ */
+#include "doorbell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "log.h"
+#include "sealed.h"
+#include "slot_fifo.h"
+#include "status.h"
+
+#define PAGE_BYTES 4096
+#define FDS_MAX 64 /* descriptors of one sleep, the eventfd included */
+
+int ring_bell_create(struct ring_bell *bell)
+{
+	struct ring_bell made = {.memory_fd = -1, .event_fd = -1};
+	void *page;
+	int err = ring_sealed_create("ringccl-doorbell", PAGE_BYTES, &made.memory_fd, &page);
+	if (err)
+		return err;
+	made.page = page;
+	made.event_fd = ring_fd_event();
+	if (made.event_fd < 0) {
+		ring_log(RING_WARN, "doorbell: eventfd: %s", strerror(errno));
+		ring_bell_close(&made);
+		return RING_ESYSTEM;
+	}
+	*bell = made;
+	return 0;
+}
+
+/*
+ * All that can be told of an eventfd: a descriptor without a file, pipe, socket or device behind it,
+ * on which write() does not block. Other kinds of that sort refuse the write, which is harmless.
+ */
+static bool may_be_event(int fd)
+{
+	struct stat status;
+	int flags = fcntl(fd, F_GETFL);
+	return fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0 && flags >= 0 &&
+	       (flags & O_NONBLOCK) && (flags & O_ACCMODE) == O_RDWR;
+}
+
+int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd)
+{
+	if (!may_be_event(event_fd)) {
+		ring_log(RING_WARN, "doorbell: what the peer passed is not an eventfd");
+		return RING_EPEER;
+	}
+	void *page;
+	int err = ring_sealed_map(memory_fd, PAGE_BYTES, &page);
+	if (err)
+		return err;
+	ring_fd_close(memory_fd);
+	*bell = (struct ring_bell){.page = page, .memory_fd = -1, .event_fd = event_fd};
+	return 0;
+}
+
+void ring_bell_close(struct ring_bell *bell)
+{
+	if (bell->page)
+		munmap(bell->page, PAGE_BYTES);
+	ring_fd_close(bell->memory_fd);
+	ring_fd_close(bell->event_fd);
+	*bell = (struct ring_bell){.memory_fd = -1, .event_fd = -1};
+}
+
+void ring_bell_ring(const struct ring_bell *bell)
+{
+	enum ring_sleep sleeps = ring_doorbell_look(bell->page);
+	if (sleeps == RING_SLEEPS_ON_WORD) {
+		syscall(SYS_futex, &bell->page->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+	} else if (sleeps == RING_SLEEPS_ON_EVENT) {
+		uint64_t one = 1;
+		/* It fails only when the count is full, and then the owner wakes anyway. */
+		ssize_t written = write(bell->event_fd, &one, sizeof(one));
+		(void)written;
+	}
+}
+
+uint32_t ring_bell_announce(struct ring_bell *bell, bool with_fds)
+{
+	return ring_doorbell_announce(bell->page,
+				      with_fds ? RING_SLEEPS_ON_EVENT : RING_SLEEPS_ON_WORD);
+}
+
+static void sleep_on_word(struct ring_bell *bell, uint32_t ticket, int timeout_ms)
+{
+	struct timespec timeout = {.tv_sec = timeout_ms / 1000,
+				   .tv_nsec = timeout_ms % 1000 * 1000000L};
+	syscall(SYS_futex, &bell->page->word, FUTEX_WAIT, ticket, timeout_ms < 0 ? NULL : &timeout,
+		NULL, 0);
+}
+
+static void sleep_on_event(struct ring_bell *bell, struct pollfd *fds, int nfds, int timeout_ms)
+{
+	struct pollfd all[FDS_MAX];
+	if (nfds > FDS_MAX - 1)
+		nfds = FDS_MAX - 1;
+	memcpy(all, fds, nfds * sizeof(fds[0]));
+	all[nfds] = (struct pollfd){.fd = bell->event_fd, .events = POLLIN};
+	if (poll(all, nfds + 1, timeout_ms) <= 0)
+		return;
+	memcpy(fds, all, nfds * sizeof(fds[0]));
+	if (all[nfds].revents) {
+		uint64_t count;
+		ssize_t taken = read(bell->event_fd, &count, sizeof(count));
+		(void)taken; /* somebody who read it first would be as welcome */
+	}
+}
+
+void ring_bell_sleep(struct ring_bell *bell, uint32_t ticket, struct pollfd *fds, int nfds,
+		     int timeout_ms)
+{
+	if (nfds > 0)
+		sleep_on_event(bell, fds, nfds, timeout_ms);
+	else
+		sleep_on_word(bell, ticket, timeout_ms);
+}
+
+void ring_bell_awake(struct ring_bell *bell)
+{
+	ring_doorbell_awake(bell->page);
+}

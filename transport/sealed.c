@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Sealed memory: memfd_create(2) and the checks before mapping one that came from a peer. */
+#include "sealed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "log.h"
+#include "status.h"
+
+#define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static int map(int fd, size_t bytes, void **memory)
+{
+	void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (mapped == MAP_FAILED) {
+		ring_log(RING_WARN, "shared memory: map %zu bytes: %s", bytes, strerror(errno));
+		return RING_ESYSTEM;
+	}
+	*memory = mapped;
+	return 0;
+}
+
+int ring_sealed_create(const char *name, size_t bytes, int *fd, void **memory)
+{
+	int made = ring_fd_memory(name);
+	if (made < 0 || ftruncate(made, (off_t)bytes) < 0 ||
+	    fallocate(made, 0, 0, (off_t)bytes) < 0 || fcntl(made, F_ADD_SEALS, SIZE_SEALS) < 0) {
+		int err = errno == ENOSPC || errno == ENOMEM ? RING_ENOMEM : RING_ESYSTEM;
+		ring_log(RING_WARN, "shared memory: %s, %zu bytes: %s", name, bytes,
+			 strerror(errno));
+		ring_fd_close(made);
+		return err;
+	}
+	int err = map(made, bytes, memory);
+	if (err) {
+		ring_fd_close(made);
+		return err;
+	}
+	*fd = made;
+	return 0;
+}
+
+/* The size must be fixed; a seal against writing would only make mapping fail later. */
+static bool has_fixed_size(int fd, size_t bytes)
+{
+	struct stat status;
+	int seals = fcntl(fd, F_GET_SEALS);
+	return seals >= 0 && (seals & SIZE_SEALS) == SIZE_SEALS && !(seals & F_SEAL_WRITE) &&
+	       fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == (off_t)bytes;
+}
+
+int ring_sealed_map(int fd, size_t bytes, void **memory)
+{
+	if (!has_fixed_size(fd, bytes)) {
+		ring_log(RING_WARN, "shared memory: the peer passed no sealed memory of %zu bytes",
+			 bytes);
+		return RING_EPEER;
+	}
+	return map(fd, bytes, memory);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shared memory without a name: a memfd of fixed, sealed size, which goes to a peer as a descriptor.
+ * Nothing is left behind when its holders die, and whoever maps it cannot be made to fault by a
+ * peer that shrinks it.
+ */
+#ifndef RING_SEALED_H
+#define RING_SEALED_H
+
+#include <stddef.h>
+
+/*
+ * Makes and maps `bytes` of zeroes, with the memory behind them taken at once, so that a lack of it
+ * is an error here and not a signal later. returns 0; RING_ENOMEM; RING_ESYSTEM
+ */
+int ring_sealed_create(const char *name, size_t bytes, int *fd, void **memory);
+
+/*
+ * Maps what a peer passed, after checking that it is sealed memory of exactly `bytes`. The
+ * descriptor stays the caller's. returns 0; RING_EPEER if it is anything else; RING_ESYSTEM
+ */
+int ring_sealed_map(int fd, size_t bytes, void **memory);
+
+#endif
