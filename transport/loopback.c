@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Links between ranks of one process: a slot FIFO in plain memory. The receiver's end registers it
+ * under a random token and sends the token over the connection; the sender's end finds it there and
+ * sends the token back. This file sets it up and takes it down; moving is fifo_link.c.
+ *
+ * A rank of this process cannot die alone, but it can close; then the FIFO lives on until both
+ * ends have closed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "fd.h"
+#include "fifo_link.h"
+#include "log.h"
+#include "offer.h"
+#include "status.h"
+
+/* What the two ends share. */
+struct pipe {
+	unsigned char token[RING_TOKEN_BYTES];
+	struct ring_fifo *fifo;
+	struct ring_bell *receiver_bell; /* valid while the pipe is registered */
+	struct ring_bell sender_bell;    /* a copy for the receiver, once the sender came */
+	int ends;
+	struct pipe *next; /* in the registry */
+};
+
+struct loopback_link {
+	struct ring_fifo_link fifo;
+	struct pipe *pipe; /* sender: NULL until found */
+	struct ring_bell *own_bell;
+	int socket;
+	bool offered, accepted; /* who has said its part: this end, the other */
+	struct ring_offer offer;
+	struct ring_offer_inbox inbox;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pipe *registry; /* pipes without a sender yet; it and every `ends` under lock */
+
+static bool reaches(const struct ring_peer *from, const struct ring_peer *to)
+{
+	return from->process != 0 && from->process == to->process;
+}
+
+/* A bell of one's own to ring: the other rank may close its bell before this end closes. */
+static int copy_bell(const struct ring_bell *bell, struct ring_bell *copy)
+{
+	int memory_fd = fcntl(bell->memory_fd, F_DUPFD_CLOEXEC, 0);
+	int event_fd = fcntl(bell->event_fd, F_DUPFD_CLOEXEC, 0);
+	int err = RING_ESYSTEM;
+	if (memory_fd >= 0 && event_fd >= 0)
+		err = ring_bell_map(copy, memory_fd, event_fd);
+	else
+		ring_log(RING_WARN, "loopback: dup: %s", strerror(errno));
+	if (err) {
+		ring_fd_close(memory_fd);
+		ring_fd_close(event_fd);
+	}
+	return err;
+}
+
+static int make_pipe(const struct ring_link_params *params, struct pipe **made)
+{
+	size_t bytes = ring_fifo_memory(params->depth, params->slot_bytes);
+	struct pipe *pipe = calloc(1, sizeof(*pipe));
+	struct ring_fifo *fifo = aligned_alloc(RING_CACHE_LINE, bytes);
+	if (!pipe || !fifo) {
+		free(pipe);
+		free(fifo);
+		return RING_ENOMEM;
+	}
+	if (getrandom(pipe->token, sizeof(pipe->token), 0) != (ssize_t)sizeof(pipe->token)) {
+		free(pipe);
+		free(fifo);
+		return RING_ESYSTEM;
+	}
+	memset(fifo, 0, sizeof(*fifo));
+	fifo->depth = params->depth;
+	fifo->slot_bytes = params->slot_bytes;
+	pipe->fifo = fifo;
+	pipe->receiver_bell = params->bell;
+	pipe->sender_bell = (struct ring_bell){.memory_fd = -1, .event_fd = -1};
+	pipe->ends = 1;
+	*made = pipe;
+	return 0;
+}
+
+static void register_pipe(struct pipe *pipe)
+{
+	pthread_mutex_lock(&lock);
+	pipe->next = registry;
+	registry = pipe;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Takes pipe out if it is in; with the lock held. */
+static void unregister(const struct pipe *pipe)
+{
+	struct pipe **place = &registry;
+	while (*place && *place != pipe)
+		place = &(*place)->next;
+	if (*place)
+		*place = pipe->next;
+}
+
+static struct pipe *find(const struct ring_offer *offer)
+{
+	struct pipe *pipe = registry;
+	while (pipe && memcmp(pipe->token, offer->token, sizeof(pipe->token)) != 0)
+		pipe = pipe->next;
+	bool fits = pipe && pipe->fifo->depth == offer->depth &&
+		    pipe->fifo->slot_bytes == offer->slot_bytes;
+	return fits ? pipe : NULL;
+}
+
+static void drop_pipe(struct pipe *pipe)
+{
+	pthread_mutex_lock(&lock);
+	unregister(pipe);
+	bool last = --pipe->ends == 0;
+	pthread_mutex_unlock(&lock);
+	if (!last)
+		return;
+	ring_bell_close(&pipe->sender_bell);
+	free(pipe->fifo);
+	free(pipe);
+}
+
+static int open_link(const struct ring_link_params *params, struct ring_link **opened)
+{
+	if (ring_fifo_memory(params->depth, params->slot_bytes) == 0)
+		return RING_EINVAL;
+	struct loopback_link *link = calloc(1, sizeof(*link));
+	if (!link)
+		return RING_ENOMEM;
+	ring_fifo_link_init(&link->fifo, &ring_transport_loopback, params, NULL);
+	link->fifo.base.memory_bytes = sizeof(*link);
+	link->own_bell = params->bell;
+	link->offer.depth = params->depth;
+	link->offer.slot_bytes = params->slot_bytes;
+	if (!params->outgoing) {
+		int err = make_pipe(params, &link->pipe);
+		if (err) {
+			free(link);
+			return err;
+		}
+		memcpy(link->offer.token, link->pipe->token, sizeof(link->offer.token));
+		link->fifo.end.fifo = link->pipe->fifo;
+		link->fifo.base.memory_bytes += ring_fifo_memory(params->depth, params->slot_bytes);
+		register_pipe(link->pipe);
+	}
+	link->socket = params->fd;
+	*opened = &link->fifo.base;
+	return 0;
+}
+
+/* Sender: joins the pipe that the receiver's token names and leaves a bell for the receiver. */
+static int join_pipe(struct loopback_link *link)
+{
+	int err = RING_EPEER;
+	pthread_mutex_lock(&lock);
+	struct pipe *pipe = find(&link->inbox.offer);
+	if (pipe) {
+		err = copy_bell(pipe->receiver_bell, &link->fifo.bell);
+		if (!err)
+			err = copy_bell(link->own_bell, &pipe->sender_bell);
+	}
+	if (!err) {
+		unregister(pipe);
+		pipe->ends++;
+		link->pipe = pipe;
+		link->fifo.end.fifo = pipe->fifo;
+		memcpy(link->offer.token, pipe->token, sizeof(pipe->token));
+	}
+	pthread_mutex_unlock(&lock);
+	if (!pipe)
+		ring_log(RING_WARN, "rank %d -> %d loopback: no such token in this process",
+			 link->fifo.base.self, link->fifo.base.peer);
+	return err;
+}
+
+/* Receiver: the sender answered with the token, so it has left its bell. */
+static int take_bell(struct loopback_link *link)
+{
+	int err = RING_EPEER;
+	pthread_mutex_lock(&lock);
+	struct pipe *pipe = link->pipe;
+	bool same = memcmp(pipe->token, link->inbox.offer.token, sizeof(pipe->token)) == 0;
+	if (same && pipe->sender_bell.page) {
+		link->fifo.bell = pipe->sender_bell;
+		pipe->sender_bell = (struct ring_bell){.memory_fd = -1, .event_fd = -1};
+		err = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static int hear(struct loopback_link *link)
+{
+	int err = ring_offer_receive(link->socket, &link->inbox, &link->offer, 0);
+	if (err)
+		return err;
+	err = link->fifo.base.outgoing ? join_pipe(link) : take_bell(link);
+	link->accepted = !err;
+	return err;
+}
+
+static int say(struct loopback_link *link)
+{
+	int err = ring_offer_send(link->socket, &link->offer, NULL, 0);
+	link->offered = !err;
+	return err;
+}
+
+/* The receiver speaks first, the sender answers. */
+static int finish(struct ring_link *base)
+{
+	struct loopback_link *link = (struct loopback_link *)base;
+	int err = 0;
+	if (!base->outgoing && !link->offered)
+		err = say(link);
+	if (!err && !link->accepted)
+		err = hear(link);
+	if (!err && !link->offered)
+		err = say(link);
+	return err;
+}
+
+static void close_link(struct ring_link *base)
+{
+	struct loopback_link *link = (struct loopback_link *)base;
+	if (!link)
+		return;
+	ring_fifo_link_hang_up(&link->fifo);
+	if (link->pipe)
+		drop_pipe(link->pipe);
+	ring_offer_discard(&link->inbox);
+	ring_fd_close(link->socket);
+	free(link);
+}
+
+const struct ring_transport ring_transport_loopback = {
+	.name = "loopback",
+	.lane = RING_LANE_LOCAL,
+	.reaches = reaches,
+	.open = open_link,
+	.finish = finish,
+	.send = ring_fifo_link_send,
+	.poll = ring_fifo_link_poll,
+	.release = ring_fifo_link_release,
+	.wait_fd = ring_fifo_link_wait_fd,
+	.close = close_link,
+};
