@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Links over TCP, for ranks that share nothing else: the socket's settings, opening and closing. The
+ * bytes are moved by tcp_send.c and tcp_receive.c. The two ends have nothing to tell each other, so
+ * a link is usable as soon as it is open.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fd.h"
+#include "log.h"
+#include "slot_fifo.h"
+#include "status.h"
+#include "tcp_link.h"
+
+#define DISCARD_BYTES (64 << 20) /* most that close() drains: more than any receive buffer */
+
+static bool reaches(const struct ring_peer *from, const struct ring_peer *to)
+{
+	(void)from;
+	(void)to;
+	return true;
+}
+
+void ring_tcp_lose(struct ring_tcp_link *link, const char *why)
+{
+	const struct ring_link *base = &link->base;
+	int from = base->outgoing ? base->self : base->peer;
+	int to = base->outgoing ? base->peer : base->self;
+	ring_log(RING_WARN, "rank %d -> %d tcp: %s", from, to, why);
+	link->lost = true;
+}
+
+bool ring_tcp_is_ready(struct ring_tcp_link *link, short events)
+{
+	struct pollfd look = {.fd = link->fd, .events = events};
+	if (link->quiet && poll(&look, 1, 0) > 0)
+		link->quiet = false;
+	return !link->quiet;
+}
+
+/* Both ends on this host: 127.0.0.0/8, or equal addresses, between which the kernel loops back too. */
+static bool loops_back(int fd)
+{
+	struct sockaddr_storage own = {0}, other = {0};
+	socklen_t own_bytes = sizeof(own), other_bytes = sizeof(other);
+	if (getsockname(fd, (struct sockaddr *)&own, &own_bytes) < 0 ||
+	    getpeername(fd, (struct sockaddr *)&other, &other_bytes) < 0 ||
+	    own.ss_family != other.ss_family)
+		return false;
+	if (own.ss_family == AF_INET) {
+		in_addr_t to = ((struct sockaddr_in *)&other)->sin_addr.s_addr;
+		return to == ((struct sockaddr_in *)&own)->sin_addr.s_addr ||
+		       ntohl(to) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+	}
+	return own.ss_family == AF_INET6 &&
+	       memcmp(&((struct sockaddr_in6 *)&own)->sin6_addr,
+		      &((struct sockaddr_in6 *)&other)->sin6_addr, sizeof(struct in6_addr)) == 0;
+}
+
+/*
+ * What was asked for; else reno where packets cannot be lost and the usual choices only slow down
+ * (bbr 1.9 GB/s, reno 3.4 over loopback, 256 MiB both ways); else the system's.
+ */
+static void set_congestion(int fd, const struct ring_link_params *params)
+{
+	const char *name = params->congestion;
+	if (!name && loops_back(fd))
+		name = "reno";
+	if (!name || setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name)) == 0)
+		return;
+	ring_log(params->congestion ? RING_WARN : RING_DEBUG,
+		 "rank %d with %d tcp: congestion control %s: %s; the system's is used",
+		 params->self, params->peer, name, strerror(errno));
+}
+
+static void set_int(int fd, int level, int option, int value)
+{
+	if (setsockopt(fd, level, option, &value, sizeof(value)) < 0)
+		ring_log(RING_DEBUG, "tcp: socket option %d: %s", option, strerror(errno));
+}
+
+/*
+ * An idle connection is probed, so that an unreachable peer is an error after peer_lost_ms, in whole
+ * seconds. TCP_USER_TIMEOUT would also hold while data is under way, but it takes a peer that is
+ * merely late for a lost one: not reading is our back-pressure, the window stays shut while that
+ * rank computes, and the kernel counts this time although every probe is answered. A receiver never
+ * waits for acknowledgements, there it is safe and makes the probes end in time.
+ */
+static void set_patience(int fd, const struct ring_link_params *params)
+{
+	int seconds = params->peer_lost_ms / 1000;
+	int pause = seconds / 3 > 0 ? seconds / 3 : 1;
+	if (params->peer_lost_ms <= 0)
+		return;
+	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, pause);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, pause);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 2);
+	if (!params->outgoing)
+		set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, params->peer_lost_ms);
+}
+
+static struct ring_tcp_link *make_sender(void)
+{
+	struct ring_tcp_sender *sender = calloc(1, sizeof(*sender));
+	if (!sender)
+		return NULL;
+	sender->link.base.memory_bytes = sizeof(*sender);
+	return &sender->link;
+}
+
+static struct ring_tcp_link *make_receiver(const struct ring_link_params *params)
+{
+	struct ring_tcp_receiver *receiver = calloc(1, sizeof(*receiver));
+	size_t bytes = params->depth * ring_fifo_stride(params->slot_bytes);
+	unsigned char *slots = aligned_alloc(RING_CACHE_LINE, bytes);
+	if (!receiver || !slots) {
+		free(receiver);
+		free(slots);
+		return NULL;
+	}
+	receiver->slots = slots;
+	receiver->link.base.memory_bytes = sizeof(*receiver) + bytes;
+	return &receiver->link;
+}
+
+static int open_link(const struct ring_link_params *params, struct ring_link **opened)
+{
+	if (ring_fifo_memory(params->depth, params->slot_bytes) == 0)
+		return RING_EINVAL;
+	struct ring_tcp_link *link = params->outgoing ? make_sender() : make_receiver(params);
+	if (!link)
+		return RING_ENOMEM;
+	link->base.transport = &ring_transport_tcp;
+	link->base.outgoing = params->outgoing;
+	link->base.self = params->self;
+	link->base.peer = params->peer;
+	link->base.depth = params->depth;
+	link->base.slot_bytes = params->slot_bytes;
+	link->fd = params->fd;
+	set_int(link->fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_congestion(link->fd, params);
+	set_patience(link->fd, params);
+	*opened = &link->base;
+	return 0;
+}
+
+static int finish(struct ring_link *base)
+{
+	(void)base;
+	return 0;
+}
+
+static int poll_link(struct ring_link *base)
+{
+	return base->outgoing ? ring_tcp_flush((struct ring_tcp_sender *)base)
+			      : ring_tcp_receive((struct ring_tcp_receiver *)base);
+}
+
+static void release(struct ring_link *base)
+{
+	base->released++;
+}
+
+static int wait_fd(const struct ring_link *base, short *events)
+{
+	const struct ring_tcp_link *link = (const struct ring_tcp_link *)base;
+	const struct ring_tcp_sender *sender = (const struct ring_tcp_sender *)base;
+	*events = 0;
+	if (link->lost)
+		return -1;
+	if (!base->outgoing && ring_tcp_has_slot(base))
+		*events = POLLIN;
+	else if (base->outgoing && base->sent < sender->posted)
+		*events = POLLOUT;
+	return *events ? link->fd : -1;
+}
+
+/*
+ * Closing with unread data would answer the peer with a reset, which also destroys what it has not
+ * read of ours; so what is here is thrown away first. What the kernel has of ours it still delivers.
+ */
+static void close_socket(int fd)
+{
+	shutdown(fd, SHUT_WR);
+	ssize_t got;
+	size_t discarded = 0;
+	do {
+		got = recv(fd, NULL, DISCARD_BYTES, MSG_TRUNC | MSG_DONTWAIT);
+		discarded += got > 0 ? (size_t)got : 0;
+	} while (got > 0 && discarded < DISCARD_BYTES);
+	ring_fd_close(fd);
+}
+
+static void close_link(struct ring_link *base)
+{
+	struct ring_tcp_link *link = (struct ring_tcp_link *)base;
+	if (!link)
+		return;
+	close_socket(link->fd);
+	if (!base->outgoing)
+		free(((struct ring_tcp_receiver *)base)->slots);
+	free(link);
+}
+
+const struct ring_transport ring_transport_tcp = {
+	.name = "tcp",
+	.lane = RING_LANE_TCP,
+	.reaches = reaches,
+	.open = open_link,
+	.finish = finish,
+	.send = ring_tcp_send,
+	.poll = poll_link,
+	.release = release,
+	.expect = ring_tcp_expect,
+	.wait_fd = wait_fd,
+	.close = close_link,
+};

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The receiving end of a TCP link. One readv(2) goes straight to where the current message belongs
+ * and on into a small inbox, so bulk is copied once and small messages share a system call. Nothing
+ * is read while no slot is free: that is the back-pressure, TCP passes it on.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "slot_fifo.h"
+#include "status.h"
+#include "tcp_link.h"
+
+void ring_tcp_expect(struct ring_link *base, size_t bytes, void *landing)
+{
+	struct ring_tcp_receiver *receiver = (struct ring_tcp_receiver *)base;
+	unsigned at = receiver->announced++ % base->depth;
+	receiver->landing[at] = landing;
+	receiver->expected[at] = bytes;
+}
+
+/* Where the next message goes: its landing if it was announced in time and as it is, or its slot. */
+static unsigned char *place_of(const struct ring_tcp_receiver *receiver, size_t bytes)
+{
+	const struct ring_link *base = &receiver->link.base;
+	unsigned at = base->arrived % base->depth;
+	bool lands = base->arrived < receiver->announced && receiver->landing[at] &&
+		     receiver->expected[at] == bytes;
+	return lands ? receiver->landing[at]
+		     : receiver->slots + at * ring_fifo_stride(base->slot_bytes);
+}
+
+/* Reads the next message's header out of the inbox. False if it is not there yet, or is nonsense. */
+static bool begin_message(struct ring_tcp_receiver *receiver)
+{
+	struct ring_link *base = &receiver->link.base;
+	struct ring_tcp_header header;
+	if (receiver->in_end - receiver->in_first < sizeof(header))
+		return false;
+	memcpy(&header, receiver->inbox + receiver->in_first, sizeof(header));
+	uint32_t bytes = le32toh(header.bytes);
+	uint32_t number = le32toh(header.number);
+	if (bytes == 0 || bytes > base->slot_bytes || number != (uint32_t)base->arrived) {
+		char why[96];
+		snprintf(why, sizeof(why), "message %u of %u bytes where %u of at most %zu was due",
+			 number, bytes, (uint32_t)base->arrived, base->slot_bytes);
+		ring_tcp_lose(&receiver->link, why);
+		return false;
+	}
+	receiver->in_first += sizeof(header);
+	receiver->bytes = bytes;
+	receiver->have = 0;
+	receiver->place = place_of(receiver, bytes);
+	return true;
+}
+
+static void end_message(struct ring_tcp_receiver *receiver)
+{
+	struct ring_link *base = &receiver->link.base;
+	base->data[base->arrived % base->depth] = receiver->place;
+	base->bytes[base->arrived % base->depth] = receiver->bytes;
+	base->arrived++;
+	receiver->place = NULL;
+}
+
+/* Distributes the inbox as far as slots are free. What stays then is less than a header. */
+static void empty_inbox(struct ring_tcp_receiver *receiver)
+{
+	while (ring_tcp_has_slot(&receiver->link.base)) {
+		if (!receiver->place && !begin_message(receiver))
+			return;
+		size_t here = receiver->in_end - receiver->in_first;
+		size_t missing = receiver->bytes - receiver->have;
+		size_t taken = here < missing ? here : missing;
+		memcpy(receiver->place + receiver->have, receiver->inbox + receiver->in_first,
+		       taken);
+		receiver->in_first += taken;
+		receiver->have += taken;
+		if (taken < missing)
+			return;
+		end_message(receiver);
+	}
+}
+
+/* Asks the socket once. */
+static void read_on(struct ring_tcp_receiver *receiver)
+{
+	struct ring_tcp_link *link = &receiver->link;
+	size_t left = receiver->in_end - receiver->in_first;
+	memmove(receiver->inbox, receiver->inbox + receiver->in_first, left);
+	receiver->in_first = 0;
+	receiver->in_end = left;
+
+	struct iovec parts[2] = {{.iov_base = NULL, .iov_len = 0},
+				 {.iov_base = receiver->inbox + left,
+				  .iov_len = sizeof(receiver->inbox) - left}};
+	if (receiver->place)
+		parts[0] = (struct iovec){.iov_base = receiver->place + receiver->have,
+					  .iov_len = receiver->bytes - receiver->have};
+	size_t missing = parts[0].iov_len;
+	ssize_t got = readv(link->fd, parts, 2);
+	if (got > 0) {
+		size_t placed = (size_t)got < missing ? (size_t)got : missing;
+		receiver->have += placed;
+		receiver->in_end += (size_t)got - placed;
+		link->quiet = (size_t)got < missing + parts[1].iov_len;
+		if (missing > 0 && placed == missing)
+			end_message(receiver);
+	} else if (got == 0) {
+		link->lost = true;
+		if (left > 0 || receiver->place)
+			ring_tcp_lose(link, "the other end closed inside a message");
+	} else if (errno == EAGAIN) {
+		link->quiet = true;
+	} else if (errno != EINTR) {
+		ring_tcp_lose(link, strerror(errno));
+	}
+}
+
+static bool wants_more(const struct ring_tcp_receiver *receiver)
+{
+	return !receiver->link.lost && ring_tcp_has_slot(&receiver->link.base);
+}
+
+int ring_tcp_receive(struct ring_tcp_receiver *receiver)
+{
+	struct ring_tcp_link *link = &receiver->link;
+
+	empty_inbox(receiver);
+	bool more = wants_more(receiver) && ring_tcp_is_ready(link, POLLIN);
+	while (more) {
+		read_on(receiver);
+		empty_inbox(receiver);
+		more = wants_more(receiver) && !link->quiet;
+	}
+	/* Whoever still works on what arrived may finish that first. */
+	return link->lost && link->base.released == link->base.arrived ? RING_EPEER : 0;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sending end of a TCP link: a short queue, so that what is sent in one go, such as an entry
+ * record and the data behind it, leaves in one system call.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "status.h"
+#include "tcp_link.h"
+
+int ring_tcp_send(struct ring_link *base, const void *source, size_t bytes)
+{
+	struct ring_tcp_sender *sender = (struct ring_tcp_sender *)base;
+
+	if (sender->posted - base->sent == RING_TCP_QUEUE) {
+		int err = ring_tcp_flush(sender);
+		if (err)
+			return err;
+		if (sender->posted - base->sent == RING_TCP_QUEUE)
+			return RING_EAGAIN;
+	}
+	if (sender->link.lost)
+		return RING_EPEER;
+	struct ring_tcp_message *message = &sender->queue[sender->posted % RING_TCP_QUEUE];
+	*message = (struct ring_tcp_message){.header = {htole32((uint32_t)bytes),
+							htole32((uint32_t)sender->posted)},
+					     .source = source,
+					     .bytes = bytes};
+	sender->posted++;
+	return 0;
+}
+
+/* Adds what is left of `bytes` bytes once *skip of them are left out. */
+static int add_part(struct iovec *part, const void *data, size_t bytes, size_t *skip)
+{
+	size_t skipped = *skip < bytes ? *skip : bytes;
+	*skip -= skipped;
+	if (skipped == bytes)
+		return 0;
+	*part = (struct iovec){.iov_base = (char *)data + skipped, .iov_len = bytes - skipped};
+	return 1;
+}
+
+/* Everything the kernel does not have yet. Returns the number of parts; *total is their sum. */
+static int gather(const struct ring_tcp_sender *sender, struct iovec parts[2 * RING_TCP_QUEUE],
+		  size_t *total)
+{
+	int count = 0;
+	size_t skip = sender->gone;
+	*total = 0;
+	for (uint64_t k = sender->link.base.sent; k < sender->posted; k++) {
+		const struct ring_tcp_message *message = &sender->queue[k % RING_TCP_QUEUE];
+		count += add_part(&parts[count], &message->header, sizeof(message->header), &skip);
+		count += add_part(&parts[count], message->source, message->bytes, &skip);
+		*total += sizeof(message->header) + message->bytes;
+	}
+	*total -= sender->gone;
+	return count;
+}
+
+/* The kernel took `bytes` more: moves `sent` over the messages that it has whole. */
+static void retire(struct ring_tcp_sender *sender, size_t bytes)
+{
+	struct ring_link *base = &sender->link.base;
+	sender->gone += bytes;
+	while (base->sent < sender->posted) {
+		size_t whole = sizeof(struct ring_tcp_header) +
+			       sender->queue[base->sent % RING_TCP_QUEUE].bytes;
+		if (sender->gone < whole)
+			return;
+		sender->gone -= whole;
+		base->sent++;
+	}
+}
+
+/* Asks the socket once. */
+static void write_on(struct ring_tcp_sender *sender)
+{
+	struct ring_tcp_link *link = &sender->link;
+	struct iovec parts[2 * RING_TCP_QUEUE];
+	size_t total;
+	struct msghdr message = {.msg_iov = parts};
+	message.msg_iovlen = (size_t)gather(sender, parts, &total);
+	ssize_t taken = sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (taken >= 0) {
+		link->quiet = (size_t)taken < total;
+		retire(sender, (size_t)taken);
+	} else if (errno == EAGAIN) {
+		link->quiet = true;
+	} else if (errno != EINTR) {
+		ring_tcp_lose(link, strerror(errno));
+	}
+}
+
+int ring_tcp_flush(struct ring_tcp_sender *sender)
+{
+	struct ring_tcp_link *link = &sender->link;
+	bool more = !link->lost && link->base.sent < sender->posted &&
+		    ring_tcp_is_ready(link, POLLOUT);
+	while (more) {
+		write_on(sender);
+		more = !link->lost && link->base.sent < sender->posted && !link->quiet;
+	}
+	return link->lost ? RING_EPEER : 0;
+}
