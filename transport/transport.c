@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of transports, best first, and the choice among them. */
+#include "transport.h"
+
+#include <string.h>
+
+const struct ring_transport *const ring_transports[] = {
+	&ring_transport_loopback,
+	&ring_transport_shm,
+	&ring_transport_tcp,
+};
+
+const int ring_transport_count = sizeof(ring_transports) / sizeof(ring_transports[0]);
+
+/* Takes the next name off a comma-separated list; NULL at its end. */
+static const char *next_name(const char **list, size_t *length)
+{
+	const char *name = *list;
+	if (!name)
+		return NULL;
+	*length = strcspn(name, ",");
+	*list = name[*length] ? name + *length + 1 : NULL;
+	return name;
+}
+
+static bool is_named(const char *list, const char *transport)
+{
+	const char *name;
+	size_t length;
+	while ((name = next_name(&list, &length)))
+		if (strlen(transport) == length && memcmp(name, transport, length) == 0)
+			return true;
+	return false;
+}
+
+int ring_transport_choose(const struct ring_peer *from, const struct ring_peer *to,
+			  const char *allowed, uint32_t masked)
+{
+	for (int i = 0; i < ring_transport_count; i++) {
+		const struct ring_transport *transport = ring_transports[i];
+		if (masked & UINT32_C(1) << i)
+			continue;
+		if (allowed && *allowed && !is_named(allowed, transport->name))
+			continue;
+		if (transport->reaches(from, to))
+			return i;
+	}
+	return -1;
+}
+
+bool ring_transport_names_valid(const char *names, char unknown[32])
+{
+	const char *name;
+	size_t length;
+	if (names && !*names)
+		return true;
+	while ((name = next_name(&names, &length))) {
+		char text[32];
+		size_t kept = length < sizeof(text) - 1 ? length : sizeof(text) - 1;
+		memcpy(text, name, kept);
+		text[kept] = '\0';
+		bool known = false;
+		for (int i = 0; i < ring_transport_count; i++)
+			known |= strlen(ring_transports[i]->name) == length &&
+				 strcmp(ring_transports[i]->name, text) == 0;
+		if (!known) {
+			memcpy(unknown, text, sizeof(text));
+			return false;
+		}
+	}
+	return true;
+}
