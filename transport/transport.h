@@ -32,27 +32,27 @@ struct ring_peer {
 	int rank;
 	int pid;
 	uint32_t uid;
-	uint64_t process;           /* random number of the process: equal means same address space    */
-	unsigned char boot_id[16];  /* the running kernel; all zero if unknown                          */
-	uint64_t netns;             /* its network namespace; Unix sockets are reachable within it only */
-	char host[RING_HOST_NAME];  /* options' host, else the host name                                */
-	struct sockaddr_storage tcp;         /* its listener                                           */
-	char local[32];                      /* its Unix listener, abstract name without the first NUL */
-	int numa;                            /* NUMA node it runs on, -1 if on several                 */
-	int core;                            /* first core it may run on, logical order                */
-	uint64_t cpus[RING_CPU_WORDS];       /* its affinity mask                                      */
-	int cpu_quota;                       /* whole CPUs its control group allows, 0 if unlimited    */
+	uint64_t process; /* random number of the process: equal means same address space */
+	unsigned char boot_id[16]; /* the running kernel; all zero if unknown */
+	uint64_t netns; /* its network namespace; Unix sockets are reachable within it only */
+	char host[RING_HOST_NAME];     /* options' host, else the host name */
+	struct sockaddr_storage tcp;   /* its listener */
+	char local[32];                /* its Unix listener, abstract name without the first NUL */
+	int numa;                      /* NUMA node it runs on, -1 if on several */
+	int core;                      /* first core it may run on, logical order */
+	uint64_t cpus[RING_CPU_WORDS]; /* its affinity mask */
+	int cpu_quota;                 /* whole CPUs its control group allows, 0 if unlimited */
 };
 
 /* What a link's connection is. */
 enum ring_lane { RING_LANE_TCP, RING_LANE_LOCAL /* Unix socket: passes descriptors */ };
 
 struct ring_link_params {
-	int fd;            /* proved connection to the other end, non-blocking; the link owns it once open() succeeds */
-	bool outgoing;     /* this end sends */
-	int self, peer;    /* ranks of this end and of the other, for messages */
-	unsigned depth;    /* 1..RING_DEPTH_MAX */
-	size_t slot_bytes; /* largest message */
+	int fd;        /* proved connection, non-blocking; the link owns it once open() succeeded */
+	bool outgoing; /* this end sends */
+	int self, peer;         /* ranks of this end and of the other, for messages */
+	unsigned depth;         /* 1..RING_DEPTH_MAX */
+	size_t slot_bytes;      /* largest message */
 	struct ring_bell *bell; /* this rank's doorbell, which the other end rings; outlives the link */
 	const char *congestion; /* TCP congestion control, NULL leaves the choice to the transport */
 	int peer_lost_ms;       /* an unreachable peer is an error after this */
@@ -68,8 +68,8 @@ struct ring_link {
 	uint64_t sent;
 	uint64_t arrived, released;
 	const void *data[RING_DEPTH_MAX]; /* receiver: where message k lies is data[k % depth] ... */
-	size_t bytes[RING_DEPTH_MAX];     /* ... and its size bytes[k % depth]; both while released <= k < arrived */
-	size_t memory_bytes;              /* what this end holds, shared memory counted at the receiver */
+	size_t bytes[RING_DEPTH_MAX];     /* ... and its size; both while released <= k < arrived */
+	size_t memory_bytes; /* what this end holds, shared memory counted at the receiver */
 };
 
 struct ring_transport {
