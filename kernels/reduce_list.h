@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Element types and operations that have kernels, each once: every device expands all pairs from
+ * these lists. A new type is a line here and its load and store; a new operation a line here and
+ * one function for each way to compute.
+ */
+#ifndef RING_REDUCE_LIST_H
+#define RING_REDUCE_LIST_H
+
+/* X(type, name, bytes of an element, what it is computed in, ...) */
+#define RING_REDUCE_TYPES(X, ...)                                                                  \
+	X(RING_INT32, int32, 4, int32, __VA_ARGS__)                                                \
+	X(RING_FLOAT32, float32, 4, float32, __VA_ARGS__)                                          \
+	X(RING_FLOAT64, float64, 8, float64, __VA_ARGS__)                                          \
+	X(RING_BFLOAT16, bfloat16, 2, float32, __VA_ARGS__)
+
+/* X(op, name, ...); RING_AVG is RING_SUM and a divisor. All commute bit for bit. */
+#define RING_REDUCE_OPS(X, ...)                                                                    \
+	X(RING_SUM, sum, __VA_ARGS__)                                                              \
+	X(RING_PROD, prod, __VA_ARGS__)                                                            \
+	X(RING_MAX, max, __VA_ARGS__)                                                              \
+	X(RING_MIN, min, __VA_ARGS__)
+
+#endif
