@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* The letters of the meeting, field by field; see describe.h. */
+#include "describe.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAGIC "ringid"
+#define MAGIC_BYTES 6
+
+/* What the root may at most make of the options; memory is sized by it. */
+#define CHUNK_BYTES_MAX (1 << 30)
+#define CHUNKS_PER_ROUND_MAX 65536
+#define CHANNELS_MAX 8
+
+/* A fixed value that both ends write alike. */
+static void wire_constant(struct ring_wire *wire, uint32_t constant)
+{
+	uint32_t value = constant;
+	ring_wire_u32(wire, &value);
+	if (value != constant)
+		wire->ok = false;
+}
+
+void ring_wire_identity(struct ring_wire *wire, struct ring_identity *identity)
+{
+	char magic[MAGIC_BYTES + 1] = MAGIC;
+	ring_wire_text(wire, magic, sizeof magic);
+	if (strcmp(magic, MAGIC) != 0)
+		wire->ok = false;
+	wire_constant(wire, RING_WIRE_VERSION);
+	ring_wire_u64(wire, &identity->job);
+	ring_wire_bytes(wire, identity->secret, sizeof identity->secret);
+	ring_wire_address(wire, &identity->root);
+	if (identity->root.ss_family == AF_UNSPEC)
+		wire->ok = false;
+}
+
+static void wire_peer(struct ring_wire *wire, struct ring_peer *peer)
+{
+	ring_wire_int(wire, &peer->rank);
+	ring_wire_expect(wire, peer->rank, 0, RING_SIZE_MAX - 1);
+	ring_wire_int(wire, &peer->pid);
+	ring_wire_u32(wire, &peer->uid);
+	ring_wire_u64(wire, &peer->process);
+	ring_wire_bytes(wire, peer->boot_id, sizeof peer->boot_id);
+	ring_wire_u64(wire, &peer->netns);
+	ring_wire_text(wire, peer->host, sizeof peer->host);
+	ring_wire_address(wire, &peer->tcp);
+	ring_wire_text(wire, peer->local, sizeof peer->local);
+	ring_wire_int(wire, &peer->numa);
+	ring_wire_int(wire, &peer->core);
+	for (int i = 0; i < RING_CPU_WORDS; i++)
+		ring_wire_u64(wire, &peer->cpus[i]);
+	ring_wire_int(wire, &peer->cpu_quota);
+	ring_wire_expect(wire, peer->cpu_quota, 0, INT_MAX);
+}
+
+static void wire_schedule(struct ring_wire *wire, struct ring_schedule *schedule)
+{
+	ring_wire_text(wire, schedule->transport, sizeof schedule->transport);
+	ring_wire_u64(wire, &schedule->chunk_bytes);
+	ring_wire_int(wire, &schedule->depth);
+	ring_wire_int(wire, &schedule->chunks_per_round);
+	ring_wire_int(wire, &schedule->channels);
+}
+
+void ring_wire_description(struct ring_wire *wire, struct ring_description *description)
+{
+	wire_constant(wire, RING_WIRE_VERSION);
+	ring_wire_int(wire, &description->size);
+	ring_wire_expect(wire, description->size, 1, RING_SIZE_MAX);
+	ring_wire_int(wire, &description->create_timeout_ms);
+	ring_wire_expect(wire, description->create_timeout_ms, 0, INT_MAX);
+	wire_peer(wire, &description->peer);
+	ring_wire_expect(wire, description->peer.rank, 0, description->size - 1);
+	wire_schedule(wire, &description->schedule);
+}
+
+void ring_wire_readiness(struct ring_wire *wire, struct ring_readiness *readiness)
+{
+	ring_wire_u32(wire, &readiness->attempt);
+	ring_wire_u32(wire, &readiness->failed);
+	ring_wire_text(wire, readiness->why, sizeof readiness->why);
+}
+
+void ring_wire_news(struct ring_wire *wire, struct ring_news *news)
+{
+	ring_wire_int(wire, &news->err);
+	ring_wire_expect(wire, news->err, RING_ENOTSUP, RING_EINVAL);
+	ring_wire_int(wire, &news->culprit);
+	ring_wire_expect(wire, news->culprit, RING_RANK_ROOT, RING_SIZE_MAX - 1);
+	ring_wire_text(wire, news->text, sizeof news->text);
+}
+
+static void wire_tuning(struct ring_wire *wire, struct ring_tuning *tuning)
+{
+	ring_wire_u64(wire, &tuning->chunk_bytes);
+	if (tuning->chunk_bytes < 1 || tuning->chunk_bytes > CHUNK_BYTES_MAX)
+		wire->ok = false;
+	ring_wire_int(wire, &tuning->depth);
+	ring_wire_expect(wire, tuning->depth, 1, RING_DEPTH_MAX);
+	ring_wire_int(wire, &tuning->chunks_per_round);
+	ring_wire_expect(wire, tuning->chunks_per_round, 1, CHUNKS_PER_ROUND_MAX);
+	ring_wire_int(wire, &tuning->channels);
+	ring_wire_expect(wire, tuning->channels, 1, CHANNELS_MAX);
+}
+
+void ring_wire_placement(struct ring_wire *wire, struct ring_placement *placement)
+{
+	int expected = placement->size;
+	int alone = expected == 1;
+	ring_wire_int(wire, &placement->size);
+	ring_wire_expect(wire, placement->size, expected, expected);
+	placement->size = expected;
+	ring_wire_u32(wire, &placement->attempt);
+	ring_wire_int(wire, &placement->position);
+	ring_wire_expect(wire, placement->position, 0, expected - 1);
+	ring_wire_int(wire, &placement->next_transport);
+	ring_wire_int(wire, &placement->prev_transport);
+	ring_wire_expect(wire, placement->next_transport, -alone, ring_transport_count - 1);
+	ring_wire_expect(wire, placement->prev_transport, -alone, ring_transport_count - 1);
+	ring_wire_bool(wire, &placement->crowded);
+	wire_tuning(wire, &placement->tuning);
+	wire_peer(wire, &placement->next);
+	wire_peer(wire, &placement->prev);
+	for (int i = 0; i < expected && wire->ok; i++) {
+		ring_wire_int(wire, &placement->order[i]);
+		ring_wire_expect(wire, placement->order[i], 0, expected - 1);
+	}
+}
+
+size_t ring_placement_bytes(int size)
+{
+	return 2 * RING_LETTER_BYTES + (size_t)size * 4;
+}
+
+const char *ring_peer_name(const struct ring_peer *peer, char text[RING_PEER_NAME])
+{
+	snprintf(text, RING_PEER_NAME, "rank %d (host %s, pid %d)", peer->rank, peer->host,
+		 peer->pid);
+	return text;
+}

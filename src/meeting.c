@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* The root's decisions; see meeting.h. Nothing here waits, sends or remembers. */
+#include "meeting.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "order.h"
+
+/* ---- do they agree? ---- */
+
+static int disagree(struct ring_failure *failure, const char *option, int rank, const char *value,
+		    const char *value_of_0)
+{
+	return ring_fail(failure, RING_EMISMATCH,
+			 "%s is %s on rank %d but %s on rank 0; it must be alike on all ranks",
+			 option, value, rank, value_of_0);
+}
+
+static int compare_number(struct ring_failure *failure, const char *option, int rank,
+			  uint64_t value, uint64_t value_of_0)
+{
+	char mine[24] = "unset", first[24] = "unset";
+	if (value == value_of_0)
+		return 0;
+	if (value)
+		snprintf(mine, sizeof mine, "%" PRIu64, value);
+	if (value_of_0)
+		snprintf(first, sizeof first, "%" PRIu64, value_of_0);
+	return disagree(failure, option, rank, mine, first);
+}
+
+static int compare_text(struct ring_failure *failure, const char *option, int rank,
+			const char *value, const char *value_of_0)
+{
+	if (strcmp(value, value_of_0) == 0)
+		return 0;
+	return disagree(failure, option, rank, *value ? value : "unset",
+			*value_of_0 ? value_of_0 : "unset");
+}
+
+int ring_meeting_agree(const struct ring_schedule *schedules, int size, struct ring_failure *failure)
+{
+	const struct ring_schedule *first = &schedules[0];
+	int err = 0;
+	for (int rank = 1; rank < size && !err; rank++) {
+		const struct ring_schedule *mine = &schedules[rank];
+		err = compare_text(failure, "RING_TRANSPORT", rank, mine->transport,
+				   first->transport);
+		if (!err)
+			err = compare_number(failure, "RING_CHUNK_BYTES", rank, mine->chunk_bytes,
+					     first->chunk_bytes);
+		if (!err)
+			err = compare_number(failure, "RING_DEPTH", rank, (uint64_t)mine->depth,
+					     (uint64_t)first->depth);
+		if (!err)
+			err = compare_number(failure, "RING_CHUNKS_PER_ROUND", rank,
+					     (uint64_t)mine->chunks_per_round,
+					     (uint64_t)first->chunks_per_round);
+		if (!err)
+			err = compare_number(failure, "RING_CHANNELS", rank,
+					     (uint64_t)mine->channels, (uint64_t)first->channels);
+	}
+	return err;
+}
+
+/* ---- who sits where, and how are they linked? ---- */
+
+/* An order keeps a host's ranks together, so one answer serves until the host changes. */
+static void find_crowds(struct ring_arrangement *arrangement, const struct ring_peer *peers,
+			int size)
+{
+	const int *order = arrangement->order;
+	for (int p = 0; p < size; p++) {
+		if (p > 0 && ring_same_host(&peers[order[p - 1]], &peers[order[p]]))
+			arrangement->crowded[p] = arrangement->crowded[p - 1];
+		else
+			arrangement->crowded[p] = ring_order_crowded(peers, size, order[p]);
+	}
+}
+
+int ring_arrangement_make(struct ring_arrangement *arrangement, const struct ring_peer *peers,
+			  int size)
+{
+	size_t count = (size_t)size;
+	*arrangement = (struct ring_arrangement){
+		.order = calloc(count, sizeof *arrangement->order),
+		.transports = calloc(count, sizeof *arrangement->transports),
+		.crowded = calloc(count, sizeof *arrangement->crowded),
+	};
+	int err = RING_ENOMEM;
+	if (arrangement->order && arrangement->transports && arrangement->crowded)
+		err = ring_order_compute(peers, size, arrangement->order);
+	if (err) {
+		ring_arrangement_free(arrangement);
+		return err;
+	}
+	find_crowds(arrangement, peers, size);
+	return 0;
+}
+
+void ring_arrangement_free(struct ring_arrangement *arrangement)
+{
+	free(arrangement->order);
+	free(arrangement->transports);
+	free(arrangement->crowded);
+	*arrangement = (struct ring_arrangement){0};
+}
+
+int ring_arrangement_link(struct ring_arrangement *arrangement, const struct ring_peer *peers,
+			  int size, const struct ring_schedule *schedule, uint32_t masked,
+			  struct ring_failure *failure)
+{
+	const char *allowed = schedule->transport[0] ? schedule->transport : NULL;
+	int slowest = -1;
+	for (int p = 0; p < size; p++) {
+		const struct ring_peer *from = &peers[arrangement->order[p]];
+		const struct ring_peer *to = &peers[arrangement->order[(p + 1) % size]];
+		int transport = -1;
+		if (size > 1)
+			transport = ring_transport_choose(from, to, allowed, masked);
+		if (size > 1 && transport < 0) {
+			char sender[RING_PEER_NAME], receiver[RING_PEER_NAME];
+			return ring_fail(failure, RING_ENOTSUP,
+					 "no transport%s%s reaches from %s to %s",
+					 allowed ? " of RING_TRANSPORT=" : "",
+					 allowed ? allowed : "", ring_peer_name(from, sender),
+					 ring_peer_name(to, receiver));
+		}
+		arrangement->transports[p] = transport;
+		if (transport > slowest)
+			slowest = transport;
+	}
+	struct ring_config config = {
+		.chunk_bytes = schedule->chunk_bytes,
+		.depth = schedule->depth,
+		.chunks_per_round = schedule->chunks_per_round,
+		.channels = schedule->channels,
+	};
+	arrangement->tuning = ring_tuning_choose(&config, slowest, size);
+	return 0;
+}
+
+struct ring_placement ring_arrangement_place(const struct ring_arrangement *arrangement,
+					     const struct ring_peer *peers, int size, int position)
+{
+	int after = (position + 1) % size, before = (position + size - 1) % size;
+	return (struct ring_placement){
+		.size = size,
+		.position = position,
+		.order = arrangement->order,
+		.next = peers[arrangement->order[after]],
+		.prev = peers[arrangement->order[before]],
+		.next_transport = arrangement->transports[position],
+		.prev_transport = arrangement->transports[before],
+		.crowded = arrangement->crowded[position],
+		.tuning = arrangement->tuning,
+	};
+}
+
+/* ---- naming ranks ---- */
+
+int ring_ranks_lacking(const bool *has, int size, char text[RING_RANKS_TEXT])
+{
+	char list[RING_RANKS_TEXT - 16] = "";
+	size_t length = 0;
+	int count = 0;
+	for (int rank = 0; rank < size; rank++) {
+		if (has[rank])
+			continue;
+		int last = rank;
+		while (last + 1 < size && !has[last + 1])
+			last++;
+		count += last - rank + 1;
+		const char *comma = length ? ", " : "";
+		if (length > sizeof list - 40) {
+			if (strcmp(list + length - 3, "...") != 0)
+				length += (size_t)sprintf(list + length, "%s...", comma);
+		} else if (last == rank) {
+			length += (size_t)sprintf(list + length, "%s%d", comma, rank);
+		} else {
+			length += (size_t)sprintf(list + length, "%s%d%s%d", comma, rank,
+						  last == rank + 1 ? ", " : "..", last);
+		}
+		rank = last;
+	}
+	snprintf(text, RING_RANKS_TEXT, "rank%s %s", count == 1 ? "" : "s", list);
+	return count;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process that made a unique id serves the meeting of its ranks, in the watcher's thread. See
+ * rendezvous.h for the ranks' side and describe.h for what they tell one another.
+ */
+#ifndef RING_ROOT_H
+#define RING_ROOT_H
+
+#include "describe.h"
+#include "watcher.h"
+
+/*
+ * Begins to serve the meeting of `identity`; the root ends by itself when all ranks know how the
+ * meeting ended. It takes over one hold of the watcher. returns 0; RING_ENOMEM
+ */
+int ring_root_start(struct ring_watcher *watcher, const struct ring_identity *identity);
+
+#endif
