@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -362,7 +361,7 @@ int launch_ranks(const struct launch *launch)
 {
 	struct job job = {.launch = launch, .stage_ends_ms = INT64_MAX, .times_out_ms = INT64_MAX};
 	if (launch->timeout_s > 0)
-		job.times_out_ms = now_ms() + (int64_t)ceil(launch->timeout_s * 1000);
+		job.times_out_ms = now_ms() + 1 + (int64_t)(launch->timeout_s * 1000);
 
 	/* Blocked before the id is made, so that the meeting's thread leaves them to us. */
 	sigset_t watched, before;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Results as files for other programs. A file appears complete under its name, or not at all.
+ */
+#ifndef PERF_EXPORT_H
+#define PERF_EXPORT_H
+
+#include <stdio.h>
+
+#include "run.h"
+
+/* Writes options->json and options->csv, whichever are set; also for a run that failed. */
+bool perf_export(const struct perf_run *run); /* false, with a complaint on stderr, if it could not */
+
+/* The formats, to a stream that is open. */
+void perf_export_json(const struct perf_run *run, FILE *out);
+void perf_export_csv(const struct perf_run *run, FILE *out);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asks the kernel about this rank and collects the answers of all.
+ */
+#include "facts.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "measure.h"
+
+static void read_cpu_model(char *model, size_t bytes)
+{
+	char line[256];
+	snprintf(model, bytes, "unknown");
+	FILE *file = fopen("/proc/cpuinfo", "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		char *colon = strchr(line, ':');
+		if (strncmp(line, "model name", 10) == 0 && colon) {
+			colon[1 + strcspn(colon + 1, "\n")] = '\0';
+			snprintf(model, bytes, "%.*s", (int)bytes - 1,
+				 colon + 1 + strspn(colon + 1, " "));
+			break;
+		}
+	}
+	if (file)
+		fclose(file);
+}
+
+static struct perf_rank_facts own_facts(void)
+{
+	struct perf_rank_facts facts = {.pid = (int32_t)getpid()};
+	cpu_set_t cpus;
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
+		facts.cpus = CPU_COUNT(&cpus);
+	gethostname(facts.host, sizeof(facts.host) - 1);
+	read_cpu_model(facts.cpu, sizeof(facts.cpu));
+	return facts;
+}
+
+int perf_facts_gather(struct perf_team *team, struct perf_facts *facts)
+{
+	struct utsname kernel;
+	*facts = (struct perf_facts){.started_at = perf_now()};
+	if (uname(&kernel) == 0)
+		snprintf(facts->kernel, sizeof(facts->kernel), "%.30s %.60s %.30s", kernel.sysname,
+			 kernel.release, kernel.machine);
+	time_t now = time(NULL);
+	struct tm local;
+	localtime_r(&now, &local);
+	strftime(facts->started, sizeof(facts->started), "%Y-%m-%dT%H:%M:%S%z", &local);
+
+	facts->ranks = calloc((size_t)team->size, sizeof(*facts->ranks));
+	if (!facts->ranks)
+		return perf_team_failed(team, RING_ENOMEM, "gathering facts");
+	struct perf_rank_facts self = own_facts();
+	return perf_team_gather(team, &self, sizeof(self), facts->ranks);
+}
+
+void perf_facts_free(struct perf_facts *facts)
+{
+	free(facts->ranks);
+	facts->ranks = NULL;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a measurement must be read with: where it ran, on what, when, and who took part.
+ */
+#ifndef PERF_FACTS_H
+#define PERF_FACTS_H
+
+#include "team.h"
+
+struct perf_rank_facts {
+	int32_t pid;
+	int32_t cpus; /* that it may use */
+	char host[64];
+	char cpu[64]; /* model name */
+};
+
+struct perf_facts {
+	char kernel[128];
+	char started[32];              /* ISO 8601, local time with offset */
+	double started_at;             /* of perf_now() */
+	struct perf_rank_facts *ranks; /* one of each */
+};
+
+/* Collective. returns 0, or a RING_E... with team->error */
+int perf_facts_gather(struct perf_team *team, struct perf_facts *facts);
+void perf_facts_free(struct perf_facts *facts);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rates of copying, reducing and sending at several sizes, the time of one hop, and the formula
+ * that makes a limit of them.
+ */
+#include "limits.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "measure.h"
+#include "sockets.h"
+
+#define TRIALS 5
+#define TRIAL_BYTES ((size_t)8 << 20) /* moved per trial at least */
+
+#define FLAG_ROUNDS 2000
+#define FLAG_TRIALS 7
+
+/* 32 bytes of floats: what a compiler turns into the vector instructions it may use. */
+typedef float lanes __attribute__((vector_size(32), may_alias));
+
+static int probe_copy(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
+{
+	(void)sockets;
+	memcpy(buffers[1].data, buffers[0].data, bytes);
+	return 0;
+}
+
+static int probe_reduce(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
+{
+	(void)sockets;
+	lanes *sum = (lanes *)buffers[1].data;
+	const lanes *in = (const lanes *)buffers[0].data;
+	for (size_t i = 0; i < bytes / sizeof(lanes); i++)
+		sum[i] += in[i];
+	return 0;
+}
+
+static int probe_wire(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
+{
+	return perf_sockets_exchange(sockets, buffers[0].data, buffers[1].data, bytes);
+}
+
+/* What is measured: one pass over `bytes`. Returns 0, or a RING_E... */
+typedef int probe(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets);
+
+/* Bytes per second of the slowest rank, median over trials. */
+static int measure_rate(struct perf_team *team, struct perf_buffer buffers[2], size_t bytes,
+			probe *pass, struct perf_sockets *sockets, double *rate)
+{
+	size_t passes = bytes < TRIAL_BYTES ? TRIAL_BYTES / bytes : 1;
+	double seconds[TRIALS];
+	int failed = 0;
+	for (int trial = 0; trial < TRIALS; trial++) {
+		int err = perf_team_barrier(team);
+		if (err)
+			return err;
+		double start = perf_now();
+		for (size_t i = 0; i < passes && !failed; i++) {
+			failed = pass(buffers, bytes, sockets);
+			atomic_signal_fence(memory_order_seq_cst); /* every pass is done */
+		}
+		seconds[trial] = failed ? 1e9 : (perf_now() - start) / (double)passes;
+	}
+	int err = perf_team_max(team, seconds, TRIALS);
+	perf_sort(seconds, TRIALS);
+	*rate = (double)bytes / perf_quantile(seconds, TRIALS, 0.5);
+	return err;
+}
+
+static int measure_rates(struct perf_team *team, struct perf_buffer buffers[2],
+			 struct perf_sockets *sockets, struct perf_limits *limits)
+{
+	size_t bytes = PERF_LIMIT_SMALLEST;
+	int err = 0;
+	while (limits->classes < PERF_LIMIT_CLASSES && bytes <= buffers[1].capacity && !err) {
+		struct perf_rates *rates = &limits->rates[limits->classes++];
+		rates->bytes = bytes;
+		err = measure_rate(team, buffers, bytes, probe_copy, NULL, &rates->copy);
+		if (!err)
+			err = measure_rate(team, buffers, bytes, probe_reduce, NULL, &rates->reduce);
+		if (!err && sockets)
+			err = measure_rate(team, buffers, bytes, probe_wire, sockets, &rates->wire);
+		bytes *= 4;
+	}
+	return err;
+}
+
+/* Two threads that pass a word to and fro: the fastest hop that shared memory allows. */
+struct flag {
+	_Alignas(64) atomic_uint turn; /* odd: the partner's */
+};
+
+/* The acquire pairs with the release in pass_turn of the other thread. */
+static void await_turn(struct flag *flag, unsigned turn)
+{
+	for (unsigned spins = 1; atomic_load_explicit(&flag->turn, memory_order_acquire) != turn;
+	     spins++) {
+		if (spins % 1024 == 0) /* both may have to share a CPU */
+			sched_yield();
+	}
+}
+
+static void pass_turn(struct flag *flag, unsigned turn)
+{
+	atomic_store_explicit(&flag->turn, turn, memory_order_release);
+}
+
+static void *return_flag(void *argument)
+{
+	struct flag *flag = argument;
+	for (unsigned i = 0; i < FLAG_ROUNDS * FLAG_TRIALS; i++) {
+		await_turn(flag, 2 * i + 1);
+		pass_turn(flag, 2 * i + 2);
+	}
+	return NULL;
+}
+
+/* Microseconds of one hop, the best of several trials; 0 if there can be no second thread. */
+static double measure_flag(void)
+{
+	struct flag flag = {0};
+	pthread_t partner;
+	if (pthread_create(&partner, NULL, return_flag, &flag) != 0)
+		return 0;
+	double best = 1e9;
+	for (unsigned trial = 0; trial < FLAG_TRIALS; trial++) {
+		double start = perf_now();
+		for (unsigned i = 0; i < FLAG_ROUNDS; i++) {
+			unsigned turn = 2 * (trial * FLAG_ROUNDS + i);
+			pass_turn(&flag, turn + 1);
+			await_turn(&flag, turn + 2);
+		}
+		double seconds = perf_now() - start;
+		best = seconds < best ? seconds : best;
+	}
+	pthread_join(partner, NULL);
+	return best * 1e6 / (2 * FLAG_ROUNDS);
+}
+
+/* Rank 0 alone plays with flags while the others sleep; over a network all pass a token around. */
+static int measure_hop(struct perf_team *team, struct perf_sockets *sockets,
+		       struct perf_limits *limits)
+{
+	int err = perf_team_barrier(team);
+	double hop_us = 0;
+	if (!err && sockets)
+		hop_us = perf_sockets_hop_us(sockets, team->size);
+	else if (!err && team->rank == 0)
+		hop_us = measure_flag();
+	if (!err)
+		err = perf_team_max(team, &hop_us, 1);
+	limits->hop_us = hop_us;
+	return err;
+}
+
+int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2],
+			struct perf_limits *limits)
+{
+	*limits = (struct perf_limits){.over_network = team->over_network};
+	if (team->size == 1) {
+		limits->reason = "one rank has nothing to send";
+		return 0;
+	}
+	struct perf_sockets *sockets = NULL;
+	if (team->over_network) {
+		int err = perf_sockets_open(team, &sockets);
+		if (err || !sockets) {
+			limits->reason = "no plain TCP connections between the ranks";
+			return err;
+		}
+	}
+	int err = measure_rates(team, buffers, sockets, limits);
+	if (!err)
+		err = measure_hop(team, sockets, limits);
+	limits->known = !err;
+	perf_sockets_close(sockets);
+	return err;
+}
+
+const struct perf_rates *perf_limit_rates(const struct perf_limits *limits, size_t bytes)
+{
+	int class = 0;
+	while (class + 1 < limits->classes && limits->rates[class + 1].bytes <= bytes)
+		class ++;
+	return &limits->rates[class];
+}
+
+double perf_limit_us(const struct perf_limits *limits, const struct perf_call *call)
+{
+	if (!limits->known)
+		return 0;
+	const struct perf_rates *rates = perf_limit_rates(limits, call->bytes);
+	struct perf_work work = call->collective->work(call->size);
+	double moving = limits->over_network ? work.sent / rates->wire : work.copied / rates->copy;
+	double passing = (double)call->bytes * (moving + work.reduced / rates->reduce) * 1e6;
+	double waiting = work.hops * limits->hop_us;
+	return passing > waiting ? passing : waiting;
+}

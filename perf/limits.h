@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How fast a ring could be on this machine, from measurements of its parts in the same run. The
+ * method and what it does not show are in docs/PERFORMANCE.md.
+ */
+#ifndef PERF_LIMITS_H
+#define PERF_LIMITS_H
+
+#include "placed.h"
+#include "team.h"
+
+#define PERF_LIMIT_CLASSES 12
+#define PERF_LIMIT_SMALLEST                                                                        \
+	((size_t)64 << 10) /* bytes of the first class; each next has 4 times as many */
+
+/* Bytes per second of the slowest rank while all ranks do the same, on vectors of this size. */
+struct perf_rates {
+	size_t bytes;
+	double copy;   /* memcpy                                            */
+	double reduce; /* a[i] += b[i] on floats                            */
+	double wire;   /* TCP, sending to next and receiving from previous  */
+};
+
+struct perf_limits {
+	bool known;
+	bool over_network;
+	const char *reason; /* why it is not known */
+	double hop_us;      /* one small message to the next rank */
+	int classes;
+	struct perf_rates rates[PERF_LIMIT_CLASSES]; /* from small to large */
+};
+
+/* Measures with all ranks at once; the buffers' contents are lost. Collective. */
+int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2],
+			struct perf_limits *limits);
+
+/* The least time a ring needs for this call in microseconds; 0 if not known. */
+double perf_limit_us(const struct perf_limits *limits, const struct perf_call *call);
+
+/* The rates that hold for vectors of this size. */
+const struct perf_rates *perf_limit_rates(const struct perf_limits *limits, size_t bytes);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Timing: every sample begins at a barrier and is a batch of back-to-back calls, long enough that
+ * reading the clock does not count; a sample's time is that of the slowest rank.
+ */
+#include "measure.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BATCH_SECONDS 200e-6
+#define BATCH_CALLS 1000
+
+double perf_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+void perf_sort(double *values, int count)
+{
+	qsort(values, (size_t)count, sizeof(*values), compare_doubles);
+}
+
+double perf_quantile(const double *sorted, int count, double share)
+{
+	double at = share * (count - 1);
+	int below = (int)at;
+	int above = below + 1 < count ? below + 1 : below;
+	return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
+}
+
+/* How many calls make a sample: alike on all ranks. */
+static int choose_batch(struct perf_team *team, const struct perf_placed *placed, int warmup,
+			int *batch)
+{
+	int err = perf_placed_run(team, placed, warmup);
+	if (err)
+		return err;
+	const int probes = 3;
+	double seconds = perf_now();
+	err = perf_placed_run(team, placed, probes);
+	seconds = (perf_now() - seconds) / probes;
+	if (!err)
+		err = perf_team_max(team, &seconds, 1);
+	if (err)
+		return err;
+	double calls = seconds > 0 ? BATCH_SECONDS / seconds : BATCH_CALLS;
+	*batch = calls < 1 ? 1 : calls > BATCH_CALLS ? BATCH_CALLS : (int)calls;
+	return 0;
+}
+
+static int time_samples(struct perf_team *team, const struct perf_placed *placed, int samples,
+			int batch, double *microseconds)
+{
+	for (int i = 0; i < samples; i++) {
+		int err = perf_team_barrier(team);
+		if (err)
+			return err;
+		double start = perf_now();
+		err = perf_placed_run(team, placed, batch);
+		if (err)
+			return err;
+		microseconds[i] = (perf_now() - start) * 1e6 / batch;
+	}
+	return perf_team_max(team, microseconds, (size_t)samples);
+}
+
+static int time_calls(struct perf_team *team, const struct perf_options *options,
+		      const struct perf_placed *placed, struct perf_times *times)
+{
+	int samples = options->iterations;
+	double *microseconds = calloc((size_t)samples, sizeof(*microseconds));
+	if (!microseconds)
+		return perf_team_failed(team, RING_ENOMEM, "timing");
+	/* Zeros stay zeros under every operation, so results of calls in place do not overflow. */
+	memset(placed->buffers[0].data, 0, placed->call->bytes);
+	memset(placed->buffers[1].data, 0, placed->call->bytes);
+
+	int batch;
+	int err = choose_batch(team, placed, options->warmup, &batch);
+	if (!err)
+		err = time_samples(team, placed, samples, batch, microseconds);
+	if (!err) {
+		perf_sort(microseconds, samples);
+		*times = (struct perf_times){
+			.median = perf_quantile(microseconds, samples, 0.5),
+			.p10 = perf_quantile(microseconds, samples, 0.1),
+			.p90 = perf_quantile(microseconds, samples, 0.9),
+			.p99 = perf_quantile(microseconds, samples, 0.99),
+			.min = microseconds[0],
+			.max = microseconds[samples - 1],
+			.samples = samples,
+			.calls_per_sample = batch,
+		};
+	}
+	free(microseconds);
+	return err;
+}
+
+int perf_measure_row(struct perf_team *team, const struct perf_options *options,
+		     struct perf_buffer buffers[2], struct perf_row *row)
+{
+	int err = 0;
+	for (int place = 0; place < PERF_PLACES && !err; place++) {
+		row->has_place[place] = place == PERF_OUT_OF_PLACE || row->call.collective->has_data;
+		row->places[place] = (struct perf_result){0};
+		if (!row->has_place[place])
+			continue;
+		struct perf_placed placed = perf_place(&row->call, (enum perf_place)place, buffers,
+						       team->rank);
+		err = time_calls(team, options, &placed, &row->places[place].times);
+		if (!err)
+			err = perf_check_calls(team, options, &placed, &row->places[place].check);
+	}
+	return err;
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line. Options that nccl-tests has keep their letters and meaning.
+ */
+#include "options.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective.h"
+#include "ringccl.h"
+#include "types.h"
+
+#define MAX_RANKS 1024
+
+static const char usage[] =
+	"usage: ring_perf [options]\n"
+	"Measures and checks collectives. Starts two ranks here, or --ranks of them, unless a "
+	"launcher\n"
+	"such as ring_run has started it as a rank already.\n"
+	"\n"
+	"      --ranks N            how many ranks to start here\n"
+	"      --threads            ranks are threads of one process\n"
+	"      --transport LIST     transports allowed, \"shm,tcp\"\n"
+	"      --collective NAME    all_reduce, reduce_scatter, all_gather, broadcast, barrier, "
+	"all\n"
+	"\n"
+	"  -b, --minbytes SIZE      first size, 8; K, M and G are binary, fractions allowed\n"
+	"  -e, --maxbytes SIZE      last size, 32M\n"
+	"  -i, --stepbytes SIZE     add this from row to row\n"
+	"  -f, --stepfactor FACTOR  multiply by this from row to row, 4\n"
+	"  -n, --iters N            timed samples of a row, 20\n"
+	"  -w, --warmup_iters N     calls before them, 5\n"
+	"  -c, --check N            checked calls of a row, 1; 0 checks nothing\n"
+	"  -o, --op NAME            sum, prod, max, min, avg, all\n"
+	"  -d, --datatype NAME      int32, float, double, bfloat16, all\n"
+	"  -r, --root RANK          root of broadcast, 0; -1 or all is each in turn\n"
+	"      --random             check with random floats, not exactly summable ones\n"
+	"      --seed N             of the data, 1\n"
+	"      --stream             call through a stream\n"
+	"      --timeout SECONDS    of creation and of each call\n"
+	"\n"
+	"      --verdict            end with a summary in plain words\n"
+	"      --json FILE          write everything as JSON\n"
+	"      --csv FILE           write the rows as CSV\n"
+	"      --trace FILE         write a Chrome trace; %r is the rank\n"
+	"  -h, --help               show this and exit\n"
+	"      --version            show the version and exit\n";
+
+enum long_option {
+	RANKS = 256,
+	THREADS,
+	TRANSPORT,
+	COLLECTIVE,
+	RANDOM,
+	SEED,
+	STREAM,
+	TIMEOUT,
+	VERDICT,
+	JSON,
+	CSV,
+	TRACE,
+	VERSION,
+};
+
+static const struct option long_options[] = {
+	{"minbytes", required_argument, NULL, 'b'},
+	{"maxbytes", required_argument, NULL, 'e'},
+	{"stepbytes", required_argument, NULL, 'i'},
+	{"stepfactor", required_argument, NULL, 'f'},
+	{"iters", required_argument, NULL, 'n'},
+	{"warmup_iters", required_argument, NULL, 'w'},
+	{"check", required_argument, NULL, 'c'},
+	{"op", required_argument, NULL, 'o'},
+	{"datatype", required_argument, NULL, 'd'},
+	{"root", required_argument, NULL, 'r'},
+	{"ranks", required_argument, NULL, RANKS},
+	{"threads", no_argument, NULL, THREADS},
+	{"transport", required_argument, NULL, TRANSPORT},
+	{"collective", required_argument, NULL, COLLECTIVE},
+	{"random", no_argument, NULL, RANDOM},
+	{"seed", required_argument, NULL, SEED},
+	{"stream", no_argument, NULL, STREAM},
+	{"timeout", required_argument, NULL, TIMEOUT},
+	{"verdict", no_argument, NULL, VERDICT},
+	{"json", required_argument, NULL, JSON},
+	{"csv", required_argument, NULL, CSV},
+	{"trace", required_argument, NULL, TRACE},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, VERSION},
+	{0},
+};
+
+/* Reports what was wanted instead; false, so that parsers can return it. */
+static bool refuse(const char *option, const char *wanted, const char *text)
+{
+	fprintf(stderr, "ring_perf: %s wants %s, not '%s'\n", option, wanted, text);
+	return false;
+}
+
+static bool parse_int(const char *option, const char *text, int low, int high, int *value)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+	if (end == text || *end || number < low || number > high) {
+		char wanted[64];
+		snprintf(wanted, sizeof(wanted), "a number from %d to %d", low, high);
+		return refuse(option, wanted, text);
+	}
+	*value = (int)number;
+	return true;
+}
+
+static bool parse_real(const char *option, const char *text, double above, double *value)
+{
+	char *end;
+	double number = strtod(text, &end);
+	if (end == text || *end || !(number > above && number < 1e6)) {
+		char wanted[64];
+		snprintf(wanted, sizeof(wanted), "a number above %g and below 1e6", above);
+		return refuse(option, wanted, text);
+	}
+	*value = number;
+	return true;
+}
+
+/* "1.5G": a number and a binary unit. */
+static bool parse_size(const char *option, const char *text, size_t *bytes)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	double number = strtod(text, &end);
+	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	if (unit) {
+		number = ldexp(number, 10 * (int)(unit - units + 1));
+		end++;
+	}
+	if (end == text || *end || !(number >= 1 && number < 0x1p50))
+		return refuse(option, "a size such as 8, 64K or 1.5G", text);
+	*bytes = (size_t)number;
+	return true;
+}
+
+static bool parse_name(const char *option, const char *text, const char *const *names, int count,
+		       int *value)
+{
+	if (strcmp(text, "all") == 0) {
+		*value = PERF_ALL;
+		return true;
+	}
+	char wanted[128] = "";
+	for (int i = 0; i < count; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*value = i;
+			return true;
+		}
+		strcat(strcat(wanted, names[i]), ", ");
+	}
+	return refuse(option, strcat(wanted, "or all"), text);
+}
+
+static bool parse_collective(const char *text, int *value)
+{
+	const char *names[PERF_COLLECTIVES];
+	for (int i = 0; i < PERF_COLLECTIVES; i++)
+		names[i] = perf_collectives[i].name;
+	return parse_name("--collective", text, names, PERF_COLLECTIVES, value);
+}
+
+static bool parse_type(const char *text, int *value)
+{
+	const char *names[PERF_TYPES];
+	for (int i = 0; i < PERF_TYPES; i++)
+		names[i] = perf_types[i].name;
+	return parse_name("-d", text, names, PERF_TYPES, value);
+}
+
+static bool parse_root(const char *text, int *root)
+{
+	if (strcmp(text, "all") == 0) {
+		*root = PERF_ALL;
+		return true;
+	}
+	return parse_int("-r", text, PERF_ALL, MAX_RANKS - 1, root);
+}
+
+static bool parse_seed(const char *text, uint64_t *seed)
+{
+	char *end;
+	*seed = strtoull(text, &end, 0);
+	return (end != text && !*end) || refuse("--seed", "a number", text);
+}
+
+/* What was given of the sizes, which decides about the others' defaults. */
+struct given {
+	bool min, max, step, factor;
+};
+
+/* The options with nccl-tests' letters. */
+static bool parse_letter(struct perf_options *options, struct given *given, int letter,
+			 const char *text)
+{
+	switch (letter) {
+	case 'b':
+		given->min = true;
+		return parse_size("-b", text, &options->min_bytes);
+	case 'e':
+		given->max = true;
+		return parse_size("-e", text, &options->max_bytes);
+	case 'i':
+		given->step = true;
+		return parse_size("-i", text, &options->step_bytes);
+	case 'f':
+		given->factor = true;
+		return parse_real("-f", text, 1, &options->step_factor);
+	case 'n':
+		return parse_int("-n", text, 1, 1000000, &options->iterations);
+	case 'w':
+		return parse_int("-w", text, 0, 1000000, &options->warmup);
+	case 'c':
+		return parse_int("-c", text, 0, 1000000, &options->checks);
+	case 'o':
+		return parse_name("-o", text, perf_op_names, PERF_OPS, &options->op);
+	case 'd':
+		return parse_type(text, &options->type);
+	case 'r':
+		return parse_root(text, &options->root);
+	default: /* getopt has said what is wrong */
+		return false;
+	}
+}
+
+static bool parse_option(struct perf_options *options, struct given *given, int option,
+			 const char *text)
+{
+	switch (option) {
+	case RANKS:
+		return parse_int("--ranks", text, 1, MAX_RANKS, &options->ranks);
+	case COLLECTIVE:
+		return parse_collective(text, &options->collective);
+	case SEED:
+		return parse_seed(text, &options->seed);
+	case TIMEOUT:
+		return parse_real("--timeout", text, 0, &options->timeout_s);
+	case THREADS:
+		options->threads = true;
+		return true;
+	case RANDOM:
+		options->random = true;
+		return true;
+	case STREAM:
+		options->stream = true;
+		return true;
+	case VERDICT:
+		options->verdict = true;
+		return true;
+	case TRANSPORT:
+		options->transport = text;
+		return true;
+	case JSON:
+		options->json = text;
+		return true;
+	case CSV:
+		options->csv = text;
+		return true;
+	case TRACE:
+		options->trace = text;
+		return true;
+	default:
+		return parse_letter(options, given, option, text);
+	}
+}
+
+/* Sizes that were not given follow those that were. */
+static bool settle_sizes(struct perf_options *options, const struct given *given)
+{
+	if (given->step && !given->factor)
+		options->step_factor = 0;
+	if (given->min && !given->max && options->max_bytes < options->min_bytes)
+		options->max_bytes = options->min_bytes;
+	if (given->max && !given->min && options->min_bytes > options->max_bytes)
+		options->min_bytes = options->max_bytes;
+	if (options->min_bytes <= options->max_bytes)
+		return true;
+	fprintf(stderr, "ring_perf: -b %zu is larger than -e %zu\n", options->min_bytes,
+		options->max_bytes);
+	return false;
+}
+
+bool perf_options_parse(struct perf_options *options, int argc, char **argv, int *status)
+{
+	*options = (struct perf_options){
+		.type = 1, /* float, as in nccl-tests */
+		.min_bytes = 8,
+		.max_bytes = (size_t)32 << 20,
+		.step_factor = 4,
+		.iterations = 20,
+		.warmup = 5,
+		.checks = 1,
+		.seed = 1,
+	};
+	struct given given = {0};
+	int option;
+	*status = PERF_EXIT_OK;
+	while ((option = getopt_long(argc, argv, "b:e:i:f:n:w:c:o:d:r:h", long_options, NULL)) !=
+	       -1) {
+		if (option == 'h') {
+			fputs(usage, stdout);
+			return false;
+		}
+		if (option == VERSION) {
+			printf("ring_perf %d.%d.%d\n", RING_VERSION_MAJOR, RING_VERSION_MINOR,
+			       RING_VERSION_PATCH);
+			return false;
+		}
+		*status = PERF_EXIT_USAGE;
+		if (!parse_option(options, &given, option, optarg))
+			return false;
+		*status = PERF_EXIT_OK;
+	}
+	if (optind < argc)
+		fprintf(stderr, "ring_perf: what is '%s'? See ring_perf --help\n", argv[optind]);
+	bool ok = optind == argc && settle_sizes(options, &given);
+	*status = ok ? PERF_EXIT_OK : PERF_EXIT_USAGE;
+	return ok;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What ring_perf was asked to do. Options that nccl-tests has keep their letters.
+ */
+#ifndef PERF_OPTIONS_H
+#define PERF_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PERF_ALL (-1) /* for collective, type, op and root: each in turn */
+
+/* Exit statuses; where nccl-tests has the case, they are nccl-tests' numbers. */
+enum perf_exit {
+	PERF_EXIT_OK = 0,
+	PERF_EXIT_SYSTEM = 1,  /* memory, files, threads                          */
+	PERF_EXIT_FAILED = 3,  /* a call of the library failed                    */
+	PERF_EXIT_TIMEOUT = 4, /* a call did not end in time                      */
+	PERF_EXIT_USAGE = 6,
+	PERF_EXIT_WRONG = 7, /* a wrong element, a changed guard, a wrong payload */
+};
+
+struct perf_options {
+	int collective; /* index of perf_collectives, or PERF_ALL */
+	int type;       /* index of perf_types, or PERF_ALL       */
+	int op;         /* enum ring_op, or PERF_ALL              */
+	int root;       /* a rank, or PERF_ALL                    */
+
+	size_t min_bytes, max_bytes;
+	size_t step_bytes;  /* used if step_factor is 0 */
+	double step_factor; /* above 1, or 0            */
+
+	int iterations; /* timed samples of each row                 */
+	int warmup;     /* calls before them                         */
+	int checks;     /* checked calls of each row, fresh data each */
+	uint64_t seed;
+	bool random; /* arbitrary floats, not exactly summable ones */
+	bool stream; /* call through a ring_stream                  */
+	bool verdict;
+
+	int ranks;    /* to start here; 0: the environment says, or two */
+	bool threads; /* ranks are threads of this process              */
+
+	const char *transport, *trace; /* as in struct ring_options; NULL */
+	double timeout_s;              /* of creation and of each call; 0 leaves the defaults */
+	const char *json, *csv;        /* files to write; NULL */
+};
+
+/*
+ * Reads the command line. Complaints go to stderr.
+ * returns   true to go on; else *status is the exit status
+ */
+bool perf_options_parse(struct perf_options *options, int argc, char **argv, int *status);
+
+#endif

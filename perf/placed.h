@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory for calls, with guard zones around it, and one call laid out in it: out of place or in
+ * place.
+ */
+#ifndef PERF_PLACED_H
+#define PERF_PLACED_H
+
+#include "collective.h"
+#include "team.h"
+
+struct perf_buffer {
+	unsigned char *base; /* as mapped, guard zones included */
+	unsigned char *data; /* page aligned                    */
+	size_t capacity;     /* bytes of data                   */
+};
+
+enum perf_place { PERF_OUT_OF_PLACE, PERF_IN_PLACE, PERF_PLACES };
+
+/* The buffers of one call at one place. */
+struct perf_placed {
+	const struct perf_call *call;
+	enum perf_place place;
+	struct perf_buffer *buffers; /* input and output; in place, both are in the output */
+	unsigned char *send, *recv;
+};
+
+/* returns 0; RING_ENOMEM */
+int perf_buffer_map(struct perf_buffer *buffer, size_t bytes);
+void perf_buffer_unmap(struct perf_buffer *buffer);
+
+struct perf_placed perf_place(const struct perf_call *call, enum perf_place place,
+			      struct perf_buffer buffers[2], int rank);
+
+/* Makes `calls` calls; they are complete when it returns 0, else team->error says why. */
+int perf_placed_run(struct perf_team *team, const struct perf_placed *placed, int calls);
+
+/* Writes the guard zones just outside of what the call may touch. */
+void perf_placed_guard(const struct perf_placed *placed);
+
+/* How many bytes of them have changed. */
+uint64_t perf_placed_changed(const struct perf_placed *placed);
+
+#endif

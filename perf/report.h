@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What people and parsers see on standard output: nccl-tests' table with a few columns more. Only
+ * rank 0 writes; on other ranks all of these do nothing.
+ */
+#ifndef PERF_REPORT_H
+#define PERF_REPORT_H
+
+#include "run.h"
+
+void report_start(const struct perf_run *run);
+void report_limits(const struct perf_run *run);
+void report_table(const struct perf_run *run, const struct perf_collective *collective);
+void report_row(const struct perf_run *run, const struct perf_row *row);
+void report_end(const struct perf_run *run);
+
+/* Says on a terminal what is being measured; the next line of output wipes it away. */
+void report_progress(const struct perf_run *run, const struct perf_call *call);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_perf: measures and checks collectives, in the manner of nccl-tests. This file decides who the
+ * ranks are: this process, if a launcher started it as one; else children that run this program
+ * again; or threads.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tools/launcher.h"
+#include "export.h"
+#include "options.h"
+#include "run.h"
+
+#define DEFAULT_RANKS 2
+
+/* Measures as one rank. size, rank and id as for perf_team_join. */
+static int run_rank(const struct perf_options *options, char **argv, int size, int rank,
+		    const struct ring_unique_id *id)
+{
+	struct perf_run run = {.options = options, .argv = argv};
+	int err = perf_team_join(&run.team, options, size, rank, id);
+	int status = err == RING_ETIMEDOUT ? PERF_EXIT_TIMEOUT : PERF_EXIT_FAILED;
+	if (!err)
+		status = perf_run_rows(&run);
+	if (run.team.error[0])
+		fprintf(stderr, "ring_perf: rank %d: %s\n", run.team.rank, run.team.error);
+	if (run.team.rank == 0 && status != PERF_EXIT_USAGE && !perf_export(&run) &&
+	    status == PERF_EXIT_OK)
+		status = PERF_EXIT_SYSTEM;
+	perf_team_leave(&run.team);
+	perf_run_free(&run);
+	return status;
+}
+
+struct rank_thread {
+	pthread_t thread;
+	const struct perf_options *options;
+	char **argv;
+	const struct ring_unique_id *id;
+	int rank, status;
+};
+
+static void *run_thread(void *argument)
+{
+	struct rank_thread *self = argument;
+	self->status = run_rank(self->options, self->argv, self->options->ranks, self->rank,
+				self->id);
+	return NULL;
+}
+
+/* All ranks in this process. If a thread cannot be had, the others fail to meet it in time. */
+static int run_threads(const struct perf_options *options, char **argv)
+{
+	struct ring_unique_id id;
+	setenv("RING_INTERFACE", "lo", 0);
+	int err = ring_unique_id_create(&id);
+	struct rank_thread *ranks = calloc((size_t)options->ranks, sizeof(*ranks));
+	if (err || !ranks) {
+		fprintf(stderr, "ring_perf: %s\n", err ? ring_strerror(err) : "out of memory");
+		free(ranks);
+		return PERF_EXIT_SYSTEM;
+	}
+	int started = 0, status = PERF_EXIT_OK;
+	for (; started < options->ranks && status == PERF_EXIT_OK; started++) {
+		struct rank_thread *rank = &ranks[started];
+		*rank = (struct rank_thread){
+			.options = options, .argv = argv, .id = &id, .rank = started};
+		if (pthread_create(&rank->thread, NULL, run_thread, rank) != 0)
+			break;
+	}
+	if (started < options->ranks) {
+		fprintf(stderr, "ring_perf: cannot start a thread for rank %d\n", started);
+		exit(PERF_EXIT_SYSTEM);
+	}
+	for (int i = 0; i < started; i++) {
+		pthread_join(ranks[i].thread, NULL);
+		if (status == PERF_EXIT_OK)
+			status = ranks[i].status;
+	}
+	free(ranks);
+	return status;
+}
+
+/* This program again for every rank; the children find out from their environment. */
+static int run_children(const struct perf_options *options, char **argv)
+{
+	const struct launch launch = {
+		.name = "ring_perf",
+		.path = "/proc/self/exe",
+		.argv = argv,
+		.ranks = options->ranks,
+		.grace_ms = 200,
+	};
+	return launch_ranks(&launch);
+}
+
+int main(int argc, char **argv)
+{
+	struct perf_options options;
+	int status;
+	if (!perf_options_parse(&options, argc, argv, &status))
+		return status;
+
+	const char *size = getenv("RING_SIZE");
+	if (getenv("RING_RANK") && size) {
+		if (options.threads || (options.ranks > 0 && options.ranks != atoi(size))) {
+			fprintf(stderr,
+				"ring_perf: is a rank of %s already; leave out --ranks and "
+				"--threads\n",
+				size);
+			return PERF_EXIT_USAGE;
+		}
+		return run_rank(&options, argv, 0, 0, NULL);
+	}
+	if (options.ranks == 0)
+		options.ranks = DEFAULT_RANKS;
+	return options.threads ? run_threads(&options, argv) : run_children(&options, argv);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loops over collectives, types, operations, roots and sizes, and the sums over rows.
+ */
+#include "run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "report.h"
+
+/* From `first` to below `end` of what was asked for: one choice, or all `count`. */
+struct choices {
+	int first, end;
+};
+
+static struct choices choose(int chosen, int count)
+{
+	if (chosen == PERF_ALL)
+		return (struct choices){0, count};
+	return (struct choices){chosen, chosen + 1};
+}
+
+static int add_row(struct perf_run *run, const struct perf_row *row)
+{
+	struct perf_row *rows = realloc(run->rows, (run->row_count + 1) * sizeof(*rows));
+	if (!rows)
+		return perf_team_failed(&run->team, RING_ENOMEM, "keeping results");
+	run->rows = rows;
+	run->rows[run->row_count++] = *row;
+	return 0;
+}
+
+static int measure_row(struct perf_run *run, struct perf_buffer buffers[2],
+		       const struct perf_call *call)
+{
+	struct perf_row row = {.call = *call, .limit_us = perf_limit_us(&run->limits, call)};
+	report_progress(run, call);
+	int err = perf_measure_row(&run->team, run->options, buffers, &row);
+	if (!err)
+		err = add_row(run, &row);
+	if (!err)
+		report_row(run, &row);
+	return err;
+}
+
+static size_t next_size(const struct perf_options *options, size_t bytes)
+{
+	if (options->step_factor > 0) {
+		size_t next = (size_t)((double)bytes * options->step_factor);
+		return next > bytes ? next : bytes + 1;
+	}
+	return bytes + options->step_bytes;
+}
+
+static int measure_sizes(struct perf_run *run, struct perf_buffer buffers[2], struct perf_call *call)
+{
+	const struct perf_options *options = run->options;
+	int err = 0;
+	for (size_t bytes = options->min_bytes; bytes <= options->max_bytes && !err;
+	     bytes = next_size(options, bytes)) {
+		perf_call_set_bytes(call, bytes);
+		err = measure_row(run, buffers, call);
+		if (!call->collective->has_data)
+			break;
+	}
+	return err;
+}
+
+static int measure_collective(struct perf_run *run, struct perf_buffer buffers[2],
+			      const struct perf_collective *collective)
+{
+	const struct perf_options *options = run->options;
+	struct choices types = choose(collective->has_data ? options->type : 0, PERF_TYPES);
+	struct choices ops = choose(collective->reduces ? options->op : 0, PERF_OPS);
+	struct choices roots = choose(collective->rooted ? options->root : 0, run->team.size);
+	int err = 0;
+	report_table(run, collective);
+	for (int type = types.first; type < types.end; type++) {
+		for (int op = ops.first; op < ops.end; op++) {
+			for (int root = roots.first; root < roots.end && !err; root++) {
+				struct perf_call call = {
+					.collective = collective,
+					.type = &perf_types[type],
+					.op = (enum ring_op)op,
+					.root = root,
+					.size = run->team.size,
+				};
+				err = measure_sizes(run, buffers, &call);
+			}
+		}
+	}
+	return err;
+}
+
+static int map_buffers(struct perf_run *run, struct perf_buffer buffers[2])
+{
+	/* A vector has at least one element of each rank, and the limit has a smallest size. */
+	size_t least = (size_t)run->team.size * sizeof(double);
+	size_t bytes = run->options->max_bytes > least ? run->options->max_bytes : least;
+	bytes = bytes > PERF_LIMIT_SMALLEST ? bytes : PERF_LIMIT_SMALLEST;
+	int err = perf_buffer_map(&buffers[0], bytes);
+	if (!err)
+		err = perf_buffer_map(&buffers[1], bytes);
+	return perf_team_failed(&run->team, err, "mapping buffers");
+}
+
+static int measure_all(struct perf_run *run, struct perf_buffer buffers[2])
+{
+	struct choices collectives = choose(run->options->collective, PERF_COLLECTIVES);
+	int err = map_buffers(run, buffers);
+	if (!err)
+		err = perf_limits_measure(&run->team, buffers, &run->limits);
+	if (!err)
+		report_limits(run);
+	for (int i = collectives.first; i < collectives.end && !err; i++)
+		err = measure_collective(run, buffers, &perf_collectives[i]);
+	return err;
+}
+
+int perf_run_rows(struct perf_run *run)
+{
+	if (run->options->root >= run->team.size) {
+		if (run->team.rank == 0)
+			fprintf(stderr, "ring_perf: there is no rank %d to be the root\n",
+				run->options->root);
+		return PERF_EXIT_USAGE;
+	}
+	struct perf_buffer buffers[2] = {0};
+	int err = perf_facts_gather(&run->team, &run->facts);
+	if (!err) {
+		report_start(run);
+		err = measure_all(run, buffers);
+	}
+	perf_buffer_unmap(&buffers[0]);
+	perf_buffer_unmap(&buffers[1]);
+	if (err)
+		return err == RING_ETIMEDOUT ? PERF_EXIT_TIMEOUT
+		       : err == RING_ENOMEM  ? PERF_EXIT_SYSTEM
+					     : PERF_EXIT_FAILED;
+	report_end(run);
+	struct perf_summary sum = perf_run_summary(run);
+	bool ok = sum.wrong == 0 && sum.out_of_bounds == 0 && sum.payload_mismatches == 0;
+	return ok ? PERF_EXIT_OK : PERF_EXIT_WRONG;
+}
+
+void perf_run_free(struct perf_run *run)
+{
+	perf_facts_free(&run->facts);
+	free(run->rows);
+	run->rows = NULL;
+}
+
+double perf_algorithm_bandwidth(const struct perf_call *call, double microseconds)
+{
+	return (double)call->bytes / microseconds * 1e-3;
+}
+
+double perf_bus_bandwidth(const struct perf_call *call, double microseconds)
+{
+	double sent = call->collective->work(call->size).sent;
+	return sent * perf_algorithm_bandwidth(call, microseconds);
+}
+
+double perf_row_time(const struct perf_row *row)
+{
+	int place = row->has_place[PERF_IN_PLACE] ? PERF_IN_PLACE : PERF_OUT_OF_PLACE;
+	return row->places[place].times.median;
+}
+
+double perf_row_percent(const struct perf_row *row)
+{
+	return 100 * row->limit_us / perf_row_time(row);
+}
+
+struct perf_summary perf_run_summary(const struct perf_run *run)
+{
+	struct perf_summary sum = {0};
+	double peak = -1, bus_sum = 0;
+	int places = 0;
+	for (size_t i = 0; i < run->row_count; i++) {
+		const struct perf_row *row = &run->rows[i];
+		bool counts = row->call.collective->has_data || !sum.small;
+		if (counts && (!sum.small || row->call.bytes < sum.small->call.bytes))
+			sum.small = row;
+		if (!sum.large || row->call.bytes > sum.large->call.bytes)
+			sum.large = row;
+		for (int place = 0; place < PERF_PLACES; place++) {
+			const struct perf_result *result = &row->places[place];
+			if (!row->has_place[place])
+				continue;
+			sum.wrong += result->check.wrong;
+			sum.reordered += result->check.reordered;
+			sum.out_of_bounds += result->check.out_of_bounds;
+			sum.payload_mismatches += !result->check.payload_matches;
+			double bus = perf_bus_bandwidth(&row->call, result->times.median);
+			bus_sum += bus;
+			places++;
+			if (bus > peak) {
+				peak = bus;
+				sum.peak = row;
+				sum.peak_place = (enum perf_place)place;
+			}
+		}
+	}
+	sum.average_bus = places > 0 ? bus_sum / places : 0;
+	return sum;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One rank's whole measurement: every row that was asked for, and what came of it.
+ */
+#ifndef PERF_RUN_H
+#define PERF_RUN_H
+
+#include "facts.h"
+#include "limits.h"
+#include "measure.h"
+#include "options.h"
+#include "team.h"
+
+struct perf_run {
+	const struct perf_options *options;
+	char **argv; /* as given, NULL last */
+	struct perf_team team;
+	struct perf_facts facts;
+	struct perf_limits limits;
+	struct perf_row *rows; /* those measured so far */
+	size_t row_count;
+};
+
+/* What the rows have in common. */
+struct perf_summary {
+	uint64_t wrong, reordered, out_of_bounds;
+	uint64_t payload_mismatches;  /* places whose counters disagree with the formula */
+	double average_bus;           /* GB/s, over all places of all rows               */
+	const struct perf_row *peak;  /* the row with the highest bus bandwidth; or NULL */
+	enum perf_place peak_place;   /* and where                                       */
+	const struct perf_row *small; /* the row with the fewest bytes; or NULL          */
+	const struct perf_row *large; /* and the one with the most                       */
+};
+
+/*
+ * Measures as one rank and, as rank 0, reports. The caller has joined the team.
+ * returns   an enum perf_exit
+ */
+int perf_run_rows(struct perf_run *run);
+void perf_run_free(struct perf_run *run);
+
+struct perf_summary perf_run_summary(const struct perf_run *run);
+
+/* GB/s of 1e9 bytes: of the vector, and as if over one link of the ring. */
+double perf_algorithm_bandwidth(const struct perf_call *call, double microseconds);
+double perf_bus_bandwidth(const struct perf_call *call, double microseconds);
+
+/* The median time of the row's last place, in place if there is one; compared with the limit. */
+double perf_row_time(const struct perf_row *row);
+
+/* How close that comes to the limit, 0 if it is not known. */
+double perf_row_percent(const struct perf_row *row);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sockets that never block and a loop that never sleeps, as the fastest way to use them.
+ */
+#include "sockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "measure.h"
+
+#define PATIENCE_S 10.0
+#define HOP_LAPS 200
+#define HOP_TRIALS 5
+
+struct perf_sockets {
+	int next, prev; /* sockets */
+	bool is_first;  /* rank 0 starts the token */
+};
+
+/* How to reach a rank, and where it lives. */
+struct address {
+	uint64_t place; /* equal for ranks that share a loopback interface */
+	uint64_t token; /* what a caller must say first                    */
+	uint32_t ip;    /* network order; 0 if there is none               */
+	uint16_t port;  /* network order                                   */
+	uint16_t unused;
+};
+
+/* A machine's running kernel and network namespace, as one number. */
+static uint64_t own_place(void)
+{
+	char boot[64] = "";
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	if (file) {
+		if (!fgets(boot, sizeof(boot), file))
+			boot[0] = '\0';
+		fclose(file);
+	}
+	struct stat space = {0};
+	stat("/proc/self/ns/net", &space);
+	uint64_t place = space.st_ino;
+	for (const char *at = boot; *at; at++)
+		place = place * 1099511628211u + (unsigned char)*at;
+	return place;
+}
+
+/* The first address of an interface that is up, not loopback, and named if RING_INTERFACE names one. */
+static uint32_t own_ip(void)
+{
+	const char *wanted = getenv("RING_INTERFACE");
+	struct ifaddrs *all = NULL;
+	uint32_t ip = 0;
+	if (getifaddrs(&all) < 0)
+		return 0;
+	for (struct ifaddrs *at = all; at && !ip; at = at->ifa_next) {
+		if (!at->ifa_addr || at->ifa_addr->sa_family != AF_INET ||
+		    !(at->ifa_flags & IFF_UP) || (at->ifa_flags & IFF_LOOPBACK))
+			continue;
+		struct sockaddr_in in;
+		memcpy(&in, at->ifa_addr, sizeof(in));
+		if (!wanted || !if_nametoindex(wanted) || strcmp(wanted, at->ifa_name) == 0)
+			ip = in.sin_addr.s_addr;
+	}
+	freeifaddrs(all);
+	return ip;
+}
+
+/* As the library: a congestion control that is steady on every path, where it may be had. */
+static void tune(int fd)
+{
+	int on = 1;
+	const char *congestion = getenv("RING_CONGESTION");
+	if (!congestion)
+		congestion = "reno";
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, (socklen_t)strlen(congestion));
+}
+
+static int listen_anywhere(uint16_t *port)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	socklen_t length = sizeof(any);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	tune(fd);
+	if (bind(fd, (struct sockaddr *)&any, length) < 0 || listen(fd, 16) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&any, &length) < 0) {
+		close(fd);
+		return -1;
+	}
+	*port = any.sin_port;
+	return fd;
+}
+
+static int call_next(const struct address *address, bool local)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = address->port};
+	to.sin_addr.s_addr = local ? htonl(INADDR_LOOPBACK) : address->ip;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	tune(fd);
+	struct timeval patience = {.tv_sec = (time_t)PATIENCE_S};
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
+	    send(fd, &address->token, sizeof(address->token), MSG_NOSIGNAL) !=
+		    sizeof(address->token)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* The connection of the previous rank, which knows our token; others are turned away. */
+static int answer_prev(int listener, uint64_t token)
+{
+	double deadline = perf_now() + PATIENCE_S;
+	struct timeval patience = {.tv_sec = 1};
+	while (perf_now() < deadline) {
+		if (poll(&(struct pollfd){.fd = listener, .events = POLLIN}, 1, 1000) <= 0)
+			continue;
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (fd < 0)
+			continue;
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+		uint64_t said = 0;
+		if (recv(fd, &said, sizeof(said), MSG_WAITALL) == sizeof(said) && said == token) {
+			tune(fd);
+			return fd;
+		}
+		close(fd);
+	}
+	return -1;
+}
+
+/* Connects to the neighbours on the ring, given everybody's address. */
+static void connect_neighbours(struct perf_sockets *sockets, const struct perf_team *team,
+			       const struct address *all, int listener)
+{
+	int position = 0;
+	while (team->order[position] != team->rank)
+		position++;
+	const struct address *self = &all[team->rank];
+	const struct address *next = &all[team->order[(position + 1) % team->size]];
+	bool local = true;
+	for (int i = 0; i < team->size; i++)
+		local = local && all[i].place == self->place;
+	if (!local && next->ip == 0)
+		return;
+	sockets->next = call_next(next, local);
+	sockets->prev = answer_prev(listener, self->token);
+	if (sockets->next >= 0 && sockets->prev >= 0) {
+		fcntl(sockets->next, F_SETFL, O_NONBLOCK);
+		fcntl(sockets->prev, F_SETFL, O_NONBLOCK);
+	}
+}
+
+int perf_sockets_open(struct perf_team *team, struct perf_sockets **result)
+{
+	*result = NULL;
+	struct perf_sockets *sockets = calloc(1, sizeof(*sockets));
+	struct address *all = calloc((size_t)team->size, sizeof(*all));
+	if (!sockets || !all) {
+		free(sockets);
+		free(all);
+		return perf_team_failed(team, RING_ENOMEM, "measuring the limit");
+	}
+	*sockets = (struct perf_sockets){.next = -1, .prev = -1, .is_first = team->rank == 0};
+	struct address self = {.place = own_place(), .ip = own_ip()};
+	getrandom(&self.token, sizeof(self.token), 0);
+	int listener = listen_anywhere(&self.port);
+
+	int err = perf_team_gather(team, &self, sizeof(self), all);
+	if (!err && listener >= 0)
+		connect_neighbours(sockets, team, all, listener);
+	if (listener >= 0)
+		close(listener);
+	free(all);
+	double missing = sockets->next < 0 || sockets->prev < 0;
+	if (!err)
+		err = perf_team_max(team, &missing, 1);
+	if (err || missing > 0)
+		perf_sockets_close(sockets);
+	else
+		*result = sockets;
+	return err;
+}
+
+void perf_sockets_close(struct perf_sockets *sockets)
+{
+	if (!sockets)
+		return;
+	if (sockets->next >= 0)
+		close(sockets->next);
+	if (sockets->prev >= 0)
+		close(sockets->prev);
+	free(sockets);
+}
+
+/* One try; true if bytes moved. */
+static bool moved(ssize_t result, size_t *done)
+{
+	if (result > 0)
+		*done += (size_t)result;
+	return result > 0;
+}
+
+int perf_sockets_exchange(struct perf_sockets *sockets, const void *send_buffer, void *recv_buffer,
+			  size_t bytes)
+{
+	const char *out = send_buffer;
+	char *in = recv_buffer;
+	size_t sent = 0, received = 0;
+	double deadline = perf_now() + PATIENCE_S;
+	for (unsigned idle = 0; sent < bytes || received < bytes;) {
+		bool moving = false;
+		if (sent < bytes)
+			moving |= moved(send(sockets->next, out + sent, bytes - sent, MSG_NOSIGNAL),
+					&sent);
+		if (received < bytes)
+			moving |= moved(recv(sockets->prev, in + received, bytes - received, 0),
+					&received);
+		if (moving)
+			continue;
+		sched_yield();
+		if (++idle % 65536 == 0 && perf_now() > deadline)
+			return RING_ETIMEDOUT;
+	}
+	return 0;
+}
+
+/* poll() before recv(): spinning in recv() alone fights the kernel for the socket's lock. */
+static bool await_token(struct perf_sockets *sockets, double deadline)
+{
+	uint64_t token;
+	struct pollfd readable = {.fd = sockets->prev, .events = POLLIN};
+	for (unsigned spins = 1;; spins++) {
+		if (poll(&readable, 1, 0) > 0)
+			return recv(sockets->prev, &token, sizeof(token), MSG_WAITALL) ==
+			       sizeof(token);
+		if (spins % 16 == 0)
+			sched_yield();
+		if (spins % 65536 == 0 && perf_now() > deadline)
+			return false;
+	}
+}
+
+static bool pass_token(struct perf_sockets *sockets)
+{
+	uint64_t token = 0;
+	return send(sockets->next, &token, sizeof(token), MSG_NOSIGNAL) == sizeof(token);
+}
+
+double perf_sockets_hop_us(struct perf_sockets *sockets, int size)
+{
+	double best = 1e9;
+	for (int trial = 0; trial < HOP_TRIALS; trial++) {
+		double start = perf_now();
+		for (int lap = 0; lap < HOP_LAPS; lap++) {
+			bool ok = !sockets->is_first || pass_token(sockets);
+			ok = ok && await_token(sockets, start + PATIENCE_S);
+			if (!ok || (!sockets->is_first && !pass_token(sockets)))
+				return 0;
+		}
+		double seconds = perf_now() - start;
+		best = seconds < best ? seconds : best;
+	}
+	return best * 1e6 / HOP_LAPS / size;
+}

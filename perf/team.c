@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Joining, and the few exchanges between ranks.
+ */
+#include "team.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int perf_team_failed(struct perf_team *team, int err, const char *doing)
+{
+	if (err && team->error[0] == '\0') {
+		const char *why = ring_comm_error(team->comm);
+		snprintf(team->error, sizeof(team->error), "%s: %s", doing,
+			 *why ? why : ring_strerror(err));
+	}
+	return err;
+}
+
+int perf_team_barrier(struct perf_team *team)
+{
+	return perf_team_failed(team, ring_barrier(team->comm, NULL), "barrier");
+}
+
+int perf_team_max(struct perf_team *team, double *values, size_t count)
+{
+	int err = ring_all_reduce(team->comm, values, values, count, RING_FLOAT64, RING_MAX, NULL);
+	return perf_team_failed(team, err, "exchange of times");
+}
+
+int perf_team_gather(struct perf_team *team, const void *mine, size_t bytes, void *all)
+{
+	int err = ring_all_gather(team->comm, mine, all, bytes / sizeof(int32_t), RING_INT32, NULL);
+	return perf_team_failed(team, err, "exchange of facts");
+}
+
+/* What a rank says of the ring link it sends on. */
+struct edge {
+	int32_t next; /* the rank after this one; -1 if there is no link */
+	char transport[16];
+};
+
+static struct edge own_edge(const struct ring_stats *stats)
+{
+	struct edge edge = {.next = -1};
+	for (int i = 0; i < stats->link_count && edge.next < 0; i++) {
+		if (!stats->links[i].outgoing)
+			continue;
+		edge.next = stats->links[i].peer;
+		memcpy(edge.transport, stats->links[i].transport, sizeof(edge.transport));
+	}
+	return edge;
+}
+
+/* Adds a name to a list like "shm,tcp" unless it is there; no name is part of another. */
+static void add_name(char *list, size_t bytes, const char *name)
+{
+	size_t used = strlen(list);
+	if (!strstr(list, name))
+		snprintf(list + used, bytes - used, "%s%s", used > 0 ? "," : "", name);
+}
+
+/* Follows the links once around from rank 0, which has position 0; else positions are ranks. */
+static void derive_order(struct perf_team *team, const struct edge *edges)
+{
+	int position = 0, rank = 0;
+	do {
+		team->order[position++] = rank;
+		rank = edges[rank].next;
+	} while (position < team->size && rank > 0 && rank < team->size);
+	if (position == team->size && (rank == 0 || team->size == 1))
+		return;
+	for (int i = 0; i < team->size; i++)
+		team->order[i] = i;
+}
+
+static int learn_links(struct perf_team *team)
+{
+	struct ring_stats stats = {.size = sizeof(stats)};
+	int err = ring_comm_stats(team->comm, &stats);
+	if (err)
+		return perf_team_failed(team, err, "statistics");
+	struct edge edge = own_edge(&stats);
+	struct edge *edges = calloc((size_t)team->size, sizeof(*edges));
+	team->order = calloc((size_t)team->size, sizeof(*team->order));
+	err = edges && team->order ? perf_team_gather(team, &edge, sizeof(edge), edges)
+				   : perf_team_failed(team, RING_ENOMEM, "joining");
+	if (!err) {
+		derive_order(team, edges);
+		for (int i = 0; i < team->size; i++)
+			add_name(team->transports, sizeof(team->transports), edges[i].transport);
+		team->over_network = strstr(team->transports, "tcp") != NULL;
+		if (team->transports[0] == '\0')
+			strcpy(team->transports, "-");
+	}
+	free(edges);
+	return err;
+}
+
+int perf_team_join(struct perf_team *team, const struct perf_options *options, int size, int rank,
+		   const struct ring_unique_id *id)
+{
+	struct ring_options ring;
+	ring_options_init(&ring);
+	if (options->transport)
+		ring.transport = options->transport;
+	if (options->trace)
+		ring.trace = options->trace;
+	if (options->timeout_s > 0) {
+		ring.create_timeout_ms = (int)(options->timeout_s * 1000);
+		ring.call_timeout_ms = ring.create_timeout_ms;
+	}
+	if (id && !ring.interface) /* threads never need more */
+		ring.interface = "lo";
+
+	*team = (struct perf_team){.rank = rank};
+	int err = id ? ring_comm_create(&team->comm, size, rank, id, &ring)
+		     : ring_comm_create_from_env(&team->comm, &ring);
+	if (err)
+		return perf_team_failed(team, err, "joining");
+	team->rank = ring_comm_rank(team->comm);
+	team->size = ring_comm_size(team->comm);
+	err = learn_links(team);
+	if (!err && options->stream)
+		err = perf_team_failed(team, ring_stream_create(team->comm, &team->stream),
+				       "making a stream");
+	if (err)
+		perf_team_leave(team);
+	return err;
+}
+
+void perf_team_leave(struct perf_team *team)
+{
+	ring_stream_destroy(team->stream);
+	ring_comm_destroy(team->comm);
+	free(team->order);
+	team->stream = NULL;
+	team->comm = NULL;
+	team->order = NULL;
+}
