@@ -54,7 +54,7 @@ enum ring_status {
 #undef RING_STATUS_ENUM
 };
 
-/* Element types; the values equal NCCL's. This version moves and reduces those marked *. */
+/* Element types; the values equal NCCL's. This version moves all and reduces those marked *. */
 enum ring_datatype {
 	RING_INT8 = 0,
 	RING_UINT8 = 1,
@@ -230,10 +230,11 @@ RING_API void ring_comm_destroy(struct ring_comm *comm);
  * returns     0; RING_EINVAL at once on bad arguments, the communicator stays usable;
  *             RING_EPEER, RING_ETIMEDOUT, RING_EMISMATCH or RING_EABORTED if the call failed:
  *             then recv is undefined (untouched for RING_EMISMATCH) and the communicator failed
- * order       block b of N is added from the position after b around the ring to b itself:
- *             ((x[b+1] + x[b+2]) + ...) + x[b], positions modulo N, whatever the chunks, channels
- *             and transports; blocks are as equal as whole elements allow, longer ones first
- * bytes       a rank sends 2 * count * element size, less its own block and the next one
+ * order       the block of rank r is the r-th share of the vector; shares differ by at most one
+ *             element, longer first. It is added from the position after r's on the ring all the
+ *             way around to r itself: ((x[p+1] + x[p+2]) + ...) + x[p], positions modulo N,
+ *             whatever the chunks, channels, transports and timing
+ * bytes       a rank sends 2 * count * element size, less its own block and the next rank's
  * source      Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms", section 3
  */
 RING_API int ring_all_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
