@@ -59,31 +59,25 @@ static int check_call(struct perf_team *team, const struct perf_placed *placed,
 	return 0;
 }
 
-static int compare_counts(const void *a, const void *b)
+/* Compares what each rank sent with what the header says. */
+static void judge_payload(const struct perf_team *team, const struct perf_call *call,
+			  const struct finding *all, struct perf_check *result)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
-/*
- * Compares what the ranks sent with what the positions must send. Which rank sits where does not
- * matter for that: both are sorted.
- */
-static void judge_payload(const struct perf_call *call, uint64_t *sent, uint64_t *formula,
-			  struct perf_check *result)
-{
-	size_t n = (size_t)call->size;
-	result->sent_bytes = result->formula_bytes = 0;
-	for (int i = 0; i < call->size; i++) {
-		formula[i] = call->size > 1 ? call->collective->sent_bytes(call, i) : 0;
-		result->sent_bytes += sent[i];
-		result->formula_bytes += formula[i];
+	result->sent_bytes = result->formula_bytes = result->sent_most = 0;
+	result->sent_least = UINT64_MAX;
+	result->payload_matches = true;
+	for (int position = 0; position < team->size; position++) {
+		int rank = team->order[position];
+		int next = team->order[(position + 1) % team->size];
+		uint64_t sent = all[rank].sent_bytes;
+		uint64_t formula = team->size > 1 ? call->collective->sent_bytes(call, rank, next)
+						  : 0;
+		result->sent_bytes += sent;
+		result->formula_bytes += formula;
+		result->payload_matches = result->payload_matches && sent == formula;
+		result->sent_least = sent < result->sent_least ? sent : result->sent_least;
+		result->sent_most = sent > result->sent_most ? sent : result->sent_most;
 	}
-	qsort(sent, n, sizeof(*sent), compare_counts);
-	qsort(formula, n, sizeof(*formula), compare_counts);
-	result->payload_matches = memcmp(sent, formula, n * sizeof(*sent)) == 0;
-	result->sent_least = sent[0];
-	result->sent_most = sent[n - 1];
 }
 
 /* Adds up what all ranks found; where all must have received the same, they are compared. */
@@ -92,20 +86,17 @@ static int judge(struct perf_team *team, const struct perf_call *call, const str
 {
 	size_t n = (size_t)team->size;
 	struct finding *all = calloc(n, sizeof(*all));
-	uint64_t *sent = calloc(2 * n, sizeof(*sent));
-	int err = all && sent ? perf_team_gather(team, mine, sizeof(*mine), all)
-			      : perf_team_failed(team, RING_ENOMEM, "checking");
+	int err = all ? perf_team_gather(team, mine, sizeof(*mine), all)
+		      : perf_team_failed(team, RING_ENOMEM, "checking");
 	bool all_equal = perf_call_recv_bytes(call) == call->bytes;
 	for (size_t i = 0; i < n && !err; i++) {
 		result->wrong += all[i].wrong;
 		result->wrong += all_equal && all[i].checksum != all[0].checksum;
 		result->reordered += all[i].reordered;
 		result->out_of_bounds += all[i].out_of_bounds;
-		sent[i] = all[i].sent_bytes;
 	}
 	if (!err)
-		judge_payload(call, sent, sent + n, result);
-	free(sent);
+		judge_payload(team, call, all, result);
 	free(all);
 	return err;
 }

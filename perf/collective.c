@@ -35,34 +35,36 @@ static struct perf_work barrier_work(int n)
 	return (struct perf_work){0, 0, 0, n - 1};
 }
 
-static uint64_t block_bytes(const struct perf_call *call, int block)
+static uint64_t block_bytes(const struct perf_call *call, int rank)
 {
-	block %= call->size;
-	size_t count = perf_call_block_start(call, block + 1) - perf_call_block_start(call, block);
+	size_t count = perf_call_block_start(call, rank + 1) - perf_call_block_start(call, rank);
 	return count * call->type->bytes;
 }
 
-static uint64_t all_reduce_sent(const struct perf_call *call, int position)
+static uint64_t all_reduce_sent(const struct perf_call *call, int rank, int next)
 {
-	return 2 * call->bytes - block_bytes(call, position) - block_bytes(call, position + 1);
+	return 2 * call->bytes - block_bytes(call, rank) - block_bytes(call, next);
 }
 
-static uint64_t part_sent(const struct perf_call *call, int position)
+static uint64_t part_sent(const struct perf_call *call, int rank, int next)
 {
-	(void)position;
+	(void)rank;
+	(void)next;
 	return (uint64_t)(call->size - 1) * call->count * call->type->bytes;
 }
 
-/* Which position is the last of the chain depends on the root; the sum over ranks does not. */
-static uint64_t broadcast_sent(const struct perf_call *call, int position)
+/* The chain begins at the root and ends before it. */
+static uint64_t broadcast_sent(const struct perf_call *call, int rank, int next)
 {
-	return position == call->size - 1 ? 0 : call->bytes;
+	(void)rank;
+	return next == call->root ? 0 : call->bytes;
 }
 
-static uint64_t nothing_sent(const struct perf_call *call, int position)
+static uint64_t nothing_sent(const struct perf_call *call, int rank, int next)
 {
 	(void)call;
-	(void)position;
+	(void)rank;
+	(void)next;
 	return 0;
 }
 
@@ -148,9 +150,9 @@ size_t perf_call_recv_offset(const struct perf_call *call, int rank)
 	return is_part ? (size_t)rank * part_bytes(call) : 0;
 }
 
-size_t perf_call_block_start(const struct perf_call *call, int block)
+size_t perf_call_block_start(const struct perf_call *call, int rank)
 {
-	size_t n = (size_t)call->size, b = (size_t)block;
+	size_t n = (size_t)call->size, b = (size_t)rank;
 	size_t count = call->bytes / call->type->bytes;
 	size_t longer = count % n;
 	return b * (count / n) + (b < longer ? b : longer);

@@ -28,7 +28,8 @@ struct perf_collective {
 	bool per_rank; /* count is one rank's part: one buffer holds size times as much */
 	bool has_data;
 	struct perf_work (*work)(int n);
-	uint64_t (*sent_bytes)(const struct perf_call *call, int position); /* from the header */
+	/* What ringccl.h says that a rank sends, given the next one on the ring. */
+	uint64_t (*sent_bytes)(const struct perf_call *call, int rank, int next);
 	int (*run)(struct ring_comm *comm, const struct perf_call *call, const void *send,
 		   void *recv, struct ring_stream *stream);
 };
@@ -57,7 +58,7 @@ size_t perf_call_recv_bytes(const struct perf_call *call);
 size_t perf_call_send_offset(const struct perf_call *call, int rank);
 size_t perf_call_recv_offset(const struct perf_call *call, int rank);
 
-/* First element of block `block` when the vector is cut into `size` blocks. */
-size_t perf_call_block_start(const struct perf_call *call, int block);
+/* First element of a rank's block when the vector is cut into `size` blocks; size is its end. */
+size_t perf_call_block_start(const struct perf_call *call, int rank);
 
 #endif

@@ -82,7 +82,7 @@ static double combine(enum ring_op op, double a, double b)
 }
 
 /*
- * The reduced values of a piece whose block belongs to `owner`, a position: added from the position
+ * The reduced values of a piece whose block belongs to the position `owner`: added from the position
  * after it around the ring to itself, rounded at every hop.
  */
 static void reduced_values(const struct perf_call *call, const struct perf_pattern *pattern,
@@ -214,10 +214,11 @@ struct perf_findings perf_compare(const struct perf_call *call, const struct per
 				       (size_t)rank * part, part, got);
 
 	struct perf_findings findings = {0};
-	for (int block = 0; block < call->size && collective->has_data; block++) {
-		size_t start = perf_call_block_start(call, block);
-		size_t count = perf_call_block_start(call, block + 1) - start;
-		struct perf_findings more = compare_stretch(call, pattern, block,
+	for (int owner = 0; owner < call->size && collective->has_data; owner++) {
+		size_t start = perf_call_block_start(call, owner);
+		size_t count = perf_call_block_start(call, owner + 1) - start;
+		int origin = collective->reduces ? position_of(pattern, owner) : owner;
+		struct perf_findings more = compare_stretch(call, pattern, origin,
 							    collective->per_rank ? 0 : start, count,
 							    got + start * call->type->bytes);
 		findings.wrong += more.wrong;
