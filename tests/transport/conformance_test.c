@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The contract of transport.h, once for every transport, and for the decorations that the engine's
+ * tests use instead. RING_TEST_SEED repeats a run; RING_TEST_LONG makes it longer.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "ringccl.h"
+#include "tests/transport/dice.h"
+#include "tests/transport/faulty.h"
+#include "tests/transport/pair.h"
+#include "tests/transport/traffic.h"
+
+#define SLOT_BYTES 20000
+#define MANY 1000000
+#define DEADLINE_MS 20000
+
+static const struct pair_kind kinds[] = {
+	{.name = "loopback", .transport = &ring_transport_loopback},
+	{.name = "shm", .transport = &ring_transport_shm},
+	{.name = "tcp", .transport = &ring_transport_tcp},
+	{.name = "late", .transport = NULL},
+	{.name = "shm, shown late", .transport = &ring_transport_shm, .faulty = true},
+	{.name = "tcp, shown late", .transport = &ring_transport_tcp, .faulty = true},
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static uint64_t seed;
+
+static const struct pair_kind *kind_of(void **state)
+{
+	return *state;
+}
+
+static void make_pair(struct pair *pair, void **state, unsigned depth, size_t slot_bytes)
+{
+	assert_true(pair_init(pair));
+	assert_int_equal(pair_open(pair, kind_of(state), depth, slot_bytes, seed), 0);
+}
+
+static int poll_link(struct ring_link *link)
+{
+	return link->transport->poll(link);
+}
+
+/* Polls both ends until *counter is `value`. */
+static void poll_until(struct pair *pair, const uint64_t *counter, uint64_t value)
+{
+	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
+	while (*counter != value) {
+		assert_true(ring_clock_ms() < deadline);
+		for (int end = 0; end < 2; end++)
+			if (pair->ends[end])
+				assert_int_equal(poll_link(pair->ends[end]), 0);
+	}
+}
+
+/* Polls one end until it fails, and returns the error. */
+static int poll_until_error(struct ring_link *link)
+{
+	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
+	int err = 0;
+	while (!err && ring_clock_ms() < deadline)
+		err = poll_link(link);
+	return err;
+}
+
+static void send_whole(struct pair *pair, const void *source, size_t bytes)
+{
+	struct ring_link *sender = pair->ends[SENDER];
+	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
+	uint64_t sent = sender->sent;
+	int err;
+	while ((err = sender->transport->send(sender, source, bytes)) == RING_EAGAIN) {
+		assert_true(ring_clock_ms() < deadline);
+		assert_int_equal(poll_link(sender), 0);
+	}
+	assert_int_equal(err, 0);
+	poll_until(pair, &sender->sent, sent + 1);
+}
+
+static void release(struct ring_link *link)
+{
+	link->transport->release(link);
+}
+
+static const void *data_of(const struct ring_link *link, uint64_t message)
+{
+	assert_true(link->released <= message && message < link->arrived);
+	return link->data[message % link->depth];
+}
+
+static size_t bytes_of(const struct ring_link *link, uint64_t message)
+{
+	return link->bytes[message % link->depth];
+}
+
+/* ---- one thread ---- */
+
+static void every_size_arrives_whole(void **state)
+{
+	static const size_t sizes[] = {1,         2,    3,    7,
+				       8,         9,    63,   64,
+				       65,        4095, 4096, 4097,
+				       8191,      8192, 8193, SLOT_BYTES - 1,
+				       SLOT_BYTES};
+	static unsigned char source[SLOT_BYTES + 8];
+	struct pair pair;
+	make_pair(&pair, state, 2, SLOT_BYTES);
+	uint64_t dice = seed;
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		unsigned char *unaligned = source + i % 8;
+		for (size_t k = 0; k < sizes[i]; k++)
+			unaligned[k] = (unsigned char)dice_roll(&dice);
+		send_whole(&pair, unaligned, sizes[i]);
+		poll_until(&pair, &pair.ends[RECEIVER]->arrived, i + 1);
+		assert_int_equal(bytes_of(pair.ends[RECEIVER], i), sizes[i]);
+		assert_memory_equal(data_of(pair.ends[RECEIVER], i), unaligned, sizes[i]);
+		release(pair.ends[RECEIVER]);
+	}
+	pair_close(&pair);
+}
+
+static void full_slots_hold_the_sender_back(void **state)
+{
+	struct pair pair;
+	make_pair(&pair, state, 2, SLOT_BYTES);
+	struct traffic sender, receiver;
+	assert_true(traffic_init(&sender, pair.ends[SENDER], &pair.bells[SENDER], seed, 12));
+	assert_true(traffic_init(&receiver, pair.ends[RECEIVER], &pair.bells[RECEIVER], seed, 12));
+	for (int i = 0; i < 1000; i++) {
+		traffic_step(&sender);
+		assert_int_equal(poll_link(pair.ends[RECEIVER]), 0);
+		assert_true(pair.ends[RECEIVER]->arrived <= 2);
+	}
+	assert_int_equal(pair.ends[RECEIVER]->arrived, 2);
+	while (!traffic_is_over(&sender) || !traffic_is_over(&receiver)) {
+		traffic_step(&receiver);
+		traffic_step(&sender);
+	}
+	assert_string_equal(receiver.wrong, "");
+	assert_int_equal(receiver.moved, 12);
+	traffic_free(&sender);
+	traffic_free(&receiver);
+	pair_close(&pair);
+}
+
+static void a_million_messages_in_any_interleaving(void **state)
+{
+	uint64_t many = getenv("RING_TEST_LONG") || !kind_of(state)->faulty ? MANY : MANY / 10;
+	struct pair pair;
+	make_pair(&pair, state, 5, 300);
+	struct traffic ends[2];
+	for (int end = 0; end < 2; end++)
+		assert_true(traffic_init(&ends[end], pair.ends[end], &pair.bells[end], seed, many));
+	uint64_t dice = seed;
+	while (!traffic_is_over(&ends[SENDER]) || !traffic_is_over(&ends[RECEIVER])) {
+		struct traffic *end = &ends[dice_below(&dice, 2)];
+		uint64_t steps = dice_below(&dice, 24);
+		while (steps-- > 0 && traffic_step(end))
+			;
+	}
+	for (int end = 0; end < 2; end++) {
+		assert_string_equal(ends[end].wrong, "");
+		assert_int_equal(ends[end].moved, many);
+		traffic_free(&ends[end]);
+	}
+	pair_close(&pair);
+}
+
+/* ---- two threads ---- */
+
+static void *run_awake(void *traffic)
+{
+	traffic_run(traffic, false);
+	return NULL;
+}
+
+static void *run_asleep(void *traffic)
+{
+	traffic_run(traffic, true);
+	return NULL;
+}
+
+static void run_two(struct pair *pair, void *(*run)(void *), uint64_t messages, bool patient)
+{
+	struct traffic ends[2];
+	pthread_t threads[2];
+	for (int end = 0; end < 2; end++) {
+		assert_true(traffic_init(&ends[end], pair->ends[end], &pair->bells[end], seed,
+					 messages));
+		ends[end].patient = patient;
+	}
+	for (int end = 0; end < 2; end++)
+		assert_int_equal(pthread_create(&threads[end], NULL, run, &ends[end]), 0);
+	for (int end = 0; end < 2; end++)
+		pthread_join(threads[end], NULL);
+	for (int end = 0; end < 2; end++) {
+		assert_string_equal(ends[end].wrong, "");
+		assert_int_equal(ends[end].err, 0);
+		assert_int_equal(ends[end].moved, messages);
+		traffic_free(&ends[end]);
+	}
+}
+
+static void every_depth_works(void **state)
+{
+	for (unsigned depth = 1; depth <= RING_DEPTH_MAX; depth++) {
+		struct pair pair;
+		make_pair(&pair, state, depth, SLOT_BYTES);
+		run_two(&pair, run_awake, 2000, depth % 2 == 0);
+		pair_close(&pair);
+	}
+}
+
+static void no_wakeup_is_lost_on_a_busy_link(void **state)
+{
+	struct pair pair;
+	make_pair(&pair, state, 1, SLOT_BYTES);
+	run_two(&pair, run_asleep, 5000, false);
+	pair_close(&pair);
+}
+
+/* One rank of a ping-pong: nothing happens while it waits, so every wait is a sleep. */
+struct player {
+	struct ring_link *out, *in;
+	struct ring_bell *bell;
+	bool serves;
+	const char *wrong;
+};
+
+static bool ball_is_here(void *context)
+{
+	struct player *player = context;
+	if (poll_link(player->out) || poll_link(player->in))
+		player->wrong = "a link failed";
+	return player->wrong || player->in->arrived > player->in->released;
+}
+
+static void hit(struct player *player)
+{
+	static const uint64_t ball = 7;
+	int err;
+	while ((err = player->out->transport->send(player->out, &ball, sizeof(ball))) == RING_EAGAIN)
+		poll_link(player->out);
+	if (err || poll_link(player->out))
+		player->wrong = "the ball could not be sent";
+}
+
+static void *play(void *context)
+{
+	struct player *player = context;
+	for (int round = 0; round < 3000 && !player->wrong; round++) {
+		if (player->serves)
+			hit(player);
+		while (!ball_is_here(player))
+			if (!traffic_sleep(player->in, player->bell, ball_is_here, player))
+				player->wrong = "nobody woke the player";
+		if (!player->wrong)
+			release(player->in);
+		if (!player->serves)
+			hit(player);
+	}
+	return NULL;
+}
+
+static void no_wakeup_is_lost_in_ping_pong(void **state)
+{
+	struct pair there;
+	make_pair(&there, state, 2, 64);
+	/* Each rank has one bell: the link back rings those of the first, the other way round. */
+	struct pair back = {.bells = {there.bells[RECEIVER], there.bells[SENDER]}};
+	assert_int_equal(pair_open(&back, kind_of(state), 2, 64, seed + 2), 0);
+	struct player players[2] = {
+		{there.ends[SENDER], back.ends[RECEIVER], &there.bells[SENDER], true, NULL},
+		{back.ends[SENDER], there.ends[RECEIVER], &there.bells[RECEIVER], false, NULL},
+	};
+	pthread_t threads[2];
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, play, &players[i]), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 2; i++)
+		assert_null(players[i].wrong);
+	pair_close_end(&back, SENDER);
+	pair_close_end(&back, RECEIVER);
+	pair_close(&there);
+}
+
+/* ---- beginnings and ends ---- */
+
+static void the_other_end_may_come_late(void **state)
+{
+	const struct ring_transport *transport = kind_of(state)->transport;
+	if (!transport)
+		skip();
+	for (int late = 0; late < 2; late++) {
+		struct pair pair;
+		int fds[2];
+		assert_true(pair_init(&pair));
+		assert_true(pair_sockets(transport->lane, fds));
+		struct ring_link_params params[2] = {pair_params(&pair, 0, fds[0], 4, 100),
+						     pair_params(&pair, 1, fds[1], 4, 100)};
+		assert_int_equal(transport->open(&params[!late], &pair.ends[!late]), 0);
+		int err = RING_EAGAIN;
+		for (int i = 0; i < 10 && err == RING_EAGAIN; i++)
+			err = transport->finish(pair.ends[!late]);
+		assert_true(err == 0 || err == RING_EAGAIN);
+		assert_int_equal(transport->open(&params[late], &pair.ends[late]), 0);
+		int errs[2] = {RING_EAGAIN, RING_EAGAIN};
+		errs[!late] = err;
+		for (int i = 0; i < 10; i++)
+			for (int end = 0; end < 2; end++)
+				if (errs[end] == RING_EAGAIN)
+					errs[end] = transport->finish(pair.ends[end]);
+		assert_int_equal(errs[SENDER], 0);
+		assert_int_equal(errs[RECEIVER], 0);
+		send_whole(&pair, "hello", 5);
+		poll_until(&pair, &pair.ends[RECEIVER]->arrived, 1);
+		assert_memory_equal(data_of(pair.ends[RECEIVER], 0), "hello", 5);
+		pair_close(&pair);
+	}
+}
+
+static void half_open_ends_can_be_closed(void **state)
+{
+	const struct ring_transport *transport = kind_of(state)->transport;
+	if (!transport)
+		skip();
+	for (int end = 0; end < 2; end++) {
+		for (int finished = 0; finished < 2; finished++) {
+			struct pair pair;
+			int fds[2];
+			assert_true(pair_init(&pair));
+			assert_true(pair_sockets(transport->lane, fds));
+			struct ring_link_params params = pair_params(&pair, end, fds[end], 4, 100);
+			assert_int_equal(transport->open(&params, &pair.ends[end]), 0);
+			if (finished)
+				transport->finish(pair.ends[end]);
+			pair_close(&pair);
+			close(fds[!end]);
+		}
+	}
+}
+
+static void what_was_sent_before_close_arrives(void **state)
+{
+	static const char *const texts[] = {"one", "two", "three"};
+	struct pair pair;
+	make_pair(&pair, state, 4, SLOT_BYTES);
+	for (int i = 0; i < 3; i++)
+		send_whole(&pair, texts[i], strlen(texts[i]));
+	pair_close_end(&pair, SENDER);
+	struct ring_link *receiver = pair.ends[RECEIVER];
+	poll_until(&pair, &receiver->arrived, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_memory_equal(data_of(receiver, i), texts[i], strlen(texts[i]));
+		release(receiver);
+	}
+	assert_int_equal(poll_until_error(receiver), RING_EPEER);
+	pair_close(&pair);
+}
+
+/* Sends until that fails; returns the error. */
+static int send_until_error(struct ring_link *sender)
+{
+	static const unsigned char source[SLOT_BYTES];
+	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
+	int err = 0;
+	while ((err == 0 || err == RING_EAGAIN) && ring_clock_ms() < deadline) {
+		err = sender->transport->send(sender, source, sizeof(source));
+		if (err == 0 || err == RING_EAGAIN)
+			err = poll_link(sender);
+	}
+	return err;
+}
+
+static void a_receiver_that_closes_is_noticed(void **state)
+{
+	struct pair pair;
+	make_pair(&pair, state, 4, SLOT_BYTES);
+	send_whole(&pair, "unread", 6);
+	pair_close_end(&pair, RECEIVER);
+	assert_int_equal(send_until_error(pair.ends[SENDER]), RING_EPEER);
+	pair_close(&pair);
+}
+
+/* ---- another process ---- */
+
+/* In the child: opens its end over fd, then moves messages for as long as it lives. */
+static void live_until_killed(const struct ring_transport *transport, int end, int fd)
+{
+	struct pair pair;
+	struct traffic traffic;
+	if (!pair_init(&pair))
+		_exit(1);
+	struct ring_link_params params = pair_params(&pair, end, fd, 4, SLOT_BYTES);
+	int err = transport->open(&params, &pair.ends[end]);
+	while (!err && (err = transport->finish(pair.ends[end])) == RING_EAGAIN)
+		err = 0;
+	if (err || !traffic_init(&traffic, pair.ends[end], &pair.bells[end], seed, UINT64_MAX))
+		_exit(1);
+	traffic_run(&traffic, false);
+	_exit(0);
+}
+
+static void a_peer_that_dies_is_noticed(void **state)
+{
+	const struct ring_transport *transport = kind_of(state)->transport;
+	if (!transport || kind_of(state)->faulty || transport == &ring_transport_loopback)
+		skip();
+	for (int run = 0; run < 10; run++) {
+		int end = run % 2, fds[2];
+		assert_true(pair_sockets(transport->lane, fds));
+		pid_t child = fork();
+		assert_true(child >= 0);
+		if (child == 0) {
+			close(fds[end]);
+			live_until_killed(transport, !end, fds[!end]);
+		}
+		close(fds[!end]);
+		struct pair pair;
+		struct traffic traffic;
+		assert_true(pair_init(&pair));
+		struct ring_link_params params = pair_params(&pair, end, fds[end], 4, SLOT_BYTES);
+		assert_int_equal(transport->open(&params, &pair.ends[end]), 0);
+		int err;
+		while ((err = transport->finish(pair.ends[end])) == RING_EAGAIN)
+			;
+		assert_int_equal(err, 0);
+		assert_true(
+			traffic_init(&traffic, pair.ends[end], &pair.bells[end], seed, UINT64_MAX));
+		for (int i = 0; i < 2000 * run && !traffic_is_over(&traffic); i++)
+			traffic_step(&traffic);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		traffic_run(&traffic, false);
+		assert_string_equal(traffic.wrong, "");
+		assert_int_equal(traffic.err, RING_EPEER);
+		traffic_free(&traffic);
+		pair_close(&pair);
+	}
+}
+
+/* ---- landings ---- */
+
+static void an_announced_message_lands(void **state)
+{
+	struct pair pair;
+	make_pair(&pair, state, 2, SLOT_BYTES);
+	struct ring_link *receiver = pair.ends[RECEIVER];
+	if (!receiver->transport->expect || kind_of(state)->transport != &ring_transport_tcp) {
+		pair_close(&pair);
+		skip();
+	}
+	static unsigned char source[SLOT_BYTES], landing[4][SLOT_BYTES];
+	memset(source, 'x', sizeof(source));
+	receiver->transport->expect(receiver, sizeof(source), landing[0]);
+	receiver->transport->expect(receiver, 100, NULL); /* no landing */
+	for (int k = 0; k < 2; k++)
+		send_whole(&pair, source, k == 0 ? sizeof(source) : 100);
+	poll_until(&pair, &receiver->arrived, 2);
+	assert_ptr_equal(data_of(receiver, 0), landing[0]);
+	assert_memory_equal(landing[0], source, sizeof(source));
+	assert_memory_equal(data_of(receiver, 1), source, 100);
+	release(receiver);
+	release(receiver);
+
+	send_whole(&pair, source, 300);
+	poll_until(&pair, &receiver->arrived, 3);
+	receiver->transport->expect(receiver, 300, landing[2]); /* too late */
+	assert_ptr_not_equal(data_of(receiver, 2), landing[2]);
+	assert_memory_equal(data_of(receiver, 2), source, 300);
+	release(receiver);
+
+	receiver->transport->expect(receiver, 10, landing[3]); /* what comes is longer */
+	send_whole(&pair, source, 500);
+	poll_until(&pair, &receiver->arrived, 4);
+	assert_ptr_not_equal(data_of(receiver, 3), landing[3]);
+	assert_int_equal(bytes_of(receiver, 3), 500);
+	pair_close(&pair);
+}
+
+/* ---- the faulty link itself ---- */
+
+static void a_faulty_link_breaks_where_it_should(void **state)
+{
+	for (uint64_t k = 1; k <= 10; k++) {
+		struct pair pair;
+		make_pair(&pair, state, 4, 100);
+		struct ring_faults faults = {.fail_at = k};
+		assert_int_equal(ring_faulty_wrap(pair.ends[SENDER], &faults, &pair.ends[SENDER]),
+				 0);
+		struct ring_link *sender = pair.ends[SENDER];
+		for (uint64_t i = 1; i < k; i++)
+			assert_int_equal(poll_link(sender), 0);
+		assert_int_equal(poll_link(sender), RING_EPEER);
+		assert_int_equal(sender->transport->send(sender, "", 1), RING_EPEER);
+		pair_close(&pair);
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void **state);
+} cases[] = {
+	{"every size arrives whole", every_size_arrives_whole},
+	{"full slots hold the sender back", full_slots_hold_the_sender_back},
+	{"a million messages in any interleaving", a_million_messages_in_any_interleaving},
+	{"every depth works", every_depth_works},
+	{"no wake-up is lost on a busy link", no_wakeup_is_lost_on_a_busy_link},
+	{"no wake-up is lost in ping-pong", no_wakeup_is_lost_in_ping_pong},
+	{"the other end may come late", the_other_end_may_come_late},
+	{"half-open ends can be closed", half_open_ends_can_be_closed},
+	{"what was sent before close arrives", what_was_sent_before_close_arrives},
+	{"a receiver that closes is noticed", a_receiver_that_closes_is_noticed},
+	{"a peer that dies is noticed", a_peer_that_dies_is_noticed},
+	{"an announced message lands", an_announced_message_lands},
+	{"a faulty link breaks where it should", a_faulty_link_breaks_where_it_should},
+};
+#define CASES (sizeof(cases) / sizeof(cases[0]))
+
+int main(void)
+{
+	static struct CMUnitTest tests[KINDS * CASES];
+	static char names[KINDS * CASES][80];
+	const char *chosen = getenv("RING_TEST_SEED");
+
+	seed = chosen ? strtoull(chosen, NULL, 0) : (uint64_t)time(NULL);
+	printf("# RING_TEST_SEED=%llu repeats this run\n", (unsigned long long)seed);
+	for (size_t i = 0; i < KINDS * CASES; i++) {
+		const struct pair_kind *kind = &kinds[i / CASES];
+		snprintf(names[i], sizeof(names[i]), "%s: %s", kind->name, cases[i % CASES].name);
+		tests[i] = (struct CMUnitTest){.name = names[i],
+					       .test_func = cases[i % CASES].run,
+					       .initial_state = (void *)kind};
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
