@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -136,7 +137,7 @@ static int report_unusable(struct creation *creation, const struct edge *edge, i
 	struct ring_comm *comm = creation->comm;
 	int transport = transport_of(comm, edge);
 	char why[RING_FAILURE_TEXT];
-	snprintf(why, sizeof(why), "rank %d could not use %s: %s", comm->rank,
+	snprintf(why, sizeof(why), "rank %d could not use %s: %.400s", comm->rank,
 		 ring_transports[transport]->name,
 		 creation->failure->err ? creation->failure->text : ring_strerror(err));
 	ring_log(RING_INFO, "%s", why);
@@ -304,15 +305,51 @@ static int settle(struct ring_comm *comm, struct ring_failure *failure)
 	return 0;
 }
 
-static int describe(struct ring_comm *comm, struct ring_peer *self)
+/* Which kernel this is and which of its networks; both stay 0 where /proc does not tell. */
+static void describe_kernel(struct ring_peer *self)
 {
+	struct stat network;
+	if (stat("/proc/self/ns/net", &network) == 0)
+		self->netns = network.st_ino;
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	if (!file)
+		return;
+	size_t have = 0;
+	while (have < sizeof(self->boot_id) && fscanf(file, "%*[-]") >= 0 &&
+	       fscanf(file, "%2hhx", &self->boot_id[have]) == 1)
+		have++;
+	if (have < sizeof(self->boot_id))
+		memset(self->boot_id, 0, sizeof(self->boot_id));
+	fclose(file);
+}
+
+/* The running kernel's identity, as text; all zero if /proc does not tell. */
+static void read_boot_id(unsigned char boot_id[16])
+{
+	unsigned int byte;
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	for (int i = 0; file && i < 16; i++) {
+		if (fscanf(file, "-%2x", &byte) != 1 && fscanf(file, "%2x", &byte) != 1)
+			break;
+		boot_id[i] = (unsigned char)byte;
+	}
+	if (file)
+		fclose(file);
+}
+
+static void describe(struct ring_comm *comm, struct ring_peer *self)
+{
+	struct stat netns;
 	*self = (struct ring_peer){.rank = comm->rank, .pid = getpid(), .uid = getuid()};
+	read_boot_id(self->boot_id);
+	if (stat("/proc/self/ns/net", &netns) == 0)
+		self->netns = netns.st_ino;
 	if (comm->config.host[0])
 		snprintf(self->host, sizeof(self->host), "%s", comm->config.host);
 	else if (gethostname(self->host, sizeof(self->host) - 1))
 		snprintf(self->host, sizeof(self->host), "unknown");
+	describe_kernel(self);
 	ring_topology_describe(self);
-	return 0;
 }
 
 static int create(struct ring_comm *comm, const struct ring_unique_id *id,
