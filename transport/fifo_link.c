@@ -118,11 +118,13 @@ void ring_fifo_link_release(struct ring_link *base)
 	ring_bell_ring(&link->bell);
 }
 
+/* The bell wakes whoever uses the link; until the other end's is known, its words come by socket. */
 int ring_fifo_link_wait_fd(const struct ring_link *base, short *events)
 {
-	(void)base;
-	*events = 0;
-	return -1;
+	const struct ring_fifo_link *link = (const struct ring_fifo_link *)base;
+	bool setting_up = !link->bell.page;
+	*events = setting_up ? POLLIN : 0;
+	return setting_up ? link->fd : -1;
 }
 
 void ring_fifo_link_hang_up(struct ring_fifo_link *link)
