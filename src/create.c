@@ -24,7 +24,8 @@
 #include "trace.h"
 
 #define GOODBYE_MS 1000
-#define RELINK_LOOK_MS 20 /* links that exchange words of their own are looked at so often */
+#define IDLE_LOOK_MS 1000
+#define RELINK_LOOK_MS 1
 
 /* One end of a connection with a neighbour while it is being made. */
 struct edge {
@@ -264,11 +265,11 @@ static int step(struct creation *creation)
 	return err;
 }
 
-/* Links that wait for the other end's words have descriptors to sleep on. */
+/* Links that wait for the other end's words say what to sleep on, or are looked at again soon. */
 static void sleep_until_moved(struct creation *creation)
 {
 	struct pollfd fds[2 + 2 * RING_CHANNELS_MAX];
-	int count = 0;
+	int count = 0, ms = IDLE_LOOK_MS;
 	for (int i = 0; i < creation->edge_count; i++) {
 		const struct edge *edge = &creation->edges[i];
 		short events = 0;
@@ -277,8 +278,10 @@ static void sleep_until_moved(struct creation *creation)
 		int fd = edge->link->transport->wait_fd(edge->link, &events);
 		if (fd >= 0)
 			fds[count++] = (struct pollfd){.fd = fd, .events = events};
+		else
+			ms = RELINK_LOOK_MS;
 	}
-	ring_join_wait(creation->comm->join, fds, count, count ? RELINK_LOOK_MS : 1000);
+	ring_join_wait(creation->comm->join, fds, count, ms);
 }
 
 /* Everybody agreed: settle how to wait, keep the order, leave the meeting. */
@@ -303,24 +306,6 @@ static int settle(struct ring_comm *comm, struct ring_failure *failure)
 	if (comm->config.yields < 0)
 		comm->config.yields = comm->placement.crowded ? 10 : 0;
 	return 0;
-}
-
-/* Which kernel this is and which of its networks; both stay 0 where /proc does not tell. */
-static void describe_kernel(struct ring_peer *self)
-{
-	struct stat network;
-	if (stat("/proc/self/ns/net", &network) == 0)
-		self->netns = network.st_ino;
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	if (!file)
-		return;
-	size_t have = 0;
-	while (have < sizeof(self->boot_id) && fscanf(file, "%*[-]") >= 0 &&
-	       fscanf(file, "%2hhx", &self->boot_id[have]) == 1)
-		have++;
-	if (have < sizeof(self->boot_id))
-		memset(self->boot_id, 0, sizeof(self->boot_id));
-	fclose(file);
 }
 
 /* The running kernel's identity, as text; all zero if /proc does not tell. */
@@ -348,7 +333,6 @@ static void describe(struct ring_comm *comm, struct ring_peer *self)
 		snprintf(self->host, sizeof(self->host), "%s", comm->config.host);
 	else if (gethostname(self->host, sizeof(self->host) - 1))
 		snprintf(self->host, sizeof(self->host), "unknown");
-	describe_kernel(self);
 	ring_topology_describe(self);
 }
 
