@@ -104,8 +104,9 @@ int main(int argc, char **argv)
 	if (!perf_options_parse(&options, argc, argv, &status))
 		return status;
 
+	const char *rank = getenv("RING_RANK");
 	const char *size = getenv("RING_SIZE");
-	if (getenv("RING_RANK") && size) {
+	if (rank && size) {
 		if (options.threads || (options.ranks > 0 && options.ranks != atoi(size))) {
 			fprintf(stderr,
 				"ring_perf: is a rank of %s already; leave out --ranks and "
@@ -113,7 +114,7 @@ int main(int argc, char **argv)
 				size);
 			return PERF_EXIT_USAGE;
 		}
-		return run_rank(&options, argv, 0, 0, NULL);
+		return run_rank(&options, argv, atoi(size), atoi(rank), NULL);
 	}
 	if (options.ranks == 0)
 		options.ranks = DEFAULT_RANKS;

@@ -24,7 +24,7 @@ struct perf_team {
 	char error[512];     /* the first failure of this rank as a sentence; "" */
 };
 
-/* id NULL: the environment says who we are. returns 0, or a RING_E... with team->error */
+/* id NULL: the environment says how to join. returns 0, or a RING_E... with team->error */
 int perf_team_join(struct perf_team *team, const struct perf_options *options, int size, int rank,
 		   const struct ring_unique_id *id);
 void perf_team_leave(struct perf_team *team);

@@ -237,8 +237,11 @@ static void report(const struct job *job)
 	if (job->stage == RUNNING)
 		return;
 	char they[32], rest[96] = "";
-	snprintf(they, sizeof(they), "the %s%d rank%s", job->by_rank ? "other " : "", job->others,
-		 job->others == 1 ? "" : "s");
+	const char *other = job->by_rank ? "other " : "";
+	if (job->others == 1)
+		snprintf(they, sizeof(they), "the %srank", other);
+	else
+		snprintf(they, sizeof(they), "the %s%d ranks", other, job->others);
 	if (job->others > 0 && job->ended == job->others)
 		snprintf(rest, sizeof(rest), "; ended %s", they);
 	else if (job->ended > 0)
