@@ -87,6 +87,15 @@ static void await_news(struct ring_comm *comm, int ms)
 	}
 }
 
+static int tell_departed(struct ring_comm *comm, int peer)
+{
+	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
+	return ring_comm_fail(comm, RING_EPEER, peer, true,
+			      "%s left the communicator while rank %d was in %s",
+			      ring_comm_rank_text(comm, peer, who), comm->rank,
+			      ring_record_format(&comm->channels[0].record, mine));
+}
+
 /*
  * A channel could not go on. A broken link only says that something happened to a neighbour, which
  * may itself be reacting to another rank's death: the control lanes know the first cause, so they
@@ -104,6 +113,8 @@ static int explain(struct ring_comm *comm, const struct ring_channel *channel, i
 		return ring_comm_fail(comm, err, comm->rank, true, "rank %d: the %s device failed: %s",
 				      comm->rank, channel->device->name, ring_strerror(err));
 	await_news(comm, NEWS_GRACE_MS);
+	if (ring_comm_departed(comm, peer, 0))
+		return tell_departed(comm, peer);
 	return ring_comm_fail(comm, err, peer, true,
 			      "the link between rank %d and %s broke, or carried what no plan sends",
 			      comm->rank, ring_comm_rank_text(comm, peer, who));
@@ -145,14 +156,8 @@ static int time_out(struct ring_comm *comm, int channels)
 /* Fails the call if it waits for a neighbour that said goodbye some time ago. */
 static int check_departed(struct ring_comm *comm, int channels)
 {
-	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
 	int step = -1, peer = waits_for(comm, channels, &step);
-	if (!ring_comm_departed(comm, peer, LEFT_GRACE_MS))
-		return 0;
-	return ring_comm_fail(comm, RING_EPEER, peer, true,
-			      "%s left the communicator while rank %d was in %s",
-			      ring_comm_rank_text(comm, peer, who), comm->rank,
-			      ring_record_format(&comm->channels[0].record, mine));
+	return ring_comm_departed(comm, peer, LEFT_GRACE_MS) ? tell_departed(comm, peer) : 0;
 }
 
 /* Announces, looks once more, sleeps. returns moves of the last look, or the failure */
