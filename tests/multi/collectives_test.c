@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every collective, type and operation over every transport, with counts around the edges of blocks
+ * and chunks, against values that a formula gives. Inputs are small whole numbers, so that sums are
+ * exact in any order; bits and order are the subject of soak_test.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/harness.h"
+#include "tests/multi/calls.h"
+
+#define GUARD 64
+#define LARGEST (4u << 20) /* bytes of the longest buffer */
+#define COUNTS 15
+
+struct settings {
+	size_t chunk_bytes;
+	int depth, chunks_per_round, channels;
+};
+
+static const struct settings all_settings[] = {
+	{0, 0, 0, 0}, {64, 1, 1, 1}, {4096, 2, 2, 4}, {256, 8, 3, 2}, {8, 1, 2, 1}, {1024, 4, 1, 3},
+};
+#define SETTINGS (int)(sizeof(all_settings) / sizeof(all_settings[0]))
+
+struct plan {
+	struct settings settings;
+	unsigned stride, phase; /* of all cases, every stride-th */
+};
+
+/* One call with its buffers. */
+struct trial {
+	struct call call;
+	bool in_place;
+	size_t shift; /* of the buffers from an aligned address */
+	int salt;
+};
+
+/* What a rank works with: each buffer lies between guards. */
+struct memory {
+	unsigned char *send, *recv;
+};
+
+static double input(const struct trial *trial, int rank, size_t index)
+{
+	size_t mixed = index * 7 + (size_t)rank * 5 + (size_t)trial->salt;
+	if (trial->call.op == RING_PROD)
+		return (double[]){1, 2, -1, 1, -2}[mixed % 5];
+	return (double)(mixed % 31) - 15;
+}
+
+static double reduced(const struct trial *trial, int size, size_t index)
+{
+	enum ring_op op = trial->call.op;
+	double value = input(trial, 0, index);
+	for (int rank = 1; rank < size; rank++) {
+		double next = input(trial, rank, index);
+		if (op == RING_PROD)
+			value *= next;
+		else if (op == RING_MAX || op == RING_MIN)
+			value = (next > value) == (op == RING_MAX) ? next : value;
+		else
+			value += next;
+	}
+	return op == RING_AVG ? value / size : value; /* call_put truncates for int32 */
+}
+
+static double expected(const struct trial *trial, const struct harness_rank *self, size_t index)
+{
+	const struct call *call = &trial->call;
+	switch (call->kind) {
+	case ALL_REDUCE:
+		return reduced(trial, self->size, index);
+	case REDUCE_SCATTER:
+		return reduced(trial, self->size, (size_t)self->rank * call->count + index);
+	case ALL_GATHER:
+		return input(trial, (int)(index / call->count), index % call->count);
+	default:
+		return input(trial, call->root, index);
+	}
+}
+
+static void fill(const struct trial *trial, int rank, unsigned char *send, size_t bytes)
+{
+	size_t element = call_element_bytes(trial->call.type);
+	for (size_t i = 0; i < bytes / element; i++)
+		call_put(trial->call.type, send + i * element, input(trial, rank, i));
+}
+
+static void guard(unsigned char *buffer, size_t bytes)
+{
+	memset(buffer - GUARD, 0xa5, GUARD);
+	memset(buffer + bytes, 0x5a, GUARD);
+}
+
+static bool guards_stand(const unsigned char *buffer, size_t bytes)
+{
+	for (int i = 0; i < GUARD; i++)
+		if (buffer[i - GUARD] != 0xa5 || buffer[bytes + (size_t)i] != 0x5a)
+			return false;
+	return true;
+}
+
+static int wrong(const struct harness_rank *self, const struct trial *trial, const char *what,
+		 size_t where)
+{
+	char text[CALL_TEXT];
+	return harness_fail(self, "%s, %s, shifted by %zu: %s at element %zu",
+			    call_text(&trial->call, text),
+			    trial->in_place ? "in place" : "out of place", trial->shift, what,
+			    where);
+}
+
+static int check_result(const struct harness_rank *self, const struct trial *trial,
+			const unsigned char *recv)
+{
+	size_t element = call_element_bytes(trial->call.type);
+	size_t elements = call_recv_bytes(&trial->call, self->size) / element;
+	for (size_t i = 0; i < elements; i++) {
+		unsigned char want[sizeof(double)];
+		call_put(trial->call.type, want, expected(trial, self, i));
+		if (memcmp(want, recv + i * element, element) != 0)
+			return wrong(self, trial, "wrong result", i);
+	}
+	return 0;
+}
+
+/* Out of place the input is as it was; in place a reduce-scatter leaves the others' parts alone. */
+static int check_send(const struct harness_rank *self, const struct trial *trial,
+		      const unsigned char *send)
+{
+	const struct call *call = &trial->call;
+	size_t element = call_element_bytes(call->type);
+	size_t elements = call_send_bytes(call, self->size) / element;
+	if (trial->in_place && call->kind != REDUCE_SCATTER)
+		return 0;
+	for (size_t i = 0; i < elements; i++) {
+		unsigned char was[sizeof(double)];
+		bool own = call->kind == REDUCE_SCATTER && i / call->count == (size_t)self->rank;
+		call_put(call->type, was, input(trial, self->rank, i));
+		if (!(trial->in_place && own) && memcmp(was, send + i * element, element) != 0)
+			return wrong(self, trial, "send was changed", i);
+	}
+	return 0;
+}
+
+static int run_trial(struct harness_rank *self, struct ring_comm *comm, const struct trial *trial,
+		     const struct memory *memory)
+{
+	const struct call *call = &trial->call;
+	size_t send_bytes = call_send_bytes(call, self->size);
+	size_t recv_bytes = call_recv_bytes(call, self->size);
+	size_t own = call_own_offset(call, self->rank);
+	unsigned char *send = memory->send + trial->shift;
+	unsigned char *recv = memory->recv + trial->shift * 3;
+	if (trial->in_place && send_bytes >= recv_bytes)
+		recv = send + (call->kind == REDUCE_SCATTER ? own : 0);
+	else if (trial->in_place)
+		send = recv + own;
+
+	bool send_is_larger = send_bytes >= recv_bytes;
+	if (!trial->in_place || !send_is_larger)
+		guard(recv, recv_bytes);
+	if (!trial->in_place || send_is_larger)
+		guard(send, send_bytes);
+	if (!trial->in_place)
+		memset(recv, 0xee, recv_bytes);
+	bool gives = call->kind != BROADCAST || self->rank == call->root;
+	fill(trial, self->rank, send, send_bytes);
+
+	bool omits = !gives && !trial->in_place;
+	int err = call_make(comm, call, omits ? NULL : send, recv, NULL);
+	if (err)
+		return wrong(self, trial, ring_comm_error(comm), 0);
+	if ((!trial->in_place || !send_is_larger) && !guards_stand(recv, recv_bytes))
+		return wrong(self, trial, "wrote beside recv", 0);
+	if ((!trial->in_place || send_is_larger) && !guards_stand(send, send_bytes))
+		return wrong(self, trial, "wrote beside send", 0);
+	return check_result(self, trial, recv) || check_send(self, trial, send);
+}
+
+/* Around nothing, the ranks, a block, a chunk, a round, and enough for every channel. */
+static int choose_counts(const struct settings *settings, enum call_kind kind, size_t element,
+			 size_t n, size_t *counts)
+{
+	size_t chunk = settings->chunk_bytes ? settings->chunk_bytes : 64 << 10;
+	size_t unit = chunk / element + (chunk < element);
+	size_t round = (size_t)(settings->chunks_per_round ? settings->chunks_per_round : 2);
+	size_t channels = (size_t)(settings->channels ? settings->channels : 1);
+	size_t all = (65536 * channels / element + 3);
+	if (kind == ALL_REDUCE) {
+		unit *= n;
+		all *= n;
+	}
+	const size_t wanted[COUNTS] = {0,
+				       1,
+				       2,
+				       n - 1,
+				       n,
+				       n + 1,
+				       2 * n + 1,
+				       unit - 1,
+				       unit,
+				       unit + 1,
+				       unit * round,
+				       unit * round + 1,
+				       3 * unit * round - 1,
+				       1009,
+				       channels > 1 ? all : 17};
+	size_t parts = kind == REDUCE_SCATTER || kind == ALL_GATHER ? n : 1;
+	int have = 0;
+	for (int i = 0; i < COUNTS; i++)
+		if (wanted[i] * parts * element <= LARGEST)
+			counts[have++] = wanted[i];
+	return have;
+}
+
+static bool is_chosen(const struct plan *plan, unsigned number)
+{
+	uint64_t state = number;
+	return harness_random(&state) % plan->stride == plan->phase % plan->stride;
+}
+
+/* All cases of one kind and type, or the plan's share of them. */
+static int run_cases(struct harness_rank *self, struct ring_comm *comm, enum call_kind kind,
+		     enum ring_datatype type, const struct memory *memory, unsigned *number)
+{
+	static const size_t shifts[] = {0, 0, 4, 1, 2, 8, 3, 13};
+	const struct plan *plan = self->context;
+	bool reduces = kind == ALL_REDUCE || kind == REDUCE_SCATTER;
+	size_t counts[COUNTS];
+	int count_count = choose_counts(&plan->settings, kind, call_element_bytes(type),
+					(size_t)self->size, counts);
+	int variants = count_count * (reduces ? CALL_OPS : 1) * 2;
+	for (int v = 0; v < variants; v++) {
+		unsigned id = (*number)++;
+		if (!is_chosen(plan, id))
+			continue;
+		struct trial trial = {
+			.call = {.kind = kind,
+				 .count = counts[v / 2 % count_count],
+				 .type = type,
+				 .op = reduces ? call_ops[v / 2 / count_count] : RING_SUM,
+				 .root = (int)(id % (unsigned)self->size)},
+			.in_place = v % 2,
+			.shift = shifts[id / 2 % 8],
+			.salt = (int)id,
+		};
+		for (int repeat = 0; repeat < 2; repeat++, trial.salt += 3)
+			if (run_trial(self, comm, &trial, memory))
+				return 1;
+	}
+	return 0;
+}
+
+static int run_all(struct harness_rank *self, struct ring_comm *comm, const struct memory *memory)
+{
+	unsigned number = 0;
+	for (int kind = 0; kind < BARRIER; kind++)
+		for (int t = 0; t < CALL_TYPES; t++) {
+			if (run_cases(self, comm, (enum call_kind)kind, call_types[t], memory,
+				      &number))
+				return 1;
+			if (ring_barrier(comm, NULL))
+				return harness_fail(self, "barrier: %s", ring_comm_error(comm));
+		}
+	struct ring_stats stats = {.size = sizeof(stats)};
+	if (ring_comm_stats(comm, &stats))
+		return harness_fail(self, "no statistics");
+	if (self->rank == 0)
+		*(uint64_t *)self->shared = stats.calls;
+	return 0;
+}
+
+static int be_rank(struct harness_rank *self)
+{
+	const struct plan *plan = self->context;
+	struct ring_options options;
+	struct ring_comm *comm;
+	harness_options(self, &options);
+	options.chunk_bytes = plan->settings.chunk_bytes;
+	options.depth = plan->settings.depth;
+	options.chunks_per_round = plan->settings.chunks_per_round;
+	options.channels = plan->settings.channels;
+	if (harness_join(self, &options, &comm))
+		return 1;
+	size_t room = LARGEST + 2 * GUARD + 64;
+	unsigned char *send = aligned_alloc(64, room), *recv = aligned_alloc(64, room);
+	int bad = 1;
+	if (send && recv)
+		bad = run_all(self, comm, &(struct memory){send + GUARD, recv + GUARD});
+	free(send);
+	free(recv);
+	ring_comm_destroy(comm);
+	return bad;
+}
+
+/* returns the calls of rank 0, or 0 if a rank was not content */
+static uint64_t run_team(const struct harness_world *world, int size, const struct plan *plan)
+{
+	struct harness team = {.world = world,
+			       .size = size,
+			       .body = be_rank,
+			       .context = (void *)plan,
+			       .shared_bytes = sizeof(uint64_t),
+			       .seconds = plan->stride > 1 ? 60 : 600};
+	snprintf(team.label, sizeof(team.label),
+		 "chunk %zu, depth %d, round %d, channels %d, every %u-th case from %u",
+		 plan->settings.chunk_bytes, plan->settings.depth, plan->settings.chunks_per_round,
+		 plan->settings.channels, plan->stride, plan->phase);
+	int bad = harness_start(&team) || harness_wait(&team);
+	uint64_t calls = bad ? 0 : *(uint64_t *)team.shared;
+	harness_end(&team);
+	return calls;
+}
+
+int main(int argc, char **argv)
+{
+	static const int sizes[] = {1, 2, 3, 5, 8};
+	bool is_long = harness_is_long(argc, argv);
+	double begin = harness_clock();
+	uint64_t calls = 0;
+	unsigned teams = 0;
+	for (int w = 0; w < HARNESS_WORLDS; w++) {
+		for (int s = 0; s < 5; s++) {
+			int few = is_long ? SETTINGS : 2;
+			for (int k = 0; k < few; k++, teams++) {
+				int chosen = is_long ? k : (int)(teams % (unsigned)SETTINGS);
+				struct plan plan = {.settings = all_settings[chosen],
+						    .stride = is_long ? 2 : 17,
+						    .phase = teams};
+				uint64_t made = run_team(&harness_worlds[w], sizes[s], &plan);
+				if (!made)
+					return 1;
+				calls += made;
+			}
+		}
+	}
+	printf("%llu calls of %u teams, 1 to 8 ranks, over loopback, shm, tcp and mixed: all right"
+	       " (%.1f s)\n",
+	       (unsigned long long)calls, teams, harness_clock() - begin);
+	return 0;
+}
