@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a rank sends is what ringccl.h says it sends, to the byte: payload counted at the links,
+ * against the formula of every collective, on every rank.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/comm.h"
+#include "tests/harness.h"
+#include "tests/multi/calls.h"
+
+#define RANKS 8
+#define LARGEST (2u << 20)
+#define CALLS_MAX 4096
+
+struct board {
+	unsigned calls;
+	uint64_t sent[CALLS_MAX][RANKS];
+};
+
+static const size_t counts[] = {0, 1, 2, 3, 7, 8, 9, 64, 1000, 4099, 30011};
+#define COUNTS (int)(sizeof(counts) / sizeof(counts[0]))
+
+static int position_of(const struct ring_comm *comm)
+{
+	int position = 0;
+	while (comm->order[position] != comm->rank)
+		position++;
+	return position;
+}
+
+/* The links' own counters add up to the communicator's. */
+static int check_links(const struct harness_rank *self, const struct ring_stats *stats)
+{
+	uint64_t sent = 0, received = 0;
+	for (int i = 0; i < stats->link_count; i++)
+		*(stats->links[i].outgoing ? &sent : &received) += stats->links[i].payload_bytes;
+	if (sent == stats->sent_bytes && received == stats->received_bytes)
+		return 0;
+	return harness_fail(self, "the links sent %llu of %llu bytes and received %llu of %llu",
+			    (unsigned long long)sent, (unsigned long long)stats->sent_bytes,
+			    (unsigned long long)received, (unsigned long long)stats->received_bytes);
+}
+
+static int check_call(struct harness_rank *self, struct ring_comm *comm, const struct call *call,
+		      void *send, void *recv)
+{
+	struct ring_stats before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
+	struct board *board = self->shared;
+	char text[CALL_TEXT];
+	int n = self->size, position = position_of(comm);
+	if (ring_comm_stats(comm, &before) || call_make(comm, call, send, recv, NULL) ||
+	    ring_comm_stats(comm, &after))
+		return harness_fail(self, "%s: %s", call_text(call, text), ring_comm_error(comm));
+
+	uint64_t sent = after.sent_bytes - before.sent_bytes;
+	uint64_t received = after.received_bytes - before.received_bytes;
+	uint64_t sends = call_sent_bytes(call, n, comm->order, position);
+	uint64_t receives = call_sent_bytes(call, n, comm->order, (position + n - 1) % n);
+	if (sent != sends || received != receives)
+		return harness_fail(self, "%s: sent %llu bytes, not %llu; received %llu, not %llu",
+				    call_text(call, text), (unsigned long long)sent,
+				    (unsigned long long)sends, (unsigned long long)received,
+				    (unsigned long long)receives);
+	if (after.calls != before.calls + 1)
+		return harness_fail(self, "%s: counted as %llu calls", call_text(call, text),
+				    (unsigned long long)(after.calls - before.calls));
+	board->sent[board->calls][self->rank] = sent;
+	harness_barrier(self);
+	uint64_t all = 0, vector = call->count * call_element_bytes(call->type);
+	for (int r = 0; r < n; r++)
+		all += board->sent[board->calls][r];
+	if (call->kind == ALL_REDUCE && all != 2 * (uint64_t)(n - 1) * vector)
+		return harness_fail(self, "%s: all sent %llu bytes", call_text(call, text),
+				    (unsigned long long)all);
+	harness_barrier(self);
+	board->calls += self->rank == 0;
+	harness_barrier(self);
+	return check_links(self, &after);
+}
+
+static int check_kind(struct harness_rank *self, struct ring_comm *comm, enum call_kind kind,
+		      void *send, void *recv)
+{
+	for (int c = 0; c < COUNTS; c++)
+		for (int t = 0; t < CALL_TYPES; t++) {
+			struct call call = {.kind = kind,
+					    .count = counts[c],
+					    .type = call_types[t],
+					    .op = RING_SUM,
+					    .root = (c + t) % self->size};
+			if (kind == BARRIER)
+				call.count = 0;
+			if (check_call(self, comm, &call, send, recv))
+				return 1;
+		}
+	return 0;
+}
+
+static int be_rank(struct harness_rank *self)
+{
+	const size_t *chunk_bytes = self->context;
+	struct ring_options options;
+	struct ring_comm *comm;
+	harness_options(self, &options);
+	options.chunk_bytes = *chunk_bytes;
+	options.channels = 2;
+	if (harness_join(self, &options, &comm))
+		return 1;
+	void *send = calloc(1, LARGEST), *recv = calloc(1, LARGEST);
+	int bad = !send || !recv;
+	for (int kind = 0; !bad && kind < CALL_KINDS; kind++)
+		bad = check_kind(self, comm, (enum call_kind)kind, send, recv);
+	free(send);
+	free(recv);
+	ring_comm_destroy(comm);
+	return bad;
+}
+
+int main(void)
+{
+	static const size_t chunks[] = {0, 96, 4096};
+	unsigned calls = 0, teams = 0;
+	for (int size = 2; size <= RANKS; size++)
+		for (int w = 0; w < HARNESS_WORLDS; w++, teams++) {
+			struct harness team = {.world = &harness_worlds[w],
+					       .size = size,
+					       .body = be_rank,
+					       .context = (void *)&chunks[teams % 3],
+					       .shared_bytes = sizeof(struct board)};
+			snprintf(team.label, sizeof(team.label), "chunk %zu", chunks[teams % 3]);
+			int bad = harness_start(&team) || harness_wait(&team);
+			calls += bad ? 0 : ((struct board *)team.shared)->calls;
+			harness_end(&team);
+			if (bad)
+				return 1;
+		}
+	printf("%u calls of %u teams, 2 to %d ranks: payload bytes equal the formulas exactly\n",
+	       calls, teams, RANKS);
+	return 0;
+}
