@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams: many calls in flight on several of them, waited for and tested by position, blocking
+ * calls between, work done meanwhile, errors delivered at the wait.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/harness.h"
+
+#define STREAMS 3
+#define CALLS 60 /* in flight at once */
+#define COUNT 700
+
+/* Element 0 of the vector that `rank` contributes to call `call`. */
+static int32_t contribution(int rank, int call)
+{
+	return (rank + 1) * 1000 + call;
+}
+
+static int32_t sum_of(int size, int call)
+{
+	return size * (size + 1) / 2 * 1000 + size * call;
+}
+
+static int check_sum(struct harness_rank *self, const int32_t *vector, int call)
+{
+	for (int i = 0; i < COUNT; i++)
+		if (vector[i] != sum_of(self->size, call) + i * self->size)
+			return harness_fail(self, "call %d: element %d is %d", call, i, vector[i]);
+	return 0;
+}
+
+static void fill(struct harness_rank *self, int32_t *vector, int call)
+{
+	for (int i = 0; i < COUNT; i++)
+		vector[i] = contribution(self->rank, call) + i;
+}
+
+/* Calls on streams in turn, all in flight; a blocking one now and then must come after them. */
+static int fill_the_queue(struct harness_rank *self, struct ring_comm *comm,
+			  struct ring_stream *const streams[STREAMS], int32_t (*vectors)[COUNT])
+{
+	for (int call = 0; call < CALLS; call++) {
+		struct ring_stream *stream = streams[call % STREAMS];
+		fill(self, vectors[call], call);
+		uint64_t before = ring_stream_position(stream);
+		bool blocking = call % 20 == 19;
+		int err = ring_all_reduce(comm, vectors[call], vectors[call], COUNT, RING_INT32,
+					  RING_SUM, blocking ? NULL : stream);
+		if (err)
+			return harness_fail(self, "call %d: %s", call, ring_comm_error(comm));
+		if (ring_stream_position(stream) != before + !blocking)
+			return harness_fail(self, "call %d: positions do not grow by one", call);
+		/* One queue: when a blocking call is complete, all before it are. */
+		for (int k = 0; blocking && k < STREAMS; k++)
+			if (ring_stream_test(streams[k], ring_stream_position(streams[k])))
+				return harness_fail(self, "a blocking call overtook a stream");
+		for (int done = 0; blocking && done <= call; done++)
+			if (check_sum(self, vectors[done], done))
+				return 1;
+	}
+	return 0;
+}
+
+static int check_positions(struct harness_rank *self, struct ring_stream *stream)
+{
+	uint64_t last = ring_stream_position(stream);
+	if (ring_stream_wait(stream, last / 2) || ring_stream_test(stream, last / 2) ||
+	    ring_stream_wait(stream, 0) || ring_stream_test(stream, 0))
+		return harness_fail(self, "waiting for the middle");
+	if (ring_stream_wait(stream, last) || ring_stream_test(stream, 1) ||
+	    ring_stream_test(stream, last))
+		return harness_fail(self, "waiting for the end");
+	if (ring_stream_wait(stream, last + 1) != RING_EINVAL ||
+	    ring_stream_test(stream, last + 1) != RING_EINVAL)
+		return harness_fail(self, "waiting for a call that was never made");
+	return 0;
+}
+
+static int many_in_flight(struct harness_rank *self, struct ring_comm *comm)
+{
+	struct ring_stream *streams[STREAMS];
+	int32_t(*vectors)[COUNT] = calloc(CALLS, sizeof(*vectors));
+	int bad = !vectors;
+	for (int k = 0; k < STREAMS; k++)
+		if (ring_stream_create(comm, &streams[k]))
+			return harness_fail(self, "creating stream %d", k);
+	if (ring_stream_position(streams[0]) != 0 || ring_stream_wait(streams[0], 0))
+		bad = harness_fail(self, "a new stream is at position 0");
+	for (int round = 0; !bad && round < 3; round++)
+		bad = fill_the_queue(self, comm, streams, vectors);
+	for (int k = 0; !bad && k < STREAMS; k++)
+		bad = check_positions(self, streams[k]);
+	for (int call = 0; !bad && call < CALLS; call++)
+		bad = check_sum(self, vectors[call], call);
+	for (int k = STREAMS - 1; k >= 0; k--) /* not in the order of creation */
+		ring_stream_destroy(streams[k]);
+	free(vectors);
+	return bad;
+}
+
+/* A call waits for rank 0, which computes first: test says so without blocking. */
+static int compute_meanwhile(struct harness_rank *self, struct ring_comm *comm)
+{
+	struct ring_stream *stream;
+	static _Thread_local int32_t vector[COUNT];
+	if (ring_stream_create(comm, &stream))
+		return harness_fail(self, "creating a stream");
+	fill(self, vector, 7);
+	harness_barrier(self);
+	if (self->rank == 0)
+		usleep(200000);
+	double begin = harness_clock();
+	int err = ring_all_reduce(comm, vector, vector, COUNT, RING_INT32, RING_SUM, stream);
+	int first = err ? err : ring_stream_test(stream, 1);
+	double posted = harness_clock() - begin;
+	uint64_t looks = 0;
+	while (!err && (err = ring_stream_test(stream, 1)) == RING_EAGAIN) {
+		looks++;
+		err = 0;
+	}
+	double waited = harness_clock() - begin;
+	ring_stream_destroy(stream);
+	if (err)
+		return harness_fail(self, "a call beside work: %s", ring_comm_error(comm));
+	if (self->rank != 0 && (first != RING_EAGAIN || posted > 0.15 || waited < 0.05))
+		return harness_fail(self, "test said %d after %.3f s, done after %.3f s, %llu looks",
+				    first, posted, waited, (unsigned long long)looks);
+	return check_sum(self, vector, 7);
+}
+
+/* Destroying streams and communicator completes what was queued. */
+static int leave_in_flight(struct harness_rank *self, struct ring_comm *comm)
+{
+	struct ring_stream *stream;
+	int32_t(*vectors)[COUNT] = calloc(CALLS, sizeof(*vectors));
+	if (!vectors || ring_stream_create(comm, &stream))
+		return harness_fail(self, "creating a stream");
+	int bad = 0;
+	for (int call = 0; call < CALLS; call++) {
+		fill(self, vectors[call], call);
+		if (ring_all_reduce(comm, vectors[call], vectors[call], COUNT, RING_INT32, RING_SUM,
+				    stream))
+			bad = harness_fail(self, "call %d: %s", call, ring_comm_error(comm));
+	}
+	ring_stream_destroy(stream);
+	for (int call = 0; !bad && call < CALLS; call++)
+		bad = check_sum(self, vectors[call], call);
+	free(vectors);
+	return bad;
+}
+
+/* Bad arguments are refused at once; a mismatch is the error of its position and of all after it. */
+static int deliver_errors(struct harness_rank *self, struct ring_comm *comm)
+{
+	struct ring_stream *stream, *other;
+	int32_t good[4] = {0}, vector[COUNT] = {0}, result[COUNT];
+	if (ring_stream_create(comm, &stream) || ring_stream_create(comm, &other))
+		return harness_fail(self, "creating a stream");
+	int err = ring_all_reduce(comm, NULL, result, COUNT, RING_INT32, RING_SUM, stream);
+	if (err != RING_EINVAL || ring_stream_position(stream) != 0)
+		return harness_fail(self, "a NULL buffer gave %d at position %llu", err,
+				    (unsigned long long)ring_stream_position(stream));
+
+	size_t count = self->rank == 0 ? COUNT : COUNT - 1;
+	int first = ring_all_reduce(comm, good, good, 4, RING_INT32, RING_SUM, stream);
+	int second = ring_all_reduce(comm, vector, result, count, RING_INT32, RING_SUM, stream);
+	int third = ring_barrier(comm, other);
+	int bad = 0;
+	if (first || second)
+		bad = harness_fail(self, "posting gave %d and %d", first, second);
+	if (ring_stream_wait(stream, 1))
+		bad = harness_fail(self, "the good call failed: %s", ring_comm_error(comm));
+	err = ring_stream_wait(stream, 2);
+	if (err != RING_EMISMATCH || ring_stream_test(stream, 2) != err)
+		bad = harness_fail(self, "the mismatch gave %d: %s", err, ring_comm_error(comm));
+	if (ring_stream_wait(stream, 1))
+		bad = harness_fail(self, "the good call has the later one's error");
+	err = third ? third : ring_stream_wait(other, 1);
+	if (err != RING_EMISMATCH)
+		bad = harness_fail(self, "the call behind the mismatch gave %d", err);
+	if (ring_barrier(comm, stream) != RING_EMISMATCH)
+		bad = harness_fail(self, "the failure does not stick");
+	ring_stream_destroy(stream);
+	ring_stream_destroy(other);
+	ring_stream_destroy(NULL);
+	return bad;
+}
+
+static int be_rank(struct harness_rank *self)
+{
+	struct ring_comm *comm;
+	if (harness_join(self, NULL, &comm))
+		return 1;
+	int bad = many_in_flight(self, comm) || compute_meanwhile(self, comm) ||
+		  leave_in_flight(self, comm) || (self->size > 1 && deliver_errors(self, comm));
+	ring_comm_destroy(comm);
+	return bad;
+}
+
+int main(void)
+{
+	static const int sizes[] = {1, 2, 4};
+	for (int w = 0; w < HARNESS_WORLDS; w++)
+		for (int s = 0; s < 3; s++) {
+			struct harness team = {.world = &harness_worlds[w],
+					       .size = sizes[s],
+					       .body = be_rank};
+			if (harness_run(&team))
+				return 1;
+		}
+	printf("%d calls in flight on %d streams of 1, 2 and 4 ranks: results, positions and "
+	       "errors "
+	       "right\n",
+	       CALLS, STREAMS);
+	return 0;
+}
