@@ -80,15 +80,17 @@ static uint32_t own_ip(void)
 	return ip;
 }
 
-/* As the library: a congestion control that is steady on every path, where it may be had. */
-static void tune(int fd)
+/* As the library: reno where packets cannot be lost, else the system's congestion control. */
+static void tune(int fd, bool local)
 {
 	int on = 1;
 	const char *congestion = getenv("RING_CONGESTION");
-	if (!congestion)
+	if (!congestion && local)
 		congestion = "reno";
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, (socklen_t)strlen(congestion));
+	if (congestion)
+		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion,
+			   (socklen_t)strlen(congestion));
 }
 
 static int listen_anywhere(uint16_t *port)
@@ -98,7 +100,6 @@ static int listen_anywhere(uint16_t *port)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	tune(fd);
 	if (bind(fd, (struct sockaddr *)&any, length) < 0 || listen(fd, 16) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&any, &length) < 0) {
 		close(fd);
@@ -115,7 +116,7 @@ static int call_next(const struct address *address, bool local)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	tune(fd);
+	tune(fd, local);
 	struct timeval patience = {.tv_sec = (time_t)PATIENCE_S};
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
@@ -128,7 +129,7 @@ static int call_next(const struct address *address, bool local)
 }
 
 /* The connection of the previous rank, which knows our token; others are turned away. */
-static int answer_prev(int listener, uint64_t token)
+static int answer_prev(int listener, uint64_t token, bool local)
 {
 	double deadline = perf_now() + PATIENCE_S;
 	struct timeval patience = {.tv_sec = 1};
@@ -141,7 +142,7 @@ static int answer_prev(int listener, uint64_t token)
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 		uint64_t said = 0;
 		if (recv(fd, &said, sizeof(said), MSG_WAITALL) == sizeof(said) && said == token) {
-			tune(fd);
+			tune(fd, local);
 			return fd;
 		}
 		close(fd);
@@ -164,7 +165,7 @@ static void connect_neighbours(struct perf_sockets *sockets, const struct perf_t
 	if (!local && next->ip == 0)
 		return;
 	sockets->next = call_next(next, local);
-	sockets->prev = answer_prev(listener, self->token);
+	sockets->prev = answer_prev(listener, self->token, local);
 	if (sockets->next >= 0 && sockets->prev >= 0) {
 		fcntl(sockets->next, F_SETFL, O_NONBLOCK);
 		fcntl(sockets->prev, F_SETFL, O_NONBLOCK);
