@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Too little of something: descriptors, memory, threads, or no /dev/shm at all. Creation either
+ * works or fails everywhere with a sentence; nothing crashes, hangs or leaks.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "scene.h"
+
+#define CREATE_MS 700
+#define SIZE 3
+
+/* What is scarce, for one rank or for all. */
+struct scarcity {
+	int resource;
+	uint64_t more; /* so much is allowed beyond what the rank uses already */
+	bool for_all;
+};
+
+static uint64_t used(int resource)
+{
+	unsigned long pages = 0;
+	if (resource == RLIMIT_NOFILE) {
+		int lowest = dup(0);
+		close(lowest);
+		return (uint64_t)lowest;
+	}
+	if (resource != RLIMIT_AS)
+		return 0;
+	FILE *statm = fopen("/proc/self/statm", "r");
+	if (statm) {
+		if (fscanf(statm, "%lu", &pages) != 1)
+			pages = 0;
+		fclose(statm);
+	}
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void set_limit(int resource, uint64_t limit)
+{
+	struct rlimit both;
+	getrlimit(resource, &both);
+	both.rlim_cur = limit < both.rlim_max ? limit : both.rlim_max;
+	setrlimit(resource, &both);
+}
+
+static void be_poor(struct scene_actor *actor)
+{
+	const struct scarcity *scarcity = actor->scene->material;
+	signal(SIGXFSZ, SIG_IGN);
+	if (scarcity->for_all || actor->rank == 1)
+		set_limit(scarcity->resource, used(scarcity->resource) + scarcity->more);
+}
+
+/* Created in spite of it: then it must work. */
+static int act(struct scene_actor *actor)
+{
+	const struct scarcity *scarcity = actor->scene->material;
+	set_limit(scarcity->resource, RLIM_INFINITY);
+	return scene_all_reduce(actor, 10000, 3);
+}
+
+/* returns what went wrong; *failed tells whether creation failed */
+static int run(const struct scarcity *scarcity, bool *failed)
+{
+	struct scene scene;
+	char label[64];
+	int wrong = 0, errors = 0;
+	snprintf(label, sizeof(label), "%llu more%s", (unsigned long long)scarcity->more,
+		 scarcity->for_all ? " for all" : "");
+	scene_init(&scene, SIZE);
+	scene.options.create_timeout_ms = CREATE_MS;
+	scene.label = label;
+	scene.material = scarcity;
+	scene.prepare = be_poor;
+	scene.act = act;
+	if (scene_start(&scene))
+		return 1;
+	wrong += scene_wait(&scene);
+	for (int rank = 0; rank < SIZE; rank++) {
+		const struct scene_report *report = &scene.memory->reports[rank];
+		wrong += scene_check_report(&scene, rank);
+		errors += report->err != 0;
+		if (report->created_s > 1e-3 * CREATE_MS + 1)
+			wrong += scene_fail(&scene, rank, "tried for %.0f ms",
+					    1e3 * report->created_s);
+	}
+	bool served = scene.memory->id_is_made > 0;
+	if (errors && errors < SIZE && served)
+		wrong += scene_fail(&scene, -1, "%d of %d ranks failed: %s", errors, SIZE,
+				    scene.memory->reports[1].sentence);
+	*failed = errors > 0;
+	scene_end(&scene);
+	return wrong;
+}
+
+/* From nothing to enough: at first it must fail, in the end it must work. */
+static void sweep(const char *name, int resource, uint64_t step, int steps, bool for_all)
+{
+	int wrong = 0, failures = 0;
+	bool failed = false;
+	for (int i = 0; i < steps; i++) {
+		struct scarcity scarcity = {resource, step * (uint64_t)i, for_all};
+		wrong += run(&scarcity, &failed);
+		failures += failed;
+	}
+	if (failed || !failures) {
+		printf("# %d of %d attempts failed, the last one %s\n", failures, steps,
+		       failed ? "too" : "not");
+		wrong++;
+	}
+	scene_case(wrong, "too few %s for %s: %d attempts, %d failed", name,
+		   for_all ? "all" : "one rank", steps, failures);
+}
+
+static void hide_dev_shm(struct scene_actor *actor)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", "/dev/shm", "tmpfs", MS_RDONLY, "size=4k"))
+		actor->report->wrong++;
+}
+
+static int act_plainly(struct scene_actor *actor)
+{
+	return scene_all_reduce(actor, 1 << 20, 3);
+}
+
+static void run_without_dev_shm(void)
+{
+	struct scene scene;
+	scene_init(&scene, 4);
+	scene.options.transport = "shm";
+	scene.prepare = hide_dev_shm;
+	scene.act = act_plainly;
+	if (geteuid() != 0) {
+		scene_skip("without /dev/shm", "only root may hide it");
+		return;
+	}
+	int wrong = scene_start(&scene) ? 1 : scene_wait(&scene);
+	for (int rank = 0; rank < scene.size; rank++) {
+		const struct scene_report *report = &scene.memory->reports[rank];
+		wrong += scene_check_report(&scene, rank);
+		if (report->err)
+			wrong += scene_fail(&scene, rank, "%s: %s", ring_strerror(report->err),
+					    report->sentence);
+	}
+	scene_end(&scene);
+	scene_case(wrong, "without /dev/shm");
+}
+
+int main(int argc, char **argv)
+{
+	bool is_long = harness_is_long(argc, argv);
+	int coarse = is_long ? 1 : 4;
+	for (int for_all = 0; for_all < 2; for_all++) {
+		sweep("descriptors", RLIMIT_NOFILE, (uint64_t)coarse, 48 / coarse, for_all);
+		sweep("bytes of memory", RLIMIT_AS, (uint64_t)coarse << 15, 96 / coarse, for_all);
+	}
+	struct scarcity no_files = {RLIMIT_FSIZE, 0, false};
+	bool failed = false;
+	int wrong = run(&no_files, &failed);
+	scene_case(wrong, "no room for files: %s", failed ? "failed" : "worked");
+	run_without_dev_shm();
+	return scene_cases_end();
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SIGSTOP: a stopped rank is not a dead one. Calls that need it time out, naming whom each rank
+ * waits for, and it learns so itself once it goes on; while nobody needs it nothing happens, even
+ * if it rests longer than a silent host may.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scene.h"
+
+#define CALL_MS 1500
+#define SILENT_MS 400 /* peer_lost_ms */
+
+struct stop {
+	const char *name, *transport;
+	int size, hosts;
+};
+
+static const struct stop stops[] = {
+	{"shm", "shm", 4, 0},
+	{"tcp", "tcp", 4, 0},
+	{"mixed", NULL, 6, 2},
+};
+
+static int act_call(struct scene_actor *actor)
+{
+	scene_reach(actor, SCENE_ACTING);
+	return scene_all_reduce(actor, 1 << 18, 1000000);
+}
+
+/* Two calls with a pause between, in which one rank is stopped. */
+static int act_pause(struct scene_actor *actor)
+{
+	int err = scene_all_reduce(actor, 1 << 16, 1);
+	scene_reach(actor, SCENE_ACTING);
+	if (!err)
+		scene_sleep(1);
+	return err ? err : scene_all_reduce(actor, 1 << 16, 20);
+}
+
+static void set_up(struct scene *scene, const struct stop *stop)
+{
+	scene_init(scene, stop->size);
+	scene->label = stop->name;
+	scene->hosts = stop->hosts;
+	scene->options.transport = stop->transport;
+	scene->options.call_timeout_ms = CALL_MS;
+	scene->options.peer_lost_ms = SILENT_MS;
+}
+
+static int check_timed_out(const struct scene *scene, int rank, int stopped, double since)
+{
+	const struct scene_report *report = &scene->memory->reports[rank];
+	int wrong = scene_check_report(scene, rank);
+	if (report->err != RING_ETIMEDOUT || !strstr(report->sentence, "waiting for rank "))
+		wrong += scene_fail(scene, rank, "%s: %s", ring_strerror(report->err),
+				    report->sentence);
+	double took = report->failed_at - since;
+	if (took < 1e-3 * CALL_MS - 1 || took > 1e-3 * CALL_MS + 1)
+		wrong += scene_fail(scene, rank, "timed out after %.0f ms", 1e3 * took);
+	char waits_for_it[40];
+	snprintf(waits_for_it, sizeof(waits_for_it), "waiting for rank %d", stopped);
+	return strstr(report->sentence, waits_for_it) ? wrong : wrong + 0x100;
+}
+
+/* In a call: the others time out, and the stopped rank finds its communicator failed. */
+static int stop_in_call(const struct stop *stop, int victim)
+{
+	struct scene scene;
+	int wrong = 0, neighbours = 0;
+	set_up(&scene, stop);
+	scene.act = act_call;
+	if (scene_start(&scene))
+		return 1;
+	scene_await(&scene, SCENE_ACTING, 8000);
+	scene_sleep(0.1);
+	double since = harness_clock();
+	kill(scene_pid(&scene, victim), SIGSTOP);
+	scene_sleep(1e-3 * CALL_MS + 1);
+	kill(scene_pid(&scene, victim), SIGCONT);
+	wrong += scene_wait(&scene);
+	for (int rank = 0; rank < scene.size; rank++) {
+		if (rank == victim)
+			continue;
+		int result = check_timed_out(&scene, rank, victim, since);
+		wrong += result & 0xff;
+		neighbours += !(result & 0x100);
+	}
+	if (!neighbours)
+		wrong += scene_fail(&scene, -1, "nobody said that it waits for rank %d", victim);
+	const struct scene_report *report = &scene.memory->reports[victim];
+	wrong += scene_check_report(&scene, victim);
+	if (!report->err || !report->sentence[0])
+		wrong += scene_fail(&scene, victim, "went on as if nothing had happened");
+	scene_end(&scene);
+	return wrong;
+}
+
+static int stop_idle(const struct stop *stop, int victim)
+{
+	struct scene scene;
+	int wrong = 0;
+	set_up(&scene, stop);
+	scene.act = act_pause;
+	if (scene_start(&scene))
+		return 1;
+	scene_await(&scene, SCENE_ACTING, 8000);
+	kill(scene_pid(&scene, victim), SIGSTOP);
+	scene_sleep(1.3); /* the others are in their second call by now */
+	kill(scene_pid(&scene, victim), SIGCONT);
+	wrong += scene_wait(&scene);
+	for (int rank = 0; rank < scene.size; rank++) {
+		const struct scene_report *report = &scene.memory->reports[rank];
+		wrong += scene_check_report(&scene, rank);
+		if (report->err || report->calls != 21)
+			wrong += scene_fail(&scene, rank, "%s after %d calls: %s",
+					    ring_strerror(report->err), report->calls,
+					    report->sentence);
+	}
+	scene_end(&scene);
+	return wrong;
+}
+
+int main(int argc, char **argv)
+{
+	bool is_long = harness_is_long(argc, argv);
+	uint64_t seed = harness_seed(argc, argv);
+	printf("# seed %llu\n", (unsigned long long)seed);
+	for (int round = 0; round < (is_long ? 10 : 1); round++)
+		for (size_t s = 0; s < sizeof(stops) / sizeof(stops[0]); s++) {
+			const struct stop *stop = &stops[s];
+			int victim = (int)scene_random(&seed, stop->size);
+			scene_case(stop_in_call(stop, victim), "%s, rank %d stops in a call",
+				   stop->name, victim);
+			scene_case(stop_idle(stop, victim), "%s, rank %d stops between calls",
+				   stop->name, victim);
+		}
+	return scene_cases_end();
+}
