@@ -43,8 +43,9 @@ int ring_bell_create(struct ring_bell *bell)
 }
 
 /*
- * All that can be told of an eventfd: a descriptor without a file, pipe, socket or device behind it,
- * on which write() does not block. Other kinds of that sort refuse the write, which is harmless.
+ * All that can be told of an eventfd: a descriptor without a file, pipe, socket or device behind
+ * it, on which write() does not block. Other kinds of that sort refuse the write, which is
+ * harmless.
  */
 static bool may_be_event(int fd)
 {

@@ -27,7 +27,7 @@ int ring_bell_create(struct ring_bell *bell);
 
 /*
  * Maps a doorbell whose two descriptors a peer passed; checks seals, size and kind first. Takes
- * both descriptors on success. returns 0; RING_EPEER if they are not what they should be; RING_ESYSTEM
+ * both descriptors on success. returns 0; RING_EPEER if they are anything else; RING_ESYSTEM
  */
 int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd);
 

@@ -53,7 +53,7 @@ static int check_other_end(struct ring_fifo_link *link)
 	if (link->end.closed || link->gone)
 		return RING_EPEER;
 	/* What was published before the end is found by the next look, so only that one fails. */
-	if (link->fd >= 0 && ++link->idle % LOOKS_PER_CHECK == 0 && connection_ended(link->fd))
+	if (++link->idle % LOOKS_PER_CHECK == 0 && connection_ended(link->fd))
 		link->gone = true;
 	return 0;
 }
@@ -118,7 +118,7 @@ void ring_fifo_link_release(struct ring_link *base)
 	ring_bell_ring(&link->bell);
 }
 
-/* The bell wakes whoever uses the link; until the other end's is known, its words come by socket. */
+/* The bell wakes whoever uses the link; until the two know each other's, the socket does. */
 int ring_fifo_link_wait_fd(const struct ring_link *base, short *events)
 {
 	const struct ring_fifo_link *link = (const struct ring_fifo_link *)base;

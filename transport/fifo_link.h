@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A link over a slot FIFO: what loopback and shm do alike once their two ends share the memory.
- * The sender copies into the slot, the receiver reads in place; whoever moved rings the other's bell.
+ * The sender copies into the slot, the receiver reads in place; whoever moved rings the other's
+ * bell.
  */
 #ifndef RING_FIFO_LINK_H
 #define RING_FIFO_LINK_H
@@ -13,9 +14,9 @@ struct ring_fifo_link {
 	struct ring_link base;
 	struct ring_fifo_end end; /* end.fifo is NULL until the memory is there */
 	struct ring_bell bell;    /* the other end's */
-	int fd; /* connection that ends with the other process, or -1 if it cannot end alone */
-	unsigned idle; /* looks that found nothing */
-	bool gone;     /* nothing more comes from the other end, its last messages apart */
+	int fd;                   /* the connection, which ends with the other process */
+	unsigned idle;            /* looks that found nothing */
+	bool gone; /* nothing more comes from the other end, its last messages apart */
 };
 
 /* Fills in what params say; fifo may be NULL for now. */

@@ -34,7 +34,6 @@ struct loopback_link {
 	struct ring_fifo_link fifo;
 	struct pipe *pipe; /* sender: NULL until found */
 	struct ring_bell *own_bell;
-	int socket;
 	bool offered, accepted; /* who has said its part: this end, the other */
 	struct ring_offer offer;
 	struct ring_offer_inbox inbox;
@@ -155,7 +154,7 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 		link->fifo.base.memory_bytes += ring_fifo_memory(params->depth, params->slot_bytes);
 		register_pipe(link->pipe);
 	}
-	link->socket = params->fd;
+	link->fifo.fd = params->fd;
 	*opened = &link->fifo.base;
 	return 0;
 }
@@ -203,7 +202,7 @@ static int take_bell(struct loopback_link *link)
 
 static int hear(struct loopback_link *link)
 {
-	int err = ring_offer_receive(link->socket, &link->inbox, &link->offer, 0);
+	int err = ring_offer_receive(link->fifo.fd, &link->inbox, &link->offer, 0);
 	if (err)
 		return err;
 	err = link->fifo.base.outgoing ? join_pipe(link) : take_bell(link);
@@ -213,7 +212,7 @@ static int hear(struct loopback_link *link)
 
 static int say(struct loopback_link *link)
 {
-	int err = ring_offer_send(link->socket, &link->offer, NULL, 0);
+	int err = ring_offer_send(link->fifo.fd, &link->offer, NULL, 0);
 	link->offered = !err;
 	return err;
 }
@@ -241,7 +240,7 @@ static void close_link(struct ring_link *base)
 	if (link->pipe)
 		drop_pipe(link->pipe);
 	ring_offer_discard(&link->inbox);
-	ring_fd_close(link->socket);
+	ring_fd_close(link->fifo.fd);
 	free(link);
 }
 

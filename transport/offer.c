@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Offers between two ends on one host: sending one, and checking one before anything is believed. */
+/* Offers: sending one, and checking one before anything it says is believed. */
 #include "offer.h"
 
 #include <errno.h>
@@ -9,13 +9,10 @@
 #include "log.h"
 #include "status.h"
 
-/* Differs from machine to machine in byte order and from version to version in layout. */
-#define OFFER_MAGIC UINT32_C(0x52470001)
-
 int ring_offer_send(int socket, const struct ring_offer *offer, const int *fds, int nfds)
 {
 	struct ring_offer out = *offer;
-	out.magic = OFFER_MAGIC;
+	out.magic = RING_OFFER_MAGIC;
 	ssize_t sent = ring_fd_send_with(socket, &out, sizeof(out), fds, nfds);
 	if (sent == (ssize_t)sizeof(out))
 		return 0;
@@ -30,7 +27,7 @@ static int check(const struct ring_offer_inbox *inbox, const struct ring_offer *
 {
 	const struct ring_offer *offer = &inbox->offer;
 	const char *wrong = NULL;
-	if (offer->magic != OFFER_MAGIC)
+	if (offer->magic != RING_OFFER_MAGIC)
 		wrong = "it is none";
 	else if (offer->depth != wanted->depth || offer->slot_bytes != wanted->slot_bytes)
 		wrong = "its depth or slot size is another";

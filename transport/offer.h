@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define RING_OFFER_MAGIC UINT32_C(0x52470001) /* changes with the layout of what is shared */
 #define RING_OFFER_FDS 3
 #define RING_TOKEN_BYTES 16
 
@@ -36,8 +37,8 @@ struct ring_offer_inbox {
 int ring_offer_send(int socket, const struct ring_offer *offer, const int *fds, int nfds);
 
 /*
- * Goes on receiving. returns 0 once the offer is whole, has the depth and slot_bytes of `wanted` and
- * came with exactly nfds descriptors; its token is the caller's to check. RING_EAGAIN; RING_EPEER
+ * Goes on receiving. returns 0 once the offer is whole, has the depth and slot_bytes of `wanted`,
+ * and came with exactly nfds descriptors; RING_EAGAIN; RING_EPEER. The token is not looked at.
  */
 int ring_offer_receive(int socket, struct ring_offer_inbox *inbox, const struct ring_offer *wanted,
 		       int nfds);

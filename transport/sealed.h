@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared memory without a name: a memfd of fixed, sealed size, which goes to a peer as a descriptor.
- * Nothing is left behind when its holders die, and whoever maps it cannot be made to fault by a
- * peer that shrinks it.
+ * Shared memory without a name: a memfd of fixed, sealed size, which goes to a peer as a
+ * descriptor. Nothing is left behind when its holders die, and whoever maps it cannot be made to
+ * fault by a peer that shrinks it.
  */
 #ifndef RING_SEALED_H
 #define RING_SEALED_H

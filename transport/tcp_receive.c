@@ -22,7 +22,7 @@ void ring_tcp_expect(struct ring_link *base, size_t bytes, void *landing)
 	receiver->expected[at] = bytes;
 }
 
-/* Where the next message goes: its landing if it was announced in time and as it is, or its slot. */
+/* Where the next message goes: its landing if that was announced in time and fits, or its slot. */
 static unsigned char *place_of(const struct ring_tcp_receiver *receiver, size_t bytes)
 {
 	const struct ring_link *base = &receiver->link.base;
@@ -33,7 +33,7 @@ static unsigned char *place_of(const struct ring_tcp_receiver *receiver, size_t 
 		     : receiver->slots + at * ring_fifo_stride(base->slot_bytes);
 }
 
-/* Reads the next message's header out of the inbox. False if it is not there yet, or is nonsense. */
+/* Reads the next message's header out of the inbox. False if it is not there yet or nonsense. */
 static bool begin_message(struct ring_tcp_receiver *receiver)
 {
 	struct ring_link *base = &receiver->link.base;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a transport promises: one-way links between two ranks that carry messages whole and in order.
+ * What a transport promises: one-way links between two ranks, with messages whole and in order.
  *
  * A link starts as a proved connection (a stream socket whose other end is the right rank of the
  * right communicator); the transport grows its own way of moving bytes from that. It never sees a
@@ -27,7 +27,7 @@
 #define RING_HOST_NAME 64
 #define RING_CPU_WORDS 16 /* affinity masks up to 1024 CPUs */
 
-/* What a rank tells the others about itself. Both ends decide from two of these, so they decide alike. */
+/* What a rank tells the others about itself. Both ends decide from two of these, so alike. */
 struct ring_peer {
 	int rank;
 	int pid;
@@ -136,7 +136,7 @@ extern const int ring_transport_count;
 int ring_transport_choose(const struct ring_peer *from, const struct ring_peer *to,
 			  const char *allowed, uint32_t masked);
 
-/* True if every name of the comma-separated list is a transport; else *unknown is the first that is not. */
+/* True if every name of a comma-separated list is a transport; else unknown is the first other. */
 bool ring_transport_names_valid(const char *names, char unknown[32]);
 
 extern const struct ring_transport ring_transport_loopback; /* ranks of one process */
