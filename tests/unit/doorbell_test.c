@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* Doorbells: who is woken, how, and what is refused as one. Orderings are slot_fifo_test's. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "fd.h"
+#include "ringccl.h"
+#include "transport/doorbell.h"
+
+#define LONG_MS 20000
+
+static struct ring_bell make_bell(void)
+{
+	struct ring_bell bell;
+	assert_int_equal(ring_bell_create(&bell), 0);
+	return bell;
+}
+
+static void *ring_soon(void *bell)
+{
+	usleep(20000);
+	ring_bell_ring(bell);
+	return NULL;
+}
+
+/* Sleeps until another thread rings; returns for how long. */
+static uint64_t sleep_until_rung(struct ring_bell *bell, struct pollfd *fds, int nfds)
+{
+	pthread_t thread;
+	uint64_t before = ring_clock_ms();
+	uint32_t ticket = ring_bell_announce(bell, nfds > 0);
+	assert_int_equal(pthread_create(&thread, NULL, ring_soon, bell), 0);
+	ring_bell_sleep(bell, ticket, fds, nfds, LONG_MS);
+	ring_bell_awake(bell);
+	pthread_join(thread, NULL);
+	return ring_clock_ms() - before;
+}
+
+static void ringing_ends_either_sleep(void **state)
+{
+	(void)state;
+	struct ring_bell bell = make_bell();
+	int pipe_fds[2];
+	assert_int_equal(pipe(pipe_fds), 0);
+	struct pollfd quiet = {.fd = pipe_fds[0], .events = POLLIN};
+	assert_true(sleep_until_rung(&bell, NULL, 0) < LONG_MS);
+	assert_true(sleep_until_rung(&bell, &quiet, 1) < LONG_MS);
+	assert_true(sleep_until_rung(&bell, NULL, 0) < LONG_MS);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	ring_bell_close(&bell);
+}
+
+static void a_ring_between_announcing_and_sleeping_counts(void **state)
+{
+	(void)state;
+	struct ring_bell bell = make_bell();
+	struct pollfd none = {.fd = -1};
+	for (int nfds = 0; nfds < 2; nfds++) {
+		uint64_t before = ring_clock_ms();
+		uint32_t ticket = ring_bell_announce(&bell, nfds > 0);
+		ring_bell_ring(&bell);
+		ring_bell_sleep(&bell, ticket, &none, nfds, LONG_MS);
+		ring_bell_awake(&bell);
+		assert_true(ring_clock_ms() - before < LONG_MS);
+	}
+	ring_bell_close(&bell);
+}
+
+static void ringing_an_awake_owner_leaves_nothing_behind(void **state)
+{
+	(void)state;
+	struct ring_bell bell = make_bell();
+	struct pollfd none = {.fd = -1};
+	ring_bell_ring(&bell);
+	for (int nfds = 0; nfds < 2; nfds++) {
+		uint64_t before = ring_clock_ms();
+		ring_bell_sleep(&bell, ring_bell_announce(&bell, nfds > 0), &none, nfds, 30);
+		ring_bell_awake(&bell);
+		assert_true(ring_clock_ms() - before >= 29);
+	}
+	ring_bell_close(&bell);
+}
+
+static void a_descriptor_ends_the_sleep(void **state)
+{
+	(void)state;
+	struct ring_bell bell = make_bell();
+	int pipe_fds[2];
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(write(pipe_fds[1], "x", 1), 1);
+	struct pollfd look = {.fd = pipe_fds[0], .events = POLLIN};
+	ring_bell_sleep(&bell, ring_bell_announce(&bell, true), &look, 1, LONG_MS);
+	ring_bell_awake(&bell);
+	assert_true(look.revents & POLLIN);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	ring_bell_close(&bell);
+}
+
+static void a_mapped_bell_wakes_the_owner(void **state)
+{
+	(void)state;
+	struct ring_bell bell = make_bell(), mapped;
+	assert_int_equal(ring_bell_map(&mapped, dup(bell.memory_fd), dup(bell.event_fd)), 0);
+	assert_int_equal(mapped.memory_fd, -1);
+	uint32_t ticket = ring_bell_announce(&bell, false);
+	ring_bell_ring(&mapped);
+	uint64_t before = ring_clock_ms();
+	ring_bell_sleep(&bell, ticket, NULL, 0, LONG_MS);
+	assert_true(ring_clock_ms() - before < LONG_MS);
+	ring_bell_close(&mapped);
+	ring_bell_close(&bell);
+	ring_bell_close(&bell); /* closed ones are accepted */
+}
+
+static int memory_of(size_t bytes, int seals)
+{
+	int fd = ring_fd_memory("test");
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+/* Not taken: the descriptors stay the caller's. */
+static void assert_refused(int memory_fd, int event_fd)
+{
+	struct ring_bell bell;
+	assert_int_equal(ring_bell_map(&bell, memory_fd, event_fd), RING_EPEER);
+	assert_true(fcntl(memory_fd, F_GETFD) >= 0);
+	assert_true(fcntl(event_fd, F_GETFD) >= 0);
+}
+
+static void what_is_no_doorbell_is_refused(void **state)
+{
+	(void)state;
+	struct ring_bell bell = make_bell();
+	const int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	int wrong[] = {memory_of(4096, 0),
+		       memory_of(4096, F_SEAL_GROW | F_SEAL_SEAL),
+		       memory_of(4095, all),
+		       memory_of(8192, all),
+		       memory_of(4096, all | F_SEAL_WRITE),
+		       open("/dev/null", O_RDWR)};
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_refused(wrong[i], bell.event_fd);
+		assert_refused(bell.memory_fd, wrong[i]); /* ... and no eventfd either */
+		ring_fd_close(wrong[i]);
+	}
+	ring_bell_close(&bell);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ringing_ends_either_sleep),
+		cmocka_unit_test(a_ring_between_announcing_and_sleeping_counts),
+		cmocka_unit_test(ringing_an_awake_owner_leaves_nothing_behind),
+		cmocka_unit_test(a_descriptor_ends_the_sleep),
+		cmocka_unit_test(a_mapped_bell_wakes_the_owner),
+		cmocka_unit_test(what_is_no_doorbell_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
