@@ -7,7 +7,6 @@
 
 #include <limits.h>
 #include <stdarg.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +58,7 @@ struct ring_join {
 
 static int read_id(const struct ring_unique_id *id, struct ring_identity *identity)
 {
-	struct ring_wire wire = ring_wire_reader(id->bytes, sizeof id->bytes);
+	struct ring_wire wire = ring_wire_reader(id->bytes, sizeof(id->bytes));
 	*identity = (struct ring_identity){0};
 	ring_wire_identity(&wire, identity);
 	return wire.ok ? 0 : RING_EINVAL;
@@ -81,8 +80,8 @@ static int serve_meeting(struct ring_identity *identity, struct ring_failure *fa
 	err = ring_watcher_hold(&watcher, &config, NULL, failure);
 	if (err)
 		return err;
-	randombytes_buf(&identity->job, sizeof identity->job);
-	randombytes_buf(identity->secret, sizeof identity->secret);
+	ring_random(&identity->job, sizeof(identity->job));
+	ring_random(identity->secret, sizeof(identity->secret));
 	identity->root = *ring_watcher_address(watcher);
 	err = ring_root_start(watcher, identity);
 	if (err)
@@ -101,7 +100,7 @@ int ring_unique_id_create(struct ring_unique_id *id)
 		return err;
 	}
 	*id = (struct ring_unique_id){{0}};
-	struct ring_wire wire = ring_wire_writer(id->bytes, sizeof id->bytes);
+	struct ring_wire wire = ring_wire_writer(id->bytes, sizeof(id->bytes));
 	ring_wire_identity(&wire, &identity);
 	return 0;
 }
@@ -134,7 +133,7 @@ __attribute__((format(printf, 3, 4))) static int give_up(struct ring_join *join,
 {
 	va_list args;
 	va_start(args, format);
-	vsnprintf(join->over.text, sizeof join->over.text, format, args);
+	vsnprintf(join->over.text, sizeof(join->over.text), format, args);
 	va_end(args);
 	join->over.err = err;
 	return err;
@@ -154,10 +153,11 @@ static int meet_root(struct ring_join *join)
 	if (err)
 		return err;
 	unsigned char body[RING_LETTER_BYTES];
-	struct ring_wire wire = ring_wire_writer(body, sizeof body);
+	struct ring_wire wire = ring_wire_writer(body, sizeof(body));
 	ring_wire_description(&wire, &join->description);
 	ring_mail_init(&join->mail, fd, ring_placement_bytes(join->description.size));
 	join->met = true;
+	join->deadline_ms += HEAR_MS;
 	if (ring_mail_post(&join->mail, RING_LETTER_DESCRIBE, body, wire.at) == RING_ENOMEM)
 		return give_up(join, RING_ENOMEM, "rank %d: no memory", my_rank(join));
 	return 0;
@@ -276,7 +276,7 @@ static struct line *start_line(struct ring_join *join, const struct ring_hello *
 			       enum ring_lane lane)
 {
 	const struct ring_peer *next = &join->placement.next;
-	struct line *line = calloc(1, sizeof *line);
+	struct line *line = calloc(1, sizeof(*line));
 	if (!line)
 		return NULL;
 	line->role = hello->role;
@@ -322,7 +322,7 @@ static int fetch_prev(struct ring_join *join, const struct ring_hello *hello, en
 		      int *fd, struct ring_failure *failure)
 {
 	int arrived, domain = 0;
-	socklen_t length = sizeof domain;
+	socklen_t length = sizeof(domain);
 	int err = ring_watcher_fetch(join->watcher, hello, &arrived);
 	if (err)
 		return err;
@@ -366,9 +366,9 @@ int ring_join_report(struct ring_join *join, uint32_t failed, const char *why,
 	if (err || !join->taken)
 		return err;
 	struct ring_readiness readiness = {.attempt = join->placement.attempt, .failed = failed};
-	snprintf(readiness.why, sizeof readiness.why, "%s", why ? why : "");
+	snprintf(readiness.why, sizeof(readiness.why), "%s", why ? why : "");
 	unsigned char body[RING_LETTER_BYTES];
-	struct ring_wire wire = ring_wire_writer(body, sizeof body);
+	struct ring_wire wire = ring_wire_writer(body, sizeof(body));
 	ring_wire_readiness(&wire, &readiness);
 	err = ring_mail_post(&join->mail, RING_LETTER_READY, body, wire.at);
 	if (err == RING_ENOMEM)
@@ -435,7 +435,7 @@ void ring_join_wait(struct ring_join *join, struct pollfd *extra, int nextra, in
 	for (int i = 0; i < nextra; i++)
 		extra[i].revents = fds[i].revents;
 	uint64_t rung;
-	if (fds[wake].revents && read(join->port.wake, &rung, sizeof rung) < 0)
+	if (fds[wake].revents && read(join->port.wake, &rung, sizeof(rung)) < 0)
 		ring_log(RING_DEBUG, "rank %d: eventfd: %m", my_rank(join));
 }
 
@@ -455,7 +455,7 @@ static void describe(struct ring_description *description, int size, const struc
 			},
 	};
 	memcpy(description->schedule.transport, config->transport,
-	       sizeof description->schedule.transport);
+	       sizeof(description->schedule.transport));
 }
 
 static void dial_root(struct ring_join *join)
@@ -484,7 +484,7 @@ static int prepare(struct ring_join *join, int size, const struct ring_config *c
 		   struct ring_failure *failure)
 {
 	join->placement.size = size;
-	join->placement.order = calloc((size_t)size, sizeof *join->placement.order);
+	join->placement.order = calloc((size_t)size, sizeof(*join->placement.order));
 	join->port.wake = ring_fd_event();
 	if (!join->placement.order)
 		return ring_fail(failure, RING_ENOMEM, "no memory for %d ranks", size);
@@ -497,7 +497,7 @@ int ring_join_start(struct ring_join **started, int size, struct ring_peer *self
 		    const struct ring_unique_id *id, const struct ring_config *config,
 		    struct ring_failure *failure)
 {
-	struct ring_join *join = calloc(1, sizeof *join);
+	struct ring_join *join = calloc(1, sizeof(*join));
 	if (!join)
 		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", self->rank);
 	join->port.wake = -1;
@@ -519,10 +519,10 @@ int ring_join_start(struct ring_join **started, int size, struct ring_peer *self
 	}
 	self->tcp = *ring_watcher_address(join->watcher);
 	self->process = ring_watcher_process(join->watcher);
-	snprintf(self->local, sizeof self->local, "%s", ring_watcher_local_name(join->watcher));
+	snprintf(self->local, sizeof(self->local), "%s", ring_watcher_local_name(join->watcher));
 	describe(&join->description, size, self, config);
 	ring_address_format(&join->identity.root, join->root);
-	join->deadline_ms = ring_clock_ms() + (uint64_t)config->create_timeout_ms + HEAR_MS;
+	join->deadline_ms = ring_clock_ms() + (uint64_t)config->create_timeout_ms;
 	open_port(join);
 	dial_root(join);
 	*started = join;
@@ -536,18 +536,18 @@ static void say_farewell(struct ring_join *join, const struct ring_failure *fail
 	unsigned char body[RING_LETTER_BYTES], unread[256];
 	if (failure && failure->err) {
 		news.err = failure->err;
-		snprintf(news.text, sizeof news.text, "%.*s", RING_NEWS_TEXT - 1, failure->text);
+		snprintf(news.text, sizeof(news.text), "%.*s", RING_NEWS_TEXT - 1, failure->text);
 	} else {
 		char name[RING_PEER_NAME];
-		snprintf(news.text, sizeof news.text,
+		snprintf(news.text, sizeof(news.text),
 			 "%s left while the communicator was being created",
 			 ring_peer_name(&join->description.peer, name));
 	}
-	struct ring_wire wire = ring_wire_writer(body, sizeof body);
+	struct ring_wire wire = ring_wire_writer(body, sizeof(body));
 	ring_wire_news(&wire, &news);
 	ring_mail_post(&join->mail, RING_LETTER_FAIL, body, wire.at);
 	/* A close with unread letters would reset the connection under the farewell. */
-	while (recv(join->mail.fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
+	while (recv(join->mail.fd, unread, sizeof(unread), MSG_DONTWAIT) > 0)
 		;
 }
 
