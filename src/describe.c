@@ -26,12 +26,12 @@ static void wire_constant(struct ring_wire *wire, uint32_t constant)
 void ring_wire_identity(struct ring_wire *wire, struct ring_identity *identity)
 {
 	char magic[MAGIC_BYTES + 1] = MAGIC;
-	ring_wire_text(wire, magic, sizeof magic);
+	ring_wire_text(wire, magic, sizeof(magic));
 	if (strcmp(magic, MAGIC) != 0)
 		wire->ok = false;
 	wire_constant(wire, RING_WIRE_VERSION);
 	ring_wire_u64(wire, &identity->job);
-	ring_wire_bytes(wire, identity->secret, sizeof identity->secret);
+	ring_wire_bytes(wire, identity->secret, sizeof(identity->secret));
 	ring_wire_address(wire, &identity->root);
 	if (identity->root.ss_family == AF_UNSPEC)
 		wire->ok = false;
@@ -44,11 +44,11 @@ static void wire_peer(struct ring_wire *wire, struct ring_peer *peer)
 	ring_wire_int(wire, &peer->pid);
 	ring_wire_u32(wire, &peer->uid);
 	ring_wire_u64(wire, &peer->process);
-	ring_wire_bytes(wire, peer->boot_id, sizeof peer->boot_id);
+	ring_wire_bytes(wire, peer->boot_id, sizeof(peer->boot_id));
 	ring_wire_u64(wire, &peer->netns);
-	ring_wire_text(wire, peer->host, sizeof peer->host);
+	ring_wire_text(wire, peer->host, sizeof(peer->host));
 	ring_wire_address(wire, &peer->tcp);
-	ring_wire_text(wire, peer->local, sizeof peer->local);
+	ring_wire_text(wire, peer->local, sizeof(peer->local));
 	ring_wire_int(wire, &peer->numa);
 	ring_wire_int(wire, &peer->core);
 	for (int i = 0; i < RING_CPU_WORDS; i++)
@@ -59,7 +59,7 @@ static void wire_peer(struct ring_wire *wire, struct ring_peer *peer)
 
 static void wire_schedule(struct ring_wire *wire, struct ring_schedule *schedule)
 {
-	ring_wire_text(wire, schedule->transport, sizeof schedule->transport);
+	ring_wire_text(wire, schedule->transport, sizeof(schedule->transport));
 	ring_wire_u64(wire, &schedule->chunk_bytes);
 	ring_wire_int(wire, &schedule->depth);
 	ring_wire_int(wire, &schedule->chunks_per_round);
@@ -74,7 +74,8 @@ void ring_wire_description(struct ring_wire *wire, struct ring_description *desc
 	ring_wire_int(wire, &description->create_timeout_ms);
 	ring_wire_expect(wire, description->create_timeout_ms, 0, INT_MAX);
 	wire_peer(wire, &description->peer);
-	ring_wire_expect(wire, description->peer.rank, 0, description->size - 1);
+	if (wire->in && description->peer.rank >= description->size)
+		wire->ok = false;
 	wire_schedule(wire, &description->schedule);
 }
 
@@ -82,7 +83,7 @@ void ring_wire_readiness(struct ring_wire *wire, struct ring_readiness *readines
 {
 	ring_wire_u32(wire, &readiness->attempt);
 	ring_wire_u32(wire, &readiness->failed);
-	ring_wire_text(wire, readiness->why, sizeof readiness->why);
+	ring_wire_text(wire, readiness->why, sizeof(readiness->why));
 }
 
 void ring_wire_news(struct ring_wire *wire, struct ring_news *news)
@@ -91,7 +92,7 @@ void ring_wire_news(struct ring_wire *wire, struct ring_news *news)
 	ring_wire_expect(wire, news->err, RING_ENOTSUP, RING_EINVAL);
 	ring_wire_int(wire, &news->culprit);
 	ring_wire_expect(wire, news->culprit, RING_RANK_ROOT, RING_SIZE_MAX - 1);
-	ring_wire_text(wire, news->text, sizeof news->text);
+	ring_wire_text(wire, news->text, sizeof(news->text));
 }
 
 static void wire_tuning(struct ring_wire *wire, struct ring_tuning *tuning)

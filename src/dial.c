@@ -46,7 +46,7 @@ void ring_dial_local(struct ring_dial *dial, const char *name)
 	*dial = (struct ring_dial){.fd = -1};
 	struct sockaddr_un *to = (struct sockaddr_un *)&dial->to;
 	to->sun_family = AF_UNIX;
-	snprintf(to->sun_path + 1, sizeof to->sun_path - 1, "%s", name);
+	snprintf(to->sun_path + 1, sizeof(to->sun_path) - 1, "%s", name);
 }
 
 static bool is_local(const struct ring_dial *dial)
@@ -84,7 +84,7 @@ static int try_later(struct ring_dial *dial)
 static int connecting_failed(struct ring_dial *dial, int cause)
 {
 	bool passing = cause == EAGAIN || cause == EADDRNOTAVAIL || cause == EINTR;
-	snprintf(dial->trouble, sizeof dial->trouble, "connect: %s", strerror(cause));
+	snprintf(dial->trouble, sizeof(dial->trouble), "connect: %s", strerror(cause));
 	if (dial->patient || (passing && ++dial->refusals < REFUSALS_MAX))
 		return try_later(dial);
 	ring_dial_stop(dial);
@@ -98,9 +98,9 @@ static int start_connecting(struct ring_dial *dial)
 	if (dial->fd < 0)
 		return connecting_failed(dial, errno);
 	if (!is_local(dial))
-		setsockopt(dial->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+		setsockopt(dial->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	if (dial->from.ss_family) {
-		setsockopt(dial->fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
+		setsockopt(dial->fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof(yes));
 		if (bind(dial->fd, (struct sockaddr *)&dial->from, ring_address_length(&dial->from)))
 			return connecting_failed(dial, errno);
 	}
@@ -114,7 +114,7 @@ static int start_connecting(struct ring_dial *dial)
 bool ring_local_is_own_user(int fd)
 {
 	struct ucred other;
-	socklen_t length = sizeof other;
+	socklen_t length = sizeof(other);
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) && other.uid == geteuid();
 }
 
@@ -124,11 +124,11 @@ static int finish_connecting(struct ring_dial *dial)
 	if (poll(&writable, 1, 0) <= 0)
 		return RING_EAGAIN;
 	int cause = 0;
-	socklen_t length = sizeof cause;
+	socklen_t length = sizeof(cause);
 	if (getsockopt(dial->fd, SOL_SOCKET, SO_ERROR, &cause, &length) || cause)
 		return connecting_failed(dial, cause ? cause : errno);
 	if (is_local(dial) && !ring_local_is_own_user(dial->fd)) {
-		snprintf(dial->trouble, sizeof dial->trouble, "another user took its name");
+		snprintf(dial->trouble, sizeof(dial->trouble), "another user took its name");
 		ring_dial_stop(dial);
 		return RING_EPEER;
 	}
@@ -143,7 +143,7 @@ static int greet(struct ring_dial *dial)
 	int err = ring_greeting_step(&dial->greeting, &dial->events, &refused);
 	if (err != RING_EPEER)
 		return err;
-	snprintf(dial->trouble, sizeof dial->trouble, "%.*s", (int)sizeof dial->trouble - 1,
+	snprintf(dial->trouble, sizeof(dial->trouble), "%.*s", (int)sizeof(dial->trouble) - 1,
 		 refused.text);
 	if (++dial->refusals < REFUSALS_MAX)
 		return try_later(dial);

@@ -140,7 +140,7 @@ static bool keep_passed(struct cmsghdr *header, int *fds, int max, int *nfds)
 	bool kept = true;
 	for (size_t i = 0; i < count; i++) {
 		int fd;
-		memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+		memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
 		if (*nfds == max) {
 			close(fd);
 			kept = false;
@@ -159,7 +159,7 @@ ssize_t ring_fd_recv_with(int fd, void *data, size_t bytes, int *fds, int max, i
 	struct iovec part = {.iov_base = data, .iov_len = bytes};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	message.msg_control = control.bytes;
-	message.msg_controllen = sizeof control.bytes;
+	message.msg_controllen = sizeof(control.bytes);
 
 	pthread_mutex_lock(&lock);
 	ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -29,6 +30,14 @@ struct step {
 	void (*write)(struct ring_greeting *greeting); /* send: fills the buffer */
 	int (*check)(struct ring_greeting *greeting, struct ring_failure *failure);
 };
+
+/* libsodium allows its initialization any number of times, from any thread. */
+void ring_random(void *bytes, size_t count)
+{
+	if (sodium_init() < 0)
+		abort(); /* as libsodium itself does when the kernel has no randomness */
+	randombytes_buf(bytes, count);
+}
 
 static unsigned char *connecting_nonce(struct ring_greeting *greeting)
 {
@@ -61,14 +70,14 @@ static void wire_hello(struct ring_wire *wire, struct ring_hello *hello)
 static void prove(struct ring_greeting *greeting, char side, unsigned char *proof)
 {
 	unsigned char said[HELLO_BYTES];
-	struct ring_wire wire = ring_wire_writer(said, sizeof said);
+	struct ring_wire wire = ring_wire_writer(said, sizeof(said));
 	wire_hello(&wire, &greeting->hello);
 
 	crypto_generichash_state hash;
 	crypto_generichash_init(&hash, greeting->secret, RING_SECRET_BYTES, PROOF_BYTES);
 	crypto_generichash_update(&hash, (const unsigned char *)&side, 1);
 	crypto_generichash_update(&hash, said, wire.at);
-	crypto_generichash_update(&hash, greeting->nonces, sizeof greeting->nonces);
+	crypto_generichash_update(&hash, greeting->nonces, sizeof(greeting->nonces));
 	crypto_generichash_final(&hash, proof, PROOF_BYTES);
 }
 
@@ -82,8 +91,8 @@ static bool is_proved(struct ring_greeting *greeting, char side, const unsigned 
 static void write_hello(struct ring_greeting *greeting)
 {
 	uint32_t version = RING_WIRE_VERSION;
-	struct ring_wire wire = ring_wire_writer(greeting->buffer, sizeof greeting->buffer);
-	randombytes_buf(connecting_nonce(greeting), NONCE_BYTES);
+	struct ring_wire wire = ring_wire_writer(greeting->buffer, sizeof(greeting->buffer));
+	ring_random(connecting_nonce(greeting), NONCE_BYTES);
 	ring_wire_bytes(&wire, (void *)MAGIC, MAGIC_BYTES);
 	ring_wire_u32(&wire, &version);
 	wire_hello(&wire, &greeting->hello);
@@ -113,7 +122,7 @@ static int check_hello(struct ring_greeting *greeting, struct ring_failure *fail
 
 static void write_challenge(struct ring_greeting *greeting)
 {
-	randombytes_buf(listening_nonce(greeting), NONCE_BYTES);
+	ring_random(listening_nonce(greeting), NONCE_BYTES);
 	memcpy(greeting->buffer, listening_nonce(greeting), NONCE_BYTES);
 	prove(greeting, 'l', greeting->buffer + NONCE_BYTES);
 }

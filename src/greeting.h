@@ -74,4 +74,7 @@ void ring_greeting_listening(struct ring_greeting *greeting, int fd,
  */
 int ring_greeting_step(struct ring_greeting *greeting, short *events, struct ring_failure *failure);
 
+/* Bytes that nobody can foresee: secrets, nonces, names. */
+void ring_random(void *bytes, size_t count);
+
 #endif

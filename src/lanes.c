@@ -71,7 +71,7 @@ static void spread(struct ring_lanes *lanes, const struct ring_news *news, const
 	lanes->failed = true;
 	struct ring_news copy = *news;
 	unsigned char body[RING_LETTER_BYTES];
-	struct ring_wire wire = ring_wire_writer(body, sizeof body);
+	struct ring_wire wire = ring_wire_writer(body, sizeof(body));
 	ring_wire_news(&wire, &copy);
 	for (int i = 0; i < lanes->count; i++)
 		if (&lanes->lane[i] != source)
@@ -106,11 +106,11 @@ static void lose_lane(struct lane *lane)
 		return;
 	struct ring_news news = {.err = RING_EPEER, .culprit = lane->peer.rank};
 	if (cause == ETIMEDOUT || cause == EHOSTUNREACH || cause == ENETUNREACH)
-		snprintf(news.text, sizeof news.text,
+		snprintf(news.text, sizeof(news.text),
 			 "%s died: rank %d could not reach it for %d ms", name, lanes->params.self,
 			 lanes->params.peer_lost_ms);
 	else
-		snprintf(news.text, sizeof news.text,
+		snprintf(news.text, sizeof(news.text),
 			 "%s died: its connection to rank %d closed without goodbye", name,
 			 lanes->params.self);
 	spread(lanes, &news, lane);
@@ -167,11 +167,11 @@ static void keep_alive(int fd, int peer_lost_ms)
 	if (probes < 1)
 		probes = 1;
 	/* A Unix socket has none of these and needs none. */
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof every_s);
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &peer_lost_ms, sizeof peer_lost_ms);
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &peer_lost_ms, sizeof(peer_lost_ms));
 }
 
 static void open_lane(struct ring_lanes *lanes, const struct ring_peer *peer, int fd)
@@ -195,7 +195,7 @@ static void free_lanes(struct ring_lanes *lanes)
 int ring_lanes_open(struct ring_lanes **opened, struct ring_watcher *watcher,
 		    const struct ring_lanes_params *params, struct ring_failure *failure)
 {
-	struct ring_lanes *lanes = calloc(1, sizeof *lanes);
+	struct ring_lanes *lanes = calloc(1, sizeof(*lanes));
 	if (!lanes)
 		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", params->self);
 	lanes->watcher = watcher;

@@ -26,9 +26,9 @@ static int compare_number(struct ring_failure *failure, const char *option, int 
 	if (value == value_of_0)
 		return 0;
 	if (value)
-		snprintf(mine, sizeof mine, "%" PRIu64, value);
+		snprintf(mine, sizeof(mine), "%" PRIu64, value);
 	if (value_of_0)
-		snprintf(first, sizeof first, "%" PRIu64, value_of_0);
+		snprintf(first, sizeof(first), "%" PRIu64, value_of_0);
 	return disagree(failure, option, rank, mine, first);
 }
 
@@ -86,9 +86,9 @@ int ring_arrangement_make(struct ring_arrangement *arrangement, const struct rin
 {
 	size_t count = (size_t)size;
 	*arrangement = (struct ring_arrangement){
-		.order = calloc(count, sizeof *arrangement->order),
-		.transports = calloc(count, sizeof *arrangement->transports),
-		.crowded = calloc(count, sizeof *arrangement->crowded),
+		.order = calloc(count, sizeof(*arrangement->order)),
+		.transports = calloc(count, sizeof(*arrangement->transports)),
+		.crowded = calloc(count, sizeof(*arrangement->crowded)),
 	};
 	int err = RING_ENOMEM;
 	if (arrangement->order && arrangement->transports && arrangement->crowded)
@@ -175,7 +175,7 @@ int ring_ranks_lacking(const bool *has, int size, char text[RING_RANKS_TEXT])
 			last++;
 		count += last - rank + 1;
 		const char *comma = length ? ", " : "";
-		if (length > sizeof list - 40) {
+		if (length > sizeof(list) - 40) {
 			if (strcmp(list + length - 3, "...") != 0)
 				length += (size_t)sprintf(list + length, "%s...", comma);
 		} else if (last == rank) {

@@ -11,7 +11,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +105,7 @@ static void show_out(struct guest *guest, enum ring_stranger stranger, const cha
 {
 	struct ring_reception *reception = guest->reception;
 	struct sockaddr_storage from = {0};
-	socklen_t length = sizeof from;
+	socklen_t length = sizeof(from);
 	char text[RING_ADDRESS_TEXT] = "this host";
 	int fd = guest->watch.fd;
 	if (!getpeername(fd, (struct sockaddr *)&from, &length) && from.ss_family != AF_UNIX)
@@ -126,7 +125,7 @@ static void guest_is_slow(void *owner)
 static void keep_visitor(struct ring_reception *reception, const struct ring_port *port,
 			 const struct ring_hello *hello, int fd)
 {
-	struct visitor *visitor = malloc(sizeof *visitor);
+	struct visitor *visitor = malloc(sizeof(*visitor));
 	if (!visitor) {
 		ring_fd_close(fd);
 		return;
@@ -134,7 +133,7 @@ static void keep_visitor(struct ring_reception *reception, const struct ring_por
 	*visitor = (struct visitor){*hello, fd, reception->visitors};
 	reception->visitors = visitor;
 	uint64_t one = 1;
-	if (port->wake >= 0 && write(port->wake, &one, sizeof one) < 0)
+	if (port->wake >= 0 && write(port->wake, &one, sizeof(one)) < 0)
 		ring_log(RING_DEBUG, "rank %d: not woken: %m", port->rank);
 }
 
@@ -175,13 +174,14 @@ static void guest_moved(struct ring_watch *watch, uint32_t events)
 static void welcome(struct ring_reception *reception, int fd, bool local)
 {
 	int yes = 1;
-	struct guest *guest = local && !ring_local_is_own_user(fd) ? NULL : calloc(1, sizeof *guest);
+	struct guest *guest = local && !ring_local_is_own_user(fd) ? NULL
+								   : calloc(1, sizeof(*guest));
 	if (!guest) {
 		ring_fd_close(fd);
 		return;
 	}
 	if (!local)
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	guest->watch = (struct ring_watch){fd, EPOLLIN, guest_moved};
 	guest->reception = reception;
 	guest->since_ms = ring_clock_ms();
@@ -274,9 +274,9 @@ static int listen_at(const struct sockaddr *address, socklen_t length)
 	if (fd < 0)
 		return -1;
 	if (address->sa_family != AF_UNIX)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
 	if (address->sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
 	if (bind(fd, address, length) || listen(fd, SOMAXCONN)) {
 		int cause = errno;
 		ring_fd_close(fd);
@@ -309,7 +309,7 @@ static int listen_tcp(struct ring_reception *reception, const struct ring_config
 				 config->port_last, strerror(cause));
 	}
 	reception->tcp.watch.fd = fd;
-	length = sizeof *address;
+	length = sizeof(*address);
 	getsockname(fd, (struct sockaddr *)address, &length);
 	return 0;
 }
@@ -317,8 +317,8 @@ static int listen_tcp(struct ring_reception *reception, const struct ring_config
 static int listen_local(struct ring_reception *reception, struct ring_failure *failure)
 {
 	uint64_t number;
-	randombytes_buf(&number, sizeof number);
-	snprintf(reception->local_name, sizeof reception->local_name, "ringccl-%016llx",
+	ring_random(&number, sizeof(number));
+	snprintf(reception->local_name, sizeof(reception->local_name), "ringccl-%016llx",
 		 (unsigned long long)number);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t length = strlen(reception->local_name);
@@ -335,7 +335,7 @@ int ring_reception_open(struct ring_reception **opened, struct ring_watcher *wat
 			const struct ring_config *config, const struct sockaddr_storage *towards,
 			struct ring_failure *failure)
 {
-	struct ring_reception *reception = calloc(1, sizeof *reception);
+	struct ring_reception *reception = calloc(1, sizeof(*reception));
 	if (!reception)
 		return ring_fail(failure, RING_ENOMEM, "no memory for the listeners");
 	reception->watcher = watcher;

@@ -29,7 +29,7 @@
 #include "meeting.h"
 
 #define SETTLE_MS 150  /* after a transport failed: others may fail too, or a death explain it */
-#define LINGER_MS 2000 /* at the end: for ranks that come late or hear slowly */
+#define LINGER_MS 1000 /* at the end: for ranks that come late or hear slowly */
 #define BEHIND_MAX 64  /* placements that wait in memory for their sockets; each has the order */
 
 /* One rank's connection. */
@@ -124,7 +124,7 @@ static void tell_verdict(struct member *member)
 {
 	struct ring_root *root = member->root;
 	unsigned char body[RING_LETTER_BYTES];
-	struct ring_wire wire = ring_wire_writer(body, sizeof body);
+	struct ring_wire wire = ring_wire_writer(body, sizeof(body));
 	root->told++;
 	if (!root->verdict.err) {
 		post(member, RING_LETTER_GO, NULL, 0);
@@ -154,7 +154,7 @@ __attribute__((format(printf, 4, 5))) static void fail(struct ring_root *root, i
 	struct ring_news verdict = {.err = err, .culprit = culprit};
 	va_list args;
 	va_start(args, format);
-	vsnprintf(verdict.text, sizeof verdict.text, format, args);
+	vsnprintf(verdict.text, sizeof(verdict.text), format, args);
 	va_end(args);
 	conclude(root, &verdict);
 }
@@ -202,7 +202,7 @@ static void begin_attempt(struct ring_root *root)
 		return;
 	}
 	root->stage = LINKING;
-	memset(root->is_ready, 0, (size_t)root->size * sizeof *root->is_ready);
+	memset(root->is_ready, 0, (size_t)root->size * sizeof(*root->is_ready));
 	root->failing = 0;
 	root->placed = 0;
 	place_more(root);
@@ -242,7 +242,7 @@ static void take_readiness(struct member *member, struct ring_wire *wire)
 			conclude(root, &(struct ring_news){0});
 	} else {
 		if (!root->failing) {
-			memcpy(root->why, readiness.why, sizeof root->why);
+			memcpy(root->why, readiness.why, sizeof(root->why));
 			ring_watcher_alarm(root->watcher, &root->settling, try_again, SETTLE_MS);
 		}
 		root->failing |= readiness.failed;
@@ -273,11 +273,11 @@ static int make_seats(struct ring_root *root, int size)
 {
 	size_t count = (size_t)size;
 	root->size = size;
-	root->by_rank = calloc(count, sizeof *root->by_rank);
-	root->peers = calloc(count, sizeof *root->peers);
-	root->schedules = calloc(count, sizeof *root->schedules);
-	root->is_here = calloc(count, sizeof *root->is_here);
-	root->is_ready = calloc(count, sizeof *root->is_ready);
+	root->by_rank = calloc(count, sizeof(*root->by_rank));
+	root->peers = calloc(count, sizeof(*root->peers));
+	root->schedules = calloc(count, sizeof(*root->schedules));
+	root->is_here = calloc(count, sizeof(*root->is_here));
+	root->is_ready = calloc(count, sizeof(*root->is_ready));
 	bool made = root->by_rank && root->peers && root->schedules && root->is_here &&
 		    root->is_ready;
 	return made ? 0 : RING_ENOMEM;
@@ -390,7 +390,7 @@ static void lose_member(struct member *member)
 {
 	struct ring_root *root = member->root;
 	char name[RING_PEER_NAME];
-	snprintf(name, sizeof name, "rank %d", member->rank);
+	snprintf(name, sizeof(name), "rank %d", member->rank);
 	if (member->described)
 		ring_peer_name(&root->peers[member->rank], name);
 	if (root->stage != ENDING)
@@ -432,7 +432,7 @@ static void member_moved(struct ring_watch *watch, uint32_t events)
 static void rank_arrived(struct ring_port *port, const struct ring_hello *hello, int fd)
 {
 	struct ring_root *root = (struct ring_root *)port;
-	struct member *member = calloc(1, sizeof *member);
+	struct member *member = calloc(1, sizeof(*member));
 	if (!member) {
 		ring_fd_close(fd);
 		return;
@@ -461,7 +461,7 @@ static void rank_arrived(struct ring_port *port, const struct ring_hello *hello,
 
 int ring_root_start(struct ring_watcher *watcher, const struct ring_identity *identity)
 {
-	struct ring_root *root = calloc(1, sizeof *root);
+	struct ring_root *root = calloc(1, sizeof(*root));
 	if (!root)
 		return RING_ENOMEM;
 	root->watcher = watcher;

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -111,14 +110,14 @@ static bool in_watcher_thread(const struct ring_watcher *watcher)
 static void wake_up(struct ring_watcher *watcher)
 {
 	uint64_t one = 1;
-	ssize_t ignored = write(watcher->wake.fd, &one, sizeof one); /* full wakes as well */
+	ssize_t ignored = write(watcher->wake.fd, &one, sizeof(one)); /* full wakes as well */
 	(void)ignored;
 }
 
 static void woken_up(struct ring_watch *watch, uint32_t events)
 {
 	uint64_t count;
-	ssize_t ignored = read(watch->fd, &count, sizeof count);
+	ssize_t ignored = read(watch->fd, &count, sizeof(count));
 	(void)ignored;
 	(void)events;
 }
@@ -130,10 +129,10 @@ static int make_seat(struct ring_watcher *watcher, size_t fd)
 	if (fd < watcher->seat_count)
 		return 0;
 	size_t count = fd * 2 + 64;
-	struct seat *seats = realloc(watcher->seats, count * sizeof *seats);
+	struct seat *seats = realloc(watcher->seats, count * sizeof(*seats));
 	if (!seats)
 		return RING_ENOMEM;
-	memset(seats + watcher->seat_count, 0, (count - watcher->seat_count) * sizeof *seats);
+	memset(seats + watcher->seat_count, 0, (count - watcher->seat_count) * sizeof(*seats));
 	watcher->seats = seats;
 	watcher->seat_count = count;
 	return 0;
@@ -201,7 +200,7 @@ int ring_watcher_alarm(struct ring_watcher *watcher, void *owner, void (*expired
 	int err = 0;
 	ring_watcher_lock(watcher);
 	cancel_alarm(watcher, owner);
-	struct alarm *alarm = ms < 0 ? NULL : malloc(sizeof *alarm);
+	struct alarm *alarm = ms < 0 ? NULL : malloc(sizeof(*alarm));
 	if (alarm) {
 		*alarm = (struct alarm){owner, expired, ring_clock_ms() + (uint64_t)ms,
 					watcher->alarms};
@@ -348,7 +347,7 @@ static int start_thread(struct ring_watcher *watcher)
 
 static struct ring_watcher *make_watcher(void)
 {
-	struct ring_watcher *watcher = calloc(1, sizeof *watcher);
+	struct ring_watcher *watcher = calloc(1, sizeof(*watcher));
 	if (!watcher)
 		return NULL;
 	pthread_mutexattr_t recursive;
@@ -359,7 +358,7 @@ static struct ring_watcher *make_watcher(void)
 	watcher->generation = ring_fork_generation();
 	watcher->epoll_fd = ring_fd_epoll();
 	watcher->wake = (struct ring_watch){ring_fd_event(), EPOLLIN, woken_up};
-	randombytes_buf(&watcher->process, sizeof watcher->process);
+	ring_random(&watcher->process, sizeof(watcher->process));
 	return watcher;
 }
 
@@ -392,8 +391,6 @@ int ring_watcher_hold(struct ring_watcher **watcher, const struct ring_config *c
 {
 	static pthread_once_t forks = PTHREAD_ONCE_INIT;
 	pthread_once(&forks, watch_forks); /* after fd.c's: fork() takes the locks in this order */
-	if (sodium_init() < 0)
-		return ring_fail(failure, RING_ESYSTEM, "libsodium cannot be used");
 	pthread_mutex_lock(&holding);
 	int err = current ? 0 : start(&current, config, towards, failure);
 	if (!err) {

@@ -99,16 +99,16 @@ void ring_wire_address(struct ring_wire *wire, struct sockaddr_storage *address)
 	else if (wire->out && address->ss_family == AF_INET6)
 		kind = ADDRESS_6;
 	else
-		memset(address, 0, sizeof *address);
+		memset(address, 0, sizeof(*address));
 	ring_wire_u32(wire, &kind);
 	if (kind == ADDRESS_4) {
 		four->sin_family = AF_INET;
-		ring_wire_bytes(wire, &four->sin_port, sizeof four->sin_port); /* network order */
-		ring_wire_bytes(wire, &four->sin_addr, sizeof four->sin_addr);
+		ring_wire_bytes(wire, &four->sin_port, sizeof(four->sin_port)); /* network order */
+		ring_wire_bytes(wire, &four->sin_addr, sizeof(four->sin_addr));
 	} else if (kind == ADDRESS_6) {
 		six->sin6_family = AF_INET6; /* a scope means nothing on another host */
-		ring_wire_bytes(wire, &six->sin6_port, sizeof six->sin6_port);
-		ring_wire_bytes(wire, &six->sin6_addr, sizeof six->sin6_addr);
+		ring_wire_bytes(wire, &six->sin6_port, sizeof(six->sin6_port));
+		ring_wire_bytes(wire, &six->sin6_addr, sizeof(six->sin6_addr));
 	} else if (kind != NO_ADDRESS) {
 		wire->ok = false;
 	}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Greetings over a socket pair: who is let in, who is not, and that not one byte too many is read. */
+#include "greeting.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const unsigned char secret[RING_SECRET_BYTES] = "fifteen letters";
+static const struct ring_hello hello = {.job = 0x1122334455667788,
+					.role = RING_ROLE_DATA,
+					.from = 3,
+					.to = 4,
+					.channel = 2,
+					.attempt = 1};
+
+static int pair[2];
+static struct ring_greeting caller, host;
+
+static bool know_secret(void *context, const struct ring_hello *said, unsigned char *found)
+{
+	(void)context;
+	memcpy(found, secret, RING_SECRET_BYTES);
+	return said->job == hello.job && said->to == hello.to;
+}
+
+static int connect_both(void **state)
+{
+	(void)state;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair))
+		return -1;
+	ring_greeting_connecting(&caller, pair[0], &hello, secret);
+	ring_greeting_listening(&host, pair[1], know_secret, NULL);
+	return 0;
+}
+
+static int close_both(void **state)
+{
+	(void)state;
+	close(pair[0]);
+	close(pair[1]);
+	return 0;
+}
+
+/* Lets both talk until neither goes on. A greeting that failed hangs up. */
+static void greet(int *caller_err, int *host_err)
+{
+	short events;
+	*caller_err = *host_err = RING_EAGAIN;
+	for (int i = 0; i < 8; i++) {
+		if (*caller_err == RING_EAGAIN)
+			*caller_err = ring_greeting_step(&caller, &events, NULL);
+		if (*caller_err == RING_EPEER)
+			shutdown(pair[0], SHUT_RDWR);
+		if (*host_err == RING_EAGAIN)
+			*host_err = ring_greeting_step(&host, &events, NULL);
+		if (*host_err == RING_EPEER)
+			shutdown(pair[1], SHUT_RDWR);
+	}
+}
+
+static void assert_refused(enum ring_stranger stranger)
+{
+	int caller_err, host_err;
+	greet(&caller_err, &host_err);
+	assert_int_equal(caller_err, RING_EPEER);
+	assert_int_equal(host_err, RING_EPEER);
+	assert_int_equal(host.stranger, stranger);
+}
+
+static void friends_prove_themselves(void **state)
+{
+	(void)state;
+	int caller_err, host_err;
+	greet(&caller_err, &host_err);
+	assert_int_equal(caller_err, 0);
+	assert_int_equal(host_err, 0);
+	assert_int_equal(host.hello.job, hello.job);
+	assert_int_equal(host.hello.role, hello.role);
+	assert_int_equal(host.hello.from, hello.from);
+	assert_int_equal(host.hello.to, hello.to);
+	assert_int_equal(host.hello.channel, hello.channel);
+	assert_int_equal(host.hello.attempt, hello.attempt);
+}
+
+/* What follows a greeting belongs to whoever takes over the connection. */
+static void nothing_more_is_read(void **state)
+{
+	(void)state;
+	short events;
+	char first;
+	assert_int_equal(ring_greeting_step(&caller, &events, NULL), RING_EAGAIN);
+	assert_int_equal(events, POLLIN);
+	assert_int_equal(ring_greeting_step(&host, &events, NULL), RING_EAGAIN);
+	assert_int_equal(ring_greeting_step(&caller, &events, NULL), 0);
+	assert_int_equal(write(pair[0], "!", 1), 1);
+	assert_int_equal(ring_greeting_step(&host, &events, NULL), 0);
+	assert_int_equal(read(pair[1], &first, 1), 1);
+	assert_int_equal(first, '!');
+}
+
+static void wrong_secret_is_refused(void **state)
+{
+	(void)state;
+	caller.secret[0] ^= 1;
+	int caller_err, host_err;
+	greet(&caller_err, &host_err);
+	assert_int_equal(caller_err, RING_EPEER);
+	assert_int_equal(caller.stranger, RING_STRANGER_SECRET);
+	assert_int_equal(host_err, RING_EPEER);
+}
+
+/* The caller must prove itself too: an answer that is no proof is refused. */
+static void wrong_proof_is_refused(void **state)
+{
+	(void)state;
+	short events;
+	unsigned char challenge[48], proof[32] = {0};
+	assert_int_equal(ring_greeting_step(&caller, &events, NULL), RING_EAGAIN);
+	assert_int_equal(ring_greeting_step(&host, &events, NULL), RING_EAGAIN);
+	assert_int_equal(read(pair[0], challenge, sizeof(challenge)), sizeof(challenge));
+	memcpy(proof, challenge + 16, sizeof(proof)); /* the host's own proof, sent back */
+	assert_int_equal(write(pair[0], proof, sizeof(proof)), sizeof(proof));
+	assert_int_equal(ring_greeting_step(&host, &events, NULL), RING_EPEER);
+	assert_int_equal(host.stranger, RING_STRANGER_SECRET);
+}
+
+static void unknown_job_is_refused(void **state)
+{
+	(void)state;
+	caller.hello.job++;
+	assert_refused(RING_STRANGER_JOB);
+}
+
+static void senseless_role_is_refused(void **state)
+{
+	(void)state;
+	caller.hello.role = 17;
+	assert_refused(RING_STRANGER_NOISE);
+}
+
+static void noise_is_refused_at_its_first_byte(void **state)
+{
+	(void)state;
+	short events;
+	struct ring_failure failure = {0};
+	assert_int_equal(write(pair[0], "G", 1), 1);
+	assert_int_equal(ring_greeting_step(&host, &events, &failure), RING_EPEER);
+	assert_int_equal(host.stranger, RING_STRANGER_NOISE);
+	assert_string_equal(failure.text, "it does not speak ringccl's protocol");
+}
+
+static void other_version_is_told_apart(void **state)
+{
+	(void)state;
+	short events;
+	unsigned char other[52] = "ring\x63";
+	assert_int_equal(write(pair[0], other, sizeof(other)), sizeof(other));
+	assert_int_equal(ring_greeting_step(&host, &events, NULL), RING_EPEER);
+	assert_int_equal(host.stranger, RING_STRANGER_VERSION);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, connect_both, close_both)
+	const struct CMUnitTest tests[] = {
+		TEST(friends_prove_themselves),
+		TEST(nothing_more_is_read),
+		TEST(wrong_secret_is_refused),
+		TEST(wrong_proof_is_refused),
+		TEST(unknown_job_is_refused),
+		TEST(senseless_role_is_refused),
+		TEST(noise_is_refused_at_its_first_byte),
+		TEST(other_version_is_told_apart),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Meetings, served by this process: ranks as threads and as processes that find one another, and
+ * every way in which a meeting fails, with the sentence that says so.
+ */
+#include "rendezvous.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "describe.h"
+#include "fd.h"
+
+#define RANKS_MAX 8
+
+/* One rank: what it is told, and how that ended. */
+struct rank {
+	int number, size;
+	struct ring_unique_id id;
+	struct ring_config config;
+	uint32_t unusable;      /* transports it cannot use (bits) */
+	uint64_t linger_ms;     /* stays this long before it reports */
+	struct ring_join *join; /* while it runs */
+	int edges[4];           /* CONTROL out, in; DATA out, in */
+	struct ring_placement placement;
+	int err;
+	struct ring_failure failure;
+	pthread_t thread;
+};
+
+static struct rank new_rank(const struct ring_unique_id *id, int number, int size)
+{
+	struct rank rank = {.number = number, .size = size, .id = *id};
+	struct ring_options options;
+	ring_options_init(&options);
+	options.create_timeout_ms = 20000;
+	assert_int_equal(ring_config_resolve(&rank.config, &options, NULL), 0);
+	return rank;
+}
+
+static int wait_for_place(struct rank *rank)
+{
+	int err;
+	while ((err = ring_join_placed(rank->join, &rank->placement, &rank->failure)) == RING_EAGAIN)
+		ring_join_wait(rank->join, NULL, 0, 1000);
+	return err;
+}
+
+static void close_edges(struct rank *rank)
+{
+	for (int i = 0; i < 4; i++) {
+		ring_fd_close(rank->edges[i]);
+		rank->edges[i] = -1;
+	}
+}
+
+/* Connects with both neighbours. returns 0; RING_ENOTSUP: start again; an error */
+static int link_up(struct rank *rank)
+{
+	int missing = rank->size > 1 ? 4 : 0;
+	while (missing > 0) {
+		int err = ring_join_verdict(rank->join, &rank->failure);
+		if (err != RING_EAGAIN)
+			return err;
+		for (int i = 0; i < 4; i++) {
+			if (rank->edges[i] >= 0)
+				continue;
+			bool data = i >= 2, outgoing = i % 2 == 0;
+			err = ring_join_connect(rank->join,
+						data ? RING_ROLE_DATA : RING_ROLE_CONTROL, 0,
+						data ? RING_LANE_LOCAL : RING_LANE_TCP, outgoing,
+						&rank->edges[i], &rank->failure);
+			if (err && err != RING_EAGAIN)
+				return err;
+			missing -= err == 0;
+		}
+		if (missing > 0)
+			ring_join_wait(rank->join, NULL, 0, 1000);
+	}
+	return 0;
+}
+
+/* Every edge leads to the right neighbour: what is sent along it says from whom it comes. */
+static int exchange_names(struct rank *rank)
+{
+	for (int i = 0; i < 4 && rank->size > 1; i++) {
+		unsigned char name = (unsigned char)rank->number;
+		if (i % 2 == 0 && write(rank->edges[i], &name, 1) != 1)
+			return RING_ESYSTEM;
+		struct pollfd readable = {.fd = rank->edges[i], .events = POLLIN};
+		if (i % 2 == 1 &&
+		    (poll(&readable, 1, 10000) != 1 || read(rank->edges[i], &name, 1) != 1 ||
+		     name != rank->placement.prev.rank))
+			return RING_ESYSTEM;
+	}
+	return 0;
+}
+
+static int report(struct rank *rank)
+{
+	uint32_t failed = 0;
+	if (rank->size > 1)
+		failed = rank->unusable & 1u << rank->placement.next_transport;
+	while (rank->linger_ms && ring_clock_ms() < rank->linger_ms)
+		ring_join_wait(rank->join, NULL, 0, 50);
+	int err = ring_join_report(rank->join, failed, failed ? "it is broken" : "", &rank->failure);
+	if (err)
+		return err;
+	while ((err = ring_join_verdict(rank->join, &rank->failure)) == RING_EAGAIN)
+		ring_join_wait(rank->join, NULL, 0, 1000);
+	return err;
+}
+
+static void *run_rank(void *argument)
+{
+	struct rank *rank = argument;
+	struct ring_peer self = {.rank = rank->number, .pid = getpid(), .uid = getuid(), .numa = -1};
+	snprintf(self.host, sizeof(self.host), "host");
+	memset(rank->edges, -1, sizeof(rank->edges));
+	rank->err = ring_join_start(&rank->join, rank->size, &self, &rank->id, &rank->config,
+				    &rank->failure);
+	if (rank->err)
+		return NULL;
+	do {
+		close_edges(rank);
+		rank->err = wait_for_place(rank);
+		if (!rank->err)
+			rank->err = link_up(rank);
+		if (!rank->err)
+			rank->err = exchange_names(rank);
+		if (!rank->err)
+			rank->err = report(rank);
+	} while (rank->err == RING_ENOTSUP && !rank->failure.err);
+	close_edges(rank);
+	ring_join_close(rank->join, &rank->failure);
+	return NULL;
+}
+
+static void run_ranks(struct rank *ranks, int count)
+{
+	for (int i = 0; i < count; i++)
+		assert_int_equal(pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]), 0);
+	for (int i = 0; i < count; i++)
+		pthread_join(ranks[i].thread, NULL);
+}
+
+static void assert_met(const struct rank *rank)
+{
+	if (rank->err)
+		fail_msg("rank %d: %d %s", rank->number, rank->err, rank->failure.text);
+}
+
+static void assert_failed(const struct rank *rank, int err, const char *words)
+{
+	if (rank->err != err || !strstr(rank->failure.text, words))
+		fail_msg("rank %d: %d, no \"%s\" in: %s", rank->number, rank->err, words,
+			 rank->failure.text);
+}
+
+/* A meeting of `count` ranks, each with the timeouts and options of its own. */
+static void gather(struct rank *ranks, int count, int size)
+{
+	struct ring_unique_id id;
+	assert_int_equal(ring_unique_id_create(&id), 0);
+	for (int i = 0; i < count; i++)
+		ranks[i] = new_rank(&id, i, size);
+}
+
+static int quiet; /* descriptors of a process that has no watcher */
+
+static int open_descriptors(void)
+{
+	int count = 0;
+	DIR *dir = opendir("/proc/self/fd");
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+/* After every test. Meetings may end a little after their ranks did. */
+static int assert_nothing_left(void **state)
+{
+	(void)state;
+	uint64_t patience_ms = ring_clock_ms() + 5000;
+	while (open_descriptors() > quiet && ring_clock_ms() < patience_ms)
+		usleep(10000);
+	assert_int_equal(open_descriptors(), quiet);
+	return 0;
+}
+
+/* ---- meetings that work ---- */
+
+static void threads_meet(void **state)
+{
+	(void)state;
+	struct rank ranks[RANKS_MAX];
+	for (int size = 1; size <= RANKS_MAX; size++) {
+		gather(ranks, size, size);
+		run_ranks(ranks, size);
+		for (int i = 0; i < size; i++) {
+			assert_met(&ranks[i]);
+			const struct ring_placement *mine = &ranks[i].placement;
+			assert_int_equal(mine->next.rank == mine->prev.rank, size <= 2);
+			assert_int_equal(ranks[mine->next.rank].placement.prev.rank, i);
+		}
+	}
+}
+
+static pid_t fork_rank(const struct rank *rank)
+{
+	pid_t pid = fork();
+	if (pid)
+		return pid;
+	struct rank mine = *rank;
+	run_rank(&mine);
+	if (mine.failure.err)
+		fprintf(stderr, "# rank %d: %s\n", mine.number, mine.failure.text);
+	_exit(mine.err ? 1 : 0);
+}
+
+static void processes_meet(void **state)
+{
+	(void)state;
+	struct rank ranks[RANKS_MAX];
+	pid_t pids[RANKS_MAX];
+	gather(ranks, RANKS_MAX, RANKS_MAX);
+	for (int i = 0; i < RANKS_MAX; i++)
+		pids[i] = fork_rank(&ranks[i]);
+	for (int i = 0; i < RANKS_MAX; i++) {
+		int status;
+		waitpid(pids[i], &status, 0);
+		assert_int_equal(status, 0);
+	}
+}
+
+/* All start again without what one of them could not use; the first attempt's words are forgotten. */
+static void again_with_fewer_transports(void **state)
+{
+	(void)state;
+	struct rank ranks[4];
+	gather(ranks, 4, 4);
+	ranks[2].unusable = 1;
+	run_ranks(ranks, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_met(&ranks[i]);
+		assert_int_equal(ranks[i].placement.attempt, 1);
+		assert_int_not_equal(ranks[i].placement.next_transport, 0);
+	}
+}
+
+/* ---- meetings that fail ---- */
+
+static void no_transport_left(void **state)
+{
+	(void)state;
+	struct rank ranks[3];
+	gather(ranks, 3, 3);
+	ranks[1].unusable = ~0u;
+	run_ranks(ranks, 3);
+	for (int i = 0; i < 3; i++)
+		assert_failed(&ranks[i], RING_ENOTSUP, "it is broken");
+}
+
+static void missing_rank_is_named(void **state)
+{
+	(void)state;
+	struct rank ranks[8];
+	gather(ranks, 8, 8);
+	ranks[3] = ranks[0];
+	ranks[3].number = 4;
+	for (int i = 0; i < 4; i++)
+		ranks[i].config.create_timeout_ms = 400;
+	run_ranks(ranks, 4);
+	for (int i = 0; i < 4; i++)
+		assert_failed(&ranks[i], RING_ETIMEDOUT,
+			      "ranks 3, 5..7 never came within 400 ms (4 of 8 met at ");
+}
+
+static void slow_rank_is_named(void **state)
+{
+	(void)state;
+	struct rank ranks[3];
+	gather(ranks, 3, 3);
+	ranks[0].config.create_timeout_ms = 500;
+	ranks[1].linger_ms = ring_clock_ms() + 2000;
+	run_ranks(ranks, 3);
+	for (int i = 0; i < 3; i++)
+		assert_failed(&ranks[i], RING_ETIMEDOUT, "rank 1 met the others at ");
+}
+
+static void two_claim_one_rank(void **state)
+{
+	(void)state;
+	struct rank ranks[3];
+	gather(ranks, 3, 4);
+	ranks[2].number = 1;
+	run_ranks(ranks, 3);
+	for (int i = 0; i < 3; i++)
+		assert_failed(&ranks[i], RING_EMISMATCH, "both claim to be rank 1");
+}
+
+static void sizes_differ(void **state)
+{
+	(void)state;
+	struct rank ranks[3];
+	gather(ranks, 3, 4);
+	ranks[2].size = 3;
+	run_ranks(ranks, 3);
+	for (int i = 0; i < 3; i++)
+		assert_failed(&ranks[i], RING_EMISMATCH, " ranks, but rank ");
+}
+
+static void options_differ(void **state)
+{
+	(void)state;
+	struct rank ranks[3];
+	gather(ranks, 3, 3);
+	ranks[2].config.chunk_bytes = 4096;
+	run_ranks(ranks, 3);
+	for (int i = 0; i < 3; i++)
+		assert_failed(&ranks[i], RING_EMISMATCH,
+			      "RING_CHUNK_BYTES is 4096 on rank 2 but unset on rank 0");
+	gather(ranks, 3, 3);
+	strcpy(ranks[0].config.transport, "tcp");
+	run_ranks(ranks, 3);
+	for (int i = 0; i < 3; i++)
+		assert_failed(&ranks[i], RING_EMISMATCH,
+			      "RING_TRANSPORT is unset on rank 1 but tcp on rank 0");
+}
+
+/* The rank that waits for the others is killed; those who came learn who it was, at once. */
+static void killed_rank_is_named(void **state)
+{
+	(void)state;
+	struct rank ranks[4];
+	gather(ranks, 4, 4);
+	pid_t victim = fork_rank(&ranks[2]);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]);
+	usleep(300000);
+	uint64_t killed_ms = ring_clock_ms();
+	kill(victim, SIGKILL);
+	waitpid(victim, NULL, 0);
+	char words[64];
+	snprintf(words, sizeof(words), "rank 2 (host host, pid %d) died", victim);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(ranks[i].thread, NULL);
+		assert_failed(&ranks[i], RING_EPEER, words);
+	}
+	assert_true(ring_clock_ms() - killed_ms < 1000);
+}
+
+/* A rank that gives up for a reason of its own is believed. */
+static void reason_reaches_others(void **state)
+{
+	(void)state;
+	struct rank ranks[2];
+	gather(ranks, 2, 4);
+	struct ring_join *join;
+	struct ring_peer self = {.rank = 2, .host = "host"};
+	struct ring_failure reason = {RING_ENOMEM, "rank 2 has no\nmemory"};
+	assert_int_equal(ring_join_start(&join, 4, &self, &ranks[0].id, &ranks[0].config, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]);
+	uint64_t until_ms = ring_clock_ms() + 300;
+	while (ring_clock_ms() < until_ms) {
+		struct ring_placement placement;
+		assert_int_equal(ring_join_placed(join, &placement, NULL), RING_EAGAIN);
+		ring_join_wait(join, NULL, 0, 50);
+	}
+	ring_join_close(join, &reason);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(ranks[i].thread, NULL);
+		assert_failed(&ranks[i], RING_ENOMEM, "rank 2 has no memory");
+	}
+}
+
+/* Another meeting keeps this process listening: whoever comes late learns that the door is shut. */
+static void one_id_makes_one_communicator(void **state)
+{
+	(void)state;
+	struct rank ranks[2], other;
+	gather(&other, 1, 1);
+	gather(ranks, 2, 2);
+	run_ranks(ranks, 2);
+	assert_met(&ranks[0]);
+	run_rank(&ranks[0]);
+	assert_failed(&ranks[0], RING_EPEER, "one id makes one communicator");
+	run_rank(&other);
+	assert_met(&other);
+}
+
+/* Nobody serves where the id says: its process has ended. */
+static void nobody_serves(void **state)
+{
+	(void)state;
+	int ids[2];
+	struct ring_unique_id id;
+	assert_int_equal(pipe(ids), 0);
+	pid_t pid = fork();
+	if (!pid) {
+		int err = ring_unique_id_create(&id);
+		_exit(err || write(ids[1], &id, sizeof(id)) != sizeof(id));
+	}
+	assert_int_equal(read(ids[0], &id, sizeof(id)), sizeof(id));
+	close(ids[0]);
+	close(ids[1]);
+	waitpid(pid, NULL, 0);
+	struct rank rank = new_rank(&id, 0, 2);
+	rank.config.create_timeout_ms = 300;
+	run_rank(&rank);
+	assert_failed(&rank, RING_ETIMEDOUT, "nobody served the meeting at ");
+}
+
+static void garbage_is_no_id(void **state)
+{
+	(void)state;
+	struct ring_unique_id id;
+	memset(&id, 'x', sizeof(id));
+	struct rank rank = new_rank(&id, 0, 2);
+	run_rank(&rank);
+	assert_failed(&rank, RING_EINVAL, "no id");
+	assert_int_equal(ring_unique_id_job(&id), 0);
+}
+
+/* ---- strangers ---- */
+
+static int call_root(const struct ring_unique_id *id)
+{
+	struct ring_identity identity = {0};
+	struct ring_wire wire = ring_wire_reader(id->bytes, sizeof(id->bytes));
+	ring_wire_identity(&wire, &identity);
+	int fd = socket(identity.root.ss_family, SOCK_STREAM, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&identity.root, sizeof(struct sockaddr_in)),
+			 0);
+	return fd;
+}
+
+/* They probe, babble, or hold the line and say nothing; the ranks meet all the same. */
+static void strangers_are_harmless(void **state)
+{
+	(void)state;
+	enum { SILENT = 200 };
+	int silent[SILENT];
+	const char *babble[] = {
+		"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "ring", "\n",
+		"ring\x63\0\0\0 another version, and then some more of whatever it says"};
+	struct rank ranks[RANKS_MAX];
+	gather(ranks, RANKS_MAX, RANKS_MAX);
+	for (int i = 0; i < SILENT; i++)
+		silent[i] = call_root(&ranks[0].id);
+	for (int i = 0; i < 4; i++) {
+		int fd = call_root(&ranks[0].id);
+		assert_true(write(fd, babble[i], i == 3 ? 60 : strlen(babble[i])) > 0);
+		close(fd);
+	}
+	run_ranks(ranks, RANKS_MAX);
+	for (int i = 0; i < RANKS_MAX; i++)
+		assert_met(&ranks[i]);
+	for (int i = 0; i < SILENT; i++)
+		close(silent[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(threads_meet, assert_nothing_left),
+		cmocka_unit_test_teardown(processes_meet, assert_nothing_left),
+		cmocka_unit_test_teardown(again_with_fewer_transports, assert_nothing_left),
+		cmocka_unit_test_teardown(no_transport_left, assert_nothing_left),
+		cmocka_unit_test_teardown(missing_rank_is_named, assert_nothing_left),
+		cmocka_unit_test_teardown(slow_rank_is_named, assert_nothing_left),
+		cmocka_unit_test_teardown(two_claim_one_rank, assert_nothing_left),
+		cmocka_unit_test_teardown(sizes_differ, assert_nothing_left),
+		cmocka_unit_test_teardown(options_differ, assert_nothing_left),
+		cmocka_unit_test_teardown(killed_rank_is_named, assert_nothing_left),
+		cmocka_unit_test_teardown(reason_reaches_others, assert_nothing_left),
+		cmocka_unit_test_teardown(one_id_makes_one_communicator, assert_nothing_left),
+		cmocka_unit_test_teardown(nobody_serves, assert_nothing_left),
+		cmocka_unit_test_teardown(garbage_is_no_id, assert_nothing_left),
+		cmocka_unit_test_teardown(strangers_are_harmless, assert_nothing_left),
+	};
+	quiet = open_descriptors();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
