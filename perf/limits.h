@@ -13,7 +13,7 @@
 #define PERF_LIMIT_SMALLEST                                                                        \
 	((size_t)64 << 10) /* bytes of the first class; each next has 4 times as many */
 
-/* Bytes per second of the slowest rank while all ranks do the same, on vectors of this size. */
+/* Bytes per second of each rank while all do the same, on vectors of this size. */
 struct perf_rates {
 	size_t bytes;
 	double copy;   /* memcpy                                            */

@@ -24,8 +24,8 @@
 #include "measure.h"
 
 #define PATIENCE_S 10.0
-#define HOP_LAPS 200
-#define HOP_TRIALS 5
+#define HOP_LAPS 50
+#define HOP_TRIALS 20
 
 struct perf_sockets {
 	int next, prev; /* sockets */
@@ -246,20 +246,24 @@ int perf_sockets_exchange(struct perf_sockets *sockets, const void *send_buffer,
 	return 0;
 }
 
-/* poll() before recv(): spinning in recv() alone fights the kernel for the socket's lock. */
-static bool await_token(struct perf_sockets *sockets, double deadline)
+/*
+ * Spins, or sleeps if its CPU may be needed by the rank that has the token. poll() before recv():
+ * spinning in recv() alone fights the kernel for the socket's lock.
+ */
+static bool await_token(struct perf_sockets *sockets, bool sleeps)
 {
 	uint64_t token;
 	struct pollfd readable = {.fd = sockets->prev, .events = POLLIN};
-	for (unsigned spins = 1;; spins++) {
-		if (poll(&readable, 1, 0) > 0)
-			return recv(sockets->prev, &token, sizeof(token), MSG_WAITALL) ==
-			       sizeof(token);
-		if (spins % 16 == 0)
-			sched_yield();
-		if (spins % 65536 == 0 && perf_now() > deadline)
+	double deadline = perf_now() + PATIENCE_S;
+	unsigned spins = 0;
+	while (poll(&readable, 1, sleeps ? 1000 : 0) <= 0) {
+		if (++spins % 64 != 0 && !sleeps)
+			continue;
+		if (perf_now() > deadline)
 			return false;
+		sched_yield();
 	}
+	return recv(sockets->prev, &token, sizeof(token), MSG_WAITALL) == sizeof(token);
 }
 
 static bool pass_token(struct perf_sockets *sockets)
@@ -268,18 +272,28 @@ static bool pass_token(struct perf_sockets *sockets)
 	return send(sockets->next, &token, sizeof(token), MSG_NOSIGNAL) == sizeof(token);
 }
 
+/* The token goes around several times. Seconds; 0 if it was lost. */
+static double run_laps(struct perf_sockets *sockets, bool sleeps)
+{
+	double start = perf_now();
+	for (int lap = 0; lap < HOP_LAPS; lap++) {
+		if (sockets->is_first && !pass_token(sockets))
+			return 0;
+		if (!await_token(sockets, sleeps))
+			return 0;
+		if (!sockets->is_first && !pass_token(sockets))
+			return 0;
+	}
+	return perf_now() - start;
+}
+
 double perf_sockets_hop_us(struct perf_sockets *sockets, int size)
 {
 	double best = 1e9;
 	for (int trial = 0; trial < HOP_TRIALS; trial++) {
-		double start = perf_now();
-		for (int lap = 0; lap < HOP_LAPS; lap++) {
-			bool ok = !sockets->is_first || pass_token(sockets);
-			ok = ok && await_token(sockets, start + PATIENCE_S);
-			if (!ok || (!sockets->is_first && !pass_token(sockets)))
-				return 0;
-		}
-		double seconds = perf_now() - start;
+		double seconds = run_laps(sockets, trial % 2 == 1);
+		if (seconds == 0)
+			return 0;
 		best = seconds < best ? seconds : best;
 	}
 	return best * 1e6 / HOP_LAPS / size;
