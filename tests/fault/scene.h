@@ -90,18 +90,21 @@ bool scene_await(struct scene *scene, enum scene_stage stage, int ms);
 bool scene_await_id(const struct scene *scene, int ms);
 void scene_open_gate(struct scene *scene);
 
-/* Waits for the ranks, then lets helpers go; reaps everybody, also orphans. returns how many things went wrong */
+/*
+ * Waits for the ranks, then lets helpers go; reaps everybody, also orphans. returns how many things
+ * went wrong
+ */
 int scene_wait(struct scene *scene);
 void scene_end(struct scene *scene);
 
-/* Kills rank's process (the serving one is `size`) and expects its end. returns when, by harness_clock */
+/* Kills rank's process (the serving one is `size`), whose end is fine then. returns when */
 double scene_kill(struct scene *scene, int rank);
 
 pid_t scene_pid(const struct scene *scene, int rank);
 
 /* ---- for ranks ---- */
 
-/* All-reduces count floats over and over until a call fails or `calls` succeeded; checks results. */
+/* All-reduces count floats until a call fails or `calls` succeeded; checks results. */
 int scene_all_reduce(struct scene_actor *actor, size_t count, int calls);
 
 /* Writes the first error down. returns err */
@@ -114,7 +117,7 @@ void scene_reach(struct scene_actor *actor, enum scene_stage stage);
 /* True if the sentence names "rank N" and, if pid is not 0, "pid P". */
 bool scene_names(const char *sentence, int rank, pid_t pid);
 
-/* Complains about what must never happen: leaks, wrong results, late or silent ranks. returns how often */
+/* Complains about what must never be: leaks, wrong results, late or silent ranks. returns how often */
 int scene_check_report(const struct scene *scene, int rank);
 
 __attribute__((format(printf, 3, 4))) int scene_fail(const struct scene *scene, int rank,

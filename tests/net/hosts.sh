@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+# Sourced by the tests beside this. A host is a network namespace; all are joined by two bridges, which
+# live in a namespace of their own, so that nothing is added to the machine's own network:
+#
+#	host h:  eth0 10.77.0.h+1 or fd77::h+1,  eth1 10.78.0.h+1 or fd78::h+1
+set -u
+net=ringccl-$$
+place=$(mktemp -d)
+rank_program=$PWD/tests/net/rank
+unset RING_INTERFACE RING_PORT_RANGE RING_HOST RING_TRANSPORT
+failures=0
+
+skip() {
+	echo "$*"
+	exit 77
+}
+
+# Everything this test has made ends with it.
+remove_hosts() {
+	local name
+	for name in $(ip netns list 2>/dev/null | awk -v net="$net-" 'index($1, net) == 1 { print $1 }'); do
+		ip netns pids "$name" | xargs -r kill -KILL 2>/dev/null
+		ip netns delete "$name"
+	done
+}
+trap 'remove_hosts; wait; rm -rf "$place"' EXIT
+trap 'exit 1' INT TERM HUP
+
+[ "$(id -u)" = 0 ] || skip "only root may make network namespaces"
+command -v ip >/dev/null || skip "needs iproute2"
+[ -x "$rank_program" ] || skip "needs $rank_program"
+
+on() { # host, command
+	local host=$1
+	shift
+	ip netns exec "$net-$host" "$@"
+}
+
+# Links host h with bridge b.
+plug_in() {
+	ip -n "$net-switch" link add "port$1-$2" type veth peer name "eth$2" netns "$net-$1" &&
+		ip -n "$net-switch" link set "port$1-$2" master "bridge$2" up &&
+		ip -n "$net-$1" link set "eth$2" up
+}
+
+add_address() { # host, bridge, 4 or 6
+	if [ "$3" = 4 ]; then
+		ip -n "$net-$1" address add "10.7$((7 + $2)).0.$(($1 + 1))/24" dev "eth$2"
+	else
+		ip -n "$net-$1" address add "fd7$((7 + $2))::$(($1 + 1))/64" dev "eth$2" nodad
+	fi
+}
+
+make_hosts() { # how many, 4 or 6: the version of IP they have
+	local bridge host
+	ip netns add "$net-switch" 2>/dev/null || skip "may not make network namespaces"
+	for bridge in 0 1; do
+		ip -n "$net-switch" link add "bridge$bridge" type bridge 2>/dev/null ||
+			skip "this kernel has no bridges"
+		ip -n "$net-switch" link set "bridge$bridge" up
+	done
+	for ((host = 0; host < $1; host++)); do
+		ip netns add "$net-$host" && ip -n "$net-$host" link set lo up || exit 1
+		for bridge in 0 1; do
+			plug_in "$host" "$bridge" && add_address "$host" "$bridge" "$2" || exit 1
+		done
+	done
+	hosts=$1
+}
+
+# The process that serves the meeting lives on host 0. Sets id.
+make_id() {
+	on 0 "$rank_program" id >"$place/id" 2>&1 &
+	local tries
+	for ((tries = 0; tries < 200; tries++)); do
+		id=$(head -n 1 "$place/id")
+		[ ${#id} = 256 ] && return
+		[ -z "$id" ] || break
+		sleep 0.02
+	done
+	complain "no id was made: $id"
+	return 1
+}
+
+# Starts rank h of the job on host h; what it says goes to $place/out.h. Sets ranks, their processes.
+start_ranks() { # what each does
+	local host
+	ranks=()
+	for ((host = 0; host < hosts; host++)); do
+		RING_RANK=$host RING_SIZE=$hosts RING_ID=$id on "$host" timeout 60 "$rank_program" "$1" \
+			>"$place/out.$host" 2>&1 &
+		ranks+=($!)
+	done
+}
+
+await_ranks() {
+	local pid
+	for pid in "${ranks[@]}"; do
+		wait "$pid" || failures=$((failures + 1))
+	done
+}
+
+# Waits until every rank has said that it is created.
+await_created() {
+	local tries
+	for ((tries = 0; tries < 500; tries++)); do
+		[ "$(cat "$place"/out.* | grep -c '^created')" = "$hosts" ] && return
+		sleep 0.02
+	done
+	complain "not all were created: $(cat "$place"/out.*)"
+	return 1
+}
+
+stop_ranks() {
+	kill "${ranks[@]}" 2>/dev/null
+	wait "${ranks[@]}" 2>/dev/null
+	rm -f "$place"/out.*
+}
+
+# The process that served is over.
+drop_id() {
+	ip netns pids "$net-0" | xargs -r kill -KILL 2>/dev/null
+}
+
+complain() {
+	echo "FAIL: $*"
+	failures=$((failures + 1))
+}

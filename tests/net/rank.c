@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One process of a job whose hosts are network namespaces; the scripts beside this start it there.
+ *
+ *	rank id           prints an id in hex and serves its meeting until it is killed
+ *	rank counters     runs every collective and compares its bytes with the interface's counters
+ *	rank loop         calls until a call fails, then says when and why
+ *	rank idle         calls nothing, until the communicator fails; then likewise
+ *
+ * All but id find their place in RING_RANK, RING_SIZE and RING_ID.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ringccl.h"
+
+#define COUNT ((size_t)3 << 20) /* floats of the largest buffer; divisible by 2, 3 and 4 ranks */
+
+static int complain(const char *what, int err)
+{
+	printf("%s: %s: %s\n", what, ring_strerror(err), ring_comm_error(NULL));
+	return 1;
+}
+
+static int serve(void)
+{
+	struct ring_unique_id id;
+	int err = ring_unique_id_create(&id);
+	if (err)
+		return complain("ring_unique_id_create", err);
+	for (size_t i = 0; i < sizeof(id.bytes); i++)
+		printf("%02x", id.bytes[i]);
+	printf("\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+/* ---- counters ----------------------------------------------------------------------------- */
+
+/* What a rank sends and receives in one call, told by the formulas alone. */
+struct row {
+	const char *name;
+	double sent, received;
+};
+
+static double interface_bytes(void)
+{
+	double bytes = -1;
+	FILE *file = fopen("/sys/class/net/eth0/statistics/tx_bytes", "r");
+	if (file) {
+		if (fscanf(file, "%lf", &bytes) != 1)
+			bytes = -1;
+		fclose(file);
+	}
+	return bytes;
+}
+
+static double counted_bytes(const struct ring_comm *comm)
+{
+	struct ring_stats stats = {.size = sizeof(stats)};
+	return ring_comm_stats(comm, &stats) ? -1 : (double)stats.sent_bytes;
+}
+
+static int call(struct ring_comm *comm, int which, float *send, float *recv)
+{
+	size_t part = COUNT / (size_t)ring_comm_size(comm);
+	switch (which) {
+	case 0:
+		return ring_all_reduce(comm, send, recv, COUNT, RING_FLOAT32, RING_SUM, NULL);
+	case 1:
+		return ring_reduce_scatter(comm, send, recv, part, RING_FLOAT32, RING_SUM, NULL);
+	case 2:
+		return ring_all_gather(comm, send, recv, part, RING_FLOAT32, NULL);
+	case 3:
+		return ring_broadcast(comm, send, recv, COUNT, RING_FLOAT32, 0, NULL);
+	default:
+		return ring_barrier(comm, NULL);
+	}
+}
+
+/*
+ * The counter lies between the payload and what headers may add: 66 bytes to a full segment of
+ * 1448, as much for each acknowledgment of one or two, and a little for barriers and signs of life.
+ * Segmentation offload makes it less: the counter then sees one header for up to 64 KiB.
+ */
+static int check(int rank, const struct row *row, double counted, double wire)
+{
+	double most = 1.08 * row->sent + 0.05 * row->received + 20000;
+	bool right = counted == row->sent && wire >= row->sent && wire <= most;
+	printf("%s rank %d: %-14s payload %9.0f, counted %9.0f, on the wire %9.0f (%+.2f %%)\n",
+	       right ? "    " : "BAD ", rank, row->name, row->sent, counted, wire,
+	       row->sent > 0 ? 100 * (wire / row->sent - 1) : 0);
+	return !right;
+}
+
+static int compare_counters(struct ring_comm *comm)
+{
+	int size = ring_comm_size(comm), rank = ring_comm_rank(comm), wrong = 0;
+	double all = sizeof(float) * (double)COUNT, most = all * (size - 1) / size;
+	/* One rank per host: the ring is in rank order, and a broadcast's chain ends before its root. */
+	const struct row rows[] = {
+		{"all_reduce", 2 * most, 2 * most},
+		{"reduce_scatter", most, most},
+		{"all_gather", most, most},
+		{"broadcast", rank < size - 1 ? all : 0, rank > 0 ? all : 0},
+		{"barrier", 0, 0},
+	};
+	float *send = calloc(COUNT, sizeof(*send)), *recv = calloc(COUNT, sizeof(*recv));
+	int err = send && recv ? ring_barrier(comm, NULL) : RING_ENOMEM;
+	for (int which = 0; which < 5 && !err; which++) {
+		double wire = interface_bytes(), counted = counted_bytes(comm);
+		err = call(comm, which, send, recv);
+		if (!err)
+			err = ring_barrier(comm, NULL); /* all bytes have left */
+		wrong += check(rank, &rows[which], counted_bytes(comm) - counted,
+			       interface_bytes() - wire);
+	}
+	if (err)
+		printf("rank %d: %s\n", rank, ring_comm_error(comm));
+	free(send);
+	free(recv);
+	return err || wrong;
+}
+
+/* ---- until the end ------------------------------------------------------------------------ */
+
+/* Says when, in seconds since the machine started, as /proc/uptime does. */
+static int wait_for_failure(struct ring_comm *comm, bool calls)
+{
+	struct timespec now;
+	float *data = calloc(COUNT, sizeof(*data));
+	int err = data ? 0 : RING_ENOMEM;
+	printf("created\n");
+	while (!err) {
+		if (calls)
+			err = ring_all_reduce(comm, data, data, COUNT, RING_FLOAT32, RING_SUM, NULL);
+		else
+			usleep(1000);
+		if (!err)
+			err = ring_comm_status(comm);
+	}
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	printf("%.3f %d %s\n", (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, err,
+	       ring_comm_error(comm));
+	free(data);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *task = argc == 2 ? argv[1] : "";
+	struct ring_comm *comm;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (strcmp(task, "id") == 0)
+		return serve();
+	int err = ring_comm_create_from_env(&comm, NULL);
+	if (err)
+		return complain("ring_comm_create", err);
+	int result = 2;
+	if (strcmp(task, "counters") == 0)
+		result = compare_counters(comm);
+	else if (strcmp(task, "loop") == 0 || strcmp(task, "idle") == 0)
+		result = wait_for_failure(comm, task[0] == 'l');
+	ring_comm_destroy(comm);
+	return result;
+}
