@@ -66,23 +66,37 @@ static int check_buffers(struct ring_comm *comm, const struct request *request,
 		      "%s: send and recv overlap; they must be disjoint or exactly in place", name);
 }
 
-static int check_elements(struct ring_comm *comm, const struct request *request)
+/* Tells what does not exist at all from what this version does not do yet. */
+static int check_type(struct ring_comm *comm, const struct request *request)
 {
 	const char *name = ring_kind_name(request->kind);
-	uint64_t element_bytes = ring_datatype_bytes(request->type);
+	const char *type = ring_datatype_name(request->type), *op = ring_op_name(request->op);
 	bool reduces = request->kind == RING_KIND_ALL_REDUCE ||
 		       request->kind == RING_KIND_REDUCE_SCATTER;
+	if (*type == '?')
+		return refuse(comm, RING_EINVAL, "%s: %d is no datatype", name, request->type);
+	if (reduces && *op == '?')
+		return refuse(comm, RING_EINVAL, "%s: %d is no operation", name, request->op);
+	if (ring_datatype_bytes(request->type) == 0)
+		return refuse(comm, RING_ENOTSUP, "%s: this version has no %s", name, type);
+	if (reduces && !ring_reduce_supported(request->type, request->op))
+		return refuse(comm, RING_ENOTSUP, "%s: this version has no %s of %s", name, op,
+			      type);
+	return 0;
+}
+
+static int check_elements(struct ring_comm *comm, const struct request *request)
+{
+	int err = check_type(comm, request);
+	if (err)
+		return err;
+	uint64_t element_bytes = ring_datatype_bytes(request->type);
 	bool in_parts = request->kind == RING_KIND_REDUCE_SCATTER ||
 			request->kind == RING_KIND_ALL_GATHER;
 	uint64_t parts = in_parts ? comm->size : 1;
-	if (element_bytes == 0)
-		return refuse(comm, RING_EINVAL, "%s: %d is no datatype", name, request->type);
-	if (reduces && !ring_reduce_supported(request->type, request->op))
-		return refuse(comm, RING_ENOTSUP, "%s: this version has no %s of %s", name,
-			      ring_op_name(request->op), ring_datatype_name(request->type));
 	if (request->count > PTRDIFF_MAX / element_bytes / parts)
 		return refuse(comm, RING_EINVAL, "%s: %llu elements are more than memory can hold",
-			      name, (unsigned long long)request->count);
+			      ring_kind_name(request->kind), (unsigned long long)request->count);
 	return request->count == 0 ? 0 : check_buffers(comm, request, element_bytes);
 }
 
