@@ -147,8 +147,8 @@ static int read_spec(const char *spec, struct entry entries[ENTRIES_MAX],
 	while (!err && (text = strsep(&rest, ","))) {
 		if (count == ENTRIES_MAX || !read_entry(text, &entries[count++]))
 			err = ring_fail(failure, RING_EINVAL,
-					"\"%.64s\" in the interface \"%.128s\" is neither a name, "
-					"like eth0, nor a network, like 10.0.0.0/8",
+					"\"%.64s\" in the interface \"%.128s\" (RING_INTERFACE) is "
+					"neither a name, like eth0, nor a network, like 10.0.0.0/8",
 					text, spec);
 	}
 	free(copy);
@@ -226,8 +226,10 @@ static int fail_with_list(const char *spec, const struct ring_interface *interfa
 		length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s %s",
 					   i ? ", " : "there are ", interfaces[i].name,
 					   format_host(&interfaces[i].address, address));
-	return ring_fail(failure, RING_EINVAL,
-			 "no address of this host matches the interface \"%.128s\"; %s", spec, list);
+	return ring_fail(
+		failure, RING_EINVAL,
+		"the interface \"%.128s\" (RING_INTERFACE) matches no address of this host; %s",
+		spec, list);
 }
 
 int ring_interface_select(const char *spec, const struct ring_interface *interfaces, int n,
