@@ -147,17 +147,19 @@ static int check_idle(struct harness *team, double began, double seconds)
 	}
 	const struct board *board = team->shared;
 	double created = board->created - began, checked = board->checked - began;
-	double idle = watch(team, seconds);
+	double idle = watch(team, seconds), used = cpu_seconds(team);
 	let_go(RANKS);
 	if (!await_ready(1))
 		return 1;
 	double waiting = watch(team, seconds);
 	let_go(1);
-	printf("%d processes met in %.2f s, had checked every collective after %.2f s; all "
-	       "together "
-	       "use %.3f %% of a core when idle and %.3f %% while waiting in a call (%.0f s)\n",
-	       RANKS, created, checked, idle, waiting, seconds);
-	return checked > CREATE_SECONDS || idle > IDLE_PERCENT || waiting > IDLE_PERCENT;
+	printf("%d processes met in %.2f s, had checked every collective after %.2f s\n", RANKS,
+	       created, checked);
+	printf("and used %.2f s of CPU time; then, of one core, %.3f %% when idle and %.3f %% when "
+	       "waiting in a call (%.0f s each)\n",
+	       used, idle, waiting, seconds);
+	return checked > CREATE_SECONDS || used <= 0 || idle > IDLE_PERCENT ||
+	       waiting > IDLE_PERCENT;
 }
 
 int main(int argc, char **argv)
