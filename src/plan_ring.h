@@ -2,8 +2,8 @@
 /*
  * The ring as a plan. Included by plan.h only.
  *
- * Ranks stand in a circle; `position` counts them, block b of the vector belongs to the rank at
- * position b. In step t, position p of n sends block p-1-t and receives block p-2-t (modulo n),
+ * Ranks stand in a circle and `position` counts them. The vector's blocks lie in the order of ranks;
+ * here, block b is that of the rank at position b. In step t, position p of n sends block p-1-t and receives block p-2-t (modulo n),
  * which it sends on in step t+1. Three ranks, all-reduce, who sends which block:
  *
  *	         step 0  step 1 | step 2  step 3
@@ -25,7 +25,8 @@
  *
  * No deadlock: a round has `chunks` chunks on their way per step. A rank can always send if what it
  * received can be put down somewhere: in its scratch, or in the `depth` slots of the link behind it.
- * depth + scratch_chunks > chunks is enough, and scratch_chunks >= chunks makes it hold at any depth.
+ * depth + scratch_chunks > chunks is enough, and with full chunks it takes no less;
+ * scratch_chunks >= chunks makes it hold at any depth.
  *
  * Overwriting a block while copying is safe: its final value can only come after every neighbour
  * consumed what was sent of it.
@@ -242,8 +243,7 @@ RING_PURE struct ring_transfer ring_ring_outgoing(const struct ring_plan *plan, 
 	int owner = plan->params.order[ring_ring_mod((int64_t)p - 1 - step, n)];
 	uint64_t offset;
 	struct ring_transfer transfer = {.action = RING_SEND, .peer = plan->next, .step = step};
-	transfer.bytes =
-		ring_ring_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
+	transfer.bytes = ring_ring_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
 
 	if (at.step == 0) {
 		if (plan->params.kind == RING_KIND_ALL_GATHER)
@@ -251,8 +251,7 @@ RING_PURE struct ring_transfer ring_ring_outgoing(const struct ring_plan *plan, 
 		transfer.source = (struct ring_place){RING_INPUT, offset};
 		return transfer;
 	}
-	transfer.needs = plan->signals +
-			 at.round * ring_ring_incoming_steps(plan) * plan->chunks +
+	transfer.needs = plan->signals + at.round * ring_ring_incoming_steps(plan) * plan->chunks +
 			 (at.step - 1) * plan->chunks + at.chunk + 1;
 	if (step < n - 1) {
 		uint64_t number = ring_ring_scratch_number(plan, at.round, at.step - 1, at.chunk);
@@ -272,16 +271,14 @@ RING_PURE struct ring_transfer ring_ring_reduction(const struct ring_plan *plan,
 	transfer.source = (struct ring_place){RING_INPUT, offset};
 	transfer.last = transfer.step == plan->params.size - 2;
 	if (transfer.last) {
-		transfer.result = (struct ring_place){
-			RING_OUTPUT, ring_ring_part_offset(plan, owner, offset)};
+		transfer.result = (struct ring_place){RING_OUTPUT,
+						      ring_ring_part_offset(plan, owner, offset)};
 		return transfer;
 	}
 	uint64_t number = ring_ring_scratch_number(plan, at.round, at.step, at.chunk);
-	transfer.result =
-		(struct ring_place){RING_SCRATCH, ring_ring_scratch_offset(plan, number)};
+	transfer.result = (struct ring_place){RING_SCRATCH, ring_ring_scratch_offset(plan, number)};
 	if (number >= plan->scratch_chunks)
-		transfer.needs =
-			ring_ring_sender_of(plan, number - plan->scratch_chunks) + 1;
+		transfer.needs = ring_ring_sender_of(plan, number - plan->scratch_chunks) + 1;
 	return transfer;
 }
 
@@ -299,17 +296,17 @@ RING_PURE struct ring_transfer ring_ring_incoming(const struct ring_plan *plan, 
 	bool own = at.step == (uint64_t)plan->steps;
 	int owner = plan->params.order[own ? p : ring_ring_mod((int64_t)p - 2 - step, n)];
 	uint64_t offset;
-	struct ring_transfer transfer = {
-		.action = RING_COPY, .peer = own ? owner : plan->prev, .step = step};
-	transfer.bytes =
-		ring_ring_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
+	struct ring_transfer transfer = {.action = RING_COPY,
+					 .peer = own ? owner : plan->prev,
+					 .step = step};
+	transfer.bytes = ring_ring_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
 
 	if (!own && step < n - 1)
 		return ring_ring_reduction(plan, at, owner, transfer, offset);
 	transfer.result = (struct ring_place){RING_OUTPUT, offset};
 	if (own)
-		transfer.source =
-			(struct ring_place){RING_INPUT, ring_ring_part_offset(plan, owner, offset)};
+		transfer.source = (struct ring_place){RING_INPUT,
+						      ring_ring_part_offset(plan, owner, offset)};
 	return transfer;
 }
 
