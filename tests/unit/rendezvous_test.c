@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include "clock.h"
 #include "describe.h"
 #include "fd.h"
+#include "interface.h"
 
 #define RANKS_MAX 8
 
@@ -91,27 +93,27 @@ static int link_up(struct rank *rank)
 	return 0;
 }
 
-/* Every edge leads to the right neighbour: what is sent along it says from whom it comes. */
-static int exchange_names(struct rank *rank)
+/* Edges lead to the right neighbour: what comes along it says from whom. */
+static bool edges_are_broken(struct rank *rank)
 {
 	for (int i = 0; i < 4 && rank->size > 1; i++) {
 		unsigned char name = (unsigned char)rank->number;
-		if (i % 2 == 0 && write(rank->edges[i], &name, 1) != 1)
-			return RING_ESYSTEM;
+		if (i % 2 == 0 && send(rank->edges[i], &name, 1, MSG_NOSIGNAL) != 1)
+			return true;
 		struct pollfd readable = {.fd = rank->edges[i], .events = POLLIN};
 		if (i % 2 == 1 &&
 		    (poll(&readable, 1, 10000) != 1 || read(rank->edges[i], &name, 1) != 1 ||
 		     name != rank->placement.prev.rank))
-			return RING_ESYSTEM;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
-static int report(struct rank *rank)
+static int report(struct rank *rank, bool broken)
 {
 	uint32_t failed = 0;
 	if (rank->size > 1)
-		failed = rank->unusable & 1u << rank->placement.next_transport;
+		failed = (broken ? ~0u : rank->unusable) & 1u << rank->placement.next_transport;
 	while (rank->linger_ms && ring_clock_ms() < rank->linger_ms)
 		ring_join_wait(rank->join, NULL, 0, 50);
 	int err = ring_join_report(rank->join, failed, failed ? "it is broken" : "", &rank->failure);
@@ -138,9 +140,7 @@ static void *run_rank(void *argument)
 		if (!rank->err)
 			rank->err = link_up(rank);
 		if (!rank->err)
-			rank->err = exchange_names(rank);
-		if (!rank->err)
-			rank->err = report(rank);
+			rank->err = report(rank, edges_are_broken(rank));
 	} while (rank->err == RING_ENOTSUP && !rank->failure.err);
 	close_edges(rank);
 	ring_join_close(rank->join, &rank->failure);
@@ -443,7 +443,8 @@ static int call_root(const struct ring_unique_id *id)
 	struct ring_wire wire = ring_wire_reader(id->bytes, sizeof(id->bytes));
 	ring_wire_identity(&wire, &identity);
 	int fd = socket(identity.root.ss_family, SOCK_STREAM, 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&identity.root, sizeof(struct sockaddr_in)),
+	assert_int_equal(connect(fd, (struct sockaddr *)&identity.root,
+				 ring_address_length(&identity.root)),
 			 0);
 	return fd;
 }
