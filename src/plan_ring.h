@@ -3,8 +3,9 @@
  * The ring as a plan. Included by plan.h only.
  *
  * Ranks stand in a circle and `position` counts them. The vector's blocks lie in the order of ranks;
- * here, block b is that of the rank at position b. In step t, position p of n sends block p-1-t and receives block p-2-t (modulo n),
- * which it sends on in step t+1. Three ranks, all-reduce, who sends which block:
+ * here, block b is that of the rank at position b. In step t, position p of n sends block p-1-t and
+ * receives block p-2-t (modulo n), which it sends on in step t+1. Three ranks, all-reduce, who sends
+ * which block:
  *
  *	         step 0  step 1 | step 2  step 3
  *	rank 0     2       1    |   0       2         steps 0..n-2 reduce: what arrives is added to
