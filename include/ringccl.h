@@ -63,8 +63,8 @@ enum ring_datatype {
 	RING_INT64 = 4,
 	RING_UINT64 = 5,
 	RING_FLOAT16 = 6,
-	RING_FLOAT32 = 7, /* * */
-	RING_FLOAT64 = 8, /* * */
+	RING_FLOAT32 = 7,  /* * */
+	RING_FLOAT64 = 8,  /* * */
 	RING_BFLOAT16 = 9, /* * */
 	RING_FLOAT8_E4M3 = 10,
 	RING_FLOAT8_E5M2 = 11,
@@ -78,7 +78,7 @@ enum ring_datatype {
  *            towards zero
  * RING_MAX, RING_MIN   a NaN in any input makes the result NaN; -0 is less than +0
  *
- * A result that is NaN is always the same quiet NaN, so that results are equal bit for bit.
+ * A NaN that was computed is always the same quiet NaN, so that results are equal bit for bit.
  */
 enum ring_op {
 	RING_SUM = 0,
@@ -105,24 +105,24 @@ struct ring_unique_id {
 struct ring_options {
 	size_t size; /* sizeof(struct ring_options), set by ring_options_init() */
 
-	const char *transport;  /* RING_TRANSPORT: transports allowed, "shm,tcp"; NULL allows all   A */
-	const char *interface;  /* RING_INTERFACE: "eth0,10.0.0.0/8", "^docker0"; NULL chooses        */
-	const char *port_range; /* RING_PORT_RANGE: "lo-hi" confines listening ports; NULL is any     */
-	const char *host;       /* RING_HOST: who I say my host is; ranks that differ use the network */
-	const char *congestion; /* RING_CONGESTION: TCP congestion control, "reno"; NULL chooses      */
-	const char *trace;      /* RING_TRACE: write a Chrome trace to this file, %r is the rank      */
+	const char *transport;  /* A RING_TRANSPORT: transports allowed, "shm,tcp"; NULL: all */
+	const char *interface;  /* RING_INTERFACE: "eth0,10.0.0.0/8", "^docker0"; NULL chooses */
+	const char *port_range; /* RING_PORT_RANGE: "lo-hi" for listening ports; NULL: any */
+	const char *host;       /* RING_HOST: my host's name; ranks that differ use the network */
+	const char *congestion; /* RING_CONGESTION: of TCP, "reno"; NULL chooses */
+	const char *trace;      /* RING_TRACE: write a Chrome trace here; %r is the rank */
 
-	int create_timeout_ms; /* RING_CREATE_TIMEOUT_MS: until all ranks have met; 60000            */
-	int call_timeout_ms;   /* RING_CALL_TIMEOUT_MS: one call, from its start; 600000; 0 is never */
-	int peer_lost_ms;      /* RING_PEER_LOST_MS: a silent host is gone after this; 5000          */
+	int create_timeout_ms; /* RING_CREATE_TIMEOUT_MS: until all ranks have met; 60000 */
+	int call_timeout_ms;   /* RING_CALL_TIMEOUT_MS: a call, from its start; 600000; 0: never */
+	int peer_lost_ms;      /* RING_PEER_LOST_MS: a silent host is gone after this; 5000 */
 
-	size_t chunk_bytes;   /* RING_CHUNK_BYTES: largest piece of a transfer; 0 chooses             A */
-	int depth;            /* RING_DEPTH: slots of a link, 1..8; 0 chooses                         A */
-	int chunks_per_round; /* RING_CHUNKS_PER_ROUND: pieces of a block in flight; 0 chooses        A */
-	int channels;         /* RING_CHANNELS: most rings used at once, 1..8; 0 chooses              A */
+	size_t chunk_bytes;   /* A RING_CHUNK_BYTES: largest piece of a transfer; 0 chooses */
+	int depth;            /* A RING_DEPTH: slots of a link, 1..8; 0 chooses */
+	int chunks_per_round; /* A RING_CHUNKS_PER_ROUND: pieces in flight; 0 chooses */
+	int channels;         /* A RING_CHANNELS: most rings used at once, 1..8; 0 chooses */
 
 	int spins;  /* RING_SPINS: empty looks at the links before giving up the CPU; -1 chooses */
-	int yields; /* RING_YIELDS: sched_yield() calls after that, before sleeping; -1 chooses  */
+	int yields; /* RING_YIELDS: sched_yield() calls after that, before sleeping; -1 chooses */
 };
 
 /* One link as counted by its end in this rank. */
@@ -263,8 +263,7 @@ RING_API int ring_reduce_scatter(struct ring_comm *comm, const void *send, void 
  * Otherwise as ring_all_reduce.
  */
 RING_API int ring_all_gather(struct ring_comm *comm, const void *send, void *recv,
-			     size_t send_count, enum ring_datatype type,
-			     struct ring_stream *stream);
+			     size_t send_count, enum ring_datatype type, struct ring_stream *stream);
 
 /*
  * Every rank receives what root sends.
@@ -278,7 +277,7 @@ RING_API int ring_all_gather(struct ring_comm *comm, const void *send, void *rec
 RING_API int ring_broadcast(struct ring_comm *comm, const void *send, void *recv, size_t count,
 			    enum ring_datatype type, int root, struct ring_stream *stream);
 
-/* Returns (or, on a stream, completes) once every rank has entered; otherwise as ring_all_reduce. */
+/* Returns, or completes on its stream, once every rank has entered; else as ring_all_reduce. */
 RING_API int ring_barrier(struct ring_comm *comm, struct ring_stream *stream);
 
 /*

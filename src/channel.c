@@ -90,14 +90,14 @@ static void note(struct ring_channel *channel, enum ring_trace_counter counter, 
 		 const struct ring_transfer *transfer)
 {
 	if (channel->trace)
-		ring_trace_add(channel->trace, &(struct ring_trace_record){
-						       .time_ns = ring_clock_ns(),
-						       .call = channel->record.sequence,
-						       .index = index,
-						       .channel = channel->plan.params.channel,
-						       .peer = transfer->peer,
-						       .step = transfer->step,
-						       .counter = counter});
+		ring_trace_add(channel->trace,
+			       &(struct ring_trace_record){.time_ns = ring_clock_ns(),
+							   .call = channel->record.sequence,
+							   .index = index,
+							   .channel = channel->plan.params.channel,
+							   .peer = transfer->peer,
+							   .step = transfer->step,
+							   .counter = counter});
 }
 
 static int fail_at(struct ring_channel *channel, int peer, int err)

@@ -85,7 +85,8 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 
 /*
  * Moves every counter as far as it goes without blocking. returns how many moves that were, or
- * RING_EMISMATCH (a record differs: `theirs`), RING_EPEER (a link broke: `failed_peer`), RING_ESYSTEM
+ * RING_EMISMATCH (a record differs: `theirs`), RING_EPEER (a link broke: `failed_peer`),
+ * RING_ESYSTEM
  */
 int ring_channel_advance(struct ring_channel *channel);
 
@@ -97,7 +98,7 @@ static inline bool ring_channel_is_done(const struct ring_channel *channel)
 /* The rank whose move this channel waits for, -1 if none; *step is the plan's step. */
 int ring_channel_waits_for(const struct ring_channel *channel, int *step);
 
-/* Descriptors a sleeper must watch for this channel, at most 2 per route. Returns how many were written. */
+/* Descriptors a sleeper must watch, at most 2 per route. Returns how many were written. */
 int ring_channel_wait_fds(const struct ring_channel *channel, struct pollfd *fds);
 
 #endif

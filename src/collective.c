@@ -20,7 +20,7 @@ struct request {
 
 /* Refuses a call: nothing happened, the communicator stays usable. */
 __attribute__((format(printf, 3, 4))) static int refuse(struct ring_comm *comm, int err,
-							 const char *format, ...)
+							const char *format, ...)
 {
 	char text[RING_FAILURE_TEXT];
 	va_list args;

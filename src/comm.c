@@ -160,8 +160,8 @@ const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *te
 	for (int i = 0; i < 2; i++) {
 		if (neighbours[i]->rank != rank)
 			continue;
-		snprintf(text, RING_RANK_TEXT, "rank %d (host %s, pid %d)", rank, neighbours[i]->host,
-			 neighbours[i]->pid);
+		snprintf(text, RING_RANK_TEXT, "rank %d (host %s, pid %d)", rank,
+			 neighbours[i]->host, neighbours[i]->pid);
 		return text;
 	}
 	snprintf(text, RING_RANK_TEXT, "rank %d", rank);

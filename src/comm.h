@@ -50,7 +50,7 @@ struct ring_comm {
 	pthread_mutex_t running; /* held by whoever runs a call */
 	uint64_t sequence;       /* calls begun; under running */
 	struct ring_queue *queue;
-	uint64_t calls;          /* ... and completed */
+	uint64_t calls; /* ... and completed */
 
 	/* The first failure: failed is raised once failure is complete. */
 	pthread_mutex_t failing;
@@ -68,8 +68,8 @@ struct ring_comm {
  * tells the other ranks if `tell`. Any thread. returns the failure that sticks
  */
 __attribute__((format(printf, 5, 6))) int ring_comm_fail(struct ring_comm *comm, int err,
-							 int culprit, bool tell,
-							 const char *format, ...);
+							 int culprit, bool tell, const char *format,
+							 ...);
 
 /* 0, or the failure that sticks. */
 static inline int ring_comm_failed(const struct ring_comm *comm)

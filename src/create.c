@@ -65,8 +65,8 @@ static void drop_edges(struct creation *creation)
 
 static void add_edge(struct creation *creation, enum ring_role role, int channel, bool outgoing)
 {
-	creation->edges[creation->edge_count++] = (struct edge){
-		.role = role, .channel = channel, .outgoing = outgoing, .fd = -1};
+	creation->edges[creation->edge_count++] =
+		(struct edge){.role = role, .channel = channel, .outgoing = outgoing, .fd = -1};
 }
 
 /* A place was given: what must be connected follows from it. */
@@ -89,7 +89,8 @@ static void begin_linking(struct creation *creation)
 static int open_link(struct ring_comm *comm, struct edge *edge)
 {
 	const struct ring_tuning *tuning = &comm->placement.tuning;
-	const struct ring_peer *peer = edge->outgoing ? &comm->placement.next : &comm->placement.prev;
+	const struct ring_peer *peer = edge->outgoing ? &comm->placement.next
+						      : &comm->placement.prev;
 	size_t slot_bytes = tuning->chunk_bytes;
 	if (slot_bytes < sizeof(struct ring_record))
 		slot_bytes = sizeof(struct ring_record);
@@ -154,10 +155,11 @@ static int hand_over(struct creation *creation)
 	const struct ring_tuning *tuning = &comm->placement.tuning;
 	size_t scratch = comm->size > 2 ? 2 * tuning->chunks_per_round * tuning->chunk_bytes : 0;
 	for (int c = 0; c < comm->channel_count; c++) {
-		int err = ring_channel_open(&comm->channels[c], comm->rank, &ring_device_cpu, scratch);
+		int err = ring_channel_open(&comm->channels[c], comm->rank, &ring_device_cpu,
+					    scratch);
 		if (err)
-			return ring_fail(creation->failure, err, "rank %d: no memory for channel %d",
-					 comm->rank, c);
+			return ring_fail(creation->failure, err,
+					 "rank %d: no memory for channel %d", comm->rank, c);
 		comm->channels[c].trace = comm->trace;
 	}
 	for (int i = 0; i < creation->edge_count; i++) {
@@ -217,9 +219,8 @@ static int step_linking(struct creation *creation)
 		struct edge *edge = &creation->edges[i];
 		err = edge->ready ? 0 : step_edge(creation, edge);
 		if (err && err != RING_EAGAIN)
-			return edge->role == RING_ROLE_DATA
-				       ? report_unusable(creation, edge, err)
-				       : err;
+			return edge->role == RING_ROLE_DATA ? report_unusable(creation, edge, err)
+							    : err;
 		ready = ready && edge->ready;
 	}
 	if (!ready)

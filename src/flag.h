@@ -15,12 +15,14 @@ struct ring_flag {
 
 static inline void ring_flag_raise(struct ring_flag *flag)
 {
-	atomic_store_explicit(&flag->raised, 1, memory_order_release); /* pairs with ring_flag_is_raised */
+	atomic_store_explicit(&flag->raised, 1,
+			      memory_order_release); /* pairs with ring_flag_is_raised */
 }
 
 static inline bool ring_flag_is_raised(const struct ring_flag *flag)
 {
-	return atomic_load_explicit(&flag->raised, memory_order_acquire); /* pairs with ring_flag_raise */
+	return atomic_load_explicit(&flag->raised,
+				    memory_order_acquire); /* pairs with ring_flag_raise */
 }
 
 #endif

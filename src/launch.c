@@ -14,11 +14,13 @@ static int read_number(const char *name, int *value, struct ring_failure *failur
 	char *end;
 	if (!text)
 		return ring_fail(failure, RING_EINVAL,
-				 "%s is not set; start the program with ring_run -n 4 PROGRAM", name);
+				 "%s is not set; start the program with ring_run -n 4 PROGRAM",
+				 name);
 	errno = 0;
 	long number = strtol(text, &end, 10);
 	if (errno || end == text || *end || number < 0 || number > INT_MAX)
-		return ring_fail(failure, RING_EINVAL, "%s=%s is not a number of a rank", name, text);
+		return ring_fail(failure, RING_EINVAL, "%s=%s is not a number of a rank", name,
+				 text);
 	*value = (int)number;
 	return 0;
 }
@@ -34,8 +36,9 @@ static int read_id(struct ring_unique_id *id, struct ring_failure *failure)
 {
 	const char *text = getenv("RING_ID");
 	if (!text)
-		return ring_fail(failure, RING_EINVAL,
-				 "RING_ID is not set; start the program with ring_run -n 4 PROGRAM");
+		return ring_fail(
+			failure, RING_EINVAL,
+			"RING_ID is not set; start the program with ring_run -n 4 PROGRAM");
 	bool right_length = strlen(text) == 2 * sizeof(id->bytes);
 	for (size_t i = 0; right_length && i < sizeof(id->bytes); i++) {
 		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);

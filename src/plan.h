@@ -5,8 +5,9 @@
  *
  * A plan is what one rank does on one channel during one call: two sequences, each in index order.
  *
- *	outgoing(i)   send `source` to `peer`                    once `needs` incoming entries are complete
- *	incoming(j)   what to do with the next message of `peer`  once `needs` outgoing entries are complete
+ *	outgoing(i)   send `source` to `peer`,                    once `needs` incoming entries
+ *	incoming(j)   what to do with the next message of `peer`,  once `needs` outgoing entries
+ *								    are complete
  *
  * `needs` counts entries of the *other* sequence; that one number is the whole language of
  * dependencies. An outgoing entry is complete when its source may change again, an incoming one when
@@ -78,7 +79,7 @@ struct ring_plan_params {
 	int size, position;
 	const int *order; /* order[size]: position -> rank; outlives the plan */
 	int root;         /* rank; BROADCAST only */
-	uint64_t count;   /* elements: of the vector (ALL_REDUCE, BROADCAST), of one part (the others) */
+	uint64_t count; /* elements: of the vector (ALL_REDUCE, BROADCAST), of one part (the others) */
 	uint32_t element_bytes;
 	uint64_t chunk_bytes; /* largest message */
 	int chunks_per_round;
@@ -87,12 +88,12 @@ struct ring_plan_params {
 
 struct ring_plan {
 	struct ring_plan_params params;
-	int next, prev;            /* ranks */
-	uint64_t chunk;            /* elements of a chunk                                      */
-	uint64_t chunks, rounds;   /* chunks of a block in each round; rounds                  */
-	uint64_t signals;          /* entries that both sequences begin with                   */
-	int first, steps;          /* the ring's steps that this kind walks: [first, first+steps) */
-	uint64_t scratch_chunks;   /* chunks that may be reduced and not yet sent              */
+	int next, prev;          /* ranks */
+	uint64_t chunk;          /* elements of a chunk                                      */
+	uint64_t chunks, rounds; /* chunks of a block in each round; rounds                  */
+	uint64_t signals;        /* entries that both sequences begin with                   */
+	int first, steps;        /* the ring's steps that this kind walks: [first, first+steps) */
+	uint64_t scratch_chunks; /* chunks that may be reduced and not yet sent              */
 	uint64_t outgoing, incoming; /* entries of the two sequences */
 };
 
@@ -102,7 +103,7 @@ struct ring_plan_cost {
 	uint64_t sent_bytes; /* payload */
 };
 
-/* Element `index` of the first `parts` shares of `count`: begin of share `index`; shares differ by at most one, longer first. */
+/* Share `index` of `count` elements among `parts`; shares differ by at most one, longer first. */
 RING_PURE uint64_t ring_share_begin(uint64_t count, uint64_t parts, uint64_t index)
 {
 	uint64_t rest = count % parts;

@@ -19,7 +19,7 @@
 
 /* How long this call has found nothing to do, and when it must end. */
 struct patience {
-	int looks; /* empty looks in a row */
+	int looks;            /* empty looks in a row */
 	uint64_t deadline_ms; /* 0: never */
 };
 
@@ -106,18 +106,21 @@ static int explain(struct ring_comm *comm, const struct ring_channel *channel, i
 	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT], theirs[RING_RECORD_TEXT];
 	int peer = channel->failed_peer;
 	if (err == RING_EMISMATCH)
-		return ring_comm_fail(comm, err, peer, true, "rank %d is in %s, but rank %d is in %s",
-				      comm->rank, ring_record_format(&channel->record, mine), peer,
+		return ring_comm_fail(comm, err, peer, true,
+				      "rank %d is in %s, but rank %d is in %s", comm->rank,
+				      ring_record_format(&channel->record, mine), peer,
 				      ring_record_format(&channel->theirs, theirs));
 	if (err != RING_EPEER)
-		return ring_comm_fail(comm, err, comm->rank, true, "rank %d: the %s device failed: %s",
-				      comm->rank, channel->device->name, ring_strerror(err));
+		return ring_comm_fail(comm, err, comm->rank, true,
+				      "rank %d: the %s device failed: %s", comm->rank,
+				      channel->device->name, ring_strerror(err));
 	await_news(comm, NEWS_GRACE_MS);
 	if (ring_comm_departed(comm, peer, 0))
 		return tell_departed(comm, peer);
-	return ring_comm_fail(comm, err, peer, true,
-			      "the link between rank %d and %s broke, or carried what no plan sends",
-			      comm->rank, ring_comm_rank_text(comm, peer, who));
+	return ring_comm_fail(
+		comm, err, peer, true,
+		"the link between rank %d and %s broke, or carried what no plan sends", comm->rank,
+		ring_comm_rank_text(comm, peer, who));
 }
 
 /* Advances every channel once. returns the moves, or the failure */
@@ -146,11 +149,11 @@ static int time_out(struct ring_comm *comm, int channels)
 {
 	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
 	int step = -1, peer = waits_for(comm, channels, &step);
-	return ring_comm_fail(comm, RING_ETIMEDOUT, peer, true,
-			      "rank %d waited %d ms in %s, for %s; is it stopped, or busy elsewhere?",
-			      comm->rank, comm->config.call_timeout_ms,
-			      ring_record_format(&comm->channels[0].record, mine),
-			      ring_comm_rank_text(comm, peer, who));
+	return ring_comm_fail(
+		comm, RING_ETIMEDOUT, peer, true,
+		"rank %d waited %d ms in %s, for %s; is it stopped, or busy elsewhere?", comm->rank,
+		comm->config.call_timeout_ms, ring_record_format(&comm->channels[0].record, mine),
+		ring_comm_rank_text(comm, peer, who));
 }
 
 /* Fails the call if it waits for a neighbour that said goodbye some time ago. */
@@ -228,14 +231,14 @@ static void note(struct ring_comm *comm, const struct ring_call *call,
 		 enum ring_trace_counter counter)
 {
 	if (comm->trace)
-		ring_trace_add(comm->trace, &(struct ring_trace_record){
-						    .time_ns = ring_clock_ns(),
-						    .call = call->record.sequence,
-						    .index = call->count,
-						    .channel = -1,
-						    .peer = call->root,
-						    .step = (int32_t)call->kind,
-						    .counter = counter});
+		ring_trace_add(comm->trace,
+			       &(struct ring_trace_record){.time_ns = ring_clock_ns(),
+							   .call = call->record.sequence,
+							   .index = call->count,
+							   .channel = -1,
+							   .peer = call->root,
+							   .step = (int32_t)call->kind,
+							   .counter = counter});
 }
 
 int ring_progress_run(struct ring_comm *comm, struct ring_call *call)

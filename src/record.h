@@ -12,13 +12,16 @@
 
 #define RING_RECORD_TEXT 128
 
-/* 64 bytes, no padding, compared with memcmp. It travels as it lies in memory: a rank of the other byte order is refused at creation. */
+/*
+ * 64 bytes, no padding, compared with memcmp. It travels as it lies in memory; a rank of the other
+ * byte order is refused at creation.
+ */
 struct ring_record {
 	uint64_t magic;    /* RING_RECORD_MAGIC */
 	uint64_t sequence; /* number of the call in its communicator, from 1 */
 	uint64_t count;
 	int32_t kind, type, op, root;
-	uint64_t reserved[3]; /* 0; buffer kind, alignment, in place once an algorithm depends on them */
+	uint64_t reserved[3]; /* 0 until an algorithm depends on buffers */
 };
 
 #define RING_RECORD_MAGIC 0x32305443434c4752u

@@ -50,7 +50,8 @@ int ring_trace_open(struct ring_trace **trace, const char *path, int rank,
 	made->rank = rank;
 	if (!expand(path, rank, made->path, sizeof(made->path) - sizeof(".part"))) {
 		free(made);
-		return ring_fail(failure, RING_EINVAL, "rank %d: the trace's path is too long", rank);
+		return ring_fail(failure, RING_EINVAL, "rank %d: the trace's path is too long",
+				 rank);
 	}
 	*trace = made;
 	return 0;
@@ -97,9 +98,10 @@ static void write_record(FILE *file, const struct ring_trace *trace,
 		snprintf(name, sizeof(name), "%s rank %d", row(record) % 2 ? "to" : "from",
 			 record->peer);
 	fprintf(file,
-		",\n{\"name\":\"%s\",\"cat\":\"ring\",\"ph\":\"%c\",\"id\":\"%d.%" PRIu64 ".%" PRIu64
-		"\",\"ts\":%" PRIu64 ".%03" PRIu64
-		",\"pid\":%d,\"tid\":%d,\"args\":{\"call\":%" PRIu64 ",\"%s\":%" PRIu64 ",\"step\":%d}}",
+		",\n{\"name\":\"%s\",\"cat\":\"ring\",\"ph\":\"%c\",\"id\":\"%d.%" PRIu64
+		".%" PRIu64 "\",\"ts\":%" PRIu64 ".%03" PRIu64
+		",\"pid\":%d,\"tid\":%d,\"args\":{\"call\":%" PRIu64 ",\"%s\":%" PRIu64
+		",\"step\":%d}}",
 		name, begins(record) ? 'b' : 'e', row(record), record->call,
 		record->channel < 0 ? 0 : record->index, record->time_ns / 1000,
 		record->time_ns % 1000, trace->rank, row(record), record->call,

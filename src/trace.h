@@ -10,14 +10,21 @@
 
 #include "status.h"
 
-enum ring_trace_counter { RING_POSTED, RING_SENT, RING_STARTED, RING_REDUCED, RING_CALLED, RING_RETURNED };
+enum ring_trace_counter {
+	RING_POSTED,
+	RING_SENT,
+	RING_STARTED,
+	RING_REDUCED,
+	RING_CALLED,
+	RING_RETURNED
+};
 
 struct ring_trace_record {
 	uint64_t time_ns;
-	uint64_t call; /* sequence number in its communicator */
-	uint64_t index;   /* entry of the plan's sequence; CALLED: bytes of the call */
+	uint64_t call;  /* sequence number in its communicator */
+	uint64_t index; /* entry of the plan's sequence; CALLED: bytes of the call */
 	int32_t channel, peer;
-	int32_t step;
+	int32_t step;    /* the plan's; CALLED and RETURNED: enum ring_kind */
 	int32_t counter; /* enum ring_trace_counter */
 };
 
@@ -30,7 +37,7 @@ int ring_trace_open(struct ring_trace **trace, const char *path, int rank,
 /* Adds a record; after a million of them the rest is only counted. One thread at a time. */
 void ring_trace_add(struct ring_trace *trace, const struct ring_trace_record *record);
 
-/* Writes the file (complete or not at all) and frees; NULL is allowed. kinds[call] are unknown here: name comes from CALLED's step, an enum ring_kind. */
+/* Writes the file, complete or not at all, and frees; NULL is allowed. */
 void ring_trace_close(struct ring_trace *trace);
 
 #endif
