@@ -16,7 +16,7 @@
 #include "scene.h"
 
 #define NOTICE_S 1.0  /* from a death to everybody's error */
-#define CREATE_MS 800 /* create_timeout_ms where creation is what is disturbed */
+#define CREATE_MS 600 /* create_timeout_ms where creation is what is disturbed */
 #define ROUNDS_MAX 1000
 
 /* Who dies, how and among whom; the same for all rounds. */
@@ -154,10 +154,10 @@ static int act_after_creation(struct scene_actor *actor)
 /* ---- the situations ----------------------------------------------------------------------- */
 
 static const struct situation situations[] = {
-	{"create", 4, NULL, 0, SCENE_MEETING, .03, 1, .act = act_after_creation},
-	{"create, 8 ranks", 8, NULL, 0, SCENE_MEETING, .03, 1, .act = act_after_creation},
-	{"create, mixed", 8, NULL, 2, SCENE_MEETING, .03, 1, .act = act_after_creation},
-	{"create, server", 4, NULL, 0, SCENE_MEETING, .03, 1, .server_dies = true,
+	{"create", 4, NULL, 0, SCENE_MEETING, .06, 1, .act = act_after_creation},
+	{"create, 8 ranks", 8, NULL, 0, SCENE_MEETING, .12, 1, .act = act_after_creation},
+	{"create, mixed", 8, NULL, 2, SCENE_MEETING, .12, 1, .act = act_after_creation},
+	{"create, server", 4, NULL, 0, SCENE_MEETING, .06, 1, .server_dies = true,
 	 .may_succeed = true, .act = NULL},
 	{"idle", 4, NULL, 0, SCENE_ACTING, .05, 1, .act = act_idle},
 	{"idle, mixed", 8, NULL, 2, SCENE_ACTING, .05, 1, .act = act_idle},

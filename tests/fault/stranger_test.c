@@ -25,6 +25,7 @@
 #define FDS_MAX 160     /* of a rank: its own and those of strangers not yet shown out */
 #define AT_ONE_DOOR 120 /* strangers at a time */
 #define DOORS_MAX 64
+#define PATIENCE_MAX 300
 #define HELLO_BYTES 52
 #define PROOF_BYTES 32
 
@@ -42,6 +43,7 @@ struct stranger {
 	const struct door *door;
 	unsigned char words[512];
 	size_t count, said;
+	int patience; /* looks before it leaves by itself */
 };
 
 struct crowd {
@@ -129,6 +131,7 @@ static void arrive(struct crowd *crowd, struct stranger *stranger)
 {
 	const struct door *door = stranger->door;
 	stranger->manner = (enum manner)(crowd->visits++ % MANNERS);
+	stranger->patience = 1 + (int)scene_random(&crowd->seed, PATIENCE_MAX);
 	rehearse(crowd, stranger);
 	stranger->fd = socket(door->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
 			      0);
@@ -152,7 +155,7 @@ static void go_on(struct stranger *stranger)
 		stranger->said += (size_t)said;
 	ssize_t heard = recv(stranger->fd, answer, sizeof(answer), 0);
 	bool is_out = heard == 0 || (heard < 0 && errno != EAGAIN && errno != ENOTCONN);
-	if (is_out || stranger->manner == RESET)
+	if (is_out || stranger->manner == RESET || --stranger->patience == 0)
 		leave(stranger);
 }
 

@@ -18,12 +18,13 @@ skip() {
 # Everything this test has made ends with it.
 remove_hosts() {
 	local name
-	for name in $(ip netns list 2>/dev/null | awk -v net="$net-" 'index($1, net) == 1 { print $1 }'); do
-		ip netns pids "$name" | xargs -r kill -KILL 2>/dev/null
+	for name in $(ip netns list | awk -v net="$net-" 'index($1, net) == 1 { print $1 }'); do
+		ip netns pids "$name" | xargs -r kill -KILL
 		ip netns delete "$name"
 	done
-}
-trap 'remove_hosts; wait; rm -rf "$place"' EXIT
+	wait
+} 2>/dev/null
+trap 'remove_hosts; rm -rf "$place"' EXIT
 trap 'exit 1' INT TERM HUP
 
 [ "$(id -u)" = 0 ] || skip "only root may make network namespaces"
@@ -68,12 +69,14 @@ make_hosts() { # how many, 4 or 6: the version of IP they have
 	hosts=$1
 }
 
-# The process that serves the meeting lives on host 0. Sets id.
+# The process that serves the meeting lives on host 0. Sets id and server.
 make_id() {
-	on 0 "$rank_program" id >"$place/id" 2>&1 &
 	local tries
+	rm -f "$place/id"
+	ip netns exec "$net-0" "$rank_program" id >"$place/id" 2>&1 &
+	server=$!
 	for ((tries = 0; tries < 200; tries++)); do
-		id=$(head -n 1 "$place/id")
+		id=$(head -n 1 "$place/id" 2>/dev/null)
 		[ ${#id} = 256 ] && return
 		[ -z "$id" ] || break
 		sleep 0.02
@@ -87,8 +90,8 @@ start_ranks() { # what each does
 	local host
 	ranks=()
 	for ((host = 0; host < hosts; host++)); do
-		RING_RANK=$host RING_SIZE=$hosts RING_ID=$id on "$host" timeout 60 "$rank_program" "$1" \
-			>"$place/out.$host" 2>&1 &
+		RING_RANK=$host RING_SIZE=$hosts RING_ID=$id ip netns exec "$net-$host" \
+			timeout 60 "$rank_program" "$1" >"$place/out.$host" 2>&1 &
 		ranks+=($!)
 	done
 }
@@ -104,7 +107,7 @@ await_ranks() {
 await_created() {
 	local tries
 	for ((tries = 0; tries < 500; tries++)); do
-		[ "$(cat "$place"/out.* | grep -c '^created')" = "$hosts" ] && return
+		[ "$(cat "$place"/out.* 2>/dev/null | grep -c '^created')" = "$hosts" ] && return
 		sleep 0.02
 	done
 	complain "not all were created: $(cat "$place"/out.*)"
@@ -112,15 +115,15 @@ await_created() {
 }
 
 stop_ranks() {
-	kill "${ranks[@]}" 2>/dev/null
-	wait "${ranks[@]}" 2>/dev/null
+	kill "${ranks[@]}"
+	wait "${ranks[@]}"
 	rm -f "$place"/out.*
-}
+} 2>/dev/null
 
-# The process that served is over.
 drop_id() {
-	ip netns pids "$net-0" | xargs -r kill -KILL 2>/dev/null
-}
+	kill "$server"
+	wait "$server"
+} 2>/dev/null
 
 complain() {
 	echo "FAIL: $*"
