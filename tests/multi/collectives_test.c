@@ -329,7 +329,7 @@ int main(int argc, char **argv)
 			for (int k = 0; k < few; k++, teams++) {
 				int chosen = is_long ? k : (int)(teams % (unsigned)SETTINGS);
 				struct plan plan = {.settings = all_settings[chosen],
-						    .stride = is_long ? 2 : 17,
+						    .stride = is_long ? 2 : 29,
 						    .phase = teams};
 				uint64_t made = run_team(&harness_worlds[w], sizes[s], &plan);
 				if (!made)

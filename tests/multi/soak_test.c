@@ -93,7 +93,7 @@ static struct deed random_deed(const struct plan *plan, unsigned number, int siz
 	size_t most = plan->most_bytes / call_element_bytes(deed.call.type);
 	deed.call.count = random_count(&state, in_parts ? most / (size_t)size : most);
 	deed.in_place = harness_random(&state) % 2;
-	deed.special = harness_random(&state) % 4 == 0;
+	deed.special = harness_random(&state) % 3 == 0;
 	if (harness_random(&state) % 4 == 0) {
 		deed.send_shift = harness_random(&state) % 64;
 		deed.recv_shift = harness_random(&state) % 64;
@@ -327,7 +327,7 @@ int main(int argc, char **argv)
 	bool is_long = harness_is_long(argc, argv);
 	struct plan plan = {
 		.seed = harness_seed(argc, argv),
-		.calls = is_long ? 36 : 3,
+		.calls = is_long ? 36 : 6,
 		.most_bytes = is_long ? 24u << 20 : 1u << 20,
 	};
 	double begin = harness_clock();
