@@ -74,16 +74,15 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 			channel->expected = 0;
 }
 
+/* A buffer may be NULL where the call neither reads nor writes it. */
 static char *address(const struct ring_channel *channel, struct ring_place place)
 {
-	switch (place.buffer) {
-	case RING_INPUT:
-		return (char *)channel->operands.input + place.offset;
-	case RING_SCRATCH:
-		return channel->scratch + place.offset;
-	default:
-		return channel->operands.output + place.offset;
-	}
+	char *buffer = channel->operands.output;
+	if (place.buffer == RING_INPUT)
+		buffer = (char *)channel->operands.input;
+	else if (place.buffer == RING_SCRATCH)
+		buffer = channel->scratch;
+	return buffer ? buffer + place.offset : NULL;
 }
 
 static void note(struct ring_channel *channel, enum ring_trace_counter counter, uint64_t index,
