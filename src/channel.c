@@ -105,6 +105,16 @@ static int fail_at(struct ring_channel *channel, int peer, int err)
 	return err;
 }
 
+/* A full link may find room once it is polled; who sleeps after this must not have missed that. */
+static int send_message(struct ring_link *link, const void *source, size_t bytes)
+{
+	int err = link->transport->send(link, source, bytes);
+	if (err != RING_EAGAIN)
+		return err;
+	err = link->transport->poll(link);
+	return err ? err : link->transport->send(link, source, bytes);
+}
+
 /* Hands entry `posted` to its link. returns 1; 0 if it cannot go yet; an error */
 static int post(struct ring_channel *channel)
 {
@@ -117,7 +127,7 @@ static int post(struct ring_channel *channel)
 		const void *source = signal ? (void *)&channel->record
 					    : address(channel, out.source);
 		size_t bytes = signal ? sizeof(channel->record) : out.bytes;
-		int err = route->out->transport->send(route->out, source, bytes);
+		int err = send_message(route->out, source, bytes);
 		if (err == RING_EAGAIN)
 			return 0;
 		if (err)
