@@ -144,9 +144,11 @@ static void first_news_sticks(void **state)
 	(void)state;
 	make_ring(RANKS, -1);
 	struct ring_news one = {RING_EMISMATCH, 0, "one"}, other = {RING_ETIMEDOUT, 2, "other"};
+	ring_watcher_lock(watcher); /* neither hears the other first */
 	ring_lanes_report(ranks[0].lanes, &one);
 	ring_lanes_report(ranks[2].lanes, &other);
 	ring_lanes_report(ranks[0].lanes, &other);
+	ring_watcher_unlock(watcher);
 	for (int i = 0; i < RANKS; i++)
 		wait_for(&ranks[i].failures, 1);
 	assert_string_equal(ranks[0].news.text, "one");
