@@ -304,6 +304,9 @@ static bool advance_member(struct team *team, int rank)
 		return false;
 	for (int c = 0; c < team->channels && moves >= 0; c++) {
 		int moved = ring_channel_advance(&member->channels[c]);
+		if (moved == 0 && team->size > 1)
+			demand(team, !lazy_wire_is_missed(team->wires[c][position_of(team, rank)]),
+			       "who goes to sleep has used all room there is");
 		moves = moved < 0 ? moved : moves + moved;
 		done += ring_channel_is_done(&member->channels[c]);
 	}

@@ -49,6 +49,7 @@ struct lazy_wire {
 	struct lazy_end sender, receiver;
 	uint64_t posted, flown, expected;
 	uint64_t seen_released; /* by the sender */
+	bool refused;           /* the last send() */
 	struct lazy_message messages[RING_DEPTH_MAX];
 	uint64_t wrong_at; /* this message, from 1, arrives with wrong_bytes; 0: none */
 	size_t wrong_bytes;
@@ -104,7 +105,8 @@ static int lazy_send(struct ring_link *base, const void *source, size_t bytes)
 	assert_in_range(bytes, 1, base->slot_bytes);
 	if (breaks(base))
 		return RING_EPEER;
-	if (wire->posted - wire->seen_released == base->depth)
+	wire->refused = wire->posted - wire->seen_released == base->depth;
+	if (wire->refused)
 		return RING_EAGAIN;
 	struct lazy_message *message = lazy_message(wire, wire->posted);
 	message->source = source;
@@ -183,6 +185,12 @@ static const struct ring_transport lazy_transport_of_slots = {
 	.wait_fd = lazy_wait_fd,
 	.close = lazy_close,
 };
+
+/* True if the sender would be let in now, has been turned away before, and has not tried again. */
+static bool lazy_wire_is_missed(const struct lazy_wire *wire)
+{
+	return wire->refused && wire->posted - wire->seen_released < wire->sender.base.depth;
+}
 
 /* A link from one rank to another; each end is closed by itself. */
 static struct lazy_wire *lazy_wire_make(int from, int to, unsigned depth, size_t slot_bytes)
@@ -308,6 +316,7 @@ static int lazy_reduce(struct ring_device_queue *queue, const struct ring_reduct
 
 static int lazy_copy(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes)
 {
+	assert_true(bytes == 0 || dst != src);
 	return submit(queue, &(struct lazy_job){.dst = dst, .src = src, .bytes = bytes});
 }
 
