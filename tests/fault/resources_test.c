@@ -60,11 +60,16 @@ static void be_poor(struct scene_actor *actor)
 		set_limit(scarcity->resource, used(scarcity->resource) + scarcity->more);
 }
 
-/* Created in spite of it: then it must work. */
-static int act(struct scene_actor *actor)
+static void be_rich(struct scene_actor *actor)
 {
 	const struct scarcity *scarcity = actor->scene->material;
 	set_limit(scarcity->resource, RLIM_INFINITY);
+}
+
+/* Created in spite of it: then it must work. */
+static int act(struct scene_actor *actor)
+{
+	be_rich(actor);
 	return scene_all_reduce(actor, 10000, 3);
 }
 
@@ -82,6 +87,7 @@ static int run(const struct scarcity *scarcity, bool *failed)
 	scene.material = scarcity;
 	scene.prepare = be_poor;
 	scene.act = act;
+	scene.finish = be_rich;
 	if (scene_start(&scene))
 		return 1;
 	wrong += scene_wait(&scene);

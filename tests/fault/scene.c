@@ -221,13 +221,15 @@ static int play(struct harness_rank *self)
 		snprintf(host, sizeof(host), "host%d", self->rank % scene->hosts);
 		scene->options.host = host;
 	}
+	struct holdings before = take_stock();
 	if (scene->prepare)
 		scene->prepare(&actor);
-	struct holdings before = take_stock();
 	if (self->rank == scene->size)
 		serve_only(&actor);
 	else
 		join(&actor);
+	if (scene->finish)
+		scene->finish(&actor);
 	/* A meeting that failed for its server may go on: it is there for the others. */
 	if (self->rank != scene->server || !actor.report->err)
 		look_for_leaks(&before, actor.report);

@@ -71,6 +71,8 @@ struct scene {
 	void (*prepare)(struct scene_actor *actor);
 	/* Between creation and destruction. returns 0 or its error, which is written down. */
 	int (*act)(struct scene_actor *actor);
+	/* After destruction. NULL: nothing. */
+	void (*finish)(struct scene_actor *actor);
 
 	/* by scene_start */
 	struct harness team;
