@@ -105,7 +105,7 @@ static int fail_at(struct ring_channel *channel, int peer, int err)
 	return err;
 }
 
-/* A full link may find room once it is polled; who sleeps after this must not have missed that. */
+/* A full link may find room once it is polled. */
 static int send_message(struct ring_link *link, const void *source, size_t bytes)
 {
 	int err = link->transport->send(link, source, bytes);
@@ -161,14 +161,7 @@ static int retire(struct ring_channel *channel)
 static int post_sends(struct ring_channel *channel)
 {
 	int moves = 0;
-	while (channel->posted < channel->plan.outgoing) {
-		int moved = post(channel);
-		if (moved < 0)
-			return moved;
-		if (moved == 0)
-			break;
-		moves++;
-	}
+	/* Before posting: room that a poll finds must be used before this rank may go to sleep. */
 	for (int i = 0; channel->sent < channel->posted && i < channel->route_count; i++) {
 		struct ring_link *out = channel->routes[i].out;
 		if (!out || out->sent == channel->routes[i].queued)
@@ -176,6 +169,14 @@ static int post_sends(struct ring_channel *channel)
 		int err = out->transport->poll(out);
 		if (err)
 			return fail_at(channel, out->peer, err);
+	}
+	while (channel->posted < channel->plan.outgoing) {
+		int moved = post(channel);
+		if (moved < 0)
+			return moved;
+		if (moved == 0)
+			break;
+		moves++;
 	}
 	return moves + retire(channel);
 }
