@@ -16,10 +16,10 @@
 #include "describe.h"
 #include "dial.h"
 #include "fd.h"
+#include "identity.h"
 #include "interface.h"
 #include "log.h"
 #include "mail.h"
-#include "root.h"
 #include "watcher.h"
 
 #define HEAR_MS 500    /* beyond my own timeout, to hear the root's sentence about it */
@@ -53,57 +53,6 @@ struct ring_join {
 
 	struct line *lines;
 };
-
-/* ---- the identity ---- */
-
-static int read_id(const struct ring_unique_id *id, struct ring_identity *identity)
-{
-	struct ring_wire wire = ring_wire_reader(id->bytes, sizeof(id->bytes));
-	*identity = (struct ring_identity){0};
-	ring_wire_identity(&wire, identity);
-	return wire.ok ? 0 : RING_EINVAL;
-}
-
-uint64_t ring_unique_id_job(const struct ring_unique_id *id)
-{
-	struct ring_identity identity;
-	return read_id(id, &identity) ? 0 : identity.job;
-}
-
-static int serve_meeting(struct ring_identity *identity, struct ring_failure *failure)
-{
-	struct ring_config config;
-	struct ring_watcher *watcher;
-	int err = ring_config_resolve(&config, NULL, failure);
-	if (err)
-		return err;
-	err = ring_watcher_hold(&watcher, &config, NULL, failure);
-	if (err)
-		return err;
-	ring_random(&identity->job, sizeof(identity->job));
-	ring_random(identity->secret, sizeof(identity->secret));
-	identity->root = *ring_watcher_address(watcher);
-	err = ring_root_start(watcher, identity);
-	if (err)
-		ring_watcher_drop(watcher);
-	return err;
-}
-
-int ring_unique_id_create(struct ring_unique_id *id)
-{
-	struct ring_failure failure = {0};
-	struct ring_identity identity = {0};
-	int err = id ? serve_meeting(&identity, &failure) : RING_EINVAL;
-	if (err) {
-		ring_fail(&failure, err, "ring_unique_id_create: %s", ring_strerror(err));
-		ring_failure_remember(&failure);
-		return err;
-	}
-	*id = (struct ring_unique_id){{0}};
-	struct ring_wire wire = ring_wire_writer(id->bytes, sizeof(id->bytes));
-	ring_wire_identity(&wire, &identity);
-	return 0;
-}
 
 /* ---- talking with the root ---- */
 
@@ -506,7 +455,7 @@ int ring_join_start(struct ring_join **started, int size, struct ring_peer *self
 	if (size < 1 || size > RING_SIZE_MAX)
 		err = ring_fail(failure, RING_EINVAL, "%d ranks: 1..%d are possible", size,
 				RING_SIZE_MAX);
-	else if (read_id(id, &join->identity))
+	else if (ring_identity_read(id, &join->identity))
 		err = ring_fail(failure, RING_EINVAL,
 				"rank %d: these 128 bytes are no id of this "
 				"version",
