@@ -158,10 +158,9 @@ static int retire(struct ring_channel *channel)
 	return moves;
 }
 
-static int post_sends(struct ring_channel *channel)
+/* Polls the links that still hold something. */
+static int poll_sends(struct ring_channel *channel)
 {
-	int moves = 0;
-	/* Before posting: room that a poll finds must be used before this rank may go to sleep. */
 	for (int i = 0; channel->sent < channel->posted && i < channel->route_count; i++) {
 		struct ring_link *out = channel->routes[i].out;
 		if (!out || out->sent == channel->routes[i].queued)
@@ -170,7 +169,18 @@ static int post_sends(struct ring_channel *channel)
 		if (err)
 			return fail_at(channel, out->peer, err);
 	}
-	while (channel->posted < channel->plan.outgoing) {
+	return 0;
+}
+
+/*
+ * Polls before it posts, so that a rank that comes to rest has used all room that was found; and
+ * again behind new messages, so that they leave at once.
+ */
+static int post_sends(struct ring_channel *channel)
+{
+	int moves = 0;
+	int err = poll_sends(channel);
+	while (!err && channel->posted < channel->plan.outgoing) {
 		int moved = post(channel);
 		if (moved < 0)
 			return moved;
@@ -178,7 +188,9 @@ static int post_sends(struct ring_channel *channel)
 			break;
 		moves++;
 	}
-	return moves + retire(channel);
+	if (!err && moves > 0)
+		err = poll_sends(channel);
+	return err ? err : moves + retire(channel);
 }
 
 /* Gives an arrived message, or a local copy, to the device: always exactly one job. */
