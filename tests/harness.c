@@ -77,7 +77,7 @@ int harness_fail(const struct harness_rank *self, const char *format, ...)
 	return 1;
 }
 
-/* ---- for ranks -------------------------------------------------------------------------------- */
+/* ---- for ranks ------------------------------------------------------------------------------- */
 
 void harness_barrier(struct harness_rank *self)
 {
@@ -126,7 +126,7 @@ int harness_join(struct harness_rank *self, const struct ring_options *options,
 	return err;
 }
 
-/* ---- for the test ----------------------------------------------------------------------------- */
+/* ---- for the test ---------------------------------------------------------------------------- */
 
 static void *share(size_t bytes)
 {
@@ -255,7 +255,7 @@ static int count_failed(const struct harness *team)
 	return count;
 }
 
-/* Waits until all have ended, or the deadline; once one has failed, the others get a moment only. */
+/* Until all have ended, or the deadline; once one has failed, the others get a moment only. */
 static void await_all(struct harness *team)
 {
 	double deadline = harness_clock() + (team->seconds ? team->seconds : 60);

@@ -112,7 +112,7 @@ uint64_t call_sent_bytes(const struct call *call, int size, const int *order, in
 	}
 }
 
-/* ---- arithmetic ------------------------------------------------------------------------------- */
+/* ---- arithmetic ------------------------------------------------------------------------------ */
 
 static float bfloat16_value(uint16_t bits)
 {

@@ -43,6 +43,13 @@ struct memory {
 	unsigned char *send, *recv;
 };
 
+/* Where the two buffers of a call lie in it. */
+struct buffers {
+	unsigned char *send, *recv;
+	size_t send_bytes, recv_bytes;
+	bool send_inside, recv_inside; /* ... the other one */
+};
+
 static double input(const struct trial *trial, int rank, size_t index)
 {
 	size_t mixed = index * 7 + (size_t)rank * 5 + (size_t)trial->salt;
@@ -89,18 +96,54 @@ static void fill(const struct trial *trial, int rank, unsigned char *send, size_
 		call_put(trial->call.type, send + i * element, input(trial, rank, i));
 }
 
+/* In place, the smaller buffer lies in the larger, which alone has guards. */
+static struct buffers place(const struct trial *trial, const struct harness_rank *self,
+			    const struct memory *memory)
+{
+	size_t own = call_own_offset(&trial->call, self->rank);
+	struct buffers buffers = {
+		.send = memory->send + trial->shift,
+		.recv = memory->recv + trial->shift * 3,
+		.send_bytes = call_send_bytes(&trial->call, self->size),
+		.recv_bytes = call_recv_bytes(&trial->call, self->size),
+	};
+	if (!trial->in_place)
+		return buffers;
+	buffers.recv_inside = buffers.send_bytes >= buffers.recv_bytes;
+	buffers.send_inside = !buffers.recv_inside;
+	if (buffers.send_inside)
+		buffers.send = buffers.recv + own;
+	else
+		buffers.recv = buffers.send + own;
+	return buffers;
+}
+
 static void guard(unsigned char *buffer, size_t bytes)
 {
 	memset(buffer - GUARD, 0xa5, GUARD);
 	memset(buffer + bytes, 0x5a, GUARD);
 }
 
-static bool guards_stand(const unsigned char *buffer, size_t bytes)
+static void guard_both(const struct buffers *buffers)
+{
+	if (!buffers->send_inside)
+		guard(buffers->send, buffers->send_bytes);
+	if (!buffers->recv_inside)
+		guard(buffers->recv, buffers->recv_bytes);
+}
+
+static bool stands(const unsigned char *buffer, size_t bytes)
 {
 	for (int i = 0; i < GUARD; i++)
 		if (buffer[i - GUARD] != 0xa5 || buffer[bytes + (size_t)i] != 0x5a)
 			return false;
 	return true;
+}
+
+static bool both_stand(const struct buffers *buffers)
+{
+	return (buffers->send_inside || stands(buffers->send, buffers->send_bytes)) &&
+	       (buffers->recv_inside || stands(buffers->recv, buffers->recv_bytes));
 }
 
 static int wrong(const struct harness_rank *self, const struct trial *trial, const char *what,
@@ -150,35 +193,19 @@ static int run_trial(struct harness_rank *self, struct ring_comm *comm, const st
 		     const struct memory *memory)
 {
 	const struct call *call = &trial->call;
-	size_t send_bytes = call_send_bytes(call, self->size);
-	size_t recv_bytes = call_recv_bytes(call, self->size);
-	size_t own = call_own_offset(call, self->rank);
-	unsigned char *send = memory->send + trial->shift;
-	unsigned char *recv = memory->recv + trial->shift * 3;
-	if (trial->in_place && send_bytes >= recv_bytes)
-		recv = send + (call->kind == REDUCE_SCATTER ? own : 0);
-	else if (trial->in_place)
-		send = recv + own;
-
-	bool send_is_larger = send_bytes >= recv_bytes;
-	if (!trial->in_place || !send_is_larger)
-		guard(recv, recv_bytes);
-	if (!trial->in_place || send_is_larger)
-		guard(send, send_bytes);
+	struct buffers buffers = place(trial, self, memory);
+	guard_both(&buffers);
 	if (!trial->in_place)
-		memset(recv, 0xee, recv_bytes);
-	bool gives = call->kind != BROADCAST || self->rank == call->root;
-	fill(trial, self->rank, send, send_bytes);
+		memset(buffers.recv, 0xee, buffers.recv_bytes);
+	fill(trial, self->rank, buffers.send, buffers.send_bytes);
 
-	bool omits = !gives && !trial->in_place;
-	int err = call_make(comm, call, omits ? NULL : send, recv, NULL);
-	if (err)
+	bool needs_no_send = call->kind == BROADCAST && self->rank != call->root;
+	const void *send = needs_no_send && !trial->in_place ? NULL : buffers.send;
+	if (call_make(comm, call, send, buffers.recv, NULL))
 		return wrong(self, trial, ring_comm_error(comm), 0);
-	if ((!trial->in_place || !send_is_larger) && !guards_stand(recv, recv_bytes))
-		return wrong(self, trial, "wrote beside recv", 0);
-	if ((!trial->in_place || send_is_larger) && !guards_stand(send, send_bytes))
-		return wrong(self, trial, "wrote beside send", 0);
-	return check_result(self, trial, recv) || check_send(self, trial, send);
+	if (!both_stand(&buffers))
+		return wrong(self, trial, "wrote beside a buffer", 0);
+	return check_result(self, trial, buffers.recv) || check_send(self, trial, buffers.send);
 }
 
 /* Around nothing, the ranks, a block, a chunk, a round, and enough for every channel. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program can do wrong, and what it is told: arguments, overlap, fork, creation, options that
- * differ, aborts. Afterwards the communicator works, and no descriptor or thread is left behind.
+ * What a program can do wrong, and what it is told: arguments, overlap, fork, creation, options
+ * that differ, aborts. Afterwards the communicator works, and no descriptor or thread is left behind.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ static int still_works(const struct harness_rank *self, struct ring_comm *comm, 
 	return 0;
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static int bad_values(struct harness_rank *self, struct ring_comm *comm)
 {
@@ -145,7 +145,7 @@ static int foreign_stream(struct harness_rank *self, struct ring_comm *comm)
 	return bad || still_works(self, comm, "another's stream");
 }
 
-/* ---- fork --------------------------------------------------------------------------------------- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
 static int use_in_child(struct harness_rank *self, struct ring_comm *comm,
 			struct ring_stream *stream)
@@ -186,7 +186,7 @@ static int forks(struct harness_rank *self, struct ring_comm *comm)
 	return still_works(self, comm, "fork");
 }
 
-/* ---- creation ----------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 static int bad_creations(struct harness_rank *self)
 {
@@ -294,7 +294,7 @@ static int missing_rank(struct harness_rank *self)
 	return bad;
 }
 
-/* ---- aborts ------------------------------------------------------------------------------------- */
+/* ---- aborts ---------------------------------------------------------------------------------- */
 
 static void *abort_later(void *comm)
 {
@@ -331,7 +331,7 @@ static int aborts(struct harness_rank *self)
 	return bad;
 }
 
-/* ---- what is left behind ------------------------------------------------------------------------ */
+/* ---- what is left behind --------------------------------------------------------------------- */
 
 static int count_entries(const char *path)
 {

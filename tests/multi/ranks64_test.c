@@ -66,7 +66,7 @@ static int check_copies(struct harness_rank *self, struct ring_comm *comm, doubl
 					: 0;
 }
 
-/* ---- idle ------------------------------------------------------------------------------------- */
+/* ---- idle ------------------------------------------------------------------------------------ */
 
 static int ready[2], go[2]; /* pipes: a rank says that it is ready, the test lets it go on */
 

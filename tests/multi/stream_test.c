@@ -153,7 +153,7 @@ static int leave_in_flight(struct harness_rank *self, struct ring_comm *comm)
 	return bad;
 }
 
-/* Bad arguments are refused at once; a mismatch is the error of its position and of all after it. */
+/* Bad arguments are refused at once; a mismatch is the error of its position and all after it. */
 static int deliver_errors(struct harness_rank *self, struct ring_comm *comm)
 {
 	struct ring_stream *stream, *other;
