@@ -231,7 +231,7 @@ static int play(struct harness_rank *self)
 	if (scene->finish)
 		scene->finish(&actor);
 	/* A meeting that failed for its server may go on: it is there for the others. */
-	if (self->rank != scene->server || !actor.report->err)
+	if (self->rank != scene->server || actor.report->stage >= SCENE_CREATED)
 		look_for_leaks(&before, actor.report);
 	scene_reach(&actor, SCENE_OVER);
 	if (self->rank == scene->server)

@@ -2,7 +2,7 @@
 /*
  * SIGSTOP: a stopped rank is not a dead one. Calls that need it time out, naming whom each rank
  * waits for, and it learns so itself once it goes on; while nobody needs it nothing happens, even
- * if it rests longer than a silent host may.
+ * if it rests longer than a silent host may. Nor does it hold up those who leave.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -39,6 +39,14 @@ static int act_pause(struct scene_actor *actor)
 	if (!err)
 		scene_sleep(1);
 	return err ? err : scene_all_reduce(actor, 1 << 16, 20);
+}
+
+static int act_leave(struct scene_actor *actor)
+{
+	int err = scene_all_reduce(actor, 1 << 16, 1);
+	scene_reach(actor, SCENE_ACTING);
+	scene_sleep(0.1);
+	return err;
 }
 
 static void set_up(struct scene *scene, const struct stop *stop)
@@ -124,6 +132,59 @@ static int stop_idle(const struct stop *stop, int victim)
 	return wrong;
 }
 
+/* The others leave; the goodbyes to the stopped rank are not waited for without end. */
+static int stop_destroy(const struct stop *stop, int victim)
+{
+	struct scene scene;
+	int wrong = 0;
+	set_up(&scene, stop);
+	scene.act = act_leave;
+	if (scene_start(&scene))
+		return 1;
+	scene_await(&scene, SCENE_ACTING, 8000);
+	kill(scene_pid(&scene, victim), SIGSTOP);
+	scene_sleep(2);
+	for (int rank = 0; rank < scene.size; rank++)
+		if (rank != victim && scene.memory->reports[rank].stage != SCENE_OVER)
+			wrong += scene_fail(&scene, rank, "is still there");
+	kill(scene_pid(&scene, victim), SIGCONT);
+	wrong += scene_wait(&scene);
+	for (int rank = 0; rank < scene.size; rank++)
+		if (rank != victim)
+			wrong += scene_check_report(&scene, rank);
+	scene_end(&scene);
+	return wrong;
+}
+
+/* It does not come to the meeting in time, and the others name it. */
+static int stop_create(const struct stop *stop, int victim)
+{
+	struct scene scene;
+	int wrong = 0;
+	set_up(&scene, stop);
+	scene.server = scene.size;
+	scene.gated = true;
+	scene.options.create_timeout_ms = 600;
+	if (scene_start(&scene))
+		return 1;
+	scene_await_id(&scene, 2000);
+	scene_await(&scene, SCENE_STARTED, 2000);
+	kill(scene_pid(&scene, victim), SIGSTOP);
+	scene_open_gate(&scene);
+	scene_sleep(1.2);
+	kill(scene_pid(&scene, victim), SIGCONT);
+	wrong += scene_wait(&scene);
+	for (int rank = 0; rank < scene.size; rank++) {
+		const struct scene_report *report = &scene.memory->reports[rank];
+		wrong += scene_check_report(&scene, rank);
+		if (report->err != RING_ETIMEDOUT || !scene_names(report->sentence, victim, 0))
+			wrong += scene_fail(&scene, rank, "%s: %s", ring_strerror(report->err),
+					    report->sentence);
+	}
+	scene_end(&scene);
+	return wrong;
+}
+
 int main(int argc, char **argv)
 {
 	bool is_long = harness_is_long(argc, argv);
@@ -136,6 +197,10 @@ int main(int argc, char **argv)
 			scene_case(stop_in_call(stop, victim), "%s, rank %d stops in a call",
 				   stop->name, victim);
 			scene_case(stop_idle(stop, victim), "%s, rank %d stops between calls",
+				   stop->name, victim);
+			scene_case(stop_destroy(stop, victim), "%s, rank %d stops before the end",
+				   stop->name, victim);
+			scene_case(stop_create(stop, victim), "%s, rank %d stops before it meets",
 				   stop->name, victim);
 		}
 	return scene_cases_end();
