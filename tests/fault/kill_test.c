@@ -5,6 +5,8 @@
  * process, no name in /dev/shm.
  *
  *	kill_test [--long | --rounds K] [--seed N] [--only NAME]
+ *
+ * Round k has the seed N + k; a failure tells it.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -240,54 +242,68 @@ static int judge(const struct scene *scene, const struct round *round, double de
 
 /* ---- rounds ------------------------------------------------------------------------------- */
 
-/* Rank 0, which serves the meeting, dies in the first round. */
-static uint64_t choose_victims(const struct situation *situation, int number, uint64_t *state)
+/* In every other round rank 0, which serves the meeting, is among them. */
+static uint64_t choose_victims(const struct situation *situation, uint64_t seed, uint64_t *state)
 {
 	uint64_t victims = 0;
 	if (situation->server_dies)
 		return 1ull << situation->size;
-	if (number == 0)
+	if (seed % 2 == 0)
 		victims = 1;
 	while (__builtin_popcountll(victims) < situation->deaths)
 		victims |= 1ull << (int)scene_random(state, situation->size);
 	return victims;
 }
 
-static int play_round(const struct situation *situation, int number, uint64_t seed,
-		      struct tally *tally)
+static void set_scene(struct scene *scene, const struct round *round, const char *label)
+{
+	const struct situation *situation = round->situation;
+	scene_init(scene, situation->size);
+	scene->server = situation->server_dies ? situation->size : 0;
+	scene->hosts = situation->hosts;
+	scene->options.transport = situation->transport;
+	if (situation->at == SCENE_MEETING)
+		scene->options.create_timeout_ms = CREATE_MS;
+	scene->act = situation->act;
+	scene->material = round;
+	scene->label = label;
+}
+
+/* returns when the first of them died */
+static double kill_victims(struct scene *scene, const struct round *round)
+{
+	double death = 0;
+	for (int rank = 0; rank <= scene->size; rank++) {
+		if (!(round->victims >> rank & 1))
+			continue;
+		double now = scene_kill(scene, rank);
+		death = death > 0 ? death : now;
+	}
+	return death;
+}
+
+static int play_round(const struct situation *situation, uint64_t seed, struct tally *tally)
 {
 	uint64_t state = seed;
 	char label[96];
 	pid_t pids[HARNESS_RANKS];
 	struct scene scene;
 	struct round round = {.situation = situation,
-			      .victims = choose_victims(situation, number, &state),
+			      .victims = choose_victims(situation, seed, &state),
 			      .seed = harness_random(&state),
 			      .count = (size_t)(1 << 14) << (int)scene_random(&state, 8)};
-	double delay = scene_random(&state, situation->within_s), death = 0;
-	scene_init(&scene, situation->size);
-	scene.server = situation->server_dies ? situation->size : 0;
-	scene.hosts = situation->hosts;
-	scene.options.transport = situation->transport;
-	if (situation->at == SCENE_MEETING)
-		scene.options.create_timeout_ms = CREATE_MS;
-	scene.act = situation->act;
-	scene.material = &round;
-	scene.label = label;
+	double delay = scene_random(&state, situation->within_s);
 	snprintf(label, sizeof(label), "%s, seed %llu, victims %#llx after %.2f ms", situation->name,
 		 (unsigned long long)seed, (unsigned long long)round.victims, 1e3 * delay);
+	set_scene(&scene, &round, label);
 	if (scene_start(&scene))
 		return 1;
-	memcpy(pids, scene.team.pids, sizeof(pids));
+	memcpy(pids, scene.team.pids, sizeof(pids)); /* reaping forgets them */
 	int wrong = 0;
 	if (!scene_await(&scene, situation->at, 8000))
 		wrong += scene_fail(&scene, -1, "not all got as far as to be disturbed");
 	scene_sleep(delay);
-	for (int rank = 0; rank <= situation->size; rank++)
-		if (round.victims >> rank & 1) {
-			double when = scene_kill(&scene, rank);
-			death = death > 0 ? death : when;
-		}
+	double death = kill_victims(&scene, &round);
 	wrong += scene_wait(&scene);
 	wrong += judge(&scene, &round, death, pids, tally);
 	scene_end(&scene);
@@ -305,7 +321,7 @@ static void play_situation(const struct situation *situation, int rounds, uint64
 	static struct tally tally;
 	memset(&tally, 0, sizeof(tally));
 	for (int number = 0; number < rounds; number++)
-		tally.wrong += play_round(situation, number, seed + (uint64_t)number, &tally);
+		tally.wrong += play_round(situation, seed + (uint64_t)number, &tally);
 	qsort(tally.seconds, (size_t)tally.errors, sizeof(double), compare_seconds);
 	double median = tally.errors ? tally.seconds[tally.errors / 2] : 0;
 	scene_case(tally.wrong, "%-24s %6d %6d %10.1f %9.1f %8d", situation->name, situation->size,
@@ -343,7 +359,7 @@ int main(int argc, char **argv)
 	for (size_t s = 0; s < sizeof(situations) / sizeof(situations[0]); s++)
 		if (!only || strcmp(only, situations[s].name) == 0)
 			play_situation(&situations[s], rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX,
-				       seed + 1000 * s);
+				       seed);
 	scene_case(count_shm() != names, "/dev/shm is as it was");
 	return scene_cases_end();
 }
