@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The simulator against closed forms: a message of m bytes takes latency + m / rate, a rank's entry
+ * record goes first, and each kind of call is so many of these after one another. Then what has no
+ * closed form, as inequalities, and results where data moves.
+ *
+ * RING_TEST_LONG also runs 4096 ranks.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "record.h"
+#include "simulate.h"
+#include "tests/transport/dice.h"
+
+#define LATENCY 5000u /* ns */
+#define RATE 1e9      /* bytes per second: a byte takes a nanosecond */
+#define RECORD (sizeof(struct ring_record))
+
+static bool is_long(void)
+{
+	const char *text = getenv("RING_TEST_LONG");
+	return text && *text;
+}
+
+/* Blocks (or parts, or the vector of a broadcast) of `chunks` chunks of 1024 bytes. */
+static struct ring_simulation_params uniform(enum ring_kind kind, int size, int chunks)
+{
+	struct ring_simulation_params params = {.kind = kind,
+						.size = size,
+						.count = 256 * (uint64_t)chunks,
+						.type = RING_FLOAT32,
+						.chunk_bytes = 1024,
+						.chunks_per_round = chunks,
+						.channels = 1,
+						.depth = 8,
+						.link = {LATENCY, RATE}};
+	if (kind == RING_KIND_ALL_REDUCE)
+		params.count *= (uint64_t)size;
+	if (kind == RING_KIND_BARRIER)
+		params.count = 0;
+	return params;
+}
+
+static uint64_t end_of(const struct ring_simulation_params *params)
+{
+	struct ring_simulation simulation;
+	assert_int_equal(ring_simulate(params, &simulation), 0);
+	uint64_t end_ns = simulation.end_ns;
+	for (int rank = 0; rank < params->size; rank++)
+		assert_true(simulation.finish_ns[rank] <= end_ns);
+	ring_simulation_free(&simulation);
+	return end_ns;
+}
+
+/* ---- closed forms ------------------------------------------------------------------------------ */
+
+static void one_chunk_per_block(void **state)
+{
+	(void)state;
+	const uint64_t hop = LATENCY + 1024, signal = LATENCY + RECORD;
+	for (int n = 2; n <= 64; n++) {
+		struct ring_simulation_params params = uniform(RING_KIND_ALL_REDUCE, n, 1);
+		assert_int_equal(end_of(&params), RECORD + 2 * (n - 1) * hop);
+		params = uniform(RING_KIND_REDUCE_SCATTER, n, 1);
+		assert_int_equal(end_of(&params), RECORD + (n - 1) * hop);
+		params = uniform(RING_KIND_ALL_GATHER, n, 1);
+		assert_int_equal(end_of(&params), (n - 2) * signal + RECORD + (n - 1) * hop);
+		params = uniform(RING_KIND_BARRIER, n, 1);
+		assert_int_equal(end_of(&params), (n - 1) * signal);
+	}
+}
+
+/* The chain is a pipeline: the first chunk takes all hops, each other one follows behind it. */
+static void broadcast_is_a_pipeline(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 32; n++)
+		for (int chunks = 1; chunks <= 64; chunks *= 4) {
+			struct ring_simulation_params params = uniform(RING_KIND_BROADCAST, n,
+								       chunks);
+			params.link.latency_ns = 100; /* eight slots hide it */
+			params.root = n / 2;
+			uint64_t begin = (n - 2) * (100 + RECORD) + RECORD;
+			assert_int_equal(end_of(&params),
+					 begin + (n - 1) * (100 + 1024) + (chunks - 1) * 1024);
+		}
+}
+
+static void the_device_adds_its_time(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 32; n++) {
+		struct ring_simulation_params params = uniform(RING_KIND_ALL_REDUCE, n, 1);
+		params.device = (struct ring_simulated_device){.overhead_ns = 300,
+							       .reduce_bytes_per_second = RATE / 4,
+							       .copy_bytes_per_second = RATE / 2};
+		uint64_t hop = LATENCY + 1024;
+		assert_int_equal(end_of(&params), RECORD + (n - 1) * (hop + 300 + 4096) +
+							  (n - 1) * (hop + 300 + 2048));
+	}
+}
+
+static void one_rank_only_copies(void **state)
+{
+	(void)state;
+	struct ring_simulation_params params = uniform(RING_KIND_ALL_REDUCE, 1, 16);
+	assert_int_equal(end_of(&params), 0);
+	params.device.overhead_ns = 10;
+	params.device.copy_bytes_per_second = RATE;
+	assert_int_equal(end_of(&params), 16 * (10 + 1024));
+}
+
+/* ---- inequalities ------------------------------------------------------------------------------ */
+
+/* Chunks overlap what a single one does in turn; no number of them beats the wire. */
+static void chunks_and_channels_fill_gaps(void **state)
+{
+	(void)state;
+	struct ring_simulation_params params = uniform(RING_KIND_ALL_REDUCE, 8, 1);
+	params.count = 8 * 65536;
+	params.device.reduce_bytes_per_second = params.device.copy_bytes_per_second = RATE;
+	const uint64_t block = params.count / 8 * 4;
+	const uint64_t wire = 2 * 7 * block;
+
+	params.chunk_bytes = block;
+	uint64_t whole = end_of(&params);
+	assert_true(whole > 2 * wire);
+
+	params.chunk_bytes = block / 8;
+	params.chunks_per_round = 8;
+	uint64_t chunked = end_of(&params);
+	assert_in_range(chunked, wire, whole * 2 / 3);
+
+	params.chunk_bytes = block / 4;
+	params.chunks_per_round = 4;
+	params.channels = 2;
+	assert_in_range(end_of(&params), wire, whole * 2 / 3);
+}
+
+static void more_slots_never_hurt(void **state)
+{
+	(void)state;
+	uint64_t before = UINT64_MAX;
+	for (int depth = 1; depth <= RING_DEPTH_MAX; depth++) {
+		struct ring_simulation_params params = uniform(RING_KIND_ALL_REDUCE, 6, 8);
+		params.depth = depth;
+		uint64_t end = end_of(&params);
+		assert_true(end <= before);
+		before = end;
+	}
+	/* With one slot every message waits for the news that the last one is gone: two latencies. */
+	struct ring_simulation_params params = uniform(RING_KIND_ALL_REDUCE, 6, 8);
+	params.depth = 1;
+	assert_true(end_of(&params) >= 2 * 5 * 8 * 2 * LATENCY);
+}
+
+static void all_wait_for_a_straggler(void **state)
+{
+	(void)state;
+	for (int kind = RING_KIND_ALL_REDUCE; kind <= RING_KIND_BARRIER; kind++) {
+		uint64_t enter_ns[16] = {[5] = 1000000};
+		struct ring_simulation_params params = uniform((enum ring_kind)kind, 16, 2);
+		uint64_t alone = end_of(&params);
+		params.enter_ns = enter_ns;
+		struct ring_simulation simulation;
+		assert_int_equal(ring_simulate(&params, &simulation), 0);
+		assert_in_range(simulation.end_ns, 1000000, 1000000 + alone);
+		for (int rank = 0; rank < 16 && kind != RING_KIND_REDUCE_SCATTER; rank++)
+			assert_true(simulation.finish_ns[rank] >= 1000000);
+		ring_simulation_free(&simulation);
+	}
+}
+
+static void slow_out_of_three(void *context, int from, int to, struct ring_virtual_speed *speed)
+{
+	assert_ptr_equal(context, &slow_out_of_three);
+	assert_true(to == (from + 1) % 8);
+	if (from == 3)
+		speed->bytes_per_second /= 10;
+}
+
+static void one_slow_link_slows_all(void **state)
+{
+	(void)state;
+	struct ring_simulation_params params = uniform(RING_KIND_ALL_REDUCE, 8, 16);
+	uint64_t fast = end_of(&params);
+	params.link_between = slow_out_of_three;
+	params.context = (void *)&slow_out_of_three;
+	uint64_t bytes = params.count * 4;
+	uint64_t slow_wire = (2 * bytes - 2 * bytes / 8) * 10;
+	assert_in_range(end_of(&params), slow_wire, slow_wire + 2 * fast);
+}
+
+/* ---- bytes and data ---------------------------------------------------------------------------- */
+
+static struct ring_simulation_params some_params(uint64_t *dice, int *order)
+{
+	int size = 1 + (int)dice_below(dice, 12);
+	for (int i = 0; i < size; i++) {
+		int j = (int)dice_below(dice, i + 1);
+		order[i] = order[j];
+		order[j] = i;
+	}
+	struct ring_simulation_params params = {
+		.kind = (enum ring_kind)dice_below(dice, 5),
+		.size = size,
+		.order = order,
+		.root = (int)dice_below(dice, size),
+		.type = RING_INT32,
+		.op = RING_SUM,
+		.count = dice_below(dice, 300),
+		.chunk_bytes = 1 + dice_below(dice, 100),
+		.chunks_per_round = 1 + (int)dice_below(dice, 4),
+		.channels = 1 + (int)dice_below(dice, 3),
+		.depth = 1 + (int)dice_below(dice, RING_DEPTH_MAX),
+		.link = {dice_below(dice, 1000), (double)dice_below(dice, 3) * RATE},
+		.device = {dice_below(dice, 100), (double)dice_below(dice, 2) * RATE, RATE}};
+	if (params.kind == RING_KIND_BARRIER)
+		params.count = 0;
+	return params;
+}
+
+static uint64_t planned_bytes(const struct ring_simulation_params *params, int position)
+{
+	uint64_t sum = 0;
+	for (int channel = 0; channel < params->channels; channel++) {
+		struct ring_plan_params of = {.kind = params->kind,
+					      .size = params->size,
+					      .position = position,
+					      .order = params->order,
+					      .root = params->root,
+					      .count = params->count,
+					      .element_bytes = 4,
+					      .chunk_bytes = params->chunk_bytes,
+					      .chunks_per_round = params->chunks_per_round,
+					      .channel = channel,
+					      .channels = params->channels};
+		struct ring_plan plan = ring_plan_make(&of);
+		sum += ring_plan_cost(&plan).sent_bytes;
+	}
+	return sum;
+}
+
+/* Rank r's element i; sums of integers tell who was added, orders are the plan's test. */
+static int32_t element(int rank, uint64_t i)
+{
+	return (int32_t)((i * 37 + 1) << rank);
+}
+
+static int32_t wanted(const struct ring_simulation_params *params, int rank, uint64_t i)
+{
+	if (params->kind == RING_KIND_BROADCAST)
+		return element(params->root, i);
+	if (params->kind == RING_KIND_ALL_GATHER)
+		return element((int)(i / params->count), i % params->count);
+	if (params->kind == RING_KIND_REDUCE_SCATTER)
+		i += params->count * (uint64_t)rank;
+	int32_t sum = 0;
+	for (int other = 0; other < params->size; other++)
+		sum += element(other, i);
+	return sum;
+}
+
+/* Runs with data and without. Both must take the same time and send the plan's bytes. */
+static void run_both(struct ring_simulation_params *params)
+{
+	struct ring_simulation with, without;
+	assert_int_equal(ring_simulate(params, &with), 0);
+	struct ring_simulation_params sizes = *params;
+	sizes.inputs = NULL;
+	sizes.outputs = NULL;
+	assert_int_equal(ring_simulate(&sizes, &without), 0);
+	assert_int_equal(with.end_ns, without.end_ns);
+	for (int i = 0; i < params->size; i++) {
+		int rank = params->order[i];
+		assert_int_equal(with.finish_ns[rank], without.finish_ns[rank]);
+		assert_int_equal(with.sent_bytes[rank], planned_bytes(params, i));
+		assert_int_equal(without.sent_bytes[rank], planned_bytes(params, i));
+	}
+	ring_simulation_free(&with);
+	ring_simulation_free(&without);
+}
+
+static void data_and_bytes_are_right(void **state)
+{
+	(void)state;
+	uint64_t dice = 1;
+	for (int i = 0; i < (is_long() ? 20000 : 1000); i++) {
+		int order[12];
+		int32_t *inputs[12], *outputs[12];
+		struct ring_simulation_params params = some_params(&dice, order);
+		uint64_t n = (uint64_t)params.size;
+		uint64_t in = params.kind == RING_KIND_REDUCE_SCATTER ? params.count * n
+								      : params.count;
+		uint64_t out = params.kind == RING_KIND_ALL_GATHER ? params.count * n : params.count;
+		for (int rank = 0; rank < params.size; rank++) {
+			inputs[rank] = malloc((in + 1) * sizeof(int32_t));
+			outputs[rank] = calloc(out + 1, sizeof(int32_t));
+			for (uint64_t k = 0; k < in; k++)
+				inputs[rank][k] = element(rank, k);
+		}
+		params.inputs = (const void *const *)inputs;
+		params.outputs = (void *const *)outputs;
+		run_both(&params);
+		for (int rank = 0; rank < params.size; rank++) {
+			for (uint64_t k = 0; k < out; k++)
+				assert_int_equal(outputs[rank][k], wanted(&params, rank, k));
+			free(inputs[rank]);
+			free(outputs[rank]);
+		}
+	}
+}
+
+static void bad_parameters_are_refused(void **state)
+{
+	(void)state;
+	struct ring_simulation simulation;
+	struct ring_simulation_params params = uniform(RING_KIND_ALL_REDUCE, 2, 1);
+	params.depth = RING_DEPTH_MAX + 1;
+	assert_int_equal(ring_simulate(&params, &simulation), RING_EINVAL);
+	params = uniform(RING_KIND_ALL_REDUCE, 0, 1);
+	assert_int_equal(ring_simulate(&params, &simulation), RING_EINVAL);
+	params = uniform(RING_KIND_BROADCAST, 2, 1);
+	params.root = 2;
+	assert_int_equal(ring_simulate(&params, &simulation), RING_EINVAL);
+}
+
+static void many_ranks(void **state)
+{
+	(void)state;
+	uint64_t n = is_long() ? 4096 : 512;
+	struct ring_simulation_params params = uniform(RING_KIND_ALL_REDUCE, (int)n, 1);
+	struct ring_simulation simulation;
+	uint64_t begin_ms = ring_clock_ms();
+	assert_int_equal(ring_simulate(&params, &simulation), 0);
+	assert_int_equal(simulation.end_ns, RECORD + 2 * (n - 1) * (LATENCY + 1024));
+	assert_int_equal(simulation.steps, 2 * (n - 1));
+	uint64_t sum = 0;
+	for (uint64_t rank = 0; rank < n; rank++)
+		sum += simulation.sent_bytes[rank];
+	assert_int_equal(sum, 2 * (n - 1) * params.count * 4);
+	print_message("# %u ranks, %llu wakes: %llu ms\n", (unsigned)n,
+		      (unsigned long long)simulation.wakes,
+		      (unsigned long long)(ring_clock_ms() - begin_ms));
+	ring_simulation_free(&simulation);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_chunk_per_block),
+		cmocka_unit_test(broadcast_is_a_pipeline),
+		cmocka_unit_test(the_device_adds_its_time),
+		cmocka_unit_test(one_rank_only_copies),
+		cmocka_unit_test(chunks_and_channels_fill_gaps),
+		cmocka_unit_test(more_slots_never_hurt),
+		cmocka_unit_test(all_wait_for_a_straggler),
+		cmocka_unit_test(one_slow_link_slows_all),
+		cmocka_unit_test(data_and_bytes_are_right),
+		cmocka_unit_test(bad_parameters_are_refused),
+		cmocka_unit_test(many_ranks),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
