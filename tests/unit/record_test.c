@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Entry records: equal for equal calls only, refused if they are none, and said as a sentence. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "record.h"
+
+static void equal_calls_have_equal_records(void **state)
+{
+	(void)state;
+	struct ring_record a, b;
+	memset(&a, 0xff, sizeof(a)); /* what lay there before does not show */
+	memset(&b, 0x00, sizeof(b));
+	a = ring_record_make(RING_KIND_ALL_REDUCE, 7, 1000, RING_FLOAT32, RING_SUM, -1);
+	b = ring_record_make(RING_KIND_ALL_REDUCE, 7, 1000, RING_FLOAT32, RING_SUM, -1);
+	assert_memory_equal(&a, &b, sizeof(a));
+	assert_true(ring_record_is_valid(&a));
+}
+
+static void every_difference_shows(void **state)
+{
+	(void)state;
+	const struct ring_record records[] = {
+		ring_record_make(RING_KIND_ALL_REDUCE, 7, 1000, RING_FLOAT32, RING_SUM, -1),
+		ring_record_make(RING_KIND_REDUCE_SCATTER, 7, 1000, RING_FLOAT32, RING_SUM, -1),
+		ring_record_make(RING_KIND_ALL_REDUCE, 8, 1000, RING_FLOAT32, RING_SUM, -1),
+		ring_record_make(RING_KIND_ALL_REDUCE, 7, 1001, RING_FLOAT32, RING_SUM, -1),
+		ring_record_make(RING_KIND_ALL_REDUCE, 7, 1000, RING_INT32, RING_SUM, -1),
+		ring_record_make(RING_KIND_ALL_REDUCE, 7, 1000, RING_FLOAT32, RING_AVG, -1),
+		ring_record_make(RING_KIND_ALL_REDUCE, 7, 1000, RING_FLOAT32, RING_SUM, 0),
+	};
+	const size_t count = sizeof(records) / sizeof(records[0]);
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_memory_not_equal(&records[i], &records[k], sizeof(records[0]));
+}
+
+static void what_is_no_record_is_refused(void **state)
+{
+	(void)state;
+	struct ring_record record = {0};
+	assert_false(ring_record_is_valid(&record));
+	record = ring_record_make(RING_KIND_BARRIER, 1, 0, -1, -1, -1);
+	assert_true(ring_record_is_valid(&record));
+	record.kind = RING_KIND_BARRIER + 1;
+	assert_false(ring_record_is_valid(&record));
+	record.kind = -1;
+	assert_false(ring_record_is_valid(&record));
+	record.kind = RING_KIND_BARRIER;
+	record.magic++;
+	assert_false(ring_record_is_valid(&record));
+}
+
+static void sentences(void **state)
+{
+	(void)state;
+	char text[RING_RECORD_TEXT];
+	struct ring_record record = ring_record_make(RING_KIND_ALL_REDUCE, 17, 1024, RING_FLOAT32,
+						     RING_SUM, -1);
+	assert_string_equal(ring_record_format(&record, text),
+			    "call 17: all_reduce of 1024 float, sum");
+	record = ring_record_make(RING_KIND_BROADCAST, 1, 3, RING_BFLOAT16, -1, 2);
+	assert_string_equal(ring_record_format(&record, text),
+			    "call 1: broadcast of 3 bfloat16, root 2");
+	record = ring_record_make(RING_KIND_BARRIER, 2, 0, -1, -1, -1);
+	assert_string_equal(ring_record_format(&record, text), "call 2: barrier");
+}
+
+/* A neighbour's record may hold anything; the longest sentence still fits. */
+static void any_record_can_be_said(void **state)
+{
+	(void)state;
+	char text[RING_RECORD_TEXT + 1];
+	text[RING_RECORD_TEXT] = 'x';
+	struct ring_record record = ring_record_make(RING_KIND_REDUCE_SCATTER, UINT64_MAX,
+						     UINT64_MAX, INT32_MAX, INT32_MAX, INT32_MAX);
+	assert_string_equal(ring_record_format(&record, text),
+			    "call 18446744073709551615: reduce_scatter of 18446744073709551615 ?, "
+			    "?, root 2147483647");
+	record.kind = INT32_MIN;
+	assert_non_null(strstr(ring_record_format(&record, text), ": ? of"));
+	assert_int_equal(text[RING_RECORD_TEXT], 'x');
+	assert_string_equal(ring_kind_name((enum ring_kind)5), "?");
+	assert_string_equal(ring_kind_name(RING_KIND_ALL_GATHER), "all_gather");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_calls_have_equal_records),
+		cmocka_unit_test(every_difference_shows),
+		cmocka_unit_test(what_is_no_record_is_refused),
+		cmocka_unit_test(sentences),
+		cmocka_unit_test(any_record_can_be_said),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* Traces: valid JSON, one slice per entry, a whole file or none. RING_TEST_LONG overfills one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "plan.h"
+#include "trace.h"
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/trace_test.XXXXXX");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	return rmdir(folder); /* fails if a test left something behind */
+}
+
+static const char *in_folder(const char *name, char *path, size_t room)
+{
+	snprintf(path, room, "%s/%s", folder, name);
+	return path;
+}
+
+static bool exists(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0;
+}
+
+static char *read_file(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	char *text = calloc(1, 1 << 20);
+	assert_non_null(text);
+	assert_in_range(fread(text, 1, (1 << 20) - 1, file), 1, (1 << 20) - 2);
+	fclose(file);
+	return text;
+}
+
+static int count_of(const char *text, const char *part)
+{
+	int count = 0;
+	for (; (text = strstr(text, part)); text += strlen(part))
+		count++;
+	return count;
+}
+
+/* Braces and brackets match outside strings, and nothing follows the first value. */
+static void check_structure(const char *text)
+{
+	char open[16];
+	size_t depth = 0;
+	bool in_string = false, ended = false;
+	for (; *text; text++) {
+		if (*text == '"' && text[-1] != '\\')
+			in_string = !in_string;
+		if (in_string)
+			continue;
+		assert_true(!ended || *text == '\n');
+		if (*text == '{' || *text == '[') {
+			assert_true(depth < sizeof(open));
+			open[depth++] = *text;
+		} else if (*text == '}' || *text == ']') {
+			assert_true(depth > 0);
+			assert_int_equal(open[--depth], *text == '}' ? '{' : '[');
+			ended = depth == 0;
+		}
+	}
+	assert_true(ended && !in_string);
+}
+
+/* By a real parser, where there is one. */
+static void parse(const char *path)
+{
+	char command[256];
+	if (system("python3 -c 'import json' 2>/dev/null") != 0)
+		return;
+	snprintf(command, sizeof(command), "python3 -m json.tool '%s' >/dev/null", path);
+	assert_int_equal(system(command), 0);
+}
+
+/* A call of two entries each way on channel 1, with peers 4 and 2. */
+static void add_call(struct ring_trace *trace, uint64_t call)
+{
+	struct ring_trace_record record = {.time_ns = 1000000 * call + 1,
+					   .call = call,
+					   .index = 4096,
+					   .channel = -1,
+					   .peer = -1,
+					   .step = RING_KIND_ALL_REDUCE,
+					   .counter = RING_CALLED};
+	ring_trace_add(trace, &record);
+	for (uint64_t i = 0; i < 2; i++) {
+		const enum ring_trace_counter counters[] = {RING_POSTED, RING_SENT, RING_STARTED,
+							    RING_REDUCED};
+		for (int k = 0; k < 4; k++) {
+			struct ring_trace_record entry = {.time_ns = record.time_ns + 100 * i + k,
+							  .call = call,
+							  .index = i,
+							  .channel = 1,
+							  .peer = k < 2 ? 4 : 2,
+							  .step = (int)i - 1,
+							  .counter = counters[k]};
+			ring_trace_add(trace, &entry);
+		}
+	}
+	record.time_ns += 5000;
+	record.counter = RING_RETURNED;
+	ring_trace_add(trace, &record);
+}
+
+static void every_entry_is_a_slice(void **state)
+{
+	(void)state;
+	char path[128];
+	struct ring_trace *trace;
+	struct ring_failure failure = {0};
+	in_folder("rank-%r-of-%r.json", path, sizeof(path));
+	assert_int_equal(ring_trace_open(&trace, path, 3, &failure), 0);
+	add_call(trace, 1);
+	add_call(trace, 2);
+	in_folder("rank-3-of-3.json", path, sizeof(path));
+	assert_false(exists(path));
+	ring_trace_close(trace);
+
+	char *text = read_file(path);
+	check_structure(text);
+	parse(path);
+	assert_int_equal(count_of(text, "\"ph\":\"b\""), 2 * 5);
+	assert_int_equal(count_of(text, "\"ph\":\"e\""), 2 * 5);
+	assert_int_equal(count_of(text, "\"all_reduce\""), 2 * 2);
+	assert_int_equal(count_of(text, "\"to rank 4\""), 2 * 4);
+	assert_int_equal(count_of(text, "\"from rank 2\""), 2 * 4);
+	assert_int_equal(count_of(text, "\"ts\":1000.001,"), 1 + 1); /* CALLED and the first POSTED */
+	assert_int_equal(count_of(text, "\"dropped\":0"), 1);
+	free(text);
+	unlink(path);
+}
+
+static void an_empty_trace_is_valid(void **state)
+{
+	(void)state;
+	char path[128];
+	struct ring_trace *trace;
+	in_folder("empty.json", path, sizeof(path));
+	assert_int_equal(ring_trace_open(&trace, path, 0, NULL), 0);
+	ring_trace_close(trace);
+	char *text = read_file(path);
+	check_structure(text);
+	parse(path);
+	free(text);
+	unlink(path);
+	ring_trace_close(NULL);
+}
+
+static void a_file_appears_whole_or_not_at_all(void **state)
+{
+	(void)state;
+	char path[128];
+	struct ring_trace *trace;
+	in_folder("missing/trace.json", path, sizeof(path));
+	assert_int_equal(ring_trace_open(&trace, path, 0, NULL), 0);
+	add_call(trace, 1);
+	ring_trace_close(trace);
+	assert_false(exists(path));
+
+	/* A folder stands where the file should go: what was written beside it is taken away. */
+	char part[140];
+	in_folder("taken", path, sizeof(path));
+	snprintf(part, sizeof(part), "%s.part", path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(ring_trace_open(&trace, path, 0, NULL), 0);
+	ring_trace_close(trace);
+	assert_false(exists(part));
+	assert_int_equal(rmdir(path), 0);
+}
+
+static void too_long_a_path_is_refused(void **state)
+{
+	(void)state;
+	struct ring_trace *trace = NULL;
+	struct ring_failure failure = {0};
+	char path[2000];
+	memset(path, 'a', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	assert_int_equal(ring_trace_open(&trace, path, 0, &failure), RING_EINVAL);
+	assert_int_equal(failure.err, RING_EINVAL);
+	assert_null(trace);
+	for (size_t i = 0; i < 600; i += 2) /* short, but not once expanded */
+		memcpy(path + i, "%r", 2);
+	path[600] = '\0';
+	assert_int_equal(ring_trace_open(&trace, path, 65535, &failure), RING_EINVAL);
+}
+
+/* Memory is bounded: the rest is counted. */
+static void too_many_records_are_counted(void **state)
+{
+	(void)state;
+	const char *is_long = getenv("RING_TEST_LONG");
+	if (!is_long || !*is_long)
+		skip();
+	char path[128], command[256];
+	struct ring_trace *trace;
+	in_folder("full.json", path, sizeof(path));
+	assert_int_equal(ring_trace_open(&trace, path, 0, NULL), 0);
+	for (int i = 0; i < 1500000; i++)
+		ring_trace_add(trace, &(struct ring_trace_record){.index = (uint64_t)i});
+	ring_trace_close(trace);
+	snprintf(command, sizeof(command), "head -c 200 '%s' | grep -q '\"dropped\":[45]'", path);
+	assert_int_equal(system(command), 0);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_entry_is_a_slice),
+		cmocka_unit_test(an_empty_trace_is_valid),
+		cmocka_unit_test(a_file_appears_whole_or_not_at_all),
+		cmocka_unit_test(too_long_a_path_is_refused),
+		cmocka_unit_test(too_many_records_are_counted),
+	};
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
