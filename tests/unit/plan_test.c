@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/plan_world.h"
+#include "tests/unit/plan_run.h"
 
 #define KINDS 5
 

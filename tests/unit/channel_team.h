@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels of up to six ranks in one thread, over links and a device that are as lazy as they may
+ * be, making some calls one after the other; and a replay of the documented order of additions, of
+ * any shape that a seed gives. RING_TEST_SEED gives other ones, RING_TEST_LONG more.
+ */
+#ifndef RING_TEST_CHANNEL_TEAM_H
+#define RING_TEST_CHANNEL_TEAM_H
+
+#include <stdio.h>
+
+#include "channel.h"
+#include "tests/unit/lazy.h"
+
+#define RANKS 6
+#define CHANNELS 2
+#define CALLS 4
+#define KINDS 5
+#define SLOT_BYTES 64 /* as much as a record, at least */
+
+/* What all ranks are asked for in one call. */
+struct request {
+	enum ring_kind kind;
+	uint64_t count, sequence;
+	int root;
+	bool in_place;
+	enum ring_op op;
+};
+
+struct member {
+	struct ring_channel channels[CHANNELS];
+	float *input, *output; /* of the current call; one of them is `memory` if in place */
+	float *memory, *result;
+	int calls; /* completed */
+	int err;
+};
+
+struct team {
+	uint64_t seed;
+	int size, channels, chunks_per_round;
+	unsigned depth;
+	uint64_t chunk, scratch_chunks; /* scratch_chunks 0: as planned */
+	int order[RANKS];
+	struct member members[RANKS];             /* by rank */
+	struct lazy_wire *wires[CHANNELS][RANKS]; /* by the sender's position */
+	int calls;
+	struct request requests[CALLS];
+	struct request odd; /* what `odd_one` is asked for instead */
+	int odd_one;        /* -1: nobody */
+	bool garbles;       /* ... or it sends no record at all */
+	float *inputs[CALLS][RANKS];
+};
+
+static bool is_long(void)
+{
+	const char *text = getenv("RING_TEST_LONG");
+	return text && *text;
+}
+
+static uint64_t first_seed(void)
+{
+	const char *text = getenv("RING_TEST_SEED");
+	return text ? strtoull(text, NULL, 0) : 1;
+}
+
+static void demand(const struct team *team, bool holds, const char *promise)
+{
+	if (!holds)
+		fail_msg("broken: %s (n %d, channels %d, depth %u, seed 0x%llx)", promise,
+			 team->size, team->channels, team->depth, (unsigned long long)team->seed);
+}
+
+/* ---- requests and their results ---------------------------------------------------------------- */
+
+static uint64_t input_length(const struct team *team, const struct request *request, int rank)
+{
+	if (request->kind == RING_KIND_BROADCAST && rank != request->root)
+		return 0;
+	return request->kind == RING_KIND_REDUCE_SCATTER ? request->count * team->size
+							 : request->count;
+}
+
+static uint64_t output_length(const struct team *team, const struct request *request)
+{
+	return request->kind == RING_KIND_ALL_GATHER ? request->count * team->size : request->count;
+}
+
+/* Numbers of very different size, so that every other order of additions shows. */
+static float some_float(void)
+{
+	float small = (float)dice_below(&lazy_dice, 1 << 20) / (1 << 20);
+	return (small + 0.5f) * (float)(1u << dice_below(&lazy_dice, 24)) *
+	       (dice_below(&lazy_dice, 2) ? 1 : -1);
+}
+
+static struct request some_request(const struct team *team, uint64_t sequence)
+{
+	uint64_t most = team->chunk * team->chunks_per_round * team->channels * 3;
+	struct request request = {.kind = (enum ring_kind)dice_below(&lazy_dice, KINDS),
+				  .count = dice_below(&lazy_dice, most),
+				  .sequence = sequence,
+				  .root = (int)dice_below(&lazy_dice, team->size),
+				  .in_place = dice_below(&lazy_dice, 2),
+				  .op = dice_below(&lazy_dice, 2) ? RING_SUM : RING_AVG};
+	if (request.kind == RING_KIND_BARRIER)
+		request.count = 0;
+	if (request.kind == RING_KIND_ALL_REDUCE)
+		request.count *= dice_below(&lazy_dice, team->size) + 1;
+	return request;
+}
+
+static int position_of(const struct team *team, int rank)
+{
+	int position = 0;
+	while (team->order[position] != rank)
+		position++;
+	return position;
+}
+
+/* Element i, added from the position after its owner's around the ring to the owner. */
+static float replay(const struct team *team, int call, int owner, uint64_t i)
+{
+	int n = team->size, position = position_of(team, owner);
+	float sum = team->inputs[call][team->order[(position + 1) % n]][i];
+	for (int k = 2; k <= n; k++)
+		sum = sum + team->inputs[call][team->order[(position + k) % n]][i];
+	return team->requests[call].op == RING_AVG && n > 1 ? sum / (float)n : sum;
+}
+
+static float wanted(const struct team *team, int call, int rank, uint64_t i)
+{
+	const struct request *request = &team->requests[call];
+	int owner = 0;
+	switch (request->kind) {
+	case RING_KIND_ALL_REDUCE:
+		while (owner + 1 < team->size &&
+		       ring_share_begin(request->count, team->size, owner + 1) <= i)
+			owner++;
+		return replay(team, call, owner, i);
+	case RING_KIND_REDUCE_SCATTER:
+		return replay(team, call, rank, request->count * rank + i);
+	case RING_KIND_ALL_GATHER:
+		return team->inputs[call][i / request->count][i % request->count];
+	default:
+		return team->inputs[call][request->root][i];
+	}
+}
+
+static void check_result(const struct team *team, int call, int rank)
+{
+	const struct member *member = &team->members[rank];
+	uint64_t length = output_length(team, &team->requests[call]);
+	for (uint64_t i = 0; i < length; i++) {
+		float want = wanted(team, call, rank, i);
+		demand(team, memcmp(&member->output[i], &want, sizeof(want)) == 0,
+		       "results are the documented sums, bit for bit");
+	}
+}
+
+/* ---- a team ------------------------------------------------------------------------------------ */
+
+static void connect_ring(struct team *team, int channel)
+{
+	for (int position = 0; position < team->size && team->size > 1; position++) {
+		int from = team->order[position];
+		int to = team->order[(position + 1) % team->size];
+		struct lazy_wire *wire = lazy_wire_make(from, to, team->depth, SLOT_BYTES);
+		team->wires[channel][position] = wire;
+		ring_channel_add_link(&team->members[from].channels[channel], &wire->sender.base);
+		ring_channel_add_link(&team->members[to].channels[channel], &wire->receiver.base);
+	}
+}
+
+/* Any shape, from the seed; size 0 is any too. */
+static struct team *make_team(uint64_t seed, int size)
+{
+	struct team *team = calloc(1, sizeof(*team));
+	assert_non_null(team);
+	lazy_dice = team->seed = seed;
+	lazy_fails_in = 0;
+	team->size = size ? size : 1 + (int)dice_below(&lazy_dice, RANKS);
+	team->channels = 1 + (int)dice_below(&lazy_dice, CHANNELS);
+	team->chunks_per_round = 1 + (int)dice_below(&lazy_dice, 4);
+	team->depth = 1 + (unsigned)dice_below(&lazy_dice, RING_DEPTH_MAX);
+	team->chunk = 1 + dice_below(&lazy_dice, SLOT_BYTES / sizeof(float));
+	team->odd_one = -1;
+	for (int i = 0; i < team->size; i++) {
+		int j = (int)dice_below(&lazy_dice, i + 1);
+		team->order[i] = team->order[j];
+		team->order[j] = i;
+	}
+	size_t scratch = 2 * team->chunk * team->chunks_per_round * sizeof(float);
+	for (int rank = 0; rank < team->size; rank++)
+		for (int c = 0; c < team->channels; c++)
+			assert_int_equal(ring_channel_open(&team->members[rank].channels[c], rank,
+							   &lazy_device, scratch),
+					 0);
+	for (int c = 0; c < team->channels; c++)
+		connect_ring(team, c);
+	team->calls = CALLS;
+	for (int call = 0; call < CALLS; call++)
+		team->requests[call] = some_request(team, call + 1);
+	return team;
+}
+
+static void free_team(struct team *team)
+{
+	for (int rank = 0; rank < team->size; rank++) {
+		struct member *member = &team->members[rank];
+		for (int c = 0; c < team->channels; c++)
+			ring_channel_close(&member->channels[c]);
+		free(member->memory);
+		free(member->result);
+		for (int call = 0; call < CALLS; call++)
+			free(team->inputs[call][rank]);
+	}
+	free(team);
+}
+
+/* Fresh memory for a call: the input, and an output of garbage. */
+static void prepare_buffers(struct team *team, const struct request *request, int call, int rank)
+{
+	struct member *member = &team->members[rank];
+	uint64_t in = input_length(team, request, rank), out = output_length(team, request);
+	uint64_t most = (in > out ? in : out) + 1;
+	free(member->memory);
+	free(member->result);
+	member->memory = malloc(most * sizeof(float));
+	member->result = malloc(most * sizeof(float));
+	assert_true(member->memory && member->result);
+	memset(member->memory, 0x5a, most * sizeof(float));
+	memset(member->result, 0x5a, most * sizeof(float));
+
+	member->input = member->memory;
+	member->output = request->in_place ? member->memory : member->result;
+	if (request->in_place && request->kind == RING_KIND_REDUCE_SCATTER)
+		member->output = member->memory + request->count * rank;
+	if (request->in_place && request->kind == RING_KIND_ALL_GATHER)
+		member->input = member->memory + request->count * rank;
+
+	team->inputs[call][rank] = malloc((in + 1) * sizeof(float));
+	assert_non_null(team->inputs[call][rank]);
+	for (uint64_t i = 0; i < in; i++)
+		member->input[i] = team->inputs[call][rank][i] = some_float();
+	if (in == 0)
+		member->input = NULL;
+}
+
+static struct ring_plan plan_for(const struct team *team, const struct request *request, int rank,
+				 int channel)
+{
+	struct ring_plan_params params = {.kind = request->kind,
+					  .algorithm = RING_ALGORITHM_RING,
+					  .size = team->size,
+					  .position = position_of(team, rank),
+					  .order = team->order,
+					  .root = request->root,
+					  .count = request->count,
+					  .element_bytes = sizeof(float),
+					  .chunk_bytes = team->chunk * sizeof(float),
+					  .chunks_per_round = team->chunks_per_round,
+					  .channel = channel,
+					  .channels = team->channels};
+	struct ring_plan plan = ring_plan_make(&params);
+	if (team->scratch_chunks)
+		plan.scratch_chunks = team->scratch_chunks;
+	return plan;
+}
+
+static void start_call(struct team *team, int rank)
+{
+	struct member *member = &team->members[rank];
+	const struct request *request = rank == team->odd_one ? &team->odd
+							      : &team->requests[member->calls];
+	prepare_buffers(team, request, member->calls, rank);
+	struct ring_operands operands = {.input = (const char *)member->input,
+					 .output = (char *)member->output,
+					 .type = RING_FLOAT32,
+					 .op = request->op,
+					 .divisor = request->op == RING_AVG ? team->size : 1};
+	struct ring_record record = ring_record_make(request->kind, request->sequence,
+						     request->count, RING_FLOAT32, request->op,
+						     request->root);
+	if (rank == team->odd_one && team->garbles)
+		record.magic ^= 1;
+	for (int c = 0; c < team->channels; c++) {
+		struct ring_plan plan = plan_for(team, request, rank, c);
+		ring_channel_start(&member->channels[c], &plan, &operands, &record);
+	}
+}
+
+/* Lets one rank do something. Returns whether it did. */
+static bool advance_member(struct team *team, int rank)
+{
+	struct member *member = &team->members[rank];
+	int moves = 0, done = 0;
+	if (member->err || member->calls == team->calls)
+		return false;
+	for (int c = 0; c < team->channels && moves >= 0; c++) {
+		int moved = ring_channel_advance(&member->channels[c]);
+		if (moved == 0 && team->size > 1)
+			demand(team, !lazy_wire_is_missed(team->wires[c][position_of(team, rank)]),
+			       "who goes to sleep has used all room there is");
+		moves = moved < 0 ? moved : moves + moved;
+		done += ring_channel_is_done(&member->channels[c]);
+	}
+	if (moves < 0)
+		member->err = moves;
+	if (done < team->channels || moves < 0)
+		return moves != 0;
+	if (team->odd_one < 0)
+		check_result(team, member->calls, rank);
+	if (++member->calls < team->calls)
+		start_call(team, rank);
+	return true;
+}
+
+static bool all_done(const struct team *team)
+{
+	for (int rank = 0; rank < team->size; rank++)
+		if (team->members[rank].calls < team->calls)
+			return false;
+	return true;
+}
+
+/* Until everybody is done or failed, or nothing has moved for long. Returns whether all are done. */
+static bool run(struct team *team)
+{
+	for (int rank = 0; rank < team->size; rank++)
+		start_call(team, rank);
+	int lazy_rank = (int)dice_below(&lazy_dice, 2 * team->size);
+	for (int quiet = 0; quiet < 200 * team->size; quiet++) {
+		int rank = (int)dice_below(&lazy_dice, team->size);
+		if (rank == lazy_rank && dice_below(&lazy_dice, 8))
+			continue;
+		if (advance_member(team, rank))
+			quiet = 0;
+	}
+	return all_done(team);
+}
+
+#endif
