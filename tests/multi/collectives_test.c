@@ -12,7 +12,7 @@
 #include "tests/multi/calls.h"
 
 #define GUARD 64
-#define LARGEST (4u << 20) /* bytes of the longest buffer */
+#define LARGEST ((2u << 20) + 4096) /* bytes of the longest buffer */
 #define COUNTS 15
 
 struct settings {
@@ -28,6 +28,7 @@ static const struct settings all_settings[] = {
 struct plan {
 	struct settings settings;
 	unsigned stride, phase; /* of all cases, every stride-th */
+	int seconds;            /* deadline */
 };
 
 /* One call with its buffers. */
@@ -332,7 +333,7 @@ static uint64_t run_team(const struct harness_world *world, int size, const stru
 			       .body = be_rank,
 			       .context = (void *)plan,
 			       .shared_bytes = sizeof(uint64_t),
-			       .seconds = plan->stride > 1 ? 60 : 600};
+			       .seconds = plan->seconds};
 	snprintf(team.label, sizeof(team.label),
 		 "chunk %zu, depth %d, round %d, channels %d, every %u-th case from %u",
 		 plan->settings.chunk_bytes, plan->settings.depth, plan->settings.chunks_per_round,
@@ -356,7 +357,8 @@ int main(int argc, char **argv)
 			for (int k = 0; k < few; k++, teams++) {
 				int chosen = is_long ? k : (int)(teams % (unsigned)SETTINGS);
 				struct plan plan = {.settings = all_settings[chosen],
-						    .stride = is_long ? 2 : 29,
+						    .stride = is_long ? 5 : 29,
+						    .seconds = is_long ? 600 : 60,
 						    .phase = teams};
 				uint64_t made = run_team(&harness_worlds[w], sizes[s], &plan);
 				if (!made)
