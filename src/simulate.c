@@ -36,7 +36,7 @@ struct simulator {
 	int err; /* of wake(), which cannot return it */
 };
 
-/* ---- the heap ---------------------------------------------------------------------------------- */
+/* ---- the heap ----------------------------------------------------------------------------- */
 
 static bool is_earlier(struct wake a, struct wake b)
 {
@@ -80,11 +80,11 @@ static struct wake pop_wake(struct simulator *simulator)
 	return first;
 }
 
-/* ---- the device -------------------------------------------------------------------------------- */
+/* ---- the device --------------------------------------------------------------------------- */
 
 /* Jobs of one channel. Their times are known when they are submitted. */
 struct ring_device_queue {
-	struct ring_device_queue *computes; /* the CPU's, which has the data ready at once; NULL: no data */
+	struct ring_device_queue *computes; /* the CPU's, which does it at once; NULL: no data */
 	struct simulator *simulator;
 	int rank;
 	uint64_t submitted, done;
@@ -191,7 +191,7 @@ static const struct ring_device virtual_device = {
 	.finished = finished,
 };
 
-/* ---- setting up -------------------------------------------------------------------------------- */
+/* ---- setting up --------------------------------------------------------------------------- */
 
 static struct ring_plan plan_of(const struct simulator *simulator, int position, int channel)
 {
@@ -324,7 +324,7 @@ static void free_simulator(struct simulator *simulator)
 	free(simulator->heap);
 }
 
-/* ---- running ----------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------ */
 
 /* Where a rank's buffer would be if there were data: nobody looks, but no two may be the same. */
 static char *nowhere(int rank, int buffer)

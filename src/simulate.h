@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One call of thousands of ranks in one thread: the real channels and plans over a virtual transport,
- * a virtual device and a virtual clock. What it says about time follows from the speeds it is given;
- * what it says about bytes and order is what the library does.
+ * One call of thousands of ranks in one thread: the real channels and plans over a virtual
+ * transport, a virtual device and a virtual clock. What it says about time follows from the speeds
+ * it is given; what it says about bytes and order is what the library does.
  *
  *	struct ring_simulation_params params = {.kind = RING_KIND_ALL_REDUCE, .size = 1024, ...};
  *	struct ring_simulation simulation;
@@ -60,7 +60,10 @@ struct ring_simulation {
 	uint64_t wakes;       /* how often a rank looked at its channels                   */
 };
 
-/* returns 0; RING_EINVAL; RING_ENOMEM; RING_ENOTSUP: no kernel for type and op; RING_ETIMEDOUT: the ranks wait for one another */
+/*
+ * returns 0; RING_EINVAL; RING_ENOMEM; RING_ENOTSUP: no kernel for type and op; RING_ETIMEDOUT: the
+ * ranks wait for one another
+ */
 int ring_simulate(const struct ring_simulation_params *params, struct ring_simulation *simulation);
 
 void ring_simulation_free(struct ring_simulation *simulation);

@@ -70,7 +70,7 @@ static void demand(const struct team *team, bool holds, const char *promise)
 			 team->size, team->channels, team->depth, (unsigned long long)team->seed);
 }
 
-/* ---- requests and their results ---------------------------------------------------------------- */
+/* ---- requests and their results ----------------------------------------------------------- */
 
 static uint64_t input_length(const struct team *team, const struct request *request, int rank)
 {
@@ -157,7 +157,7 @@ static void check_result(const struct team *team, int call, int rank)
 	}
 }
 
-/* ---- a team ------------------------------------------------------------------------------------ */
+/* ---- a team ------------------------------------------------------------------------------- */
 
 static void connect_ring(struct team *team, int channel)
 {

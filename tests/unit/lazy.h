@@ -25,7 +25,7 @@ static uint64_t some_of(uint64_t ready)
 	return ready && dice_below(&lazy_dice, 2) ? 1 + dice_below(&lazy_dice, ready) : 0;
 }
 
-/* ---- link -------------------------------------------------------------------------------------- */
+/* ---- link --------------------------------------------------------------------------------- */
 
 struct lazy_wire;
 
@@ -217,7 +217,7 @@ static struct lazy_wire *lazy_wire_make(int from, int to, unsigned depth, size_t
 	return wire;
 }
 
-/* ---- device: float32, sums and averages -------------------------------------------------------- */
+/* ---- device: float32, sums and averages --------------------------------------------------- */
 
 struct lazy_job {
 	bool reduces;

@@ -61,7 +61,7 @@ static void must_finish(struct setting *setting)
 	fail_msg("deadlock (%s)", text);
 }
 
-/* ---- every size, kind and count ---------------------------------------------------------------- */
+/* ---- every size, kind and count ----------------------------------------------------------- */
 
 /* The count's neighbourhoods where schedules go wrong: none, one, about n, about whole chunks. */
 static uint64_t some_count(const struct setting *s, uint64_t pick, uint64_t *dice)
@@ -149,7 +149,7 @@ static void every_root(void **state)
 	}
 }
 
-/* ---- every interleaving ------------------------------------------------------------------------ */
+/* ---- every interleaving ------------------------------------------------------------------- */
 
 /* States that were visited, as packed counters; open addressing. */
 struct visited {
@@ -265,7 +265,7 @@ static void every_interleaving_of_two_and_three(void **state)
 	assert_true(states > 100000);
 }
 
-/* ---- progress ---------------------------------------------------------------------------------- */
+/* ---- progress ----------------------------------------------------------------------------- */
 
 /*
  * With full chunks, a reducing call of three ranks or more comes to its end if and only if
@@ -301,7 +301,7 @@ static void progress_needs_room_for_a_round(void **state)
 				}
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------- */
+/* ---- bytes -------------------------------------------------------------------------------- */
 
 static uint64_t sent_by(const struct setting *s, int position)
 {
@@ -374,7 +374,7 @@ static void shares_cover_everything(void **state)
 		}
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------- */
+/* ---- pictures ----------------------------------------------------------------------------- */
 
 /* "rank r: which block it sends in each step", blocks of one element; | before the first copy. */
 static void draw(enum ring_kind kind, int size, char *text)

@@ -36,7 +36,7 @@ struct setting {
 	int order[RANKS_MAX];
 };
 
-/* Element `element` of the vector, added up over `length` positions from `first` on; 0: nothing, or half written. */
+/* An element of the vector, added up over `length` positions from `first` on; 0: half written. */
 struct value {
 	int32_t element;
 	int16_t first, length;
@@ -61,7 +61,7 @@ struct actor {
 	uint64_t payload;
 	bool idle; /* can certainly make no move */
 	struct value *scratch;
-	uint64_t *proof; /* [incoming + 1]: ranks that are proved when so many entries are complete */
+	uint64_t *proof; /* [incoming + 1]: ranks that are proved once so many entries are started */
 	uint64_t proved_by_needs; /* the most that a posted entry needed */
 };
 
@@ -71,7 +71,7 @@ struct buffer {
 };
 
 struct world {
-	size_t bytes; /* of all this: it is one piece of memory, so that it can be saved and restored */
+	size_t bytes; /* of all this, which is one piece of memory: it can be saved and restored */
 	const struct setting *setting;
 	struct actor *actors; /* [channel * size + position] */
 	int actor_count;
@@ -100,7 +100,7 @@ static void demand(const struct world *world, bool holds, const char *promise)
 	fail_msg("broken: %s (%s)", promise, text);
 }
 
-/* ---- what should be ---------------------------------------------------------------------------- */
+/* ---- what should be ----------------------------------------------------------------------- */
 
 static uint64_t input_length(const struct setting *s, int rank)
 {
@@ -160,7 +160,7 @@ static bool same(struct value a, struct value b)
 	return a.element == b.element && a.first == b.first && a.length == b.length;
 }
 
-/* ---- making a world ---------------------------------------------------------------------------- */
+/* ---- making a world ----------------------------------------------------------------------- */
 
 static struct ring_plan plan_of(const struct setting *s, int position, int channel)
 {
@@ -265,7 +265,7 @@ static struct world *make_world(const struct setting *setting)
 	return world;
 }
 
-/* ---- moves ------------------------------------------------------------------------------------- */
+/* ---- moves -------------------------------------------------------------------------------- */
 
 static struct value *values_at(const struct world *world, const struct actor *actor,
 			       struct ring_place place, uint64_t bytes)

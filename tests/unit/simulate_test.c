@@ -62,7 +62,7 @@ static uint64_t end_of(const struct ring_simulation_params *params)
 	return end_ns;
 }
 
-/* ---- closed forms ------------------------------------------------------------------------------ */
+/* ---- closed forms ------------------------------------------------------------------------- */
 
 static void one_chunk_per_block(void **state)
 {
@@ -120,7 +120,7 @@ static void one_rank_only_copies(void **state)
 	assert_int_equal(end_of(&params), 16 * (10 + 1024));
 }
 
-/* ---- inequalities ------------------------------------------------------------------------------ */
+/* ---- inequalities ------------------------------------------------------------------------- */
 
 /* Chunks overlap what a single one does in turn; no number of them beats the wire. */
 static void chunks_and_channels_fill_gaps(void **state)
@@ -201,7 +201,7 @@ static void one_slow_link_slows_all(void **state)
 	assert_in_range(end_of(&params), slow_wire, slow_wire + 2 * fast);
 }
 
-/* ---- bytes and data ---------------------------------------------------------------------------- */
+/* ---- bytes and data ----------------------------------------------------------------------- */
 
 static struct ring_simulation_params some_params(uint64_t *dice, int *order)
 {
