@@ -54,7 +54,7 @@ uint64_t call_sent_bytes(const struct call *call, int size, const int *order, in
 
 /*
  * Element `index` of the reduced vector as the ring adds it: from the position after the owner's
- * around to the owner. element(context, rank, index) points at an input.
+ * around to the owner. inputs[rank] is that rank's whole vector.
  */
 void call_replay(const struct call *call, int size, const int *order, size_t index,
 		 const void *const inputs[], void *result);
