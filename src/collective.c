@@ -123,7 +123,7 @@ static int submit(struct ring_comm *comm, const struct request *request)
 		ring_failure_remember(&failure);
 		return err;
 	}
-	int err = ring_comm_failed(comm);
+	int err = ring_comm_failed_in(comm, 0); /* a mismatch is judged when the call's turn comes */
 	if (!err)
 		err = check(comm, request);
 	if (err)

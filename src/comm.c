@@ -83,35 +83,40 @@ int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 	return 0;
 }
 
-int ring_comm_fail(struct ring_comm *comm, int err, int culprit, bool tell, const char *format, ...)
+int ring_comm_fail_with(struct ring_comm *comm, const struct ring_news *news, bool tell)
 {
-	struct ring_news news = {.err = err, .culprit = culprit};
-	va_list args;
-	va_start(args, format);
-	vsnprintf(news.text, sizeof(news.text), format, args);
-	va_end(args);
-
 	pthread_mutex_lock(&comm->failing);
 	bool first = comm->failure.err == 0;
 	if (first) {
-		ring_fail(&comm->failure, err, "%s", news.text);
+		ring_fail(&comm->failure, news->err, "%s", news->text);
+		comm->failed_call = news->call;
 		ring_flag_raise(&comm->failed);
 	}
 	int sticks = comm->failure.err;
 	pthread_mutex_unlock(&comm->failing);
 
 	if (first)
-		ring_log(RING_WARN, "rank %d: %s", comm->rank, news.text);
+		ring_log(RING_WARN, "rank %d: %s", comm->rank, news->text);
 	if (first && tell && comm->lanes)
-		ring_lanes_report(comm->lanes, &news);
+		ring_lanes_report(comm->lanes, news);
 	if (first)
 		ring_bell_ring(&comm->bell);
 	return sticks;
 }
 
+int ring_comm_fail(struct ring_comm *comm, int err, int culprit, const char *format, ...)
+{
+	struct ring_news news = {.err = err, .culprit = culprit};
+	va_list args;
+	va_start(args, format);
+	vsnprintf(news.text, sizeof(news.text), format, args);
+	va_end(args);
+	return ring_comm_fail_with(comm, &news, true);
+}
+
 void ring_comm_heard(void *owner, const struct ring_news *news)
 {
-	ring_comm_fail(owner, news->err, news->culprit, false, "%s", news->text);
+	ring_comm_fail_with(owner, news, false);
 }
 
 void ring_comm_neighbour_left(void *owner, int rank)
@@ -172,7 +177,7 @@ int ring_comm_abort(struct ring_comm *comm)
 {
 	if (!comm || comm->fork_generation != ring_fork_generation())
 		return RING_EINVAL;
-	ring_comm_fail(comm, RING_EABORTED, comm->rank, true, "rank %d aborted the communicator",
+	ring_comm_fail(comm, RING_EABORTED, comm->rank, "rank %d aborted the communicator",
 		       comm->rank);
 	return 0;
 }

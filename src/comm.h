@@ -56,6 +56,7 @@ struct ring_comm {
 	pthread_mutex_t failing;
 	struct ring_flag failed;
 	struct ring_failure failure;
+	uint64_t failed_call;        /* the first call that it ends; 0: all */
 	struct ring_failure refused; /* the last call that was refused; under failing */
 
 	/* prev, next said goodbye, and when */
@@ -64,17 +65,29 @@ struct ring_comm {
 };
 
 /*
- * comm.c: makes `err` and its sentence the communicator's failure, unless there is one already, and
- * tells the other ranks if `tell`. Any thread. returns the failure that sticks
+ * comm.c: makes the news the communicator's failure, unless there is one already, and tells the
+ * other ranks if `tell`. Any thread. returns the failure that sticks
  */
-__attribute__((format(printf, 5, 6))) int ring_comm_fail(struct ring_comm *comm, int err,
-							 int culprit, bool tell, const char *format,
-							 ...);
+int ring_comm_fail_with(struct ring_comm *comm, const struct ring_news *news, bool tell);
+
+/* comm.c: the same for a failure that ends all calls, told to the others. */
+__attribute__((format(printf, 4, 5))) int ring_comm_fail(struct ring_comm *comm, int err,
+							 int culprit, const char *format, ...);
 
 /* 0, or the failure that sticks. */
 static inline int ring_comm_failed(const struct ring_comm *comm)
 {
 	return ring_flag_is_raised(&comm->failed) ? comm->failure.err : 0;
+}
+
+/*
+ * 0, or the failure if it ends call number `call`. A mismatch ends none of the calls before it: all
+ * ranks made those alike, so they complete.
+ */
+static inline int ring_comm_failed_in(const struct ring_comm *comm, uint64_t call)
+{
+	int err = ring_comm_failed(comm);
+	return err && comm->failed_call <= call ? err : 0;
 }
 
 /* comm.c: callbacks for the lanes, owner is the communicator. */

@@ -93,6 +93,7 @@ void ring_wire_news(struct ring_wire *wire, struct ring_news *news)
 	ring_wire_int(wire, &news->culprit);
 	ring_wire_expect(wire, news->culprit, RING_RANK_ROOT, RING_SIZE_MAX - 1);
 	ring_wire_text(wire, news->text, sizeof(news->text));
+	ring_wire_u64(wire, &news->call);
 }
 
 static void wire_tuning(struct ring_wire *wire, struct ring_tuning *tuning)

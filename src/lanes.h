@@ -20,6 +20,7 @@ struct ring_news {
 	int err;     /* RING_EPEER, RING_ETIMEDOUT, RING_EMISMATCH, RING_EABORTED ... */
 	int culprit; /* rank, or RING_RANK_ROOT if it is nobody's fault */
 	char text[RING_NEWS_TEXT];
+	uint64_t call; /* the first call that it ends, those before it go on; 0: all */
 };
 
 struct ring_lanes_params {

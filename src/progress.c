@@ -74,14 +74,19 @@ static bool all_done(const struct ring_comm *comm, int channels)
 	return true;
 }
 
+/* 0, or the failure that ends the current call. */
+static int ended(const struct ring_comm *comm)
+{
+	return ring_comm_failed_in(comm, comm->sequence);
+}
+
 /* Sleeps until there is news, at most `ms`; for a call that cannot go on. */
 static void await_news(struct ring_comm *comm, int ms)
 {
 	uint64_t until = ring_clock_ms() + ms;
-	for (uint64_t now = ring_clock_ms(); now < until && !ring_comm_failed(comm);
-	     now = ring_clock_ms()) {
+	for (uint64_t now = ring_clock_ms(); now < until && !ended(comm); now = ring_clock_ms()) {
 		uint32_t ticket = ring_bell_announce(&comm->bell, false);
-		if (!ring_comm_failed(comm))
+		if (!ended(comm))
 			ring_bell_sleep(&comm->bell, ticket, NULL, 0, (int)(until - now));
 		ring_bell_awake(&comm->bell);
 	}
@@ -90,10 +95,22 @@ static void await_news(struct ring_comm *comm, int ms)
 static int tell_departed(struct ring_comm *comm, int peer)
 {
 	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
-	return ring_comm_fail(comm, RING_EPEER, peer, true,
+	return ring_comm_fail(comm, RING_EPEER, peer,
 			      "%s left the communicator while rank %d was in %s",
 			      ring_comm_rank_text(comm, peer, who), comm->rank,
 			      ring_record_format(&comm->channels[0].record, mine));
+}
+
+static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *channel)
+{
+	char mine[RING_RECORD_TEXT], theirs[RING_RECORD_TEXT];
+	struct ring_news news = {.err = RING_EMISMATCH,
+				 .culprit = channel->failed_peer,
+				 .call = channel->record.sequence};
+	snprintf(news.text, sizeof(news.text), "rank %d is in %s, but rank %d is in %s", comm->rank,
+		 ring_record_format(&channel->record, mine), channel->failed_peer,
+		 ring_record_format(&channel->theirs, theirs));
+	return ring_comm_fail_with(comm, &news, true);
 }
 
 /*
@@ -103,22 +120,18 @@ static int tell_departed(struct ring_comm *comm, int peer)
  */
 static int explain(struct ring_comm *comm, const struct ring_channel *channel, int err)
 {
-	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT], theirs[RING_RECORD_TEXT];
+	char who[RING_RANK_TEXT];
 	int peer = channel->failed_peer;
 	if (err == RING_EMISMATCH)
-		return ring_comm_fail(comm, err, peer, true,
-				      "rank %d is in %s, but rank %d is in %s", comm->rank,
-				      ring_record_format(&channel->record, mine), peer,
-				      ring_record_format(&channel->theirs, theirs));
+		return tell_mismatch(comm, channel);
 	if (err != RING_EPEER)
-		return ring_comm_fail(comm, err, comm->rank, true,
-				      "rank %d: the %s device failed: %s", comm->rank,
-				      channel->device->name, ring_strerror(err));
+		return ring_comm_fail(comm, err, comm->rank, "rank %d: the %s device failed: %s",
+				      comm->rank, channel->device->name, ring_strerror(err));
 	await_news(comm, NEWS_GRACE_MS);
 	if (ring_comm_departed(comm, peer, 0))
 		return tell_departed(comm, peer);
 	return ring_comm_fail(
-		comm, err, peer, true,
+		comm, err, peer,
 		"the link between rank %d and %s broke, or carried what no plan sends", comm->rank,
 		ring_comm_rank_text(comm, peer, who));
 }
@@ -150,7 +163,7 @@ static int time_out(struct ring_comm *comm, int channels)
 	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
 	int step = -1, peer = waits_for(comm, channels, &step);
 	return ring_comm_fail(
-		comm, RING_ETIMEDOUT, peer, true,
+		comm, RING_ETIMEDOUT, peer,
 		"rank %d waited %d ms in %s, for %s; is it stopped, or busy elsewhere?", comm->rank,
 		comm->config.call_timeout_ms, ring_record_format(&comm->channels[0].record, mine),
 		ring_comm_rank_text(comm, peer, who));
@@ -173,7 +186,7 @@ static int sleep_once(struct ring_comm *comm, int channels, int timeout_ms)
 
 	uint32_t ticket = ring_bell_announce(&comm->bell, nfds > 0);
 	int moves = advance(comm, channels);
-	if (moves == 0 && !all_done(comm, channels) && !ring_comm_failed(comm))
+	if (moves == 0 && !all_done(comm, channels) && !ended(comm))
 		ring_bell_sleep(&comm->bell, ticket, fds, nfds, timeout_ms);
 	ring_bell_awake(&comm->bell);
 	return moves;
@@ -186,8 +199,9 @@ static int wait_a_little(struct ring_comm *comm, int channels, struct patience *
 	int looks = patience->looks++;
 	bool sleeps = looks >= config->spins + config->yields;
 
-	if (ring_comm_failed(comm))
-		return ring_comm_failed(comm);
+	int err = ended(comm);
+	if (err)
+		return err;
 	if (!sleeps && looks % LOOKS_PER_CLOCK != LOOKS_PER_CLOCK - 1) {
 		if (looks < config->spins)
 			relax();
@@ -198,7 +212,7 @@ static int wait_a_little(struct ring_comm *comm, int channels, struct patience *
 	uint64_t now = ring_clock_ms();
 	if (patience->deadline_ms && now >= patience->deadline_ms)
 		return time_out(comm, channels);
-	int err = check_departed(comm, channels);
+	err = check_departed(comm, channels);
 	if (err || !sleeps)
 		return err;
 	int timeout_ms = patience->deadline_ms ? (int)(patience->deadline_ms - now) : -1;
@@ -243,10 +257,10 @@ static void note(struct ring_comm *comm, const struct ring_call *call,
 
 int ring_progress_run(struct ring_comm *comm, struct ring_call *call)
 {
-	int err = ring_comm_failed(comm);
+	call->record.sequence = ++comm->sequence;
+	int err = ended(comm);
 	if (err)
 		return err;
-	call->record.sequence = ++comm->sequence;
 	note(comm, call, RING_CALLED);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
 	int channels = start_channels(comm, call);

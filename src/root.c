@@ -452,9 +452,10 @@ static void rank_arrived(struct ring_port *port, const struct ring_hello *hello,
 		member->next->link = &member->next;
 	root->members = member;
 	if (root->stage == ENDING && !root->verdict.err)
-		root->verdict =
-			(struct ring_news){RING_EMISMATCH, hello->from,
-					   "the meeting is over: one id makes one communicator"};
+		root->verdict = (struct ring_news){
+			.err = RING_EMISMATCH,
+			.culprit = hello->from,
+			.text = "the meeting is over: one id makes one communicator"};
 	if (root->stage == ENDING)
 		tell_verdict(member);
 }
