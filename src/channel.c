@@ -68,10 +68,50 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 	channel->record = *record;
 	channel->jobs_before += channel->reduced;
 	channel->posted = channel->sent = channel->started = channel->reduced = 0;
+	for (int i = 0; i < RING_KNOWN; i++)
+		channel->outgoing[i].index = channel->incoming[i].index = UINT64_MAX;
 	channel->expected = plan->incoming;
 	for (int i = 0; i < channel->route_count; i++)
 		if (channel->routes[i].in && channel->routes[i].in->transport->expect)
 			channel->expected = 0;
+}
+
+/*
+ * Field by field, with the plan inlined: a struct that is returned and copied whole passes through
+ * memory, and reading it back so soon waits for all stores before it, among them those to slots
+ * that the other CPU still holds. (8 B on 2 ranks: 1.1 us with copying, 0.8 us so.)
+ */
+static inline void keep(struct ring_known *known, uint64_t index, struct ring_transfer transfer)
+{
+	known->index = index;
+	known->transfer.action = transfer.action;
+	known->transfer.peer = transfer.peer;
+	known->transfer.source.buffer = transfer.source.buffer;
+	known->transfer.source.offset = transfer.source.offset;
+	known->transfer.result.buffer = transfer.result.buffer;
+	known->transfer.result.offset = transfer.result.offset;
+	known->transfer.bytes = transfer.bytes;
+	known->transfer.needs = transfer.needs;
+	known->transfer.last = transfer.last;
+	known->transfer.step = transfer.step;
+}
+
+__attribute__((flatten)) static const struct ring_transfer *outgoing(struct ring_channel *channel,
+								     uint64_t i)
+{
+	struct ring_known *known = &channel->outgoing[i % RING_KNOWN];
+	if (known->index != i)
+		keep(known, i, ring_plan_outgoing(&channel->plan, i));
+	return &known->transfer;
+}
+
+__attribute__((flatten)) static const struct ring_transfer *incoming(struct ring_channel *channel,
+								     uint64_t j)
+{
+	struct ring_known *known = &channel->incoming[j % RING_KNOWN];
+	if (known->index != j)
+		keep(known, j, ring_plan_incoming(&channel->plan, j));
+	return &known->transfer;
 }
 
 /* A buffer may be NULL where the call neither reads nor writes it. */
@@ -118,25 +158,25 @@ static int send_message(struct ring_link *link, const void *source, size_t bytes
 /* Hands entry `posted` to its link. returns 1; 0 if it cannot go yet; an error */
 static int post(struct ring_channel *channel)
 {
-	struct ring_transfer out = ring_plan_outgoing(&channel->plan, channel->posted);
-	if (channel->reduced < out.needs)
+	const struct ring_transfer *out = outgoing(channel, channel->posted);
+	if (channel->reduced < out->needs)
 		return 0;
-	if (ring_transfer_is_message(&out, channel->self)) {
-		struct ring_route *route = route_to(channel, out.peer);
-		bool signal = out.action == RING_SIGNAL;
+	if (ring_transfer_is_message(out, channel->self)) {
+		struct ring_route *route = route_to(channel, out->peer);
+		bool signal = out->action == RING_SIGNAL;
 		const void *source = signal ? (void *)&channel->record
-					    : address(channel, out.source);
-		size_t bytes = signal ? sizeof(channel->record) : out.bytes;
+					    : address(channel, out->source);
+		size_t bytes = signal ? sizeof(channel->record) : out->bytes;
 		int err = send_message(route->out, source, bytes);
 		if (err == RING_EAGAIN)
 			return 0;
 		if (err)
-			return fail_at(channel, out.peer, err);
+			return fail_at(channel, out->peer, err);
 		route->queued++;
 		route->sent_messages += !signal;
-		route->sent_bytes += out.bytes;
+		route->sent_bytes += out->bytes;
 	}
-	note(channel, RING_POSTED, channel->posted, &out);
+	note(channel, RING_POSTED, channel->posted, out);
 	channel->posted++;
 	return 1;
 }
@@ -146,14 +186,14 @@ static int retire(struct ring_channel *channel)
 {
 	int moves = 0;
 	for (; channel->sent < channel->posted; channel->sent++, moves++) {
-		struct ring_transfer out = ring_plan_outgoing(&channel->plan, channel->sent);
-		if (ring_transfer_is_message(&out, channel->self)) {
-			struct ring_route *route = route_to(channel, out.peer);
+		const struct ring_transfer *out = outgoing(channel, channel->sent);
+		if (ring_transfer_is_message(out, channel->self)) {
+			struct ring_route *route = route_to(channel, out->peer);
 			if (route->out->sent == route->retired)
 				break;
 			route->retired++;
 		}
-		note(channel, RING_SENT, channel->sent, &out);
+		note(channel, RING_SENT, channel->sent, out);
 	}
 	return moves;
 }
@@ -253,28 +293,28 @@ static int check(struct ring_channel *channel, const struct ring_transfer *in, c
 /* Starts entry `started`. returns 1; 0 if it cannot start yet; an error */
 static int start(struct ring_channel *channel)
 {
-	struct ring_transfer in = ring_plan_incoming(&channel->plan, channel->started);
-	if (channel->sent < in.needs)
+	const struct ring_transfer *in = incoming(channel, channel->started);
+	if (channel->sent < in->needs)
 		return 0;
 	const void *message = NULL;
-	if (ring_transfer_is_message(&in, channel->self)) {
-		struct ring_route *route = route_to(channel, in.peer);
+	if (ring_transfer_is_message(in, channel->self)) {
+		struct ring_route *route = route_to(channel, in->peer);
 		size_t bytes = 0;
 		int err;
 		message = arrived(channel, route, &bytes, &err);
 		if (!message)
 			return err;
-		err = check(channel, &in, message, bytes);
+		err = check(channel, in, message, bytes);
 		if (err)
 			return err;
 		route->taken++;
-		route->received_messages += in.action != RING_SIGNAL;
-		route->received_bytes += in.bytes;
+		route->received_messages += in->action != RING_SIGNAL;
+		route->received_bytes += in->bytes;
 	}
-	int err = give_to_device(channel, &in, message);
+	int err = give_to_device(channel, in, message);
 	if (err)
 		return err;
-	note(channel, RING_STARTED, channel->started, &in);
+	note(channel, RING_STARTED, channel->started, in);
 	channel->started++;
 	return 1;
 }
@@ -290,12 +330,12 @@ static int finish(struct ring_channel *channel)
 	if (err)
 		return err;
 	for (; channel->reduced < jobs - channel->jobs_before; channel->reduced++, moves++) {
-		struct ring_transfer in = ring_plan_incoming(&channel->plan, channel->reduced);
-		if (ring_transfer_is_message(&in, channel->self)) {
-			struct ring_route *route = route_to(channel, in.peer);
+		const struct ring_transfer *in = incoming(channel, channel->reduced);
+		if (ring_transfer_is_message(in, channel->self)) {
+			struct ring_route *route = route_to(channel, in->peer);
 			route->in->transport->release(route->in);
 		}
-		note(channel, RING_REDUCED, channel->reduced, &in);
+		note(channel, RING_REDUCED, channel->reduced, in);
 	}
 	return moves;
 }
@@ -310,18 +350,19 @@ static void announce(struct ring_channel *channel)
 		if (channel->expected >= channel->plan.signals &&
 		    channel->started < channel->plan.signals)
 			return;
-		struct ring_transfer in = ring_plan_incoming(&channel->plan, channel->expected);
-		if (!ring_transfer_is_message(&in, channel->self))
+		const struct ring_transfer *in = incoming(channel, channel->expected);
+		if (!ring_transfer_is_message(in, channel->self))
 			continue;
-		struct ring_route *route = route_to(channel, in.peer);
+		struct ring_route *route = route_to(channel, in->peer);
 		struct ring_link *link = route->in;
 		if (!link->transport->expect)
 			continue;
 		if (route->announced == link->released + link->depth)
 			return;
-		bool signal = in.action == RING_SIGNAL;
-		link->transport->expect(link, signal ? sizeof(channel->record) : in.bytes,
-					in.action == RING_COPY ? address(channel, in.result) : NULL);
+		bool signal = in->action == RING_SIGNAL;
+		link->transport->expect(link, signal ? sizeof(channel->record) : in->bytes,
+					in->action == RING_COPY ? address(channel, in->result)
+								: NULL);
 		route->announced++;
 	}
 }

@@ -46,6 +46,14 @@ struct ring_operands {
 	uint64_t divisor; /* the last addition divides by it; 1 leaves the sum */
 };
 
+/* An entry of a plan as it was last computed; the counters walk close together, so it is used again. */
+struct ring_known {
+	uint64_t index; /* UINT64_MAX: none yet */
+	struct ring_transfer transfer;
+};
+
+#define RING_KNOWN 4
+
 struct ring_channel {
 	int self; /* rank */
 	struct ring_route routes[RING_ROUTES];
@@ -63,6 +71,7 @@ struct ring_channel {
 	uint64_t posted, sent, started, reduced;
 	uint64_t jobs_before; /* the queue's jobs when the call started */
 	uint64_t expected;    /* incoming entries already announced to their link */
+	struct ring_known outgoing[RING_KNOWN], incoming[RING_KNOWN]; /* entry i at i % RING_KNOWN */
 
 	/* of the failure that advance() returned */
 	int failed_peer;

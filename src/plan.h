@@ -88,7 +88,8 @@ struct ring_plan_params {
 
 struct ring_plan {
 	struct ring_plan_params params;
-	int next, prev;          /* ranks */
+	uint64_t block, longer_blocks; /* ALL_REDUCE: elements of a block; so many have one more */
+	int next, prev;                /* ranks */
 	uint64_t chunk;          /* elements of a chunk                                      */
 	uint64_t chunks, rounds; /* chunks of a block in each round; rounds                  */
 	uint64_t signals;        /* entries that both sequences begin with                   */

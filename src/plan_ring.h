@@ -38,10 +38,12 @@
 #ifndef RING_PLAN_RING_H
 #define RING_PLAN_RING_H
 
-RING_PURE int ring_ring_mod(int64_t a, int n)
+/* a modulo n for a of [-2n, 2n): cheaper than dividing, and every entry needs it. */
+RING_PURE int ring_ring_mod(int a, int n)
 {
-	int64_t rest = a % n;
-	return (int)(rest < 0 ? rest + n : rest);
+	while (a < 0)
+		a += n;
+	return a < n ? a : a - n;
 }
 
 RING_PURE bool ring_ring_reduces(const struct ring_plan *plan)
@@ -54,14 +56,17 @@ RING_PURE bool ring_ring_reduces(const struct ring_plan *plan)
 RING_PURE uint64_t ring_ring_share(const struct ring_plan *plan, int rank, uint64_t *begin)
 {
 	const struct ring_plan_params *params = &plan->params;
-	uint64_t length = params->count;
+	uint64_t length = params->count, before = rank;
 	*begin = 0;
 	if (params->kind == RING_KIND_ALL_REDUCE) {
-		*begin = ring_share_begin(params->count, params->size, rank);
-		length = ring_share_length(params->count, params->size, rank);
+		bool longer = before < plan->longer_blocks;
+		*begin = plan->block * before + (longer ? before : plan->longer_blocks);
+		length = plan->block + longer;
 	} else if (params->kind != RING_KIND_BROADCAST) {
-		*begin = params->count * rank;
+		*begin = params->count * before;
 	}
+	if (params->channels == 1)
+		return length;
 	*begin += ring_share_begin(length, params->channels, params->channel);
 	return ring_share_length(length, params->channels, params->channel);
 }
@@ -95,10 +100,11 @@ struct ring_ring_index {
 RING_PURE struct ring_ring_index ring_ring_split(const struct ring_plan *plan, uint64_t index,
 						 uint64_t steps)
 {
-	uint64_t in_round = index % (steps * plan->chunks);
-	return (struct ring_ring_index){.round = index / (steps * plan->chunks),
-					.step = in_round / plan->chunks,
-					.chunk = in_round % plan->chunks};
+	uint64_t in_all = steps * plan->chunks;
+	uint64_t round = index < in_all ? 0 : index / in_all;
+	uint64_t in_round = index - round * in_all;
+	uint64_t step = plan->chunks == 1 ? in_round : in_round / plan->chunks;
+	return (struct ring_ring_index){round, step, in_round - step * plan->chunks};
 }
 
 /* Incoming entries of a round: the ring's steps, and one for the own block where it must be copied. */
@@ -115,7 +121,7 @@ RING_PURE int ring_ring_distance(const struct ring_plan *plan)
 	int root_position = 0;
 	while (params->order[root_position] != params->root)
 		root_position++;
-	return ring_ring_mod((int64_t)params->position - root_position, params->size);
+	return ring_ring_mod(params->position - root_position, params->size);
 }
 
 /* Cuts the longest share into chunks; every rank comes to the same numbers. */
@@ -142,8 +148,10 @@ RING_PURE struct ring_plan ring_ring_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
 	int n = params->size;
-	plan.next = params->order[ring_ring_mod((int64_t)params->position + 1, n)];
-	plan.prev = params->order[ring_ring_mod((int64_t)params->position - 1, n)];
+	plan.block = params->count / n;
+	plan.longer_blocks = params->count % n;
+	plan.next = params->order[ring_ring_mod(params->position + 1, n)];
+	plan.prev = params->order[ring_ring_mod(params->position - 1, n)];
 	plan.signals = ring_ring_reduces(&plan) ? (n > 1 ? 1 : 0) : (uint64_t)n - 1;
 
 	switch (params->kind) {
@@ -241,7 +249,7 @@ RING_PURE struct ring_transfer ring_ring_outgoing(const struct ring_plan *plan, 
 	int n = plan->params.size, p = plan->params.position;
 	struct ring_ring_index at = ring_ring_split(plan, i, plan->steps);
 	int step = plan->first + (int)at.step;
-	int owner = plan->params.order[ring_ring_mod((int64_t)p - 1 - step, n)];
+	int owner = plan->params.order[ring_ring_mod(p - 1 - step, n)];
 	uint64_t offset;
 	struct ring_transfer transfer = {.action = RING_SEND, .peer = plan->next, .step = step};
 	transfer.bytes = ring_ring_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
@@ -295,7 +303,7 @@ RING_PURE struct ring_transfer ring_ring_incoming(const struct ring_plan *plan, 
 	struct ring_ring_index at = ring_ring_split(plan, j, ring_ring_incoming_steps(plan));
 	int step = plan->first + (int)at.step;
 	bool own = at.step == (uint64_t)plan->steps;
-	int owner = plan->params.order[own ? p : ring_ring_mod((int64_t)p - 2 - step, n)];
+	int owner = plan->params.order[own ? p : ring_ring_mod(p - 2 - step, n)];
 	uint64_t offset;
 	struct ring_transfer transfer = {.action = RING_COPY,
 					 .peer = own ? owner : plan->prev,

@@ -210,6 +210,8 @@ static int wait_a_little(struct ring_comm *comm, int channels, struct patience *
 		return 0;
 	}
 	uint64_t now = ring_clock_ms();
+	if (!patience->deadline_ms && config->call_timeout_ms > 0)
+		patience->deadline_ms = now + config->call_timeout_ms; /* it never waited before */
 	if (patience->deadline_ms && now >= patience->deadline_ms)
 		return time_out(comm, channels);
 	err = check_departed(comm, channels);
@@ -224,8 +226,6 @@ static int wait_a_little(struct ring_comm *comm, int channels, struct patience *
 static int run(struct ring_comm *comm, int channels)
 {
 	struct patience patience = {0};
-	if (comm->config.call_timeout_ms > 0)
-		patience.deadline_ms = ring_clock_ms() + comm->config.call_timeout_ms;
 	for (;;) {
 		int moves = advance(comm, channels);
 		if (moves < 0)

@@ -15,6 +15,12 @@
  */
 #define LOOKS_PER_CHECK 1024
 
+/*
+ * Small messages are handed over together, by poll(): an entry record and the data behind it then
+ * cost one transfer of the counter's cache line between two CPUs instead of two.
+ */
+#define TOGETHER_BYTES 512
+
 void ring_fifo_link_init(struct ring_fifo_link *link, const struct ring_transport *transport,
 			 const struct ring_link_params *params, struct ring_fifo *fifo)
 {
@@ -58,6 +64,14 @@ static int check_other_end(struct ring_fifo_link *link)
 	return 0;
 }
 
+/* Hands over what lies in slots and has not been handed over. */
+static void publish(struct ring_fifo_link *link)
+{
+	link->base.sent = link->end.mine;
+	ring_fifo_publish(&link->end);
+	ring_bell_ring(&link->bell);
+}
+
 int ring_fifo_link_send(struct ring_link *base, const void *source, size_t bytes)
 {
 	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
@@ -73,14 +87,18 @@ int ring_fifo_link_send(struct ring_link *base, const void *source, size_t bytes
 	if (end->closed || link->gone)
 		return RING_EPEER;
 	memcpy(ring_fifo_slot(end, end->mine), source, bytes);
-	ring_fifo_publish(end, bytes);
-	base->sent++;
-	ring_bell_ring(&link->bell);
+	ring_fifo_fill(end, bytes);
+	if (bytes > TOGETHER_BYTES)
+		publish(link);
 	return 0;
 }
 
 static int poll_sender(struct ring_fifo_link *link)
 {
+	if (link->base.sent < link->end.mine) {
+		publish(link);
+		return 0; /* looking at the receiver's line is dear, and only needed when full */
+	}
 	uint64_t seen = link->end.theirs;
 	if (!ring_fifo_see_head(&link->end))
 		return lose(link, "the receiver's counter is nonsense");
@@ -98,7 +116,9 @@ static int poll_receiver(struct ring_fifo_link *link)
 		size_t bytes = ring_fifo_message_bytes(&link->end, base->arrived);
 		if (bytes == 0)
 			return lose(link, "the size of a message is nonsense");
-		base->data[base->arrived % base->depth] = ring_fifo_slot(&link->end, base->arrived);
+		const unsigned char *slot = ring_fifo_slot(&link->end, base->arrived);
+		__builtin_prefetch(slot); /* messages that came together are fetched together */
+		base->data[base->arrived % base->depth] = slot;
 		base->bytes[base->arrived % base->depth] = bytes;
 	} while (++base->arrived < link->end.theirs);
 	return 0;

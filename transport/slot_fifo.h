@@ -108,12 +108,17 @@ static inline bool ring_fifo_has_room(const struct ring_fifo_end *end)
 	return end->mine - end->theirs < end->depth;
 }
 
-/* Sender: hands over message `mine`, which lies in its slot. Ring the doorbell next. */
-static inline void ring_fifo_publish(struct ring_fifo_end *end, size_t bytes)
+/* Sender: message `mine` lies in its slot, to be handed over by the next publish. */
+static inline void ring_fifo_fill(struct ring_fifo_end *end, size_t bytes)
 {
 	atomic_store_explicit(&end->fifo->bytes[end->mine % end->depth], (uint32_t)bytes,
 			      memory_order_relaxed);
 	end->mine++;
+}
+
+/* Sender: hands over the messages before `mine`. Ring the doorbell next. */
+static inline void ring_fifo_publish(struct ring_fifo_end *end)
+{
 	atomic_store_explicit(&end->fifo->tail, end->mine,
 			      memory_order_seq_cst); /* pairs with: see_tail; bell look */
 }

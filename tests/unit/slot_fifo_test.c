@@ -54,7 +54,8 @@ static void *send_all(void *argument)
 		}
 		size_t bytes = size_of(end->mine);
 		memset(ring_fifo_slot(end, end->mine), (int)(end->mine * 7), bytes);
-		ring_fifo_publish(end, bytes);
+		ring_fifo_fill(end, bytes);
+		ring_fifo_publish(end);
 	}
 	ring_fifo_close(end, true);
 	return NULL;
@@ -138,10 +139,12 @@ static void *move(void *argument)
 	struct dozing *dozing = argument;
 	for (uint64_t k = 0; k < ROUNDS; k++) {
 		meet(&dozing->mover_round, &dozing->sleeper_round, 2 * k);
-		if (dozing->sender_sleeps)
+		if (dozing->sender_sleeps) {
 			ring_fifo_release(&dozing->pair.receiver);
-		else
-			ring_fifo_publish(&dozing->pair.sender, 1);
+		} else {
+			ring_fifo_fill(&dozing->pair.sender, 1);
+			ring_fifo_publish(&dozing->pair.sender);
+		}
 		dozing->mover_saw[k] = ring_doorbell_look(&dozing->page) != RING_AWAKE;
 		meet(&dozing->mover_round, &dozing->sleeper_round, 2 * k + 1);
 	}
@@ -234,7 +237,8 @@ static void a_close_is_seen_with_the_last_message(void **state)
 {
 	(void)state;
 	struct pair pair = make_pair(2);
-	ring_fifo_publish(&pair.sender, 1);
+	ring_fifo_fill(&pair.sender, 1);
+	ring_fifo_publish(&pair.sender);
 	ring_fifo_close(&pair.sender, true);
 	assert_true(ring_fifo_see_tail(&pair.receiver));
 	assert_true(pair.receiver.closed);
