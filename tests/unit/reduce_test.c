@@ -16,6 +16,7 @@
 
 #include "datatype.h"
 #include "kernels/arithmetic.h"
+#include "kernels/cpu.h"
 
 static const enum ring_datatype types[] = {RING_INT32, RING_FLOAT32, RING_FLOAT64, RING_BFLOAT16};
 static const enum ring_op ops[] = {RING_SUM, RING_PROD, RING_MAX, RING_MIN, RING_AVG};
@@ -214,15 +215,12 @@ static void assert_guards_intact(const struct vector *vector, size_t bytes)
 		assert_int_equal(*at, 0xa5);
 }
 
+/* The family of kernels that is being tested; every one must give the same bits. */
+static const struct ring_cpu_family *family;
+
 static void submit(const struct ring_reduction *reduction)
 {
-	struct ring_device_queue *queue;
-	uint64_t jobs;
-	assert_int_equal(ring_device_cpu.queue_open(&queue), 0);
-	assert_int_equal(ring_device_cpu.reduce(queue, reduction), 0);
-	assert_int_equal(ring_device_cpu.finished(queue, &jobs), 0);
-	assert_int_equal(jobs, 1);
-	ring_device_cpu.queue_close(queue);
+	assert_int_equal(ring_cpu_reduce(family, reduction), 0);
 }
 
 static void assert_element(const struct shape *shape, size_t index, uint64_t got, uint64_t want)
@@ -545,22 +543,38 @@ static void queue_counts_jobs(void **state)
 	ring_device_cpu.free(memory);
 }
 
+static int choose_family(void **state)
+{
+	family = *state;
+	return 0;
+}
+
+/* The kernels of every family that this CPU runs; then what there is once. */
 int main(void)
 {
 	const char *wanted = getenv("RING_TEST_SEED");
+	int failures = 0;
 	seed = wanted ? strtoul(wanted, NULL, 10) : 1;
 	random_state = seed;
+	for (const struct ring_cpu_family *const *each = ring_cpu_families(); *each; each++) {
+		void *this = (void *)*each;
+		const struct CMUnitTest tests[] = {
+#define ONE_OF_FAMILY(test)                                                                        \
+	cmocka_unit_test_prestate_setup_teardown(test, choose_family, NULL, this)
+			ONE_OF_FAMILY(every_type_and_operation),
+			ONE_OF_FAMILY(second_result_in_place),
+			ONE_OF_FAMILY(special_values),
+			ONE_OF_FAMILY(promises),
+			ONE_OF_FAMILY(averages),
+			ONE_OF_FAMILY(bfloat16_rounds_once),
+			ONE_OF_FAMILY(every_bfloat16),
+			ONE_OF_FAMILY(every_bfloat16_rounding),
+		};
+		failures += cmocka_run_group_tests_name((*each)->name, tests, NULL, NULL);
+	}
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_type_and_operation),
-		cmocka_unit_test(second_result_in_place),
-		cmocka_unit_test(special_values),
-		cmocka_unit_test(promises),
-		cmocka_unit_test(averages),
-		cmocka_unit_test(bfloat16_rounds_once),
-		cmocka_unit_test(every_bfloat16),
-		cmocka_unit_test(every_bfloat16_rounding),
 		cmocka_unit_test(what_is_supported),
 		cmocka_unit_test(queue_counts_jobs),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return failures + cmocka_run_group_tests_name("the device", tests, NULL, NULL);
 }

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kernel families: the same loops, compiled for what different CPUs can do. All give the same bits.
+ */
+#ifndef RING_CPU_H
+#define RING_CPU_H
+
+#include "device.h"
+
+/* Intermediate results: small enough for the first-level cache, large enough to forget the calls. */
+#define RING_TILE 512
+union ring_tile {
+	uint32_t int32[RING_TILE];
+	float float32[RING_TILE];
+	double float64[RING_TILE];
+};
+
+/* One type and operation. */
+struct ring_cpu_kernel {
+	/* The common shape, two sources: result = left op right, disjoint; result = result op right. */
+	void (*pair)(void *result, const void *left, const void *right, size_t count);
+	void (*onto)(void *result, const void *right, size_t count);
+
+	/* Any number of sources: load the first, fold the others in, divide, store; count <= RING_TILE. */
+	void (*load)(union ring_tile *tile, const void *source, size_t count);
+	void (*fold)(union ring_tile *tile, const void *source, size_t count);
+	void (*divide)(union ring_tile *tile, double divisor, size_t count);
+	void (*store)(void *result, const union ring_tile *tile, size_t count);
+};
+
+struct ring_cpu_family {
+	const char *name;
+	struct ring_cpu_kernel kernels[RING_BFLOAT16 + 1][RING_MIN + 1];
+};
+
+/* Those that this CPU can run, best first; NULL ends them. The device uses the first. */
+const struct ring_cpu_family *const *ring_cpu_families(void);
+
+/* The kernel of a family, NULL if it has none for the pair. */
+const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *family,
+					      enum ring_datatype type, enum ring_op op);
+
+/* One job by one family. returns 0; RING_ENOTSUP */
+int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_reduction *reduction);
+
+#endif
