@@ -123,7 +123,7 @@ static int submit(struct ring_comm *comm, const struct request *request)
 		ring_failure_remember(&failure);
 		return err;
 	}
-	int err = ring_comm_failed_in(comm, 0); /* a mismatch is judged when the call's turn comes */
+	int err = ring_comm_failed_in(comm, comm->sequence + 1);
 	if (!err)
 		err = check(comm, request);
 	if (err)
@@ -137,11 +137,15 @@ static int submit(struct ring_comm *comm, const struct request *request)
 			     .divisor = request->op == RING_AVG ? (uint64_t)comm->size : 1},
 		.count = request->count,
 		.root = request->root,
-		.record = ring_record_make(request->kind, 0, request->count, request->type,
-					   request->op, request->root),
+		.record = ring_record_make(request->kind, ++comm->sequence, request->count,
+					   request->type, request->op, request->root),
 		.stream = request->stream,
 	};
-	return call.stream ? ring_queue_post(comm, &call) : ring_queue_run(comm, &call);
+	if (!call.stream)
+		return ring_queue_run(comm, &call);
+	err = ring_queue_post(comm, &call);
+	comm->sequence -= err != 0; /* it was not made */
+	return err;
 }
 
 int ring_all_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,

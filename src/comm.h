@@ -47,10 +47,11 @@ struct ring_comm {
 	struct ring_trace *trace;
 	unsigned fork_generation;
 
+	uint64_t sequence;       /* calls made; the caller's */
 	pthread_mutex_t running; /* held by whoever runs a call */
-	uint64_t sequence;       /* calls begun; under running */
+	uint64_t current;        /* sequence of the call that runs, or ran last; under running */
+	uint64_t calls;          /* completed; under running */
 	struct ring_queue *queue;
-	uint64_t calls; /* ... and completed */
 
 	/* The first failure: failed is raised once failure is complete. */
 	pthread_mutex_t failing;

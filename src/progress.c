@@ -77,7 +77,7 @@ static bool all_done(const struct ring_comm *comm, int channels)
 /* 0, or the failure that ends the current call. */
 static int ended(const struct ring_comm *comm)
 {
-	return ring_comm_failed_in(comm, comm->sequence);
+	return ring_comm_failed_in(comm, comm->current);
 }
 
 /* Sleeps until there is news, at most `ms`; for a call that cannot go on. */
@@ -257,7 +257,7 @@ static void note(struct ring_comm *comm, const struct ring_call *call,
 
 int ring_progress_run(struct ring_comm *comm, struct ring_call *call)
 {
-	call->record.sequence = ++comm->sequence;
+	comm->current = call->record.sequence;
 	int err = ended(comm);
 	if (err)
 		return err;

@@ -125,7 +125,7 @@ static void news_goes_around(void **state)
 {
 	(void)state;
 	make_ring(RANKS, -1);
-	struct ring_news news = {RING_EABORTED, 3, "rank 3 aborted"};
+	struct ring_news news = {.err = RING_EABORTED, .culprit = 3, .text = "rank 3 aborted"};
 	ring_lanes_report(ranks[3].lanes, &news);
 	for (int i = 0; i < RANKS; i++) {
 		wait_for(&ranks[i].failures, 1);
@@ -143,7 +143,8 @@ static void first_news_sticks(void **state)
 {
 	(void)state;
 	make_ring(RANKS, -1);
-	struct ring_news one = {RING_EMISMATCH, 0, "one"}, other = {RING_ETIMEDOUT, 2, "other"};
+	struct ring_news one = {.err = RING_EMISMATCH, .culprit = 0, .text = "one"},
+			 other = {.err = RING_ETIMEDOUT, .culprit = 2, .text = "other"};
 	ring_watcher_lock(watcher); /* neither hears the other first */
 	ring_lanes_report(ranks[0].lanes, &one);
 	ring_lanes_report(ranks[2].lanes, &other);
@@ -207,7 +208,9 @@ static void news_leaves_before_goodbye(void **state)
 {
 	(void)state;
 	make_ring(RANKS, -1);
-	struct ring_news news = {RING_EABORTED, 4, "rank 4 aborted and left"};
+	struct ring_news news = {.err = RING_EABORTED,
+				 .culprit = 4,
+				 .text = "rank 4 aborted and left"};
 	ring_lanes_report(ranks[4].lanes, &news);
 	close_rank(&ranks[4]);
 	ranks[4].lanes = NULL;
@@ -305,7 +308,7 @@ static void alone_has_no_lanes(void **state)
 					   .left = neighbour_left,
 					   .owner = &alone};
 	assert_int_equal(ring_lanes_open(&lanes, watcher, &params, NULL), 0);
-	struct ring_news news = {RING_EABORTED, 0, "alone"};
+	struct ring_news news = {.err = RING_EABORTED, .culprit = 0, .text = "alone"};
 	ring_lanes_report(lanes, &news);
 	assert_int_equal(alone.failures, 1);
 	ring_lanes_close(lanes, 1000);
