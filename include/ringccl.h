@@ -229,7 +229,8 @@ RING_API void ring_comm_destroy(struct ring_comm *comm);
  *             returns at once, and send and recv belong to the call until its position is complete
  * returns     0; RING_EINVAL at once on bad arguments, the communicator stays usable;
  *             RING_EPEER, RING_ETIMEDOUT, RING_EMISMATCH or RING_EABORTED if the call failed:
- *             then recv is undefined (untouched for RING_EMISMATCH) and the communicator failed
+ *             then recv is undefined (untouched for RING_EMISMATCH) and the communicator failed;
+ *             calls before a mismatching one still complete
  * order       the block of rank r is the r-th share of the vector; shares differ by at most one
  *             element, longer first. It is added from the position after r's on the ring all the
  *             way around to r itself: ((x[p+1] + x[p+2]) + ...) + x[p], positions modulo N,
