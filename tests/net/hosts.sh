@@ -19,7 +19,7 @@ skip() {
 remove_hosts() {
 	local name
 	for name in $(ip netns list | awk -v net="$net-" 'index($1, net) == 1 { print $1 }'); do
-		ip netns pids "$name" | xargs -r kill -KILL
+		kill -KILL $(ip netns pids "$name")
 		ip netns delete "$name"
 	done
 	wait
