@@ -10,9 +10,9 @@
  * threads   A communicator is used by one thread at a time, except ring_comm_abort(),
  *           ring_comm_status() and ring_comm_error(), which any thread may call at any time.
  *           Different communicators are independent. Ranks may be processes or threads.
- * order     All ranks make the same calls in the same order. A call that differs in kind, count,
- *           type, operation or root ends as RING_EMISMATCH on every rank, and no rank's buffers
- *           have been touched.
+ * order     All ranks make the same collective calls in the same order. A call that differs in
+ *           kind, count, type, operation or root ends as RING_EMISMATCH on every rank, and no
+ *           rank's buffers have been touched. Sends and receives match pair by pair, in order.
  *
  * After fork() a child may not use the parent's communicators: its calls return RING_EINVAL.
  */
@@ -54,31 +54,34 @@ enum ring_status {
 #undef RING_STATUS_ENUM
 };
 
-/* Element types; the values equal NCCL's. This version moves all and reduces those marked *. */
+/* Element types; the values equal NCCL's. */
 enum ring_datatype {
 	RING_INT8 = 0,
 	RING_UINT8 = 1,
-	RING_INT32 = 2, /* * */
+	RING_INT32 = 2,
 	RING_UINT32 = 3,
 	RING_INT64 = 4,
 	RING_UINT64 = 5,
-	RING_FLOAT16 = 6,
-	RING_FLOAT32 = 7,  /* * */
-	RING_FLOAT64 = 8,  /* * */
-	RING_BFLOAT16 = 9, /* * */
-	RING_FLOAT8_E4M3 = 10,
-	RING_FLOAT8_E5M2 = 11,
+	RING_FLOAT16 = 6, /* IEEE 754 binary16 */
+	RING_FLOAT32 = 7,
+	RING_FLOAT64 = 8,
+	RING_BFLOAT16 = 9,     /* the upper half of a float32 */
+	RING_FLOAT8_E4M3 = 10, /* OCP OFP8: no infinity, largest 448 */
+	RING_FLOAT8_E5M2 = 11, /* OCP OFP8: as float16, upper byte */
 };
 
 /*
  * Reductions; the values equal NCCL's.
  *
- * RING_SUM   integers wrap; bfloat16 adds in float32 and rounds to nearest even once per hop
- * RING_AVG   the sum, divided by the number of ranks once, at the last addition; int32 truncates
+ * RING_SUM   integers wrap; 16- and 8-bit floats are computed in float32 and rounded to nearest
+ *            even once per hop: too large a 16-bit number becomes infinite, an 8-bit one the largest
+ *            there is (448 or 57344, also what was infinite)
+ * RING_AVG   the sum, divided by the number of ranks once, at the last addition; integers truncate
  *            towards zero
  * RING_MAX, RING_MIN   a NaN in any input makes the result NaN; -0 is less than +0
  *
  * A NaN that was computed is always the same quiet NaN, so that results are equal bit for bit.
+ * docs/REDUCTIONS.md tells the rest. ring_op_create_premul_sum() makes further operations.
  */
 enum ring_op {
 	RING_SUM = 0,
@@ -90,6 +93,7 @@ enum ring_op {
 
 struct ring_comm;   /* a communicator as one rank sees it; made by ring_comm_create */
 struct ring_stream; /* completion positions in a communicator's queue */
+struct ring_region; /* memory that was registered with a communicator */
 
 /* What ranks must share to find one another and to prove it. Send it by any private means. */
 struct ring_unique_id {
@@ -123,12 +127,14 @@ struct ring_options {
 
 	int spins;  /* RING_SPINS: empty looks at the links before giving up the CPU; -1 chooses */
 	int yields; /* RING_YIELDS: sched_yield() calls after that, before sleeping; -1 chooses */
+
+	const char *link; /* A RING_LINK: slow links down to "1GB/s,20us", on one host; NULL: do not */
 };
 
 /* One link as counted by its end in this rank. */
 struct ring_link_stats {
 	int peer;               /* the rank at the other end                              */
-	int channel;            /* which ring it belongs to                               */
+	int channel;            /* which ring it belongs to; -1: a link beside the rings  */
 	int outgoing;           /* 1: this rank sends on it                               */
 	char transport[16];     /* "loopback", "shm", "tcp"                               */
 	uint64_t messages;      /* transfers with payload                                 */
@@ -140,12 +146,17 @@ struct ring_link_stats {
 /* What a communicator has done so far, as this rank counts it. */
 struct ring_stats {
 	size_t size;             /* sizeof(struct ring_stats), set by the caller          */
-	uint64_t calls;          /* collectives completed                                 */
+	uint64_t calls;          /* collectives, sends and receives completed             */
 	uint64_t sent_bytes;     /* payload bytes over all outgoing links                 */
 	uint64_t received_bytes; /* payload bytes over all incoming links                 */
 	uint64_t sent_messages, received_messages;
-	uint64_t memory_bytes; /* held by this rank for the communicator, shared included */
-	int link_count;        /* entries of links[] in use                              */
+	/*
+	 * Held by this rank for the communicator: shared memory, which counts at the receiving rank,
+	 * and of buffers in memory of its own what was ever used. Not the kernel's socket buffers,
+	 * nor the stacks of threads.
+	 */
+	uint64_t memory_bytes;
+	int link_count; /* entries of links[] in use */
 	struct ring_link_stats links[RING_STATS_LINKS];
 };
 
@@ -173,20 +184,37 @@ RING_API int ring_unique_id_create(struct ring_unique_id *id);
  * size, rank  rank of [0, size), each exactly once
  * options     NULL takes the defaults and RING_* variables
  * returns     0; RING_ETIMEDOUT naming the ranks that never came; RING_EPEER if one died meanwhile;
- *             RING_EMISMATCH if the ranks disagree about size or options; the sentence is
- *             ring_comm_error(NULL) in the calling thread
- * blocking    at most create_timeout_ms
+ *             RING_EMISMATCH if the ranks disagree about size or options; RING_EABORTED if one gave
+ *             up; the sentence is ring_comm_error(NULL) in the calling thread
+ * blocking    at most create_timeout_ms, and half a second more to hear who was missing
  */
 RING_API int ring_comm_create(struct ring_comm **comm, int size, int rank,
 			      const struct ring_unique_id *id, const struct ring_options *options);
 
 /*
  * Joins the communicator of all ranks of a job, as the launcher's environment describes it:
- * ring_run sets RING_RANK, RING_SIZE and RING_ID.
+ * ring_run sets RING_RANK, RING_SIZE and RING_ID; torchrun RANK, WORLD_SIZE, MASTER_ADDR and
+ * MASTER_PORT. Under torchrun rank 0 serves the meeting, at the port after MASTER_PORT or at
+ * RING_ROOT_PORT; the n-th calls of all ranks make one communicator; and RING_SECRET, alike on all
+ * ranks, keeps others out.
  *
- * returns   as ring_comm_create; RING_EINVAL if the environment names no job
+ * returns   as ring_comm_create; RING_EINVAL if the environment names no job, or nonsense;
+ *           RING_ESYSTEM on rank 0 if the port is taken
  */
 RING_API int ring_comm_create_from_env(struct ring_comm **comm, const struct ring_options *options);
+
+/*
+ * Divides a communicator: ranks of one color get a communicator of their own, in which they are
+ * ordered by key, then by their rank in comm. A collective call of all ranks of comm; the new one
+ * takes over comm's options, but for the trace, and is independent of it.
+ *
+ * color     0 or more; RING_COLOR_NONE: this rank joins none and *sub becomes NULL
+ * key       any number
+ * returns   as ring_comm_create; RING_EINVAL inside a group
+ * blocking  like a call on comm, then at most create_timeout_ms
+ */
+#define RING_COLOR_NONE (-1)
+RING_API int ring_comm_split(struct ring_comm *comm, int color, int key, struct ring_comm **sub);
 
 RING_API int ring_comm_size(const struct ring_comm *comm);
 RING_API int ring_comm_rank(const struct ring_comm *comm);
@@ -216,7 +244,7 @@ RING_API int ring_comm_abort(struct ring_comm *comm);
 /*
  * Says goodbye to the neighbours and frees everything; NULL is allowed. Calls still queued on
  * streams complete first, or fail. Blocks for at most one second beyond them. Streams must have
- * been destroyed.
+ * been destroyed; operations, regions and memory of the communicator go with it.
  */
 RING_API void ring_comm_destroy(struct ring_comm *comm);
 
@@ -278,8 +306,135 @@ RING_API int ring_all_gather(struct ring_comm *comm, const void *send, void *rec
 RING_API int ring_broadcast(struct ring_comm *comm, const void *send, void *recv, size_t count,
 			    enum ring_datatype type, int root, struct ring_stream *stream);
 
+/*
+ * Reduces `count` elements over all ranks; root receives the result.
+ *
+ * send      count elements
+ * recv      count elements, written on root only; may be NULL elsewhere; equal to send for in place
+ * order     ((x[r+1] + x[r+2]) + ...) + x[r] for r the position of root, positions modulo N
+ * bytes     each rank but root sends count elements once
+ *
+ * Otherwise as ring_all_reduce.
+ */
+RING_API int ring_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
+			 enum ring_datatype type, enum ring_op op, int root,
+			 struct ring_stream *stream);
+
+/*
+ * Root receives what all ranks send, in rank order. Each part goes straight to root.
+ *
+ * send      send_count elements; in place on root: send == recv + root * send_count elements
+ * recv      size * send_count elements, written on root only; may be NULL elsewhere
+ * bytes     each rank but root sends send_count elements
+ *
+ * Otherwise as ring_all_reduce.
+ */
+RING_API int ring_gather(struct ring_comm *comm, const void *send, void *recv, size_t send_count,
+			 enum ring_datatype type, int root, struct ring_stream *stream);
+
+/*
+ * Rank r receives the r-th part of what root sends. Each part goes straight to its rank.
+ *
+ * send      size * recv_count elements, read on root only; may be NULL elsewhere
+ * recv      recv_count elements; in place on root: recv == send + root * recv_count elements
+ * bytes     root sends (N - 1) * recv_count elements
+ *
+ * Otherwise as ring_all_reduce.
+ */
+RING_API int ring_scatter(struct ring_comm *comm, const void *send, void *recv, size_t recv_count,
+			  enum ring_datatype type, int root, struct ring_stream *stream);
+
+/*
+ * Every rank sends a part to every rank: part r of send goes to rank r and becomes part `rank` of
+ * its recv. Each part goes straight to its rank.
+ *
+ * send, recv  size * count_per_peer elements each, disjoint
+ * bytes       a rank sends (N - 1) * count_per_peer elements
+ *
+ * Otherwise as ring_all_reduce.
+ */
+RING_API int ring_all_to_all(struct ring_comm *comm, const void *send, void *recv,
+			     size_t count_per_peer, enum ring_datatype type,
+			     struct ring_stream *stream);
+
 /* Returns, or completes on its stream, once every rank has entered; else as ring_all_reduce. */
 RING_API int ring_barrier(struct ring_comm *comm, struct ring_stream *stream);
+
+/*
+ * Sends `count` elements to rank `peer`, which must receive as many of the same type. Messages
+ * between two ranks arrive in the order in which they were sent; 0 elements are a message too.
+ *
+ * blocking  until buffer may change again, which may be before or after the peer receives; to
+ *           exchange with others, or with oneself, put sends and receives into a group
+ * returns   0; RING_EMISMATCH if count or type differ: at once at the receiver, whose buffer is
+ *           untouched, in this call or the next at the sender; otherwise as ring_all_reduce
+ * bytes     count elements, straight to the peer
+ */
+RING_API int ring_send(struct ring_comm *comm, const void *buffer, size_t count,
+		       enum ring_datatype type, int peer, struct ring_stream *stream);
+
+/*
+ * Receives what rank `peer` sends with ring_send; blocks until it is here. RING_EPEER within two seconds
+ * if the peer destroyed its communicator instead. Otherwise as ring_send.
+ */
+RING_API int ring_recv(struct ring_comm *comm, void *buffer, size_t count, enum ring_datatype type,
+		       int peer, struct ring_stream *stream);
+
+/*
+ * Opens a group in the calling thread: calls up to the matching ring_group_end() are only noted,
+ * and run together there. Groups nest; the outermost counts.
+ *
+ * What a group may hold: sends and receives, which progress at the same time, in any order;
+ * collectives, which run in the order of their calls, after the group's sends and receives; calls of
+ * several communicators, which progress at the same time; and ring_comm_create() for several ranks
+ * in one thread, where *comm is set when the group ends.
+ *
+ * returns   0; RING_ENOMEM
+ */
+RING_API int ring_group_start(void);
+
+/*
+ * Runs the group's calls. Those on streams are queued, the others are complete when it returns.
+ *
+ * returns   0; RING_EINVAL if no group is open; RING_EINVAL if one of the group's calls had bad
+ *           arguments: then none of them was made; else the first error of a call that ran here
+ * blocking  as the calls would
+ */
+RING_API int ring_group_end(void);
+
+/*
+ * Makes an operation: the sum of every rank's elements, each multiplied by the rank's own scalar
+ * first. Usable in the reducing calls of this communicator with elements of `type`.
+ *
+ * scalar    one element of type in host memory, copied at once; ranks may have different ones
+ * returns   0; RING_EINVAL; RING_ENOMEM
+ */
+RING_API int ring_op_create_premul_sum(struct ring_comm *comm, const void *scalar,
+				       enum ring_datatype type, enum ring_op *op);
+
+/* Forgets the operation; calls already made with it are not concerned. returns 0; RING_EINVAL */
+RING_API int ring_op_destroy(struct ring_comm *comm, enum ring_op op);
+
+/*
+ * Allocates memory that ranks of the same host can share, page-aligned and zeroed. A local call;
+ * the memory can be used like any other.
+ *
+ * returns   0; RING_EINVAL; RING_ENOMEM
+ */
+RING_API int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory);
+
+/* Frees what ring_mem_alloc() gave; no call may be using it. returns 0; RING_EINVAL */
+RING_API int ring_mem_free(struct ring_comm *comm, void *memory);
+
+/*
+ * Announces that calls will use this memory often. A hint: results do not depend on it. The memory
+ * stays the caller's and must outlive the registration.
+ *
+ * returns   0; RING_EINVAL if the range is empty or not mapped; RING_ENOMEM
+ */
+RING_API int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
+			       struct ring_region **region);
+RING_API int ring_mem_deregister(struct ring_comm *comm, struct ring_region *region);
 
 /*
  * Makes a stream. From the first one on, a thread of the library runs the communicator's calls,
@@ -303,6 +458,17 @@ RING_API int ring_stream_wait(struct ring_stream *stream, uint64_t position);
 
 /* As ring_stream_wait, but never blocks: RING_EAGAIN if not complete. */
 RING_API int ring_stream_test(struct ring_stream *stream, uint64_t position);
+
+/*
+ * Tells when the call at `position` ran, in nanoseconds of CLOCK_MONOTONIC. It began when the calls
+ * before it were done, and may have waited for other ranks since; it ended when it was complete here,
+ * or had failed. A stream remembers its last RING_STREAM_TIMES complete calls.
+ *
+ * returns   0; RING_EAGAIN if not complete; RING_EINVAL if there is no such call, or it is forgotten
+ */
+#define RING_STREAM_TIMES 256
+RING_API int ring_stream_times(struct ring_stream *stream, uint64_t position, uint64_t *began_ns,
+			       uint64_t *ended_ns);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the operations do to one element, and how elements are loaded and stored. Everything here
- * is free of branches, so that compilers turn loops over it into vector instructions, and gives the
- * same bits with every compiler, provided that the caller rounds to nearest and keeps subnormals
- * (the engine sees to it) and that multiplications and additions are not fused.
+ * What the operations do to one element, and how elements are loaded and stored; convert.h does it
+ * for the types that are computed in float32. Everything here is free of branches, so that compilers
+ * turn loops over it into vector instructions, and gives the same bits with every compiler, provided
+ * that the caller rounds to nearest and keeps subnormals (the engine sees to it) and that
+ * multiplications and additions are not fused.
  *
  * A sum or product may carry any NaN; storing replaces it by the one that ringccl.h promises.
  */
@@ -14,181 +15,154 @@
 #include <stdint.h>
 #include <string.h>
 
-#define RING_FLOAT32_NAN UINT32_C(0x7fc00000)
-#define RING_FLOAT64_NAN UINT64_C(0x7ff8000000000000)
+/* ---- dividing by a count of ranks ------------------------------------------------------------ */
 
-/* ---- int32: computed as unsigned numbers, which wrap ----------------------------------------- */
+/* A divisor from 1 to 2^31 - 1 and what makes dividing by it cheap: floor((2^bits - 1) / count). */
+struct ring_divisor {
+	uint32_t count;
+	uint32_t reciprocal32;
+	uint64_t reciprocal64;
+};
 
-static inline uint32_t ring_int32_load(const unsigned char *at)
+static inline struct ring_divisor ring_divisor(uint64_t count)
 {
-	uint32_t x;
-	memcpy(&x, at, sizeof(x));
-	return x;
-}
-
-static inline void ring_int32_store(unsigned char *at, uint32_t x)
-{
-	memcpy(at, &x, sizeof(x));
-}
-
-static inline uint32_t ring_int32_sum(uint32_t a, uint32_t b)
-{
-	return a + b;
-}
-
-static inline uint32_t ring_int32_prod(uint32_t a, uint32_t b)
-{
-	return a * b;
-}
-
-static inline uint32_t ring_int32_max(uint32_t a, uint32_t b)
-{
-	return (int32_t)a > (int32_t)b ? a : b;
-}
-
-static inline uint32_t ring_int32_min(uint32_t a, uint32_t b)
-{
-	return (int32_t)a < (int32_t)b ? a : b;
+	return (struct ring_divisor){(uint32_t)count, (uint32_t)(UINT32_MAX / count),
+				     UINT64_MAX / count};
 }
 
 /*
- * Vectors have no integer division, and need none: a quotient that is no integer is at least
- * 1 / divisor away from the next one, far more than a double's rounding, so truncating it is exact.
+ * Vectors have no integer division, and need none. The upper half of x * reciprocal is the quotient
+ * or one less: 2^bits - count * reciprocal lies in 1..count, so x / count is missed by at most
+ * x / 2^bits < 1.
  */
-static inline uint32_t ring_int32_divide(uint32_t x, double divisor)
+static inline uint32_t ring_quotient32(uint32_t x, struct ring_divisor divisor)
 {
-	return (uint32_t)(int32_t)((double)(int32_t)x / divisor);
+	uint32_t quotient = (uint32_t)((uint64_t)x * divisor.reciprocal32 >> 32);
+	return quotient + (x - quotient * divisor.count >= divisor.count);
 }
 
-/* ---- float32 --------------------------------------------------------------------------------- */
-
-static inline uint32_t ring_float32_bits(float x)
+/* The upper half of a product, by halves: vectors multiply 32 bits. */
+static inline uint64_t ring_upper_product(uint64_t a, uint64_t b)
 {
-	uint32_t bits;
-	memcpy(&bits, &x, sizeof(bits));
-	return bits;
+	uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
+	uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
+	uint64_t other = a_low * b_high + (uint32_t)middle;
+	return a_high * b_high + (middle >> 32) + (other >> 32);
 }
 
-static inline float ring_float32_from_bits(uint32_t bits)
+static inline uint64_t ring_quotient64(uint64_t x, struct ring_divisor divisor)
 {
-	float x;
-	memcpy(&x, &bits, sizeof(x));
-	return x;
+	uint64_t quotient = ring_upper_product(x, divisor.reciprocal64);
+	return quotient + (x - quotient * divisor.count >= divisor.count);
 }
 
-static inline float ring_float32_load(const unsigned char *at)
-{
-	float x;
-	memcpy(&x, at, sizeof(x));
-	return x;
-}
+/* ---- integers: computed as unsigned numbers, which wrap --------------------------------------- */
 
-static inline void ring_float32_store(unsigned char *at, float x)
-{
-	uint32_t bits = isnan(x) ? RING_FLOAT32_NAN : ring_float32_bits(x);
-	memcpy(at, &bits, sizeof(bits));
-}
+#define RING_INTEGER(name, word, number)                                                           \
+	static inline word ring_##name##_load(const unsigned char *at)                             \
+	{                                                                                          \
+		word x;                                                                            \
+		memcpy(&x, at, sizeof(x));                                                         \
+		return x;                                                                          \
+	}                                                                                          \
+	static inline void ring_##name##_store(unsigned char *at, word x)                          \
+	{                                                                                          \
+		memcpy(at, &x, sizeof(x));                                                         \
+	}                                                                                          \
+	static inline word ring_##name##_sum(word a, word b)                                       \
+	{                                                                                          \
+		return (word)(a + b);                                                              \
+	}                                                                                          \
+	static inline word ring_##name##_prod(word a, word b)                                      \
+	{                                                                                          \
+		return (word)(a * b);                                                              \
+	}                                                                                          \
+	static inline word ring_##name##_max(word a, word b)                                       \
+	{                                                                                          \
+		return (number)a > (number)b ? a : b;                                              \
+	}                                                                                          \
+	static inline word ring_##name##_min(word a, word b)                                       \
+	{                                                                                          \
+		return (number)a < (number)b ? a : b;                                              \
+	}
 
-static inline float ring_float32_sum(float a, float b)
-{
-	return a + b;
-}
+/* Towards zero: the magnitude is divided, then it gets the sign back. */
+#define RING_INTEGERS(bits, quotient_bits)                                                         \
+	RING_INTEGER(uint##bits, uint##bits##_t, uint##bits##_t)                                   \
+	RING_INTEGER(int##bits, uint##bits##_t, int##bits##_t)                                     \
+	static inline uint##bits##_t ring_uint##bits##_divide(uint##bits##_t x,                    \
+							      struct ring_divisor divisor)         \
+	{                                                                                          \
+		return (uint##bits##_t)ring_quotient##quotient_bits(x, divisor);                   \
+	}                                                                                          \
+	static inline uint##bits##_t ring_int##bits##_divide(uint##bits##_t x,                     \
+							     struct ring_divisor divisor)          \
+	{                                                                                          \
+		uint##bits##_t negative = (uint##bits##_t) - (x >> (bits - 1));                    \
+		uint##bits##_t magnitude = (uint##bits##_t)((x ^ negative) - negative);            \
+		uint##bits##_t quotient = ring_uint##bits##_divide(magnitude, divisor);            \
+		return (uint##bits##_t)((quotient ^ negative) - negative);                         \
+	}
+RING_INTEGERS(8, 32)
+RING_INTEGERS(32, 32)
+RING_INTEGERS(64, 64)
 
-static inline float ring_float32_prod(float a, float b)
-{
-	return a * b;
-}
+/* ---- floats ---------------------------------------------------------------------------------- */
 
-/* Equal numbers have equal bits, but for zeros: `and` makes +0 of two that differ, `or` -0. */
-static inline float ring_float32_max(float a, float b)
-{
-	uint32_t bits = ring_float32_bits(a > b ? a : b) & ring_float32_bits(b > a ? b : a);
-	return ring_float32_from_bits(isunordered(a, b) ? RING_FLOAT32_NAN : bits);
-}
+#define RING_FLOAT32_NAN UINT32_C(0x7fc00000)
+#define RING_FLOAT64_NAN UINT64_C(0x7ff8000000000000)
 
-static inline float ring_float32_min(float a, float b)
-{
-	uint32_t bits = ring_float32_bits(a < b ? a : b) | ring_float32_bits(b < a ? b : a);
-	return ring_float32_from_bits(isunordered(a, b) ? RING_FLOAT32_NAN : bits);
-}
-
-static inline float ring_float32_divide(float x, double divisor)
-{
-	return x / (float)divisor;
-}
-
-/* ---- bfloat16: the upper half of a float32, computed as one ---------------------------------- */
-
-static inline float ring_bfloat16_load(const unsigned char *at)
-{
-	uint16_t upper;
-	memcpy(&upper, at, sizeof(upper));
-	return ring_float32_from_bits((uint32_t)upper << 16);
-}
-
-/* Rounds to nearest, ties to even; too large a number becomes infinity by the same carry. */
-static inline void ring_bfloat16_store(unsigned char *at, float x)
-{
-	uint32_t bits = ring_float32_bits(x);
-	uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
-	uint16_t upper = (uint16_t)((isnan(x) ? RING_FLOAT32_NAN : rounded) >> 16);
-	memcpy(at, &upper, sizeof(upper));
-}
-
-/* ---- float64: as float32 --------------------------------------------------------------------- */
-
-static inline uint64_t ring_float64_bits(double x)
-{
-	uint64_t bits;
-	memcpy(&bits, &x, sizeof(bits));
-	return bits;
-}
-
-static inline double ring_float64_from_bits(uint64_t bits)
-{
-	double x;
-	memcpy(&x, &bits, sizeof(x));
-	return x;
-}
-
-static inline double ring_float64_load(const unsigned char *at)
-{
-	double x;
-	memcpy(&x, at, sizeof(x));
-	return x;
-}
-
-static inline void ring_float64_store(unsigned char *at, double x)
-{
-	uint64_t bits = isnan(x) ? RING_FLOAT64_NAN : ring_float64_bits(x);
-	memcpy(at, &bits, sizeof(bits));
-}
-
-static inline double ring_float64_sum(double a, double b)
-{
-	return a + b;
-}
-
-static inline double ring_float64_prod(double a, double b)
-{
-	return a * b;
-}
-
-static inline double ring_float64_max(double a, double b)
-{
-	uint64_t bits = ring_float64_bits(a > b ? a : b) & ring_float64_bits(b > a ? b : a);
-	return ring_float64_from_bits(isunordered(a, b) ? RING_FLOAT64_NAN : bits);
-}
-
-static inline double ring_float64_min(double a, double b)
-{
-	uint64_t bits = ring_float64_bits(a < b ? a : b) | ring_float64_bits(b < a ? b : a);
-	return ring_float64_from_bits(isunordered(a, b) ? RING_FLOAT64_NAN : bits);
-}
-
-static inline double ring_float64_divide(double x, double divisor)
-{
-	return x / divisor;
-}
+/*
+ * Maximum and minimum: equal numbers have equal bits, but for zeros, and of two zeros that differ
+ * `and` makes +0, `or` -0.
+ */
+#define RING_FLOAT(name, number, word, nan)                                                        \
+	static inline word ring_##name##_bits(number x)                                            \
+	{                                                                                          \
+		word bits;                                                                         \
+		memcpy(&bits, &x, sizeof(bits));                                                   \
+		return bits;                                                                       \
+	}                                                                                          \
+	static inline number ring_##name##_from_bits(word bits)                                    \
+	{                                                                                          \
+		number x;                                                                          \
+		memcpy(&x, &bits, sizeof(x));                                                      \
+		return x;                                                                          \
+	}                                                                                          \
+	static inline number ring_##name##_load(const unsigned char *at)                           \
+	{                                                                                          \
+		number x;                                                                          \
+		memcpy(&x, at, sizeof(x));                                                         \
+		return x;                                                                          \
+	}                                                                                          \
+	static inline void ring_##name##_store(unsigned char *at, number x)                        \
+	{                                                                                          \
+		word bits = isnan(x) ? nan : ring_##name##_bits(x);                                \
+		memcpy(at, &bits, sizeof(bits));                                                   \
+	}                                                                                          \
+	static inline number ring_##name##_sum(number a, number b)                                 \
+	{                                                                                          \
+		return a + b;                                                                      \
+	}                                                                                          \
+	static inline number ring_##name##_prod(number a, number b)                                \
+	{                                                                                          \
+		return a * b;                                                                      \
+	}                                                                                          \
+	static inline number ring_##name##_max(number a, number b)                                 \
+	{                                                                                          \
+		word bits = ring_##name##_bits(a > b ? a : b) & ring_##name##_bits(b > a ? b : a); \
+		return ring_##name##_from_bits(isunordered(a, b) ? nan : bits);                    \
+	}                                                                                          \
+	static inline number ring_##name##_min(number a, number b)                                 \
+	{                                                                                          \
+		word bits = ring_##name##_bits(a < b ? a : b) | ring_##name##_bits(b < a ? b : a); \
+		return ring_##name##_from_bits(isunordered(a, b) ? nan : bits);                    \
+	}                                                                                          \
+	static inline number ring_##name##_divide(number x, struct ring_divisor divisor)           \
+	{                                                                                          \
+		return x / (number)divisor.count;                                                  \
+	}
+RING_FLOAT(float32, float, uint32_t, RING_FLOAT32_NAN)
+RING_FLOAT(float64, double, uint64_t, RING_FLOAT64_NAN)
 
 #endif

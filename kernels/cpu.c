@@ -8,23 +8,40 @@
 
 #include "../src/datatype.h"
 #include "cpu.h"
+#include "cpu_features.h"
+#include "stream.h"
 
 /* ---- which kernel ---------------------------------------------------------------------------- */
 
-extern const struct ring_cpu_family ring_cpu_avx2, ring_cpu_plain;
+extern const struct ring_cpu_family ring_cpu_avx512fp16, ring_cpu_avx512, ring_cpu_avx2,
+	ring_cpu_neon, ring_cpu_plain;
 
-const struct ring_cpu_family *const *ring_cpu_families(void)
+static const struct {
+	const struct ring_cpu_family *family;
+	bool (*runs)(void);
+} families[] = {
+#ifdef HAVE_AVX512FP16
+	{&ring_cpu_avx512fp16, runs_avx512fp16},
+#endif
+#ifdef HAVE_AVX512
+	{&ring_cpu_avx512, runs_avx512},
+#endif
+#ifdef HAVE_AVX2
+	{&ring_cpu_avx2, runs_avx2},
+#endif
+#ifdef HAVE_NEON
+	{&ring_cpu_neon, runs_always},
+#endif
+	{&ring_cpu_plain, runs_always},
+};
+
+const struct ring_cpu_family *ring_cpu_family(int index)
 {
-	static const struct ring_cpu_family *const families[] = {
-#ifdef HAVE_AVX2
-		&ring_cpu_avx2,
-#endif
-		&ring_cpu_plain, NULL};
-#ifdef HAVE_AVX2
-	if (!__builtin_cpu_supports("avx2"))
-		return families + 1;
-#endif
-	return families;
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		if (families[i].runs() && index-- == 0)
+			return families[i].family;
+	}
+	return NULL;
 }
 
 const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *family,
@@ -35,7 +52,7 @@ const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *fami
 	if (ring_datatype_bytes(type) == 0 || (unsigned)op > RING_MIN)
 		return NULL;
 	const struct ring_cpu_kernel *kernel = &family->kernels[type][op];
-	return kernel->pair ? kernel : NULL;
+	return kernel->fold ? kernel : NULL;
 }
 
 bool ring_reduce_supported(enum ring_datatype type, enum ring_op op)
@@ -45,29 +62,61 @@ bool ring_reduce_supported(enum ring_datatype type, enum ring_op op)
 
 /* ---- one job --------------------------------------------------------------------------------- */
 
-/* Two different sources, no divisor. */
-static void reduce_pair(const struct ring_cpu_kernel *kernel, void *result, const void *left,
-			const void *right, size_t count)
+/*
+ * A job is done in parts. Each reads all sources before it writes a result, which may be one of them,
+ * and copies its result to further ones while it is in the cache.
+ */
+struct part {
+	size_t offset, count; /* bytes; elements */
+};
+
+static const void *source(const struct ring_reduction *reduction, int index, struct part part)
 {
-	if (result == left)
-		kernel->onto(result, right, count);
-	else if (result == right)
-		kernel->onto(result, left, count);
-	else
-		kernel->pair(result, left, right, count);
+	return (const char *)reduction->sources[index] + part.offset;
 }
 
-/* Reads all sources of a tile before it writes a result, which may be one of them. */
+static void *result(const struct ring_reduction *reduction, int index, struct part part)
+{
+	return (char *)reduction->results[index] + part.offset;
+}
+
+static bool is_copy(const struct ring_reduction *reduction)
+{
+	return reduction->nsources == 1 && reduction->divisor <= 1 && !reduction->scalar;
+}
+
+/* Two different sources and nothing else. */
+static bool is_pair(const struct ring_reduction *reduction)
+{
+	return reduction->nsources == 2 && reduction->sources[0] != reduction->sources[1] &&
+	       reduction->divisor <= 1 && !reduction->scalar;
+}
+
+static void reduce_pair(const struct ring_cpu_kernel *kernel,
+			const struct ring_reduction *reduction, struct part part)
+{
+	const void *left = source(reduction, 0, part), *right = source(reduction, 1, part);
+	void *to = result(reduction, 0, part);
+	if (to == left)
+		kernel->onto(to, right, part.count);
+	else if (to == right)
+		kernel->onto(to, left, part.count);
+	else
+		kernel->pair(to, left, right, part.count);
+}
+
 static void reduce_tile(const struct ring_cpu_kernel *kernel,
-			const struct ring_reduction *reduction, size_t offset, size_t count)
+			const struct ring_reduction *reduction, struct part part)
 {
 	union ring_tile tile;
-	kernel->load(&tile, (const char *)reduction->sources[0] + offset, count);
+	kernel->load(&tile, source(reduction, 0, part), part.count);
+	if (reduction->scalar)
+		kernel->scale(&tile, reduction->scalar, part.count);
 	for (int i = 1; i < reduction->nsources; i++)
-		kernel->fold(&tile, (const char *)reduction->sources[i] + offset, count);
+		kernel->fold(&tile, source(reduction, i, part), part.count);
 	if (reduction->divisor > 1)
-		kernel->divide(&tile, (double)reduction->divisor, count);
-	kernel->store((char *)reduction->results[0] + offset, &tile, count);
+		kernel->divide(&tile, reduction->divisor, part.count);
+	kernel->store(result(reduction, 0, part), &tile, part.count);
 }
 
 static void copy_bytes(void *dst, const void *src, size_t bytes)
@@ -76,24 +125,73 @@ static void copy_bytes(void *dst, const void *src, size_t bytes)
 		memcpy(dst, src, bytes);
 }
 
-static void reduce(const struct ring_cpu_kernel *kernel, const struct ring_reduction *reduction)
+static void reduce_part(const struct ring_cpu_kernel *kernel,
+			const struct ring_reduction *reduction, struct part part)
 {
-	const void *const *sources = reduction->sources;
-	void *const *results = reduction->results;
-	size_t element_bytes = ring_datatype_bytes(reduction->type), count = reduction->count;
-
-	if (reduction->nsources == 1 && reduction->divisor <= 1) {
-		copy_bytes(results[0], sources[0], count * element_bytes);
-	} else if (reduction->nsources == 2 && reduction->divisor <= 1 && sources[0] != sources[1]) {
-		reduce_pair(kernel, results[0], sources[0], sources[1], count);
-	} else {
-		for (size_t done = 0; done < count; done += RING_TILE)
-			reduce_tile(kernel, reduction, done * element_bytes,
-				    count - done < RING_TILE ? count - done : RING_TILE);
-	}
-
+	size_t bytes = part.count * ring_datatype_bytes(reduction->type);
+	if (is_copy(reduction))
+		copy_bytes(result(reduction, 0, part), source(reduction, 0, part), bytes);
+	else if (kernel->pair && is_pair(reduction))
+		reduce_pair(kernel, reduction, part);
+	else
+		reduce_tile(kernel, reduction, part);
 	for (int i = 1; i < reduction->nresults; i++)
-		copy_bytes(results[i], results[0], count * element_bytes);
+		copy_bytes(result(reduction, i, part), result(reduction, 0, part), bytes);
+}
+
+/* Results this large are not found in a cache by whoever reads them next. */
+#define STREAM_BYTES ((size_t)32 << 20)
+
+/* Elements before the first whole line of the result. */
+static size_t head_of(const struct ring_reduction *reduction)
+{
+	size_t past = (uintptr_t)reduction->results[0] % RING_STREAM_LINE;
+	size_t bytes = past ? RING_STREAM_LINE - past : 0;
+	return bytes / ring_datatype_bytes(reduction->type);
+}
+
+static bool is_streamed(const struct ring_reduction *reduction)
+{
+	const void *to = reduction->results[0];
+	size_t element_bytes = ring_datatype_bytes(reduction->type);
+	return reduction->count >= STREAM_BYTES / element_bytes && to != reduction->sources[0] &&
+	       to != reduction->sources[1] && (uintptr_t)to % element_bytes == 0;
+}
+
+/*
+ * A pair through a small buffer, where the result's lines begin; what is left at the end is no multiple
+ * of it. Returns the elements that are done.
+ */
+static size_t stream_pair(const struct ring_cpu_family *family, const struct ring_cpu_kernel *kernel,
+			  const struct ring_reduction *reduction)
+{
+	_Alignas(RING_STREAM_LINE) unsigned char buffer[512];
+	size_t element_bytes = ring_datatype_bytes(reduction->type);
+	size_t step = sizeof(buffer) / element_bytes, done = head_of(reduction);
+	reduce_part(kernel, reduction, (struct part){0, done});
+	for (; done + step <= reduction->count; done += step) {
+		struct part part = {done * element_bytes, step};
+		kernel->pair(buffer, source(reduction, 0, part), source(reduction, 1, part), step);
+		family->stream(result(reduction, 0, part), buffer, sizeof(buffer));
+	}
+	family->stream_end();
+	return done;
+}
+
+static void reduce(const struct ring_cpu_family *family, const struct ring_cpu_kernel *kernel,
+		   const struct ring_reduction *reduction)
+{
+	size_t element_bytes = ring_datatype_bytes(reduction->type), count = reduction->count;
+	bool at_once = kernel->pair && is_pair(reduction) && reduction->nresults == 1;
+	size_t step = at_once ? count : RING_TILE, done = 0;
+	if (at_once && family->stream && is_streamed(reduction))
+		done = stream_pair(family, kernel, reduction);
+
+	for (; done < count; done += step) {
+		size_t rest = count - done;
+		struct part part = {done * element_bytes, rest < step ? rest : step};
+		reduce_part(kernel, reduction, part);
+	}
 }
 
 int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_reduction *reduction)
@@ -102,7 +200,7 @@ int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_redu
 							       reduction->op);
 	if (!kernel)
 		return RING_ENOTSUP;
-	reduce(kernel, reduction);
+	reduce(family, kernel, reduction);
 	return 0;
 }
 
@@ -129,7 +227,7 @@ static int cpu_queue_open(struct ring_device_queue **queue)
 	struct ring_device_queue *new = calloc(1, sizeof(*new));
 	if (!new)
 		return RING_ENOMEM;
-	new->family = ring_cpu_families()[0];
+	new->family = ring_cpu_family(0);
 	*queue = new;
 	return 0;
 }

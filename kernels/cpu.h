@@ -10,31 +10,40 @@
 /* Intermediate results: small enough for the first-level cache, large enough to forget the calls. */
 #define RING_TILE 512
 union ring_tile {
-	uint32_t int32[RING_TILE];
+	uint8_t int8[RING_TILE], uint8[RING_TILE];
+	uint32_t int32[RING_TILE], uint32[RING_TILE];
+	uint64_t int64[RING_TILE], uint64[RING_TILE];
 	float float32[RING_TILE];
 	double float64[RING_TILE];
 };
 
 /* One type and operation. */
 struct ring_cpu_kernel {
-	/* The common shape, two sources: result = left op right, disjoint; result = result op right. */
+	/*
+	 * The common shape, two sources: result = left op right, disjoint; result = result op right.
+	 * NULL where the family has no arithmetic on the type: then this goes by tiles too.
+	 */
 	void (*pair)(void *result, const void *left, const void *right, size_t count);
 	void (*onto)(void *result, const void *right, size_t count);
 
-	/* Any number of sources: load the first, fold the others in, divide, store; count <= RING_TILE. */
+	/* Any job, RING_TILE elements at most at a time: load, scale, fold others in, divide, store. */
 	void (*load)(union ring_tile *tile, const void *source, size_t count);
+	void (*scale)(union ring_tile *tile, const void *scalar, size_t count);
 	void (*fold)(union ring_tile *tile, const void *source, size_t count);
-	void (*divide)(union ring_tile *tile, double divisor, size_t count);
+	void (*divide)(union ring_tile *tile, uint64_t divisor, size_t count);
 	void (*store)(void *result, const union ring_tile *tile, size_t count);
 };
 
 struct ring_cpu_family {
 	const char *name;
-	struct ring_cpu_kernel kernels[RING_BFLOAT16 + 1][RING_MIN + 1];
+	/* stream.h's stores past the caches, NULL where there are none. */
+	void (*stream)(void *dst, const void *src, size_t bytes);
+	void (*stream_end)(void);
+	struct ring_cpu_kernel kernels[RING_FLOAT8_E5M2 + 1][RING_MIN + 1];
 };
 
-/* Those that this CPU can run, best first; NULL ends them. The device uses the first. */
-const struct ring_cpu_family *const *ring_cpu_families(void);
+/* Those that this CPU can run, best first; NULL after the last. The device uses the first. */
+const struct ring_cpu_family *ring_cpu_family(int index);
 
 /* The kernel of a family, NULL if it has none for the pair. */
 const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *family,

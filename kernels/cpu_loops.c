@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One family of kernels: plain C for one element after the other, written in arithmetic.h so that
- * compilers make vectors of it. Compiled once per family, with that family's compiler flags, and
- * RING_CPU_FAMILY as its name.
+ * One family of kernels: plain C for one element after the other, written in arithmetic.h and
+ * convert.h so that compilers make vectors of it, and what the family has for 16 and 8 bits. Compiled
+ * once per family, with that family's compiler flags, and RING_CPU_FAMILY as its name.
  */
-#include "arithmetic.h"
 #include "cpu.h"
+#include "halves.h"
 #include "reduce_list.h"
+#include "stream.h"
+
+#if RING_HAVE_HALF_PAIRS
+#include "half_pairs.h"
+#endif
 
 #define SYMBOL_OF(family) ring_cpu_##family
 #define SYMBOL(family) SYMBOL_OF(family)
@@ -15,19 +20,31 @@
 
 extern const struct ring_cpu_family SYMBOL(RING_CPU_FAMILY);
 
-#define TYPE_LOOPS(TYPE, type, bytes, computed, ...)                                               \
+/* ---- every type ------------------------------------------------------------------------------ */
+
+#define STEPS_OF_TYPE(TYPE, type, bytes, computed, ...)                                            \
+	static void scale_##type(union ring_tile *tile, const void *scalar, size_t count)          \
+	{                                                                                          \
+		const __typeof__(tile->computed[0]) factor = ring_##type##_load(scalar);           \
+		for (size_t i = 0; i < count; i++)                                                 \
+			tile->computed[i] = ring_##computed##_prod(factor, tile->computed[i]);     \
+	}                                                                                          \
+                                                                                                   \
+	static void divide_##type(union ring_tile *tile, uint64_t number, size_t count)            \
+	{                                                                                          \
+		const struct ring_divisor divisor = ring_divisor(number);                          \
+		for (size_t i = 0; i < count; i++)                                                 \
+			tile->computed[i] = ring_##computed##_divide(tile->computed[i], divisor);  \
+	}
+RING_REDUCE_TYPES(STEPS_OF_TYPE, )
+
+#define ELEMENTS_OF_TYPE(TYPE, type, bytes, computed, ...)                                         \
 	static void load_##type(union ring_tile *restrict tile, const void *restrict source,       \
 				size_t count)                                                      \
 	{                                                                                          \
 		const unsigned char *from = source;                                                \
 		for (size_t i = 0; i < count; i++)                                                 \
 			tile->computed[i] = ring_##type##_load(from + i * bytes);                  \
-	}                                                                                          \
-                                                                                                   \
-	static void divide_##type(union ring_tile *tile, double divisor, size_t count)             \
-	{                                                                                          \
-		for (size_t i = 0; i < count; i++)                                                 \
-			tile->computed[i] = ring_##computed##_divide(tile->computed[i], divisor);  \
 	}                                                                                          \
                                                                                                    \
 	static void store_##type(void *restrict result, const union ring_tile *restrict tile,      \
@@ -37,31 +54,41 @@ extern const struct ring_cpu_family SYMBOL(RING_CPU_FAMILY);
 		for (size_t i = 0; i < count; i++)                                                 \
 			ring_##type##_store(to + i * bytes, tile->computed[i]);                    \
 	}
-RING_REDUCE_TYPES(TYPE_LOOPS, )
+RING_DIRECT_TYPES(ELEMENTS_OF_TYPE, )
+RING_PACKED_TYPES(ELEMENTS_OF_TYPE, )
 
-#define OP_LOOPS(OP, op, TYPE, type, bytes, computed, ...)                                         \
-	static void pair_##type##_##op(void *restrict result, const void *restrict left,           \
-				       const void *restrict right, size_t count)                   \
+#if RING_HAVE_HALVES
+static void load_float16(union ring_tile *restrict tile, const void *restrict source, size_t count)
+{
+	ring_load_float16s(tile->float32, source, count);
+}
+
+static void store_float16(void *restrict result, const union ring_tile *restrict tile, size_t count)
+{
+	ring_store_float16s(result, tile->float32, count);
+}
+
+#define HALVES_OF_TYPE(type, largest)                                                              \
+	static void load_##type(union ring_tile *restrict tile, const void *restrict source,       \
+				size_t count)                                                      \
 	{                                                                                          \
-		unsigned char *to = result;                                                        \
-		const unsigned char *a = left, *b = right;                                         \
-		for (size_t i = 0; i < count * bytes; i += bytes)                                  \
-			ring_##type##_store(to + i,                                                \
-					    ring_##computed##_##op(ring_##type##_load(a + i),      \
-								   ring_##type##_load(b + i)));    \
+		ring_load_float8s(ring_##type##_format, tile->float32, source, count);             \
 	}                                                                                          \
                                                                                                    \
-	static void onto_##type##_##op(void *restrict result, const void *restrict right,          \
-				       size_t count)                                               \
+	static void store_##type(void *restrict result, const union ring_tile *restrict tile,      \
+				 size_t count)                                                     \
 	{                                                                                          \
-		unsigned char *to = result;                                                        \
-		const unsigned char *b = right;                                                    \
-		for (size_t i = 0; i < count * bytes; i += bytes)                                  \
-			ring_##type##_store(to + i,                                                \
-					    ring_##computed##_##op(ring_##type##_load(to + i),     \
-								   ring_##type##_load(b + i)));    \
-	}                                                                                          \
-                                                                                                   \
+		ring_store_float8s(ring_##type##_format, largest, result, tile->float32, count);   \
+	}
+HALVES_OF_TYPE(float8_e4m3, 448)
+HALVES_OF_TYPE(float8_e5m2, 57344)
+#else
+RING_CONVERTED_TYPES(ELEMENTS_OF_TYPE, )
+#endif
+
+/* ---- folding a source into a tile -------------------------------------------------------------- */
+
+#define FUSED_FOLD(OP, op, TYPE, type, bytes, computed, ...)                                       \
 	static void fold_##type##_##op(union ring_tile *restrict tile,                             \
 				       const void *restrict source, size_t count)                  \
 	{                                                                                          \
@@ -70,14 +97,115 @@ RING_REDUCE_TYPES(TYPE_LOOPS, )
 			tile->computed[i] = ring_##computed##_##op(                                \
 				tile->computed[i], ring_##type##_load(b + i * bytes));             \
 	}
-#define LOOPS_OF_TYPE(...) RING_REDUCE_OPS(OP_LOOPS, __VA_ARGS__)
-RING_REDUCE_TYPES(LOOPS_OF_TYPE, )
+#define LOADED_FOLD(OP, op, TYPE, type, bytes, computed, ...)                                      \
+	static void fold_##type##_##op(union ring_tile *restrict tile,                             \
+				       const void *restrict source, size_t count)                  \
+	{                                                                                          \
+		union ring_tile other;                                                             \
+		load_##type(&other, source, count);                                                \
+		for (size_t i = 0; i < count; i++)                                                 \
+			tile->computed[i] = ring_##computed##_##op(tile->computed[i],              \
+								   other.computed[i]);             \
+	}
+#define FUSED_FOLDS(...) RING_REDUCE_OPS(FUSED_FOLD, __VA_ARGS__)
+#define LOADED_FOLDS(...) RING_REDUCE_OPS(LOADED_FOLD, __VA_ARGS__)
+RING_DIRECT_TYPES(FUSED_FOLDS, )
+RING_PACKED_TYPES(FUSED_FOLDS, )
+RING_CONVERTED_TYPES(LOADED_FOLDS, )
 
-#define KERNEL(OP, op, TYPE, type, ...)                                                            \
-	[TYPE][OP] = {pair_##type##_##op, onto_##type##_##op, load_##type,                         \
-		      fold_##type##_##op, divide_##type,      store_##type},
-#define KERNELS_OF_TYPE(...) RING_REDUCE_OPS(KERNEL, __VA_ARGS__)
+/* ---- pairs: a word of one or two elements at a time, and the element that may be left ----------- */
+
+#define ELEMENT(OP, op, TYPE, type, bytes, computed, ...)                                          \
+	static inline void element_##type##_##op(unsigned char *to, const unsigned char *a,        \
+						 const unsigned char *b)                           \
+	{                                                                                          \
+		ring_##type##_store(to, ring_##computed##_##op(ring_##type##_load(a),              \
+							       ring_##type##_load(b)));            \
+	}
+/*
+ * A block at a time, so that what comes later can be asked for: hardware does not look past the end of
+ * a page, nor far ahead of loops that compute for long. Asking beyond the end does no harm.
+ */
+#define BLOCK_BYTES 256
+#define AHEAD_BYTES 2048
+
+static inline void prefetch(const unsigned char *block)
+{
+	for (int i = 0; i < BLOCK_BYTES; i += 64)
+		__builtin_prefetch((const void *)((uintptr_t)block + AHEAD_BYTES + (uintptr_t)i));
+}
+
+#define PAIR_LOOPS(type, op, bytes, word_bytes, word)                                              \
+	static void pair_##type##_##op(void *restrict result, const void *restrict left,           \
+				       const void *restrict right, size_t count)                   \
+	{                                                                                          \
+		unsigned char *restrict to = result;                                               \
+		const unsigned char *restrict a = left, *restrict b = right;                       \
+		size_t i = 0, end = count * bytes;                                                 \
+		for (; i + BLOCK_BYTES <= end; i += BLOCK_BYTES) {                                 \
+			prefetch(a + i);                                                           \
+			prefetch(b + i);                                                           \
+			for (size_t k = i; k < i + BLOCK_BYTES; k += word_bytes)                   \
+				word(to + k, a + k, b + k);                                        \
+		}                                                                                  \
+		for (; i < end; i += bytes)                                                        \
+			element_##type##_##op(to + i, a + i, b + i);                               \
+	}                                                                                          \
+                                                                                                   \
+	static void onto_##type##_##op(void *restrict result, const void *restrict right,          \
+				       size_t count)                                               \
+	{                                                                                          \
+		unsigned char *restrict to = result;                                               \
+		const unsigned char *restrict b = right;                                           \
+		size_t i = 0, end = count * bytes;                                                 \
+		for (; i + BLOCK_BYTES <= end; i += BLOCK_BYTES) {                                 \
+			prefetch(to + i);                                                          \
+			prefetch(b + i);                                                           \
+			for (size_t k = i; k < i + BLOCK_BYTES; k += word_bytes)                   \
+				word(to + k, to + k, b + k);                                       \
+		}                                                                                  \
+		for (; i < end; i += bytes)                                                        \
+			element_##type##_##op(to + i, to + i, b + i);                              \
+	}
+
+#define DIRECT_PAIR(OP, op, TYPE, type, bytes, ...)                                                \
+	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
+	PAIR_LOOPS(type, op, bytes, bytes, element_##type##_##op)
+#define PACKED_PAIR(OP, op, TYPE, type, bytes, ...)                                                \
+	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
+	PAIR_LOOPS(type, op, bytes, (2 * bytes), word_##type##_##op)
+#define HALVES_PAIR(OP, op, TYPE, type, bytes, ...)                                                \
+	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
+	PAIR_LOOPS(type, op, bytes, 2, word_##type##_##op)
+#define DIRECT_PAIRS(...) RING_REDUCE_OPS(DIRECT_PAIR, __VA_ARGS__)
+#define PACKED_PAIRS(...) RING_REDUCE_OPS(PACKED_PAIR, __VA_ARGS__)
+#define HALVES_PAIRS(...) RING_REDUCE_OPS(HALVES_PAIR, __VA_ARGS__)
+RING_DIRECT_TYPES(DIRECT_PAIRS, )
+RING_PACKED_TYPES(PACKED_PAIRS, )
+#if RING_HAVE_HALF_PAIRS
+RING_CONVERTED_TYPES(HALVES_PAIRS, )
+#endif
+
+/* ---- the table -------------------------------------------------------------------------------- */
+
+#define STEPS(type, op)                                                                            \
+	.load = load_##type, .scale = scale_##type, .fold = fold_##type##_##op,                    \
+	.divide = divide_##type, .store = store_##type
+#define PAIR(type, op) .pair = pair_##type##_##op, .onto = onto_##type##_##op,
+#define KERNEL(OP, op, TYPE, type, ...) [TYPE][OP] = {PAIR(type, op) STEPS(type, op)},
+#if RING_HAVE_HALF_PAIRS
+#define CONVERTED_KERNEL KERNEL
+#else
+#define CONVERTED_KERNEL(OP, op, TYPE, type, ...) [TYPE][OP] = {STEPS(type, op)},
+#endif
+#define KERNELS(...) RING_REDUCE_OPS(KERNEL, __VA_ARGS__)
+#define CONVERTED_KERNELS(...) RING_REDUCE_OPS(CONVERTED_KERNEL, __VA_ARGS__)
 const struct ring_cpu_family SYMBOL(RING_CPU_FAMILY) = {
 	.name = TEXT(RING_CPU_FAMILY),
-	.kernels = {RING_REDUCE_TYPES(KERNELS_OF_TYPE, )},
+#ifdef RING_CAN_STREAM
+	.stream = ring_stream,
+	.stream_end = ring_stream_end,
+#endif
+	.kernels = {RING_DIRECT_TYPES(KERNELS, ) RING_PACKED_TYPES(KERNELS, )
+			    RING_CONVERTED_TYPES(CONVERTED_KERNELS, )},
 };

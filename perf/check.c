@@ -11,18 +11,14 @@
 
 #define POISON_VALUE 0x5a
 
-/* A checksum of the input that the call must leave alone: what lies in send, but not in recv. */
-static uint64_t sum_of_kept_input(const struct perf_placed *placed)
+/* A checksum of what the call must leave alone: all of the buffers but the result. */
+static uint64_t sum_of_the_rest(const struct perf_placed *placed)
 {
-	size_t send_bytes = perf_call_send_bytes(placed->call);
-	size_t recv_bytes = perf_call_recv_bytes(placed->call);
-	if (placed->place == PERF_OUT_OF_PLACE)
-		return perf_checksum(placed->send, send_bytes);
-	if (recv_bytes >= send_bytes)
-		return 0;
-	size_t before = (size_t)(placed->recv - placed->send);
-	return perf_checksum(placed->send, before) ^
-	       perf_checksum(placed->recv + recv_bytes, send_bytes - before - recv_bytes);
+	const unsigned char *input = placed->buffers[0].data, *output = placed->buffers[1].data;
+	size_t bytes = placed->call->bytes, result = placed->recv_bytes;
+	size_t before = result > 0 ? (size_t)(placed->recv - output) : 0;
+	return perf_checksum(input, bytes) ^ perf_checksum(output, before) ^
+	       perf_checksum(output + before + result, bytes - before - result);
 }
 
 /* What one rank reports of one checked call. */
@@ -33,10 +29,11 @@ struct finding {
 static int check_call(struct perf_team *team, const struct perf_placed *placed,
 		      const struct perf_pattern *pattern, bool compares, struct finding *check)
 {
-	memset(placed->recv, POISON_VALUE, perf_call_recv_bytes(placed->call));
-	perf_fill_input(placed->call, pattern, team->rank, placed->send);
+	if (placed->recv_bytes > 0)
+		memset(placed->recv, POISON_VALUE, placed->recv_bytes);
+	perf_pattern_fill(placed->call, pattern, team->rank, placed->send);
 	perf_placed_guard(placed);
-	uint64_t kept = sum_of_kept_input(placed);
+	uint64_t rest = sum_of_the_rest(placed);
 
 	struct ring_stats before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
 	int err = ring_comm_stats(team->comm, &before);
@@ -54,8 +51,8 @@ static int check_call(struct perf_team *team, const struct perf_placed *placed,
 						     placed->recv);
 	check->wrong = findings.wrong;
 	check->reordered = findings.reordered;
-	check->out_of_bounds = perf_placed_changed(placed) + (kept != sum_of_kept_input(placed));
-	check->checksum = perf_checksum(placed->recv, perf_call_recv_bytes(placed->call));
+	check->out_of_bounds = perf_placed_changed(placed) + (rest != sum_of_the_rest(placed));
+	check->checksum = perf_checksum(placed->recv, placed->recv_bytes);
 	return 0;
 }
 
@@ -88,7 +85,8 @@ static int judge(struct perf_team *team, const struct perf_call *call, const str
 	struct finding *all = calloc(n, sizeof(*all));
 	int err = all ? perf_team_gather(team, mine, sizeof(*mine), all)
 		      : perf_team_failed(team, RING_ENOMEM, "checking");
-	bool all_equal = perf_call_recv_bytes(call) == call->bytes;
+	bool all_equal = !perf_call_is(call, PERF_RESULTS_DIFFER) &&
+			 !perf_call_is(call, PERF_ROOT_RECEIVES);
 	for (size_t i = 0; i < n && !err; i++) {
 		result->wrong += all[i].wrong;
 		result->wrong += all_equal && all[i].checksum != all[0].checksum;

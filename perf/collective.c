@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of collectives and the arithmetic of their buffers.
+ * The table of collectives. "Part" is one rank's share of a vector with count elements per rank,
+ * "block" the share that a ring cuts off a vector which has no parts.
  */
 #include "collective.h"
+
+#include "call.h"
+
+/* ---- what must be moved and reduced ---- */
 
 /* The share of the vector that is not a rank's own. */
 static double others(int n)
@@ -30,27 +35,51 @@ static struct perf_work broadcast_work(int n)
 	return (struct perf_work){n > 1, 0, n > 1, n - 1};
 }
 
+static struct perf_work reduce_work(int n)
+{
+	return (struct perf_work){n > 1, n > 1, 0, n - 1};
+}
+
+/* The root's: it sends, or receives, all parts but its own. */
+static struct perf_work root_work(int n)
+{
+	return (struct perf_work){others(n), 0, others(n), n > 1};
+}
+
+/* In memory, what goes out and what comes in are copies by the same rank. */
+static struct perf_work all_to_all_work(int n)
+{
+	return (struct perf_work){others(n), 0, 2 * others(n), n > 1};
+}
+
+static struct perf_work send_recv_work(int n)
+{
+	return (struct perf_work){n > 1, 0, 2 * (n > 1), n > 1};
+}
+
 static struct perf_work barrier_work(int n)
 {
 	return (struct perf_work){0, 0, 0, n - 1};
 }
 
-static uint64_t block_bytes(const struct perf_call *call, int rank)
+/* ---- what each rank sends ---- */
+
+static size_t block_count(const struct perf_call *call, int rank)
 {
-	size_t count = perf_call_block_start(call, rank + 1) - perf_call_block_start(call, rank);
-	return count * call->type->bytes;
+	return perf_call_block_start(call, rank + 1) - perf_call_block_start(call, rank);
 }
 
 static uint64_t all_reduce_sent(const struct perf_call *call, int rank, int next)
 {
-	return 2 * call->bytes - block_bytes(call, rank) - block_bytes(call, next);
+	size_t kept = block_count(call, rank) + block_count(call, next);
+	return 2 * call->bytes - kept * call->type->bytes;
 }
 
-static uint64_t part_sent(const struct perf_call *call, int rank, int next)
+static uint64_t other_parts_sent(const struct perf_call *call, int rank, int next)
 {
 	(void)rank;
 	(void)next;
-	return (uint64_t)(call->size - 1) * call->count * call->type->bytes;
+	return call->bytes - perf_call_part_bytes(call);
 }
 
 /* The chain begins at the root and ends before it. */
@@ -58,6 +87,24 @@ static uint64_t broadcast_sent(const struct perf_call *call, int rank, int next)
 {
 	(void)rank;
 	return next == call->root ? 0 : call->bytes;
+}
+
+static uint64_t sent_to_root(const struct perf_call *call, int rank, int next)
+{
+	(void)next;
+	return rank == call->root ? 0 : perf_call_part_bytes(call);
+}
+
+static uint64_t sent_by_root(const struct perf_call *call, int rank, int next)
+{
+	return rank == call->root ? other_parts_sent(call, rank, next) : 0;
+}
+
+static uint64_t all_sent(const struct perf_call *call, int rank, int next)
+{
+	(void)rank;
+	(void)next;
+	return call->bytes;
 }
 
 static uint64_t nothing_sent(const struct perf_call *call, int rank, int next)
@@ -68,29 +115,82 @@ static uint64_t nothing_sent(const struct perf_call *call, int rank, int next)
 	return 0;
 }
 
-static int run_all_reduce(struct ring_comm *comm, const struct perf_call *call, const void *send,
-			  void *recv, struct ring_stream *stream)
+/* ---- where each element of a result comes from ---- */
+
+static struct perf_stretch each_block(const struct perf_call *call, int rank, int i)
 {
-	return ring_all_reduce(comm, send, recv, call->count, call->type->type, call->op, stream);
+	(void)rank;
+	return (struct perf_stretch){i, perf_call_block_start(call, i), block_count(call, i)};
 }
 
-static int run_reduce_scatter(struct ring_comm *comm, const struct perf_call *call,
-			      const void *send, void *recv, struct ring_stream *stream)
+static struct perf_stretch own_part_reduced(const struct perf_call *call, int rank, int i)
 {
-	return ring_reduce_scatter(comm, send, recv, call->count, call->type->type, call->op,
-				   stream);
+	(void)i;
+	return (struct perf_stretch){rank, (size_t)rank * call->count, call->count};
 }
 
-static int run_all_gather(struct ring_comm *comm, const struct perf_call *call, const void *send,
-			  void *recv, struct ring_stream *stream)
+static struct perf_stretch all_of_each(const struct perf_call *call, int rank, int i)
 {
-	return ring_all_gather(comm, send, recv, call->count, call->type->type, stream);
+	(void)rank;
+	return (struct perf_stretch){i, 0, call->count};
 }
 
-static int run_broadcast(struct ring_comm *comm, const struct perf_call *call, const void *send,
+static struct perf_stretch all_of_root(const struct perf_call *call, int rank, int i)
+{
+	(void)rank;
+	(void)i;
+	return (struct perf_stretch){call->root, 0, call->count};
+}
+
+static struct perf_stretch own_part_of_root(const struct perf_call *call, int rank, int i)
+{
+	(void)i;
+	return (struct perf_stretch){call->root, (size_t)rank * call->count, call->count};
+}
+
+static struct perf_stretch own_part_of_each(const struct perf_call *call, int rank, int i)
+{
+	return (struct perf_stretch){i, (size_t)rank * call->count, call->count};
+}
+
+static struct perf_stretch all_of_previous(const struct perf_call *call, int rank, int i)
+{
+	(void)i;
+	return (struct perf_stretch){(rank + call->size - 1) % call->size, 0, call->count};
+}
+
+/* ---- the calls ---- */
+
+#define RUN(name, ...)                                                                             \
+	static int run_##name(struct ring_comm *comm, const struct perf_call *call,                \
+			      const void *send, void *recv, struct ring_stream *stream)            \
+	{                                                                                          \
+		return ring_##name(comm, send, recv, call->count, call->type->type, __VA_ARGS__);  \
+	}
+
+RUN(all_reduce, call->ring_op, stream)
+RUN(reduce_scatter, call->ring_op, stream)
+RUN(all_gather, stream)
+RUN(broadcast, call->root, stream)
+RUN(reduce, call->ring_op, call->root, stream)
+RUN(gather, call->root, stream)
+RUN(scatter, call->root, stream)
+RUN(all_to_all, stream)
+
+/* As nccl-tests: to the next rank and from the previous one, at once. */
+static int run_send_recv(struct ring_comm *comm, const struct perf_call *call, const void *send,
 			 void *recv, struct ring_stream *stream)
 {
-	return ring_broadcast(comm, send, recv, call->count, call->type->type, call->root, stream);
+	int rank = ring_comm_rank(comm), n = call->size;
+	int err = ring_group_start();
+	if (err)
+		return err;
+	err = ring_send(comm, send, call->count, call->type->type, (rank + 1) % n, stream);
+	if (!err)
+		err = ring_recv(comm, recv, call->count, call->type->type, (rank + n - 1) % n,
+				stream);
+	int end_err = ring_group_end();
+	return err ? err : end_err;
 }
 
 static int run_barrier(struct ring_comm *comm, const struct perf_call *call, const void *send,
@@ -103,57 +203,32 @@ static int run_barrier(struct ring_comm *comm, const struct perf_call *call, con
 }
 
 const struct perf_collective perf_collectives[PERF_COLLECTIVES] = {
-	{"all_reduce", true, false, false, true, all_reduce_work, all_reduce_sent, run_all_reduce},
-	{"reduce_scatter", true, false, true, true, reduce_scatter_work, part_sent,
-	 run_reduce_scatter},
-	{"all_gather", false, false, true, true, all_gather_work, part_sent, run_all_gather},
-	{"broadcast", false, true, false, true, broadcast_work, broadcast_sent, run_broadcast},
-	{"barrier", false, false, false, false, barrier_work, nothing_sent, run_barrier},
+	{"all_reduce", "all_reduce", "ring", PERF_DATA | PERF_REDUCES | PERF_BOTH_PLACES,
+	 all_reduce_work, all_reduce_sent, each_block, run_all_reduce},
+	{"reduce_scatter", "reduce_scatter", "ring",
+	 PERF_DATA | PERF_REDUCES | PERF_PER_RANK | PERF_RECEIVES_PART | PERF_RESULTS_DIFFER |
+		 PERF_BOTH_PLACES,
+	 reduce_scatter_work, other_parts_sent, own_part_reduced, run_reduce_scatter},
+	{"all_gather", "all_gather", "ring",
+	 PERF_DATA | PERF_PER_RANK | PERF_SENDS_PART | PERF_BOTH_PLACES, all_gather_work,
+	 other_parts_sent, all_of_each, run_all_gather},
+	{"broadcast", "broadcast", "ring",
+	 PERF_DATA | PERF_ROOTED | PERF_ROOT_SENDS | PERF_BOTH_PLACES, broadcast_work,
+	 broadcast_sent, all_of_root, run_broadcast},
+	{"reduce", "reduce", "ring",
+	 PERF_DATA | PERF_REDUCES | PERF_ROOTED | PERF_ROOT_RECEIVES | PERF_BOTH_PLACES,
+	 reduce_work, sent_to_root, all_of_root, run_reduce},
+	{"gather", "gather", "direct",
+	 PERF_DATA | PERF_ROOTED | PERF_PER_RANK | PERF_SENDS_PART | PERF_ROOT_RECEIVES |
+		 PERF_BOTH_PLACES,
+	 root_work, sent_to_root, all_of_each, run_gather},
+	{"scatter", "scatter", "direct",
+	 PERF_DATA | PERF_ROOTED | PERF_PER_RANK | PERF_RECEIVES_PART | PERF_ROOT_SENDS |
+		 PERF_RESULTS_DIFFER | PERF_BOTH_PLACES,
+	 root_work, sent_by_root, own_part_of_root, run_scatter},
+	{"all_to_all", "alltoall", "direct", PERF_DATA | PERF_PER_RANK | PERF_RESULTS_DIFFER,
+	 all_to_all_work, other_parts_sent, own_part_of_each, run_all_to_all},
+	{"sendrecv", "sendrecv", "direct", PERF_DATA | PERF_RESULTS_DIFFER, send_recv_work,
+	 all_sent, all_of_previous, run_send_recv},
+	{"barrier", "barrier", "ring", 0, barrier_work, nothing_sent, NULL, run_barrier},
 };
-
-void perf_call_set_bytes(struct perf_call *call, size_t bytes)
-{
-	size_t parts = call->collective->per_rank ? (size_t)call->size : 1;
-	call->count = bytes / (parts * call->type->bytes);
-	if (call->count == 0)
-		call->count = 1;
-	if (!call->collective->has_data)
-		call->count = 0;
-	call->bytes = call->count * parts * call->type->bytes;
-}
-
-static size_t part_bytes(const struct perf_call *call)
-{
-	return call->count * call->type->bytes;
-}
-
-/* Of the two that have a count per rank, the one that reduces sends everything. */
-size_t perf_call_send_bytes(const struct perf_call *call)
-{
-	return call->collective->reduces ? call->bytes : part_bytes(call);
-}
-
-size_t perf_call_recv_bytes(const struct perf_call *call)
-{
-	return call->collective->reduces ? part_bytes(call) : call->bytes;
-}
-
-size_t perf_call_send_offset(const struct perf_call *call, int rank)
-{
-	bool is_part = perf_call_send_bytes(call) < call->bytes;
-	return is_part ? (size_t)rank * part_bytes(call) : 0;
-}
-
-size_t perf_call_recv_offset(const struct perf_call *call, int rank)
-{
-	bool is_part = perf_call_recv_bytes(call) < call->bytes;
-	return is_part ? (size_t)rank * part_bytes(call) : 0;
-}
-
-size_t perf_call_block_start(const struct perf_call *call, int rank)
-{
-	size_t n = (size_t)call->size, b = (size_t)rank;
-	size_t count = call->bytes / call->type->bytes;
-	size_t longer = count % n;
-	return b * (count / n) + (b < longer ? b : longer);
-}

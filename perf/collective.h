@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The collectives as ring_perf sees them: how to call one, how large its buffers are, what a ring
- * must move and reduce for it. One row per collective; everything else asks the row.
+ * The collectives as ring_perf sees them: how to call one, what its buffers hold, what it must move
+ * and reduce, and what comes of it. One row per collective; everything else asks the row.
  */
 #ifndef PERF_COLLECTIVE_H
 #define PERF_COLLECTIVE_H
@@ -11,54 +11,50 @@
 #include <stdint.h>
 
 #include "ringccl.h"
-#include "types.h"
 
 struct perf_call;
 
-/* What each rank does in a ring of n, as multiples of the call's bytes, and the hops in a row. */
+/* What the busiest of n ranks does, as multiples of the call's bytes, and the hops in a row. */
 struct perf_work {
 	double sent, reduced, copied;
 	int hops;
 };
 
+/* Elements of a result that have one origin. */
+struct perf_stretch {
+	int origin;   /* whose input they are; if reduced, the rank at whose position it ended */
+	size_t first; /* where they begin in that input */
+	size_t count;
+};
+
+enum perf_trait {
+	PERF_DATA = 1 << 0,           /* has elements                                     */
+	PERF_REDUCES = 1 << 1,        /* has an operation                                 */
+	PERF_ROOTED = 1 << 2,         /* has a root                                       */
+	PERF_PER_RANK = 1 << 3,       /* count is one rank's part, the vector has `size` parts */
+	PERF_SENDS_PART = 1 << 4,     /* the input is such a part                         */
+	PERF_RECEIVES_PART = 1 << 5,  /* the result is                                    */
+	PERF_ROOT_SENDS = 1 << 6,     /* only the root has an input                       */
+	PERF_ROOT_RECEIVES = 1 << 7,  /* only the root has a result                       */
+	PERF_RESULTS_DIFFER = 1 << 8, /* else all that have a result have the same        */
+	PERF_BOTH_PLACES = 1 << 9,    /* out of place and in place */
+};
+
 struct perf_collective {
 	const char *name;
-	bool reduces;  /* has an operation                                              */
-	bool rooted;   /* has a root                                                    */
-	bool per_rank; /* count is one rank's part: one buffer holds size times as much */
-	bool has_data;
+	const char *test;      /* nccl-tests' name, without "_perf" */
+	const char *algorithm; /* what carries it                   */
+	unsigned traits;       /* of enum perf_trait                */
 	struct perf_work (*work)(int n);
 	/* What ringccl.h says that a rank sends, given the next one on the ring. */
 	uint64_t (*sent_bytes)(const struct perf_call *call, int rank, int next);
+	/* The i-th stretch of what a rank receives. */
+	struct perf_stretch (*stretch)(const struct perf_call *call, int rank, int i);
 	int (*run)(struct ring_comm *comm, const struct perf_call *call, const void *send,
 		   void *recv, struct ring_stream *stream);
 };
 
-/* One call's arguments, alike on all ranks. */
-struct perf_call {
-	const struct perf_collective *collective;
-	const struct perf_type *type;
-	enum ring_op op;
-	int root;
-	int size;     /* of the communicator */
-	size_t count; /* as the collective takes it */
-	size_t bytes; /* of the whole vector: the size column */
-};
-
-enum { PERF_COLLECTIVES = 5 };
+enum { PERF_COLLECTIVES = 10 };
 extern const struct perf_collective perf_collectives[PERF_COLLECTIVES];
-
-/* Sets count and bytes of the call to what is nearest to `bytes`, at least one element per rank. */
-void perf_call_set_bytes(struct perf_call *call, size_t bytes);
-
-size_t perf_call_send_bytes(const struct perf_call *call);
-size_t perf_call_recv_bytes(const struct perf_call *call);
-
-/* Where the two buffers of an in-place call begin in the one that holds both. */
-size_t perf_call_send_offset(const struct perf_call *call, int rank);
-size_t perf_call_recv_offset(const struct perf_call *call, int rank);
-
-/* First element of a rank's block when the vector is cut into `size` blocks; size is its end. */
-size_t perf_call_block_start(const struct perf_call *call, int rank);
 
 #endif

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files that are never seen half written, and the CSV in one of them. The JSON is in export_json.c.
+ * Which files are written, and the CSV in one of them. The JSON is in export_json.c.
  */
 #include "export.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "../tools/whole_file.h"
 #include "measure.h"
 
 void perf_export_csv(const struct perf_run *run, FILE *out)
@@ -27,10 +23,8 @@ void perf_export_csv(const struct perf_run *run, FILE *out)
 			if (!row->has_place[place])
 				continue;
 			fprintf(out, "%s,%zu,%zu,%s,%s,%d,%d,\"%s\",%s,", call->collective->name,
-				call->bytes, call->count,
-				call->collective->has_data ? call->type->name : "none",
-				call->collective->reduces ? perf_op_names[call->op] : "none",
-				call->collective->rooted ? call->root : -1, call->size,
+				call->bytes, call->count, perf_call_type_name(call),
+				perf_call_op_name(call), perf_call_root(call), call->size,
 				run->team.transports, places[place]);
 			fprintf(out, "%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%d,%d,%.5f,%.5f,",
 				times->median, times->p10, times->p90, times->p99, times->min,
@@ -45,38 +39,19 @@ void perf_export_csv(const struct perf_run *run, FILE *out)
 	}
 }
 
-static bool complain(const char *doing, const char *path)
+static void write_json(void *run, FILE *out)
 {
-	fprintf(stderr, "ring_perf: cannot %s %s: %s\n", doing, path, strerror(errno));
-	return false;
+	perf_export_json(run, out);
 }
 
-/* Writes to a temporary file beside `path` and renames it. */
-static bool write_file(const struct perf_run *run, const char *path,
-		       void (*format)(const struct perf_run *, FILE *))
+static void write_csv(void *run, FILE *out)
 {
-	char *temporary;
-	if (asprintf(&temporary, "%s.%d.tmp", path, (int)getpid()) < 0)
-		return complain("write", path);
-	FILE *out = fopen(temporary, "we");
-	bool ok = out || complain("create", temporary);
-	if (out) {
-		format(run, out);
-		bool failed = fflush(out) != 0 || ferror(out) || fsync(fileno(out)) < 0;
-		failed = fclose(out) != 0 || failed;
-		ok = !failed || complain("write", temporary);
-		if (ok)
-			ok = rename(temporary, path) == 0 || complain("rename to", path);
-		if (!ok)
-			unlink(temporary);
-	}
-	free(temporary);
-	return ok;
+	perf_export_csv(run, out);
 }
 
-bool perf_export(const struct perf_run *run)
+bool perf_export(struct perf_run *run)
 {
 	const struct perf_options *options = run->options;
-	bool ok = !options->json || write_file(run, options->json, perf_export_json);
-	return (!options->csv || write_file(run, options->csv, perf_export_csv)) && ok;
+	bool ok = !options->json || whole_file_write("ring_perf", options->json, write_json, run);
+	return (!options->csv || whole_file_write("ring_perf", options->csv, write_csv, run)) && ok;
 }

@@ -10,7 +10,7 @@
 #include "run.h"
 
 /* Writes options->json and options->csv, whichever are set; also for a run that failed. */
-bool perf_export(const struct perf_run *run); /* false, with a complaint on stderr, if it could not */
+bool perf_export(struct perf_run *run); /* false, with a complaint on stderr, if it could not */
 
 /* The formats, to a stream that is open. */
 void perf_export_json(const struct perf_run *run, FILE *out);

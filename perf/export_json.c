@@ -5,8 +5,8 @@
  */
 #include <time.h>
 
+#include "../tools/json.h"
 #include "export.h"
-#include "json.h"
 #include "measure.h"
 
 #define JSON_FORMAT 1
@@ -15,30 +15,30 @@ static void write_config(struct json *json, const struct perf_run *run)
 {
 	const struct perf_options *options = run->options;
 	json_open(json, "config", '{');
-	json_integer(json, "nranks", (uint64_t)run->team.size);
-	json_bool(json, "threads", options->threads);
-	json_integer(json, "minimum_bytes", options->min_bytes);
-	json_integer(json, "maximum_bytes", options->max_bytes);
+	json_put_integer(json, "nranks", (uint64_t)run->team.size);
+	json_put_bool(json, "threads", options->threads);
+	json_put_integer(json, "minimum_bytes", options->min_bytes);
+	json_put_integer(json, "maximum_bytes", options->max_bytes);
 	if (options->step_factor > 0)
-		json_real(json, "step_factor", options->step_factor);
+		json_put_real(json, "step_factor", options->step_factor);
 	else
-		json_integer(json, "step_bytes", options->step_bytes);
-	json_signed(json, "warmup_iters", options->warmup);
-	json_signed(json, "iterations", options->iterations);
-	json_signed(json, "validation", options->checks);
-	json_string(json, "data", options->random ? "random" : "exact");
-	json_integer(json, "seed", options->seed);
-	json_bool(json, "stream", options->stream);
-	json_string(json, "transport", run->team.transports);
+		json_put_integer(json, "step_bytes", options->step_bytes);
+	json_put_signed(json, "warmup_iters", options->warmup);
+	json_put_signed(json, "iterations", options->iterations);
+	json_put_signed(json, "validation", options->checks);
+	json_put_string(json, "data", options->random ? "random" : "exact");
+	json_put_integer(json, "seed", options->seed);
+	json_put_bool(json, "stream", options->stream);
+	json_put_string(json, "transport", run->team.transports);
 	json_open(json, "devices", '[');
 	for (int rank = 0; run->facts.ranks && rank < run->team.size; rank++) {
 		const struct perf_rank_facts *facts = &run->facts.ranks[rank];
 		json_open(json, NULL, '{');
-		json_signed(json, "rank", rank);
-		json_signed(json, "pid", facts->pid);
-		json_string(json, "hostname", facts->host);
-		json_string(json, "device_info", facts->cpu);
-		json_signed(json, "cpus", facts->cpus);
+		json_put_signed(json, "rank", rank);
+		json_put_signed(json, "pid", facts->pid);
+		json_put_string(json, "hostname", facts->host);
+		json_put_string(json, "device_info", facts->cpu);
+		json_put_signed(json, "cpus", facts->cpus);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -49,25 +49,25 @@ static void write_ring(struct json *json, const struct perf_team *team)
 {
 	json_open(json, "ring", '[');
 	for (int position = 0; team->order && position < team->size; position++)
-		json_signed(json, NULL, team->order[position]);
+		json_put_signed(json, NULL, team->order[position]);
 	json_close(json, ']');
 }
 
 static void write_limits(struct json *json, const struct perf_limits *limits)
 {
 	json_open(json, "limits", '{');
-	json_bool(json, "known", limits->known);
-	json_string(json, "path", limits->over_network ? "sockets" : "memory");
-	json_real(json, "hop_us", limits->hop_us);
+	json_put_bool(json, "known", limits->known);
+	json_put_string(json, "path", limits->over_network ? "sockets" : "memory");
+	json_put_real(json, "hop_us", limits->hop_us);
 	json_open(json, "rates", '[');
 	for (int i = 0; i < limits->classes; i++) {
 		const struct perf_rates *rates = &limits->rates[i];
 		json_open(json, NULL, '{');
-		json_integer(json, "size", rates->bytes);
-		json_real(json, "copy_gbs", rates->copy * 1e-9);
-		json_real(json, "reduce_gbs", rates->reduce * 1e-9);
+		json_put_integer(json, "size", rates->bytes);
+		json_put_real(json, "copy_gbs", rates->copy * 1e-9);
+		json_put_real(json, "reduce_gbs", rates->reduce * 1e-9);
 		if (limits->over_network)
-			json_real(json, "wire_gbs", rates->wire * 1e-9);
+			json_put_real(json, "wire_gbs", rates->wire * 1e-9);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -82,25 +82,25 @@ static void write_place(struct json *json, const char *name, const struct perf_r
 	if (!row->has_place[place])
 		return;
 	json_open(json, name, '{');
-	json_real(json, "time", times->median);
-	json_real(json, "alg_bw", perf_algorithm_bandwidth(&row->call, times->median));
-	json_real(json, "bus_bw", perf_bus_bandwidth(&row->call, times->median));
+	json_put_real(json, "time", times->median);
+	json_put_real(json, "alg_bw", perf_algorithm_bandwidth(&row->call, times->median));
+	json_put_real(json, "bus_bw", perf_bus_bandwidth(&row->call, times->median));
 	if (run->options->checks > 0)
-		json_integer(json, "nwrong", check->wrong);
-	json_real(json, "p10_us", times->p10);
-	json_real(json, "p90_us", times->p90);
-	json_real(json, "p99_us", times->p99);
-	json_real(json, "min_us", times->min);
-	json_real(json, "max_us", times->max);
-	json_signed(json, "samples", times->samples);
-	json_signed(json, "calls_per_sample", times->calls_per_sample);
-	json_integer(json, "reordered", check->reordered);
-	json_integer(json, "out_of_bounds", check->out_of_bounds);
-	json_integer(json, "sent_bytes", check->sent_bytes);
-	json_integer(json, "formula_bytes", check->formula_bytes);
-	json_integer(json, "sent_bytes_least", check->sent_least);
-	json_integer(json, "sent_bytes_most", check->sent_most);
-	json_bool(json, "payload_okay", check->payload_matches);
+		json_put_integer(json, "nwrong", check->wrong);
+	json_put_real(json, "p10_us", times->p10);
+	json_put_real(json, "p90_us", times->p90);
+	json_put_real(json, "p99_us", times->p99);
+	json_put_real(json, "min_us", times->min);
+	json_put_real(json, "max_us", times->max);
+	json_put_signed(json, "samples", times->samples);
+	json_put_signed(json, "calls_per_sample", times->calls_per_sample);
+	json_put_integer(json, "reordered", check->reordered);
+	json_put_integer(json, "out_of_bounds", check->out_of_bounds);
+	json_put_integer(json, "sent_bytes", check->sent_bytes);
+	json_put_integer(json, "formula_bytes", check->formula_bytes);
+	json_put_integer(json, "sent_bytes_least", check->sent_least);
+	json_put_integer(json, "sent_bytes_most", check->sent_most);
+	json_put_bool(json, "payload_okay", check->payload_matches);
 	json_close(json, '}');
 }
 
@@ -108,16 +108,16 @@ static void write_row(struct json *json, const struct perf_run *run, const struc
 {
 	const struct perf_call *call = &row->call;
 	json_open(json, NULL, '{');
-	json_string(json, "collective", call->collective->name);
-	json_integer(json, "size", call->bytes);
-	json_integer(json, "count", call->count);
-	json_string(json, "type", call->collective->has_data ? call->type->name : "none");
-	json_string(json, "redop", call->collective->reduces ? perf_op_names[call->op] : "none");
-	json_signed(json, "root", call->collective->rooted ? call->root : -1);
-	json_string(json, "algorithm", "ring");
-	json_string(json, "transport", run->team.transports);
-	json_real(json, "limit_us", row->limit_us);
-	json_real(json, "percent_of_limit", perf_row_percent(row));
+	json_put_string(json, "collective", call->collective->name);
+	json_put_integer(json, "size", call->bytes);
+	json_put_integer(json, "count", call->count);
+	json_put_string(json, "type", perf_call_type_name(call));
+	json_put_string(json, "redop", perf_call_op_name(call));
+	json_put_signed(json, "root", perf_call_root(call));
+	json_put_string(json, "algorithm", call->collective->algorithm);
+	json_put_string(json, "transport", run->team.transports);
+	json_put_real(json, "limit_us", row->limit_us);
+	json_put_real(json, "percent_of_limit", perf_row_percent(row));
 	write_place(json, "out_of_place", run, row, PERF_OUT_OF_PLACE);
 	write_place(json, "in_place", run, row, PERF_IN_PLACE);
 	json_close(json, '}');
@@ -132,20 +132,20 @@ static void write_results(struct json *json, const struct perf_run *run)
 
 	struct perf_summary sum = perf_run_summary(run);
 	json_open(json, "out_of_bounds", '{');
-	json_integer(json, "count", sum.wrong);
-	json_bool(json, "okay", sum.wrong == 0);
+	json_put_integer(json, "count", sum.wrong);
+	json_put_bool(json, "okay", sum.wrong == 0);
 	json_close(json, '}');
 	json_open(json, "average_bus_bandwidth", '{');
-	json_real(json, "bandwidth", sum.average_bus);
-	json_bool(json, "okay", true);
+	json_put_real(json, "bandwidth", sum.average_bus);
+	json_put_bool(json, "okay", true);
 	json_close(json, '}');
 	json_open(json, "payload", '{');
-	json_integer(json, "mismatches", sum.payload_mismatches);
-	json_bool(json, "okay", sum.payload_mismatches == 0);
+	json_put_integer(json, "mismatches", sum.payload_mismatches);
+	json_put_bool(json, "okay", sum.payload_mismatches == 0);
 	json_close(json, '}');
 	json_open(json, "guard_zones", '{');
-	json_integer(json, "changed", sum.out_of_bounds);
-	json_bool(json, "okay", sum.out_of_bounds == 0);
+	json_put_integer(json, "changed", sum.out_of_bounds);
+	json_put_bool(json, "okay", sum.out_of_bounds == 0);
 	json_close(json, '}');
 }
 
@@ -156,7 +156,7 @@ static void write_end_time(struct json *json)
 	struct tm local;
 	localtime_r(&now, &local);
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S%z", &local);
-	json_string(json, "end_time", text);
+	json_put_string(json, "end_time", text);
 }
 
 void perf_export_json(const struct perf_run *run, FILE *out)
@@ -168,13 +168,13 @@ void perf_export_json(const struct perf_run *run, FILE *out)
 		 version % 100);
 
 	json_open(&json, NULL, '{');
-	json_integer(&json, "version", JSON_FORMAT);
-	json_string(&json, "ringccl_version", number);
-	json_string(&json, "start_time", run->facts.started);
-	json_string(&json, "kernel", run->facts.kernel);
+	json_put_integer(&json, "version", JSON_FORMAT);
+	json_put_string(&json, "ringccl_version", number);
+	json_put_string(&json, "start_time", run->facts.started);
+	json_put_string(&json, "kernel", run->facts.kernel);
 	json_open(&json, "args", '[');
 	for (char **argument = run->argv; *argument; argument++)
-		json_string(&json, NULL, *argument);
+		json_put_string(&json, NULL, *argument);
 	json_close(&json, ']');
 	write_config(&json, run);
 	write_ring(&json, &run->team);
@@ -182,9 +182,9 @@ void perf_export_json(const struct perf_run *run, FILE *out)
 	write_results(&json, run);
 	json_open(&json, "errors", '[');
 	if (run->team.error[0])
-		json_string(&json, NULL, run->team.error);
+		json_put_string(&json, NULL, run->team.error);
 	json_close(&json, ']');
 	write_end_time(&json);
-	json_real(&json, "elapsed_s", run->facts.ranks ? perf_now() - run->facts.started_at : 0);
+	json_put_real(&json, "elapsed_s", run->facts.ranks ? perf_now() - run->facts.started_at : 0);
 	json_close(&json, '}');
 }

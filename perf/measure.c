@@ -111,7 +111,8 @@ int perf_measure_row(struct perf_team *team, const struct perf_options *options,
 {
 	int err = 0;
 	for (int place = 0; place < PERF_PLACES && !err; place++) {
-		row->has_place[place] = place == PERF_OUT_OF_PLACE || row->call.collective->has_data;
+		row->has_place[place] = place == PERF_OUT_OF_PLACE ||
+					perf_call_is(&row->call, PERF_BOTH_PLACES);
 		row->places[place] = (struct perf_result){0};
 		if (!row->has_place[place])
 			continue;

@@ -5,12 +5,12 @@
 #include "options.h"
 
 #include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective.h"
+#include "parse.h"
 #include "ringccl.h"
 #include "types.h"
 
@@ -25,8 +25,9 @@ static const char usage[] =
 	"      --ranks N            how many ranks to start here\n"
 	"      --threads            ranks are threads of one process\n"
 	"      --transport LIST     transports allowed, \"shm,tcp\"\n"
-	"      --collective NAME    all_reduce, reduce_scatter, all_gather, broadcast, barrier, "
-	"all\n"
+	"      --collective NAME    all_reduce, reduce_scatter, all_gather, broadcast, reduce, "
+	"gather,\n"
+	"                           scatter, all_to_all, sendrecv, barrier, all\n"
 	"\n"
 	"  -b, --minbytes SIZE      first size, 8; K, M and G are binary, fractions allowed\n"
 	"  -e, --maxbytes SIZE      last size, 32M\n"
@@ -35,9 +36,12 @@ static const char usage[] =
 	"  -n, --iters N            timed samples of a row, 20\n"
 	"  -w, --warmup_iters N     calls before them, 5\n"
 	"  -c, --check N            checked calls of a row, 1; 0 checks nothing\n"
-	"  -o, --op NAME            sum, prod, max, min, avg, all\n"
-	"  -d, --datatype NAME      int32, float, double, bfloat16, all\n"
-	"  -r, --root RANK          root of broadcast, 0; -1 or all is each in turn\n"
+	"  -o, --op NAME            sum, prod, max, min, avg, mulsum, all\n"
+	"  -d, --datatype NAME      int8, uint8, int32, uint32, int64, uint64, half, float, "
+	"double,\n"
+	"                           bfloat16, f8e4m3, f8e5m2, all\n"
+	"  -r, --root RANK          of broadcast, reduce, gather and scatter, 0; -1 or all is each "
+	"in turn\n"
 	"      --random             check with random floats, not exactly summable ones\n"
 	"      --seed N             of the data, 1\n"
 	"      --stream             call through a stream\n"
@@ -94,80 +98,12 @@ static const struct option long_options[] = {
 	{0},
 };
 
-/* Reports what was wanted instead; false, so that parsers can return it. */
-static bool refuse(const char *option, const char *wanted, const char *text)
-{
-	fprintf(stderr, "ring_perf: %s wants %s, not '%s'\n", option, wanted, text);
-	return false;
-}
-
-static bool parse_int(const char *option, const char *text, int low, int high, int *value)
-{
-	char *end;
-	long number = strtol(text, &end, 10);
-	if (end == text || *end || number < low || number > high) {
-		char wanted[64];
-		snprintf(wanted, sizeof(wanted), "a number from %d to %d", low, high);
-		return refuse(option, wanted, text);
-	}
-	*value = (int)number;
-	return true;
-}
-
-static bool parse_real(const char *option, const char *text, double above, double *value)
-{
-	char *end;
-	double number = strtod(text, &end);
-	if (end == text || *end || !(number > above && number < 1e6)) {
-		char wanted[64];
-		snprintf(wanted, sizeof(wanted), "a number above %g and below 1e6", above);
-		return refuse(option, wanted, text);
-	}
-	*value = number;
-	return true;
-}
-
-/* "1.5G": a number and a binary unit. */
-static bool parse_size(const char *option, const char *text, size_t *bytes)
-{
-	static const char units[] = "KMGT";
-	char *end;
-	double number = strtod(text, &end);
-	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-	if (unit) {
-		number = ldexp(number, 10 * (int)(unit - units + 1));
-		end++;
-	}
-	if (end == text || *end || !(number >= 1 && number < 0x1p50))
-		return refuse(option, "a size such as 8, 64K or 1.5G", text);
-	*bytes = (size_t)number;
-	return true;
-}
-
-static bool parse_name(const char *option, const char *text, const char *const *names, int count,
-		       int *value)
-{
-	if (strcmp(text, "all") == 0) {
-		*value = PERF_ALL;
-		return true;
-	}
-	char wanted[128] = "";
-	for (int i = 0; i < count; i++) {
-		if (strcmp(text, names[i]) == 0) {
-			*value = i;
-			return true;
-		}
-		strcat(strcat(wanted, names[i]), ", ");
-	}
-	return refuse(option, strcat(wanted, "or all"), text);
-}
-
 static bool parse_collective(const char *text, int *value)
 {
 	const char *names[PERF_COLLECTIVES];
 	for (int i = 0; i < PERF_COLLECTIVES; i++)
 		names[i] = perf_collectives[i].name;
-	return parse_name("--collective", text, names, PERF_COLLECTIVES, value);
+	return perf_parse_name("--collective", text, names, PERF_COLLECTIVES, value);
 }
 
 static bool parse_type(const char *text, int *value)
@@ -175,7 +111,15 @@ static bool parse_type(const char *text, int *value)
 	const char *names[PERF_TYPES];
 	for (int i = 0; i < PERF_TYPES; i++)
 		names[i] = perf_types[i].name;
-	return parse_name("-d", text, names, PERF_TYPES, value);
+	return perf_parse_name("-d", text, names, PERF_TYPES, value);
+}
+
+static bool parse_op(const char *text, int *value)
+{
+	const char *names[PERF_OPS];
+	for (int i = 0; i < PERF_OPS; i++)
+		names[i] = perf_ops[i].name;
+	return perf_parse_name("-o", text, names, PERF_OPS, value);
 }
 
 static bool parse_root(const char *text, int *root)
@@ -184,14 +128,14 @@ static bool parse_root(const char *text, int *root)
 		*root = PERF_ALL;
 		return true;
 	}
-	return parse_int("-r", text, PERF_ALL, MAX_RANKS - 1, root);
+	return perf_parse_int("-r", text, PERF_ALL, MAX_RANKS - 1, root);
 }
 
 static bool parse_seed(const char *text, uint64_t *seed)
 {
 	char *end;
 	*seed = strtoull(text, &end, 0);
-	return (end != text && !*end) || refuse("--seed", "a number", text);
+	return (end != text && !*end) || perf_refuse("--seed", "a number", text);
 }
 
 /* What was given of the sizes, which decides about the others' defaults. */
@@ -206,24 +150,24 @@ static bool parse_letter(struct perf_options *options, struct given *given, int 
 	switch (letter) {
 	case 'b':
 		given->min = true;
-		return parse_size("-b", text, &options->min_bytes);
+		return perf_parse_size("-b", text, &options->min_bytes);
 	case 'e':
 		given->max = true;
-		return parse_size("-e", text, &options->max_bytes);
+		return perf_parse_size("-e", text, &options->max_bytes);
 	case 'i':
 		given->step = true;
-		return parse_size("-i", text, &options->step_bytes);
+		return perf_parse_size("-i", text, &options->step_bytes);
 	case 'f':
 		given->factor = true;
-		return parse_real("-f", text, 1, &options->step_factor);
+		return perf_parse_real("-f", text, 1, &options->step_factor);
 	case 'n':
-		return parse_int("-n", text, 1, 1000000, &options->iterations);
+		return perf_parse_int("-n", text, 1, 1000000, &options->iterations);
 	case 'w':
-		return parse_int("-w", text, 0, 1000000, &options->warmup);
+		return perf_parse_int("-w", text, 0, 1000000, &options->warmup);
 	case 'c':
-		return parse_int("-c", text, 0, 1000000, &options->checks);
+		return perf_parse_int("-c", text, 0, 1000000, &options->checks);
 	case 'o':
-		return parse_name("-o", text, perf_op_names, PERF_OPS, &options->op);
+		return parse_op(text, &options->op);
 	case 'd':
 		return parse_type(text, &options->type);
 	case 'r':
@@ -238,13 +182,13 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 {
 	switch (option) {
 	case RANKS:
-		return parse_int("--ranks", text, 1, MAX_RANKS, &options->ranks);
+		return perf_parse_int("--ranks", text, 1, MAX_RANKS, &options->ranks);
 	case COLLECTIVE:
 		return parse_collective(text, &options->collective);
 	case SEED:
 		return parse_seed(text, &options->seed);
 	case TIMEOUT:
-		return parse_real("--timeout", text, 0, &options->timeout_s);
+		return perf_parse_real("--timeout", text, 0, &options->timeout_s);
 	case THREADS:
 		options->threads = true;
 		return true;
@@ -293,7 +237,7 @@ static bool settle_sizes(struct perf_options *options, const struct given *given
 bool perf_options_parse(struct perf_options *options, int argc, char **argv, int *status)
 {
 	*options = (struct perf_options){
-		.type = 1, /* float, as in nccl-tests */
+		.type = RING_FLOAT32, /* as in nccl-tests */
 		.min_bytes = 8,
 		.max_bytes = (size_t)32 << 20,
 		.step_factor = 4,

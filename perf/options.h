@@ -24,7 +24,7 @@ enum perf_exit {
 struct perf_options {
 	int collective; /* index of perf_collectives, or PERF_ALL */
 	int type;       /* index of perf_types, or PERF_ALL       */
-	int op;         /* enum ring_op, or PERF_ALL              */
+	int op;         /* index of perf_ops, or PERF_ALL         */
 	int root;       /* a rank, or PERF_ALL                    */
 
 	size_t min_bytes, max_bytes;

@@ -35,13 +35,22 @@ void perf_buffer_unmap(struct perf_buffer *buffer)
 struct perf_placed perf_place(const struct perf_call *call, enum perf_place place,
 			      struct perf_buffer buffers[2], int rank)
 {
-	struct perf_placed placed = {.call = call, .place = place, .buffers = buffers};
+	struct perf_placed placed = {
+		.call = call,
+		.place = place,
+		.buffers = buffers,
+		.send = buffers[0].data,
+		.recv = buffers[1].data,
+		.recv_bytes = perf_call_recv_bytes(call, rank),
+	};
 	if (place == PERF_IN_PLACE) {
+		bool has_input = perf_call_send_bytes(call, rank) > 0;
 		placed.send = buffers[1].data + perf_call_send_offset(call, rank);
 		placed.recv = buffers[1].data + perf_call_recv_offset(call, rank);
-	} else {
-		placed.send = buffers[0].data;
-		placed.recv = buffers[1].data;
+		if (!has_input)
+			placed.send = NULL;
+		if (placed.recv_bytes == 0)
+			placed.recv = NULL;
 	}
 	return placed;
 }
@@ -70,20 +79,12 @@ int perf_placed_run(struct perf_team *team, const struct perf_placed *placed, in
 	return err;
 }
 
-/* How many bytes a call may touch in each of the two buffers. */
-static size_t used_bytes(const struct perf_placed *placed, int buffer)
-{
-	if (placed->place == PERF_IN_PLACE)
-		return buffer == 0 ? 0 : placed->call->bytes;
-	return buffer == 0 ? perf_call_send_bytes(placed->call) : perf_call_recv_bytes(placed->call);
-}
-
 void perf_placed_guard(const struct perf_placed *placed)
 {
 	for (int i = 0; i < 2; i++) {
 		struct perf_buffer *buffer = &placed->buffers[i];
 		memset(buffer->base, GUARD_VALUE, GUARD_BYTES);
-		memset(buffer->data + used_bytes(placed, i), GUARD_VALUE, GUARD_BYTES);
+		memset(buffer->data + placed->call->bytes, GUARD_VALUE, GUARD_BYTES);
 	}
 }
 
@@ -101,7 +102,7 @@ uint64_t perf_placed_changed(const struct perf_placed *placed)
 	for (int i = 0; i < 2; i++) {
 		const struct perf_buffer *buffer = &placed->buffers[i];
 		changed += count_changed(buffer->base);
-		changed += count_changed(buffer->data + used_bytes(placed, i));
+		changed += count_changed(buffer->data + placed->call->bytes);
 	}
 	return changed;
 }

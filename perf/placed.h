@@ -6,7 +6,7 @@
 #ifndef PERF_PLACED_H
 #define PERF_PLACED_H
 
-#include "collective.h"
+#include "call.h"
 #include "team.h"
 
 struct perf_buffer {
@@ -22,7 +22,8 @@ struct perf_placed {
 	const struct perf_call *call;
 	enum perf_place place;
 	struct perf_buffer *buffers; /* input and output; in place, both are in the output */
-	unsigned char *send, *recv;
+	unsigned char *send, *recv;  /* in place, NULL if the rank has no input or no result */
+	size_t recv_bytes;
 };
 
 /* returns 0; RING_ENOMEM */
@@ -35,7 +36,7 @@ struct perf_placed perf_place(const struct perf_call *call, enum perf_place plac
 /* Makes `calls` calls; they are complete when it returns 0, else team->error says why. */
 int perf_placed_run(struct perf_team *team, const struct perf_placed *placed, int calls);
 
-/* Writes the guard zones just outside of what the call may touch. */
+/* Writes the guard zones around the call's vectors. */
 void perf_placed_guard(const struct perf_placed *placed);
 
 /* How many bytes of them have changed. */

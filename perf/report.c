@@ -109,7 +109,7 @@ void report_table(const struct perf_run *run, const struct perf_collective *coll
 {
 	if (!speaks(run))
 		return;
-	printf("#\n# Collective test starting: %s_perf\n#\n", collective->name);
+	printf("#\n# Collective test starting: %s_perf\n#\n", collective->test);
 	fputs(table_header, stdout);
 }
 
@@ -136,13 +136,11 @@ void report_row(const struct perf_run *run, const struct perf_row *row)
 	if (!speaks(run))
 		return;
 	wipe_progress();
-	printf("%12zu  %12zu  %8s  %6s  %6d", call->bytes, call->count,
-	       call->collective->has_data ? call->type->name : "none",
-	       call->collective->reduces ? perf_op_names[call->op] : "none",
-	       call->collective->rooted ? call->root : -1);
+	printf("%12zu  %12zu  %8s  %6s  %6d", call->bytes, call->count, perf_call_type_name(call),
+	       perf_call_op_name(call), perf_call_root(call));
 	print_place(run, row, PERF_OUT_OF_PLACE);
 	print_place(run, row, PERF_IN_PLACE);
-	printf("  %9s  %9s", "ring", run->team.transports);
+	printf("  %9s  %9s", call->collective->algorithm, run->team.transports);
 	if (row->limit_us > 0)
 		printf("  %6.0f\n", perf_row_percent(row));
 	else

@@ -61,33 +61,55 @@ static int measure_sizes(struct perf_run *run, struct perf_buffer buffers[2], st
 	     bytes = next_size(options, bytes)) {
 		perf_call_set_bytes(call, bytes);
 		err = measure_row(run, buffers, call);
-		if (!call->collective->has_data)
+		if (!perf_call_is(call, PERF_DATA))
 			break;
 	}
 	return err;
+}
+
+static int measure_roots(struct perf_run *run, struct perf_buffer buffers[2], struct perf_call *call)
+{
+	struct choices roots = choose(perf_call_is(call, PERF_ROOTED) ? run->options->root : 0,
+				      run->team.size);
+	int err = 0;
+	for (call->root = roots.first; call->root < roots.end && !err; call->root++)
+		err = measure_sizes(run, buffers, call);
+	return err;
+}
+
+/* Makes the operation first, if it is none of those that always exist. */
+static int measure_op(struct perf_run *run, struct perf_buffer buffers[2], struct perf_call *call)
+{
+	struct ring_comm *comm = run->team.comm;
+	call->ring_op = call->op->op;
+	if (!call->op->scales)
+		return measure_roots(run, buffers, call);
+	uint64_t element;
+	double scalar = perf_scalar(run->team.rank);
+	call->type->store(&scalar, 1, &element);
+	int err = ring_op_create_premul_sum(comm, &element, call->type->type, &call->ring_op);
+	if (err)
+		return perf_team_failed(&run->team, err, "making an operation");
+	err = measure_roots(run, buffers, call);
+	int destroy_err = ring_op_destroy(comm, call->ring_op);
+	return err ? err : perf_team_failed(&run->team, destroy_err, "forgetting an operation");
 }
 
 static int measure_collective(struct perf_run *run, struct perf_buffer buffers[2],
 			      const struct perf_collective *collective)
 {
 	const struct perf_options *options = run->options;
-	struct choices types = choose(collective->has_data ? options->type : 0, PERF_TYPES);
-	struct choices ops = choose(collective->reduces ? options->op : 0, PERF_OPS);
-	struct choices roots = choose(collective->rooted ? options->root : 0, run->team.size);
+	struct perf_call call = {.collective = collective, .size = run->team.size};
+	struct choices types = choose(perf_call_is(&call, PERF_DATA) ? options->type : 0,
+				      PERF_TYPES);
+	struct choices ops = choose(perf_call_is(&call, PERF_REDUCES) ? options->op : 0, PERF_OPS);
 	int err = 0;
 	report_table(run, collective);
 	for (int type = types.first; type < types.end; type++) {
-		for (int op = ops.first; op < ops.end; op++) {
-			for (int root = roots.first; root < roots.end && !err; root++) {
-				struct perf_call call = {
-					.collective = collective,
-					.type = &perf_types[type],
-					.op = (enum ring_op)op,
-					.root = root,
-					.size = run->team.size,
-				};
-				err = measure_sizes(run, buffers, &call);
-			}
+		for (int op = ops.first; op < ops.end && !err; op++) {
+			call.type = &perf_types[type];
+			call.op = &perf_ops[op];
+			err = measure_op(run, buffers, &call);
 		}
 	}
 	return err;
@@ -180,7 +202,7 @@ struct perf_summary perf_run_summary(const struct perf_run *run)
 	int places = 0;
 	for (size_t i = 0; i < run->row_count; i++) {
 		const struct perf_row *row = &run->rows[i];
-		bool counts = row->call.collective->has_data || !sum.small;
+		bool counts = perf_call_is(&row->call, PERF_DATA) || !sum.small;
 		if (counts && (!sum.small || row->call.bytes < sum.small->call.bytes))
 			sum.small = row;
 		if (!sum.large || row->call.bytes > sum.large->call.bytes)

@@ -45,7 +45,7 @@ static struct edge own_edge(const struct ring_stats *stats)
 {
 	struct edge edge = {.next = -1};
 	for (int i = 0; i < stats->link_count && edge.next < 0; i++) {
-		if (!stats->links[i].outgoing)
+		if (!stats->links[i].outgoing || stats->links[i].channel < 0)
 			continue;
 		edge.next = stats->links[i].peer;
 		memcpy(edge.transport, stats->links[i].transport, sizeof(edge.transport));

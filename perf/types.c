@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rounding, storing and loading of the element types.
+ * Rounding, storing and loading of the element types, and the operations on two numbers.
  */
 #include "types.h"
 
+#include <math.h>
 #include <stdint.h>
-#include <string.h>
 
-static double truncated(double value)
-{
-	return (double)(int64_t)value;
-}
+#include "minifloat.h"
 
 static double as_float(double value)
 {
@@ -22,87 +19,120 @@ static double as_double(double value)
 	return value;
 }
 
-/* The upper half of a float, rounded to nearest even. */
-static uint16_t bfloat16_bits(float value)
-{
-	uint32_t bits;
-	memcpy(&bits, &value, sizeof(bits));
-	if (value != value)
-		return 0x7fc0;
-	return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
+#define STORE(name, word)                                                                          \
+	static void store_##name(const double *values, size_t count, void *memory)                 \
+	{                                                                                          \
+		word *out = memory;                                                                \
+		for (size_t i = 0; i < count; i++)                                                 \
+			out[i] = (word)values[i];                                                  \
+	}
 
-static float bfloat16_value(uint16_t half)
-{
-	uint32_t bits = (uint32_t)half << 16;
-	float value;
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
+#define LOAD(name, word)                                                                           \
+	static void load_##name(const void *memory, size_t count, double *values)                  \
+	{                                                                                          \
+		const word *in = memory;                                                           \
+		for (size_t i = 0; i < count; i++)                                                 \
+			values[i] = (double)in[i];                                                 \
+	}
 
-static double as_bfloat16(double value)
-{
-	return (double)bfloat16_value(bfloat16_bits((float)value));
-}
+STORE(int8, int8_t)
+STORE(uint8, uint8_t)
+STORE(int32, int32_t)
+STORE(uint32, uint32_t)
+STORE(int64, int64_t)
+STORE(uint64, uint64_t)
+STORE(float, float)
+LOAD(float, float)
+STORE(double, double)
+LOAD(double, double)
 
-static void store_int32(const double *values, size_t count, void *memory)
-{
-	int32_t *out = memory;
-	for (size_t i = 0; i < count; i++)
-		out[i] = (int32_t)values[i];
-}
+#define MINIFLOAT(name, word, ...)                                                                 \
+	static const struct perf_minifloat name = {sizeof(word), __VA_ARGS__};                     \
+	static double as_##name(double value)                                                      \
+	{                                                                                          \
+		return perf_minifloat_round(&name, value);                                         \
+	}                                                                                          \
+	static void store_##name(const double *values, size_t count, void *memory)                 \
+	{                                                                                          \
+		word *out = memory;                                                                \
+		for (size_t i = 0; i < count; i++)                                                 \
+			out[i] = (word)perf_minifloat_bits(&name, values[i]);                      \
+	}                                                                                          \
+	static void load_##name(const void *memory, size_t count, double *values)                  \
+	{                                                                                          \
+		const word *in = memory;                                                           \
+		for (size_t i = 0; i < count; i++)                                                 \
+			values[i] = perf_minifloat_value(&name, in[i]);                            \
+	}
 
-static void load_int32(const void *memory, size_t count, double *values)
-{
-	const int32_t *in = memory;
-	for (size_t i = 0; i < count; i++)
-		values[i] = in[i];
-}
+/* Fraction bits, least exponent, largest number, and what is beyond it. */
+MINIFLOAT(half, uint16_t, 10, -14, 65504, INFINITY)
+MINIFLOAT(bfloat16, uint16_t, 7, -126, 0x1.fep127, INFINITY)
+MINIFLOAT(f8e4m3, uint8_t, 3, -6, 448, 448)
+MINIFLOAT(f8e5m2, uint8_t, 2, -14, 57344, 57344)
 
-static void store_float(const double *values, size_t count, void *memory)
-{
-	float *out = memory;
-	for (size_t i = 0; i < count; i++)
-		out[i] = (float)values[i];
-}
+#define INTEGER(NAME, TYPE, BYTES, HAS_SIGN, EXACT, STEP, TWOS)                                    \
+	{                                                                                          \
+		.name = #NAME, .type = TYPE, .bytes = BYTES, .has_sign = HAS_SIGN, .exact = EXACT, \
+		.step = STEP, .twos = TWOS, .compute = trunc, .round = trunc,                      \
+		.store = store_##NAME,                                                             \
+	}
 
-static void load_float(const void *memory, size_t count, double *values)
-{
-	const float *in = memory;
-	for (size_t i = 0; i < count; i++)
-		values[i] = (double)in[i];
-}
-
-static void store_double(const double *values, size_t count, void *memory)
-{
-	memcpy(memory, values, count * sizeof(*values));
-}
-
-static void load_double(const void *memory, size_t count, double *values)
-{
-	memcpy(values, memory, count * sizeof(*values));
-}
-
-static void store_bfloat16(const double *values, size_t count, void *memory)
-{
-	uint16_t *out = memory;
-	for (size_t i = 0; i < count; i++)
-		out[i] = bfloat16_bits((float)values[i]);
-}
-
-static void load_bfloat16(const void *memory, size_t count, double *values)
-{
-	const uint16_t *in = memory;
-	for (size_t i = 0; i < count; i++)
-		values[i] = (double)bfloat16_value(in[i]);
-}
+/* DIGITS are binary, with the leading one. */
+#define FLOAT(NAME, TYPE, BYTES, DIGITS, TWOS, SMALLEST, COMPUTE)                                   \
+	{                                                                                           \
+		.name = #NAME, .type = TYPE, .bytes = BYTES, .has_sign = true,                      \
+		.exact = (double)((uint64_t)1 << (DIGITS)), .step = 1, .twos = TWOS,                \
+		.roundoff = 1.0 / (double)((uint64_t)1 << (DIGITS)), .smallest = SMALLEST,          \
+		.compute = COMPUTE, .round = as_##NAME, .store = store_##NAME, .load = load_##NAME, \
+	}
 
 const struct perf_type perf_types[PERF_TYPES] = {
-	{"int32", RING_INT32, 4, 0x1p31 - 1, 0, truncated, truncated, store_int32, load_int32},
-	{"float", RING_FLOAT32, 4, 0x1p24, 0x1p-24, as_float, as_float, store_float, load_float},
-	{"double", RING_FLOAT64, 8, 0x1p53, 0x1p-53, as_double, as_double, store_double, load_double},
-	{"bfloat16", RING_BFLOAT16, 2, 0x1p8, 0x1p-8, as_float, as_bfloat16, store_bfloat16,
-	 load_bfloat16},
+	INTEGER(int8, RING_INT8, 1, true, 0x1p7 - 1, 1, 6),
+	INTEGER(uint8, RING_UINT8, 1, false, 0x1p8 - 1, 1, 7),
+	INTEGER(int32, RING_INT32, 4, true, 0x1p31 - 1, 1, 16),
+	INTEGER(uint32, RING_UINT32, 4, false, 0x1p32 - 1, 1, 16),
+	INTEGER(int64, RING_INT64, 8, true, 0x1p53 - 1, 0x1p10, 16),
+	INTEGER(uint64, RING_UINT64, 8, false, 0x1p53 - 1, 0x1p11, 16),
+	FLOAT(half, RING_FLOAT16, 2, 11, 15, 0x1p-24, as_float),
+	FLOAT(float, RING_FLOAT32, 4, 24, 16, 0x1p-149, as_float),
+	FLOAT(double, RING_FLOAT64, 8, 53, 16, 0x1p-1074, as_double),
+	FLOAT(bfloat16, RING_BFLOAT16, 2, 8, 16, 0x1p-133, as_float),
+	FLOAT(f8e4m3, RING_FLOAT8_E4M3, 1, 4, 8, 0x1p-9, as_float),
+	FLOAT(f8e5m2, RING_FLOAT8_E5M2, 1, 3, 15, 0x1p-16, as_float),
 };
 
-const char *const perf_op_names[PERF_OPS] = {"sum", "prod", "max", "min", "avg"};
+static double sum(double a, double b)
+{
+	return a + b;
+}
+
+static double product(double a, double b)
+{
+	return a * b;
+}
+
+/* -0 is less than +0. */
+static double larger(double a, double b)
+{
+	return a > b || (a == b && signbit(b)) ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+	return a < b || (a == b && signbit(a)) ? a : b;
+}
+
+const struct perf_op perf_ops[PERF_OPS] = {
+	{.name = "sum", .op = RING_SUM, .combine = sum, .adds = true},
+	{.name = "prod", .op = RING_PROD, .combine = product, .multiplies = true},
+	{.name = "max", .op = RING_MAX, .combine = larger},
+	{.name = "min", .op = RING_MIN, .combine = smaller},
+	{.name = "avg", .op = RING_AVG, .combine = sum, .adds = true, .divides = true},
+	{.name = "mulsum", .combine = sum, .adds = true, .scales = true},
+};
+
+double perf_scalar(int rank)
+{
+	return rank % 2 == 0 ? 1 : PERF_LARGEST_SCALAR;
+}

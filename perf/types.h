@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The element types and reductions that are measured. Expected values are computed in double: it
- * holds every value of these types, and rounding one double operation to float is the same as the
- * operation in float. So the reference needs no code per type but the rounding.
+ * holds every value that is used of these types, and rounding one double operation to float is the
+ * same as the operation in float. So the reference needs no code per type but the rounding.
  */
 #ifndef PERF_TYPES_H
 #define PERF_TYPES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "ringccl.h"
@@ -15,16 +16,33 @@ struct perf_type {
 	const char *name; /* nccl-tests' */
 	enum ring_datatype type;
 	size_t bytes;
-	double exact;              /* all integers up to this are values of the type      */
-	double roundoff;           /* largest relative error of one rounding; 0: no error */
-	double (*compute)(double); /* to what arithmetic on the type is done in  */
-	double (*round)(double);   /* to what the type can store                 */
+	bool has_sign;
+	double exact;    /* all integers up to this are values of the type and of double       */
+	double step;     /* exact * step is a value, too: uses the bits above those of a double */
+	int twos;        /* 2 to this power is a value                        */
+	double roundoff; /* largest relative error of one rounding; 0: no error */
+	double smallest; /* above zero                                        */
+	double (*compute)(double); /* to what arithmetic on the type is done in         */
+	double (*round)(double);   /* to what the type can store                        */
 	void (*store)(const double *values, size_t count, void *memory);
-	void (*load)(const void *memory, size_t count, double *values);
+	void (*load)(const void *memory, size_t count, double *values); /* of those that round */
 };
 
-enum { PERF_TYPES = 4, PERF_OPS = 5 };
-extern const struct perf_type perf_types[PERF_TYPES];
-extern const char *const perf_op_names[PERF_OPS]; /* by enum ring_op */
+struct perf_op {
+	const char *name; /* nccl-tests'                                     */
+	enum ring_op op;  /* ringccl's; of one that scales, it has to be made */
+	double (*combine)(double, double);
+	bool adds, multiplies;
+	bool divides; /* the sum, by the number of ranks          */
+	bool scales;  /* every rank's input, by perf_scalar(rank) */
+};
+
+enum { PERF_TYPES = RING_FLOAT8_E5M2 + 1, PERF_OPS = 6 };
+extern const struct perf_type perf_types[PERF_TYPES]; /* by enum ring_datatype */
+extern const struct perf_op perf_ops[PERF_OPS];
+
+/* What a rank's input is multiplied by: a power of two, so that no product is ever rounded. */
+#define PERF_LARGEST_SCALAR 2.0
+double perf_scalar(int rank);
 
 #endif

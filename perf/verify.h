@@ -1,34 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Input data that every rank can recompute for every other, and the expected results. The reference
- * follows the order of additions that ringccl.h documents, so random floats can be compared bit for
- * bit, too.
+ * The expected results. The reference follows the order of additions that ringccl.h documents, so
+ * random floats can be compared bit for bit, too.
  */
 #ifndef PERF_VERIFY_H
 #define PERF_VERIFY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collective.h"
-
-/* What inputs are made of; alike on all ranks. */
-struct perf_pattern {
-	uint64_t seed;
-	bool random;      /* floats with full mantissas; else values that any order sums exactly */
-	const int *order; /* order[position] == rank around the ring */
-};
+#include "pattern.h"
 
 /* What a comparison found. */
 struct perf_findings {
 	uint64_t wrong;     /* elements that are not what they must be                     */
 	uint64_t reordered; /* random floats within the error bound, but of another order */
 };
-
-/* Writes what `rank` sends in this call. */
-void perf_fill_input(const struct perf_call *call, const struct perf_pattern *pattern, int rank,
-		     void *send);
 
 /* Compares what `rank` received with what it must be. */
 struct perf_findings perf_compare(const struct perf_call *call, const struct perf_pattern *pattern,

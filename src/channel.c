@@ -2,14 +2,19 @@
 /* The engine's inner part: guards and moves over a plan's two sequences. */
 #include "channel.h"
 
+#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
 #include "status.h"
 #include "trace.h"
 
-static struct ring_route *route_to(struct ring_channel *channel, int peer)
+/* NULL if no link with peer was ever added. */
+static struct ring_route *route_to(const struct ring_channel *channel, int peer)
 {
+	if (channel->reserved)
+		return &channel->routes[peer];
 	for (int i = 0; i < channel->route_count; i++)
 		if (channel->routes[i].peer == peer)
 			return &channel->routes[i];
@@ -20,6 +25,7 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 		      size_t scratch_bytes)
 {
 	*channel = (struct ring_channel){.self = self, .device = device};
+	channel->routes = channel->ring_routes;
 	int err = device->queue_open(&channel->queue);
 	if (err)
 		return err;
@@ -34,14 +40,53 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 	return 0;
 }
 
+int ring_channel_reserve(struct ring_channel *channel, int size)
+{
+	if (channel->reserved)
+		return 0;
+	struct ring_route *routes = calloc((size_t)size, sizeof(*routes));
+	if (!routes)
+		return RING_ENOMEM;
+	for (int rank = 0; rank < size; rank++)
+		routes[rank].peer = rank;
+	for (int i = 0; i < channel->route_count; i++)
+		routes[channel->routes[i].peer] = channel->routes[i];
+	channel->routes = routes;
+	channel->route_count = size;
+	channel->reserved = true;
+	return 0;
+}
+
 void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
 {
 	struct ring_route *route = route_to(channel, link->peer);
 	if (!route) {
+		assert(channel->route_count < RING_RING_ROUTES);
 		route = &channel->routes[channel->route_count++];
 		*route = (struct ring_route){.peer = link->peer};
 	}
 	*(link->outgoing ? &route->out : &route->in) = link;
+}
+
+struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer, bool outgoing)
+{
+	const struct ring_route *route = route_to(channel, peer);
+	if (!route)
+		return NULL;
+	return outgoing ? route->out : route->in;
+}
+
+size_t ring_channel_memory(const struct ring_channel *channel)
+{
+	size_t bytes = channel->scratch_used;
+	if (channel->reserved)
+		bytes += (size_t)channel->route_count * sizeof(*channel->routes);
+	for (int i = 0; i < channel->route_count; i++) {
+		const struct ring_route *route = &channel->routes[i];
+		bytes += route->out ? route->out->memory_bytes : 0;
+		bytes += route->in ? route->in->memory_bytes : 0;
+	}
+	return bytes;
 }
 
 void ring_channel_close(struct ring_channel *channel)
@@ -57,12 +102,28 @@ void ring_channel_close(struct ring_channel *channel)
 		if (route->in)
 			route->in->transport->close(route->in);
 	}
+	if (channel->reserved)
+		free(channel->routes);
 	*channel = (struct ring_channel){0};
+}
+
+/* False if no link cares what comes next. One that does must hear of every message from its first. */
+static bool announces(const struct ring_channel *channel)
+{
+	bool cares = channel->reserved || channel->route_count == 0; /* links may still come */
+	for (int i = 0; i < channel->route_count && !cares; i++) {
+		const struct ring_link *in = channel->routes[i].in;
+		cares = in && in->transport->expect;
+	}
+	return cares;
 }
 
 void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
 			const struct ring_operands *operands, const struct ring_record *record)
 {
+	size_t scratch = ring_plan_scratch_bytes(plan);
+	if (channel->scratch_used < scratch)
+		channel->scratch_used = scratch;
 	channel->plan = *plan;
 	channel->operands = *operands;
 	channel->record = *record;
@@ -70,10 +131,7 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 	channel->posted = channel->sent = channel->started = channel->reduced = 0;
 	for (int i = 0; i < RING_KNOWN; i++)
 		channel->outgoing[i].index = channel->incoming[i].index = UINT64_MAX;
-	channel->expected = plan->incoming;
-	for (int i = 0; i < channel->route_count; i++)
-		if (channel->routes[i].in && channel->routes[i].in->transport->expect)
-			channel->expected = 0;
+	channel->expected = announces(channel) ? 0 : plan->incoming;
 }
 
 /*
@@ -163,6 +221,8 @@ static int post(struct ring_channel *channel)
 		return 0;
 	if (ring_transfer_is_message(out, channel->self)) {
 		struct ring_route *route = route_to(channel, out->peer);
+		if (!route || !route->out)
+			return 0;
 		bool signal = out->action == RING_SIGNAL;
 		const void *source = signal ? (void *)&channel->record
 					    : address(channel, out->source);
@@ -241,15 +301,16 @@ static int give_to_device(struct ring_channel *channel, const struct ring_transf
 	const struct ring_operands *operands = &channel->operands;
 	char *result = address(channel, in->result);
 
-	if (in->action == RING_REDUCE && in->bytes > 0) {
+	if ((in->action == RING_REDUCE || in->action == RING_SCALE) && in->bytes > 0) {
 		struct ring_reduction reduction = {
 			.sources = {address(channel, in->source), message},
-			.nsources = 2,
+			.nsources = in->action == RING_REDUCE ? 2 : 1,
 			.results = {result},
 			.nresults = 1,
 			.count = in->bytes / channel->plan.params.element_bytes,
 			.type = operands->type,
 			.op = operands->op,
+			.scalar = channel->plan.params.scaled ? &operands->scalar : NULL,
 			.divisor = in->last ? operands->divisor : 1};
 		return device->reduce(channel->queue, &reduction);
 	}
@@ -301,6 +362,8 @@ static int start(struct ring_channel *channel)
 		struct ring_route *route = route_to(channel, in->peer);
 		size_t bytes = 0;
 		int err;
+		if (!route || !route->in)
+			return 0;
 		message = arrived(channel, route, &bytes, &err);
 		if (!message)
 			return err;
@@ -354,7 +417,9 @@ static void announce(struct ring_channel *channel)
 		if (!ring_transfer_is_message(in, channel->self))
 			continue;
 		struct ring_route *route = route_to(channel, in->peer);
-		struct ring_link *link = route->in;
+		struct ring_link *link = route ? route->in : NULL;
+		if (!link)
+			return;
 		if (!link->transport->expect)
 			continue;
 		if (route->announced == link->released + link->depth)
@@ -407,11 +472,26 @@ int ring_channel_waits_for(const struct ring_channel *channel, int *step)
 	return -1;
 }
 
+/* The rank whose message is next to be started, -1 if something else comes first. */
+static int listens_to(const struct ring_channel *channel)
+{
+	if (channel->started == channel->plan.incoming)
+		return -1;
+	struct ring_transfer in = ring_plan_incoming(&channel->plan, channel->started);
+	return channel->sent >= in.needs ? in.peer : -1;
+}
+
+/*
+ * Of the incoming links only the next message's counts: what has come by others is not looked at
+ * before its turn, and would keep the sleeper awake till then.
+ */
 int ring_channel_wait_fds(const struct ring_channel *channel, struct pollfd *fds)
 {
-	int count = 0;
+	int count = 0, from = listens_to(channel);
 	for (int i = 0; i < channel->route_count; i++) {
-		const struct ring_link *links[] = {channel->routes[i].in, channel->routes[i].out};
+		const struct ring_route *route = &channel->routes[i];
+		const struct ring_link *links[] = {route->peer == from ? route->in : NULL,
+						   route->out};
 		for (int k = 0; k < 2; k++) {
 			short events = 0;
 			int fd = links[k] ? links[k]->transport->wait_fd(links[k], &events) : -1;

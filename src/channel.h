@@ -24,12 +24,12 @@
 
 struct ring_trace;
 
-#define RING_ROUTES 2
+#define RING_RING_ROUTES 2 /* a ring has two neighbours */
 
 /* The links to and from one other rank, and how far this channel has used them; for life. */
 struct ring_route {
 	int peer;
-	struct ring_link *out, *in; /* NULL where the plan needs none */
+	struct ring_link *out, *in; /* NULL where no plan needs one, or not yet */
 	uint64_t queued;            /* messages handed to out               */
 	uint64_t retired;           /* ... whose source may change again    */
 	uint64_t taken;             /* messages of `in` given to the device */
@@ -44,6 +44,7 @@ struct ring_operands {
 	enum ring_datatype type;
 	enum ring_op op;
 	uint64_t divisor; /* the last addition divides by it; 1 leaves the sum */
+	uint64_t scalar;  /* of plans that are `scaled`: one element, its first bytes */
 };
 
 /* An entry of a plan as it was last computed; the counters walk close together, so it is used again. */
@@ -56,12 +57,15 @@ struct ring_known {
 
 struct ring_channel {
 	int self; /* rank */
-	struct ring_route routes[RING_ROUTES];
+	struct ring_route ring_routes[RING_RING_ROUTES];
+	struct ring_route *routes; /* ring_routes; once reserved: one for every rank, by rank */
 	int route_count;
+	bool reserved;
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
 	char *scratch;
 	size_t scratch_bytes;
+	size_t scratch_used;      /* by the call that used most */
 	struct ring_trace *trace; /* NULL: no trace */
 
 	/* of the current call */
@@ -72,6 +76,7 @@ struct ring_channel {
 	uint64_t jobs_before; /* the queue's jobs when the call started */
 	uint64_t expected;    /* incoming entries already announced to their link */
 	struct ring_known outgoing[RING_KNOWN], incoming[RING_KNOWN]; /* entry i at i % RING_KNOWN */
+	struct ring_channel *next; /* of those that carry out the call */
 
 	/* of the failure that advance() returned */
 	int failed_peer;
@@ -82,8 +87,23 @@ struct ring_channel {
 int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
 		      size_t scratch_bytes);
 
-/* Gives a finished link to the channel, which closes it in the end. */
+/* Makes room for links with all of `size` ranks; without it, with two. returns 0; RING_ENOMEM */
+int ring_channel_reserve(struct ring_channel *channel, int size);
+
+/*
+ * Gives a finished link to the channel, which closes it in the end. It may come during a call: entries
+ * that need it wait till then.
+ */
 void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link);
+
+/* The link to or from a peer, NULL if there is none. */
+struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer, bool outgoing);
+
+/*
+ * Bytes that the channel holds beside its struct: its links, its routes, and scratch as far as it was
+ * ever used, since before that it takes no memory.
+ */
+size_t ring_channel_memory(const struct ring_channel *channel);
 
 /* Closes links and frees; accepts what open left behind on failure, and all zero. */
 void ring_channel_close(struct ring_channel *channel);

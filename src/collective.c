@@ -1,37 +1,67 @@
 /* SPDX-License-Identifier: MIT */
-/* The collectives as the public header promises them: arguments are checked, then become a call. */
-#include <stdarg.h>
+/* The calls as the public header promises them: arguments are checked, then become a struct ring_call. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "comm.h"
 #include "datatype.h"
 #include "fd.h"
+#include "group.h"
 #include "queue.h"
 
-/* What a collective was asked to do; type, op and root are -1 where it has none. */
+/* What was asked for; type, op and root are -1 where the kind has none. */
 struct request {
 	enum ring_kind kind;
 	const void *send;
 	void *recv;
 	uint64_t count;
-	int type, op, root;
+	int type, op, root; /* SEND, RECV: root is the peer */
 	struct ring_stream *stream;
 };
 
-/* Refuses a call: nothing happened, the communicator stays usable. */
-__attribute__((format(printf, 3, 4))) static int refuse(struct ring_comm *comm, int err,
-							const char *format, ...)
+/* What the kinds' buffers are. A buffer of parts holds `count` elements for each rank. */
+static const struct shape {
+	bool has_send, has_recv;
+	bool send_in_parts, recv_in_parts;
+	bool root_sends, root_receives; /* only root reads send, or writes recv */
+	bool reduces;
+} shapes[] = {
+	[RING_KIND_ALL_REDUCE] = {.has_send = true, .has_recv = true, .reduces = true},
+	[RING_KIND_REDUCE_SCATTER] = {.has_send = true,
+				      .has_recv = true,
+				      .send_in_parts = true,
+				      .reduces = true},
+	[RING_KIND_ALL_GATHER] = {.has_send = true, .has_recv = true, .recv_in_parts = true},
+	[RING_KIND_BROADCAST] = {.has_send = true, .has_recv = true, .root_sends = true},
+	[RING_KIND_BARRIER] = {.has_send = false},
+	[RING_KIND_REDUCE] = {.has_send = true,
+			      .has_recv = true,
+			      .root_receives = true,
+			      .reduces = true},
+	[RING_KIND_GATHER] = {.has_send = true,
+			      .has_recv = true,
+			      .recv_in_parts = true,
+			      .root_receives = true},
+	[RING_KIND_SCATTER] = {.has_send = true,
+			       .has_recv = true,
+			       .send_in_parts = true,
+			       .root_sends = true},
+	[RING_KIND_ALL_TO_ALL] = {.has_send = true,
+				  .has_recv = true,
+				  .send_in_parts = true,
+				  .recv_in_parts = true},
+	[RING_KIND_SEND] = {.has_send = true},
+	[RING_KIND_RECV] = {.has_recv = true},
+};
+
+static const struct shape *shape_of(const struct request *request)
 {
-	char text[RING_FAILURE_TEXT];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	pthread_mutex_lock(&comm->failing);
-	comm->refused = (struct ring_failure){0};
-	ring_fail(&comm->refused, err, "%s", text);
-	pthread_mutex_unlock(&comm->failing);
-	return err;
+	return &shapes[request->kind];
+}
+
+static bool is_message(const struct request *request)
+{
+	return request->kind == RING_KIND_SEND || request->kind == RING_KIND_RECV;
 }
 
 static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_bytes)
@@ -39,113 +69,184 @@ static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_b
 	return a < b + b_bytes && b < a + a_bytes;
 }
 
-/* Checks that send and recv are disjoint, or stand to each other as in place means for this kind. */
-static int check_buffers(struct ring_comm *comm, const struct request *request,
-			 uint64_t element_bytes)
+/*
+ * Checks that send and recv are disjoint, or stand to each other as in place means for this kind: one
+ * is this rank's part of the other.
+ */
+static int check_overlap(struct ring_comm *comm, const struct request *request, uint64_t part_bytes)
 {
-	const char *name = ring_kind_name(request->kind);
+	const struct shape *shape = shape_of(request);
 	const char *send = request->send, *recv = request->recv;
-	uint64_t part = request->count * element_bytes;
-	uint64_t send_bytes = part, recv_bytes = part, send_shift = 0, recv_shift = 0;
-	bool reads_send = request->kind != RING_KIND_BROADCAST || comm->rank == request->root;
-
-	if (request->kind == RING_KIND_REDUCE_SCATTER) {
-		send_bytes = part * comm->size;
-		send_shift = part * comm->rank;
-	} else if (request->kind == RING_KIND_ALL_GATHER) {
-		recv_bytes = part * comm->size;
-		recv_shift = part * comm->rank;
-	}
-	if (!recv || (reads_send && !send))
-		return refuse(comm, RING_EINVAL, "%s: %s is NULL though count is %llu", name,
-			      recv ? "send" : "recv", (unsigned long long)request->count);
-	if (!reads_send || send + send_shift == recv + recv_shift ||
-	    !overlap(send, send_bytes, recv, recv_bytes))
+	bool exchange = shape->send_in_parts && shape->recv_in_parts;
+	uint64_t whole = part_bytes * comm->size, own = part_bytes * comm->rank;
+	uint64_t send_bytes = shape->send_in_parts ? whole : part_bytes;
+	uint64_t recv_bytes = shape->recv_in_parts ? whole : part_bytes;
+	const char *send_own = send + (shape->send_in_parts ? own : 0);
+	const char *recv_own = recv + (shape->recv_in_parts ? own : 0);
+	if (!overlap(send, send_bytes, recv, recv_bytes) || (send_own == recv_own && !exchange))
 		return 0;
-	return refuse(comm, RING_EINVAL,
-		      "%s: send and recv overlap; they must be disjoint or exactly in place", name);
+	return ring_comm_refuse(comm, RING_EINVAL,
+				"%s: send and recv overlap; they must be disjoint%s",
+				ring_kind_name(request->kind),
+				exchange ? "" : " or exactly in place");
 }
 
-/* Tells what does not exist at all from what this version does not do yet. */
+static int check_buffers(struct ring_comm *comm, const struct request *request, uint64_t part_bytes)
+{
+	const struct shape *shape = shape_of(request);
+	bool root = request->root == comm->rank;
+	bool reads = shape->has_send && (!shape->root_sends || root);
+	bool writes = shape->has_recv && (!shape->root_receives || root);
+	const char *missing = NULL;
+	if (reads && !request->send)
+		missing = is_message(request) ? "buffer" : "send";
+	else if (writes && !request->recv)
+		missing = is_message(request) ? "buffer" : "recv";
+	if (missing)
+		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s is NULL though count is %llu",
+					ring_kind_name(request->kind), missing,
+					(unsigned long long)request->count);
+	return reads && writes ? check_overlap(comm, request, part_bytes) : 0;
+}
+
+/* Tells what does not exist at all from what there is no kernel for. */
 static int check_type(struct ring_comm *comm, const struct request *request)
 {
 	const char *name = ring_kind_name(request->kind);
-	const char *type = ring_datatype_name(request->type), *op = ring_op_name(request->op);
-	bool reduces = request->kind == RING_KIND_ALL_REDUCE ||
-		       request->kind == RING_KIND_REDUCE_SCATTER;
-	if (*type == '?')
-		return refuse(comm, RING_EINVAL, "%s: %d is no datatype", name, request->type);
-	if (reduces && *op == '?')
-		return refuse(comm, RING_EINVAL, "%s: %d is no operation", name, request->op);
 	if (ring_datatype_bytes(request->type) == 0)
-		return refuse(comm, RING_ENOTSUP, "%s: this version has no %s", name, type);
-	if (reduces && !ring_reduce_supported(request->type, request->op))
-		return refuse(comm, RING_ENOTSUP, "%s: this version has no %s of %s", name, op,
-			      type);
+		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no datatype", name,
+					request->type);
+	if (!shape_of(request)->reduces)
+		return 0;
+	const struct ring_made_op *made = ring_made_op_find(&comm->made_ops, request->op);
+	const char *type = ring_datatype_name(request->type), *op = ring_op_name(request->op);
+	if (made && (int)made->type != request->type)
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"%s: operation %d was made for %s, not for %s", name,
+					request->op, ring_datatype_name(made->type), type);
+	if (!made && *op == '?')
+		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no operation", name,
+					request->op);
+	if (!ring_reduce_supported(request->type, made ? RING_SUM : request->op))
+		return ring_comm_refuse(comm, RING_ENOTSUP, "%s: this version has no %s of %s",
+					name, made ? "sum" : op, type);
 	return 0;
 }
 
 static int check_elements(struct ring_comm *comm, const struct request *request)
 {
+	const struct shape *shape = shape_of(request);
 	int err = check_type(comm, request);
 	if (err)
 		return err;
 	uint64_t element_bytes = ring_datatype_bytes(request->type);
-	bool in_parts = request->kind == RING_KIND_REDUCE_SCATTER ||
-			request->kind == RING_KIND_ALL_GATHER;
-	uint64_t parts = in_parts ? comm->size : 1;
+	uint64_t parts = shape->send_in_parts || shape->recv_in_parts ? comm->size : 1;
 	if (request->count > PTRDIFF_MAX / element_bytes / parts)
-		return refuse(comm, RING_EINVAL, "%s: %llu elements are more than memory can hold",
-			      ring_kind_name(request->kind), (unsigned long long)request->count);
-	return request->count == 0 ? 0 : check_buffers(comm, request, element_bytes);
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"%s: %llu elements are more than memory can hold",
+					ring_kind_name(request->kind),
+					(unsigned long long)request->count);
+	return request->count == 0 ? 0
+				   : check_buffers(comm, request, request->count * element_bytes);
+}
+
+static bool has_root(const struct request *request)
+{
+	const struct shape *shape = shape_of(request);
+	return shape->root_sends || shape->root_receives || is_message(request);
 }
 
 static int check(struct ring_comm *comm, const struct request *request)
 {
 	const char *name = ring_kind_name(request->kind);
 	if (request->stream && ring_stream_comm(request->stream) != comm)
-		return refuse(comm, RING_EINVAL, "%s: the stream is another communicator's", name);
-	if (request->kind == RING_KIND_BROADCAST &&
-	    (request->root < 0 || request->root >= comm->size))
-		return refuse(comm, RING_EINVAL, "%s: root %d is not in 0..%d", name, request->root,
-			      comm->size - 1);
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"%s: the stream is another communicator's", name);
+	if (has_root(request) && (request->root < 0 || request->root >= comm->size))
+		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s %d is not in 0..%d", name,
+					is_message(request) ? "peer" : "root", request->root,
+					comm->size - 1);
+	if (is_message(request) && request->root == comm->rank && !ring_group_is_open())
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"%s: rank %d can exchange with itself only in a group that "
+					"holds both ends",
+					name, comm->rank);
 	return request->kind == RING_KIND_BARRIER ? 0 : check_elements(comm, request);
+}
+
+static int refuse_stranger(const struct ring_comm *comm, const struct request *request)
+{
+	struct ring_failure failure = {0};
+	int err = ring_fail(&failure, RING_EINVAL, "%s: %s", ring_kind_name(request->kind),
+			    comm ? "this communicator belongs to the parent process; a child of "
+				   "fork() must create its own"
+				 : "comm is NULL");
+	ring_failure_remember(&failure);
+	return err;
+}
+
+static struct ring_call make_call(const struct ring_comm *comm, const struct request *request)
+{
+	const struct ring_made_op *made = ring_made_op_find(&comm->made_ops, request->op);
+	int type = request->type, op = made ? RING_SUM : request->op;
+	return (struct ring_call){
+		.kind = request->kind,
+		.operands = {.input = request->send,
+			     .output = request->recv,
+			     .type = type >= 0 ? type : RING_UINT8,
+			     .op = op >= 0 ? op : RING_SUM,
+			     .divisor = op == RING_AVG ? (uint64_t)comm->size : 1,
+			     .scalar = made ? made->scalar : 0},
+		.scaled = made != NULL,
+		.count = request->count,
+		.root = request->root,
+		.record = ring_record_make(request->kind, 0, request->count, type,
+					   made ? RING_OP_PREMUL_SUM : op, request->root),
+		.stream = request->stream,
+	};
+}
+
+void ring_call_number(struct ring_comm *comm, struct ring_call *call)
+{
+	if (!ring_call_is_message(call))
+		comm->sequence++;
+	call->turn = comm->sequence;
+	call->record.sequence = comm->sequence;
+}
+
+/* The queue wants a copy of what it runs later. */
+static int post(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_call *copy = malloc(sizeof(*copy));
+	if (!copy)
+		return ring_comm_refuse(comm, RING_ENOMEM, "%s: no memory",
+					ring_kind_name(call->kind));
+	*copy = *call;
+	ring_call_number(comm, copy);
+	ring_queue_add(comm, copy);
+	return 0;
 }
 
 static int submit(struct ring_comm *comm, const struct request *request)
 {
-	if (!comm || comm->fork_generation != ring_fork_generation()) {
-		struct ring_failure failure = {0};
-		int err = ring_fail(&failure, RING_EINVAL, "%s: %s", ring_kind_name(request->kind),
-				    comm ? "this communicator belongs to the parent process; a "
-					   "child of fork() must create its own"
-					 : "comm is NULL");
-		ring_failure_remember(&failure);
+	int err = ring_group_refused();
+	if (err)
 		return err;
-	}
-	int err = ring_comm_failed_in(comm, comm->sequence + 1);
+	if (!comm || comm->fork_generation != ring_fork_generation())
+		err = refuse_stranger(comm, request);
+	if (!err)
+		err = ring_comm_failed_in(comm, comm->sequence + 1);
 	if (!err)
 		err = check(comm, request);
 	if (err)
-		return err;
-	struct ring_call call = {
-		.kind = request->kind,
-		.operands = {.input = request->send,
-			     .output = request->recv,
-			     .type = request->type >= 0 ? request->type : RING_UINT8,
-			     .op = request->op >= 0 ? request->op : RING_SUM,
-			     .divisor = request->op == RING_AVG ? (uint64_t)comm->size : 1},
-		.count = request->count,
-		.root = request->root,
-		.record = ring_record_make(request->kind, ++comm->sequence, request->count,
-					   request->type, request->op, request->root),
-		.stream = request->stream,
-	};
-	if (!call.stream)
-		return ring_queue_run(comm, &call);
-	err = ring_queue_post(comm, &call);
-	comm->sequence -= err != 0; /* it was not made */
-	return err;
+		return ring_group_is_open() ? ring_group_refuse(err) : err;
+	struct ring_call call = make_call(comm, request);
+	if (ring_group_is_open())
+		return ring_group_add(comm, &call);
+	if (call.stream)
+		return post(comm, &call);
+	ring_call_number(comm, &call);
+	return ring_queue_run(comm, &call);
 }
 
 int ring_all_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
@@ -176,7 +277,49 @@ int ring_broadcast(struct ring_comm *comm, const void *send, void *recv, size_t 
 					      root, stream});
 }
 
+int ring_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
+		enum ring_datatype type, enum ring_op op, int root, struct ring_stream *stream)
+{
+	return submit(comm, &(struct request){RING_KIND_REDUCE, send, recv, count, type, op, root,
+					      stream});
+}
+
+int ring_gather(struct ring_comm *comm, const void *send, void *recv, size_t send_count,
+		enum ring_datatype type, int root, struct ring_stream *stream)
+{
+	return submit(comm, &(struct request){RING_KIND_GATHER, send, recv, send_count, type, -1,
+					      root, stream});
+}
+
+int ring_scatter(struct ring_comm *comm, const void *send, void *recv, size_t recv_count,
+		 enum ring_datatype type, int root, struct ring_stream *stream)
+{
+	return submit(comm, &(struct request){RING_KIND_SCATTER, send, recv, recv_count, type, -1,
+					      root, stream});
+}
+
+int ring_all_to_all(struct ring_comm *comm, const void *send, void *recv, size_t count_per_peer,
+		    enum ring_datatype type, struct ring_stream *stream)
+{
+	return submit(comm, &(struct request){RING_KIND_ALL_TO_ALL, send, recv, count_per_peer,
+					      type, -1, -1, stream});
+}
+
 int ring_barrier(struct ring_comm *comm, struct ring_stream *stream)
 {
 	return submit(comm, &(struct request){RING_KIND_BARRIER, NULL, NULL, 0, -1, -1, -1, stream});
+}
+
+int ring_send(struct ring_comm *comm, const void *buffer, size_t count, enum ring_datatype type,
+	      int peer, struct ring_stream *stream)
+{
+	return submit(comm, &(struct request){RING_KIND_SEND, buffer, NULL, count, type, -1, peer,
+					      stream});
+}
+
+int ring_recv(struct ring_comm *comm, void *buffer, size_t count, enum ring_datatype type, int peer,
+	      struct ring_stream *stream)
+{
+	return submit(comm, &(struct request){RING_KIND_RECV, NULL, buffer, count, type, -1, peer,
+					      stream});
 }

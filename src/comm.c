@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../transport/sealed.h"
 #include "clock.h"
+#include "describe.h"
 #include "fd.h"
 #include "log.h"
+#include "trace.h"
 
 int ring_comm_size(const struct ring_comm *comm)
 {
@@ -42,7 +45,7 @@ const char *ring_comm_error(const struct ring_comm *comm)
 }
 
 static void add_link_stats(struct ring_stats *stats, const struct ring_link *link,
-			   const struct ring_route *route, int channel)
+			   const struct ring_route *route, int number)
 {
 	if (!link)
 		return;
@@ -50,16 +53,48 @@ static void add_link_stats(struct ring_stats *stats, const struct ring_link *lin
 	uint64_t bytes = link->outgoing ? route->sent_bytes : route->received_bytes;
 	*(link->outgoing ? &stats->sent_bytes : &stats->received_bytes) += bytes;
 	*(link->outgoing ? &stats->sent_messages : &stats->received_messages) += messages;
-	stats->memory_bytes += link->memory_bytes;
 	if (stats->link_count == RING_STATS_LINKS)
 		return;
 	struct ring_link_stats *out = &stats->links[stats->link_count++];
 	*out = (struct ring_link_stats){.peer = link->peer,
-					.channel = channel,
+					.channel = number,
 					.outgoing = link->outgoing,
 					.messages = messages,
 					.payload_bytes = bytes};
 	snprintf(out->transport, sizeof(out->transport), "%s", link->transport->name);
+}
+
+/* Adds the links of one ring, and those of the mesh that its channel has too. */
+static void add_ring_stats(struct ring_stats *stats, const struct ring_comm *comm, int number)
+{
+	const struct ring_channel *channel = &comm->channels[number];
+	int next = comm->placement.next.rank, prev = comm->placement.prev.rank;
+	for (int r = 0; r < channel->route_count; r++) {
+		const struct ring_route *route = &channel->routes[r];
+		add_link_stats(stats, route->out, route, route->peer == next ? number : -1);
+		add_link_stats(stats, route->in, route, route->peer == prev ? number : -1);
+	}
+}
+
+static void add_pair_stats(void *context, const struct ring_channel *channel)
+{
+	for (int r = 0; r < channel->route_count; r++) {
+		add_link_stats(context, channel->routes[r].out, &channel->routes[r], -1);
+		add_link_stats(context, channel->routes[r].in, &channel->routes[r], -1);
+	}
+}
+
+/* What this rank allocated for the communicator and still holds; small change is left out. */
+static uint64_t count_memory(const struct ring_comm *comm)
+{
+	uint64_t bytes = sizeof(*comm) + ring_sealed_memory(1) /* doorbell */ +
+			 ring_pairs_memory(comm) + ring_trace_memory(comm->trace) +
+			 ring_regions_allocated(comm->regions);
+	bytes += (uint64_t)comm->size * (sizeof(*comm->order) + sizeof(*comm->peers));
+	bytes += (uint64_t)comm->fd_room * sizeof(*comm->fds);
+	for (int c = 0; c < comm->channel_count; c++)
+		bytes += ring_channel_memory(&comm->channels[c]);
+	return bytes;
 }
 
 int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
@@ -70,15 +105,10 @@ int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 	pthread_mutex_t *running = (pthread_mutex_t *)&comm->running;
 	pthread_mutex_lock(running);
 	*stats = (struct ring_stats){.size = stats->size, .calls = comm->calls};
-	stats->memory_bytes = sizeof(*comm);
-	for (int c = 0; c < comm->channel_count; c++) {
-		const struct ring_channel *channel = &comm->channels[c];
-		stats->memory_bytes += channel->scratch_bytes;
-		for (int r = 0; r < channel->route_count; r++) {
-			add_link_stats(stats, channel->routes[r].out, &channel->routes[r], c);
-			add_link_stats(stats, channel->routes[r].in, &channel->routes[r], c);
-		}
-	}
+	stats->memory_bytes = count_memory(comm);
+	for (int c = 0; c < comm->channel_count; c++)
+		add_ring_stats(stats, comm, c);
+	ring_pairs_each(comm, stats, add_pair_stats);
 	pthread_mutex_unlock(running);
 	return 0;
 }
@@ -104,6 +134,20 @@ int ring_comm_fail_with(struct ring_comm *comm, const struct ring_news *news, bo
 	return sticks;
 }
 
+int ring_comm_refuse(struct ring_comm *comm, int err, const char *format, ...)
+{
+	char text[RING_FAILURE_TEXT];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	pthread_mutex_lock(&comm->failing);
+	comm->refused = (struct ring_failure){0};
+	ring_fail(&comm->refused, err, "%s", text);
+	pthread_mutex_unlock(&comm->failing);
+	return err;
+}
+
 int ring_comm_fail(struct ring_comm *comm, int err, int culprit, const char *format, ...)
 {
 	struct ring_news news = {.err = err, .culprit = culprit};
@@ -112,6 +156,18 @@ int ring_comm_fail(struct ring_comm *comm, int err, int culprit, const char *for
 	vsnprintf(news.text, sizeof(news.text), format, args);
 	va_end(args);
 	return ring_comm_fail_with(comm, &news, true);
+}
+
+int ring_comm_await_failure(struct ring_comm *comm, uint64_t call, int ms)
+{
+	uint64_t now = ring_clock_ms(), until = now + (uint64_t)ms;
+	for (; now < until && !ring_comm_failed_in(comm, call); now = ring_clock_ms()) {
+		uint32_t ticket = ring_bell_announce(&comm->bell, false);
+		if (!ring_comm_failed_in(comm, call))
+			ring_bell_sleep(&comm->bell, ticket, NULL, 0, (int)(until - now));
+		ring_bell_awake(&comm->bell);
+	}
+	return ring_comm_failed_in(comm, call);
 }
 
 void ring_comm_heard(void *owner, const struct ring_news *news)
@@ -143,11 +199,12 @@ bool ring_comm_departed(const struct ring_comm *comm, int peer, int grace_ms)
 	return false;
 }
 
-void ring_comm_note_call(struct ring_comm *comm, const struct ring_call *call, int peer, int step)
+void ring_comm_note_call(struct ring_comm *comm, const struct ring_record *record, int peer,
+			 int step)
 {
 	char mine[RING_RECORD_TEXT], doing[256];
 	int have = snprintf(doing, sizeof(doing), "; rank %d was in %s", comm->rank,
-			    ring_record_format(&call->record, mine));
+			    ring_record_format(record, mine));
 	if (peer >= 0 && step >= 0)
 		have += snprintf(doing + have, sizeof(doing) - have, ", step %d", step);
 	if (peer >= 0)
@@ -161,15 +218,9 @@ void ring_comm_note_call(struct ring_comm *comm, const struct ring_call *call, i
 
 const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *text)
 {
-	const struct ring_peer *neighbours[] = {&comm->placement.prev, &comm->placement.next};
-	for (int i = 0; i < 2; i++) {
-		if (neighbours[i]->rank != rank)
-			continue;
-		snprintf(text, RING_RANK_TEXT, "rank %d (host %s, pid %d)", rank,
-			 neighbours[i]->host, neighbours[i]->pid);
-		return text;
-	}
-	snprintf(text, RING_RANK_TEXT, "rank %d", rank);
+	if (rank >= 0 && comm->peers)
+		return ring_peer_name(&comm->peers[rank], text);
+	snprintf(text, RING_RANK_TEXT, rank >= 0 ? "rank %d" : "nobody known", rank);
 	return text;
 }
 

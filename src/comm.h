@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A communicator as one rank holds it. create.c makes it, comm.c answers for it, collective.c turns
- * calls into plans, queue.c decides who runs them, progress.c runs them.
+ * A communicator as one rank holds it. create.c makes it, comm.c answers for it, collective.c checks
+ * calls, group.c collects them, queue.c decides who runs them, progress.c turns them into plans and
+ * runs those.
  */
 #ifndef RING_COMM_H
 #define RING_COMM_H
@@ -9,49 +10,74 @@
 #include <pthread.h>
 
 #include "channel.h"
+#include "edge.h"
 #include "flag.h"
 #include "lanes.h"
+#include "memory.h"
+#include "op.h"
 #include "options.h"
+#include "pairs.h"
 #include "rendezvous.h"
 #include "watcher.h"
 
 #define RING_CHANNELS_MAX 8
 
-/* One collective call, from its arguments to its end. */
+/* One call, from its arguments to its end. */
 struct ring_call {
 	enum ring_kind kind;
 	struct ring_operands operands;
+	bool scaled; /* operands has a scalar */
 	uint64_t count;
-	int root;
+	int root; /* SEND, RECV: the other rank */
 	struct ring_record record;
+	uint64_t turn; /* number of the collective that it is, or of the last one before it */
 	struct ring_stream *stream; /* NULL: somebody waits for it */
 	uint64_t position;          /* in stream */
 	int result;
-	bool done; /* under the queue's lock */
+	bool done;                  /* under the queue's lock */
+	struct ring_call *together; /* SEND, RECV: the next one that runs at the same time */
+	struct ring_call *waited;   /* the next one that a group waits for */
 	struct ring_call *next;
 };
+
+static inline bool ring_call_is_message(const struct ring_call *call)
+{
+	return call->kind == RING_KIND_SEND || call->kind == RING_KIND_RECV;
+}
 
 struct ring_queue;
 
 struct ring_comm {
 	int size, rank;
 	struct ring_config config;
-	struct ring_placement placement; /* its order is the join's and gone with it ... */
-	int *order;                      /* ... this copy is ours: position -> rank     */
+	struct ring_placement placement;
+	int *order;              /* position -> rank; also the placement's */
+	struct ring_peer *peers; /* peers[size], by rank, without their CPUs */
 	struct ring_watcher *watcher;
+	struct ring_edge_ends ends; /* for links with any rank; owns its contact */
+	struct ring_pace pace;      /* of all links, if the options say one */
 	struct ring_lanes *lanes;
 	struct ring_join *join; /* while creating */
 	struct ring_bell bell;
 	struct ring_channel channels[RING_CHANNELS_MAX];
 	int channel_count;
+	int spins, yields; /* as the options say, or as was chosen */
 	struct ring_trace *trace;
 	unsigned fork_generation;
 
-	uint64_t sequence;       /* calls made; the caller's */
-	pthread_mutex_t running; /* held by whoever runs a call */
-	uint64_t current;        /* sequence of the call that runs, or ran last; under running */
-	uint64_t calls;          /* completed; under running */
+	uint64_t sequence; /* collectives made; the caller's */
 	struct ring_queue *queue;
+	struct ring_made_ops made_ops; /* the caller's */
+	struct ring_region *regions;   /* the caller's */
+
+	/* Of whoever runs a call, which is done under this lock. */
+	pthread_mutex_t running;
+	struct ring_call *current;
+	struct ring_channel *active; /* those that carry it out */
+	struct ring_pairs pairs;
+	struct pollfd *fds; /* room to sleep on */
+	int fd_room;
+	uint64_t calls; /* completed */
 
 	/* The first failure: failed is raised once failure is complete. */
 	pthread_mutex_t failing;
@@ -91,6 +117,16 @@ static inline int ring_comm_failed_in(const struct ring_comm *comm, uint64_t cal
 	return err && comm->failed_call <= call ? err : 0;
 }
 
+/*
+ * comm.c: sleeps until a failure that ends call number `call` is known, at most `ms`; for the one
+ * thread that may sleep on the doorbell. returns the failure, or 0
+ */
+int ring_comm_await_failure(struct ring_comm *comm, uint64_t call, int ms);
+
+/* comm.c: refuses a call: nothing happened, the communicator stays usable. returns err */
+__attribute__((format(printf, 3, 4))) int ring_comm_refuse(struct ring_comm *comm, int err,
+							   const char *format, ...);
+
 /* comm.c: callbacks for the lanes, owner is the communicator. */
 void ring_comm_heard(void *owner, const struct ring_news *news);
 void ring_comm_neighbour_left(void *owner, int rank);
@@ -99,13 +135,20 @@ void ring_comm_neighbour_left(void *owner, int rank);
 bool ring_comm_departed(const struct ring_comm *comm, int peer, int grace_ms);
 
 /* comm.c: adds to the failure's sentence what this rank was doing. */
-void ring_comm_note_call(struct ring_comm *comm, const struct ring_call *call, int peer, int step);
+void ring_comm_note_call(struct ring_comm *comm, const struct ring_record *record, int peer,
+			 int step);
 
-/* comm.c: "rank 2 (host h, pid 123)" for a neighbour, "rank 2" for others. Returns text. */
+/* comm.c: "rank 2 (host h, pid 123)". Returns text. */
 #define RING_RANK_TEXT 128
 const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *text);
 
-/* progress.c: runs one call to its end in this thread; comm->running is held. returns its result */
+/* collective.c: gives a call its number, once nothing can refuse it any more. */
+void ring_call_number(struct ring_comm *comm, struct ring_call *call);
+
+/*
+ * progress.c: runs a call, and those together with it, to the end in this thread; comm->running is
+ * held. returns their result
+ */
 int ring_progress_run(struct ring_comm *comm, struct ring_call *call);
 
 #endif

@@ -1,368 +1,122 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a communicator and takes it apart. Making is a state machine that never blocks:
- *
- *	placing     the root has not yet told my place
- *	linking     connections become control lanes and links, in any order
- *	reporting   all my links stand; the root says go, or again with fewer transports
- *
- * ring_comm_create only drives it and sleeps in between.
+ * Makes a communicator and takes it apart: the rank meets the others and links up (linkup.h), then all
+ * tell one another who they are (roster.h). Any number of creations are driven, asleep in between.
  */
+#include "create.h"
+
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
-#include "comm.h"
+#include "describe.h"
 #include "fd.h"
-#include "log.h"
+#include "group.h"
+#include "identity.h"
+#include "linkup.h"
 #include "queue.h"
-#include "topology.h"
+#include "roster.h"
+#include "self.h"
 #include "trace.h"
 
 #define GOODBYE_MS 1000
-#define IDLE_LOOK_MS 1000
-#define RELINK_LOOK_MS 1
+#define FDS_MAX (RING_LINKUP_FDS + 1) /* the parent's doorbell */
 
-/* One end of a connection with a neighbour while it is being made. */
-struct edge {
-	enum ring_role role;
-	int channel;
-	bool outgoing;
-	int fd;                 /* -1 until connected, or once the link owns it */
-	struct ring_link *link; /* DATA only */
-	bool ready;
+_Static_assert(RING_ROSTER_FDS <= RING_LINKUP_FDS, "fds[FDS_MAX] serve both");
+
+struct ring_creation {
+	struct ring_comm *comm;    /* NULL once it failed, or was handed out */
+	struct ring_comm **result; /* the caller's */
+	struct ring_comm *parent;  /* whose failure ends it, or NULL */
+	uint64_t deadline_ms;
+	int err; /* RING_EAGAIN until it has ended */
+	struct ring_failure failure;
+	struct ring_linkup linkup;
+	bool linked; /* linkup is over, roster has begun */
+	struct ring_roster roster;
+	bool announced; /* the doorbell knows that this thread is about to sleep */
 };
 
-enum stage { PLACING, LINKING, REPORTING, CREATED };
+/* ---- beginning and ending ---- */
 
-struct creation {
-	struct ring_comm *comm;
-	struct ring_failure *failure;
-	enum stage stage;
-	struct edge edges[2 + 2 * RING_CHANNELS_MAX];
-	int edge_count;
-};
-
-static int transport_of(const struct ring_comm *comm, const struct edge *edge)
+/* Opens the door, then tells the root: before anybody can have heard of this rank. */
+static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id,
+			 struct ring_failure *failure)
 {
-	return edge->outgoing ? comm->placement.next_transport : comm->placement.prev_transport;
-}
-
-static void drop_edges(struct creation *creation)
-{
-	for (int i = 0; i < creation->edge_count; i++) {
-		struct edge *edge = &creation->edges[i];
-		if (edge->link)
-			edge->link->transport->close(edge->link);
-		ring_fd_close(edge->fd);
-	}
-	creation->edge_count = 0;
-}
-
-static void add_edge(struct creation *creation, enum ring_role role, int channel, bool outgoing)
-{
-	creation->edges[creation->edge_count++] =
-		(struct edge){.role = role, .channel = channel, .outgoing = outgoing, .fd = -1};
-}
-
-/* A place was given: what must be connected follows from it. */
-static void begin_linking(struct creation *creation)
-{
-	struct ring_comm *comm = creation->comm;
-	drop_edges(creation);
-	comm->channel_count = comm->placement.tuning.channels;
-	creation->stage = LINKING;
-	if (comm->size == 1)
-		return;
-	add_edge(creation, RING_ROLE_CONTROL, 0, true);
-	add_edge(creation, RING_ROLE_CONTROL, 0, false);
-	for (int c = 0; c < comm->channel_count; c++) {
-		add_edge(creation, RING_ROLE_DATA, c, true);
-		add_edge(creation, RING_ROLE_DATA, c, false);
-	}
-}
-
-static int open_link(struct ring_comm *comm, struct edge *edge)
-{
-	const struct ring_tuning *tuning = &comm->placement.tuning;
-	const struct ring_peer *peer = edge->outgoing ? &comm->placement.next
-						      : &comm->placement.prev;
-	size_t slot_bytes = tuning->chunk_bytes;
-	if (slot_bytes < sizeof(struct ring_record))
-		slot_bytes = sizeof(struct ring_record);
-	struct ring_link_params params = {
-		.fd = edge->fd,
-		.outgoing = edge->outgoing,
+	struct ring_identity identity;
+	struct ring_peer *self = &comm->peers[comm->rank];
+	if (ring_identity_read(id, &identity))
+		return ring_fail(failure, RING_EINVAL,
+				 "rank %d: these 128 bytes are no id of this version", comm->rank);
+	int err = ring_watcher_hold(&comm->watcher, &comm->config, &identity.root, failure);
+	if (err)
+		return err;
+	comm->ends = (struct ring_edge_ends){
 		.self = comm->rank,
-		.peer = peer->rank,
-		.depth = (unsigned)tuning->depth,
-		.slot_bytes = slot_bytes,
 		.bell = &comm->bell,
 		.congestion = comm->config.congestion[0] ? comm->config.congestion : NULL,
 		.peer_lost_ms = comm->config.peer_lost_ms,
+		.pace = comm->config.link[0] ? &comm->pace : NULL,
 	};
-	int err = ring_transports[transport_of(comm, edge)]->open(&params, &edge->link);
-	if (!err)
-		edge->fd = -1;
-	return err;
-}
-
-/* Moves one edge on. returns 0 when it is ready, RING_EAGAIN, or an error */
-static int step_edge(struct creation *creation, struct edge *edge)
-{
-	struct ring_comm *comm = creation->comm;
-	bool data = edge->role == RING_ROLE_DATA;
-	if (!edge->link && edge->fd < 0) {
-		enum ring_lane lane = RING_LANE_TCP;
-		if (data)
-			lane = ring_transports[transport_of(comm, edge)]->lane;
-		int err = ring_join_connect(comm->join, edge->role, edge->channel, lane,
-					    edge->outgoing, &edge->fd, creation->failure);
-		if (err)
-			return err;
-		err = data ? open_link(comm, edge) : 0;
-		if (err)
-			return err;
-	}
-	int err = data ? edge->link->transport->finish(edge->link) : 0;
-	edge->ready = err == 0;
-	return err;
-}
-
-/* A link cannot be made the way both ends thought: all ranks do without that transport. */
-static int report_unusable(struct creation *creation, const struct edge *edge, int err)
-{
-	struct ring_comm *comm = creation->comm;
-	int transport = transport_of(comm, edge);
-	char why[RING_FAILURE_TEXT];
-	snprintf(why, sizeof(why), "rank %d could not use %s: %.400s", comm->rank,
-		 ring_transports[transport]->name,
-		 creation->failure->err ? creation->failure->text : ring_strerror(err));
-	ring_log(RING_INFO, "%s", why);
-	*creation->failure = (struct ring_failure){0};
-	creation->stage = REPORTING;
-	return ring_join_report(comm->join, 1u << transport, why, creation->failure);
-}
-
-/* Gives the finished links to their channels. */
-static int hand_over(struct creation *creation)
-{
-	struct ring_comm *comm = creation->comm;
-	const struct ring_tuning *tuning = &comm->placement.tuning;
-	size_t scratch = comm->size > 2 ? 2 * tuning->chunks_per_round * tuning->chunk_bytes : 0;
-	for (int c = 0; c < comm->channel_count; c++) {
-		int err = ring_channel_open(&comm->channels[c], comm->rank, &ring_device_cpu,
-					    scratch);
-		if (err)
-			return ring_fail(creation->failure, err,
-					 "rank %d: no memory for channel %d", comm->rank, c);
-		comm->channels[c].trace = comm->trace;
-	}
-	for (int i = 0; i < creation->edge_count; i++) {
-		struct edge *edge = &creation->edges[i];
-		if (edge->role != RING_ROLE_DATA)
-			continue;
-		ring_channel_add_link(&comm->channels[edge->channel], edge->link);
-		edge->link = NULL;
-	}
-	return 0;
-}
-
-static int open_lanes(struct creation *creation)
-{
-	struct ring_comm *comm = creation->comm;
-	if (comm->size == 1)
-		return 0;
-	struct ring_lanes_params params = {
-		.self = comm->rank,
-		.prev = &comm->placement.prev,
-		.next = &comm->placement.next,
-		.next_fd = creation->edges[0].fd,
-		.prev_fd = creation->edges[1].fd,
-		.peer_lost_ms = comm->config.peer_lost_ms,
-		.failed = ring_comm_heard,
-		.left = ring_comm_neighbour_left,
-		.owner = comm,
-	};
-	int err = ring_lanes_open(&comm->lanes, comm->watcher, &params, creation->failure);
-	if (!err)
-		creation->edges[0].fd = creation->edges[1].fd = -1;
-	return err;
-}
-
-static int step_placing(struct creation *creation)
-{
-	struct ring_comm *comm = creation->comm;
-	int err = ring_join_placed(comm->join, &comm->placement, creation->failure);
+	if (comm->ends.pace)
+		ring_pace_read(comm->config.link,
+			       &comm->pace.speed); /* the options have checked it */
+	err = ring_contact_open(&comm->ends.contact, comm->watcher, identity.job, identity.secret,
+				comm->rank, failure);
 	if (err)
 		return err;
-	begin_linking(creation);
-	return 0;
+	ring_self_describe(self, comm->rank, &comm->config, comm->watcher);
+	return ring_join_start(&comm->join, comm->size, self, &identity, &comm->config, failure);
 }
 
-static int step_linking(struct creation *creation)
+static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
+		     const struct ring_options *options, struct ring_failure *failure)
 {
-	struct ring_comm *comm = creation->comm;
-	int err = ring_join_verdict(comm->join, creation->failure);
-	if (err == RING_ENOTSUP) {
-		creation->stage = PLACING;
-		return 0;
-	}
-	if (err != RING_EAGAIN)
-		return err;
-	bool ready = true;
-	for (int i = 0; i < creation->edge_count; i++) {
-		struct edge *edge = &creation->edges[i];
-		err = edge->ready ? 0 : step_edge(creation, edge);
-		if (err && err != RING_EAGAIN)
-			return edge->role == RING_ROLE_DATA ? report_unusable(creation, edge, err)
-							    : err;
-		ready = ready && edge->ready;
-	}
-	if (!ready)
-		return RING_EAGAIN;
-	creation->stage = REPORTING;
-	return ring_join_report(comm->join, 0, "", creation->failure);
-}
-
-static int step_reporting(struct creation *creation)
-{
-	int err = ring_join_verdict(creation->comm->join, creation->failure);
-	if (err == RING_ENOTSUP) {
-		creation->stage = PLACING;
-		return 0;
-	}
+	comm->fork_generation = ring_fork_generation();
+	comm->bell.memory_fd = comm->bell.event_fd = -1;
+	pthread_mutex_init(&comm->running, NULL);
+	pthread_mutex_init(&comm->failing, NULL);
+	comm->order = calloc((size_t)comm->size, sizeof(*comm->order));
+	comm->peers = calloc((size_t)comm->size, sizeof(*comm->peers));
+	if (!comm->order || !comm->peers)
+		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory for %d ranks",
+				 comm->rank, comm->size);
+	int err = ring_config_resolve(&comm->config, options, failure);
 	if (err)
 		return err;
-	err = hand_over(creation);
-	if (!err)
-		err = open_lanes(creation);
-	if (!err)
-		creation->stage = CREATED;
-	return err;
-}
-
-/* Goes on as far as possible. returns 0 once created, RING_EAGAIN, or the error */
-static int step(struct creation *creation)
-{
-	int err = 0;
-	while (!err && creation->stage != CREATED) {
-		switch (creation->stage) {
-		case PLACING:
-			err = step_placing(creation);
-			break;
-		case LINKING:
-			err = step_linking(creation);
-			break;
-		default:
-			err = step_reporting(creation);
-			break;
-		}
-	}
-	return err;
-}
-
-/* Links that wait for the other end's words say what to sleep on, or are looked at again soon. */
-static void sleep_until_moved(struct creation *creation)
-{
-	struct pollfd fds[2 + 2 * RING_CHANNELS_MAX];
-	int count = 0, ms = IDLE_LOOK_MS;
-	for (int i = 0; i < creation->edge_count; i++) {
-		const struct edge *edge = &creation->edges[i];
-		short events = 0;
-		if (!edge->link || edge->ready)
-			continue;
-		int fd = edge->link->transport->wait_fd(edge->link, &events);
-		if (fd >= 0)
-			fds[count++] = (struct pollfd){.fd = fd, .events = events};
-		else
-			ms = RELINK_LOOK_MS;
-	}
-	ring_join_wait(creation->comm->join, fds, count, ms);
-}
-
-/* Everybody agreed: settle how to wait, keep the order, leave the meeting. */
-static int settle(struct ring_comm *comm, struct ring_failure *failure)
-{
-	comm->order = malloc(comm->size * sizeof(*comm->order));
-	if (!comm->order)
-		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", comm->rank);
-	memcpy(comm->order, comm->placement.order, comm->size * sizeof(*comm->order));
-	ring_join_close(comm->join, NULL);
-	comm->join = NULL;
-
-	bool sockets = false;
-	for (int r = 0; comm->size > 1 && r < comm->channels[0].route_count; r++) {
-		short events;
-		const struct ring_link *in = comm->channels[0].routes[r].in;
-		sockets = sockets || (in && in->transport->wait_fd(in, &events) >= 0);
-	}
-	/* A look at a socket is a system call, forty times as dear as one at shared memory. */
-	if (comm->config.spins < 0)
-		comm->config.spins = comm->placement.crowded ? 0 : sockets ? 500 : 20000;
-	if (comm->config.yields < 0)
-		comm->config.yields = comm->placement.crowded ? 10 : 0;
-	return 0;
-}
-
-/* The running kernel's identity, as text; all zero if /proc does not tell. */
-static void read_boot_id(unsigned char boot_id[16])
-{
-	unsigned int byte;
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	for (int i = 0; file && i < 16; i++) {
-		if (fscanf(file, "-%2x", &byte) != 1 && fscanf(file, "%2x", &byte) != 1)
-			break;
-		boot_id[i] = (unsigned char)byte;
-	}
-	if (file)
-		fclose(file);
-}
-
-static void describe(struct ring_comm *comm, struct ring_peer *self)
-{
-	struct stat netns;
-	*self = (struct ring_peer){.rank = comm->rank, .pid = getpid(), .uid = getuid()};
-	read_boot_id(self->boot_id);
-	if (stat("/proc/self/ns/net", &netns) == 0)
-		self->netns = netns.st_ino;
-	if (comm->config.host[0])
-		snprintf(self->host, sizeof(self->host), "%s", comm->config.host);
-	else if (gethostname(self->host, sizeof(self->host) - 1))
-		snprintf(self->host, sizeof(self->host), "unknown");
-	ring_topology_describe(self);
-}
-
-static int create(struct ring_comm *comm, const struct ring_unique_id *id,
-		  struct ring_failure *failure)
-{
-	struct ring_peer self;
-	int err = ring_bell_create(&comm->bell);
+	err = ring_bell_create(&comm->bell);
 	if (err)
 		return ring_fail(failure, err, "rank %d: no doorbell: %m", comm->rank);
 	if (comm->config.trace[0])
 		err = ring_trace_open(&comm->trace, comm->config.trace, comm->rank, failure);
-	if (err)
-		return err;
-	describe(comm, &self);
-	err = ring_join_start(&comm->join, comm->size, &self, id, &comm->config, failure);
-	if (err)
-		return err;
-	err = ring_watcher_hold(&comm->watcher, &comm->config, NULL, failure);
-	if (err)
-		return err;
+	return err ? err : enter_meeting(comm, id, failure);
+}
 
-	struct creation creation = {.comm = comm, .failure = failure};
-	while ((err = step(&creation)) == RING_EAGAIN)
-		sleep_until_moved(&creation);
-	if (!err)
-		err = settle(comm, failure);
-	drop_edges(&creation);
-	return err;
+/*
+ * Accepts every half-built state; `reason` is what the others learn if they are still meeting.
+ * Lanes close first: nothing may call back into a communicator that is being freed.
+ */
+static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
+{
+	ring_lanes_close(comm->lanes, GOODBYE_MS);
+	ring_join_close(comm->join, reason);
+	ring_pairs_close(comm);
+	for (int c = 0; c < comm->channel_count; c++)
+		ring_channel_close(&comm->channels[c]);
+	ring_contact_close(comm->ends.contact);
+	if (comm->watcher)
+		ring_watcher_drop(comm->watcher);
+	ring_bell_close(&comm->bell);
+	ring_trace_close(comm->trace);
+	ring_regions_free(&comm->regions);
+	ring_made_ops_free(&comm->made_ops);
+	free(comm->fds);
+	free(comm->order);
+	free(comm->peers);
+	pthread_mutex_destroy(&comm->running);
+	pthread_mutex_destroy(&comm->failing);
+	free(comm);
 }
 
 static int check_arguments(struct ring_comm **comm, int size, int rank,
@@ -374,58 +128,233 @@ static int check_arguments(struct ring_comm **comm, int size, int rank,
 	if (size < 1 || rank < 0 || rank >= size)
 		return ring_fail(failure, RING_EINVAL,
 				 "ring_comm_create: rank %d of %d ranks makes no sense", rank, size);
+	if (size > RING_SIZE_MAX)
+		return ring_fail(failure, RING_EINVAL,
+				 "ring_comm_create: %d ranks: at most %d are possible", size,
+				 RING_SIZE_MAX);
 	return 0;
 }
 
-/*
- * Accepts every half-built state; `reason` is what the others learn if they are still meeting.
- * Lanes close first: nothing may call back into a communicator that is being freed.
- */
-static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
+int ring_creation_begin(struct ring_creation **begun, struct ring_comm **result, int size, int rank,
+			const struct ring_unique_id *id, const struct ring_options *options,
+			struct ring_failure *failure)
 {
-	if (!comm)
-		return;
-	ring_lanes_close(comm->lanes, GOODBYE_MS);
-	ring_join_close(comm->join, reason);
+	int err = check_arguments(result, size, rank, id, failure);
+	if (err)
+		return err;
+	struct ring_creation *creation = calloc(1, sizeof(*creation));
+	struct ring_comm *comm = calloc(1, sizeof(*comm));
+	if (!creation || !comm) {
+		free(creation);
+		free(comm);
+		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", rank);
+	}
+	comm->size = size;
+	comm->rank = rank;
+	creation->comm = creation->linkup.comm = comm;
+	creation->linkup.failure = &creation->failure;
+	creation->result = result;
+	creation->err = RING_EAGAIN;
+	err = open_comm(comm, id, options, failure);
+	if (err) {
+		ring_fail(failure, err, "rank %d: %s", rank, ring_strerror(err));
+		free_comm(comm, failure);
+		free(creation);
+		return err;
+	}
+	creation->deadline_ms = ring_clock_ms() + (uint64_t)comm->config.create_timeout_ms +
+				RING_HEAR_MS;
+	*begun = creation;
+	return 0;
+}
+
+void ring_creation_depend(struct ring_creation *creation, struct ring_comm *parent)
+{
+	creation->parent = parent;
+}
+
+/* ---- running ---- */
+
+/*
+ * How calls will wait: a look at a socket is a system call, forty times as dear as one at memory; and
+ * paced links are for seeing what a rank has time for while it waits, so it sleeps.
+ */
+static void settle(struct ring_comm *comm)
+{
+	bool sockets = false;
+	for (int r = 0; comm->size > 1 && r < comm->channels[0].route_count; r++) {
+		short events;
+		const struct ring_link *in = comm->channels[0].routes[r].in;
+		sockets = sockets || (in && in->transport->wait_fd(in, &events) >= 0);
+	}
+	comm->spins = comm->placement.crowded ? 0 : sockets ? 500 : 20000;
+	comm->yields = comm->placement.crowded ? 10 : 0;
+	if (comm->ends.pace)
+		comm->spins = comm->yields = 0;
+	if (comm->config.spins >= 0)
+		comm->spins = comm->config.spins;
+	if (comm->config.yields >= 0)
+		comm->yields = comm->config.yields;
 	for (int c = 0; c < comm->channel_count; c++)
-		ring_channel_close(&comm->channels[c]);
-	if (comm->watcher)
-		ring_watcher_drop(comm->watcher);
-	ring_bell_close(&comm->bell);
-	ring_trace_close(comm->trace);
-	free(comm->order);
-	pthread_mutex_destroy(&comm->running);
-	pthread_mutex_destroy(&comm->failing);
-	free(comm);
+		comm->channels[c].trace = comm->trace;
+}
+
+/* Goes on as far as possible. returns 0 once created, RING_EAGAIN, or the error */
+static int step(struct ring_creation *creation)
+{
+	struct ring_comm *comm = creation->comm;
+	int err = creation->parent ? ring_comm_failed(creation->parent) : 0;
+	if (err)
+		return ring_fail(&creation->failure, err, "%s", ring_comm_error(creation->parent));
+	if (!creation->linked) {
+		err = ring_linkup_step(&creation->linkup);
+		if (!err)
+			err = ring_roster_begin(&creation->roster, comm, creation->deadline_ms,
+						&creation->failure);
+		creation->linked = err == 0;
+	}
+	return err ? err : ring_roster_step(&creation->roster, comm, &creation->failure);
+}
+
+static void announce(struct ring_creation *creation)
+{
+	if (creation->parent)
+		ring_bell_announce(&creation->parent->bell, true);
+	if (!creation->linked)
+		return;
+	ring_bell_announce(&creation->comm->bell, true);
+	creation->announced = true;
+}
+
+static void awake_bell(struct ring_bell *bell)
+{
+	uint64_t count;
+	ring_bell_awake(bell);
+	ssize_t ignored = read(bell->event_fd, &count, sizeof(count));
+	(void)ignored;
+}
+
+/* What woke it is taken before the next look. */
+static void awake(struct ring_creation *creation)
+{
+	if (creation->parent)
+		awake_bell(&creation->parent->bell);
+	if (creation->announced)
+		awake_bell(&creation->comm->bell);
+	creation->announced = false;
+	ring_contact_awake(creation->comm->ends.contact);
+}
+
+/* It came to its end: hands the communicator out, or takes it apart so that the others learn why. */
+static void finish(struct ring_creation *creation, int err)
+{
+	struct ring_comm *comm = creation->comm;
+	struct ring_failure *failure = &creation->failure;
+	awake(creation);
+	ring_linkup_drop(&creation->linkup);
+	ring_roster_free(&creation->roster);
+	creation->comm = NULL;
+	creation->err = err;
+	if (!err) {
+		settle(comm);
+		*creation->result = comm;
+		return;
+	}
+	ring_fail(failure, err, "rank %d: %s", comm->rank, ring_strerror(err));
+	if (comm->lanes)
+		ring_comm_fail(comm, err, comm->rank, "%s", failure->text);
+	free_comm(comm, failure);
+}
+
+/* Moves all on. Returns how many have not ended. */
+static int step_all(struct ring_creation **creations, int count)
+{
+	int going = 0;
+	for (int i = 0; i < count; i++) {
+		if (creations[i]->err != RING_EAGAIN)
+			continue;
+		int err = step(creations[i]);
+		if (err == RING_EAGAIN)
+			going++;
+		else
+			finish(creations[i], err);
+	}
+	return going;
+}
+
+/* What one creation waits for. Returns how many of fds[FDS_MAX] it is. */
+static int poll_creation(const struct ring_creation *creation, struct pollfd *fds, int *ms)
+{
+	int count = 0;
+	if (creation->parent)
+		fds[count++] = (struct pollfd){creation->parent->bell.event_fd, POLLIN, 0};
+	if (!creation->linked)
+		return count + ring_linkup_poll(&creation->linkup, fds + count, ms);
+	if (!creation->announced) /* it came so far only now: nobody would wake it */
+		*ms = 0;
+	return count + ring_roster_poll(&creation->roster, creation->comm, fds + count, ms);
+}
+
+/* Announces, looks once more, sleeps. Returns how many have not ended. */
+static int sleep_until_moved(struct ring_creation **creations, int count, struct pollfd *fds)
+{
+	int nfds = 0, ms = INT_MAX;
+	for (int i = 0; i < count; i++)
+		if (creations[i]->err == RING_EAGAIN)
+			announce(creations[i]);
+	int going = step_all(creations, count);
+	for (int i = 0; i < count; i++)
+		if (creations[i]->err == RING_EAGAIN)
+			nfds += poll_creation(creations[i], fds + nfds, &ms);
+	if (going > 0)
+		poll(fds, (nfds_t)nfds, ms);
+	for (int i = 0; i < count; i++)
+		if (creations[i]->err == RING_EAGAIN)
+			awake(creations[i]);
+	return going;
+}
+
+int ring_creations_run(struct ring_creation **creations, int count)
+{
+	struct pollfd *fds = calloc((size_t)count, FDS_MAX * sizeof(*fds));
+	int err = 0;
+	for (int i = 0; i < count && !fds; i++)
+		finish(creations[i], RING_ENOMEM);
+	while (fds && sleep_until_moved(creations, count, fds) > 0)
+		;
+	free(fds);
+	for (int i = count - 1; i >= 0; i--) {
+		if (creations[i]->err) {
+			err = creations[i]->err;
+			ring_failure_remember(&creations[i]->failure);
+		}
+		free(creations[i]);
+	}
+	return err;
+}
+
+void ring_creation_drop(struct ring_creation *creation)
+{
+	finish(creation, RING_EABORTED);
+	free(creation);
 }
 
 int ring_comm_create(struct ring_comm **comm, int size, int rank, const struct ring_unique_id *id,
 		     const struct ring_options *options)
 {
 	struct ring_failure failure = {0};
-	struct ring_comm *made = NULL;
-	int err = check_arguments(comm, size, rank, id, &failure);
-	if (!err && !(made = calloc(1, sizeof(*made))))
-		err = ring_fail(&failure, RING_ENOMEM, "rank %d: no memory", rank);
-	if (!err) {
-		made->size = size;
-		made->rank = rank;
-		made->fork_generation = ring_fork_generation();
-		made->bell.memory_fd = made->bell.event_fd = -1;
-		pthread_mutex_init(&made->running, NULL);
-		pthread_mutex_init(&made->failing, NULL);
-		err = ring_config_resolve(&made->config, options, &failure);
-	}
-	if (!err)
-		err = create(made, id, &failure);
+	struct ring_creation *creation;
+	int err = ring_creation_begin(&creation, comm, size, rank, id, options, &failure);
 	if (err) {
-		ring_fail(&failure, err, "rank %d: %s", rank, ring_strerror(err));
 		ring_failure_remember(&failure);
-		free_comm(made, &failure);
-		return err;
+		return ring_group_is_open() ? ring_group_refuse(err) : err;
 	}
-	*comm = made;
-	return 0;
+	if (!ring_group_is_open())
+		return ring_creations_run(&creation, 1);
+	err = ring_group_add_creation(creation);
+	if (err)
+		ring_creation_drop(creation);
+	return err;
 }
 
 void ring_comm_destroy(struct ring_comm *comm)

@@ -4,14 +4,14 @@
 
 static const struct {
 	const char *name;
-	size_t bytes; /* 0: known by name only, in this version */
+	size_t bytes;
 } types[] = {
-	[RING_INT8] = {"int8", 0},          [RING_UINT8] = {"uint8", 0},
-	[RING_INT32] = {"int32", 4},        [RING_UINT32] = {"uint32", 0},
-	[RING_INT64] = {"int64", 0},        [RING_UINT64] = {"uint64", 0},
-	[RING_FLOAT16] = {"half", 0},       [RING_FLOAT32] = {"float", 4},
+	[RING_INT8] = {"int8", 1},          [RING_UINT8] = {"uint8", 1},
+	[RING_INT32] = {"int32", 4},        [RING_UINT32] = {"uint32", 4},
+	[RING_INT64] = {"int64", 8},        [RING_UINT64] = {"uint64", 8},
+	[RING_FLOAT16] = {"half", 2},       [RING_FLOAT32] = {"float", 4},
 	[RING_FLOAT64] = {"double", 8},     [RING_BFLOAT16] = {"bfloat16", 2},
-	[RING_FLOAT8_E4M3] = {"f8e4m3", 0}, [RING_FLOAT8_E5M2] = {"f8e5m2", 0},
+	[RING_FLOAT8_E4M3] = {"f8e4m3", 1}, [RING_FLOAT8_E5M2] = {"f8e5m2", 1},
 };
 
 static const char *const op_names[] = {

@@ -5,7 +5,7 @@
 
 #include "ringccl.h"
 
-/* Bytes of one element; 0 for a value that is no type of this version. */
+/* Bytes of one element; 0 for a value that is no type. */
 size_t ring_datatype_bytes(enum ring_datatype type);
 
 /* nccl-tests' short names ("float", "bfloat16", "sum"); "?" for an unknown value. */

@@ -33,11 +33,13 @@ void ring_wire_identity(struct ring_wire *wire, struct ring_identity *identity)
 	ring_wire_u64(wire, &identity->job);
 	ring_wire_bytes(wire, identity->secret, sizeof(identity->secret));
 	ring_wire_address(wire, &identity->root);
+	ring_wire_bool(wire, &identity->derived);
 	if (identity->root.ss_family == AF_UNSPEC)
 		wire->ok = false;
 }
 
-static void wire_peer(struct ring_wire *wire, struct ring_peer *peer)
+/* Who it is, where, and how it is reached. */
+static void wire_whereabouts(struct ring_wire *wire, struct ring_peer *peer)
 {
 	ring_wire_int(wire, &peer->rank);
 	ring_wire_expect(wire, peer->rank, 0, RING_SIZE_MAX - 1);
@@ -51,15 +53,32 @@ static void wire_peer(struct ring_wire *wire, struct ring_peer *peer)
 	ring_wire_text(wire, peer->local, sizeof(peer->local));
 	ring_wire_int(wire, &peer->numa);
 	ring_wire_int(wire, &peer->core);
+}
+
+static void wire_peer(struct ring_wire *wire, struct ring_peer *peer)
+{
+	wire_whereabouts(wire, peer);
 	for (int i = 0; i < RING_CPU_WORDS; i++)
 		ring_wire_u64(wire, &peer->cpus[i]);
 	ring_wire_int(wire, &peer->cpu_quota);
 	ring_wire_expect(wire, peer->cpu_quota, 0, INT_MAX);
 }
 
+void ring_wire_card(struct ring_wire *wire, struct ring_peer *peer)
+{
+	unsigned char padding[RING_CARD_BYTES] = {0};
+	size_t begin = wire->at;
+	wire_whereabouts(wire, peer);
+	if (wire->at - begin > RING_CARD_BYTES)
+		wire->ok = false;
+	else
+		ring_wire_bytes(wire, padding, RING_CARD_BYTES - (wire->at - begin));
+}
+
 static void wire_schedule(struct ring_wire *wire, struct ring_schedule *schedule)
 {
 	ring_wire_text(wire, schedule->transport, sizeof(schedule->transport));
+	ring_wire_text(wire, schedule->link, sizeof(schedule->link));
 	ring_wire_u64(wire, &schedule->chunk_bytes);
 	ring_wire_int(wire, &schedule->depth);
 	ring_wire_int(wire, &schedule->chunks_per_round);
@@ -124,6 +143,7 @@ void ring_wire_placement(struct ring_wire *wire, struct ring_placement *placemen
 	ring_wire_expect(wire, placement->next_transport, -alone, ring_transport_count - 1);
 	ring_wire_expect(wire, placement->prev_transport, -alone, ring_transport_count - 1);
 	ring_wire_bool(wire, &placement->crowded);
+	ring_wire_u32(wire, &placement->masked);
 	wire_tuning(wire, &placement->tuning);
 	wire_peer(wire, &placement->next);
 	wire_peer(wire, &placement->prev);

@@ -27,11 +27,12 @@ struct ring_identity {
 	uint64_t job;
 	unsigned char secret[RING_SECRET_BYTES];
 	struct sockaddr_storage root;
+	bool derived; /* all ranks have computed it: they may come before there is a root */
 };
 
 /* The options that must be alike on all ranks, as in struct ring_config. */
 struct ring_schedule {
-	char transport[64];
+	char transport[64], link[48];
 	uint64_t chunk_bytes;
 	int depth, chunks_per_round, channels;
 };
@@ -52,6 +53,13 @@ void ring_wire_identity(struct ring_wire *wire, struct ring_identity *identity);
 void ring_wire_description(struct ring_wire *wire, struct ring_description *description);
 void ring_wire_readiness(struct ring_wire *wire, struct ring_readiness *readiness);
 void ring_wire_news(struct ring_wire *wire, struct ring_news *news);
+
+/*
+ * What of a peer outlives the meeting: its CPUs are left out. Always RING_CARD_BYTES, so that cards
+ * can be gathered.
+ */
+#define RING_CARD_BYTES 256
+void ring_wire_card(struct ring_wire *wire, struct ring_peer *peer);
 
 /* Reading: placement->size and order[size] are what the reader expects, and has room for. */
 void ring_wire_placement(struct ring_wire *wire, struct ring_placement *placement);

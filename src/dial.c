@@ -2,7 +2,7 @@
 /*
  * Connecting and greeting with retries; see dial.h. Two things may pass: nobody listens yet (worth
  * waiting for if the caller is patient), and a listener that is too busy to greet (always worth a
- * few more attempts).
+ * few more attempts, or all there is time for if the caller is early).
  */
 #include "dial.h"
 
@@ -20,22 +20,14 @@
 
 #define PAUSE_FIRST_MS 5
 #define PAUSE_LAST_MS 250
-#define REFUSALS_MAX 10 /* about 1.5 s of them */
-
-static bool is_loopback(const struct sockaddr_storage *address)
-{
-	const struct sockaddr_in *four = (const void *)address;
-	const struct sockaddr_in6 *six = (const void *)address;
-	if (address->ss_family == AF_INET)
-		return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
-}
+#define REFUSALS_MAX 9 /* 0.8 s of them: whoever cannot be reached is known within a second */
 
 void ring_dial_tcp(struct ring_dial *dial, const struct sockaddr_storage *to,
 		   const struct sockaddr_storage *from)
 {
 	*dial = (struct ring_dial){.fd = -1, .to = *to};
-	if (!from || from->ss_family != to->ss_family || is_loopback(from) || is_loopback(to))
+	if (!from || from->ss_family != to->ss_family || ring_address_is_loopback(from) ||
+	    ring_address_is_loopback(to))
 		return;
 	dial->from = *from;
 	((struct sockaddr_in *)&dial->from)->sin_port = 0; /* IPv6 has it at the same place */
@@ -84,6 +76,7 @@ static int try_later(struct ring_dial *dial)
 static int connecting_failed(struct ring_dial *dial, int cause)
 {
 	bool passing = cause == EAGAIN || cause == EADDRNOTAVAIL || cause == EINTR;
+	dial->cause = cause;
 	snprintf(dial->trouble, sizeof(dial->trouble), "connect: %s", strerror(cause));
 	if (dial->patient || (passing && ++dial->refusals < REFUSALS_MAX))
 		return try_later(dial);
@@ -143,9 +136,11 @@ static int greet(struct ring_dial *dial)
 	int err = ring_greeting_step(&dial->greeting, &dial->events, &refused);
 	if (err != RING_EPEER)
 		return err;
+	dial->cause = 0;
 	snprintf(dial->trouble, sizeof(dial->trouble), "%.*s", (int)sizeof(dial->trouble) - 1,
 		 refused.text);
-	if (++dial->refusals < REFUSALS_MAX)
+	bool passing = dial->early && dial->greeting.stranger == RING_STRANGER_LEFT;
+	if (passing || ++dial->refusals < REFUSALS_MAX)
 		return try_later(dial);
 	ring_dial_stop(dial);
 	return RING_EPEER;

@@ -17,6 +17,7 @@ struct ring_dial {
 	struct ring_hello hello;
 	unsigned char secret[RING_SECRET_BYTES];
 	bool patient; /* goes on while nobody listens there */
+	bool early;   /* goes on while who listens there does not know hello's job yet */
 
 	int fd; /* -1 between attempts */
 	bool connected;
@@ -24,7 +25,8 @@ struct ring_dial {
 	short events;
 	uint64_t retry_ms; /* when to try again */
 	int pause_ms, refusals;
-	char trouble[160]; /* why the last attempt failed, "" before */
+	int cause;         /* of the last attempt's failure: errno, 0 if it was not greeted */
+	char trouble[160]; /* ... and as words, "" before */
 };
 
 /* from: this process's listener, whose interface connections to other hosts leave by; or NULL */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -102,6 +103,14 @@ int ring_fd_epoll(void)
 {
 	pthread_mutex_lock(&lock);
 	int fd = note(epoll_create1(EPOLL_CLOEXEC));
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+int ring_fd_timer(void)
+{
+	pthread_mutex_lock(&lock);
+	int fd = note(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
 	pthread_mutex_unlock(&lock);
 	return fd;
 }

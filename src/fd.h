@@ -21,6 +21,7 @@ int ring_fd_accept(int listener);                       /* as accept4(2); non-bl
 int ring_fd_memory(const char *name);                   /* as memfd_create(2), sealable */
 int ring_fd_event(void);                                /* as eventfd(2), non-blocking */
 int ring_fd_epoll(void);                                /* as epoll_create1(2) */
+int ring_fd_timer(void); /* as timerfd_create(2) of CLOCK_MONOTONIC, non-blocking */
 
 /*
  * As sendmsg/recvmsg of `bytes` bytes and up to `max` descriptors, at most RING_FDS_PASSED_MAX;

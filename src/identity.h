@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the 128 bytes of a struct ring_unique_id say; ring_unique_id_create is in identity.c. */
+/* What the 128 bytes of a struct ring_unique_id say, and how they come about. */
 #ifndef RING_IDENTITY_H
 #define RING_IDENTITY_H
 
@@ -7,5 +7,14 @@
 
 /* returns 0; RING_EINVAL if no process of this version made these bytes */
 int ring_identity_read(const struct ring_unique_id *id, struct ring_identity *identity);
+void ring_identity_write(struct ring_identity *identity, struct ring_unique_id *id);
+
+/*
+ * Computes job and secret from what all ranks of a job know alike; the root is the caller's to set.
+ * The job, which travels in the open, does not depend on `secret`: who has another one is told so.
+ * As secret as the most secret argument, no more.
+ */
+void ring_identity_derive(struct ring_identity *identity, const char *secret,
+			  const char *const facts[], int nfacts);
 
 #endif

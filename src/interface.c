@@ -30,6 +30,15 @@ socklen_t ring_address_length(const struct sockaddr_storage *address)
 	}
 }
 
+bool ring_address_is_loopback(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in *four = (const void *)address;
+	const struct sockaddr_in6 *six = (const void *)address;
+	if (address->ss_family == AF_INET)
+		return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+}
+
 /* The address's bytes in network order; NULL if it is of another family. */
 static const unsigned char *address_bytes(const struct sockaddr_storage *address)
 {
@@ -349,7 +358,7 @@ int ring_interface_choose(const char *spec, const struct sockaddr_storage *towar
 	else
 		ask_default_route(&routed);
 
-	struct ring_interface *interfaces;
+	struct ring_interface *interfaces = NULL;
 	int n = list_interfaces(&routed, &interfaces, failure);
 	if (n < 0)
 		return n;

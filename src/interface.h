@@ -42,6 +42,7 @@ int ring_interface_select(const char *spec, const struct ring_interface *interfa
 			  int family, struct ring_failure *failure);
 
 socklen_t ring_address_length(const struct sockaddr_storage *address);
+bool ring_address_is_loopback(const struct sockaddr_storage *address);
 
 /* "10.0.0.1:4711", "[fe80::1]:4711"; text has RING_ADDRESS_TEXT bytes. Returns text. */
 const char *ring_address_format(const struct sockaddr_storage *address, char *text);

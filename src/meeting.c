@@ -50,6 +50,8 @@ int ring_meeting_agree(const struct ring_schedule *schedules, int size, struct r
 		err = compare_text(failure, "RING_TRANSPORT", rank, mine->transport,
 				   first->transport);
 		if (!err)
+			err = compare_text(failure, "RING_LINK", rank, mine->link, first->link);
+		if (!err)
 			err = compare_number(failure, "RING_CHUNK_BYTES", rank, mine->chunk_bytes,
 					     first->chunk_bytes);
 		if (!err)
@@ -109,12 +111,34 @@ void ring_arrangement_free(struct ring_arrangement *arrangement)
 	*arrangement = (struct ring_arrangement){0};
 }
 
+/* The stamps of paced links mean something only where there is one clock. */
+static int check_clock(const struct ring_peer *peers, int size, struct ring_failure *failure)
+{
+	static const unsigned char unknown[sizeof(peers->boot_id)];
+	for (int rank = 0; rank < size; rank++) {
+		const unsigned char *boot_id = peers[rank].boot_id;
+		if (memcmp(boot_id, unknown, sizeof(unknown)) != 0 &&
+		    memcmp(boot_id, peers[0].boot_id, sizeof(unknown)) == 0)
+			continue;
+		char here[RING_PEER_NAME], there[RING_PEER_NAME];
+		return ring_fail(failure, RING_ENOTSUP,
+				 "RING_LINK is for the ranks of one machine, and %s is not known "
+				 "to be on that of %s",
+				 ring_peer_name(&peers[rank], there),
+				 ring_peer_name(&peers[0], here));
+	}
+	return 0;
+}
+
 int ring_arrangement_link(struct ring_arrangement *arrangement, const struct ring_peer *peers,
 			  int size, const struct ring_schedule *schedule, uint32_t masked,
 			  struct ring_failure *failure)
 {
 	const char *allowed = schedule->transport[0] ? schedule->transport : NULL;
 	int slowest = -1;
+	int err = schedule->link[0] && size > 1 ? check_clock(peers, size, failure) : 0;
+	if (err)
+		return err;
 	for (int p = 0; p < size; p++) {
 		const struct ring_peer *from = &peers[arrangement->order[p]];
 		const struct ring_peer *to = &peers[arrangement->order[(p + 1) % size]];

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../transport/transport.h"
+#include "../transport/pace.h"
 
 #define ALLOWED_TEXT 160
 
@@ -61,6 +61,15 @@ static bool transports_are_valid(const char *text, char allowed[ALLOWED_TEXT])
 	return ring_transport_names_valid(text, unknown);
 }
 
+static bool link_is_valid(const char *text, char allowed[ALLOWED_TEXT])
+{
+	struct ring_virtual_speed speed;
+	snprintf(allowed, ALLOWED_TEXT,
+		 "a bandwidth from 1B/s to 1000GB/s and perhaps a latency up to 10000ms, "
+		 "like \"1GB/s,20us\" or \"2.5Gbit/s\"");
+	return ring_pace_read(text, &speed);
+}
+
 #define FIELD(name) #name, offsetof(struct ring_options, name)
 #define ROOM(name) (sizeof(((struct ring_config *)0)->name) - 1)
 
@@ -80,6 +89,7 @@ static const struct setting settings[] = {
 	{NUMBER, "RING_CHANNELS", FIELD(channels), 1, 8, 0, NULL},
 	{NUMBER, "RING_SPINS", FIELD(spins), 0, INT_MAX, -1, NULL},
 	{NUMBER, "RING_YIELDS", FIELD(yields), 0, INT_MAX, -1, NULL},
+	{TEXT, "RING_LINK", FIELD(link), 0, ROOM(link), 0, link_is_valid},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -254,6 +264,7 @@ static void fill(struct ring_config *config, const struct ring_options *options)
 	copy_text(config->host, options->host);
 	copy_text(config->congestion, options->congestion);
 	copy_text(config->trace, options->trace);
+	copy_text(config->link, options->link);
 	if (options->port_range && options->port_range[0])
 		read_ports(options->port_range, &config->port_first, &config->port_last);
 }
@@ -272,4 +283,29 @@ int ring_config_resolve(struct ring_config *config, const struct ring_options *o
 	if (!err)
 		fill(config, &all);
 	return err;
+}
+
+void ring_config_options(const struct ring_config *config, char port_range[RING_PORT_RANGE_TEXT],
+			 struct ring_options *options)
+{
+	snprintf(port_range, RING_PORT_RANGE_TEXT, "%d-%d", config->port_first, config->port_last);
+	*options = (struct ring_options){
+		.size = sizeof(*options),
+		.transport = config->transport,
+		.interface = config->interface,
+		.port_range = config->port_first ? port_range : "",
+		.host = config->host,
+		.congestion = config->congestion,
+		.trace = "",
+		.create_timeout_ms = config->create_timeout_ms,
+		.call_timeout_ms = config->call_timeout_ms,
+		.peer_lost_ms = config->peer_lost_ms,
+		.chunk_bytes = config->chunk_bytes,
+		.depth = config->depth,
+		.chunks_per_round = config->chunks_per_round,
+		.channels = config->channels,
+		.spins = config->spins,
+		.yields = config->yields,
+		.link = config->link,
+	};
 }

@@ -8,7 +8,7 @@
 
 /* As struct ring_options, checked, with strings of its own ("" where that has NULL). */
 struct ring_config {
-	char transport[64], interface[128], host[64], congestion[16], trace[256];
+	char transport[64], interface[128], host[64], congestion[16], trace[256], link[48];
 	int port_first, port_last; /* 0, 0: any */
 	int create_timeout_ms, call_timeout_ms, peer_lost_ms;
 	uint64_t chunk_bytes; /* 0 chooses, as for the next three */
@@ -19,5 +19,13 @@ struct ring_config {
 /* options NULL: defaults and environment. returns 0; RING_EINVAL with the sentence */
 int ring_config_resolve(struct ring_config *config, const struct ring_options *options,
 			struct ring_failure *failure);
+
+/*
+ * The options that resolve to this config again, but for the trace, which is one communicator's.
+ * They point into config and port_range.
+ */
+#define RING_PORT_RANGE_TEXT 16
+void ring_config_options(const struct ring_config *config, char port_range[RING_PORT_RANGE_TEXT],
+			 struct ring_options *options);
 
 #endif

@@ -16,7 +16,7 @@
  * Places are names and offsets, not addresses, so a plan can be printed and compared.
  *
  * Each algorithm is a row: a header that fills in these functions (plan_ring.h), an entry in
- * RING_ALGORITHM_LIST, and a case in the four switches below.
+ * RING_ALGORITHM_LIST, and a case in the switches below.
  */
 #ifndef RING_PLAN_H
 #define RING_PLAN_H
@@ -37,9 +37,18 @@ enum ring_kind {
 	RING_KIND_ALL_GATHER,
 	RING_KIND_BROADCAST,
 	RING_KIND_BARRIER,
+	RING_KIND_REDUCE,
+	RING_KIND_GATHER,
+	RING_KIND_SCATTER,
+	RING_KIND_ALL_TO_ALL,
+	RING_KIND_SEND,
+	RING_KIND_RECV,
 };
 
-#define RING_ALGORITHM_LIST(X) X(RING_ALGORITHM_RING, "ring")
+#define RING_ALGORITHM_LIST(X)                                                                     \
+	X(RING_ALGORITHM_RING, "ring")                                                             \
+	X(RING_ALGORITHM_MESH, "mesh")                                                             \
+	X(RING_ALGORITHM_PAIR, "pair")
 
 enum ring_algorithm {
 #define RING_ALGORITHM_ENUM(name, text) name,
@@ -53,7 +62,8 @@ enum ring_action {
 	RING_SEND,   /* outgoing: source goes to peer                                    */
 	RING_SIGNAL, /* both: the entry record and no payload; incoming compares it      */
 	RING_COPY,   /* incoming: result = message; from oneself: result = source        */
-	RING_REDUCE, /* incoming: result = source op message                             */
+	RING_REDUCE, /* incoming: result = source op message, source scaled if `scaled`  */
+	RING_SCALE,  /* incoming, from oneself: result = scalar * source                 */
 };
 
 struct ring_place {
@@ -78,24 +88,37 @@ struct ring_plan_params {
 	enum ring_algorithm algorithm;
 	int size, position;
 	const int *order; /* order[size]: position -> rank; outlives the plan */
-	int root;         /* rank; BROADCAST only */
-	uint64_t count; /* elements: of the vector (ALL_REDUCE, BROADCAST), of one part (the others) */
+	int root;       /* rank; BROADCAST, REDUCE, GATHER, SCATTER; the other one of SEND, RECV */
+	uint64_t count; /* elements: of one part (REDUCE_SCATTER, ALL_GATHER, GATHER, SCATTER,
+			   ALL_TO_ALL), of the vector (the others) */
 	uint32_t element_bytes;
 	uint64_t chunk_bytes; /* largest message */
 	int chunks_per_round;
 	int channel, channels; /* this channel of so many */
+	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */
 };
 
 struct ring_plan {
 	struct ring_plan_params params;
+	uint64_t signals;            /* entries that incoming begins with and that are SIGNAL  */
+	uint64_t outgoing, incoming; /* entries of the two sequences                           */
+	int edges;                   /* links that this rank needs, counted with duplicates    */
+	uint64_t chunk;              /* elements of a chunk                                    */
+	uint64_t chunks, rounds;     /* chunks of a block in each round; rounds                */
+	uint64_t scratch_chunks;     /* chunks that may be reduced and not yet sent            */
+	int next, prev;              /* ranks                                                  */
+
+	/* RING */
 	uint64_t block, longer_blocks; /* ALL_REDUCE: elements of a block; so many have one more */
-	int next, prev;                /* ranks */
-	uint64_t chunk;          /* elements of a chunk                                      */
-	uint64_t chunks, rounds; /* chunks of a block in each round; rounds                  */
-	uint64_t signals;        /* entries that both sequences begin with                   */
-	int first, steps;        /* the ring's steps that this kind walks: [first, first+steps) */
-	uint64_t scratch_chunks; /* chunks that may be reduced and not yet sent              */
-	uint64_t outgoing, incoming; /* entries of the two sequences */
+	int first, steps;  /* the ring's steps that this kind walks: [first, first+steps)      */
+	uint64_t scalings; /* steps before them, in which what is sent first is scaled: 0 or 1 */
+	int hop;           /* REDUCE, BROADCAST: place in the chain, 0 sends first             */
+
+	/* MESH, PAIR, chains of the RING */
+	uint64_t begin, length; /* this channel's elements of the vector, or of each part      */
+
+	/* MESH */
+	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in            */
 };
 
 /* Steps and bytes of one rank on one channel. */
@@ -116,11 +139,75 @@ RING_PURE uint64_t ring_share_length(uint64_t count, uint64_t parts, uint64_t in
 	return count / parts + (index < count % parts);
 }
 
+/* Cuts the longest share of a channel into chunks; every rank comes to the same numbers. */
+RING_PURE void ring_plan_cut(struct ring_plan *plan, uint64_t longest, uint64_t chunks_per_round)
+{
+	plan->chunk = plan->params.chunk_bytes / plan->params.element_bytes;
+	if (plan->chunk == 0)
+		plan->chunk = 1;
+	uint64_t total = longest / plan->chunk + (longest % plan->chunk > 0);
+	plan->chunks = chunks_per_round < total ? chunks_per_round : total;
+	plan->rounds = total == 0 ? 0 : (total + plan->chunks - 1) / plan->chunks;
+}
+
+/* Cuts this channel's share of the vector, or of each part, into as many rounds as chunks. */
+RING_PURE void ring_plan_cut_part(struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	plan->begin = ring_share_begin(params->count, params->channels, params->channel);
+	plan->length = ring_share_length(params->count, params->channels, params->channel);
+	ring_plan_cut(plan, plan->length, 1);
+}
+
+/* Bytes of chunk `index` < rounds of that share of part `part`, and where they begin. */
+RING_PURE uint64_t ring_plan_piece(const struct ring_plan *plan, int part, uint64_t index,
+				   uint64_t *offset)
+{
+	uint64_t skip = index * plan->chunk, rest = plan->length - skip;
+	*offset = (plan->params.count * part + plan->begin + skip) * plan->params.element_bytes;
+	return (rest < plan->chunk ? rest : plan->chunk) * plan->params.element_bytes;
+}
+
+/* a modulo n for a of [-2n, 2n): cheaper than dividing, and every entry needs it. */
+RING_PURE int ring_plan_mod(int a, int n)
+{
+	while (a < 0)
+		a += n;
+	return a < n ? a : a - n;
+}
+
+RING_PURE struct ring_transfer ring_plan_signal(int peer, uint64_t needs)
+{
+	return (struct ring_transfer){
+		.action = RING_SIGNAL, .peer = peer, .needs = needs, .step = -1};
+}
+
+#include "plan_mesh.h"
+#include "plan_pair.h"
 #include "plan_ring.h"
+
+RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
+{
+	switch (kind) {
+	case RING_KIND_GATHER:
+	case RING_KIND_SCATTER:
+	case RING_KIND_ALL_TO_ALL:
+		return RING_ALGORITHM_MESH;
+	case RING_KIND_SEND:
+	case RING_KIND_RECV:
+		return RING_ALGORITHM_PAIR;
+	default:
+		return RING_ALGORITHM_RING;
+	}
+}
 
 RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 {
 	switch (params->algorithm) {
+	case RING_ALGORITHM_MESH:
+		return ring_mesh_make(params);
+	case RING_ALGORITHM_PAIR:
+		return ring_pair_make(params);
 	case RING_ALGORITHM_RING:
 		break;
 	}
@@ -131,6 +218,10 @@ RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, uint64_t i)
 {
 	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_MESH:
+		return ring_mesh_outgoing(plan, i);
+	case RING_ALGORITHM_PAIR:
+		return ring_pair_outgoing(plan, i);
 	case RING_ALGORITHM_RING:
 		break;
 	}
@@ -141,15 +232,41 @@ RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, 
 RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, uint64_t j)
 {
 	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_MESH:
+		return ring_mesh_incoming(plan, j);
+	case RING_ALGORITHM_PAIR:
+		return ring_pair_incoming(plan, j);
 	case RING_ALGORITHM_RING:
 		break;
 	}
 	return ring_ring_incoming(plan, j);
 }
 
+/*
+ * The rank at the other end of link `index` < plan->edges, which this rank needs; *outgoing: to
+ * there, else from there. The same link may have several indices.
+ */
+RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outgoing)
+{
+	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_MESH:
+		return ring_mesh_edge(plan, index, outgoing);
+	case RING_ALGORITHM_PAIR:
+		return ring_pair_edge(plan, outgoing);
+	case RING_ALGORITHM_RING:
+		break;
+	}
+	*outgoing = index == 0;
+	return *outgoing ? plan->next : plan->prev;
+}
+
 RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 {
 	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_MESH:
+		return ring_mesh_cost(plan);
+	case RING_ALGORITHM_PAIR:
+		return ring_pair_cost(plan);
 	case RING_ALGORITHM_RING:
 		break;
 	}

@@ -19,37 +19,46 @@
  * go around together as one round. Entries are ordered (round, step, chunk) and rounds follow one
  * another without draining, so a reduced chunk is sent on while it is still in cache.
  *
+ * A scaled call multiplies a rank's own input first: REDUCE scales what it adds, and what is sent in
+ * step 0 is scaled into scratch by a step before it, in which nothing is received.
+ *
+ * A broadcast is a chain of chunks from root to the rank before it, a reduction one from the rank
+ * behind root to root. Rank `hop` of the chain receives from hop-1 and sends to hop+1:
+ *
+ *	broadcast   root -> root+1 -> ... -> root-1        hop 0 sends, all others copy
+ *	reduce      root+1 -> root+2 -> ... -> root        hop 0 sends, all others add their input
+ *
  * Partial sums live in SCRATCH, never in the user's memory: the first byte that a reducing call
- * writes to OUTPUT is the last addition in step n-2, and it can only happen after every rank has
- * seen a matching entry record from the one before it. The others begin with n-1 signals that go
- * all the way around before anything lands; a barrier is just those.
+ * writes to OUTPUT is the last addition, in step n-2 or at the root, and it can only happen after
+ * every rank has seen a matching entry record from the one before it. The others, and the chains,
+ * begin with n-1 signals that go all the way around before anything lands; a barrier is just those.
  *
  * No deadlock: a round has `chunks` chunks on their way per step. A rank can always send if what it
  * received can be put down somewhere: in its scratch, or in the `depth` slots of the link behind it.
- * depth + scratch_chunks > chunks is enough, and with full chunks it takes no less;
- * scratch_chunks >= chunks makes it hold at any depth.
+ * depth + scratch_chunks > chunks is enough, and with full chunks and three ranks it takes no less;
+ * scratch_chunks >= chunks makes it hold at any depth. Two ranks have no sums but the last, so they
+ * need no scratch, and for scaling what they send depth + scratch_chunks >= chunks. A chain ends
+ * where nothing is sent on, so any room will do.
  *
  * Overwriting a block while copying is safe: its final value can only come after every neighbour
  * consumed what was sent of it.
  *
  * Source: Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of
- * workstations", section 3; the chain broadcast is the same ring with one source.
+ * workstations", section 3; the chains are the same ring with one source or one sink.
  */
 #ifndef RING_PLAN_RING_H
 #define RING_PLAN_RING_H
 
-/* a modulo n for a of [-2n, 2n): cheaper than dividing, and every entry needs it. */
-RING_PURE int ring_ring_mod(int a, int n)
-{
-	while (a < 0)
-		a += n;
-	return a < n ? a : a - n;
-}
-
+/* The kinds that cut into blocks what they reduce; REDUCE itself is a chain. */
 RING_PURE bool ring_ring_reduces(const struct ring_plan *plan)
 {
 	return plan->params.kind == RING_KIND_ALL_REDUCE ||
 	       plan->params.kind == RING_KIND_REDUCE_SCATTER;
+}
+
+RING_PURE bool ring_ring_is_chain(const struct ring_plan *plan)
+{
+	return plan->params.kind == RING_KIND_BROADCAST || plan->params.kind == RING_KIND_REDUCE;
 }
 
 /* Elements [*begin, *begin + length) of the vector that `rank`'s block has on this channel. */
@@ -57,13 +66,11 @@ RING_PURE uint64_t ring_ring_share(const struct ring_plan *plan, int rank, uint6
 {
 	const struct ring_plan_params *params = &plan->params;
 	uint64_t length = params->count, before = rank;
-	*begin = 0;
+	*begin = params->count * before;
 	if (params->kind == RING_KIND_ALL_REDUCE) {
 		bool longer = before < plan->longer_blocks;
 		*begin = plan->block * before + (longer ? before : plan->longer_blocks);
 		length = plan->block + longer;
-	} else if (params->kind != RING_KIND_BROADCAST) {
-		*begin = params->count * before;
 	}
 	if (params->channels == 1)
 		return length;
@@ -107,24 +114,23 @@ RING_PURE struct ring_ring_index ring_ring_split(const struct ring_plan *plan, u
 	return (struct ring_ring_index){round, step, in_round - step * plan->chunks};
 }
 
-/* Incoming entries of a round: the ring's steps, and one for the own block where it must be copied. */
+/* Incoming steps of a round: the scaling, the ring's, and one for the own block if it is copied. */
 RING_PURE uint64_t ring_ring_incoming_steps(const struct ring_plan *plan)
 {
 	bool copies_own = plan->params.kind == RING_KIND_ALL_GATHER || plan->params.size == 1;
-	return plan->steps + (copies_own ? 1 : 0);
+	return plan->scalings + plan->steps + (copies_own ? 1 : 0);
 }
 
-/* The distance of this rank from the root along the ring. */
-RING_PURE int ring_ring_distance(const struct ring_plan *plan)
+RING_PURE int ring_ring_hop(const struct ring_plan_params *params)
 {
-	const struct ring_plan_params *params = &plan->params;
 	int root_position = 0;
 	while (params->order[root_position] != params->root)
 		root_position++;
-	return ring_ring_mod(params->position - root_position, params->size);
+	int first = params->kind == RING_KIND_REDUCE ? root_position + 1 : root_position;
+	return ring_plan_mod(params->position - first, params->size);
 }
 
-/* Cuts the longest share into chunks; every rank comes to the same numbers. */
+/* Cuts the longest share of a channel into chunks; every rank comes to the same numbers. */
 RING_PURE void ring_ring_cut(struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
@@ -132,97 +138,54 @@ RING_PURE void ring_ring_cut(struct ring_plan *plan)
 	if (params->kind == RING_KIND_ALL_REDUCE)
 		longest = ring_share_length(longest, params->size, 0);
 	longest = ring_share_length(longest, params->channels, 0);
+	ring_plan_cut(plan, longest, params->chunks_per_round);
+}
 
-	plan->chunk = params->chunk_bytes / params->element_bytes;
-	if (plan->chunk == 0)
-		plan->chunk = 1;
-	uint64_t total = longest / plan->chunk + (longest % plan->chunk > 0);
-	bool chained = params->kind == RING_KIND_BROADCAST;
-	plan->chunks = chained ? 1 : params->chunks_per_round;
-	if (plan->chunks > total)
-		plan->chunks = total;
-	plan->rounds = total == 0 ? 0 : (total + plan->chunks - 1) / plan->chunks;
+/* Hop 0 of a reduction receives nothing; but what it sends scaled, it scales first. */
+RING_PURE void ring_ring_make_chain(struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	bool first_receives = params->kind == RING_KIND_BROADCAST || params->scaled;
+	plan->hop = ring_ring_hop(params);
+	bool first = plan->hop == 0, last = plan->hop == params->size - 1;
+	ring_plan_cut_part(plan);
+	plan->outgoing += last ? 0 : plan->rounds;
+	plan->incoming += !first || last || first_receives ? plan->rounds : 0;
+	if (params->kind == RING_KIND_REDUCE && (params->size > 2 || plan->scalings)) {
+		uint64_t room = 2 * (uint64_t)params->chunks_per_round;
+		plan->scratch_chunks = room < plan->rounds ? room : plan->rounds;
+	}
+}
+
+RING_PURE void ring_ring_make_blocks(struct ring_plan *plan)
+{
+	int n = plan->params.size;
+	plan->block = plan->params.count / n;
+	plan->longer_blocks = plan->params.count % n;
+	plan->first = plan->params.kind == RING_KIND_ALL_GATHER ? n - 1 : 0;
+	plan->steps = plan->params.kind == RING_KIND_ALL_REDUCE ? 2 * (n - 1) : n - 1;
+	ring_ring_cut(plan);
+	if (ring_ring_reduces(plan) && (n > 2 || plan->scalings))
+		plan->scratch_chunks = 2 * plan->chunks;
+	plan->outgoing += plan->rounds * plan->steps * plan->chunks;
+	plan->incoming += plan->rounds * ring_ring_incoming_steps(plan) * plan->chunks;
 }
 
 RING_PURE struct ring_plan ring_ring_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
 	int n = params->size;
-	plan.block = params->count / n;
-	plan.longer_blocks = params->count % n;
-	plan.next = params->order[ring_ring_mod(params->position + 1, n)];
-	plan.prev = params->order[ring_ring_mod(params->position - 1, n)];
+	plan.next = params->order[ring_plan_mod(params->position + 1, n)];
+	plan.prev = params->order[ring_plan_mod(params->position - 1, n)];
+	plan.edges = n > 1 ? 2 : 0;
+	plan.scalings = params->scaled && n > 1 ? 1 : 0;
 	plan.signals = ring_ring_reduces(&plan) ? (n > 1 ? 1 : 0) : (uint64_t)n - 1;
-
-	switch (params->kind) {
-	case RING_KIND_ALL_REDUCE:
-		plan.steps = 2 * (n - 1);
-		break;
-	case RING_KIND_REDUCE_SCATTER:
-		plan.steps = n - 1;
-		break;
-	case RING_KIND_ALL_GATHER:
-		plan.first = plan.steps = n - 1;
-		break;
-	case RING_KIND_BROADCAST:
-	case RING_KIND_BARRIER:
-		break;
-	}
 	plan.outgoing = plan.incoming = plan.signals;
-	if (params->kind == RING_KIND_BARRIER)
-		return plan;
-
-	ring_ring_cut(&plan);
-	if (ring_ring_reduces(&plan) && n > 2)
-		plan.scratch_chunks = 2 * plan.chunks;
-	if (params->kind == RING_KIND_BROADCAST) {
-		plan.outgoing += ring_ring_distance(&plan) < n - 1 ? plan.rounds : 0;
-		plan.incoming += plan.rounds;
-	} else {
-		plan.outgoing += plan.rounds * plan.steps * plan.chunks;
-		plan.incoming += plan.rounds * ring_ring_incoming_steps(&plan) * plan.chunks;
-	}
+	if (ring_ring_is_chain(&plan))
+		ring_ring_make_chain(&plan);
+	else if (params->kind != RING_KIND_BARRIER)
+		ring_ring_make_blocks(&plan);
 	return plan;
-}
-
-/* Signal s says "I and the s ranks before me are in this call". */
-RING_PURE struct ring_transfer ring_ring_signal(int peer, uint64_t needs)
-{
-	return (struct ring_transfer){
-		.action = RING_SIGNAL, .peer = peer, .needs = needs, .step = -1};
-}
-
-RING_PURE struct ring_transfer ring_ring_chain_outgoing(const struct ring_plan *plan, uint64_t chunk)
-{
-	uint64_t offset, bytes = ring_ring_chunk(plan, 0, chunk, &offset);
-	bool root = plan->params.order[plan->params.position] == plan->params.root;
-	return (struct ring_transfer){
-		.action = RING_SEND,
-		.peer = plan->next,
-		.source = {root ? RING_INPUT : RING_OUTPUT, offset},
-		.bytes = bytes,
-		.needs = root ? 0 : plan->signals + chunk + 1,
-	};
-}
-
-RING_PURE struct ring_transfer ring_ring_chain_incoming(const struct ring_plan *plan, uint64_t chunk)
-{
-	uint64_t offset, bytes = ring_ring_chunk(plan, 0, chunk, &offset);
-	bool root = plan->params.order[plan->params.position] == plan->params.root;
-	return (struct ring_transfer){
-		.action = RING_COPY,
-		.peer = root ? plan->params.root : plan->prev,
-		.source = {RING_INPUT, offset},
-		.result = {RING_OUTPUT, offset},
-		.bytes = bytes,
-	};
-}
-
-/* Where the scratch of partial sum (round, step, chunk) lies; sums are numbered as they are made. */
-RING_PURE uint64_t ring_ring_scratch_number(const struct ring_plan *plan, uint64_t round,
-					    uint64_t step, uint64_t chunk)
-{
-	return (round * (plan->params.size - 2) + step) * plan->chunks + chunk;
 }
 
 RING_PURE uint64_t ring_ring_scratch_offset(const struct ring_plan *plan, uint64_t number)
@@ -230,40 +193,118 @@ RING_PURE uint64_t ring_ring_scratch_offset(const struct ring_plan *plan, uint64
 	return number % plan->scratch_chunks * plan->chunk * plan->params.element_bytes;
 }
 
-/* Index of the outgoing entry that sends partial sum `number` on, one step after it was made. */
-RING_PURE uint64_t ring_ring_sender_of(const struct ring_plan *plan, uint64_t number)
+/* Where a broadcast's hop 0 sends from, a reduction's hop 0, and all others. */
+RING_PURE enum ring_buffer ring_ring_chain_source(const struct ring_plan *plan)
 {
-	uint64_t sums_of_round = (plan->params.size - 2) * plan->chunks;
-	return plan->signals + number / sums_of_round * plan->steps * plan->chunks +
-	       number % sums_of_round + plan->chunks;
+	if (plan->hop == 0 && !plan->scalings)
+		return RING_INPUT;
+	return plan->params.kind == RING_KIND_REDUCE ? RING_SCRATCH : RING_OUTPUT;
 }
 
+RING_PURE struct ring_transfer ring_ring_chain_outgoing(const struct ring_plan *plan, uint64_t chunk)
+{
+	uint64_t offset, bytes = ring_plan_piece(plan, 0, chunk, &offset);
+	enum ring_buffer source = ring_ring_chain_source(plan);
+	if (source == RING_SCRATCH)
+		offset = ring_ring_scratch_offset(plan, chunk);
+	return (struct ring_transfer){
+		.action = RING_SEND,
+		.peer = plan->next,
+		.source = {source, offset},
+		.bytes = bytes,
+		.needs = source == RING_INPUT ? 0 : plan->signals + chunk + 1,
+		.step = plan->hop,
+	};
+}
+
+RING_PURE struct ring_transfer ring_ring_chain_incoming(const struct ring_plan *plan, uint64_t chunk)
+{
+	const struct ring_plan_params *params = &plan->params;
+	bool first = plan->hop == 0, last = plan->hop == params->size - 1;
+	bool reduces = params->kind == RING_KIND_REDUCE;
+	uint64_t offset, bytes = ring_plan_piece(plan, 0, chunk, &offset);
+	struct ring_transfer transfer = {
+		.action = reduces && !first ? RING_REDUCE : RING_COPY,
+		.peer = first ? params->order[params->position] : plan->prev,
+		.source = {RING_INPUT, offset},
+		.result = {RING_OUTPUT, offset},
+		.bytes = bytes,
+		.last = reduces && last && !first,
+		.step = first ? 0 : plan->hop - 1,
+	};
+	if (first && params->scaled)
+		transfer.action = RING_SCALE;
+	if (!reduces || last)
+		return transfer;
+	transfer.result = (struct ring_place){RING_SCRATCH, ring_ring_scratch_offset(plan, chunk)};
+	if (chunk >= plan->scratch_chunks)
+		transfer.needs = plan->signals + chunk - plan->scratch_chunks + 1;
+	return transfer;
+}
+
+/*
+ * What is sent in steps 0..n-2 and lies in scratch: the sums of steps 0..n-3, and before them what
+ * was scaled. `number` counts these chunks as they are made, scratch_step from 0 in each round.
+ */
+RING_PURE uint64_t ring_ring_scratch_steps(const struct ring_plan *plan)
+{
+	return plan->params.size - 2 + plan->scalings;
+}
+
+RING_PURE uint64_t ring_ring_scratch_number(const struct ring_plan *plan, uint64_t round,
+					    uint64_t scratch_step, uint64_t chunk)
+{
+	return (round * ring_ring_scratch_steps(plan) + scratch_step) * plan->chunks + chunk;
+}
+
+/* Index of the outgoing entry that sends chunk `number` on: a sum goes one step after it was made. */
+RING_PURE uint64_t ring_ring_sender_of(const struct ring_plan *plan, uint64_t number)
+{
+	uint64_t of_round = ring_ring_scratch_steps(plan) * plan->chunks;
+	return plan->signals + number / of_round * plan->steps * plan->chunks + number % of_round +
+	       (1 - plan->scalings) * plan->chunks;
+}
+
+/* Puts the result into scratch, where it must wait for what was there to be sent. */
+RING_PURE struct ring_transfer ring_ring_into_scratch(const struct ring_plan *plan,
+						      struct ring_ring_index at,
+						      struct ring_transfer transfer)
+{
+	uint64_t number = ring_ring_scratch_number(plan, at.round, at.step, at.chunk);
+	transfer.result = (struct ring_place){RING_SCRATCH, ring_ring_scratch_offset(plan, number)};
+	if (number >= plan->scratch_chunks)
+		transfer.needs = ring_ring_sender_of(plan, number - plan->scratch_chunks) + 1;
+	return transfer;
+}
+
+/* Signal s says "I and the s ranks before me are in this call". */
 RING_PURE struct ring_transfer ring_ring_outgoing(const struct ring_plan *plan, uint64_t i)
 {
 	if (i < plan->signals)
-		return ring_ring_signal(plan->next, i);
+		return ring_plan_signal(plan->next, i);
 	i -= plan->signals;
-	if (plan->params.kind == RING_KIND_BROADCAST)
+	if (ring_ring_is_chain(plan))
 		return ring_ring_chain_outgoing(plan, i);
 
 	int n = plan->params.size, p = plan->params.position;
 	struct ring_ring_index at = ring_ring_split(plan, i, plan->steps);
 	int step = plan->first + (int)at.step;
-	int owner = plan->params.order[ring_ring_mod(p - 1 - step, n)];
+	int owner = plan->params.order[ring_plan_mod(p - 1 - step, n)];
 	uint64_t offset;
 	struct ring_transfer transfer = {.action = RING_SEND, .peer = plan->next, .step = step};
 	transfer.bytes = ring_ring_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
 
-	if (at.step == 0) {
+	uint64_t made = at.step + plan->scalings; /* incoming steps of the round that it needs */
+	if (made == 0) {
 		if (plan->params.kind == RING_KIND_ALL_GATHER)
 			offset = ring_ring_part_offset(plan, owner, offset);
 		transfer.source = (struct ring_place){RING_INPUT, offset};
 		return transfer;
 	}
 	transfer.needs = plan->signals + at.round * ring_ring_incoming_steps(plan) * plan->chunks +
-			 (at.step - 1) * plan->chunks + at.chunk + 1;
+			 (made - 1) * plan->chunks + at.chunk + 1;
 	if (step < n - 1) {
-		uint64_t number = ring_ring_scratch_number(plan, at.round, at.step - 1, at.chunk);
+		uint64_t number = ring_ring_scratch_number(plan, at.round, made - 1, at.chunk);
 		transfer.source = (struct ring_place){RING_SCRATCH,
 						      ring_ring_scratch_offset(plan, number)};
 	} else {
@@ -279,33 +320,45 @@ RING_PURE struct ring_transfer ring_ring_reduction(const struct ring_plan *plan,
 	transfer.action = RING_REDUCE;
 	transfer.source = (struct ring_place){RING_INPUT, offset};
 	transfer.last = transfer.step == plan->params.size - 2;
-	if (transfer.last) {
-		transfer.result = (struct ring_place){RING_OUTPUT,
-						      ring_ring_part_offset(plan, owner, offset)};
-		return transfer;
-	}
-	uint64_t number = ring_ring_scratch_number(plan, at.round, at.step, at.chunk);
-	transfer.result = (struct ring_place){RING_SCRATCH, ring_ring_scratch_offset(plan, number)};
-	if (number >= plan->scratch_chunks)
-		transfer.needs = ring_ring_sender_of(plan, number - plan->scratch_chunks) + 1;
+	if (!transfer.last)
+		return ring_ring_into_scratch(plan, at, transfer);
+	transfer.result = (struct ring_place){RING_OUTPUT,
+					      ring_ring_part_offset(plan, owner, offset)};
 	return transfer;
+}
+
+/* Scales what step 0 sends. */
+RING_PURE struct ring_transfer ring_ring_scaling(const struct ring_plan *plan,
+						 struct ring_ring_index at)
+{
+	const struct ring_plan_params *params = &plan->params;
+	int owner = params->order[ring_plan_mod(params->position - 1, params->size)];
+	uint64_t offset, chunk = at.round * plan->chunks + at.chunk;
+	struct ring_transfer transfer = {.action = RING_SCALE,
+					 .peer = params->order[params->position]};
+	transfer.bytes = ring_ring_chunk(plan, owner, chunk, &offset);
+	transfer.source = (struct ring_place){RING_INPUT, offset};
+	return ring_ring_into_scratch(plan, at, transfer);
 }
 
 RING_PURE struct ring_transfer ring_ring_incoming(const struct ring_plan *plan, uint64_t j)
 {
 	if (j < plan->signals)
-		return ring_ring_signal(plan->prev, 0);
+		return ring_plan_signal(plan->prev, 0);
 	j -= plan->signals;
-	if (plan->params.kind == RING_KIND_BROADCAST)
+	if (ring_ring_is_chain(plan))
 		return ring_ring_chain_incoming(plan, j);
 
 	int n = plan->params.size, p = plan->params.position;
 	struct ring_ring_index at = ring_ring_split(plan, j, ring_ring_incoming_steps(plan));
-	int step = plan->first + (int)at.step;
-	bool own = at.step == (uint64_t)plan->steps;
-	int owner = plan->params.order[own ? p : ring_ring_mod(p - 2 - step, n)];
+	if (at.step < plan->scalings)
+		return ring_ring_scaling(plan, at);
+	int in_round = (int)(at.step - plan->scalings), step = plan->first + in_round;
+	bool own = in_round == plan->steps;
+	int owner = plan->params.order[own ? p : ring_plan_mod(p - 2 - step, n)];
 	uint64_t offset;
-	struct ring_transfer transfer = {.action = RING_COPY,
+	struct ring_transfer transfer = {.action = own && plan->params.scaled ? RING_SCALE
+									      : RING_COPY,
 					 .peer = own ? owner : plan->prev,
 					 .step = step};
 	transfer.bytes = ring_ring_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
@@ -327,9 +380,8 @@ RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)
 
 	if (params->kind == RING_KIND_BARRIER)
 		return (struct ring_plan_cost){.steps = n - 1};
-	if (params->kind == RING_KIND_BROADCAST) {
-		bool sends = ring_ring_distance(plan) < n - 1;
-		elements = sends ? ring_ring_share(plan, 0, &begin) : 0;
+	if (ring_ring_is_chain(plan)) {
+		elements = plan->hop < n - 1 ? plan->length : 0;
 		return (struct ring_plan_cost){.steps = n - 1,
 					       .sent_bytes = elements * params->element_bytes};
 	}

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs one call: starts the channels, advances them until all are done, and decides how to wait when
- * nothing moves. What goes wrong meanwhile becomes the communicator's failure here.
+ * Runs one call, or the sends and receives of a group: starts channels, advances them until all are
+ * done, and decides how to wait when nothing moves. What goes wrong meanwhile becomes the
+ * communicator's failure here.
  */
+#include <assert.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "clock.h"
 #include "comm.h"
@@ -35,6 +38,8 @@ static void relax(void)
 static int channels_for(const struct ring_comm *comm, const struct ring_call *call,
 			uint32_t element_bytes)
 {
+	if (ring_algorithm_of(call->kind) != RING_ALGORITHM_RING)
+		return 1;
 	uint64_t bytes = call->count * element_bytes;
 	if (call->kind == RING_KIND_ALL_REDUCE)
 		bytes /= comm->size;
@@ -42,34 +47,58 @@ static int channels_for(const struct ring_comm *comm, const struct ring_call *ca
 	return worth < (uint64_t)comm->channel_count ? (int)worth : comm->channel_count;
 }
 
-/* Returns how many channels the call uses. */
-static int start_channels(struct ring_comm *comm, const struct ring_call *call)
+/* A collective: one plan for each of its channels. returns 0; RING_ENOMEM */
+static int start_collective(struct ring_comm *comm, const struct ring_call *call)
 {
+	const struct ring_tuning *tuning = &comm->placement.tuning;
+	enum ring_algorithm algorithm = ring_algorithm_of(call->kind);
+	bool rings = algorithm == RING_ALGORITHM_RING;
 	struct ring_plan_params params = {
 		.kind = call->kind,
-		.algorithm = RING_ALGORITHM_RING,
+		.algorithm = algorithm,
 		.size = comm->size,
 		.position = comm->placement.position,
 		.order = comm->order,
 		.root = call->root,
+		.scaled = call->scaled,
 		.count = call->count,
 		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
-		.chunk_bytes = comm->placement.tuning.chunk_bytes,
-		.chunks_per_round = comm->placement.tuning.chunks_per_round,
+		.chunk_bytes = rings ? tuning->chunk_bytes
+				     : ring_tuning_pair_chunk(tuning, comm->size),
+		.chunks_per_round = tuning->chunks_per_round,
 	};
 	params.channels = channels_for(comm, call, params.element_bytes);
+	struct ring_channel **link = &comm->active;
 	for (params.channel = 0; params.channel < params.channels; params.channel++) {
+		struct ring_channel *channel = &comm->channels[params.channel];
 		struct ring_plan plan = ring_plan_make(&params);
-		ring_channel_start(&comm->channels[params.channel], &plan, &call->operands,
-				   &call->record);
+		int err = rings ? 0 : ring_pairs_want(comm, channel, &plan);
+		if (err)
+			return err;
+		ring_channel_start(channel, &plan, &call->operands, &call->record);
+		*link = channel;
+		link = &channel->next;
 	}
-	return params.channels;
+	*link = NULL;
+	return 0;
 }
 
-static bool all_done(const struct ring_comm *comm, int channels)
+/* Sends and receives that were called together. returns 0; RING_ENOMEM */
+static int start_messages(struct ring_comm *comm, struct ring_call *call)
 {
-	for (int c = 0; c < channels; c++)
-		if (!ring_channel_is_done(&comm->channels[c]))
+	int err = 0;
+	comm->active = NULL;
+	for (; call && !err; call = call->together)
+		err = ring_pairs_add(comm, call);
+	return err;
+}
+
+static bool all_done(const struct ring_comm *comm)
+{
+	if (comm->pairs.busy)
+		return false;
+	for (const struct ring_channel *c = comm->active; c; c = c->next)
+		if (!ring_channel_is_done(c))
 			return false;
 	return true;
 }
@@ -77,38 +106,39 @@ static bool all_done(const struct ring_comm *comm, int channels)
 /* 0, or the failure that ends the current call. */
 static int ended(const struct ring_comm *comm)
 {
-	return ring_comm_failed_in(comm, comm->current);
+	return ring_comm_failed_in(comm, comm->current->turn);
 }
 
-/* Sleeps until there is news, at most `ms`; for a call that cannot go on. */
-static void await_news(struct ring_comm *comm, int ms)
+/* What this rank says it does on a channel: the record of a message is what its sender says. */
+static struct ring_record own_record(const struct ring_channel *channel)
 {
-	uint64_t until = ring_clock_ms() + ms;
-	for (uint64_t now = ring_clock_ms(); now < until && !ended(comm); now = ring_clock_ms()) {
-		uint32_t ticket = ring_bell_announce(&comm->bell, false);
-		if (!ended(comm))
-			ring_bell_sleep(&comm->bell, ticket, NULL, 0, (int)(until - now));
-		ring_bell_awake(&comm->bell);
+	struct ring_record record = channel->record;
+	if (record.kind == RING_KIND_SEND && channel->plan.params.kind == RING_KIND_RECV) {
+		record.kind = RING_KIND_RECV;
+		record.root = channel->plan.params.root;
 	}
+	return record;
 }
 
-static int tell_departed(struct ring_comm *comm, int peer)
+static int tell_departed(struct ring_comm *comm, const struct ring_channel *channel, int peer)
 {
 	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
+	struct ring_record record = own_record(channel);
 	return ring_comm_fail(comm, RING_EPEER, peer,
 			      "%s left the communicator while rank %d was in %s",
 			      ring_comm_rank_text(comm, peer, who), comm->rank,
-			      ring_record_format(&comm->channels[0].record, mine));
+			      ring_record_format(&record, mine));
 }
 
 static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *channel)
 {
 	char mine[RING_RECORD_TEXT], theirs[RING_RECORD_TEXT];
+	struct ring_record record = own_record(channel);
 	struct ring_news news = {.err = RING_EMISMATCH,
 				 .culprit = channel->failed_peer,
-				 .call = channel->record.sequence};
+				 .call = record.kind == RING_KIND_RECV ? 0 : record.sequence};
 	snprintf(news.text, sizeof(news.text), "rank %d is in %s, but rank %d is in %s", comm->rank,
-		 ring_record_format(&channel->record, mine), channel->failed_peer,
+		 ring_record_format(&record, mine), channel->failed_peer,
 		 ring_record_format(&channel->theirs, theirs));
 	return ring_comm_fail_with(comm, &news, true);
 }
@@ -127,83 +157,139 @@ static int explain(struct ring_comm *comm, const struct ring_channel *channel, i
 	if (err != RING_EPEER)
 		return ring_comm_fail(comm, err, comm->rank, "rank %d: the %s device failed: %s",
 				      comm->rank, channel->device->name, ring_strerror(err));
-	await_news(comm, NEWS_GRACE_MS);
+	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
 	if (ring_comm_departed(comm, peer, 0))
-		return tell_departed(comm, peer);
-	return ring_comm_fail(
-		comm, err, peer,
-		"the link between rank %d and %s broke, or carried what no plan sends", comm->rank,
-		ring_comm_rank_text(comm, peer, who));
+		return tell_departed(comm, channel, peer);
+	return ring_comm_fail(comm, err, peer,
+			      "the link between rank %d and %s closed, or carried what no plan "
+			      "sends, and nobody heard of a death; did it leave the communicator?",
+			      comm->rank, ring_comm_rank_text(comm, peer, who));
 }
 
-/* Advances every channel once. returns the moves, or the failure */
-static int advance(struct ring_comm *comm, int channels)
+/* A link beyond the rings could not be made. */
+static int tell_unlinked(struct ring_comm *comm, int peer, int err, const char *why)
+{
+	char who[RING_RANK_TEXT];
+	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
+	return ring_comm_fail(comm, err, peer, "rank %d could not be linked with %s: %s%s",
+			      comm->rank, ring_comm_rank_text(comm, peer, who), why,
+			      err == RING_EPEER ? "; did it leave the communicator?" : "");
+}
+
+/* Advances everything once. returns the moves, or the failure */
+static int advance(struct ring_comm *comm)
 {
 	int moves = 0;
-	for (int c = 0; c < channels; c++) {
-		int moved = ring_channel_advance(&comm->channels[c]);
+	if (ring_pairs_are_at_work(&comm->pairs)) {
+		struct ring_failure failure = {0};
+		int peer = -1;
+		moves = ring_pairs_step(comm, &failure, &peer);
+		if (moves < 0)
+			return tell_unlinked(comm, peer, moves, failure.text);
+	}
+	for (struct ring_channel *channel = comm->active; channel; channel = channel->next) {
+		int moved = ring_channel_advance(channel);
 		if (moved < 0)
-			return explain(comm, &comm->channels[c], moved);
+			return explain(comm, channel, moved);
 		moves += moved;
 	}
 	return moves;
 }
 
-/* The rank this call waits for on its first unfinished channel, and in which step. */
-static int waits_for(const struct ring_comm *comm, int channels, int *step)
+/* The first channel that is not done, or NULL. */
+static const struct ring_channel *find_unfinished(const struct ring_comm *comm)
 {
-	for (int c = 0; c < channels; c++)
-		if (!ring_channel_is_done(&comm->channels[c]))
-			return ring_channel_waits_for(&comm->channels[c], step);
-	return -1;
+	const struct ring_channel *channel = comm->active;
+	while (channel && ring_channel_is_done(channel))
+		channel = channel->next;
+	return channel;
 }
 
-static int time_out(struct ring_comm *comm, int channels)
+static int time_out(struct ring_comm *comm)
 {
 	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
-	int step = -1, peer = waits_for(comm, channels, &step);
+	const struct ring_channel *channel = find_unfinished(comm);
+	struct ring_record record = own_record(channel);
+	int step, peer = ring_channel_waits_for(channel, &step);
 	return ring_comm_fail(
 		comm, RING_ETIMEDOUT, peer,
 		"rank %d waited %d ms in %s, for %s; is it stopped, or busy elsewhere?", comm->rank,
-		comm->config.call_timeout_ms, ring_record_format(&comm->channels[0].record, mine),
+		comm->config.call_timeout_ms, ring_record_format(&record, mine),
 		ring_comm_rank_text(comm, peer, who));
 }
 
 /* Fails the call if it waits for a neighbour that said goodbye some time ago. */
-static int check_departed(struct ring_comm *comm, int channels)
+static int check_departed(struct ring_comm *comm)
 {
-	int step = -1, peer = waits_for(comm, channels, &step);
-	return ring_comm_departed(comm, peer, LEFT_GRACE_MS) ? tell_departed(comm, peer) : 0;
+	if (!ring_comm_departed(comm, -1, LEFT_GRACE_MS))
+		return 0;
+	for (const struct ring_channel *c = comm->active; c; c = c->next) {
+		int step, peer = ring_channel_is_done(c) ? -1 : ring_channel_waits_for(c, &step);
+		if (peer >= 0 && ring_comm_departed(comm, peer, LEFT_GRACE_MS))
+			return tell_departed(comm, c, peer);
+	}
+	return 0;
 }
 
-/* Announces, looks once more, sleeps. returns moves of the last look, or the failure */
-static int sleep_once(struct ring_comm *comm, int channels, int timeout_ms)
+/* Room for every descriptor that the call could sleep on, and the doorbell's. NULL without memory. */
+static struct pollfd *room_for_fds(struct ring_comm *comm)
 {
-	struct pollfd fds[RING_CHANNELS_MAX * RING_ROUTES * 2];
-	int nfds = 0;
-	for (int c = 0; c < channels; c++)
-		nfds += ring_channel_wait_fds(&comm->channels[c], fds + nfds);
+	int needed = ring_pairs_max_fds(&comm->pairs) + 1;
+	for (const struct ring_channel *c = comm->active; c; c = c->next)
+		needed += 2 * c->route_count;
+	if (needed > comm->fd_room) {
+		struct pollfd *fds = realloc(comm->fds, (size_t)needed * sizeof(*fds));
+		if (!fds)
+			return NULL;
+		comm->fds = fds;
+		comm->fd_room = needed;
+	}
+	return comm->fds;
+}
 
-	uint32_t ticket = ring_bell_announce(&comm->bell, nfds > 0);
-	int moves = advance(comm, channels);
-	if (moves == 0 && !all_done(comm, channels) && !ended(comm))
-		ring_bell_sleep(&comm->bell, ticket, fds, nfds, timeout_ms);
+static int gather_fds(const struct ring_comm *comm, int *timeout_ms)
+{
+	int nfds = 0;
+	for (const struct ring_channel *c = comm->active; c; c = c->next)
+		nfds += ring_channel_wait_fds(c, comm->fds + nfds);
+	return nfds + ring_pairs_wait_fds(comm, comm->fds + nfds, timeout_ms);
+}
+
+/*
+ * Announces, looks once more, sleeps on what that look has left: it may have got a new link from one
+ * descriptor to the next. returns moves of the last look, or the failure
+ */
+static int sleep_once(struct ring_comm *comm, int timeout_ms)
+{
+	if (!room_for_fds(comm))
+		return ring_comm_fail(comm, RING_ENOMEM, comm->rank, "rank %d: no memory",
+				      comm->rank);
+	int longest_ms = timeout_ms;
+	bool with_fds = gather_fds(comm, &longest_ms) > 0;
+	uint32_t ticket = ring_bell_announce(&comm->bell, with_fds);
+	ring_pairs_announce(comm);
+	int moves = advance(comm);
+	if (moves == 0 && !all_done(comm) && !ended(comm)) {
+		int nfds = gather_fds(comm, &timeout_ms);
+		assert(with_fds == (nfds > 0)); /* links come and go with moves only */
+		ring_bell_sleep(&comm->bell, ticket, comm->fds, nfds, timeout_ms);
+	}
 	ring_bell_awake(&comm->bell);
 	return moves;
 }
 
 /* Nothing moved: looks again at once, yields, or sleeps. returns moves, or the failure */
-static int wait_a_little(struct ring_comm *comm, int channels, struct patience *patience)
+static int wait_a_little(struct ring_comm *comm, struct patience *patience)
 {
 	const struct ring_config *config = &comm->config;
 	int looks = patience->looks++;
-	bool sleeps = looks >= config->spins + config->yields;
+	bool sleeps = looks >= comm->spins + comm->yields;
 
 	int err = ended(comm);
 	if (err)
 		return err;
 	if (!sleeps && looks % LOOKS_PER_CLOCK != LOOKS_PER_CLOCK - 1) {
-		if (looks < config->spins)
+		if (looks < comm->spins)
 			relax();
 		else
 			sched_yield();
@@ -213,27 +299,27 @@ static int wait_a_little(struct ring_comm *comm, int channels, struct patience *
 	if (!patience->deadline_ms && config->call_timeout_ms > 0)
 		patience->deadline_ms = now + config->call_timeout_ms; /* it never waited before */
 	if (patience->deadline_ms && now >= patience->deadline_ms)
-		return time_out(comm, channels);
-	err = check_departed(comm, channels);
+		return time_out(comm);
+	err = check_departed(comm);
 	if (err || !sleeps)
 		return err;
 	int timeout_ms = patience->deadline_ms ? (int)(patience->deadline_ms - now) : -1;
 	if (ring_comm_departed(comm, -1, 0))
 		timeout_ms = LEFT_GRACE_MS;
-	return sleep_once(comm, channels, timeout_ms);
+	return sleep_once(comm, timeout_ms);
 }
 
-static int run(struct ring_comm *comm, int channels)
+static int run(struct ring_comm *comm)
 {
 	struct patience patience = {0};
 	for (;;) {
-		int moves = advance(comm, channels);
+		int moves = advance(comm);
 		if (moves < 0)
 			return moves;
-		if (all_done(comm, channels))
+		if (all_done(comm))
 			return 0;
 		if (moves == 0)
-			moves = wait_a_little(comm, channels, &patience);
+			moves = wait_a_little(comm, &patience);
 		if (moves < 0)
 			return moves;
 		if (moves > 0)
@@ -255,23 +341,44 @@ static void note(struct ring_comm *comm, const struct ring_call *call,
 							   .counter = counter});
 }
 
+static uint64_t calls_together(const struct ring_call *call)
+{
+	uint64_t calls = 0;
+	for (; call; call = call->together)
+		calls++;
+	return calls;
+}
+
+/* Adds to the failure what this rank was doing: of calls that ran together the first unfinished one. */
+static void note_failed(struct ring_comm *comm, const struct ring_call *call)
+{
+	const struct ring_channel *channel = find_unfinished(comm);
+	int step = -1, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
+	struct ring_record record = channel ? own_record(channel) : call->record;
+	ring_comm_note_call(comm, &record, peer, step);
+}
+
 int ring_progress_run(struct ring_comm *comm, struct ring_call *call)
 {
-	comm->current = call->record.sequence;
+	bool messages = call->kind == RING_KIND_SEND || call->kind == RING_KIND_RECV;
+	comm->current = call;
 	int err = ended(comm);
 	if (err)
 		return err;
 	note(comm, call, RING_CALLED);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
-	int channels = start_channels(comm, call);
-	err = run(comm, channels);
+	err = messages ? start_messages(comm, call) : start_collective(comm, call);
+	if (err)
+		err = ring_comm_fail(comm, err, comm->rank, "rank %d: no memory", comm->rank);
+	else
+		err = run(comm);
 	ring_fpenv_leave(fpenv);
 	note(comm, call, RING_RETURNED);
 	if (err) {
-		int step = -1, peer = waits_for(comm, channels, &step);
-		ring_comm_note_call(comm, call, peer, step);
+		note_failed(comm, call);
+		ring_pairs_give_up(&comm->pairs);
 		return err;
 	}
-	comm->calls++;
+	comm->calls += calls_together(call);
 	return 0;
 }

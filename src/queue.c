@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "fd.h"
 
 struct ring_queue {
@@ -17,12 +18,18 @@ struct ring_queue {
 	bool closing;
 };
 
+/* When a call ran. */
+struct run {
+	uint64_t began_ns, ended_ns;
+};
+
 struct ring_stream {
 	struct ring_comm *comm;
 	/* under the queue's lock */
 	uint64_t issued, completed;
 	uint64_t failed_position; /* of the first call that failed, 0 if none */
 	int error;
+	struct run runs[RING_STREAM_TIMES]; /* of position p at p % RING_STREAM_TIMES */
 };
 
 const struct ring_comm *ring_stream_comm(const struct ring_stream *stream)
@@ -30,18 +37,30 @@ const struct ring_comm *ring_stream_comm(const struct ring_stream *stream)
 	return stream->comm;
 }
 
-static void complete(struct ring_queue *queue, struct ring_call *call, int result)
+/* A call with a stream is forgotten, one without may be as soon as its waiter sees it done. */
+static void complete(struct ring_call *call, int result, const struct run *run)
 {
 	struct ring_stream *stream = call->stream;
 	call->result = result;
 	call->done = true;
-	if (stream) {
-		stream->completed = call->position;
-		if (result && !stream->error) {
-			stream->error = result;
-			stream->failed_position = call->position;
-		}
-		free(call);
+	if (!stream)
+		return;
+	stream->runs[call->position % RING_STREAM_TIMES] = *run;
+	stream->completed = call->position;
+	if (result && !stream->error) {
+		stream->error = result;
+		stream->failed_position = call->position;
+	}
+	free(call);
+}
+
+static void complete_together(struct ring_queue *queue, struct ring_call *call, int result,
+			      const struct run *run)
+{
+	while (call) {
+		struct ring_call *together = call->together;
+		complete(call, result, run);
+		call = together;
 	}
 	pthread_cond_broadcast(&queue->done);
 }
@@ -61,12 +80,14 @@ static void *serve(void *argument)
 			queue->last = &queue->first;
 		pthread_mutex_unlock(&queue->lock);
 
+		struct run run = {.began_ns = ring_clock_ns()};
 		pthread_mutex_lock(&queue->comm->running);
 		int result = ring_progress_run(queue->comm, call);
 		pthread_mutex_unlock(&queue->comm->running);
+		run.ended_ns = ring_clock_ns();
 
 		pthread_mutex_lock(&queue->lock);
-		complete(queue, call, result);
+		complete_together(queue, call, result, &run);
 	}
 	pthread_mutex_unlock(&queue->lock);
 	return NULL;
@@ -91,8 +112,10 @@ static int start_thread(struct ring_queue *queue)
 	return failed ? RING_ESYSTEM : 0;
 }
 
-static int open_queue(struct ring_comm *comm)
+int ring_queue_open(struct ring_comm *comm)
 {
+	if (comm->queue)
+		return 0;
 	struct ring_queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return RING_ENOMEM;
@@ -136,26 +159,29 @@ int ring_queue_run(struct ring_comm *comm, struct ring_call *call)
 		pthread_mutex_unlock(&comm->running);
 		return call->result;
 	}
+	ring_queue_add(comm, call);
+	return ring_queue_wait(comm, call);
+}
+
+void ring_queue_add(struct ring_comm *comm, struct ring_call *call)
+{
+	struct ring_queue *queue = comm->queue;
 	pthread_mutex_lock(&queue->lock);
+	for (struct ring_call *one = call; one; one = one->together)
+		if (one->stream)
+			one->position = ++one->stream->issued;
 	append(queue, call);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+int ring_queue_wait(struct ring_comm *comm, struct ring_call *call)
+{
+	struct ring_queue *queue = comm->queue;
+	pthread_mutex_lock(&queue->lock);
 	while (!call->done)
 		pthread_cond_wait(&queue->done, &queue->lock);
 	pthread_mutex_unlock(&queue->lock);
 	return call->result;
-}
-
-int ring_queue_post(struct ring_comm *comm, const struct ring_call *call)
-{
-	struct ring_queue *queue = comm->queue;
-	struct ring_call *copy = malloc(sizeof(*copy));
-	if (!copy)
-		return RING_ENOMEM;
-	*copy = *call;
-	pthread_mutex_lock(&queue->lock);
-	copy->position = ++copy->stream->issued;
-	append(queue, copy);
-	pthread_mutex_unlock(&queue->lock);
-	return 0;
 }
 
 int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream)
@@ -166,7 +192,7 @@ int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream)
 	if (!made)
 		return RING_ENOMEM;
 	made->comm = comm;
-	int err = comm->queue ? 0 : open_queue(comm);
+	int err = ring_queue_open(comm);
 	if (err) {
 		free(made);
 		return err;
@@ -221,4 +247,34 @@ int ring_stream_wait(struct ring_stream *stream, uint64_t position)
 int ring_stream_test(struct ring_stream *stream, uint64_t position)
 {
 	return look_at(stream, position, false);
+}
+
+/* Looks up a call's run. The queue's lock is held. */
+static int find_run(const struct ring_stream *stream, uint64_t position, struct run *run)
+{
+	if (position == 0 || position > stream->issued)
+		return RING_EINVAL;
+	if (position > stream->completed)
+		return RING_EAGAIN;
+	if (stream->completed - position >= RING_STREAM_TIMES)
+		return RING_EINVAL;
+	*run = stream->runs[position % RING_STREAM_TIMES];
+	return 0;
+}
+
+int ring_stream_times(struct ring_stream *stream, uint64_t position, uint64_t *began_ns,
+		      uint64_t *ended_ns)
+{
+	if (!stream || !began_ns || !ended_ns ||
+	    stream->comm->fork_generation != ring_fork_generation())
+		return RING_EINVAL;
+	struct run run;
+	pthread_mutex_lock(&stream->comm->queue->lock);
+	int err = find_run(stream, position, &run);
+	pthread_mutex_unlock(&stream->comm->queue->lock);
+	if (err)
+		return err;
+	*began_ns = run.began_ns;
+	*ended_ns = run.ended_ns;
+	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who runs a communicator's calls: the calling thread, until the first stream exists; from then on
- * one thread of the queue, in the order in which the calls were made.
+ * Who runs a communicator's calls: the calling thread, until the first stream exists or a group
+ * holds several communicators; from then on one thread of the queue, in the order in which the calls
+ * were made.
  */
 #ifndef RING_QUEUE_H
 #define RING_QUEUE_H
@@ -11,8 +12,17 @@
 /* Runs the call, in this thread or through the queue. Blocks. returns the call's result */
 int ring_queue_run(struct ring_comm *comm, struct ring_call *call);
 
-/* Queues a copy of the call on its stream. returns 0; RING_ENOMEM */
-int ring_queue_post(struct ring_comm *comm, const struct ring_call *call);
+/* Makes sure that the queue has a thread. returns 0; RING_ENOMEM; RING_ESYSTEM */
+int ring_queue_open(struct ring_comm *comm);
+
+/*
+ * Queues a call and those together with it. The queue must be open. Each is in malloc's memory: the
+ * queue frees those with a stream, the others are the caller's to wait for.
+ */
+void ring_queue_add(struct ring_comm *comm, struct ring_call *call);
+
+/* Waits for a call without a stream. returns its result */
+int ring_queue_wait(struct ring_comm *comm, struct ring_call *call);
 
 /* Lets the queue's calls finish, ends its thread and frees it. */
 void ring_queue_close(struct ring_comm *comm);

@@ -34,12 +34,16 @@ struct listener {
 	struct ring_watch watch;
 	struct ring_reception *reception;
 	bool local;
+	bool known; /* at a port that ranks knew before; some may come before their meeting */
+	struct sockaddr_storage address; /* of a known one */
+	struct listener *next;           /* another known one */
 };
 
 struct guest {
 	struct ring_watch watch;
 	struct ring_reception *reception;
 	struct ring_greeting greeting;
+	bool early_is_fine; /* came through a known listener */
 	uint64_t since_ms;
 	struct guest *next; /* an older one */
 };
@@ -53,7 +57,7 @@ struct visitor {
 
 struct ring_reception {
 	struct ring_watcher *watcher;
-	struct listener tcp, local;
+	struct listener tcp, local, *known;
 	struct sockaddr_storage address;
 	char local_name[32];
 	struct guest *guests; /* newest first */
@@ -69,7 +73,7 @@ struct ring_reception {
 static void pause_accepting(struct ring_reception *reception, int ms);
 static void resume_accepting(void *owner);
 
-static struct ring_port *find_port(struct ring_reception *reception, uint64_t job, int rank)
+struct ring_port *ring_reception_find_port(struct ring_reception *reception, uint64_t job, int rank)
 {
 	struct ring_port *port = reception->ports;
 	while (port && (port->job != job || port->rank != rank))
@@ -79,7 +83,7 @@ static struct ring_port *find_port(struct ring_reception *reception, uint64_t jo
 
 static bool find_secret(void *context, const struct ring_hello *hello, unsigned char *secret)
 {
-	struct ring_port *port = find_port(context, hello->job, hello->to);
+	struct ring_port *port = ring_reception_find_port(context, hello->job, hello->to);
 	if (port)
 		memcpy(secret, port->secret, RING_SECRET_BYTES);
 	return port != NULL;
@@ -110,9 +114,11 @@ static void show_out(struct guest *guest, enum ring_stranger stranger, const cha
 	int fd = guest->watch.fd;
 	if (!getpeername(fd, (struct sockaddr *)&from, &length) && from.ss_family != AF_UNIX)
 		ring_address_format(&from, text);
-	bool first = !(reception->warned & 1u << stranger);
-	reception->warned |= 1u << stranger;
-	ring_log(first ? RING_WARN : RING_DEBUG, "refused a stranger from %s: %s", text, reason);
+	bool early = guest->early_is_fine && stranger == RING_STRANGER_JOB;
+	bool loud = !early && !(reception->warned & 1u << stranger);
+	if (loud)
+		reception->warned |= 1u << stranger;
+	ring_log(loud ? RING_WARN : RING_DEBUG, "refused a stranger from %s: %s", text, reason);
 	forget_guest(guest);
 	ring_fd_close(fd);
 }
@@ -142,10 +148,10 @@ static void hand_over(struct guest *guest)
 {
 	struct ring_reception *reception = guest->reception;
 	struct ring_hello hello = guest->greeting.hello;
-	struct ring_port *port = find_port(reception, hello.job, hello.to);
+	struct ring_port *port = ring_reception_find_port(reception, hello.job, hello.to);
 	int fd = guest->watch.fd;
 	forget_guest(guest);
-	if (!port)
+	if (!port || hello.attempt < port->attempt)
 		ring_fd_close(fd);
 	else if (port->arrived)
 		port->arrived(port, &hello, fd);
@@ -171,9 +177,11 @@ static void guest_moved(struct ring_watch *watch, uint32_t events)
 
 /* ---- listeners ---- */
 
-static void welcome(struct ring_reception *reception, int fd, bool local)
+static void welcome(const struct listener *listener, int fd)
 {
 	int yes = 1;
+	bool local = listener->local;
+	struct ring_reception *reception = listener->reception;
 	struct guest *guest = local && !ring_local_is_own_user(fd) ? NULL
 								   : calloc(1, sizeof(*guest));
 	if (!guest) {
@@ -184,6 +192,7 @@ static void welcome(struct ring_reception *reception, int fd, bool local)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	guest->watch = (struct ring_watch){fd, EPOLLIN, guest_moved};
 	guest->reception = reception;
+	guest->early_is_fine = listener->known;
 	guest->since_ms = ring_clock_ms();
 	ring_greeting_listening(&guest->greeting, fd, find_secret, reception);
 	if (ring_watcher_add(reception->watcher, &guest->watch)) {
@@ -228,7 +237,7 @@ static void accept_guests(struct ring_watch *watch, uint32_t events)
 		}
 		int fd = ring_fd_accept(watch->fd);
 		if (fd >= 0) {
-			welcome(reception, fd, listener->local);
+			welcome(listener, fd);
 		} else if (is_shortage(errno)) {
 			ring_log(RING_WARN, "cannot accept connections: %m");
 			pause_accepting(reception, SHORTAGE_MS);
@@ -243,6 +252,8 @@ static void listen_for(struct ring_reception *reception, uint32_t events)
 {
 	ring_watcher_change(reception->watcher, &reception->tcp.watch, events);
 	ring_watcher_change(reception->watcher, &reception->local.watch, events);
+	for (struct listener *known = reception->known; known; known = known->next)
+		ring_watcher_change(reception->watcher, &known->watch, events);
 }
 
 /* Who knocks meanwhile waits in the kernel's queue. */
@@ -275,8 +286,11 @@ static int listen_at(const struct sockaddr *address, socklen_t length)
 		return -1;
 	if (address->sa_family != AF_UNIX)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (address->sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
+	if (address->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *six = (const void *)address;
+		int only = !IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+	}
 	if (bind(fd, address, length) || listen(fd, SOMAXCONN)) {
 		int cause = errno;
 		ring_fd_close(fd);
@@ -339,8 +353,10 @@ int ring_reception_open(struct ring_reception **opened, struct ring_watcher *wat
 	if (!reception)
 		return ring_fail(failure, RING_ENOMEM, "no memory for the listeners");
 	reception->watcher = watcher;
-	reception->tcp = (struct listener){{-1, EPOLLIN, accept_guests}, reception, false};
-	reception->local = (struct listener){{-1, EPOLLIN, accept_guests}, reception, true};
+	reception->tcp.watch = (struct ring_watch){-1, EPOLLIN, accept_guests};
+	reception->tcp.reception = reception;
+	reception->local = reception->tcp;
+	reception->local.local = true;
 	int err = ring_interface_choose(config->interface, towards, &reception->address, failure);
 	if (!err)
 		err = listen_tcp(reception, config, failure);
@@ -358,6 +374,47 @@ int ring_reception_open(struct ring_reception **opened, struct ring_watcher *wat
 	char text[RING_ADDRESS_TEXT];
 	ring_log(RING_INFO, "listening at %s", ring_address_format(&reception->address, text));
 	*opened = reception;
+	return 0;
+}
+
+static bool is_same_listener(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	return a->ss_family == b->ss_family && memcmp(a, b, ring_address_length(a)) == 0;
+}
+
+static bool listens_at(const struct ring_reception *reception,
+		       const struct sockaddr_storage *address)
+{
+	const struct listener *known = reception->known;
+	while (known && !is_same_listener(&known->address, address))
+		known = known->next;
+	return known || is_same_listener(&reception->address, address);
+}
+
+int ring_reception_listen(struct ring_reception *reception, const struct sockaddr_storage *address,
+			  struct ring_failure *failure)
+{
+	char text[RING_ADDRESS_TEXT];
+	if (listens_at(reception, address))
+		return 0;
+	struct listener *known = calloc(1, sizeof(*known));
+	if (!known)
+		return ring_fail(failure, RING_ENOMEM, "no memory for a listener");
+	int fd = listen_at((const struct sockaddr *)address, ring_address_length(address));
+	known->watch = (struct ring_watch){fd, reception->tcp.watch.events, accept_guests};
+	known->reception = reception;
+	known->known = true;
+	known->address = *address;
+	if (fd < 0 || ring_watcher_add(reception->watcher, &known->watch)) {
+		ring_fail(failure, RING_ESYSTEM, "cannot listen at %s: %m",
+			  ring_address_format(address, text));
+		ring_fd_close(fd);
+		free(known);
+		return RING_ESYSTEM;
+	}
+	known->next = reception->known;
+	reception->known = known;
+	ring_log(RING_INFO, "listening at %s as well", ring_address_format(address, text));
 	return 0;
 }
 
@@ -380,6 +437,12 @@ void ring_reception_close(struct ring_reception *reception)
 	ring_watcher_alarm(reception->watcher, reception, NULL, -1);
 	close_listener(reception, &reception->tcp);
 	close_listener(reception, &reception->local);
+	while (reception->known) {
+		struct listener *known = reception->known;
+		reception->known = known->next;
+		close_listener(reception, known);
+		free(known);
+	}
 	free(reception);
 }
 
@@ -401,16 +464,14 @@ void ring_reception_open_port(struct ring_reception *reception, struct ring_port
 	reception->ports = port;
 }
 
-void ring_reception_close_port(struct ring_reception *reception, struct ring_port *port)
+/* Closes what was kept for the port from attempts below `attempt`. */
+static void turn_away(struct ring_reception *reception, const struct ring_port *port,
+		      uint64_t attempt)
 {
-	struct ring_port **link = &reception->ports;
-	while (*link && *link != port)
-		link = &(*link)->next;
-	if (*link)
-		*link = port->next;
 	for (struct visitor **place = &reception->visitors; *place;) {
 		struct visitor *visitor = *place;
-		if (visitor->hello.job != port->job || visitor->hello.to != port->rank) {
+		const struct ring_hello *hello = &visitor->hello;
+		if (hello->job != port->job || hello->to != port->rank || hello->attempt >= attempt) {
 			place = &visitor->next;
 			continue;
 		}
@@ -418,6 +479,23 @@ void ring_reception_close_port(struct ring_reception *reception, struct ring_por
 		ring_fd_close(visitor->fd);
 		free(visitor);
 	}
+}
+
+void ring_reception_close_port(struct ring_reception *reception, struct ring_port *port)
+{
+	struct ring_port **link = &reception->ports;
+	while (*link && *link != port)
+		link = &(*link)->next;
+	if (*link)
+		*link = port->next;
+	turn_away(reception, port, UINT64_MAX);
+}
+
+void ring_reception_renew_port(struct ring_reception *reception, struct ring_port *port,
+			       uint32_t attempt)
+{
+	port->attempt = attempt;
+	turn_away(reception, port, attempt);
 }
 
 static bool is_same_hello(const struct ring_hello *a, const struct ring_hello *b)

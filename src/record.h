@@ -15,16 +15,22 @@
 /*
  * 64 bytes, no padding, compared with memcmp. It travels as it lies in memory; a rank of the other
  * byte order is refused at creation.
+ *
+ * A message of one rank to another opens with one too: {kind SEND, the message's number on its link,
+ * count, type, root: the receiver}.
  */
 struct ring_record {
 	uint64_t magic;    /* RING_RECORD_MAGIC */
-	uint64_t sequence; /* number of the call in its communicator, from 1 */
+	uint64_t sequence; /* number of the collective in its communicator, from 1 */
 	uint64_t count;
 	int32_t kind, type, op, root;
 	uint64_t reserved[3]; /* 0 until an algorithm depends on buffers */
 };
 
 #define RING_RECORD_MAGIC 0x32305443434c4752u
+
+/* What records say of pre-multiplied sums, whose handles and scalars differ between ranks. */
+#define RING_OP_PREMUL_SUM 16
 
 /* type, op and root are -1 where the kind has none. */
 struct ring_record ring_record_make(enum ring_kind kind, uint64_t sequence, uint64_t count,
@@ -33,7 +39,10 @@ struct ring_record ring_record_make(enum ring_kind kind, uint64_t sequence, uint
 /* False if it cannot be a record of any rank. */
 bool ring_record_is_valid(const struct ring_record *record);
 
-/* "call 17: all_reduce of 1024 float, sum"; text has RING_RECORD_TEXT bytes. Returns text. */
+/*
+ * "call 17: all_reduce of 1024 float, sum", or "send of 1024 float to rank 3"; text has
+ * RING_RECORD_TEXT bytes. Returns text.
+ */
 const char *ring_record_format(const struct ring_record *record, char *text);
 
 const char *ring_kind_name(enum ring_kind kind);

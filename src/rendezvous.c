@@ -10,35 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "describe.h"
 #include "dial.h"
 #include "fd.h"
-#include "identity.h"
 #include "interface.h"
-#include "log.h"
 #include "mail.h"
-#include "watcher.h"
-
-#define HEAR_MS 500    /* beyond my own timeout, to hear the root's sentence about it */
-#define EXPLAIN_MS 300 /* for the root to say that a neighbour I cannot reach has died */
-#define POLL_MAX 64
-
-/* A connection to next that is being made, by role and channel. */
-struct line {
-	enum ring_role role;
-	int channel;
-	struct ring_dial dial;
-	uint64_t failed_ms; /* when it was given up, 0: not yet */
-	struct line *next;
-};
 
 struct ring_join {
-	struct ring_watcher *watcher;
-	struct ring_port port; /* port.wake: a neighbour's connection has come */
-	struct ring_identity identity;
+	unsigned fork_generation;
 	struct ring_description description; /* mine */
 	char root[RING_ADDRESS_TEXT];
 	uint64_t deadline_ms;
@@ -50,8 +31,6 @@ struct ring_join {
 	bool placed, taken; /* a placement came; ring_join_placed handed it out */
 	bool go;
 	struct ring_news over; /* err: how the meeting failed */
-
-	struct line *lines;
 };
 
 /* ---- talking with the root ---- */
@@ -59,22 +38,6 @@ struct ring_join {
 static int my_rank(const struct ring_join *join)
 {
 	return join->description.peer.rank;
-}
-
-static void drop_line(struct ring_join *join, struct line *line)
-{
-	struct line **link = &join->lines;
-	while (*link != line)
-		link = &(*link)->next;
-	*link = line->next;
-	ring_dial_stop(&line->dial);
-	free(line);
-}
-
-static void drop_lines(struct ring_join *join)
-{
-	while (join->lines)
-		drop_line(join, join->lines);
 }
 
 __attribute__((format(printf, 3, 4))) static int give_up(struct ring_join *join, int err,
@@ -94,11 +57,12 @@ static int meet_root(struct ring_join *join)
 	int fd;
 	int err = ring_dial_step(&join->dial, &fd);
 	if (err == RING_EPEER)
-		return give_up(
-			join, err,
-			"rank %d: the meeting at %s refused this rank (%s): it may be over, as "
-			"one id makes one communicator, or run another version",
-			my_rank(join), join->root, join->dial.trouble);
+		return give_up(join, err, "rank %d: the meeting at %s refused this rank (%s): %s",
+			       my_rank(join), join->root, join->dial.trouble,
+			       join->dial.early
+				       ? "have all ranks the same RING_SECRET and version?"
+				       : "it may be over, as one id makes one communicator, or run "
+					 "another version");
 	if (err)
 		return err;
 	unsigned char body[RING_LETTER_BYTES];
@@ -106,13 +70,13 @@ static int meet_root(struct ring_join *join)
 	ring_wire_description(&wire, &join->description);
 	ring_mail_init(&join->mail, fd, ring_placement_bytes(join->description.size));
 	join->met = true;
-	join->deadline_ms += HEAR_MS;
+	join->deadline_ms += RING_HEAR_MS;
 	if (ring_mail_post(&join->mail, RING_LETTER_DESCRIBE, body, wire.at) == RING_ENOMEM)
 		return give_up(join, RING_ENOMEM, "rank %d: no memory", my_rank(join));
 	return 0;
 }
 
-/* A later placement means: all start again. Connections of the attempt before are useless. */
+/* A later placement means: all start again. */
 static int take_placement(struct ring_join *join, struct ring_wire *wire)
 {
 	struct ring_placement *placement = &join->placement;
@@ -120,7 +84,6 @@ static int take_placement(struct ring_join *join, struct ring_wire *wire)
 	if (!ring_wire_done(wire) || placement->order[placement->position] != my_rank(join))
 		return give_up(join, RING_EPEER, "rank %d: the root at %s sent nonsense",
 			       my_rank(join), join->root);
-	drop_lines(join);
 	join->placed = true;
 	join->taken = false;
 	return 0;
@@ -174,10 +137,12 @@ static int out_of_time(struct ring_join *join)
 	if (!join->met)
 		return give_up(
 			join, RING_ETIMEDOUT,
-			"rank %d: nobody served the meeting at %s within %d ms (%s); does the "
-			"process that made the id still run, and can it be reached?",
+			"rank %d: nobody served the meeting at %s within %d ms (%s); does %s "
+			"still run, and can it be reached?",
 			my_rank(join), join->root, patience_ms,
-			join->dial.trouble[0] ? join->dial.trouble : "no answer");
+			join->dial.trouble[0] ? join->dial.trouble : "no answer",
+			join->dial.early ? "rank 0 of this very job"
+					 : "the process that made the id");
 	return give_up(join, RING_ETIMEDOUT, "rank %d: the root at %s did not say %s within %d ms",
 		       my_rank(join), join->root,
 		       join->placed ? "that all ranks are linked" : "that all ranks have come",
@@ -211,101 +176,6 @@ int ring_join_placed(struct ring_join *join, struct ring_placement *placement,
 	return 0;
 }
 
-/* ---- connecting to the neighbours ---- */
-
-static struct line *find_line(struct ring_join *join, enum ring_role role, int channel)
-{
-	struct line *line = join->lines;
-	while (line && (line->role != role || line->channel != channel))
-		line = line->next;
-	return line;
-}
-
-static struct line *start_line(struct ring_join *join, const struct ring_hello *hello,
-			       enum ring_lane lane)
-{
-	const struct ring_peer *next = &join->placement.next;
-	struct line *line = calloc(1, sizeof(*line));
-	if (!line)
-		return NULL;
-	line->role = hello->role;
-	line->channel = hello->channel;
-	if (lane == RING_LANE_LOCAL)
-		ring_dial_local(&line->dial, next->local);
-	else
-		ring_dial_tcp(&line->dial, &next->tcp, ring_watcher_address(join->watcher));
-	line->dial.hello = *hello;
-	memcpy(line->dial.secret, join->identity.secret, RING_SECRET_BYTES);
-	line->next = join->lines;
-	join->lines = line;
-	return line;
-}
-
-static int dial_next(struct ring_join *join, const struct ring_hello *hello, enum ring_lane lane,
-		     int *fd, struct ring_failure *failure)
-{
-	struct line *line = find_line(join, hello->role, hello->channel);
-	if (!line)
-		line = start_line(join, hello, lane);
-	if (!line)
-		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", my_rank(join));
-	int err = line->failed_ms ? RING_EPEER : ring_dial_step(&line->dial, fd);
-	if (err == RING_EAGAIN)
-		return err;
-	if (err && !line->failed_ms)
-		line->failed_ms = ring_clock_ms();
-	if (err && ring_clock_ms() < line->failed_ms + EXPLAIN_MS)
-		return RING_EAGAIN;
-	if (err) {
-		char name[RING_PEER_NAME], address[RING_ADDRESS_TEXT] = "its local socket";
-		if (lane == RING_LANE_TCP)
-			ring_address_format(&join->placement.next.tcp, address);
-		ring_fail(failure, err, "rank %d -> %s at %s: %s", my_rank(join),
-			  ring_peer_name(&join->placement.next, name), address, line->dial.trouble);
-	}
-	drop_line(join, line);
-	return err;
-}
-
-static int fetch_prev(struct ring_join *join, const struct ring_hello *hello, enum ring_lane lane,
-		      int *fd, struct ring_failure *failure)
-{
-	int arrived, domain = 0;
-	socklen_t length = sizeof(domain);
-	int err = ring_watcher_fetch(join->watcher, hello, &arrived);
-	if (err)
-		return err;
-	getsockopt(arrived, SOL_SOCKET, SO_DOMAIN, &domain, &length);
-	if ((domain == AF_UNIX) != (lane == RING_LANE_LOCAL)) {
-		ring_fd_close(arrived);
-		return ring_fail(failure, RING_EPEER,
-				 "rank %d: rank %d came by another kind of connection", hello->to,
-				 hello->from);
-	}
-	*fd = arrived;
-	return 0;
-}
-
-int ring_join_connect(struct ring_join *join, enum ring_role role, int channel, enum ring_lane lane,
-		      bool outgoing, int *fd, struct ring_failure *failure)
-{
-	int err = advance(join, failure);
-	if (err)
-		return err;
-	if (!join->taken)
-		return RING_EAGAIN; /* all start again; the verdict says so */
-	struct ring_hello hello = {
-		.job = join->identity.job,
-		.role = role,
-		.from = outgoing ? my_rank(join) : join->placement.prev.rank,
-		.to = outgoing ? join->placement.next.rank : my_rank(join),
-		.channel = channel,
-		.attempt = join->placement.attempt,
-	};
-	return outgoing ? dial_next(join, &hello, lane, fd, failure)
-			: fetch_prev(join, &hello, lane, fd, failure);
-}
-
 /* ---- the verdict ---- */
 
 int ring_join_report(struct ring_join *join, uint32_t failed, const char *why,
@@ -333,59 +203,32 @@ int ring_join_verdict(struct ring_join *join, struct ring_failure *failure)
 	return join->placed && !join->taken ? RING_ENOTSUP : RING_EAGAIN;
 }
 
-/* ---- waiting and leaving ---- */
+/* ---- waiting, coming and leaving ---- */
 
-static int earlier(int a, int b)
-{
-	return a < b ? a : b;
-}
-
-/* How long there is nothing to do but to wait for descriptors. */
-static int patience(const struct ring_join *join, int ms)
+/* How long there is nothing to do but to wait for the root. */
+static int patience(const struct ring_join *join)
 {
 	uint64_t now = ring_clock_ms();
-	if (join->go || join->over.err || (join->placed && !join->taken))
+	if (join->go || join->over.err || (join->placed && !join->taken) || now > join->deadline_ms)
 		return 0;
-	if (ms < 0)
-		ms = INT_MAX;
-	for (const struct line *line = join->lines; line; line = line->next)
-		if (line->failed_ms)
-			ms = earlier(ms, EXPLAIN_MS);
-	if (now > join->deadline_ms)
-		return 0;
-	if (join->deadline_ms - now < (uint64_t)ms)
-		ms = (int)(join->deadline_ms - now) + 1;
-	return ms;
+	uint64_t left = join->deadline_ms - now;
+	return left < INT_MAX ? (int)left + 1 : INT_MAX;
 }
 
-void ring_join_wait(struct ring_join *join, struct pollfd *extra, int nextra, int ms)
+void ring_join_poll(const struct ring_join *join, struct pollfd *pollfd, int *ms)
 {
-	struct pollfd fds[POLL_MAX];
-	int count = 0;
-	ms = patience(join, ms);
-	nextra = earlier(nextra, POLL_MAX / 2);
-	for (; count < nextra; count++)
-		fds[count] = extra[count];
-	int wake = count++;
-	fds[wake] = (struct pollfd){.fd = join->port.wake, .events = POLLIN};
+	int patience_ms = patience(join);
+	if (patience_ms < *ms)
+		*ms = patience_ms;
 	if (join->met) {
-		short events = POLLIN;
+		*pollfd = (struct pollfd){.fd = join->mail.fd, .events = POLLIN};
 		if (ring_mail_pending(&join->mail))
-			events |= POLLOUT;
-		fds[count++] = (struct pollfd){.fd = join->mail.fd, .events = events};
-	} else {
-		ms = earlier(ms, ring_dial_poll(&join->dial, &fds[count++]));
-	}
-	for (const struct line *line = join->lines; line && count < POLL_MAX; line = line->next)
-		if (!line->failed_ms)
-			ms = earlier(ms, ring_dial_poll(&line->dial, &fds[count++]));
-	if (poll(fds, (nfds_t)count, ms) <= 0)
+			pollfd->events |= POLLOUT;
 		return;
-	for (int i = 0; i < nextra; i++)
-		extra[i].revents = fds[i].revents;
-	uint64_t rung;
-	if (fds[wake].revents && read(join->port.wake, &rung, sizeof(rung)) < 0)
-		ring_log(RING_DEBUG, "rank %d: eventfd: %m", my_rank(join));
+	}
+	int retry_ms = ring_dial_poll(&join->dial, pollfd);
+	if (retry_ms < *ms)
+		*ms = retry_ms;
 }
 
 static void describe(struct ring_description *description, int size, const struct ring_peer *self,
@@ -405,75 +248,41 @@ static void describe(struct ring_description *description, int size, const struc
 	};
 	memcpy(description->schedule.transport, config->transport,
 	       sizeof(description->schedule.transport));
+	memcpy(description->schedule.link, config->link, sizeof(description->schedule.link));
 }
 
-static void dial_root(struct ring_join *join)
+static void dial_root(struct ring_join *join, const struct ring_identity *identity)
 {
-	ring_dial_tcp(&join->dial, &join->identity.root, ring_watcher_address(join->watcher));
+	ring_dial_tcp(&join->dial, &identity->root, &join->description.peer.tcp);
 	join->dial.patient = true;
+	join->dial.early = identity->derived;
 	join->dial.hello = (struct ring_hello){
-		.job = join->identity.job,
+		.job = identity->job,
 		.role = RING_ROLE_JOIN,
 		.from = my_rank(join),
 		.to = RING_RANK_ROOT,
 	};
-	memcpy(join->dial.secret, join->identity.secret, RING_SECRET_BYTES);
+	memcpy(join->dial.secret, identity->secret, RING_SECRET_BYTES);
 }
 
-/* From here on neighbours may connect: before anybody can have heard of this rank. */
-static void open_port(struct ring_join *join)
-{
-	join->port.job = join->identity.job;
-	join->port.rank = my_rank(join);
-	memcpy(join->port.secret, join->identity.secret, RING_SECRET_BYTES);
-	ring_watcher_open_port(join->watcher, &join->port);
-}
-
-static int prepare(struct ring_join *join, int size, const struct ring_config *config,
-		   struct ring_failure *failure)
-{
-	join->placement.size = size;
-	join->placement.order = calloc((size_t)size, sizeof(*join->placement.order));
-	join->port.wake = ring_fd_event();
-	if (!join->placement.order)
-		return ring_fail(failure, RING_ENOMEM, "no memory for %d ranks", size);
-	if (join->port.wake < 0)
-		return ring_fail(failure, RING_ESYSTEM, "cannot make an eventfd: %m");
-	return ring_watcher_hold(&join->watcher, config, &join->identity.root, failure);
-}
-
-int ring_join_start(struct ring_join **started, int size, struct ring_peer *self,
-		    const struct ring_unique_id *id, const struct ring_config *config,
+int ring_join_start(struct ring_join **started, int size, const struct ring_peer *self,
+		    const struct ring_identity *identity, const struct ring_config *config,
 		    struct ring_failure *failure)
 {
 	struct ring_join *join = calloc(1, sizeof(*join));
-	if (!join)
-		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", self->rank);
-	join->port.wake = -1;
-	join->dial.fd = -1;
-	int err = 0;
-	if (size < 1 || size > RING_SIZE_MAX)
-		err = ring_fail(failure, RING_EINVAL, "%d ranks: 1..%d are possible", size,
-				RING_SIZE_MAX);
-	else if (ring_identity_read(id, &join->identity))
-		err = ring_fail(failure, RING_EINVAL,
-				"rank %d: these 128 bytes are no id of this "
-				"version",
-				self->rank);
-	if (!err)
-		err = prepare(join, size, config, failure);
-	if (err) {
-		ring_join_close(join, NULL);
-		return err;
+	int *order = calloc((size_t)size, sizeof(*order));
+	if (!join || !order) {
+		free(join);
+		free(order);
+		return ring_fail(failure, RING_ENOMEM, "no memory for %d ranks", size);
 	}
-	self->tcp = *ring_watcher_address(join->watcher);
-	self->process = ring_watcher_process(join->watcher);
-	snprintf(self->local, sizeof(self->local), "%s", ring_watcher_local_name(join->watcher));
+	join->fork_generation = ring_fork_generation();
+	join->placement.size = size;
+	join->placement.order = order;
 	describe(&join->description, size, self, config);
-	ring_address_format(&join->identity.root, join->root);
+	ring_address_format(&identity->root, join->root);
 	join->deadline_ms = ring_clock_ms() + (uint64_t)config->create_timeout_ms;
-	open_port(join);
-	dial_root(join);
+	dial_root(join, identity);
 	*started = join;
 	return 0;
 }
@@ -504,20 +313,13 @@ void ring_join_close(struct ring_join *join, const struct ring_failure *failure)
 {
 	if (!join)
 		return;
-	bool mine = !join->watcher || ring_watcher_is_mine(join->watcher);
+	bool mine = join->fork_generation == ring_fork_generation();
 	if (mine && join->met && !join->go && !join->over.err)
 		say_farewell(join, failure);
-	if (mine) {
-		drop_lines(join);
+	if (mine)
 		ring_dial_stop(&join->dial);
-		if (join->met)
-			ring_fd_close(join->mail.fd);
-		if (join->port.job)
-			ring_watcher_close_port(join->watcher, &join->port);
-		ring_fd_close(join->port.wake);
-		if (join->watcher)
-			ring_watcher_drop(join->watcher);
-	}
+	if (mine && join->met)
+		ring_fd_close(join->mail.fd);
 	ring_mail_free(&join->mail);
 	free(join->placement.order);
 	free(join);

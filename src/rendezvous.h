@@ -2,8 +2,8 @@
 /*
  * How ranks meet. The process that made the id serves the meeting (the root): every rank sends it a
  * description of itself; when all have, the root computes the order and answers each rank with its
- * place and its neighbours only. Ranks then connect to one another, report, and the root says go,
- * or again with fewer transports. A rank that dies meanwhile, or never comes, is named to all.
+ * place and its neighbours only. Neighbours then connect (edge.h), report, and the root says go, or
+ * again with fewer transports. A rank that dies meanwhile, or never comes, is named to all.
  *
  * This is one rank's side: non-blocking, any number of ranks in one thread. Once the meeting failed
  * every call returns that failure.
@@ -12,7 +12,6 @@
 #define RING_RENDEZVOUS_H
 
 #include "../transport/transport.h"
-#include "greeting.h"
 #include "options.h"
 
 /* What the root decides about the schedule, alike on all ranks. */
@@ -24,6 +23,9 @@ struct ring_tuning {
 /* src/tuning.c. slowest: highest transport index of any edge, -1 if there is none */
 struct ring_tuning ring_tuning_choose(const struct ring_config *config, int slowest, int size);
 
+/* src/tuning.c. Largest message, and slot, of links beyond the rings: there may be many. */
+uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size);
+
 /* A rank's place, as the root gives it. */
 struct ring_placement {
 	int size, position;
@@ -32,28 +34,24 @@ struct ring_placement {
 	int next_transport, prev_transport; /* indices of ring_transports; -1 if alone */
 	bool crowded;                       /* this rank's host has more ranks than CPUs */
 	uint32_t attempt;
+	uint32_t masked; /* transports that all ranks do without (bits) */
 	struct ring_tuning tuning;
 };
 
-struct ring_join;
+/* A rank waits so much longer than its own timeout, to hear the root's sentence about it. */
+#define RING_HEAR_MS 500
 
-/* Starts to join; self is completed with what the watcher knows (tcp, local, process). */
-int ring_join_start(struct ring_join **join, int size, struct ring_peer *self,
-		    const struct ring_unique_id *id, const struct ring_config *config,
+struct ring_join;
+struct ring_identity; /* describe.h */
+
+/* Starts to join size ranks, 1..RING_SIZE_MAX; self is complete, and its door open. */
+int ring_join_start(struct ring_join **join, int size, const struct ring_peer *self,
+		    const struct ring_identity *identity, const struct ring_config *config,
 		    struct ring_failure *failure);
 
 /* returns 0 with the placement, RING_EAGAIN, or the error that ended the meeting, with its sentence */
 int ring_join_placed(struct ring_join *join, struct ring_placement *placement,
 		     struct ring_failure *failure);
-
-/*
- * A proved connection with a neighbour: to next if outgoing, else from prev. Call with the same
- * arguments until it is there. role is RING_ROLE_CONTROL or RING_ROLE_DATA.
- * returns 0 and *fd, the caller's; RING_EAGAIN; RING_EPEER if it cannot be made (the root was given
- * time to say why, if that neighbour died); or the meeting's error
- */
-int ring_join_connect(struct ring_join *join, enum ring_role role, int channel, enum ring_lane lane,
-		      bool outgoing, int *fd, struct ring_failure *failure);
 
 /*
  * Tells the root that all my links stand (failed 0), or which transports (bits) could not be used
@@ -68,8 +66,8 @@ int ring_join_report(struct ring_join *join, uint32_t failed, const char *why,
  */
 int ring_join_verdict(struct ring_join *join, struct ring_failure *failure);
 
-/* Sleeps until something may have moved, at most `ms`. extra: further descriptors to wait for. */
-void ring_join_wait(struct ring_join *join, struct pollfd *extra, int nextra, int ms);
+/* What to wait for before the next call: a descriptor or fd -1; lowers *ms to when to look again. */
+void ring_join_poll(const struct ring_join *join, struct pollfd *pollfd, int *ms);
 
 /*
  * Leaves the meeting, at whatever point it is; NULL is allowed. Before the verdict the others learn

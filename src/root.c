@@ -167,6 +167,7 @@ static void place(struct member *member, int position, unsigned char *letter)
 	struct ring_placement placement = ring_arrangement_place(&root->arrangement, root->peers,
 								 root->size, position);
 	placement.attempt = root->attempt;
+	placement.masked = root->masked;
 	struct ring_wire wire = ring_wire_writer(letter, ring_placement_bytes(root->size));
 	ring_wire_placement(&wire, &placement);
 	post(member, RING_LETTER_PLACE, letter, wire.at);
@@ -460,12 +461,14 @@ static void rank_arrived(struct ring_port *port, const struct ring_hello *hello,
 		tell_verdict(member);
 }
 
-int ring_root_start(struct ring_watcher *watcher, const struct ring_identity *identity)
+int ring_root_start(struct ring_watcher *watcher, const struct ring_identity *identity,
+		    uint32_t first_attempt)
 {
 	struct ring_root *root = calloc(1, sizeof(*root));
 	if (!root)
 		return RING_ENOMEM;
 	root->watcher = watcher;
+	root->attempt = first_attempt;
 	root->settling.root = root;
 	root->port = (struct ring_port){
 		.job = identity->job, .rank = RING_RANK_ROOT, .arrived = rank_arrived, .wake = -1};
@@ -473,4 +476,13 @@ int ring_root_start(struct ring_watcher *watcher, const struct ring_identity *id
 	ring_address_format(&identity->root, root->address);
 	ring_watcher_open_port(watcher, &root->port);
 	return 0;
+}
+
+void ring_root_withdraw(struct ring_watcher *watcher, uint64_t job, const struct ring_news *reason)
+{
+	ring_watcher_lock(watcher);
+	struct ring_port *port = ring_watcher_find_port(watcher, job, RING_RANK_ROOT);
+	if (port)
+		conclude((struct ring_root *)port, reason);
+	ring_watcher_unlock(watcher);
 }

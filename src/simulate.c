@@ -18,6 +18,9 @@ struct wake {
 
 struct node {
 	struct ring_channel *channels;
+	struct ring_virtual_wire *wires; /* [wire_count], to each rank that its plans name */
+	int *wires_to;                   /* [wire_count] */
+	int wire_count;
 	uint64_t device_free_ns;
 	uint64_t sent_wake_ns; /* the last wake-up that was asked for because of `sent` */
 	bool done;
@@ -27,9 +30,8 @@ struct simulator {
 	struct ring_virtual_clock clock; /* first: wake() gets back here */
 	const struct ring_simulation_params *params;
 	int *order;
-	struct node *nodes;              /* by rank */
-	struct ring_channel *channels;   /* [size][channels] */
-	struct ring_virtual_wire *wires; /* by the sender's rank */
+	struct node *nodes;            /* by rank */
+	struct ring_channel *channels; /* [size][channels] */
 	struct wake *heap;
 	size_t wakes, room;
 	int unfinished;
@@ -198,7 +200,7 @@ static struct ring_plan plan_of(const struct simulator *simulator, int position,
 	const struct ring_simulation_params *params = simulator->params;
 	struct ring_plan_params plan = {
 		.kind = params->kind,
-		.algorithm = RING_ALGORITHM_RING,
+		.algorithm = ring_algorithm_of(params->kind),
 		.size = params->size,
 		.position = position,
 		.order = simulator->order,
@@ -230,48 +232,74 @@ static int open_channel(struct simulator *simulator, int position, int channel)
 		return err;
 	opened->queue->simulator = simulator;
 	opened->queue->rank = rank;
+	if (plan.edges > RING_RING_ROUTES)
+		err = ring_channel_reserve(opened, simulator->params->size);
+	if (err)
+		return err;
 	return moves_data(simulator) ? ring_device_cpu.queue_open(&opened->queue->computes) : 0;
 }
 
-/* Connects the rank at `position` to the next on one channel. */
-static int connect_channel(struct simulator *simulator, int position, int channel)
+/* Makes the wires of the rank at `position`, one to each rank that its plan sends to. */
+static int make_wires(struct simulator *simulator, int position)
 {
 	const struct ring_simulation_params *params = simulator->params;
-	int from = simulator->order[position];
-	int to = simulator->order[(position + 1) % params->size];
+	int rank = simulator->order[position];
+	struct node *node = &simulator->nodes[rank];
+	struct ring_plan plan = plan_of(simulator, position, 0);
+	size_t room = (size_t)plan.edges + 1;
+	bool *seen = calloc((size_t)params->size, sizeof(*seen));
+	node->wires = calloc(room, sizeof(*node->wires));
+	node->wires_to = calloc(room, sizeof(*node->wires_to));
+	bool made = seen && node->wires && node->wires_to;
+	for (int i = 0; made && i < plan.edges; i++) {
+		bool outgoing;
+		int peer = ring_plan_edge(&plan, i, &outgoing);
+		if (!outgoing || seen[peer])
+			continue;
+		seen[peer] = true;
+		struct ring_virtual_wire *wire = &node->wires[node->wire_count];
+		node->wires_to[node->wire_count++] = peer;
+		*wire = (struct ring_virtual_wire){.clock = &simulator->clock,
+						   .speed = params->link};
+		if (params->link_between)
+			params->link_between(params->context, rank, peer, &wire->speed);
+	}
+	free(seen);
+	return made ? 0 : RING_ENOMEM;
+}
+
+/* Connects a rank to those its wires lead to, on one channel. */
+static int connect_channel(struct simulator *simulator, int rank, int channel)
+{
+	const struct ring_simulation_params *params = simulator->params;
+	struct node *node = &simulator->nodes[rank];
 	size_t slot_bytes = params->chunk_bytes > sizeof(struct ring_record)
 				    ? params->chunk_bytes
 				    : sizeof(struct ring_record);
-	struct ring_link_params link = {.self = from,
-					.peer = to,
-					.depth = (unsigned)params->depth,
-					.slot_bytes = slot_bytes};
-	struct ring_link *ends[2];
-	int err = ring_virtual_connect(&simulator->wires[from], &link, moves_data(simulator), ends);
-	if (err)
-		return err;
-	ring_channel_add_link(&simulator->nodes[from].channels[channel], ends[0]);
-	ring_channel_add_link(&simulator->nodes[to].channels[channel], ends[1]);
+	for (int i = 0; i < node->wire_count; i++) {
+		int peer = node->wires_to[i];
+		struct ring_link_params link = {.self = rank,
+						.peer = peer,
+						.depth = (unsigned)params->depth,
+						.slot_bytes = slot_bytes};
+		struct ring_link *ends[2];
+		int err = ring_virtual_connect(&node->wires[i], &link, moves_data(simulator), ends);
+		if (err)
+			return err;
+		ring_channel_add_link(&node->channels[channel], ends[0]);
+		ring_channel_add_link(&simulator->nodes[peer].channels[channel], ends[1]);
+	}
 	return 0;
-}
-
-static void make_wire(struct simulator *simulator, int position)
-{
-	const struct ring_simulation_params *params = simulator->params;
-	int from = simulator->order[position];
-	int to = simulator->order[(position + 1) % params->size];
-	struct ring_virtual_wire *wire = &simulator->wires[from];
-	*wire = (struct ring_virtual_wire){.clock = &simulator->clock, .speed = params->link};
-	if (params->link_between)
-		params->link_between(params->context, from, to, &wire->speed);
 }
 
 static int open_all(struct simulator *simulator)
 {
 	const struct ring_simulation_params *params = simulator->params;
 	for (int i = 0; i < params->size; i++) {
-		make_wire(simulator, i);
 		simulator->nodes[i].channels = simulator->channels + (size_t)i * params->channels;
+		int err = make_wires(simulator, i);
+		if (err)
+			return err;
 	}
 	for (int c = 0; c < params->channels; c++) {
 		for (int i = 0; i < params->size; i++) {
@@ -279,8 +307,8 @@ static int open_all(struct simulator *simulator)
 			if (err)
 				return err;
 		}
-		for (int i = 0; i < params->size && params->size > 1; i++) {
-			int err = connect_channel(simulator, i, c);
+		for (int rank = 0; rank < params->size; rank++) {
+			int err = connect_channel(simulator, rank, c);
 			if (err)
 				return err;
 		}
@@ -288,11 +316,17 @@ static int open_all(struct simulator *simulator)
 	return 0;
 }
 
+/* A send is half a call of two ranks; the simulator makes calls of all. */
+static bool is_collective(enum ring_kind kind)
+{
+	return kind != RING_KIND_SEND && kind != RING_KIND_RECV;
+}
+
 static bool are_valid(const struct ring_simulation_params *params)
 {
-	return params->size > 0 && params->root >= 0 && params->root < params->size &&
-	       params->channels > 0 && params->chunks_per_round > 0 && params->chunk_bytes > 0 &&
-	       params->depth > 0 && params->depth <= RING_DEPTH_MAX &&
+	return is_collective(params->kind) && params->size > 0 && params->root >= 0 &&
+	       params->root < params->size && params->channels > 0 && params->chunks_per_round > 0 &&
+	       params->chunk_bytes > 0 && params->depth > 0 && params->depth <= RING_DEPTH_MAX &&
 	       ring_datatype_bytes(params->type) > 0 && !params->inputs == !params->outputs;
 }
 
@@ -302,9 +336,8 @@ static int make_simulator(struct simulator *simulator, const struct ring_simulat
 	*simulator = (struct simulator){.clock = {.wake = push_wake}, .params = params};
 	simulator->order = calloc(size, sizeof(*simulator->order));
 	simulator->nodes = calloc(size, sizeof(*simulator->nodes));
-	simulator->wires = calloc(size, sizeof(*simulator->wires));
 	simulator->channels = calloc(size * params->channels, sizeof(*simulator->channels));
-	if (!simulator->order || !simulator->nodes || !simulator->wires || !simulator->channels)
+	if (!simulator->order || !simulator->nodes || !simulator->channels)
 		return RING_ENOMEM;
 	for (int i = 0; i < params->size; i++)
 		simulator->order[i] = params->order ? params->order[i] : i;
@@ -317,8 +350,11 @@ static void free_simulator(struct simulator *simulator)
 	size_t channels = (size_t)simulator->params->size * simulator->params->channels;
 	for (size_t i = 0; simulator->channels && i < channels; i++)
 		ring_channel_close(&simulator->channels[i]);
+	for (int i = 0; simulator->nodes && i < simulator->params->size; i++) {
+		free(simulator->nodes[i].wires);
+		free(simulator->nodes[i].wires_to);
+	}
 	free(simulator->channels);
-	free(simulator->wires);
 	free(simulator->nodes);
 	free(simulator->order);
 	free(simulator->heap);

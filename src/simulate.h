@@ -10,8 +10,9 @@
  *	... simulation.end_ns ...
  *	ring_simulation_free(&simulation);
  *
- * Jobs of a rank's device follow one another, as do messages on the wire between two ranks, whatever
- * their channels: so channels fill gaps, and add no speed. Whatever else a rank does takes no time.
+ * Jobs of a rank's device follow one another, as do messages on the wire from one rank to another,
+ * whatever their channels: so channels fill gaps, and add no speed. Wires to different ranks share
+ * nothing. Whatever else a rank does takes no time.
  */
 #ifndef RING_SIMULATE_H
 #define RING_SIMULATE_H
@@ -29,7 +30,7 @@ struct ring_simulated_device {
 
 struct ring_simulation_params {
 	/* The call. */
-	enum ring_kind kind;
+	enum ring_kind kind; /* any but SEND and RECV */
 	int size;
 	const int *order; /* [size], position -> rank; NULL: 0, 1, 2 ... */
 	int root;
@@ -55,7 +56,7 @@ struct ring_simulation_params {
 struct ring_simulation {
 	uint64_t end_ns;      /* when the last rank had its result and had sent everything */
 	uint64_t *finish_ns;  /* [size], the same per rank                                 */
-	uint64_t *sent_bytes; /* [size], payload from each rank to the next                */
+	uint64_t *sent_bytes; /* [size], payload that each rank sent                       */
 	uint64_t steps;       /* messages that must follow one another                     */
 	uint64_t wakes;       /* how often a rank looked at its channels                   */
 };

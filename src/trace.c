@@ -137,6 +137,11 @@ static void write_file(const struct ring_trace *trace)
 	unlink(part);
 }
 
+size_t ring_trace_memory(const struct ring_trace *trace)
+{
+	return trace ? sizeof(*trace) + trace->room * sizeof(*trace->records) : 0;
+}
+
 void ring_trace_close(struct ring_trace *trace)
 {
 	if (!trace)

@@ -6,6 +6,7 @@
 #ifndef RING_TRACE_H
 #define RING_TRACE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "status.h"
@@ -36,6 +37,9 @@ int ring_trace_open(struct ring_trace **trace, const char *path, int rank,
 
 /* Adds a record; after a million of them the rest is only counted. One thread at a time. */
 void ring_trace_add(struct ring_trace *trace, const struct ring_trace_record *record);
+
+/* Bytes that it holds; NULL is allowed. */
+size_t ring_trace_memory(const struct ring_trace *trace);
 
 /* Writes the file, complete or not at all, and frees; NULL is allowed. */
 void ring_trace_close(struct ring_trace *trace);

@@ -22,6 +22,10 @@
 #define CHUNKS_PER_ROUND 2
 #define CHANNELS 1
 
+/* What a rank spends on the slots of its mesh, if that leaves slots worth having. */
+#define MESH_BYTES (4 << 20)
+#define PAIR_CHUNK_LEAST (4 << 10)
+
 static uint64_t choose_chunk(int slowest, int size)
 {
 	bool socket = slowest >= 0 && strcmp(ring_transports[slowest]->name, "tcp") == 0;
@@ -40,4 +44,13 @@ struct ring_tuning ring_tuning_choose(const struct ring_config *config, int slow
 							     : CHUNKS_PER_ROUND,
 		.channels = config->channels ? config->channels : CHANNELS,
 	};
+}
+
+uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size)
+{
+	uint64_t slots = (uint64_t)(size > 1 ? size - 1 : 1) * (uint64_t)tuning->depth;
+	uint64_t chunk = MESH_BYTES / slots / PAIR_CHUNK_LEAST * PAIR_CHUNK_LEAST;
+	if (chunk < PAIR_CHUNK_LEAST)
+		chunk = PAIR_CHUNK_LEAST;
+	return chunk < tuning->chunk_bytes ? chunk : tuning->chunk_bytes;
 }

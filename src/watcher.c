@@ -418,6 +418,15 @@ uint64_t ring_watcher_process(const struct ring_watcher *watcher)
 	return watcher->process;
 }
 
+int ring_watcher_listen(struct ring_watcher *watcher, const struct sockaddr_storage *address,
+			struct ring_failure *failure)
+{
+	ring_watcher_lock(watcher);
+	int err = ring_reception_listen(watcher->reception, address, failure);
+	ring_watcher_unlock(watcher);
+	return err;
+}
+
 void ring_watcher_open_port(struct ring_watcher *watcher, struct ring_port *port)
 {
 	ring_watcher_lock(watcher);
@@ -430,6 +439,18 @@ void ring_watcher_close_port(struct ring_watcher *watcher, struct ring_port *por
 	ring_watcher_lock(watcher);
 	ring_reception_close_port(watcher->reception, port);
 	ring_watcher_unlock(watcher);
+}
+
+void ring_watcher_renew_port(struct ring_watcher *watcher, struct ring_port *port, uint32_t attempt)
+{
+	ring_watcher_lock(watcher);
+	ring_reception_renew_port(watcher->reception, port, attempt);
+	ring_watcher_unlock(watcher);
+}
+
+struct ring_port *ring_watcher_find_port(struct ring_watcher *watcher, uint64_t job, int rank)
+{
+	return ring_reception_find_port(watcher->reception, job, rank);
 }
 
 int ring_watcher_fetch(struct ring_watcher *watcher, const struct ring_hello *hello, int *fd)

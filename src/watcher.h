@@ -52,6 +52,14 @@ const struct sockaddr_storage *ring_watcher_address(const struct ring_watcher *w
 const char *ring_watcher_local_name(const struct ring_watcher *watcher);
 uint64_t ring_watcher_process(const struct ring_watcher *watcher); /* random number of this process */
 
+/*
+ * Listens at `address` as well, until the watcher ends; asking again for the same is fine. An IPv6
+ * address of all zeros is every address of this host, of IPv4 too.
+ * returns 0; RING_ENOMEM; RING_ESYSTEM with a sentence, if it is taken or not this host's
+ */
+int ring_watcher_listen(struct ring_watcher *watcher, const struct sockaddr_storage *address,
+			struct ring_failure *failure);
+
 /* With the watcher locked, or from a callback. returns 0; RING_ESYSTEM, RING_ENOMEM */
 int ring_watcher_add(struct ring_watcher *watcher, struct ring_watch *watch);
 int ring_watcher_change(struct ring_watcher *watcher, struct ring_watch *watch, uint32_t events);
@@ -73,12 +81,17 @@ struct ring_port {
 	int rank; /* RING_RANK_ROOT for the meeting itself */
 	unsigned char secret[RING_SECRET_BYTES];
 	void (*arrived)(struct ring_port *port, const struct ring_hello *hello, int fd);
-	int wake; /* an eventfd written when a connection is kept, or -1 */
+	int wake;         /* an eventfd written when a connection is kept, or -1 */
+	uint32_t attempt; /* connections of earlier attempts are closed */
 	struct ring_port *next;
 };
 void ring_watcher_open_port(struct ring_watcher *watcher, struct ring_port *port);
 void ring_watcher_close_port(struct ring_watcher *watcher,
 			     struct ring_port *port); /* closes what was not fetched */
+void ring_watcher_renew_port(struct ring_watcher *watcher, struct ring_port *port, uint32_t attempt);
+
+/* With the watcher locked: the open port for (job, rank), NULL if there is none. */
+struct ring_port *ring_watcher_find_port(struct ring_watcher *watcher, uint64_t job, int rank);
 
 /* The kept connection that said exactly `hello`. returns 0; RING_EAGAIN if it has not come */
 int ring_watcher_fetch(struct ring_watcher *watcher, const struct ring_hello *hello, int *fd);

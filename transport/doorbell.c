@@ -22,7 +22,6 @@
 #include "status.h"
 
 #define PAGE_BYTES 4096
-#define FDS_MAX 64 /* descriptors of one sleep, the eventfd included */
 
 int ring_bell_create(struct ring_bell *bell)
 {
@@ -108,15 +107,8 @@ static void sleep_on_word(struct ring_bell *bell, uint32_t ticket, int timeout_m
 
 static void sleep_on_event(struct ring_bell *bell, struct pollfd *fds, int nfds, int timeout_ms)
 {
-	struct pollfd all[FDS_MAX];
-	if (nfds > FDS_MAX - 1)
-		nfds = FDS_MAX - 1;
-	memcpy(all, fds, nfds * sizeof(fds[0]));
-	all[nfds] = (struct pollfd){.fd = bell->event_fd, .events = POLLIN};
-	if (poll(all, nfds + 1, timeout_ms) <= 0)
-		return;
-	memcpy(fds, all, nfds * sizeof(fds[0]));
-	if (all[nfds].revents) {
+	fds[nfds] = (struct pollfd){.fd = bell->event_fd, .events = POLLIN};
+	if (poll(fds, nfds + 1, timeout_ms) > 0 && fds[nfds].revents) {
 		uint64_t count;
 		ssize_t taken = read(bell->event_fd, &count, sizeof(count));
 		(void)taken; /* somebody who read it first would be as welcome */

@@ -45,7 +45,8 @@ void ring_bell_ring(const struct ring_bell *bell);
  *		ring_bell_sleep(bell, ticket, fds, nfds, timeout_ms);
  *	ring_bell_awake(bell);
  *
- * fds are further descriptors to wait for. They may be none: then it is a futex.
+ * fds are further descriptors to wait for, with room behind them for one more. They may be none:
+ * then it is a futex.
  */
 uint32_t ring_bell_announce(struct ring_bell *bell, bool with_fds);
 void ring_bell_sleep(struct ring_bell *bell, uint32_t ticket, struct pollfd *fds, int nfds,

@@ -47,6 +47,12 @@ int ring_sealed_create(const char *name, size_t bytes, int *fd, void **memory)
 	return 0;
 }
 
+size_t ring_sealed_memory(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	return (bytes + page - 1) / page * page;
+}
+
 /* The size must be fixed; a seal against writing would only make mapping fail later. */
 static bool has_fixed_size(int fd, size_t bytes)
 {

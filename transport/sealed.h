@@ -15,6 +15,9 @@
  */
 int ring_sealed_create(const char *name, size_t bytes, int *fd, void **memory);
 
+/* The memory that `bytes` of sealed memory take: whole pages. */
+size_t ring_sealed_memory(size_t bytes);
+
 /*
  * Maps what a peer passed, after checking that it is sealed memory of exactly `bytes`. The
  * descriptor stays the caller's. returns 0; RING_EPEER if it is anything else; RING_ESYSTEM

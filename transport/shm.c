@@ -47,7 +47,7 @@ static int make_fifo(struct shm_link *link)
 	fifo->depth = link->fifo.base.depth;
 	fifo->slot_bytes = link->fifo.base.slot_bytes;
 	link->fifo.end.fifo = fifo;
-	link->fifo.base.memory_bytes += link->mapped_bytes;
+	link->fifo.base.memory_bytes += ring_sealed_memory(link->mapped_bytes);
 	return 0;
 }
 

@@ -44,6 +44,7 @@ struct ring_tcp_sender {
 struct ring_tcp_receiver {
 	struct ring_tcp_link link;
 	unsigned char *slots;
+	size_t used[RING_DEPTH_MAX]; /* how much of each slot was ever written, in pages */
 
 	uint64_t announced;              /* messages that expect() told of */
 	void *landing[RING_DEPTH_MAX];   /* where message k < announced may lie, or NULL ... */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "slot_fifo.h"
 #include "status.h"
@@ -22,15 +23,33 @@ void ring_tcp_expect(struct ring_link *base, size_t bytes, void *landing)
 	receiver->expected[at] = bytes;
 }
 
+/*
+ * Slots take no memory before they are written to, and where messages land at their destination
+ * that may be never.
+ */
+static void count_use(struct ring_tcp_receiver *receiver, unsigned at, size_t bytes)
+{
+	struct ring_link *base = &receiver->link.base;
+	if (bytes <= receiver->used[at])
+		return;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t stride = ring_fifo_stride(base->slot_bytes);
+	size_t use = (bytes + page - 1) / page * page;
+	use = use < stride ? use : stride;
+	base->memory_bytes += use - receiver->used[at];
+	receiver->used[at] = use;
+}
+
 /* Where the next message goes: its landing if that was announced in time and fits, or its slot. */
-static unsigned char *place_of(const struct ring_tcp_receiver *receiver, size_t bytes)
+static unsigned char *place_of(struct ring_tcp_receiver *receiver, size_t bytes)
 {
 	const struct ring_link *base = &receiver->link.base;
 	unsigned at = base->arrived % base->depth;
-	bool lands = base->arrived < receiver->announced && receiver->landing[at] &&
-		     receiver->expected[at] == bytes;
-	return lands ? receiver->landing[at]
-		     : receiver->slots + at * ring_fifo_stride(base->slot_bytes);
+	if (base->arrived < receiver->announced && receiver->landing[at] &&
+	    receiver->expected[at] == bytes)
+		return receiver->landing[at];
+	count_use(receiver, at, bytes);
+	return receiver->slots + at * ring_fifo_stride(base->slot_bytes);
 }
 
 /* Reads the next message's header out of the inbox. False if it is not there yet or nonsense. */

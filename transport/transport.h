@@ -69,7 +69,7 @@ struct ring_link {
 	uint64_t arrived, released;
 	const void *data[RING_DEPTH_MAX]; /* receiver: where message k lies is data[k % depth] ... */
 	size_t bytes[RING_DEPTH_MAX];     /* ... and its size; both while released <= k < arrived */
-	size_t memory_bytes; /* what this end holds, shared memory counted at the receiver */
+	size_t memory_bytes; /* what this end holds: shared memory counts at the receiver */
 };
 
 struct ring_transport {
@@ -117,7 +117,9 @@ struct ring_transport {
 
 	/*
 	 * What a sleeper must wait for: a descriptor for poll(2) with *events set to what would
-	 * make progress, or -1 if the doorbell rings when the other end moved.
+	 * make progress, or -1 if the doorbell rings when the other end moved. To be asked after
+	 * the last poll(), which may have changed the answer, but not between -1 and a descriptor
+	 * unless a counter moved.
 	 */
 	int (*wait_fd)(const struct ring_link *link, short *events);
 

@@ -43,10 +43,15 @@ static void set_channels(struct ring_options *options)
 	options->channels = 2;
 }
 
+static void set_link(struct ring_options *options)
+{
+	options->link = "1GB/s";
+}
+
 static const struct options_case options_cases[] = {
 	{"RING_TRANSPORT", set_transport}, {"RING_CHUNK_BYTES", set_chunk_bytes},
 	{"RING_DEPTH", set_depth},         {"RING_CHUNKS_PER_ROUND", set_chunks_per_round},
-	{"RING_CHANNELS", set_channels},
+	{"RING_CHANNELS", set_channels},   {"RING_LINK", set_link},
 };
 
 static void differ(struct scene_actor *actor)

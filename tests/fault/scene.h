@@ -29,6 +29,7 @@ struct scene_report {
 	int err;           /* its first error ... */
 	char sentence[512];
 	double failed_at; /* ... and when it saw it */
+	double began_at;  /* what failed then, if the act tells */
 	double created_s; /* how long creation took ... */
 	double destroy_s; /* ... and destruction */
 	int wrong;        /* results that were not right */

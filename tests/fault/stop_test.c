@@ -6,6 +6,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,6 +50,35 @@ static int act_leave(struct scene_actor *actor)
 	return err;
 }
 
+/* Everybody waits for a first message of the rank that is stopped, which is told by `material`. */
+static int act_recv(struct scene_actor *actor)
+{
+	const int *stopped = actor->scene->material;
+	char byte;
+	int err = ring_barrier(actor->comm, NULL);
+	scene_reach(actor, SCENE_ACTING);
+	if (err || actor->rank == *stopped)
+		scene_sleep(1);
+	if (!err && actor->rank == *stopped)
+		return ring_recv(actor->comm, &byte, 1, RING_INT8, (*stopped + 1) % actor->size,
+				 NULL);
+	return err ? err : ring_recv(actor->comm, &byte, 1, RING_INT8, *stopped, NULL);
+}
+
+static int act_all_to_all(struct scene_actor *actor)
+{
+	size_t count = 1 << 16;
+	char *send = calloc((size_t)actor->size, count), *recv = calloc((size_t)actor->size, count);
+	int err = send && recv ? 0 : RING_ENOMEM;
+	scene_reach(actor, SCENE_ACTING);
+	while (!err)
+		err = ring_all_to_all(actor->comm, send, recv, count, RING_INT8, NULL);
+	scene_note(actor, err);
+	free(send);
+	free(recv);
+	return err;
+}
+
 static void set_up(struct scene *scene, const struct stop *stop)
 {
 	scene_init(scene, stop->size);
@@ -75,12 +105,13 @@ static int check_timed_out(const struct scene *scene, int rank, int stopped, dou
 }
 
 /* In a call: the others time out, and the stopped rank finds its communicator failed. */
-static int stop_in_call(const struct stop *stop, int victim)
+static int stop_in_call(const struct stop *stop, int victim, int (*act)(struct scene_actor *actor))
 {
 	struct scene scene;
 	int wrong = 0, neighbours = 0;
 	set_up(&scene, stop);
-	scene.act = act_call;
+	scene.act = act;
+	scene.material = &victim;
 	if (scene_start(&scene))
 		return 1;
 	scene_await(&scene, SCENE_ACTING, 8000);
@@ -194,8 +225,12 @@ int main(int argc, char **argv)
 		for (size_t s = 0; s < sizeof(stops) / sizeof(stops[0]); s++) {
 			const struct stop *stop = &stops[s];
 			int victim = (int)scene_random(&seed, stop->size);
-			scene_case(stop_in_call(stop, victim), "%s, rank %d stops in a call",
-				   stop->name, victim);
+			scene_case(stop_in_call(stop, victim, act_call),
+				   "%s, rank %d stops in a call", stop->name, victim);
+			scene_case(stop_in_call(stop, victim, act_recv),
+				   "%s, rank %d stops before it sends", stop->name, victim);
+			scene_case(stop_in_call(stop, victim, act_all_to_all),
+				   "%s, rank %d stops in all_to_all", stop->name, victim);
 			scene_case(stop_idle(stop, victim), "%s, rank %d stops between calls",
 				   stop->name, victim);
 			scene_case(stop_destroy(stop, victim), "%s, rank %d stops before the end",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The letters of a meeting, the unique id and news, out of any bytes. Whatever is accepted is written
- * again, and reading that gives the same bytes: nothing was believed that cannot be said.
+ * The letters of a meeting, the unique id, news and cards, out of any bytes. Whatever is accepted is
+ * written again, and reading that gives the same bytes: nothing was believed that cannot be said.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@ union letter {
 	struct ring_description description;
 	struct ring_readiness readiness;
 	struct ring_news news;
+	struct ring_peer peer;
 	struct ring_placement placement;
 };
 
@@ -33,6 +34,9 @@ static void wire_letter(struct ring_wire *wire, int kind, union letter *letter)
 	case 3:
 		ring_wire_news(wire, &letter->news);
 		break;
+	case 4:
+		ring_wire_card(wire, &letter->peer);
+		break;
 	default:
 		ring_wire_placement(wire, &letter->placement);
 	}
@@ -45,9 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t length[2];
 	if (size < 2)
 		return 0;
-	int kind = data[0] % 5, ranks = data[1] % 64 + 1;
+	int kind = data[0] % 6, ranks = data[1] % 64 + 1;
 	memset(&letter, 0, sizeof(letter));
-	if (kind == 4)
+	if (kind == 5)
 		letter.placement = (struct ring_placement){.size = ranks, .order = order};
 
 	struct ring_wire in = ring_wire_reader(data + 2, size - 2);
@@ -65,7 +69,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (length[0] != length[1] || memcmp(written[0], written[1], length[0]))
 		abort();
-	if (kind != 4 && length[0] > RING_LETTER_BYTES)
+	if (kind != 5 && length[0] > RING_LETTER_BYTES)
+		abort();
+	if (kind == 4 && length[0] != RING_CARD_BYTES)
 		abort();
 	return 0;
 }

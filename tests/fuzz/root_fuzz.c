@@ -127,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ring_identity identity = {.job = 1, .root = {.ss_family = AF_INET}};
 	memset(&fake, 0, sizeof(fake));
 	memset(members, -1, sizeof(members));
-	if (ring_root_start(NULL, &identity))
+	if (ring_root_start(NULL, &identity, 0))
 		abort();
 	while (script.left)
 		play(&script);

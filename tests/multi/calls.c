@@ -1,275 +1,246 @@
 /* SPDX-License-Identifier: MIT */
-/* Collective calls as data, and their results computed one element at a time. */
+/* Calls as data, and their results computed one element at a time. */
 #include "calls.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-const enum ring_datatype call_types[CALL_TYPES] = {RING_FLOAT32, RING_BFLOAT16, RING_INT32,
-						   RING_FLOAT64};
-const enum ring_op call_ops[CALL_OPS] = {RING_SUM, RING_AVG, RING_MAX, RING_MIN, RING_PROD};
+/* How a kind's buffers look. */
+struct shape {
+	const char *name;
+	bool send_parts, recv_parts; /* one part per rank; else one for all */
+	bool has_root, reduces;
+};
+
+static const struct shape shapes[] = {
+	[ALL_REDUCE] = {"all_reduce", false, false, false, true},
+	[REDUCE_SCATTER] = {"reduce_scatter", true, false, false, true},
+	[ALL_GATHER] = {"all_gather", false, true, false, false},
+	[BROADCAST] = {"broadcast", false, false, true, false},
+	[REDUCE] = {"reduce", false, false, true, true},
+	[GATHER] = {"gather", false, true, true, false},
+	[SCATTER] = {"scatter", true, false, true, false},
+	[ALL_TO_ALL] = {"all_to_all", true, true, false, false},
+	[BARRIER] = {"barrier", false, false, false, false},
+	[SEND] = {"send", false, false, true, false},
+	[RECV] = {"recv", false, false, true, false},
+};
 
 const char *call_kind_name(enum call_kind kind)
 {
-	static const char *const names[CALL_KINDS] = {"all_reduce", "reduce_scatter", "all_gather",
-						      "broadcast", "barrier"};
-	return names[kind];
+	return shapes[kind].name;
 }
 
-size_t call_element_bytes(enum ring_datatype type)
+bool call_kind_reduces(enum call_kind kind)
 {
-	switch (type) {
-	case RING_BFLOAT16:
-		return 2;
-	case RING_FLOAT64:
-		return 8;
-	default:
-		return 4;
-	}
+	return shapes[kind].reduces;
 }
 
-bool call_reduces(const struct call *call)
+bool call_kind_has_root(enum call_kind kind)
 {
-	return call->kind == ALL_REDUCE || call->kind == REDUCE_SCATTER;
+	return shapes[kind].has_root;
 }
 
 const char *call_text(const struct call *call, char *text)
 {
-	snprintf(text, CALL_TEXT, "%s of %zu elements, type %d, op %d, root %d",
+	snprintf(text, CALL_TEXT, "%s of %zu elements, type %d, op %d%s, root %d",
 		 call_kind_name(call->kind), call->count, (int)call->type, (int)call->op,
-		 call->root);
+		 call->scalars ? " (pre-multiplied)" : "", call->root);
 	return text;
+}
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+static size_t part_bytes(const struct call *call)
+{
+	return call->count * element_bytes(call->type);
 }
 
 size_t call_send_bytes(const struct call *call, int size)
 {
-	size_t parts = call->kind == REDUCE_SCATTER ? (size_t)size : call->kind != BARRIER;
-	return call->count * parts * call_element_bytes(call->type);
+	if (call->kind == BARRIER || call->kind == RECV)
+		return 0;
+	return part_bytes(call) * (shapes[call->kind].send_parts ? (size_t)size : 1);
 }
 
 size_t call_recv_bytes(const struct call *call, int size)
 {
-	size_t parts = call->kind == ALL_GATHER ? (size_t)size : call->kind != BARRIER;
-	return call->count * parts * call_element_bytes(call->type);
+	if (call->kind == BARRIER || call->kind == SEND)
+		return 0;
+	return part_bytes(call) * (shapes[call->kind].recv_parts ? (size_t)size : 1);
 }
 
-size_t call_own_offset(const struct call *call, int rank)
+bool call_reads_send(const struct call *call, int rank)
 {
-	bool in_parts = call->kind == REDUCE_SCATTER || call->kind == ALL_GATHER;
-	return in_parts ? call->count * (size_t)rank * call_element_bytes(call->type) : 0;
+	bool root_alone = call->kind == BROADCAST || call->kind == SCATTER;
+	return call->kind != BARRIER && call->kind != RECV && (!root_alone || rank == call->root);
+}
+
+bool call_writes_recv(const struct call *call, int rank)
+{
+	bool root_alone = call->kind == REDUCE || call->kind == GATHER;
+	return call->kind != BARRIER && call->kind != SEND && (!root_alone || rank == call->root);
+}
+
+bool call_place(const struct call *call, int rank, size_t *send, size_t *recv)
+{
+	const struct shape *shape = &shapes[call->kind];
+	size_t own = part_bytes(call) * (size_t)rank;
+	*send = shape->recv_parts ? own : 0;
+	*recv = shape->send_parts ? own : 0;
+	return call->kind != ALL_TO_ALL;
 }
 
 int call_make(struct ring_comm *comm, const struct call *call, const void *send, void *recv,
 	      struct ring_stream *stream)
 {
+	const size_t count = call->count;
+	const enum ring_datatype type = call->type;
 	switch (call->kind) {
 	case ALL_REDUCE:
-		return ring_all_reduce(comm, send, recv, call->count, call->type, call->op, stream);
+		return ring_all_reduce(comm, send, recv, count, type, call->op, stream);
 	case REDUCE_SCATTER:
-		return ring_reduce_scatter(comm, send, recv, call->count, call->type, call->op,
-					   stream);
+		return ring_reduce_scatter(comm, send, recv, count, type, call->op, stream);
 	case ALL_GATHER:
-		return ring_all_gather(comm, send, recv, call->count, call->type, stream);
+		return ring_all_gather(comm, send, recv, count, type, stream);
 	case BROADCAST:
-		return ring_broadcast(comm, send, recv, call->count, call->type, call->root, stream);
+		return ring_broadcast(comm, send, recv, count, type, call->root, stream);
+	case REDUCE:
+		return ring_reduce(comm, send, recv, count, type, call->op, call->root, stream);
+	case GATHER:
+		return ring_gather(comm, send, recv, count, type, call->root, stream);
+	case SCATTER:
+		return ring_scatter(comm, send, recv, count, type, call->root, stream);
+	case ALL_TO_ALL:
+		return ring_all_to_all(comm, send, recv, count, type, stream);
+	case SEND:
+		return ring_send(comm, send, count, type, call->root, stream);
+	case RECV:
+		return ring_recv(comm, recv, count, type, call->root, stream);
 	default:
 		return ring_barrier(comm, stream);
 	}
 }
 
-void call_block(const struct call *call, int size, int rank, size_t *begin, size_t *end)
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+/* Elements [begin, end) of the vector that are reduced towards `rank`. */
+static void find_block(const struct call *call, int size, int rank, size_t *begin, size_t *end)
 {
 	size_t n = (size_t)size, r = (size_t)rank;
-	if (call->kind != ALL_REDUCE) {
-		*begin = call->count * r;
-		*end = *begin + call->count;
-		return;
-	}
 	size_t longer = call->count % n; /* the first so many are one longer */
 	*begin = call->count / n * r + (r < longer ? r : longer);
 	*end = *begin + call->count / n + (r < longer);
 }
 
+static uint64_t block_bytes(const struct call *call, int size, int rank)
+{
+	size_t begin, end;
+	find_block(call, size, rank, &begin, &end);
+	return (end - begin) * element_bytes(call->type);
+}
+
 uint64_t call_sent_bytes(const struct call *call, int size, const int *order, int position)
 {
-	uint64_t bytes = call->count * call_element_bytes(call->type);
-	size_t begin, end, own, next;
+	uint64_t bytes = part_bytes(call), others = (uint64_t)(size - 1);
+	int rank = order[position], next = order[(position + 1) % size];
+	bool is_root = rank == call->root;
 	switch (call->kind) {
 	case ALL_REDUCE:
-		call_block(call, size, order[position], &begin, &end);
-		own = end - begin;
-		call_block(call, size, order[(position + 1) % size], &begin, &end);
-		next = end - begin;
-		return 2 * bytes - (own + next) * call_element_bytes(call->type);
+		return 2 * bytes - block_bytes(call, size, rank) - block_bytes(call, size, next);
 	case REDUCE_SCATTER:
 	case ALL_GATHER:
-		return (uint64_t)(size - 1) * bytes;
-	case BROADCAST:
-		return order[(position + 1) % size] == call->root ? 0 : bytes;
+	case ALL_TO_ALL:
+		return others * bytes;
+	case BROADCAST: /* the chain begins at root */
+		return next == call->root ? 0 : bytes;
+	case REDUCE:
+	case GATHER:
+	case SEND:
+		return is_root ? 0 : bytes;
+	case SCATTER:
+		return is_root ? others * bytes : 0;
 	default:
 		return 0;
 	}
 }
 
-/* ---- arithmetic ------------------------------------------------------------------------------ */
-
-static float bfloat16_value(uint16_t bits)
+uint64_t call_received_bytes(const struct call *call, int size, const int *order, int position)
 {
-	uint32_t wide = (uint32_t)bits << 16;
-	float value;
-	memcpy(&value, &wide, sizeof(value));
-	return value;
-}
-
-/* To nearest, ties to even: how far above the lower neighbour decides. */
-static uint16_t bfloat16_bits(float value)
-{
-	uint32_t wide;
-	memcpy(&wide, &value, sizeof(wide));
-	if (isnan(value))
-		return 0x7fc0;
-	uint16_t lower = (uint16_t)(wide >> 16);
-	uint32_t above = wide & 0xffff;
-	bool up = above > 0x8000 || (above == 0x8000 && (lower & 1));
-	return (uint16_t)(lower + up);
-}
-
-static double pick(enum ring_op op, double a, double b)
-{
-	if (isnan(a) || isnan(b))
-		return NAN;
-	if (a == b) /* zeros of either sign are equal, but -0 is less */
-		return signbit(a) == (op == RING_MIN) ? a : b;
-	return (a > b) == (op == RING_MAX) ? a : b;
-}
-
-static int32_t int32_op(enum ring_op op, int32_t a, int32_t b)
-{
-	switch (op) {
-	case RING_PROD:
-		return (int32_t)((uint32_t)a * (uint32_t)b);
-	case RING_MAX:
-		return a > b ? a : b;
-	case RING_MIN:
-		return a < b ? a : b;
-	default:
-		return (int32_t)((uint32_t)a + (uint32_t)b);
+	uint64_t bytes = part_bytes(call), others = (uint64_t)(size - 1);
+	bool is_root = order[position] == call->root;
+	switch (call->kind) {
+	case GATHER:
+		return is_root ? others * bytes : 0;
+	case SCATTER:
+	case RECV:
+		return is_root ? 0 : bytes;
+	case SEND:
+		return 0;
+	default: /* around the ring, or as much as is sent */
+		return call_sent_bytes(call, size, order, (position + size - 1) % size);
 	}
 }
 
-static float float_op(enum ring_op op, float a, float b)
+/* ---- results --------------------------------------------------------------------------------- */
+
+bool call_has_one_result(const struct call *call)
 {
-	switch (op) {
-	case RING_PROD:
-		return a * b;
-	case RING_MAX:
-	case RING_MIN:
-		return (float)pick(op, (double)a, (double)b);
-	default:
-		return a + b;
-	}
+	return !shapes[call->kind].send_parts;
 }
 
-static double double_op(enum ring_op op, double a, double b)
-{
-	switch (op) {
-	case RING_PROD:
-		return a * b;
-	case RING_MAX:
-	case RING_MIN:
-		return pick(op, a, b);
-	default:
-		return a + b;
-	}
-}
-
-static void store_float(void *result, float value)
-{
-	const uint32_t quiet = 0x7fc00000;
-	memcpy(result, isnan(value) ? (const void *)&quiet : &value, sizeof(value));
-}
-
-static void store_double(void *result, double value)
-{
-	const uint64_t quiet = 0x7ff8000000000000;
-	memcpy(result, isnan(value) ? (const void *)&quiet : &value, sizeof(value));
-}
-
-/* result = a op b, divided by `divisor`, which is 1 except at the last addition of an average. */
-static void hop(const struct call *call, const void *a, const void *b, int divisor, void *result)
-{
-	int32_t ints[2];
-	uint16_t halves[2];
-	float floats[2];
-	double doubles[2];
-	switch (call->type) {
-	case RING_INT32:
-		memcpy(&ints[0], a, sizeof(ints[0]));
-		memcpy(&ints[1], b, sizeof(ints[1]));
-		ints[0] = int32_op(call->op, ints[0], ints[1]) / divisor;
-		memcpy(result, &ints[0], sizeof(ints[0]));
-		return;
-	case RING_BFLOAT16:
-		memcpy(&halves[0], a, sizeof(halves[0]));
-		memcpy(&halves[1], b, sizeof(halves[1]));
-		floats[0] = float_op(call->op, bfloat16_value(halves[0]), bfloat16_value(halves[1]));
-		halves[0] = bfloat16_bits(floats[0] / (float)divisor);
-		memcpy(result, &halves[0], sizeof(halves[0]));
-		return;
-	case RING_FLOAT64:
-		memcpy(&doubles[0], a, sizeof(doubles[0]));
-		memcpy(&doubles[1], b, sizeof(doubles[1]));
-		store_double(result, double_op(call->op, doubles[0], doubles[1]) / divisor);
-		return;
-	default:
-		memcpy(&floats[0], a, sizeof(floats[0]));
-		memcpy(&floats[1], b, sizeof(floats[1]));
-		store_float(result, float_op(call->op, floats[0], floats[1]) / (float)divisor);
-	}
-}
-
+/* The position to which element `index` of the whole vector is reduced. */
 static int owner_position(const struct call *call, int size, const int *order, size_t index)
 {
 	for (int position = 0; position < size; position++) {
-		size_t begin, end;
-		call_block(call, size, order[position], &begin, &end);
-		if (index >= begin && index < end)
+		int rank = order[position];
+		size_t begin = call->count * (size_t)rank, end = begin + call->count;
+		if (call->kind == REDUCE && rank == call->root)
+			return position;
+		if (call->kind == ALL_REDUCE)
+			find_block(call, size, rank, &begin, &end);
+		if (call->kind != REDUCE && index >= begin && index < end)
 			return position;
 	}
 	return 0;
 }
 
-void call_replay(const struct call *call, int size, const int *order, size_t index,
-		 const void *const inputs[], void *result)
+/* Element `index` of the whole vector, added along the ring. */
+static void reduce(const struct call *call, int size, const int *order, size_t index,
+		   const void *const inputs[], void *result)
 {
-	size_t bytes = call_element_bytes(call->type);
+	size_t bytes = element_bytes(call->type);
 	int owner = owner_position(call, size, order, index);
-	const char *first = inputs[order[(owner + 1) % size]];
-	memcpy(result, first + index * bytes, bytes);
-	for (int step = 2; step <= size; step++) {
-		const char *mine = inputs[order[(owner + step) % size]];
+	for (int step = 1; step <= size; step++) {
+		int rank = order[(owner + step) % size];
+		const char *mine = (const char *)inputs[rank] + index * bytes;
 		int divisor = call->op == RING_AVG && step == size ? size : 1;
-		hop(call, result, mine + index * bytes, divisor, result);
+		const void *scalar = call->scalars ? call->scalars + (size_t)rank * bytes : NULL;
+		if (step == 1 && scalar)
+			element_scale(call->type, scalar, mine, result);
+		else if (step == 1)
+			memcpy(result, mine, bytes);
+		else if (scalar)
+			element_add_scaled(call->type, result, scalar, mine, result);
+		else
+			element_reduce(call->type, call->op, result, mine, divisor, result);
 	}
 }
 
-void call_put(enum ring_datatype type, void *element, double value)
+void call_replay(const struct call *call, int size, const int *order, int rank, size_t index,
+		 const void *const inputs[], void *result)
 {
-	int32_t whole = (int32_t)value;
-	float single = (float)value;
-	uint16_t half = bfloat16_bits(single);
-	switch (type) {
-	case RING_INT32:
-		memcpy(element, &whole, sizeof(whole));
+	const struct shape *shape = &shapes[call->kind];
+	size_t bytes = element_bytes(call->type);
+	size_t at = index + (shape->send_parts ? call->count * (size_t)rank : 0);
+	int from = call->root;
+	if (shape->reduces) {
+		reduce(call, size, order, at, inputs, result);
 		return;
-	case RING_BFLOAT16:
-		memcpy(element, &half, sizeof(half));
-		return;
-	case RING_FLOAT64:
-		memcpy(element, &value, sizeof(value));
-		return;
-	default:
-		memcpy(element, &single, sizeof(single));
 	}
+	if (shape->recv_parts) {
+		from = (int)(index / call->count);
+		at -= (size_t)from * call->count;
+	}
+	memcpy(result, (const char *)inputs[from] + at * bytes, bytes);
 }

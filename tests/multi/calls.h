@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collective calls as data, for tests: made, described, measured, and computed a second time
- * without the library. The arithmetic here is written from ringccl.h alone and shares nothing with
- * the kernels.
+ * Calls as data, for tests: made, described, measured, and computed a second time without the library.
+ * What is computed here is written from ringccl.h alone.
  */
 #ifndef CALLS_H
 #define CALLS_H
@@ -12,54 +11,70 @@
 #include <stdint.h>
 
 #include "ringccl.h"
+#include "tests/multi/elements.h"
 
-enum call_kind { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, BARRIER };
-#define CALL_KINDS 5
-
-/* What this version reduces. */
-#define CALL_TYPES 4
-#define CALL_OPS 5
-extern const enum ring_datatype call_types[CALL_TYPES];
-extern const enum ring_op call_ops[CALL_OPS];
+/* The collectives with buffers come first, then the barrier, then what concerns one pair of ranks. */
+enum call_kind {
+	ALL_REDUCE,
+	REDUCE_SCATTER,
+	ALL_GATHER,
+	BROADCAST,
+	REDUCE,
+	GATHER,
+	SCATTER,
+	ALL_TO_ALL,
+	BARRIER,
+	SEND,
+	RECV,
+};
+#define CALL_COLLECTIVES (BARRIER + 1)
 
 struct call {
 	enum call_kind kind;
-	size_t count; /* as the call takes it: of a part for REDUCE_SCATTER and ALL_GATHER */
+	size_t count; /* as the call takes it: of a part where there are parts */
 	enum ring_datatype type;
 	enum ring_op op;
-	int root;
+	int root;                     /* of SEND and RECV the peer */
+	const unsigned char *scalars; /* of a pre-multiplied sum, an element per rank; else NULL */
 };
 
 const char *call_kind_name(enum call_kind kind);
-size_t call_element_bytes(enum ring_datatype type);
-bool call_reduces(const struct call *call);
+bool call_kind_reduces(enum call_kind kind);
+bool call_kind_has_root(enum call_kind kind);
 
-/* "all_reduce of 17 elements, type 7, op 0": returns text */
+/* "all_reduce of 17 elements, type 7, op 0, root 0": returns text */
 #define CALL_TEXT 128
 const char *call_text(const struct call *call, char *text);
 
-/* Bytes of the two buffers, and where the smaller one begins in the larger when in place. */
+/* Bytes of the buffers of a rank that reads or writes them; 0 if none does. */
 size_t call_send_bytes(const struct call *call, int size);
 size_t call_recv_bytes(const struct call *call, int size);
-size_t call_own_offset(const struct call *call, int rank);
+
+/* Whether `rank` does; where not, the pointer may be NULL. */
+bool call_reads_send(const struct call *call, int rank);
+bool call_writes_recv(const struct call *call, int rank);
+
+/*
+ * Where in one piece of memory, long enough for the larger of them, send and recv begin when the call
+ * is made in place. returns false if there is no such form
+ */
+bool call_place(const struct call *call, int rank, size_t *send, size_t *recv);
 
 int call_make(struct ring_comm *comm, const struct call *call, const void *send, void *recv,
 	      struct ring_stream *stream);
 
-/* Elements [begin, end) of the vector that are reduced towards `rank`. */
-void call_block(const struct call *call, int size, int rank, size_t *begin, size_t *end);
-
-/* Payload bytes that the rank at `position` sends; order[position] == rank. */
+/* Payload bytes of the links of the rank at `position`; order[position] == rank. */
 uint64_t call_sent_bytes(const struct call *call, int size, const int *order, int position);
+uint64_t call_received_bytes(const struct call *call, int size, const int *order, int position);
+
+/* Whether the result is the same on all ranks that receive one. */
+bool call_has_one_result(const struct call *call);
 
 /*
- * Element `index` of the reduced vector as the ring adds it: from the position after the owner's
- * around to the owner. inputs[rank] is that rank's whole vector.
+ * Element `index` of what `rank` receives from a collective; inputs[rank] is that rank's send. A sum
+ * is added as the ring does: from the position after its owner's around to the owner.
  */
-void call_replay(const struct call *call, int size, const int *order, size_t index,
+void call_replay(const struct call *call, int size, const int *order, int rank, size_t index,
 		 const void *const inputs[], void *result);
-
-/* One element from a small whole number, any alignment. */
-void call_put(enum ring_datatype type, void *element, double value);
 
 #endif

@@ -12,8 +12,10 @@
 #include "tests/multi/calls.h"
 
 #define GUARD 64
-#define LARGEST ((2u << 20) + 4096) /* bytes of the longest buffer */
+#define LARGEST ((2u << 20) + 4096)    /* bytes of the longest buffer */
+#define ELEMENTS_MAX ((1u << 19) + 17) /* of any buffer */
 #define COUNTS 15
+#define CANARY 0xee
 
 struct settings {
 	size_t chunk_bytes;
@@ -51,12 +53,22 @@ struct buffers {
 	bool send_inside, recv_inside; /* ... the other one */
 };
 
+static bool is_unsigned(enum ring_datatype type)
+{
+	return type == RING_UINT8 || type == RING_UINT32 || type == RING_UINT64;
+}
+
+/* So small that a sum of eight is exact in any type; 8-bit floats have whole numbers up to 8. */
 static double input(const struct trial *trial, int rank, size_t index)
 {
+	enum ring_datatype type = trial->call.type;
 	size_t mixed = index * 7 + (size_t)rank * 5 + (size_t)trial->salt;
+	double value = (double)(mixed % 31) - 15;
 	if (trial->call.op == RING_PROD)
-		return (double[]){1, 2, -1, 1, -2}[mixed % 5];
-	return (double)(mixed % 31) - 15;
+		value = (double[]){1, 2, -1, 1, -2}[mixed % 5];
+	else if (type == RING_FLOAT8_E4M3 || type == RING_FLOAT8_E5M2)
+		value = (double)(mixed % 3) - 1;
+	return is_unsigned(type) && value < 0 ? -value : value;
 }
 
 static double reduced(const struct trial *trial, int size, size_t index)
@@ -72,19 +84,26 @@ static double reduced(const struct trial *trial, int size, size_t index)
 		else
 			value += next;
 	}
-	return op == RING_AVG ? value / size : value; /* call_put truncates for int32 */
+	return op == RING_AVG ? value / size : value; /* element_put truncates for integers */
 }
 
 static double expected(const struct trial *trial, const struct harness_rank *self, size_t index)
 {
 	const struct call *call = &trial->call;
+	size_t own = (size_t)self->rank * call->count;
 	switch (call->kind) {
 	case ALL_REDUCE:
+	case REDUCE:
 		return reduced(trial, self->size, index);
 	case REDUCE_SCATTER:
-		return reduced(trial, self->size, (size_t)self->rank * call->count + index);
+		return reduced(trial, self->size, own + index);
 	case ALL_GATHER:
+	case GATHER:
 		return input(trial, (int)(index / call->count), index % call->count);
+	case ALL_TO_ALL:
+		return input(trial, (int)(index / call->count), own + index % call->count);
+	case SCATTER:
+		return input(trial, call->root, own + index);
 	default:
 		return input(trial, call->root, index);
 	}
@@ -92,30 +111,31 @@ static double expected(const struct trial *trial, const struct harness_rank *sel
 
 static void fill(const struct trial *trial, int rank, unsigned char *send, size_t bytes)
 {
-	size_t element = call_element_bytes(trial->call.type);
+	size_t element = element_bytes(trial->call.type);
 	for (size_t i = 0; i < bytes / element; i++)
-		call_put(trial->call.type, send + i * element, input(trial, rank, i));
+		element_put(trial->call.type, send + i * element, input(trial, rank, i));
 }
 
 /* In place, the smaller buffer lies in the larger, which alone has guards. */
 static struct buffers place(const struct trial *trial, const struct harness_rank *self,
 			    const struct memory *memory)
 {
-	size_t own = call_own_offset(&trial->call, self->rank);
 	struct buffers buffers = {
 		.send = memory->send + trial->shift,
 		.recv = memory->recv + trial->shift * 3,
 		.send_bytes = call_send_bytes(&trial->call, self->size),
 		.recv_bytes = call_recv_bytes(&trial->call, self->size),
 	};
+	size_t send_at, recv_at;
 	if (!trial->in_place)
 		return buffers;
+	call_place(&trial->call, self->rank, &send_at, &recv_at);
 	buffers.recv_inside = buffers.send_bytes >= buffers.recv_bytes;
 	buffers.send_inside = !buffers.recv_inside;
 	if (buffers.send_inside)
-		buffers.send = buffers.recv + own;
+		buffers.send = buffers.recv + send_at;
 	else
-		buffers.recv = buffers.send + own;
+		buffers.recv = buffers.send + recv_at;
 	return buffers;
 }
 
@@ -160,53 +180,70 @@ static int wrong(const struct harness_rank *self, const struct trial *trial, con
 static int check_result(const struct harness_rank *self, const struct trial *trial,
 			const unsigned char *recv)
 {
-	size_t element = call_element_bytes(trial->call.type);
+	size_t element = element_bytes(trial->call.type);
 	size_t elements = call_recv_bytes(&trial->call, self->size) / element;
 	for (size_t i = 0; i < elements; i++) {
-		unsigned char want[sizeof(double)];
-		call_put(trial->call.type, want, expected(trial, self, i));
+		unsigned char want[ELEMENT_BYTES_MAX];
+		element_put(trial->call.type, want, expected(trial, self, i));
 		if (memcmp(want, recv + i * element, element) != 0)
 			return wrong(self, trial, "wrong result", i);
 	}
 	return 0;
 }
 
-/* Out of place the input is as it was; in place a reduce-scatter leaves the others' parts alone. */
+/* Who gets no result keeps what was in recv. */
+static int check_untouched(const struct harness_rank *self, const struct trial *trial,
+			   const unsigned char *recv)
+{
+	size_t bytes = call_recv_bytes(&trial->call, self->size);
+	for (size_t i = 0; !trial->in_place && i < bytes; i++)
+		if (recv[i] != CANARY)
+			return wrong(self, trial, "recv was changed: byte", i);
+	return 0;
+}
+
+/* Where no result overwrites it the input is as it was; of a larger send, the others' parts. */
 static int check_send(const struct harness_rank *self, const struct trial *trial,
 		      const unsigned char *send)
 {
 	const struct call *call = &trial->call;
-	size_t element = call_element_bytes(call->type);
+	bool has_parts = !call_has_one_result(call);
+	size_t element = element_bytes(call->type);
 	size_t elements = call_send_bytes(call, self->size) / element;
-	if (trial->in_place && call->kind != REDUCE_SCATTER)
+	if (trial->in_place && !has_parts && call_writes_recv(call, self->rank))
 		return 0;
 	for (size_t i = 0; i < elements; i++) {
-		unsigned char was[sizeof(double)];
-		bool own = call->kind == REDUCE_SCATTER && i / call->count == (size_t)self->rank;
-		call_put(call->type, was, input(trial, self->rank, i));
-		if (!(trial->in_place && own) && memcmp(was, send + i * element, element) != 0)
+		unsigned char was[ELEMENT_BYTES_MAX];
+		bool own = trial->in_place && has_parts && i / call->count == (size_t)self->rank;
+		element_put(call->type, was, input(trial, self->rank, i));
+		if (!own && memcmp(was, send + i * element, element) != 0)
 			return wrong(self, trial, "send was changed", i);
 	}
 	return 0;
 }
 
+/* Where a buffer is not used, any pointer will do, NULL among them. */
 static int run_trial(struct harness_rank *self, struct ring_comm *comm, const struct trial *trial,
 		     const struct memory *memory)
 {
 	const struct call *call = &trial->call;
+	bool reads = call_reads_send(call, self->rank);
+	bool writes = call_writes_recv(call, self->rank), nulls = trial->salt % 2;
 	struct buffers buffers = place(trial, self, memory);
 	guard_both(&buffers);
 	if (!trial->in_place)
-		memset(buffers.recv, 0xee, buffers.recv_bytes);
+		memset(buffers.recv, CANARY, buffers.recv_bytes);
 	fill(trial, self->rank, buffers.send, buffers.send_bytes);
 
-	bool needs_no_send = call->kind == BROADCAST && self->rank != call->root;
-	const void *send = needs_no_send && !trial->in_place ? NULL : buffers.send;
-	if (call_make(comm, call, send, buffers.recv, NULL))
+	if (call_make(comm, call, nulls && !reads ? NULL : buffers.send,
+		      nulls && !writes ? NULL : buffers.recv, NULL))
 		return wrong(self, trial, ring_comm_error(comm), 0);
 	if (!both_stand(&buffers))
 		return wrong(self, trial, "wrote beside a buffer", 0);
-	return check_result(self, trial, buffers.recv) || check_send(self, trial, buffers.send);
+	if (writes ? check_result(self, trial, buffers.recv)
+		   : check_untouched(self, trial, buffers.recv))
+		return 1;
+	return reads ? check_send(self, trial, buffers.send) : 0;
 }
 
 /* Around nothing, the ranks, a block, a chunk, a round, and enough for every channel. */
@@ -237,10 +274,12 @@ static int choose_counts(const struct settings *settings, enum call_kind kind, s
 				       3 * unit * round - 1,
 				       1009,
 				       channels > 1 ? all : 17};
-	size_t parts = kind == REDUCE_SCATTER || kind == ALL_GATHER ? n : 1;
+	const struct call one = {.kind = kind, .count = 1, .type = RING_INT8};
+	size_t sends = call_send_bytes(&one, (int)n), receives = call_recv_bytes(&one, (int)n);
+	size_t parts = sends > receives ? sends : receives;
 	int have = 0;
 	for (int i = 0; i < COUNTS; i++)
-		if (wanted[i] * parts * element <= LARGEST)
+		if (wanted[i] * parts <= ELEMENTS_MAX && wanted[i] * parts * element <= LARGEST)
 			counts[have++] = wanted[i];
 	return have;
 }
@@ -257,11 +296,11 @@ static int run_cases(struct harness_rank *self, struct ring_comm *comm, enum cal
 {
 	static const size_t shifts[] = {0, 0, 4, 1, 2, 8, 3, 13};
 	const struct plan *plan = self->context;
-	bool reduces = kind == ALL_REDUCE || kind == REDUCE_SCATTER;
+	bool reduces = call_kind_reduces(kind);
 	size_t counts[COUNTS];
-	int count_count = choose_counts(&plan->settings, kind, call_element_bytes(type),
+	int count_count = choose_counts(&plan->settings, kind, element_bytes(type),
 					(size_t)self->size, counts);
-	int variants = count_count * (reduces ? CALL_OPS : 1) * 2;
+	int variants = count_count * (reduces ? ELEMENT_OPS : 1) * 2;
 	for (int v = 0; v < variants; v++) {
 		unsigned id = (*number)++;
 		if (!is_chosen(plan, id))
@@ -270,9 +309,9 @@ static int run_cases(struct harness_rank *self, struct ring_comm *comm, enum cal
 			.call = {.kind = kind,
 				 .count = counts[v / 2 % count_count],
 				 .type = type,
-				 .op = reduces ? call_ops[v / 2 / count_count] : RING_SUM,
+				 .op = reduces ? (enum ring_op)(v / 2 / count_count) : RING_SUM,
 				 .root = (int)(id % (unsigned)self->size)},
-			.in_place = v % 2,
+			.in_place = v % 2 && kind != ALL_TO_ALL,
 			.shift = shifts[id / 2 % 8],
 			.salt = (int)id,
 		};
@@ -287,9 +326,9 @@ static int run_all(struct harness_rank *self, struct ring_comm *comm, const stru
 {
 	unsigned number = 0;
 	for (int kind = 0; kind < BARRIER; kind++)
-		for (int t = 0; t < CALL_TYPES; t++) {
-			if (run_cases(self, comm, (enum call_kind)kind, call_types[t], memory,
-				      &number))
+		for (int t = 0; t < ELEMENT_TYPES; t++) {
+			if (run_cases(self, comm, (enum call_kind)kind, (enum ring_datatype)t,
+				      memory, &number))
 				return 1;
 			if (ring_barrier(comm, NULL))
 				return harness_fail(self, "barrier: %s", ring_comm_error(comm));
@@ -357,7 +396,7 @@ int main(int argc, char **argv)
 			for (int k = 0; k < few; k++, teams++) {
 				int chosen = is_long ? k : (int)(teams % (unsigned)SETTINGS);
 				struct plan plan = {.settings = all_settings[chosen],
-						    .stride = is_long ? 5 : 29,
+						    .stride = is_long ? 23 : 167,
 						    .seconds = is_long ? 600 : 60,
 						    .phase = teams};
 				uint64_t made = run_team(&harness_worlds[w], sizes[s], &plan);

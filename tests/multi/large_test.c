@@ -13,10 +13,11 @@ struct plan {
 	size_t reduced;  /* elements of the all-reduce, in place, int32 */
 	size_t gathered; /* elements of a part of the all-gather, in place, int32 */
 	size_t doubles;  /* elements of the broadcast, in place, float64 */
+	size_t bytes;    /* elements of a message, uint8 */
 };
 
-static const struct plan short_plan = {3 << 20, 2 << 20, 1 << 20};
-static const struct plan long_plan = {600000001, 300000007, 290000003};
+static const struct plan short_plan = {3 << 20, 2 << 20, 1 << 20, 5 << 20};
+static const struct plan long_plan = {600000001, 300000007, 290000003, 2200000001};
 
 static void *get_memory(struct harness_rank *self, size_t bytes)
 {
@@ -84,6 +85,24 @@ static int broadcast(struct harness_rank *self, struct ring_comm *comm, size_t c
 	return 0;
 }
 
+/* From rank 0 to rank 1. */
+static int message(struct harness_rank *self, struct ring_comm *comm, size_t bytes)
+{
+	unsigned char *vector = get_memory(self, bytes);
+	if (!vector)
+		return 1;
+	for (size_t i = 0; self->rank == 0 && i < bytes; i++)
+		vector[i] = (unsigned char)(i * 2654435761u >> 20);
+	if (self->rank == 0 ? ring_send(comm, vector, bytes, RING_UINT8, 1, NULL)
+			    : ring_recv(comm, vector, bytes, RING_UINT8, 0, NULL))
+		return harness_fail(self, "send and receive: %s", ring_comm_error(comm));
+	for (size_t i = 0; i < bytes; i++)
+		if (vector[i] != (unsigned char)(i * 2654435761u >> 20))
+			return wrong(self, "send and receive", i);
+	munmap(vector, bytes);
+	return 0;
+}
+
 static int be_rank(struct harness_rank *self)
 {
 	const struct plan *plan = self->context;
@@ -91,7 +110,7 @@ static int be_rank(struct harness_rank *self)
 	if (harness_join(self, NULL, &comm))
 		return 1;
 	int bad = reduce(self, comm, plan->reduced) || gather(self, comm, plan->gathered) ||
-		  broadcast(self, comm, plan->doubles);
+		  broadcast(self, comm, plan->doubles) || message(self, comm, plan->bytes);
 	ring_comm_destroy(comm);
 	return bad;
 }
@@ -125,8 +144,8 @@ int main(int argc, char **argv)
 	double begin = harness_clock();
 	if (harness_run(&team))
 		return 1;
-	printf("all_reduce of %zu int32, all_gather of 2 x %zu int32, broadcast of %zu double: "
-	       "right (%.1f s)\n",
-	       plan->reduced, plan->gathered, plan->doubles, harness_clock() - begin);
+	printf("all_reduce of %zu int32, all_gather of 2 x %zu int32, broadcast of %zu double, "
+	       "message of %zu uint8: right (%.1f s)\n",
+	       plan->reduced, plan->gathered, plan->doubles, plan->bytes, harness_clock() - begin);
 	return 0;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random calls on random numbers, compared bit for bit with a second computation in the documented
- * order of additions. The same calls are made again over other transports and with other chunks,
- * depths and channels: all these must agree in every bit, of which a hash is printed.
+ * order of additions, and their payload bytes with the documented formulas. A round makes several
+ * calls: one after the other, on streams, inside a group, and sometimes on communicators split from
+ * the first one at the same time. The same rounds are played again over other transports and with
+ * other chunks, depths and channels: all these must agree in every bit, of which a hash is printed.
  *
  *	soak_test [--long] [--seed N]
  */
@@ -12,12 +14,13 @@
 
 #include "src/comm.h"
 #include "tests/harness.h"
-#include "tests/multi/calls.h"
+#include "tests/multi/deeds.h"
 
-#define RANKS 8
-#define SLACK 256 /* room before and behind a buffer's bytes: shifts and a guard */
+#define RANKS DEED_RANKS
+#define DEEDS 4   /* most of a round, of one communicator */
+#define STREAMS 2 /* of a communicator */
 
-/* One way to make the calls. Those of one group make the same ring, so they agree in all bits. */
+/* One way to make the calls. Those of one group make the same rings, so they agree in all bits. */
 struct way {
 	struct harness_world world;
 	size_t chunk_bytes;
@@ -40,227 +43,250 @@ static const struct way ways[] = {
 /* What to do; all ranks and all ways do the same. */
 struct plan {
 	uint64_t seed;
-	unsigned calls;
-	size_t most_bytes; /* of any buffer */
+	unsigned rounds;
+	size_t room; /* bytes of a rank's inputs, and of its outputs */
 	const struct way *way;
-};
-
-/* One random call. */
-struct deed {
-	struct call call;
-	bool in_place;
-	bool special; /* some inputs are subnormal, infinite or not a number */
-	size_t send_shift, recv_shift;
-	uint64_t seed; /* of the inputs */
 };
 
 /* Shared by the ranks: everybody's input and output, and what they found. */
 struct board {
-	uint64_t hashes[RANKS]; /* of the results each rank looked at */
-	uint64_t hash;          /* over all calls, by rank 0 */
-	unsigned char memory[]; /* 2 * size areas of most_bytes + SLACK */
+	uint64_t hashes[RANKS]; /* of the results each rank looked at in this round */
+	uint64_t hash;          /* over all rounds, by rank 0 */
+	unsigned deeds[RANKS];  /* made by communicators in which this rank is the first */
+	unsigned char memory[]; /* 2 * size areas of plan.room */
 };
 
-static unsigned char *area(const struct harness_rank *self, int rank, bool output)
+/* A communicator's part of a round. */
+struct program {
+	struct party party;
+	struct ring_stream *streams[STREAMS]; /* NULL: calls block */
+	struct deed deeds[DEEDS];
+	int deed_count;
+	struct ring_stats before;
+};
+
+/* ---- the communicators of a round ------------------------------------------------------------ */
+
+/* members[rank] is a rank of the whole team. */
+static void join_party(const struct harness_rank *self, struct ring_comm *comm, const int *members,
+		       struct party *party)
 {
 	const struct plan *plan = self->context;
 	struct board *board = self->shared;
-	size_t room = plan->most_bytes + SLACK;
-	return board->memory + (size_t)(2 * rank + output) * room + SLACK / 2;
-}
-
-/* As likely between 1 and 2 as between a million and two. */
-static size_t random_count(uint64_t *state, size_t most)
-{
-	unsigned bits = 0;
-	while (bits < 63 && most >> bits > 1)
-		bits++;
-	size_t low = (size_t)1 << harness_random(state) % (bits + 1);
-	size_t count = low + harness_random(state) % low;
-	return count < most ? count : most;
-}
-
-static struct deed random_deed(const struct plan *plan, unsigned number, int size)
-{
-	uint64_t state = plan->seed * 1000003 + number * 31 + (uint64_t)size;
-	static const enum call_kind kinds[] = {ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER,
-					       ALL_REDUCE, REDUCE_SCATTER, BROADCAST};
-	struct deed deed = {.call = {.kind = kinds[harness_random(&state) % 6],
-				     .type = call_types[harness_random(&state) % CALL_TYPES],
-				     .op = call_ops[harness_random(&state) % CALL_OPS],
-				     .root = (int)(harness_random(&state) % (unsigned)size)}};
-	bool in_parts = deed.call.kind == REDUCE_SCATTER || deed.call.kind == ALL_GATHER;
-	size_t most = plan->most_bytes / call_element_bytes(deed.call.type);
-	deed.call.count = random_count(&state, in_parts ? most / (size_t)size : most);
-	deed.in_place = harness_random(&state) % 2;
-	deed.special = harness_random(&state) % 3 == 0;
-	if (harness_random(&state) % 4 == 0) {
-		deed.send_shift = harness_random(&state) % 64;
-		deed.recv_shift = harness_random(&state) % 64;
-	}
-	deed.seed = harness_random(&state);
-	return deed;
-}
-
-/* Random bits with an exponent near one, so that the order of additions matters. */
-static uint64_t ordinary(enum ring_datatype type, uint64_t bits)
-{
-	uint64_t exponent = bits >> 56 & 15;
-	switch (type) {
-	case RING_FLOAT32:
-		return (bits & 0x807fffff) | (120 + exponent) << 23;
-	case RING_BFLOAT16:
-		return (bits & 0x807f) | (120 + exponent) << 7;
-	case RING_FLOAT64:
-		return (bits & 0x800fffffffffffff) | (1016 + exponent) << 52;
-	default:
-		return bits;
+	*party = (struct party){.self = self,
+				.comm = comm,
+				.order = comm->order,
+				.size = ring_comm_size(comm),
+				.rank = ring_comm_rank(comm)};
+	for (int r = 0; r < party->size; r++) {
+		party->inputs[r] = board->memory + (size_t)(2 * members[r]) * plan->room;
+		party->outputs[r] = party->inputs[r] + plan->room;
 	}
 }
 
-/* A subnormal or zero, or infinite or not a number; for int32 an extreme. */
-static uint64_t special(enum ring_datatype type, uint64_t bits)
+/* One half of the memory is the whole team's, the other one that of the parts. */
+static void choose_deeds(struct program *program, uint64_t seed, bool is_part)
 {
-	bool top = bits >> 60 & 1, infinite = bits >> 61 & 1;
-	switch (type) {
-	case RING_FLOAT32:
-		return top ? (bits & (infinite ? 0x80000000 : 0x807fffff)) | 0x7f800000
-			   : bits & (infinite ? 0x80000000 : 0x807fffff);
-	case RING_BFLOAT16:
-		return top ? (bits & (infinite ? 0x8000 : 0x807f)) | 0x7f80
-			   : bits & (infinite ? 0x8000 : 0x807f);
-	case RING_FLOAT64:
-		return top ? (bits & (infinite ? 1ull << 63 : 0x800fffffffffffff)) | 0x7ffull << 52
-			   : bits & (infinite ? 1ull << 63 : 0x800fffffffffffff);
-	default:
-		return top ? INT32_MAX : (uint32_t)INT32_MIN;
+	const struct plan *plan = program->party.self->context;
+	size_t begin = is_part ? plan->room / 2 : 0;
+	program->deed_count = 1 + (int)(harness_random(&seed) % DEEDS);
+	size_t room = plan->room / 2 / (size_t)program->deed_count;
+	for (int d = 0; d < program->deed_count; d++)
+		deed_choose(&program->party, harness_random(&seed), begin + (size_t)d * room, room,
+			    &program->deeds[d]);
+}
+
+/* Who is where after a split. */
+struct division {
+	int colors[RANKS], keys[RANKS];
+};
+
+static struct division random_division(uint64_t *state, int size)
+{
+	struct division division;
+	for (int r = 0; r < size; r++) {
+		int color = (int)(harness_random(state) % 4) - 1;
+		division.colors[r] = color < 0 ? RING_COLOR_NONE : color / 2 * 1000;
+		division.keys[r] = (int)(harness_random(state) % 7) - 3;
 	}
+	return division;
 }
 
-static void fill(const struct deed *deed, int rank, unsigned char *send, size_t bytes)
+/* Ranks of one color by key, then by rank. returns how many */
+static int find_members(const struct division *division, int size, int color, int *members)
 {
-	uint64_t state = deed->seed + (uint64_t)rank * 0x51ed2701;
-	size_t element = call_element_bytes(deed->call.type);
-	for (size_t at = 0; at < bytes; at += element) {
-		uint64_t bits = harness_random(&state);
-		bool odd = deed->special && (bits >> 40 & 15) == 0;
-		uint64_t value = odd ? special(deed->call.type, bits)
-				     : ordinary(deed->call.type, bits);
-		memcpy(send + at, &value, element); /* the low bytes */
-	}
+	int count = 0;
+	for (int key = -3; key <= 3; key++)
+		for (int r = 0; r < size; r++)
+			if (division->colors[r] == color && division->keys[r] == key)
+				members[count++] = r;
+	return count;
 }
 
-static int make_call(struct harness_rank *self, struct ring_comm *comm, const struct deed *deed)
+/* returns 0 with part->party.comm NULL for a rank that is left out */
+static int split(struct program *whole, uint64_t seed, struct program *part)
 {
-	const struct call *call = &deed->call;
-	size_t own = call_own_offset(call, self->rank);
-	size_t send_bytes = call_send_bytes(call, self->size);
-	unsigned char *send = area(self, self->rank, false) + deed->send_shift;
-	unsigned char *base = area(self, self->rank, true) + deed->recv_shift;
-	unsigned char *recv = base;
-	fill(deed, self->rank, send, send_bytes);
-	if (deed->in_place && call->kind == REDUCE_SCATTER) {
-		memcpy(base, send, send_bytes);
-		recv = base + own;
-		send = base;
-	} else if (deed->in_place) {
-		memcpy(base + own, send, send_bytes);
-		send = base + own;
-	}
-	char text[CALL_TEXT];
-	int err = call_make(comm, call, send, recv, NULL);
-	return err ? harness_fail(self, "%s: %s", call_text(call, text), ring_comm_error(comm)) : 0;
+	const struct harness_rank *self = whole->party.self;
+	struct division division = random_division(&seed, self->size);
+	const int color = division.colors[self->rank];
+	struct ring_comm *comm;
+	int members[RANKS];
+	if (ring_comm_split(whole->party.comm, color, division.keys[self->rank], &comm))
+		return harness_fail(self, "split: %s", ring_comm_error(whole->party.comm));
+	if (!comm != (color == RING_COLOR_NONE))
+		return harness_fail(self, "split by color %d gave %p", color, (void *)comm);
+	if (!comm)
+		return 0;
+	int size = find_members(&division, self->size, color, members);
+	part->party = (struct party){.comm = comm};
+	if (ring_comm_size(comm) != size || members[ring_comm_rank(comm)] != self->rank)
+		return harness_fail(self, "split: rank %d of %d, of which %d were expected",
+				    ring_comm_rank(comm), ring_comm_size(comm), size);
+	join_party(self, comm, members, &part->party);
+	choose_deeds(part, seed + (uint64_t)color, true);
+	return 0;
 }
 
-/* Element `index` of the whole vector as it must be on every rank that receives it. */
-static void expect(const struct deed *deed, int size, const int *order, const void *const inputs[],
-		   size_t index, void *want)
+/* ---- one round ------------------------------------------------------------------------------- */
+
+static int begin(struct program *program, bool streamed)
 {
-	const struct call *call = &deed->call;
-	size_t element = call_element_bytes(call->type);
-	const char *origin = inputs[call->root];
-	size_t at = index;
-	if (call_reduces(call)) {
-		call_replay(call, size, order, index, inputs, want);
-		return;
-	}
-	if (call->kind == ALL_GATHER) {
-		origin = inputs[index / call->count];
-		at = index % call->count;
-	}
-	memcpy(want, origin + at * element, element);
+	const struct party *party = &program->party;
+	program->before.size = sizeof(program->before);
+	for (int s = 0; streamed && s < STREAMS; s++)
+		if (ring_stream_create(party->comm, &program->streams[s]))
+			return harness_fail(party->self, "stream: %s", ring_comm_error(party->comm));
+	for (int d = 0; d < program->deed_count; d++)
+		deed_fill(party, &program->deeds[d]);
+	return ring_comm_stats(party->comm, &program->before) ? 1 : 0;
 }
 
-static uint64_t add_to_hash(uint64_t hash, const void *element, size_t bytes)
+/* Each rank puts a call on a stream of its choice, or on none. */
+static struct ring_stream *choose_stream(const struct program *program, const struct deed *deed)
 {
-	uint64_t bits = 0;
-	memcpy(&bits, element, bytes);
-	hash = (hash ^ bits) * 0x9e3779b97f4a7c15u;
-	return hash ^ hash >> 32;
+	uint64_t state = deed->seed + (uint64_t)program->party.rank;
+	uint64_t chosen = harness_random(&state) % (STREAMS + 1);
+	return chosen < STREAMS ? program->streams[chosen] : NULL;
 }
 
-static int differs(struct harness_rank *self, const struct deed *deed, int rank, size_t index,
-		   const void *want, const void *got)
+static int await_streams(const struct program *program)
 {
-	char text[CALL_TEXT];
-	uint64_t bits[2] = {0, 0};
-	size_t element = call_element_bytes(deed->call.type);
-	memcpy(&bits[0], want, element);
-	memcpy(&bits[1], got, element);
-	return harness_fail(self, "%s%s%s: element %zu of rank %d's result is %llx, not %llx",
-			    call_text(&deed->call, text), deed->in_place ? ", in place" : "",
-			    deed->special ? ", special values" : "", index, rank,
-			    (unsigned long long)bits[1], (unsigned long long)bits[0]);
+	const struct party *party = &program->party;
+	for (int s = 0; s < STREAMS && program->streams[s]; s++)
+		if (ring_stream_wait(program->streams[s], ring_stream_position(program->streams[s])))
+			return harness_fail(party->self, "waiting: %s",
+					    ring_comm_error(party->comm));
+	return 0;
 }
 
-/* Looks at this rank's share of the elements, in every result that has them. */
-static int compare(struct harness_rank *self, const struct deed *deed, const int *order)
+/* Makes the deeds of both in turns, so that they run at the same time as far as calls do not block. */
+static int perform(const struct program *programs, int count, bool grouped)
 {
-	const struct call *call = &deed->call;
-	struct board *board = self->shared;
-	size_t element = call_element_bytes(call->type), n = (size_t)self->size;
-	bool scattered = call->kind == REDUCE_SCATTER;
-	size_t elements = call_recv_bytes(call, self->size) / element * (scattered ? n : 1);
-	const void *inputs[RANKS];
-	for (int r = 0; r < self->size; r++)
-		inputs[r] = area(self, r, false) + deed->send_shift;
-
-	uint64_t hash = 0;
-	size_t begin = elements * (size_t)self->rank / n;
-	size_t end = elements * ((size_t)self->rank + 1) / n;
-	for (size_t i = begin; i < end; i++) {
-		unsigned char want[sizeof(double)];
-		expect(deed, self->size, order, inputs, i, want);
-		hash = add_to_hash(hash, want, element);
-		int owner = scattered ? (int)(i / call->count) : 0;
-		for (int r = owner; r < (scattered ? owner + 1 : self->size); r++) {
-			size_t at = scattered && !deed->in_place ? i % call->count : i;
-			const unsigned char *got = area(self, r, true) + deed->recv_shift +
-						   at * element;
-			if (memcmp(want, got, element) != 0)
-				return differs(self, deed, r, i, want, got);
+	const struct party *party = &programs[0].party;
+	if (grouped && ring_group_start())
+		return harness_fail(party->self, "group: %s", ring_comm_error(party->comm));
+	for (int d = 0; d < DEEDS; d++)
+		for (int p = 0; p < count; p++) {
+			const struct deed *deed = &programs[p].deeds[d];
+			if (d < programs[p].deed_count &&
+			    deed_make(&programs[p].party, deed, choose_stream(&programs[p], deed)))
+				return 1;
 		}
-	}
-	board->hashes[self->rank] = hash;
+	if (grouped && ring_group_end())
+		return harness_fail(party->self, "group: %s", ring_comm_error(party->comm));
+	for (int p = 0; p < count; p++)
+		if (await_streams(&programs[p]))
+			return 1;
 	return 0;
 }
 
-static int run_calls(struct harness_rank *self, struct ring_comm *comm)
+/* The counters have grown by what the formulas say. */
+static int check_bytes(const struct program *program)
 {
-	const struct plan *plan = self->context;
-	struct board *board = self->shared;
-	for (unsigned number = 0; number < plan->calls; number++) {
-		struct deed deed = random_deed(plan, number, self->size);
-		if (make_call(self, comm, &deed))
+	const struct party *party = &program->party;
+	struct ring_stats after = {.size = sizeof(after)};
+	struct tally want = {program->before.calls, program->before.sent_bytes,
+			     program->before.received_bytes};
+	for (int d = 0; d < program->deed_count; d++)
+		deed_count(party, &program->deeds[d], &want);
+	if (ring_comm_stats(party->comm, &after))
+		return harness_fail(party->self, "no statistics");
+	if (after.calls == want.calls && after.sent_bytes == want.sent_bytes &&
+	    after.received_bytes == want.received_bytes)
+		return 0;
+	return harness_fail(party->self,
+			    "rank %d of %d made %llu calls, sent %llu bytes and received %llu; "
+			    "expected %llu, %llu, %llu",
+			    party->rank, party->size, (unsigned long long)after.calls,
+			    (unsigned long long)after.sent_bytes,
+			    (unsigned long long)after.received_bytes,
+			    (unsigned long long)want.calls, (unsigned long long)want.sent_bytes,
+			    (unsigned long long)want.received_bytes);
+}
+
+static int check(const struct program *program, uint64_t *hash)
+{
+	struct board *board = program->party.self->shared;
+	for (int d = 0; d < program->deed_count; d++)
+		if (deed_check(&program->party, &program->deeds[d], hash))
 			return 1;
-		harness_barrier(self); /* all outputs are there */
-		if (compare(self, &deed, comm->order))
-			return 1;
-		harness_barrier(self); /* all have looked */
-		for (int r = 0; self->rank == 0 && r < self->size; r++)
-			board->hash = add_to_hash(board->hash, &board->hashes[r], sizeof(uint64_t));
+	if (program->party.rank == 0)
+		board->deeds[program->party.self->rank] += (unsigned)program->deed_count;
+	return check_bytes(program);
+}
+
+static void end(struct program *program)
+{
+	for (int s = 0; s < STREAMS; s++) {
+		ring_stream_destroy(program->streams[s]);
+		program->streams[s] = NULL;
 	}
+}
+
+/* programs[0] is the whole team's, programs[1] that of this rank's part, if there is one. */
+static int play(struct harness_rank *self, struct program programs[2], uint64_t seed)
+{
+	struct board *board = self->shared;
+	uint64_t way = harness_random(&seed), hash = 0;
+	bool streamed = way % 3 == 0, grouped = way / 3 % 3 == 0, divided = way / 9 % 4 == 0;
+	choose_deeds(&programs[0], harness_random(&seed), false);
+	programs[1].party.comm = NULL;
+	if (divided && split(&programs[0], harness_random(&seed), &programs[1]))
+		return 1;
+	int count = programs[1].party.comm ? 2 : 1;
+	for (int p = 0; p < count; p++)
+		if (begin(&programs[p], streamed))
+			return 1;
+	if (perform(programs, count, grouped))
+		return 1;
+	harness_barrier(self); /* all outputs are there */
+	for (int p = 0; p < count; p++) {
+		if (check(&programs[p], &hash))
+			return 1;
+		end(&programs[p]);
+	}
+	ring_comm_destroy(programs[1].party.comm);
+	board->hashes[self->rank] = hash;
+	harness_barrier(self); /* all have looked */
+	for (int r = 0; self->rank == 0 && r < self->size; r++)
+		board->hash = hash_add(board->hash, &board->hashes[r], sizeof(board->hashes[r]));
 	return 0;
+}
+
+/* ---- many rounds ----------------------------------------------------------------------------- */
+
+static int play_all(struct harness_rank *self, struct ring_comm *comm)
+{
+	static const int everyone[RANKS] = {0, 1, 2, 3, 4, 5, 6, 7};
+	const struct plan *plan = self->context;
+	struct program *programs = calloc(2, sizeof(*programs));
+	int bad = !programs;
+	if (programs)
+		join_party(self, comm, everyone, &programs[0].party);
+	for (unsigned round = 0; !bad && round < plan->rounds; round++)
+		bad = play(self, programs, plan->seed * 1000003 + round * 31 + (uint64_t)self->size);
+	free(programs);
+	return bad;
 }
 
 static int be_rank(struct harness_rank *self)
@@ -275,32 +301,34 @@ static int be_rank(struct harness_rank *self)
 	options.channels = way->channels;
 	if (harness_join(self, &options, &comm))
 		return 1;
-	int bad = run_calls(self, comm);
+	int bad = play_all(self, comm);
 	ring_comm_destroy(comm);
 	return bad;
 }
 
-/* returns 0 with the hash of all results */
-static int run_team(int size, const struct plan *plan, uint64_t *hash)
+/* returns 0 with the hash of all results and how many calls they took */
+static int run_team(int size, const struct plan *plan, uint64_t *hash, unsigned *calls)
 {
 	struct harness team = {
 		.world = &plan->way->world,
 		.size = size,
 		.body = be_rank,
 		.context = (void *)plan,
-		.shared_bytes = sizeof(struct board) +
-				(size_t)(2 * size) * (plan->most_bytes + SLACK),
-		.seconds = 60 + (int)plan->calls * 5,
+		.shared_bytes = sizeof(struct board) + (size_t)(2 * size) * plan->room,
+		.seconds = 60 + (int)plan->rounds * 5,
 	};
 	snprintf(team.label, sizeof(team.label), "--seed %llu", (unsigned long long)plan->seed);
 	int bad = harness_start(&team) || harness_wait(&team);
+	const struct board *board = team.shared;
 	if (!bad)
-		*hash = ((struct board *)team.shared)->hash;
+		*hash = board->hash;
+	for (int r = 0; !bad && r < size; r++)
+		*calls += board->deeds[r];
 	harness_end(&team);
 	return bad;
 }
 
-static int run_size(int size, struct plan *plan, uint64_t *hash)
+static int run_size(int size, struct plan *plan, uint64_t *hash, unsigned *calls)
 {
 	uint64_t first[GROUPS] = {0};
 	bool seen[GROUPS] = {false};
@@ -308,7 +336,7 @@ static int run_size(int size, struct plan *plan, uint64_t *hash)
 		int group = ways[w].group;
 		uint64_t got;
 		plan->way = &ways[w];
-		if (run_team(size, plan, &got))
+		if (run_team(size, plan, &got, calls))
 			return 1;
 		if (seen[group] && got != first[group]) {
 			fprintf(stderr, "%d ranks, --seed %llu: %s gives other bits\n", size,
@@ -317,7 +345,7 @@ static int run_size(int size, struct plan *plan, uint64_t *hash)
 		}
 		seen[group] = true;
 		first[group] = got;
-		*hash = add_to_hash(*hash, &got, sizeof(got));
+		*hash = hash_add(*hash, &got, sizeof(got));
 	}
 	return 0;
 }
@@ -327,17 +355,18 @@ int main(int argc, char **argv)
 	bool is_long = harness_is_long(argc, argv);
 	struct plan plan = {
 		.seed = harness_seed(argc, argv),
-		.calls = is_long ? 36 : 6,
-		.most_bytes = is_long ? 24u << 20 : 1u << 20,
+		.rounds = is_long ? 60 : 8,
+		.room = is_long ? 16u << 20 : 1u << 20,
 	};
-	double begin = harness_clock();
+	double began = harness_clock();
 	uint64_t hash = 0;
+	unsigned calls = 0;
 	for (int size = 1; size <= RANKS; size++)
-		if (run_size(size, &plan, &hash))
+		if (run_size(size, &plan, &hash, &calls))
 			return 1;
-	printf("%u random calls, 1 to %d ranks, %d ways: every bit as documented; --seed %llu, "
-	       "hash %016llx (%.1f s)\n",
-	       plan.calls * RANKS * (unsigned)WAYS, RANKS, WAYS, (unsigned long long)plan.seed,
-	       (unsigned long long)hash, harness_clock() - begin);
+	printf("%u random calls and exchanges, 1 to %d ranks, %d ways: every bit and byte as "
+	       "documented; --seed %llu, hash %016llx (%.1f s)\n",
+	       calls, RANKS, WAYS, (unsigned long long)plan.seed, (unsigned long long)hash,
+	       harness_clock() - began);
 	return 0;
 }

@@ -80,11 +80,41 @@ static int check_positions(struct harness_rank *self, struct ring_stream *stream
 	return 0;
 }
 
+/* Calls ran one after the other, the blocking ones between; the oldest are forgotten. */
+static int check_times(struct harness_rank *self, struct ring_comm *comm,
+		       struct ring_stream *stream, uint64_t start_ns)
+{
+	uint64_t last = ring_stream_position(stream), before = start_ns, began, ended;
+	for (uint64_t position = 1; position <= last; position++, before = ended) {
+		if (ring_stream_times(stream, position, &began, &ended))
+			return harness_fail(self, "no times of position %d", (int)position);
+		if (began < before || ended < began)
+			return harness_fail(self, "position %d began and ended at the wrong time",
+					    (int)position);
+	}
+	if (ended > (uint64_t)(harness_clock() * 1e9) + 1000)
+		return harness_fail(self, "the last call ended in the future");
+	for (uint64_t extra = 0; extra < RING_STREAM_TIMES; extra++)
+		if (ring_barrier(comm, stream))
+			return harness_fail(self, "a barrier");
+	if (ring_stream_wait(stream, last + RING_STREAM_TIMES) ||
+	    ring_stream_times(stream, last + 1, &began, &ended))
+		return harness_fail(self, "the oldest that is remembered");
+	if (ring_stream_times(stream, last, &began, &ended) != RING_EINVAL ||
+	    ring_stream_times(stream, 0, &began, &ended) != RING_EINVAL ||
+	    ring_stream_times(stream, last + RING_STREAM_TIMES + 1, &began, &ended) != RING_EINVAL ||
+	    ring_stream_times(stream, last + 1, NULL, &ended) != RING_EINVAL ||
+	    ring_stream_times(NULL, last + 1, &began, &ended) != RING_EINVAL)
+		return harness_fail(self, "times of a call that is forgotten, or never was");
+	return 0;
+}
+
 static int many_in_flight(struct harness_rank *self, struct ring_comm *comm)
 {
 	struct ring_stream *streams[STREAMS];
 	int32_t(*vectors)[COUNT] = calloc(CALLS, sizeof(*vectors));
 	int bad = !vectors;
+	uint64_t start_ns = (uint64_t)(harness_clock() * 1e9) - 1000; /* it is rounded */
 	for (int k = 0; k < STREAMS; k++)
 		if (ring_stream_create(comm, &streams[k]))
 			return harness_fail(self, "creating stream %d", k);
@@ -96,6 +126,8 @@ static int many_in_flight(struct harness_rank *self, struct ring_comm *comm)
 		bad = check_positions(self, streams[k]);
 	for (int call = 0; !bad && call < CALLS; call++)
 		bad = check_sum(self, vectors[call], call);
+	for (int k = 0; !bad && k < STREAMS; k++)
+		bad = check_times(self, comm, streams[k], start_ns);
 	for (int k = STREAMS - 1; k >= 0; k--) /* not in the order of creation */
 		ring_stream_destroy(streams[k]);
 	free(vectors);
@@ -117,18 +149,21 @@ static int compute_meanwhile(struct harness_rank *self, struct ring_comm *comm)
 	int err = ring_all_reduce(comm, vector, vector, COUNT, RING_INT32, RING_SUM, stream);
 	int first = err ? err : ring_stream_test(stream, 1);
 	double posted = harness_clock() - begin;
-	uint64_t looks = 0;
+	uint64_t looks = 0, began, ended;
 	while (!err && (err = ring_stream_test(stream, 1)) == RING_EAGAIN) {
 		looks++;
 		err = 0;
 	}
 	double waited = harness_clock() - begin;
+	int known = ring_stream_times(stream, 1, &began, &ended);
 	ring_stream_destroy(stream);
 	if (err)
 		return harness_fail(self, "a call beside work: %s", ring_comm_error(comm));
 	if (self->rank != 0 && (first != RING_EAGAIN || posted > 0.15 || waited < 0.05))
 		return harness_fail(self, "test said %d after %.3f s, done after %.3f s, %llu looks",
 				    first, posted, waited, (unsigned long long)looks);
+	if (known || (self->rank != 0 && ended - began < 50000000))
+		return harness_fail(self, "the call's times do not tell that it waited");
 	return check_sum(self, vector, 7);
 }
 

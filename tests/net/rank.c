@@ -6,8 +6,10 @@
  *	rank counters     runs every collective and compares its bytes with the interface's counters
  *	rank loop         calls until a call fails, then says when and why
  *	rank idle         calls nothing, until the communicator fails; then likewise
+ *	rank twice        adds its rank up with the others', then again over a second communicator
+ *	rank later        likewise, but rank 0 comes to the second one when the others have long come
  *
- * All but id find their place in RING_RANK, RING_SIZE and RING_ID.
+ * All but id find their place in what their launcher has set.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -151,6 +153,45 @@ static int wait_for_failure(struct ring_comm *comm, bool calls)
 	return 0;
 }
 
+/* ---- two communicators -------------------------------------------------------------------- */
+
+/* Creation fails at once or by its deadline: how long it took is said, too. */
+static double seconds_since(const struct timespec *start)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - start->tv_sec) + 1e-9 * (double)(now.tv_nsec - start->tv_nsec);
+}
+
+static int add_ranks(struct ring_comm *comm)
+{
+	int size = ring_comm_size(comm), sum = ring_comm_rank(comm);
+	int err = ring_all_reduce(comm, &sum, &sum, 1, RING_INT32, RING_SUM, NULL);
+	if (err)
+		printf("rank %d: %s\n", ring_comm_rank(comm), ring_comm_error(comm));
+	else if (sum != size * (size - 1) / 2)
+		printf("rank %d: the sum is %d\n", ring_comm_rank(comm), sum);
+	return err || sum != size * (size - 1) / 2;
+}
+
+/* The second communicator is made while the first one's meeting may still linger. */
+static int add_twice(struct ring_comm *first, unsigned late_seconds)
+{
+	struct ring_comm *second;
+	int wrong = add_ranks(first);
+	if (ring_comm_rank(first) == 0)
+		sleep(late_seconds);
+	int err = ring_comm_create_from_env(&second, NULL);
+	if (err)
+		return complain("the second one", err);
+	wrong += add_ranks(second) + add_ranks(first);
+	if (!wrong)
+		printf("rank %d of %d: right, twice\n", ring_comm_rank(second),
+		       ring_comm_size(second));
+	ring_comm_destroy(second);
+	return wrong != 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *task = argc == 2 ? argv[1] : "";
@@ -158,14 +199,18 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (strcmp(task, "id") == 0)
 		return serve();
+	struct timespec start;
+	clock_gettime(CLOCK_MONOTONIC, &start);
 	int err = ring_comm_create_from_env(&comm, NULL);
 	if (err)
-		return complain("ring_comm_create", err);
+		return printf("after %.1f s: ", seconds_since(&start)), complain("creation", err);
 	int result = 2;
 	if (strcmp(task, "counters") == 0)
 		result = compare_counters(comm);
 	else if (strcmp(task, "loop") == 0 || strcmp(task, "idle") == 0)
 		result = wait_for_failure(comm, task[0] == 'l');
+	else if (strcmp(task, "twice") == 0 || strcmp(task, "later") == 0)
+		result = add_twice(comm, task[0] == 'l' ? 3 : 0);
 	ring_comm_destroy(comm);
 	return result;
 }

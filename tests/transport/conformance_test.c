@@ -34,6 +34,9 @@ static const struct pair_kind kinds[] = {
 	{.name = "late", .transport = NULL},
 	{.name = "shm, shown late", .transport = &ring_transport_shm, .faulty = true},
 	{.name = "tcp, shown late", .transport = &ring_transport_tcp, .faulty = true},
+	{.name = "paced loopback", .transport = &ring_transport_loopback, .paced = true},
+	{.name = "paced shm", .transport = &ring_transport_shm, .paced = true},
+	{.name = "paced tcp", .transport = &ring_transport_tcp, .paced = true},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -53,6 +56,11 @@ static void make_pair(struct pair *pair, void **state, unsigned depth, size_t sl
 static int poll_link(struct ring_link *link)
 {
 	return link->transport->poll(link);
+}
+
+static int finish(struct ring_link *link)
+{
+	return link->transport->finish(link);
 }
 
 /* Polls both ends until *counter is `value`. */
@@ -313,18 +321,18 @@ static void the_other_end_may_come_late(void **state)
 		assert_true(pair_sockets(transport->lane, fds));
 		struct ring_link_params params[2] = {pair_params(&pair, 0, fds[0], 4, 100),
 						     pair_params(&pair, 1, fds[1], 4, 100)};
-		assert_int_equal(transport->open(&params[!late], &pair.ends[!late]), 0);
+		assert_int_equal(pair_open_end(&pair, kind_of(state), !late, &params[!late]), 0);
 		int err = RING_EAGAIN;
 		for (int i = 0; i < 10 && err == RING_EAGAIN; i++)
-			err = transport->finish(pair.ends[!late]);
+			err = finish(pair.ends[!late]);
 		assert_true(err == 0 || err == RING_EAGAIN);
-		assert_int_equal(transport->open(&params[late], &pair.ends[late]), 0);
+		assert_int_equal(pair_open_end(&pair, kind_of(state), late, &params[late]), 0);
 		int errs[2] = {RING_EAGAIN, RING_EAGAIN};
 		errs[!late] = err;
 		for (int i = 0; i < 10; i++)
 			for (int end = 0; end < 2; end++)
 				if (errs[end] == RING_EAGAIN)
-					errs[end] = transport->finish(pair.ends[end]);
+					errs[end] = finish(pair.ends[end]);
 		assert_int_equal(errs[SENDER], 0);
 		assert_int_equal(errs[RECEIVER], 0);
 		send_whole(&pair, "hello", 5);
@@ -346,9 +354,9 @@ static void half_open_ends_can_be_closed(void **state)
 			assert_true(pair_init(&pair));
 			assert_true(pair_sockets(transport->lane, fds));
 			struct ring_link_params params = pair_params(&pair, end, fds[end], 4, 100);
-			assert_int_equal(transport->open(&params, &pair.ends[end]), 0);
+			assert_int_equal(pair_open_end(&pair, kind_of(state), end, &params), 0);
 			if (finished)
-				transport->finish(pair.ends[end]);
+				finish(pair.ends[end]);
 			pair_close(&pair);
 			close(fds[!end]);
 		}
@@ -400,15 +408,15 @@ static void a_receiver_that_closes_is_noticed(void **state)
 /* ---- another process ---- */
 
 /* In the child: opens its end over fd, then moves messages for as long as it lives. */
-static void live_until_killed(const struct ring_transport *transport, int end, int fd)
+static void live_until_killed(const struct pair_kind *kind, int end, int fd)
 {
 	struct pair pair;
 	struct traffic traffic;
 	if (!pair_init(&pair))
 		_exit(1);
 	struct ring_link_params params = pair_params(&pair, end, fd, 4, SLOT_BYTES);
-	int err = transport->open(&params, &pair.ends[end]);
-	while (!err && (err = transport->finish(pair.ends[end])) == RING_EAGAIN)
+	int err = pair_open_end(&pair, kind, end, &params);
+	while (!err && (err = finish(pair.ends[end])) == RING_EAGAIN)
 		err = 0;
 	if (err || !traffic_init(&traffic, pair.ends[end], &pair.bells[end], seed, UINT64_MAX))
 		_exit(1);
@@ -428,16 +436,16 @@ static void a_peer_that_dies_is_noticed(void **state)
 		assert_true(child >= 0);
 		if (child == 0) {
 			close(fds[end]);
-			live_until_killed(transport, !end, fds[!end]);
+			live_until_killed(kind_of(state), !end, fds[!end]);
 		}
 		close(fds[!end]);
 		struct pair pair;
 		struct traffic traffic;
 		assert_true(pair_init(&pair));
 		struct ring_link_params params = pair_params(&pair, end, fds[end], 4, SLOT_BYTES);
-		assert_int_equal(transport->open(&params, &pair.ends[end]), 0);
+		assert_int_equal(pair_open_end(&pair, kind_of(state), end, &params), 0);
 		int err;
-		while ((err = transport->finish(pair.ends[end])) == RING_EAGAIN)
+		while ((err = finish(pair.ends[end])) == RING_EAGAIN)
 			;
 		assert_int_equal(err, 0);
 		assert_true(

@@ -56,6 +56,17 @@ bool pair_init(struct pair *pair)
 	return ring_bell_create(&pair->bells[0]) == 0 && ring_bell_create(&pair->bells[1]) == 0;
 }
 
+int pair_open_end(struct pair *pair, const struct pair_kind *kind, int end,
+		  const struct ring_link_params *params)
+{
+	static const struct ring_virtual_speed speed = {.latency_ns = 1000,
+							.bytes_per_second = 10e9};
+	if (!kind->paced)
+		return kind->transport->open(params, &pair->ends[end]);
+	pair->paces[end] = (struct ring_pace){.speed = speed};
+	return ring_paced_open(kind->transport, params, &pair->paces[end], &pair->ends[end]);
+}
+
 static int finish_both(struct pair *pair)
 {
 	int errs[2] = {RING_EAGAIN, RING_EAGAIN};
@@ -91,7 +102,7 @@ int pair_open(struct pair *pair, const struct pair_kind *kind, unsigned depth, s
 	if (!kind->transport)
 		return ring_late_pair(params, seed, pair->ends);
 	for (int end = 0; end < 2; end++) {
-		int err = kind->transport->open(&params[end], &pair->ends[end]);
+		int err = pair_open_end(pair, kind, end, &params[end]);
 		if (err)
 			return err;
 	}

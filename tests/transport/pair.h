@@ -3,7 +3,7 @@
 #ifndef RING_TEST_PAIR_H
 #define RING_TEST_PAIR_H
 
-#include "transport/transport.h"
+#include "transport/paced.h"
 
 enum { SENDER, RECEIVER };
 
@@ -12,11 +12,13 @@ struct pair_kind {
 	const char *name;
 	const struct ring_transport *transport; /* NULL: the late transport */
 	bool faulty; /* both ends behind a faulty link in its late mode */
+	bool paced;  /* both ends paced, fast enough for tests of many messages */
 };
 
 struct pair {
 	struct ring_bell bells[2];
 	struct ring_link *ends[2];
+	struct ring_pace paces[2];
 };
 
 /* Connected, non-blocking sockets: TCP over loopback or AF_UNIX. False if there are none. */
@@ -28,6 +30,10 @@ struct ring_link_params pair_params(struct pair *pair, int end, int fd, unsigned
 
 /* Makes the bells; ends are NULL. */
 bool pair_init(struct pair *pair);
+
+/* Opens one end of a kind that has a transport, not behind a faulty link. Returns 0 or the error. */
+int pair_open_end(struct pair *pair, const struct pair_kind *kind, int end,
+		  const struct ring_link_params *params);
 
 /* Opens and finishes both ends, in this thread. Returns 0 or the error. */
 int pair_open(struct pair *pair, const struct pair_kind *kind, unsigned depth, size_t slot_bytes,

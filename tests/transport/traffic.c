@@ -118,14 +118,16 @@ bool traffic_is_over(const struct traffic *traffic)
 bool traffic_sleep(struct ring_link *link, struct ring_bell *bell, bool (*moved)(void *context),
 		   void *context)
 {
-	struct pollfd look = {0};
-	look.fd = link->transport->wait_fd(link, &look.events);
-	int nfds = look.fd >= 0;
+	struct pollfd look[2] = {{0}};
+	look[0].fd = link->transport->wait_fd(link, &look[0].events);
+	int nfds = look[0].fd >= 0;
 	uint32_t ticket = ring_bell_announce(bell, nfds > 0);
 	bool slept = !moved(context);
 	uint64_t before = ring_clock_ms();
+	if (slept && nfds > 0)
+		look[0].fd = link->transport->wait_fd(link, &look[0].events);
 	if (slept)
-		ring_bell_sleep(bell, ticket, &look, nfds, STUCK_MS);
+		ring_bell_sleep(bell, ticket, look, nfds, STUCK_MS);
 	ring_bell_awake(bell);
 	return !slept || ring_clock_ms() - before < STUCK_MS;
 }

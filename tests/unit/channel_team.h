@@ -15,7 +15,7 @@
 #define RANKS 6
 #define CHANNELS 2
 #define CALLS 4
-#define KINDS 5
+#define KINDS ((int)RING_KIND_ALL_TO_ALL + 1)
 #define SLOT_BYTES 64 /* as much as a record, at least */
 
 /* What all ranks are asked for in one call. */
@@ -23,7 +23,7 @@ struct request {
 	enum ring_kind kind;
 	uint64_t count, sequence;
 	int root;
-	bool in_place;
+	bool in_place, scaled;
 	enum ring_op op;
 };
 
@@ -41,14 +41,16 @@ struct team {
 	unsigned depth;
 	uint64_t chunk, scratch_chunks; /* scratch_chunks 0: as planned */
 	int order[RANKS];
-	struct member members[RANKS];             /* by rank */
-	struct lazy_wire *wires[CHANNELS][RANKS]; /* by the sender's position */
+	struct member members[RANKS];                   /* by rank */
+	struct lazy_wire *wires[CHANNELS][RANKS];       /* by the sender's position, to the next */
+	struct lazy_wire *mesh[CHANNELS][RANKS][RANKS]; /* by the sender's rank and the receiver's */
 	int calls;
 	struct request requests[CALLS];
 	struct request odd; /* what `odd_one` is asked for instead */
 	int odd_one;        /* -1: nobody */
 	bool garbles;       /* ... or it sends no record at all */
 	float *inputs[CALLS][RANKS];
+	float scalars[CALLS][RANKS]; /* 1 where the call is not scaled */
 };
 
 static bool is_long(void)
@@ -72,17 +74,30 @@ static void demand(const struct team *team, bool holds, const char *promise)
 
 /* ---- requests and their results ----------------------------------------------------------- */
 
-static uint64_t input_length(const struct team *team, const struct request *request, int rank)
+static bool reduces(enum ring_kind kind)
 {
-	if (request->kind == RING_KIND_BROADCAST && rank != request->root)
-		return 0;
-	return request->kind == RING_KIND_REDUCE_SCATTER ? request->count * team->size
-							 : request->count;
+	return kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_REDUCE_SCATTER ||
+	       kind == RING_KIND_REDUCE;
 }
 
-static uint64_t output_length(const struct team *team, const struct request *request)
+static uint64_t input_length(const struct team *team, const struct request *request, int rank)
 {
-	return request->kind == RING_KIND_ALL_GATHER ? request->count * team->size : request->count;
+	enum ring_kind kind = request->kind;
+	if ((kind == RING_KIND_BROADCAST || kind == RING_KIND_SCATTER) && rank != request->root)
+		return 0;
+	bool parts = kind == RING_KIND_REDUCE_SCATTER || kind == RING_KIND_SCATTER ||
+		     kind == RING_KIND_ALL_TO_ALL;
+	return parts ? request->count * team->size : request->count;
+}
+
+static uint64_t output_length(const struct team *team, const struct request *request, int rank)
+{
+	enum ring_kind kind = request->kind;
+	if ((kind == RING_KIND_REDUCE || kind == RING_KIND_GATHER) && rank != request->root)
+		return 0;
+	bool parts = kind == RING_KIND_ALL_GATHER || kind == RING_KIND_GATHER ||
+		     kind == RING_KIND_ALL_TO_ALL;
+	return parts ? request->count * team->size : request->count;
 }
 
 /* Numbers of very different size, so that every other order of additions shows. */
@@ -101,6 +116,7 @@ static struct request some_request(const struct team *team, uint64_t sequence)
 				  .sequence = sequence,
 				  .root = (int)dice_below(&lazy_dice, team->size),
 				  .in_place = dice_below(&lazy_dice, 2),
+				  .scaled = dice_below(&lazy_dice, 2),
 				  .op = dice_below(&lazy_dice, 2) ? RING_SUM : RING_AVG};
 	if (request.kind == RING_KIND_BARRIER)
 		request.count = 0;
@@ -117,13 +133,19 @@ static int position_of(const struct team *team, int rank)
 	return position;
 }
 
+static float summand(const struct team *team, int call, int position, uint64_t i)
+{
+	int rank = team->order[position % team->size];
+	return team->inputs[call][rank][i] * team->scalars[call][rank];
+}
+
 /* Element i, added from the position after its owner's around the ring to the owner. */
 static float replay(const struct team *team, int call, int owner, uint64_t i)
 {
 	int n = team->size, position = position_of(team, owner);
-	float sum = team->inputs[call][team->order[(position + 1) % n]][i];
+	float sum = summand(team, call, position + 1, i);
 	for (int k = 2; k <= n; k++)
-		sum = sum + team->inputs[call][team->order[(position + k) % n]][i];
+		sum = sum + summand(team, call, position + k, i);
 	return team->requests[call].op == RING_AVG && n > 1 ? sum / (float)n : sum;
 }
 
@@ -139,8 +161,16 @@ static float wanted(const struct team *team, int call, int rank, uint64_t i)
 		return replay(team, call, owner, i);
 	case RING_KIND_REDUCE_SCATTER:
 		return replay(team, call, rank, request->count * rank + i);
+	case RING_KIND_REDUCE:
+		return replay(team, call, request->root, i);
 	case RING_KIND_ALL_GATHER:
+	case RING_KIND_GATHER:
 		return team->inputs[call][i / request->count][i % request->count];
+	case RING_KIND_SCATTER:
+		return team->inputs[call][request->root][request->count * rank + i];
+	case RING_KIND_ALL_TO_ALL:
+		return team->inputs[call][i / request->count]
+				   [request->count * rank + i % request->count];
 	default:
 		return team->inputs[call][request->root][i];
 	}
@@ -149,7 +179,7 @@ static float wanted(const struct team *team, int call, int rank, uint64_t i)
 static void check_result(const struct team *team, int call, int rank)
 {
 	const struct member *member = &team->members[rank];
-	uint64_t length = output_length(team, &team->requests[call]);
+	uint64_t length = output_length(team, &team->requests[call], rank);
 	for (uint64_t i = 0; i < length; i++) {
 		float want = wanted(team, call, rank, i);
 		demand(team, memcmp(&member->output[i], &want, sizeof(want)) == 0,
@@ -159,16 +189,55 @@ static void check_result(const struct team *team, int call, int rank)
 
 /* ---- a team ------------------------------------------------------------------------------- */
 
-static void connect_ring(struct team *team, int channel)
+/* Links with the neighbours are there from the start, the others come when a rank is at rest. */
+static void connect_channel(struct team *team, int channel)
 {
+	for (int from = 0; from < team->size; from++)
+		for (int to = 0; to < team->size; to++)
+			if (from != to)
+				team->mesh[channel][from][to] = lazy_wire_make(from, to, team->depth,
+									       SLOT_BYTES);
 	for (int position = 0; position < team->size && team->size > 1; position++) {
 		int from = team->order[position];
 		int to = team->order[(position + 1) % team->size];
-		struct lazy_wire *wire = lazy_wire_make(from, to, team->depth, SLOT_BYTES);
+		struct lazy_wire *wire = team->mesh[channel][from][to];
 		team->wires[channel][position] = wire;
 		ring_channel_add_link(&team->members[from].channels[channel], &wire->sender.base);
 		ring_channel_add_link(&team->members[to].channels[channel], &wire->receiver.base);
 	}
+	for (int rank = 0; rank < team->size; rank++)
+		assert_int_equal(ring_channel_reserve(&team->members[rank].channels[channel],
+						      team->size),
+				 0);
+}
+
+/* Gives a rank its ends of the links with another. Returns whether it had not had them. */
+static bool add_links(struct team *team, int rank, int peer)
+{
+	bool added = false;
+	for (int c = 0; c < team->channels && peer != rank; c++) {
+		struct ring_channel *channel = &team->members[rank].channels[c];
+		struct lazy_wire *out = team->mesh[c][rank][peer], *in = team->mesh[c][peer][rank];
+		if (!ring_channel_link(channel, peer, true)) {
+			ring_channel_add_link(channel, &out->sender.base);
+			added = true;
+		}
+		if (!ring_channel_link(channel, peer, false)) {
+			ring_channel_add_link(channel, &in->receiver.base);
+			added = true;
+		}
+	}
+	return added;
+}
+
+/* Returns whether there was one that it had not had yet. */
+static bool add_some_link(struct team *team, int rank)
+{
+	int first = (int)dice_below(&lazy_dice, team->size);
+	for (int k = 0; k < team->size; k++)
+		if (add_links(team, rank, (first + k) % team->size))
+			return true;
+	return false;
 }
 
 /* Any shape, from the seed; size 0 is any too. */
@@ -196,7 +265,7 @@ static struct team *make_team(uint64_t seed, int size)
 							   &lazy_device, scratch),
 					 0);
 	for (int c = 0; c < team->channels; c++)
-		connect_ring(team, c);
+		connect_channel(team, c);
 	team->calls = CALLS;
 	for (int call = 0; call < CALLS; call++)
 		team->requests[call] = some_request(team, call + 1);
@@ -207,6 +276,8 @@ static void free_team(struct team *team)
 {
 	for (int rank = 0; rank < team->size; rank++) {
 		struct member *member = &team->members[rank];
+		for (int peer = 0; peer < team->size; peer++)
+			add_links(team, rank, peer); /* the channel closes them */
 		for (int c = 0; c < team->channels; c++)
 			ring_channel_close(&member->channels[c]);
 		free(member->memory);
@@ -221,7 +292,7 @@ static void free_team(struct team *team)
 static void prepare_buffers(struct team *team, const struct request *request, int call, int rank)
 {
 	struct member *member = &team->members[rank];
-	uint64_t in = input_length(team, request, rank), out = output_length(team, request);
+	uint64_t in = input_length(team, request, rank), out = output_length(team, request, rank);
 	uint64_t most = (in > out ? in : out) + 1;
 	free(member->memory);
 	free(member->result);
@@ -231,11 +302,15 @@ static void prepare_buffers(struct team *team, const struct request *request, in
 	memset(member->memory, 0x5a, most * sizeof(float));
 	memset(member->result, 0x5a, most * sizeof(float));
 
+	bool in_place = request->in_place && request->kind != RING_KIND_ALL_TO_ALL;
+	bool is_root = rank == request->root;
 	member->input = member->memory;
-	member->output = request->in_place ? member->memory : member->result;
-	if (request->in_place && request->kind == RING_KIND_REDUCE_SCATTER)
+	member->output = in_place ? member->memory : member->result;
+	if (in_place && (request->kind == RING_KIND_REDUCE_SCATTER ||
+			 (request->kind == RING_KIND_SCATTER && is_root)))
 		member->output = member->memory + request->count * rank;
-	if (request->in_place && request->kind == RING_KIND_ALL_GATHER)
+	if (in_place && (request->kind == RING_KIND_ALL_GATHER ||
+			 (request->kind == RING_KIND_GATHER && is_root)))
 		member->input = member->memory + request->count * rank;
 
 	team->inputs[call][rank] = malloc((in + 1) * sizeof(float));
@@ -250,7 +325,7 @@ static struct ring_plan plan_for(const struct team *team, const struct request *
 				 int channel)
 {
 	struct ring_plan_params params = {.kind = request->kind,
-					  .algorithm = RING_ALGORITHM_RING,
+					  .algorithm = ring_algorithm_of(request->kind),
 					  .size = team->size,
 					  .position = position_of(team, rank),
 					  .order = team->order,
@@ -260,7 +335,8 @@ static struct ring_plan plan_for(const struct team *team, const struct request *
 					  .chunk_bytes = team->chunk * sizeof(float),
 					  .chunks_per_round = team->chunks_per_round,
 					  .channel = channel,
-					  .channels = team->channels};
+					  .channels = team->channels,
+					  .scaled = request->scaled && reduces(request->kind)};
 	struct ring_plan plan = ring_plan_make(&params);
 	if (team->scratch_chunks)
 		plan.scratch_chunks = team->scratch_chunks;
@@ -273,11 +349,14 @@ static void start_call(struct team *team, int rank)
 	const struct request *request = rank == team->odd_one ? &team->odd
 							      : &team->requests[member->calls];
 	prepare_buffers(team, request, member->calls, rank);
+	float *scalar = &team->scalars[member->calls][rank];
+	*scalar = request->scaled ? some_float() : 1;
 	struct ring_operands operands = {.input = (const char *)member->input,
 					 .output = (char *)member->output,
 					 .type = RING_FLOAT32,
 					 .op = request->op,
 					 .divisor = request->op == RING_AVG ? team->size : 1};
+	memcpy(&operands.scalar, scalar, sizeof(*scalar));
 	struct ring_record record = ring_record_make(request->kind, request->sequence,
 						     request->count, RING_FLOAT32, request->op,
 						     request->root);
@@ -289,6 +368,15 @@ static void start_call(struct team *team, int rank)
 	}
 }
 
+/* True if a link of this rank has room that its channel was refused and has not asked for again. */
+static bool misses_room(const struct team *team, int rank, int channel)
+{
+	for (int peer = 0; peer < team->size; peer++)
+		if (peer != rank && lazy_wire_is_missed(team->mesh[channel][rank][peer]))
+			return true;
+	return false;
+}
+
 /* Lets one rank do something. Returns whether it did. */
 static bool advance_member(struct team *team, int rank)
 {
@@ -298,8 +386,8 @@ static bool advance_member(struct team *team, int rank)
 		return false;
 	for (int c = 0; c < team->channels && moves >= 0; c++) {
 		int moved = ring_channel_advance(&member->channels[c]);
-		if (moved == 0 && team->size > 1)
-			demand(team, !lazy_wire_is_missed(team->wires[c][position_of(team, rank)]),
+		if (moved == 0)
+			demand(team, !misses_room(team, rank, c),
 			       "who goes to sleep has used all room there is");
 		moves = moved < 0 ? moved : moves + moved;
 		done += ring_channel_is_done(&member->channels[c]);
@@ -307,7 +395,7 @@ static bool advance_member(struct team *team, int rank)
 	if (moves < 0)
 		member->err = moves;
 	if (done < team->channels || moves < 0)
-		return moves != 0;
+		return moves != 0 || add_some_link(team, rank);
 	if (team->odd_one < 0)
 		check_result(team, member->calls, rank);
 	if (++member->calls < team->calls)

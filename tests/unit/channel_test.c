@@ -75,7 +75,7 @@ static void a_waiting_channel_says_for_whom(void **state)
 	assert_int_equal(ring_channel_waits_for(channel, &step), channel->plan.prev);
 	assert_int_equal(step, -1); /* its record */
 
-	struct pollfd fds[2 * RING_ROUTES];
+	struct pollfd fds[2 * RING_RING_ROUTES];
 	int count = ring_channel_wait_fds(channel, fds);
 	assert_int_equal(count, 2);
 	for (int i = 0; i < count; i++)

@@ -51,9 +51,9 @@ static void ringing_ends_either_sleep(void **state)
 	struct ring_bell bell = make_bell();
 	int pipe_fds[2];
 	assert_int_equal(pipe(pipe_fds), 0);
-	struct pollfd quiet = {.fd = pipe_fds[0], .events = POLLIN};
+	struct pollfd quiet[2] = {{.fd = pipe_fds[0], .events = POLLIN}};
 	assert_true(sleep_until_rung(&bell, NULL, 0) < LONG_MS);
-	assert_true(sleep_until_rung(&bell, &quiet, 1) < LONG_MS);
+	assert_true(sleep_until_rung(&bell, quiet, 1) < LONG_MS);
 	assert_true(sleep_until_rung(&bell, NULL, 0) < LONG_MS);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
@@ -64,12 +64,12 @@ static void a_ring_between_announcing_and_sleeping_counts(void **state)
 {
 	(void)state;
 	struct ring_bell bell = make_bell();
-	struct pollfd none = {.fd = -1};
+	struct pollfd none[2] = {{.fd = -1}};
 	for (int nfds = 0; nfds < 2; nfds++) {
 		uint64_t before = ring_clock_ms();
 		uint32_t ticket = ring_bell_announce(&bell, nfds > 0);
 		ring_bell_ring(&bell);
-		ring_bell_sleep(&bell, ticket, &none, nfds, LONG_MS);
+		ring_bell_sleep(&bell, ticket, none, nfds, LONG_MS);
 		ring_bell_awake(&bell);
 		assert_true(ring_clock_ms() - before < LONG_MS);
 	}
@@ -80,11 +80,11 @@ static void ringing_an_awake_owner_leaves_nothing_behind(void **state)
 {
 	(void)state;
 	struct ring_bell bell = make_bell();
-	struct pollfd none = {.fd = -1};
+	struct pollfd none[2] = {{.fd = -1}};
 	ring_bell_ring(&bell);
 	for (int nfds = 0; nfds < 2; nfds++) {
 		uint64_t before = ring_clock_ms();
-		ring_bell_sleep(&bell, ring_bell_announce(&bell, nfds > 0), &none, nfds, 30);
+		ring_bell_sleep(&bell, ring_bell_announce(&bell, nfds > 0), none, nfds, 30);
 		ring_bell_awake(&bell);
 		assert_true(ring_clock_ms() - before >= 29);
 	}
@@ -98,10 +98,33 @@ static void a_descriptor_ends_the_sleep(void **state)
 	int pipe_fds[2];
 	assert_int_equal(pipe(pipe_fds), 0);
 	assert_int_equal(write(pipe_fds[1], "x", 1), 1);
-	struct pollfd look = {.fd = pipe_fds[0], .events = POLLIN};
-	ring_bell_sleep(&bell, ring_bell_announce(&bell, true), &look, 1, LONG_MS);
+	struct pollfd look[2] = {{.fd = pipe_fds[0], .events = POLLIN}};
+	ring_bell_sleep(&bell, ring_bell_announce(&bell, true), look, 1, LONG_MS);
 	ring_bell_awake(&bell);
-	assert_true(look.revents & POLLIN);
+	assert_true(look[0].revents & POLLIN);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	ring_bell_close(&bell);
+}
+
+/* As many as the links of a large team: the last one counts as the first does. */
+static void the_last_of_many_descriptors_ends_the_sleep(void **state)
+{
+	(void)state;
+	enum { MANY = 300 };
+	struct ring_bell bell = make_bell();
+	struct pollfd many[MANY + 1];
+	int pipe_fds[2];
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(write(pipe_fds[1], "x", 1), 1);
+	for (int i = 0; i < MANY; i++)
+		many[i] = (struct pollfd){.fd = -1};
+	many[MANY - 1] = (struct pollfd){.fd = pipe_fds[0], .events = POLLIN};
+	uint64_t before = ring_clock_ms();
+	ring_bell_sleep(&bell, ring_bell_announce(&bell, true), many, MANY, LONG_MS);
+	ring_bell_awake(&bell);
+	assert_true(ring_clock_ms() - before < LONG_MS);
+	assert_true(many[MANY - 1].revents & POLLIN);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
 	ring_bell_close(&bell);
@@ -167,6 +190,7 @@ int main(void)
 		cmocka_unit_test(a_ring_between_announcing_and_sleeping_counts),
 		cmocka_unit_test(ringing_an_awake_owner_leaves_nothing_behind),
 		cmocka_unit_test(a_descriptor_ends_the_sleep),
+		cmocka_unit_test(the_last_of_many_descriptors_ends_the_sleep),
 		cmocka_unit_test(a_mapped_bell_wakes_the_owner),
 		cmocka_unit_test(what_is_no_doorbell_is_refused),
 	};

@@ -268,6 +268,8 @@ static void run_job(const struct lazy_job *job)
 		memcpy(job->dst, job->src, job->bytes);
 	for (size_t i = 0; job->reduces && i < reduction->count; i++) {
 		float sum = ((const float *)reduction->sources[0])[i];
+		if (reduction->scalar)
+			sum *= *(const float *)reduction->scalar;
 		for (int k = 1; k < reduction->nsources; k++)
 			sum += ((const float *)reduction->sources[k])[i];
 		if (reduction->divisor > 1)

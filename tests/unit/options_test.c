@@ -78,6 +78,7 @@ static void variables(void **state)
 	setenv("RING_CHUNK_BYTES", "64k", 1);
 	setenv("RING_SPINS", "0", 1);
 	setenv("RING_DEPTH", "", 1);
+	setenv("RING_LINK", "1GB/s,20us", 1);
 	struct ring_config config = resolved(NULL);
 	assert_string_equal(config.transport, "shm,tcp");
 	assert_int_equal(config.port_first, 5000);
@@ -85,6 +86,7 @@ static void variables(void **state)
 	assert_int_equal(config.chunk_bytes, 64 << 10);
 	assert_int_equal(config.spins, 0);
 	assert_int_equal(config.depth, 0);
+	assert_string_equal(config.link, "1GB/s,20us");
 }
 
 static void program_wins(void **state)
@@ -130,6 +132,7 @@ static void bad_variables(void **state)
 		{"RING_CREATE_TIMEOUT_MS", "0", "1 to 2147483647"},
 		{"RING_CALL_TIMEOUT_MS", "2147483648", "0 to 2147483647"},
 		{"RING_SPINS", "-2", "or -1"},
+		{"RING_LINK", "fast", "1GB/s,20us"},
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		setenv(bad[i][0], bad[i][1], 1);

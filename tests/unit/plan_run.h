@@ -5,27 +5,27 @@
 
 #include "tests/unit/plan_world.h"
 
-/* Makes moves of one rank, as chance will. Returns whether it made any. */
+/*
+ * Makes moves of one rank, as chance will. Returns whether it made any. Now and then it skips none, or
+ * it would take long to find out that nothing can move.
+ */
 static bool move_actor(struct world *world, struct actor *actor, uint64_t *dice, int lazy_move)
 {
 	uint64_t coins = dice_roll(dice);
-	bool moved = false;
-	actor->idle = true;
+	bool moved = false, idle = true, skips = coins >> 60 < 12;
 	unsigned first = coins % MOVES;
 	for (unsigned k = first; k < first + MOVES; k++, coins >>= 8) {
 		enum move move = k % MOVES;
-		bool skipped = (int)move == lazy_move || coins & 0x80;
+		bool skipped = (int)move == lazy_move || (skips && coins & 0x80);
 		if (skipped || !make_move(world, actor, move)) {
-			actor->idle = actor->idle && !skipped;
+			idle = idle && !skipped;
 			continue;
 		}
 		while (coins & 0x40 && make_move(world, actor, move))
 			;
 		moved = true;
 	}
-	/* Only neighbours can make a move possible, and oneself. */
-	if (moved)
-		actor->idle = actor->next->idle = actor->prev->idle = false;
+	world->idle[actor - world->actors] = idle && !moved;
 	return moved;
 }
 
@@ -37,7 +37,7 @@ static bool sweep(struct world *world, uint64_t *dice, int lazy_rank, int lazy_m
 	for (int k = 0; k < world->actor_count; k++) {
 		int at = begin + k < world->actor_count ? begin + k : begin + k - world->actor_count;
 		struct actor *actor = &world->actors[at];
-		if (!actor->idle && actor->rank != lazy_rank)
+		if (!world->idle[at] && actor->rank != lazy_rank)
 			moved = move_actor(world, actor, dice, lazy_move) || moved;
 	}
 	return moved;
@@ -46,7 +46,7 @@ static bool sweep(struct world *world, uint64_t *dice, int lazy_rank, int lazy_m
 static bool all_idle(const struct world *world)
 {
 	for (int i = 0; i < world->actor_count; i++)
-		if (!world->actors[i].idle)
+		if (!world->idle[i])
 			return false;
 	return true;
 }
@@ -72,21 +72,45 @@ static bool all_done(const struct world *world)
 	return true;
 }
 
-static bool is_own_part(const struct setting *s, int rank, uint64_t i)
+/* In place, a sum replaces what was added. */
+static bool is_overwritten(const struct setting *s, int rank, uint64_t i)
 {
-	return s->kind != RING_KIND_REDUCE_SCATTER || i / s->count == (uint64_t)rank;
+	if (!s->in_place)
+		return false;
+	return s->kind == RING_KIND_ALL_REDUCE || (s->kind == RING_KIND_REDUCE && rank == s->root) ||
+	       (s->kind == RING_KIND_REDUCE_SCATTER && i / s->count == (uint64_t)rank);
+}
+
+/* Kinds whose end tells a rank that all others have entered, however little data there are. */
+static bool ends_with_proof(const struct actor *actor)
+{
+	enum ring_kind kind = actor->plan.params.kind;
+	return kind != RING_KIND_ALL_REDUCE && kind != RING_KIND_REDUCE_SCATTER &&
+	       kind != RING_KIND_SEND;
+}
+
+static void check_actor(const struct world *world, const struct actor *actor)
+{
+	for (int i = 0; i < actor->link_count; i++) {
+		const struct link *link = &actor->links[i];
+		demand(world, link->queued == link->released, "links are empty in the end");
+		demand(world, link->queued > 0 && link->named_by_receiver,
+		       "no link is named in vain");
+	}
+	demand(world, actor->payload == ring_plan_cost(&actor->plan).sent_bytes,
+	       "the cost is what was sent");
+	demand(world,
+	       !ends_with_proof(actor) || (actor->proof[actor->plan.incoming] |
+					   UINT64_C(1) << actor->rank) == everybody(world->setting),
+	       "who is done knows that all have entered");
 }
 
 /* Everything is done: nothing is on its way, results are right, inputs as they were. */
 static void check_end(const struct world *world)
 {
 	const struct setting *s = world->setting;
-	for (int i = 0; i < world->actor_count; i++) {
-		const struct actor *actor = &world->actors[i];
-		demand(world, actor->queued == actor->next->released, "links are empty in the end");
-		demand(world, actor->payload == ring_plan_cost(&actor->plan).sent_bytes,
-		       "the cost is what was sent");
-	}
+	for (int i = 0; i < world->actor_count; i++)
+		check_actor(world, &world->actors[i]);
 	for (int rank = 0; rank < s->size; rank++) {
 		const struct buffer *input = &world->input[rank], *output = &world->output[rank];
 		for (uint64_t i = 0; i < output->length; i++)
@@ -94,7 +118,7 @@ static void check_end(const struct world *world)
 			       "every rank has the result");
 		for (uint64_t i = 0; i < input->length; i++)
 			demand(world,
-			       (s->in_place && is_own_part(s, rank, i)) ||
+			       is_overwritten(s, rank, i) ||
 				       same(input->values[i], own_value(s, rank, i)),
 			       "inputs are left alone");
 	}

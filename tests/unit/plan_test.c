@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The plan, proved by carrying it out: results, order of additions, what lands when, progress,
- * bytes, for every number of ranks up to 64; all interleavings of the smallest rings; both sides of
- * the condition for progress; and the schedule of three and four ranks as a picture.
+ * bytes, for every number of ranks up to 64; all interleavings of the smallest communicators; both
+ * sides of the condition for progress; and the schedule of three and four ranks as a picture.
  *
  * RING_TEST_LONG takes many more cases, RING_TEST_SEED other ones.
  */
@@ -13,9 +13,22 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/plan_explore.h"
 #include "tests/unit/plan_run.h"
 
-#define KINDS 5
+#define KINDS ((int)RING_KIND_SEND + 1) /* a pair is called SEND */
+
+static bool can_scale(enum ring_kind kind)
+{
+	return kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_REDUCE_SCATTER ||
+	       kind == RING_KIND_REDUCE;
+}
+
+static bool is_rooted(enum ring_kind kind)
+{
+	return kind == RING_KIND_BROADCAST || kind == RING_KIND_REDUCE ||
+	       kind == RING_KIND_GATHER || kind == RING_KIND_SCATTER || kind == RING_KIND_SEND;
+}
 
 static bool is_long(void)
 {
@@ -88,8 +101,10 @@ static struct setting some_setting(enum ring_kind kind, int size, uint64_t pick,
 			    .depth = 1 + (int)dice_below(dice, DEPTH_MAX),
 			    .chunk = 1 + dice_below(dice, 3),
 			    .element_bytes = 1u << dice_below(dice, 4),
-			    .in_place = dice_below(dice, 2),
+			    .in_place = kind != RING_KIND_ALL_TO_ALL && dice_below(dice, 2),
+			    .scaled = can_scale(kind) && dice_below(dice, 2),
 			    .root = (int)dice_below(dice, size),
+			    .receiver = (int)dice_below(dice, size),
 			    .seed = dice_roll(dice)};
 	s.count = kind == RING_KIND_BARRIER ? 0 : some_count(&s, pick, dice);
 	uint64_t share = s.count / s.channels;
@@ -125,7 +140,7 @@ static void all_shapes_of_small_rings(void **state)
 			for (int shape = 0; shape < 3 * 4 * DEPTH_MAX * 2 * 8; shape++) {
 				struct setting s = some_setting((enum ring_kind)kind, size, shape,
 								&dice);
-				s.in_place = shape / 8 % 2;
+				s.in_place = kind != RING_KIND_ALL_TO_ALL && shape / 8 % 2;
 				s.channels = 1 + shape / 16 % 3;
 				s.chunks_per_round = 1 + shape / 48 % 4;
 				s.depth = 1 + shape / 192;
@@ -139,129 +154,70 @@ static void every_root(void **state)
 {
 	(void)state;
 	uint64_t dice = first_seed();
-	for (int size = 1; size <= RANKS_MAX; size++) {
-		int stride = size <= 16 || is_long() ? 1 : size / 5;
-		for (int root = 0; root < size; root += stride) {
-			struct setting s = some_setting(RING_KIND_BROADCAST, size, 5 + root, &dice);
-			s.root = root;
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int size = 1; is_rooted((enum ring_kind)kind) && size <= RANKS_MAX; size++) {
+			int stride = size <= 16 || is_long() ? 1 : size / 3;
+			for (int root = 0; root < size; root += stride) {
+				struct setting s = some_setting((enum ring_kind)kind, size,
+								5 + root, &dice);
+				s.root = root;
+				must_finish(&s);
+			}
+		}
+}
+
+static void every_pair(void **state)
+{
+	(void)state;
+	uint64_t dice = first_seed();
+	for (int size = 1; size <= 8; size++)
+		for (int pick = 0; pick < 8 * size * size; pick++) {
+			struct setting s = some_setting(RING_KIND_SEND, size, pick, &dice);
+			s.root = pick / 8 % size;
+			s.receiver = pick / 8 / size;
 			must_finish(&s);
 		}
-	}
 }
 
 /* ---- every interleaving ------------------------------------------------------------------- */
 
-/* States that were visited, as packed counters; open addressing. */
-struct visited {
-	uint64_t *states, count, room;
-};
-
-static uint64_t *place_of(const struct visited *visited, uint64_t state)
+/* shape counts in bits: in place, scaled, depth, chunks. */
+static struct setting small_setting(enum ring_kind kind, int size, int shape)
 {
-	uint64_t dice = state, at = dice_roll(&dice) & (visited->room - 1);
-	while (visited->states[at] != 0 && visited->states[at] != state)
-		at = (at + 1) & (visited->room - 1);
-	return &visited->states[at];
-}
-
-/* Returns false if it was there. */
-static bool visit(struct visited *visited, uint64_t state)
-{
-	uint64_t *place = place_of(visited, state);
-	if (*place)
-		return false;
-	*place = state;
-	if (++visited->count * 2 < visited->room)
-		return true;
-	struct visited grown = {.count = visited->count, .room = 2 * visited->room};
-	grown.states = calloc(grown.room, sizeof(uint64_t));
-	assert_non_null(grown.states);
-	for (uint64_t i = 0; i < visited->room; i++)
-		if (visited->states[i])
-			*place_of(&grown, visited->states[i]) = visited->states[i];
-	free(visited->states);
-	*visited = grown;
-	return true;
-}
-
-/* All counters in one word; what memory holds follows from them. Never 0. */
-static uint64_t pack(const struct world *world)
-{
-	uint64_t state = 1;
-	int bits = 63 / (world->actor_count * MOVES);
-	for (int i = 0; i < world->actor_count; i++) {
-		const struct actor *a = &world->actors[i];
-		const uint64_t counters[] = {a->posted, a->flown, a->sent, a->started, a->reduced};
-		for (int k = 0; k < MOVES; k++) {
-			demand(world, counters[k] < UINT64_C(1) << bits, "a state fits a word");
-			state = state << bits | counters[k];
-		}
-	}
-	return state;
-}
-
-/* Makes every possible move from here, goes on from there, and undoes it. */
-static void explore(struct world *world, struct visited *visited)
-{
-	if (!visit(visited, pack(world)))
-		return;
-	struct world *before = malloc(world->bytes);
-	assert_non_null(before);
-	memcpy(before, world, world->bytes);
-	bool moved = false;
-	for (int i = 0; i < world->actor_count; i++) {
-		for (int move = 0; move < MOVES; move++) {
-			if (!make_move(world, &world->actors[i], (enum move)move))
-				continue;
-			moved = true;
-			explore(world, visited);
-			memcpy(world, before, world->bytes);
-		}
-	}
-	free(before);
-	if (moved)
-		return;
-	demand(world, all_done(world), "every interleaving comes to the end");
-	check_end(world);
-}
-
-static uint64_t explore_setting(struct setting *setting)
-{
-	for (int i = 0; i < setting->size; i++)
-		setting->order[i] = i;
-	struct world *world = make_world(setting);
-	struct visited visited = {.room = 1 << 16, .states = calloc(1 << 16, sizeof(uint64_t))};
-	assert_non_null(visited.states);
-	explore(world, &visited);
-	free(visited.states);
-	free(world);
-	return visited.count;
+	struct setting s = {.kind = kind,
+			    .size = size,
+			    .root = shape % size,
+			    .receiver = (shape + 1) % size,
+			    .channels = 1,
+			    .chunks_per_round = 1 + shape / 8,
+			    .depth = 1 + shape / 4 % 2,
+			    .count = size == 2 ? 2 : 1,
+			    .chunk = 1,
+			    .element_bytes = 4,
+			    .in_place = shape % 2 && kind != RING_KIND_ALL_TO_ALL,
+			    .scaled = shape / 2 % 2 && can_scale(kind)};
+	if (kind == RING_KIND_ALL_REDUCE)
+		s.count *= (uint64_t)size;
+	if (kind == RING_KIND_BARRIER)
+		s.count = 0;
+	return s;
 }
 
 static void every_interleaving_of_two_and_three(void **state)
 {
 	(void)state;
 	uint64_t states = 0;
-	for (int kind = 0; kind < KINDS; kind++) {
-		for (int shape = 0; shape < 8; shape++) {
-			struct setting s = {.kind = (enum ring_kind)kind,
-					    .size = 2,
-					    .channels = 1,
-					    .chunks_per_round = 1 + shape / 4,
-					    .depth = 1 + shape / 2 % 2,
-					    .count = kind == RING_KIND_ALL_REDUCE ? 4 : 2,
-					    .chunk = 1,
-					    .element_bytes = 4,
-					    .in_place = shape % 2};
-			if (kind == RING_KIND_BARRIER)
-				s.count = 0;
-			states += explore_setting(&s);
-			s.size = 3;
-			s.count = kind == RING_KIND_ALL_REDUCE ? 3 : kind != RING_KIND_BARRIER;
-			if (shape < (is_long() ? 8 : 2))
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int shape = 0; shape < 16; shape++) {
+			struct setting s = small_setting((enum ring_kind)kind, 2, shape);
+			if (shape / 2 % 2 == 0 || s.scaled)
+				states += explore_setting(&s);
+			s = small_setting((enum ring_kind)kind, 3, shape);
+			int most = kind == RING_KIND_ALL_TO_ALL ? 1 : 3; /* it has the most links */
+			if (shape < (is_long() ? 16 : most))
 				states += explore_setting(&s);
 		}
-	}
+	print_message("# %llu states\n", (unsigned long long)states);
 	assert_true(states > 100000);
 }
 
@@ -269,12 +225,25 @@ static void every_interleaving_of_two_and_three(void **state)
 
 /*
  * With full chunks, a reducing call of three ranks or more comes to its end if and only if
- * depth + scratch_chunks > chunks. Moves never disable one another, so one interleaving tells.
+ * depth + scratch_chunks > chunks; two ranks, which scale only, need one less. Moves never disable
+ * one another, so one interleaving tells.
  */
+static void try_room(struct setting *s, int rounds)
+{
+	int room = s->depth + (int)s->scratch_chunks, chunks = s->chunks_per_round;
+	s->count = (uint64_t)chunks * rounds;
+	if (s->kind == RING_KIND_ALL_REDUCE)
+		s->count *= (uint64_t)s->size;
+	if (room > chunks || (s->size == 2 && room == chunks))
+		must_finish(s);
+	else
+		demand(&(struct world){.setting = s}, !finishes(s), "too little room deadlocks");
+}
+
 static void progress_needs_room_for_a_round(void **state)
 {
 	(void)state;
-	for (int size = 3; size <= 6; size++)
+	for (int size = 2; size <= 6; size++)
 		for (int chunks = 1; chunks <= 8; chunks++)
 			for (int depth = 1; depth <= DEPTH_MAX; depth++)
 				for (int scratch = 1; scratch <= 2 * chunks; scratch++) {
@@ -287,18 +256,44 @@ static void progress_needs_room_for_a_round(void **state)
 						.depth = depth,
 						.chunk = 1,
 						.element_bytes = 1,
+						.scaled = size == 2 || (depth + scratch / 2) % 2,
 						.scratch_chunks = scratch,
 						.seed = first_seed() + scratch};
-					int rounds = 1 + depth % 3;
-					s.count = (uint64_t)chunks * rounds;
-					if (s.kind == RING_KIND_ALL_REDUCE)
-						s.count *= size;
-					if (depth + scratch > chunks)
-						must_finish(&s);
-					else
-						demand(&(struct world){.setting = &s},
-						       !finishes(&s), "too little room deadlocks");
+					try_room(&s, 1 + depth % 3);
 				}
+}
+
+/* A chain needs room for one chunk, and what goes between any two ranks for none. */
+static void chains_need_hardly_any_room(void **state)
+{
+	(void)state;
+	uint64_t dice = first_seed();
+	for (int size = 2; size <= 16; size++)
+		for (int depth = 1; depth <= 3; depth++)
+			for (int scratch = 1; scratch <= 3; scratch++) {
+				struct setting s = some_setting(RING_KIND_REDUCE, size, 7, &dice);
+				s.chunks_per_round = 4;
+				s.depth = depth;
+				s.chunk = 1;
+				s.scratch_chunks = scratch;
+				must_finish(&s);
+			}
+}
+
+/* What channels of a communicator have: every call must do with it. */
+static void scratch_is_two_rounds_of_chunks(void **state)
+{
+	(void)state;
+	uint64_t dice = first_seed();
+	for (int i = 0; i < 20000; i++) {
+		int size = 1 + (int)dice_below(&dice, RANKS_MAX);
+		struct setting s = some_setting((enum ring_kind)(i % KINDS), size, i, &dice);
+		shuffle(s.order, size, &dice);
+		struct ring_plan plan = plan_of(&s, 0, 0);
+		uint64_t bytes = 2 * s.chunks_per_round * s.chunk * s.element_bytes;
+		demand(&(struct world){.setting = &s}, ring_plan_scratch_bytes(&plan) <= bytes,
+		       "scratch holds two rounds of chunks");
+	}
 }
 
 /* ---- bytes -------------------------------------------------------------------------------- */
@@ -325,13 +320,42 @@ static uint64_t formula(const struct setting *s, int position)
 					   s->element_bytes;
 	case RING_KIND_REDUCE_SCATTER:
 	case RING_KIND_ALL_GATHER:
+	case RING_KIND_ALL_TO_ALL:
 		return (n - 1) * bytes;
 	case RING_KIND_BROADCAST:
 		return next == s->root ? 0 : bytes;
-	case RING_KIND_BARRIER:
-		break;
+	case RING_KIND_REDUCE:
+	case RING_KIND_GATHER:
+		return rank == s->root ? 0 : bytes;
+	case RING_KIND_SCATTER:
+		return rank == s->root ? (n - 1) * bytes : 0;
+	default:
+		return 0;
 	}
-	return 0;
+}
+
+/* Of a pair, place 0 sends. */
+static uint64_t pair_formula(const struct setting *s, int place)
+{
+	return place == 0 && s->root != s->receiver ? s->count * s->element_bytes : 0;
+}
+
+/* Messages one behind the other. */
+static uint64_t steps_formula(const struct setting *s)
+{
+	uint64_t n = s->size;
+	switch (s->kind) {
+	case RING_KIND_ALL_REDUCE:
+		return 2 * (n - 1);
+	case RING_KIND_GATHER:
+	case RING_KIND_SCATTER:
+	case RING_KIND_ALL_TO_ALL:
+		return n > 1;
+	case RING_KIND_SEND:
+		return s->root != s->receiver;
+	default:
+		return n - 1;
+	}
 }
 
 /* That the cost is what moves is checked at the end of every case above. */
@@ -346,11 +370,15 @@ static void bytes_are_optimal(void **state)
 			s.count = dice_below(&dice, UINT64_C(1) << 40);
 		shuffle(s.order, size, &dice);
 		uint64_t sum = 0;
-		for (int position = 0; position < size; position++) {
-			demand(&(struct world){.setting = &s},
-			       sent_by(&s, position) == formula(&s, position),
+		for (int place = 0; place < actors_of(&s); place++) {
+			uint64_t bytes = is_pair(&s) ? pair_formula(&s, place) : formula(&s, place);
+			struct ring_plan plan = plan_of(&s, place, 0);
+			demand(&(struct world){.setting = &s}, sent_by(&s, place) == bytes,
 			       "a rank sends what its kind is known for");
-			sum += sent_by(&s, position);
+			demand(&(struct world){.setting = &s},
+			       ring_plan_cost(&plan).steps == steps_formula(&s),
+			       "a call takes the steps its kind is known for");
+			sum += bytes;
 		}
 		if (s.kind == RING_KIND_ALL_REDUCE)
 			assert_int_equal(sum, 2 * (size - 1) * s.count * s.element_bytes);
@@ -436,16 +464,82 @@ static void pictures_of_three_and_four(void **state)
 				  "rank 2: | 2 1\n");
 }
 
+/* "rank r: to whom its data go, one behind the other; from whom they come", oneself included. */
+static void draw_mesh(enum ring_kind kind, int size, char *text)
+{
+	struct setting s = {.kind = kind,
+			    .size = size,
+			    .root = 1,
+			    .channels = 1,
+			    .chunks_per_round = 1,
+			    .depth = 1,
+			    .count = 1,
+			    .chunk = 1,
+			    .element_bytes = 1};
+	for (int i = 0; i < size; i++)
+		s.order[i] = i;
+	for (int rank = 0; rank < size; rank++) {
+		struct ring_plan plan = plan_of(&s, rank, 0);
+		text += sprintf(text, "rank %d:", rank);
+		for (uint64_t i = plan.signals; i < plan.outgoing; i++)
+			text += sprintf(text, " %d", ring_plan_outgoing(&plan, i).peer);
+		text += sprintf(text, ";");
+		for (uint64_t j = plan.signals; j < plan.incoming; j++)
+			text += sprintf(text, " %d", ring_plan_incoming(&plan, j).peer);
+		text += sprintf(text, "\n");
+	}
+}
+
+static void pictures_of_a_mesh(void **state)
+{
+	(void)state;
+	char text[256];
+	draw_mesh(RING_KIND_ALL_TO_ALL, 4, text);
+	assert_string_equal(text, "rank 0: 1 2 3; 3 2 1 0\n"
+				  "rank 1: 2 3 0; 0 3 2 1\n"
+				  "rank 2: 3 0 1; 1 0 3 2\n"
+				  "rank 3: 0 1 2; 2 1 0 3\n");
+	draw_mesh(RING_KIND_GATHER, 3, text);
+	assert_string_equal(text, "rank 0: 1;\n"
+				  "rank 1:; 0 2 1\n"
+				  "rank 2: 1;\n");
+	draw_mesh(RING_KIND_SCATTER, 3, text);
+	assert_string_equal(text, "rank 0:; 1\n"
+				  "rank 1: 2 0; 1\n"
+				  "rank 2:; 1\n");
+}
+
+static void oneself_needs_no_link_and_no_signal(void **state)
+{
+	(void)state;
+	uint64_t dice = first_seed();
+	for (int pick = 0; pick < 100; pick++) {
+		struct setting s = some_setting(RING_KIND_SEND, 1 + pick % 5, pick, &dice);
+		shuffle(s.order, s.size, &dice);
+		s.receiver = s.root;
+		struct ring_plan sender = plan_of(&s, 0, 0), receiver = plan_of(&s, 1, 0);
+		assert_int_equal(sender.outgoing + sender.incoming + receiver.outgoing, 0);
+		assert_int_equal(sender.edges + receiver.edges, 0);
+		assert_int_equal(receiver.signals, 0);
+		assert_int_equal(receiver.incoming, receiver.rounds);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shares_cover_everything),
 		cmocka_unit_test(pictures_of_three_and_four),
+		cmocka_unit_test(pictures_of_a_mesh),
+		cmocka_unit_test(oneself_needs_no_link_and_no_signal),
 		cmocka_unit_test(bytes_are_optimal),
+		cmocka_unit_test(scratch_is_two_rounds_of_chunks),
 		cmocka_unit_test(progress_needs_room_for_a_round),
+		cmocka_unit_test(chains_need_hardly_any_room),
 		cmocka_unit_test(every_interleaving_of_two_and_three),
 		cmocka_unit_test(all_shapes_of_small_rings),
 		cmocka_unit_test(every_root),
+		cmocka_unit_test(every_pair),
 		cmocka_unit_test(any_setting_of_any_size),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

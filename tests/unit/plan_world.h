@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Carries out the plans of all ranks of a ring in one place, move by move, in any order. Instead of
- * numbers, memory holds where they come from: each value is the list of positions that were added
- * up, in order, so a wrong, missing, repeated or misplaced addition cannot hide.
+ * Carries out the plans of all ranks in one place, move by move, in any order. Links are those that
+ * the plans name, and no others.
  *
  * Everything is as late as the contracts allow. A source is read when the message flies, which may
  * be long after it was posted; `sent` may lag behind arrival; a result is half written from start to
@@ -13,34 +12,11 @@
 #ifndef RING_TEST_PLAN_WORLD_H
 #define RING_TEST_PLAN_WORLD_H
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan.h"
 #include "tests/transport/dice.h"
-
-#define RANKS_MAX 64
-#define DEPTH_MAX 8
-
-/* One case. */
-struct setting {
-	enum ring_kind kind;
-	int size, root, channels, chunks_per_round, depth;
-	uint64_t count, chunk;
-	uint32_t element_bytes;
-	bool in_place;
-	uint64_t scratch_chunks; /* 0: as planned */
-	uint64_t seed;           /* of order and interleaving */
-	int order[RANKS_MAX];
-};
-
-/* An element of the vector, added up over `length` positions from `first` on; 0: half written. */
-struct value {
-	int32_t element;
-	int16_t first, length;
-};
+#include "tests/unit/plan_setting.h"
 
 struct message {
 	const struct value *source; /* where the sender has it ... */
@@ -48,18 +24,24 @@ struct message {
 	uint64_t bytes, proof;
 };
 
-/* One rank on one channel, and the link to the next rank. */
+struct link {
+	struct actor *from, *to;
+	uint64_t queued, flown, retired; /* messages as the sender counts them */
+	uint64_t taken, released;        /* ... and the receiver               */
+	struct message *messages;        /* [depth], message k at k % depth    */
+	bool named_by_sender, named_by_receiver;
+};
+
+/* One rank on one channel. */
 struct actor {
 	struct ring_plan plan;
 	int rank;
-	struct actor *next, *prev;
+	struct link **to, **from; /* [size], by the peer's rank; NULL: none */
+	struct link *links;       /* outgoing, link_count of them           */
+	int link_count, flies_next;
 	uint64_t posted, sent, started, reduced; /* entries */
-	struct ring_transfer out, in;       /* entries `posted` and `started`, if there are such */
-	uint64_t queued, flown, retired;    /* messages to next */
-	uint64_t taken, released;           /* messages from prev */
-	struct message messages[DEPTH_MAX]; /* to next */
+	struct ring_transfer out, in; /* entries `posted` and `started`, if there are such */
 	uint64_t payload;
-	bool idle; /* can certainly make no move */
 	struct value *scratch;
 	uint64_t *proof; /* [incoming + 1]: ranks that are proved once so many entries are started */
 	uint64_t proved_by_needs; /* the most that a posted entry needed */
@@ -73,23 +55,14 @@ struct buffer {
 struct world {
 	size_t bytes; /* of all this, which is one piece of memory: it can be saved and restored */
 	const struct setting *setting;
-	struct actor *actors; /* [channel * size + position] */
+	struct actor *actors; /* [channel * actors_of(setting) + position]; of a pair: sender, receiver */
 	int actor_count;
+	bool *idle; /* [actor_count]: can certainly make no move */
 	struct buffer input[RANKS_MAX], output[RANKS_MAX];
 	char *unused;
 };
 
 enum move { MOVE_POST, MOVE_FLY, MOVE_RETIRE, MOVE_START, MOVE_FINISH, MOVES };
-
-static void describe(const struct setting *s, char *text, size_t room)
-{
-	snprintf(text, room,
-		 "kind %d n %d root %d count %" PRIu64 " x %u bytes, chunk %" PRIu64
-		 ", %d per round, channels %d, depth %d, scratch %" PRIu64 "%s, seed 0x%" PRIx64,
-		 (int)s->kind, s->size, s->root, s->count, s->element_bytes, s->chunk,
-		 s->chunks_per_round, s->channels, s->depth, s->scratch_chunks,
-		 s->in_place ? ", in place" : "", s->seed);
-}
 
 static void demand(const struct world *world, bool holds, const char *promise)
 {
@@ -100,87 +73,7 @@ static void demand(const struct world *world, bool holds, const char *promise)
 	fail_msg("broken: %s (%s)", promise, text);
 }
 
-/* ---- what should be ----------------------------------------------------------------------- */
-
-static uint64_t input_length(const struct setting *s, int rank)
-{
-	if (s->kind == RING_KIND_BARRIER || (s->kind == RING_KIND_BROADCAST && rank != s->root))
-		return 0;
-	return s->kind == RING_KIND_REDUCE_SCATTER ? s->count * s->size : s->count;
-}
-
-static uint64_t output_length(const struct setting *s)
-{
-	if (s->kind == RING_KIND_BARRIER)
-		return 0;
-	return s->kind == RING_KIND_ALL_GATHER ? s->count * s->size : s->count;
-}
-
-static int position_of(const struct setting *s, int rank)
-{
-	int position = 0;
-	while (s->order[position] != rank)
-		position++;
-	return position;
-}
-
-/* What rank has as its own at place i of the input. */
-static struct value own_value(const struct setting *s, int rank, uint64_t i)
-{
-	uint64_t element = s->kind == RING_KIND_ALL_GATHER ? s->count * rank + i : i;
-	return (struct value){.element = (int32_t)element,
-			      .first = (int16_t)position_of(s, rank),
-			      .length = 1};
-}
-
-/* Whose block element i of an all-reduced vector belongs to. */
-static int owner_of(const struct setting *s, uint64_t i)
-{
-	int rank = 0;
-	while (rank + 1 < s->size && ring_share_begin(s->count, s->size, rank + 1) <= i)
-		rank++;
-	return rank;
-}
-
-static struct value wanted_value(const struct setting *s, int rank, uint64_t i)
-{
-	if (s->kind == RING_KIND_BROADCAST)
-		return own_value(s, s->root, i);
-	if (s->kind == RING_KIND_ALL_GATHER)
-		return own_value(s, (int)(i / s->count), i % s->count);
-	int owner = s->kind == RING_KIND_ALL_REDUCE ? owner_of(s, i) : rank;
-	uint64_t element = s->kind == RING_KIND_ALL_REDUCE ? i : s->count * rank + i;
-	return (struct value){.element = (int32_t)element,
-			      .first = (int16_t)((position_of(s, owner) + 1) % s->size),
-			      .length = (int16_t)s->size};
-}
-
-static bool same(struct value a, struct value b)
-{
-	return a.element == b.element && a.first == b.first && a.length == b.length;
-}
-
 /* ---- making a world ----------------------------------------------------------------------- */
-
-static struct ring_plan plan_of(const struct setting *s, int position, int channel)
-{
-	struct ring_plan_params params = {.kind = s->kind,
-					  .algorithm = RING_ALGORITHM_RING,
-					  .size = s->size,
-					  .position = position,
-					  .order = s->order,
-					  .root = s->root,
-					  .count = s->count,
-					  .element_bytes = s->element_bytes,
-					  .chunk_bytes = s->chunk * s->element_bytes,
-					  .chunks_per_round = s->chunks_per_round,
-					  .channel = channel,
-					  .channels = s->channels};
-	struct ring_plan plan = ring_plan_make(&params);
-	if (s->scratch_chunks > 0)
-		plan.scratch_chunks = s->scratch_chunks;
-	return plan;
-}
 
 static void *take(struct world *world, size_t bytes)
 {
@@ -194,15 +87,36 @@ static struct value *take_values(struct world *world, uint64_t count)
 	return take(world, count * sizeof(struct value));
 }
 
+/* More than is needed: every link is counted by both its ends, and duplicates once more. */
 static size_t world_bytes(const struct setting *s)
 {
-	struct ring_plan plan = plan_of(s, 0, 0);
-	size_t actors = (size_t)s->size * s->channels;
-	size_t values = (plan.scratch_chunks + s->depth) * plan.chunk * actors;
+	size_t bytes = sizeof(struct world) + sizeof(uint64_t);
 	for (int rank = 0; rank < s->size; rank++)
-		values += input_length(s, rank) + output_length(s);
-	return sizeof(struct world) + values * sizeof(struct value) +
-	       actors * (sizeof(struct actor) + (plan.incoming + 1) * sizeof(uint64_t));
+		bytes += (input_length(s, rank) + output_length(s, rank)) * sizeof(struct value);
+	for (int channel = 0; channel < s->channels; channel++)
+		for (int place = 0; place < actors_of(s); place++) {
+			struct ring_plan plan = plan_of(s, place, channel);
+			size_t slot = sizeof(struct message) + plan.chunk * sizeof(struct value);
+			size_t link = sizeof(struct link) + s->depth * slot;
+			bytes += sizeof(struct actor) + sizeof(bool) +
+				 (plan.incoming + 1) * sizeof(uint64_t) +
+				 plan.scratch_chunks * plan.chunk * sizeof(struct value) +
+				 plan.edges * link + 2 * s->size * sizeof(struct link *);
+		}
+	return bytes;
+}
+
+/* In place, send and recv of a rank are the same memory, or one is a part of the other. */
+static void share_buffers(const struct setting *s, int rank, struct buffer *input,
+			  struct buffer *output)
+{
+	if (input->length == 0 || output->length == 0)
+		return;
+	uint64_t part = s->count * rank;
+	if (s->kind == RING_KIND_REDUCE_SCATTER || s->kind == RING_KIND_SCATTER)
+		output->values = input->values + part;
+	else
+		input->values = output->values + (receives_parts(s) ? part : 0);
 }
 
 static void make_buffers(struct world *world, int rank)
@@ -210,15 +124,11 @@ static void make_buffers(struct world *world, int rank)
 	const struct setting *s = world->setting;
 	struct buffer *input = &world->input[rank], *output = &world->output[rank];
 	input->length = input_length(s, rank);
-	output->length = output_length(s);
+	output->length = output_length(s, rank);
 	input->values = take_values(world, input->length);
 	output->values = take_values(world, output->length);
-	if (s->in_place && s->kind == RING_KIND_ALL_GATHER)
-		input->values = output->values + s->count * rank;
-	else if (s->in_place && s->kind == RING_KIND_REDUCE_SCATTER)
-		output->values = input->values + s->count * rank;
-	else if (s->in_place)
-		input->values = output->values;
+	if (s->in_place)
+		share_buffers(s, rank, input, output);
 	for (uint64_t i = 0; i < input->length; i++)
 		input->values[i] = own_value(s, rank, i);
 }
@@ -231,17 +141,64 @@ static void load_entries(struct actor *actor)
 		actor->in = ring_plan_incoming(&actor->plan, actor->started);
 }
 
-static void make_actor(struct world *world, int position, int channel)
+/* The actor that has `rank` on an actor's channel: of a pair the other one. */
+static struct actor *peer_of(const struct world *world, const struct actor *actor, int rank)
 {
 	const struct setting *s = world->setting;
-	struct actor *actor = &world->actors[channel * s->size + position];
-	actor->plan = plan_of(s, position, channel);
-	actor->rank = s->order[position];
-	actor->next = &world->actors[channel * s->size + (position + 1) % s->size];
-	actor->prev = &world->actors[channel * s->size + (position + s->size - 1) % s->size];
+	int here = (int)(actor - world->actors), first = here - here % actors_of(s);
+	return &world->actors[first + (is_pair(s) ? 1 - here % 2 : position_of(s, rank))];
+}
+
+static void make_link(struct world *world, struct actor *from, int peer)
+{
+	struct actor *to = peer_of(world, from, peer);
+	struct link *link = take(world, sizeof(*link));
+	demand(world, to->rank == peer, "links go to ranks that take part");
+	*link = (struct link){.from = from, .to = to, .named_by_sender = true};
+	if (from->link_count++ == 0)
+		from->links = link;
+	from->to[peer] = to->from[from->rank] = link;
+}
+
+/* Makes the outgoing links of an actor, one behind the other. */
+static void make_links(struct world *world, struct actor *actor)
+{
+	for (int i = 0; i < actor->plan.edges; i++) {
+		bool outgoing;
+		int peer = ring_plan_edge(&actor->plan, i, &outgoing);
+		demand(world, peer != actor->rank, "nobody needs a link to itself");
+		if (outgoing && !actor->to[peer])
+			make_link(world, actor, peer);
+	}
+	for (int i = 0; i < actor->link_count; i++) {
+		struct link *link = &actor->links[i];
+		link->messages = take(world, world->setting->depth * sizeof(struct message));
+		for (int k = 0; k < world->setting->depth; k++)
+			link->messages[k].slot = take_values(world, actor->plan.chunk);
+	}
+}
+
+static void name_incoming_links(struct world *world, struct actor *actor)
+{
+	for (int i = 0; i < actor->plan.edges; i++) {
+		bool outgoing;
+		int peer = ring_plan_edge(&actor->plan, i, &outgoing);
+		if (outgoing)
+			continue;
+		demand(world, actor->from[peer], "the sender names its link too");
+		actor->from[peer]->named_by_receiver = true;
+	}
+}
+
+static void make_actor(struct world *world, int place, int channel)
+{
+	const struct setting *s = world->setting;
+	struct actor *actor = &world->actors[channel * actors_of(s) + place];
+	actor->plan = plan_of(s, place, channel);
+	actor->rank = s->order[actor->plan.params.position];
+	actor->to = take(world, s->size * sizeof(struct link *));
+	actor->from = take(world, s->size * sizeof(struct link *));
 	actor->scratch = take_values(world, actor->plan.scratch_chunks * actor->plan.chunk);
-	for (int i = 0; i < s->depth; i++)
-		actor->messages[i].slot = take_values(world, actor->plan.chunk);
 	actor->proof = take(world, (actor->plan.incoming + 1) * sizeof(uint64_t));
 	load_entries(actor);
 }
@@ -251,17 +208,22 @@ static struct world *make_world(const struct setting *setting)
 	size_t bytes = world_bytes(setting);
 	struct world *world = calloc(1, bytes);
 	assert_non_null(world);
-	world->bytes = bytes;
 	world->setting = setting;
 	world->unused = (char *)(world + 1);
-	world->actor_count = setting->size * setting->channels;
+	world->actor_count = actors_of(setting) * setting->channels;
 	world->actors = take(world, world->actor_count * sizeof(struct actor));
+	world->idle = take(world, world->actor_count * sizeof(bool));
 	for (int rank = 0; rank < setting->size; rank++)
 		make_buffers(world, rank);
 	for (int channel = 0; channel < setting->channels; channel++)
-		for (int position = 0; position < setting->size; position++)
-			make_actor(world, position, channel);
-	demand(world, world->unused <= (char *)world + bytes, "all ranks plan alike");
+		for (int place = 0; place < actors_of(setting); place++)
+			make_actor(world, place, channel);
+	for (int i = 0; i < world->actor_count; i++)
+		make_links(world, &world->actors[i]);
+	for (int i = 0; i < world->actor_count; i++)
+		name_incoming_links(world, &world->actors[i]);
+	world->bytes = (size_t)(world->unused - (char *)world);
+	demand(world, world->bytes <= bytes, "all ranks plan alike");
 	return world;
 }
 
@@ -285,53 +247,81 @@ static struct value *values_at(const struct world *world, const struct actor *ac
 	return buffer.values + place.offset / element_bytes;
 }
 
+/* The ranks that must agree. */
 static uint64_t everybody(const struct setting *s)
 {
+	if (is_pair(s))
+		return UINT64_C(1) << s->root | UINT64_C(1) << s->receiver;
 	return ~UINT64_C(0) >> (64 - s->size);
+}
+
+static void queue_message(struct world *world, struct actor *actor, struct link *link)
+{
+	const struct setting *s = world->setting;
+	const struct ring_transfer *out = &actor->out;
+	demand(world, out->bytes <= actor->plan.chunk * s->element_bytes, "messages fit a slot");
+	if (out->needs > actor->proved_by_needs)
+		actor->proved_by_needs = out->needs;
+	struct message *message = &link->messages[link->queued % s->depth];
+	message->bytes = out->bytes;
+	message->proof = actor->proof[actor->proved_by_needs] | UINT64_C(1) << actor->rank;
+	message->source = out->bytes ? values_at(world, actor, out->source, out->bytes) : NULL;
+	for (uint64_t i = 0; i < out->bytes / s->element_bytes; i++)
+		message->slot[i] = message->source[i];
+	link->queued++;
+	actor->payload += out->bytes;
 }
 
 static bool post(struct world *world, struct actor *actor)
 {
-	const struct setting *s = world->setting;
-	const struct ring_transfer out = actor->out;
-	if (actor->posted == actor->plan.outgoing || actor->reduced < out.needs)
+	if (actor->posted == actor->plan.outgoing || actor->reduced < actor->out.needs)
 		return false;
-	if (ring_transfer_is_message(&out, actor->rank)) {
-		if (actor->queued - actor->next->released == (uint64_t)s->depth)
+	demand(world, actor->out.action == RING_SEND || actor->out.action == RING_SIGNAL,
+	       "messages and signals go out");
+	if (ring_transfer_is_message(&actor->out, actor->rank)) {
+		struct link *link = actor->to[actor->out.peer];
+		demand(world, link && link->named_by_sender && link->named_by_receiver,
+		       "both ends name the links they use");
+		if (link->queued - link->released == (uint64_t)world->setting->depth)
 			return false;
-		demand(world, out.peer == actor->next->rank, "the ring sends to the next rank");
-		demand(world, out.bytes <= actor->plan.chunk * s->element_bytes,
-		       "messages fit a slot");
-		if (out.needs > actor->proved_by_needs)
-			actor->proved_by_needs = out.needs;
-		struct message *message = &actor->messages[actor->queued % s->depth];
-		message->bytes = out.bytes;
-		message->proof = actor->proof[actor->proved_by_needs] | UINT64_C(1) << actor->rank;
-		message->source = out.bytes ? values_at(world, actor, out.source, out.bytes) : NULL;
-		for (uint64_t i = 0; i < out.bytes / s->element_bytes; i++)
-			message->slot[i] = message->source[i];
-		actor->queued++;
-		actor->payload += out.bytes;
+		queue_message(world, actor, link);
 	}
 	actor->posted++;
 	load_entries(actor);
 	return true;
 }
 
+static void wake(struct world *world, const struct actor *actor)
+{
+	world->idle[actor - world->actors] = false;
+}
+
 /* The transport reads the source; until now it must not have changed. */
-static bool fly(struct world *world, struct actor *actor)
+static bool fly_over(struct world *world, struct link *link)
 {
 	const struct setting *s = world->setting;
-	if (actor->flown == actor->queued)
+	if (link->flown == link->queued)
 		return false;
-	const struct message *message = &actor->messages[actor->flown % s->depth];
+	const struct message *message = &link->messages[link->flown % s->depth];
 	for (uint64_t i = 0; i < message->bytes / s->element_bytes; i++) {
 		demand(world, message->slot[i].length > 0, "only what is complete is sent");
 		demand(world, same(message->slot[i], message->source[i]),
 		       "a source keeps its value until it was sent");
 	}
-	actor->flown++;
+	link->flown++;
+	wake(world, link->to);
 	return true;
+}
+
+/* Links take turns, so that none is always first. */
+static bool fly(struct world *world, struct actor *actor)
+{
+	for (int i = 0; i < actor->link_count; i++) {
+		struct link *link = &actor->links[actor->flies_next++ % actor->link_count];
+		if (fly_over(world, link))
+			return true;
+	}
+	return false;
 }
 
 static bool retire(struct world *world, struct actor *actor)
@@ -341,9 +331,10 @@ static bool retire(struct world *world, struct actor *actor)
 		return false;
 	struct ring_transfer out = ring_plan_outgoing(&actor->plan, actor->sent);
 	if (ring_transfer_is_message(&out, actor->rank)) {
-		if (actor->retired == actor->flown)
+		struct link *link = actor->to[out.peer];
+		if (link->retired == link->flown)
 			return false;
-		actor->retired++;
+		link->retired++;
 	}
 	actor->sent++;
 	return true;
@@ -366,11 +357,14 @@ static bool start(struct world *world, struct actor *actor)
 	if (actor->started == actor->plan.incoming || actor->sent < in->needs)
 		return false;
 	uint64_t proof = 0;
+	demand(world, (in->action == RING_SIGNAL) == (actor->started < actor->plan.signals),
+	       "the plan tells how many signals come first");
 	if (ring_transfer_is_message(in, actor->rank)) {
-		if (actor->taken == actor->prev->flown)
+		struct link *link = actor->from[in->peer];
+		demand(world, link, "the receiver names the links it uses");
+		if (link->taken == link->flown)
 			return false;
-		demand(world, in->peer == actor->prev->rank, "the ring receives from the previous");
-		const struct message *message = &actor->prev->messages[actor->taken++ % s->depth];
+		const struct message *message = &link->messages[link->taken++ % s->depth];
 		demand(world, message->bytes == in->bytes, "both ends know a message's size");
 		proof = message->proof;
 	}
@@ -387,43 +381,68 @@ static bool start(struct world *world, struct actor *actor)
 	return true;
 }
 
+/* A rank's own input, scaled if the call is. */
+static struct value own_summand(const struct world *world, const struct actor *actor,
+				struct value own)
+{
+	demand(world, own.length == 1 && own.first == actor->plan.params.position && !own.scaled,
+	       "a rank adds its own input");
+	own.scaled = world->setting->scaled;
+	return own;
+}
+
 /* own + what arrived */
-static struct value add(const struct world *world, const struct actor *actor, struct value own,
-			struct value arrived)
+static struct value add(const struct world *world, struct value own, struct value arrived)
 {
 	int n = world->setting->size;
-	demand(world, own.length == 1 && own.first == actor->plan.params.position,
-	       "a rank adds its own input");
 	demand(world, own.element == arrived.element, "equal elements are added");
 	demand(world, (arrived.first + arrived.length) % n == own.first,
 	       "positions are added in the order of the ring");
 	arrived.length++;
+	arrived.scaled += own.scaled;
 	return arrived;
+}
+
+static void write_result(struct world *world, struct actor *actor, const struct ring_transfer *in,
+			 const struct value *arrived)
+{
+	const struct setting *s = world->setting;
+	bool sums = in->action == RING_REDUCE || in->action == RING_SCALE;
+	struct value *result = values_at(world, actor, in->result, in->bytes);
+	const struct value *own = NULL;
+	if (sums || !arrived)
+		own = values_at(world, actor, in->source, in->bytes);
+	demand(world, !sums || in->source.buffer == RING_INPUT, "only one's own input is added");
+	demand(world, in->action != RING_SCALE || (s->scaled && !arrived),
+	       "scaled calls scale what a rank has itself");
+	for (uint64_t i = 0; i < in->bytes / s->element_bytes; i++) {
+		struct value value = sums ? own_summand(world, actor, own[i])
+					  : (arrived ? arrived : own)[i];
+		if (in->action == RING_REDUCE)
+			value = add(world, value, arrived[i]);
+		result[i] = value;
+		demand(world, !sums || in->result.buffer != RING_OUTPUT || value.length == s->size,
+		       "no partial sum lands in the output");
+	}
+	bool complete = in->action == RING_REDUCE && in->result.buffer == RING_OUTPUT;
+	demand(world, in->last == complete, "the last addition is marked");
 }
 
 static bool finish(struct world *world, struct actor *actor)
 {
-	const struct setting *s = world->setting;
 	if (actor->reduced == actor->started)
 		return false;
 	struct ring_transfer in = ring_plan_incoming(&actor->plan, actor->reduced);
 	bool is_message = ring_transfer_is_message(&in, actor->rank);
-	if (in.bytes > 0) {
-		const struct value *arrived = actor->prev->messages[actor->released % s->depth].slot;
-		const struct value *own = NULL;
-		if (in.action == RING_REDUCE || !is_message)
-			own = values_at(world, actor, in.source, in.bytes);
-		struct value *result = values_at(world, actor, in.result, in.bytes);
-		for (uint64_t i = 0; i < in.bytes / s->element_bytes; i++) {
-			if (in.action == RING_REDUCE)
-				result[i] = add(world, actor, own[i], arrived[i]);
-			else
-				result[i] = is_message ? arrived[i] : own[i];
-		}
-		bool complete = in.action == RING_REDUCE && in.result.buffer == RING_OUTPUT;
-		demand(world, in.last == complete, "the last addition is marked");
+	struct link *link = is_message ? actor->from[in.peer] : NULL;
+	if (in.bytes > 0)
+		write_result(world, actor, &in,
+			     link ? link->messages[link->released % world->setting->depth].slot
+				  : NULL);
+	if (link) {
+		link->released++;
+		wake(world, link->from);
 	}
-	actor->released += is_message;
 	actor->reduced++;
 	return true;
 }

@@ -47,7 +47,7 @@ static void what_is_no_record_is_refused(void **state)
 	assert_false(ring_record_is_valid(&record));
 	record = ring_record_make(RING_KIND_BARRIER, 1, 0, -1, -1, -1);
 	assert_true(ring_record_is_valid(&record));
-	record.kind = RING_KIND_BARRIER + 1;
+	record.kind = RING_KIND_RECV + 1;
 	assert_false(ring_record_is_valid(&record));
 	record.kind = -1;
 	assert_false(ring_record_is_valid(&record));
@@ -69,6 +69,13 @@ static void sentences(void **state)
 			    "call 1: broadcast of 3 bfloat16, root 2");
 	record = ring_record_make(RING_KIND_BARRIER, 2, 0, -1, -1, -1);
 	assert_string_equal(ring_record_format(&record, text), "call 2: barrier");
+	record = ring_record_make(RING_KIND_REDUCE, 3, 9, RING_INT8, RING_OP_PREMUL_SUM, 1);
+	assert_string_equal(ring_record_format(&record, text),
+			    "call 3: reduce of 9 int8, pre-multiplied sum, root 1");
+	record = ring_record_make(RING_KIND_SEND, 4, 9, RING_INT8, -1, 1);
+	assert_string_equal(ring_record_format(&record, text), "send of 9 int8 to rank 1");
+	record.kind = RING_KIND_RECV;
+	assert_string_equal(ring_record_format(&record, text), "recv of 9 int8 from rank 1");
 }
 
 /* A neighbour's record may hold anything; the longest sentence still fits. */
@@ -85,7 +92,7 @@ static void any_record_can_be_said(void **state)
 	record.kind = INT32_MIN;
 	assert_non_null(strstr(ring_record_format(&record, text), ": ? of"));
 	assert_int_equal(text[RING_RECORD_TEXT], 'x');
-	assert_string_equal(ring_kind_name((enum ring_kind)5), "?");
+	assert_string_equal(ring_kind_name((enum ring_kind)(RING_KIND_RECV + 1)), "?");
 	assert_string_equal(ring_kind_name(RING_KIND_ALL_GATHER), "all_gather");
 }
 

@@ -32,7 +32,7 @@ static bool is_long(void)
 	return text && *text;
 }
 
-/* Blocks (or parts, or the vector of a broadcast) of `chunks` chunks of 1024 bytes. */
+/* Blocks (or parts, or the vector of a broadcast or reduce) of `chunks` chunks of 1024 bytes. */
 static struct ring_simulation_params uniform(enum ring_kind kind, int size, int chunks)
 {
 	struct ring_simulation_params params = {.kind = kind,
@@ -80,20 +80,80 @@ static void one_chunk_per_block(void **state)
 	}
 }
 
-/* The chain is a pipeline: the first chunk takes all hops, each other one follows behind it. */
-static void broadcast_is_a_pipeline(void **state)
+/* A chain is a pipeline: the first chunk takes all hops, each other one follows behind it. */
+static void chains_are_pipelines(void **state)
 {
 	(void)state;
 	for (int n = 2; n <= 32; n++)
-		for (int chunks = 1; chunks <= 64; chunks *= 4) {
-			struct ring_simulation_params params = uniform(RING_KIND_BROADCAST, n,
-								       chunks);
+		for (int pick = 0; pick < 8; pick++) {
+			int chunks = 1 << pick / 2 * 2;
+			enum ring_kind kind = pick % 2 ? RING_KIND_REDUCE : RING_KIND_BROADCAST;
+			struct ring_simulation_params params = uniform(kind, n, chunks);
 			params.link.latency_ns = 100; /* eight slots hide it */
 			params.root = n / 2;
 			uint64_t begin = (n - 2) * (100 + RECORD) + RECORD;
 			assert_int_equal(end_of(&params),
 					 begin + (n - 1) * (100 + 1024) + (chunks - 1) * 1024);
 		}
+}
+
+/*
+ * Parts go straight to their ranks, all at once: what a pair of ranks says to one another follows one
+ * behind the other, and nothing else does. In gather and scatter, root has heard everybody after one
+ * latency and two records, for the rank before it has two for it; its answers take one more.
+ */
+static void a_mesh_takes_one_part_and_its_signals(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 48; n++)
+		for (int chunks = 1; chunks <= 6; chunks++) {
+			uint64_t part = 1024 * (uint64_t)chunks, root = (uint64_t)n / 3;
+			struct ring_simulation_params params = uniform(RING_KIND_ALL_TO_ALL, n,
+								       chunks);
+			assert_int_equal(end_of(&params), RECORD + LATENCY + part);
+
+			struct ring_simulation simulation;
+			params.root = (int)root;
+			params.kind = RING_KIND_GATHER;
+			assert_int_equal(ring_simulate(&params, &simulation), 0);
+			assert_int_equal(simulation.steps, 1);
+			for (uint64_t rank = 0; rank < (uint64_t)n; rank++)
+				assert_int_equal(simulation.finish_ns[rank],
+						 rank == root ? 2 * RECORD + LATENCY + part
+							      : 3 * RECORD + 2 * LATENCY);
+			ring_simulation_free(&simulation);
+
+			params.kind = RING_KIND_SCATTER;
+			assert_int_equal(ring_simulate(&params, &simulation), 0);
+			for (uint64_t rank = 0; rank < (uint64_t)n; rank++)
+				assert_int_equal(simulation.finish_ns[rank],
+						 3 * RECORD + part +
+							 (rank == root ? 1 : 2) * LATENCY);
+			ring_simulation_free(&simulation);
+		}
+}
+
+/* What arrives at once is copied one after the other: n parts at a root, and at all of all-to-all. */
+static void the_device_takes_parts_in_turn(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 48; n++) {
+		struct ring_simulation_params params = uniform(RING_KIND_ALL_TO_ALL, n, 1);
+		params.device = (struct ring_simulated_device){.overhead_ns = 300,
+							       .copy_bytes_per_second = RATE / 2};
+		const uint64_t hop = LATENCY + 1024, copy = 300 + 2048, parts = (uint64_t)n;
+		assert_int_equal(end_of(&params), RECORD + hop + parts * copy);
+		params.kind = RING_KIND_GATHER;
+		uint64_t answered = 3 * RECORD + 2 * LATENCY;
+		uint64_t gathered = 2 * RECORD + hop + parts * copy;
+		assert_int_equal(end_of(&params), gathered > answered ? gathered : answered);
+		params.kind = RING_KIND_SCATTER;
+		assert_int_equal(end_of(&params), 3 * RECORD + LATENCY + hop + copy);
+		params.kind = RING_KIND_REDUCE;
+		params.device.reduce_bytes_per_second = RATE / 4;
+		assert_int_equal(end_of(&params), (parts - 2) * (LATENCY + RECORD) + RECORD +
+							  (parts - 1) * (hop + 300 + 4096));
+	}
 }
 
 static void the_device_adds_its_time(void **state)
@@ -167,7 +227,7 @@ static void more_slots_never_hurt(void **state)
 static void all_wait_for_a_straggler(void **state)
 {
 	(void)state;
-	for (int kind = RING_KIND_ALL_REDUCE; kind <= RING_KIND_BARRIER; kind++) {
+	for (int kind = RING_KIND_ALL_REDUCE; kind <= RING_KIND_ALL_TO_ALL; kind++) {
 		uint64_t enter_ns[16] = {[5] = 1000000};
 		struct ring_simulation_params params = uniform((enum ring_kind)kind, 16, 2);
 		uint64_t alone = end_of(&params);
@@ -212,7 +272,7 @@ static struct ring_simulation_params some_params(uint64_t *dice, int *order)
 		order[j] = i;
 	}
 	struct ring_simulation_params params = {
-		.kind = (enum ring_kind)dice_below(dice, 5),
+		.kind = (enum ring_kind)dice_below(dice, RING_KIND_ALL_TO_ALL + 1),
 		.size = size,
 		.order = order,
 		.root = (int)dice_below(dice, size),
@@ -235,6 +295,7 @@ static uint64_t planned_bytes(const struct ring_simulation_params *params, int p
 	uint64_t sum = 0;
 	for (int channel = 0; channel < params->channels; channel++) {
 		struct ring_plan_params of = {.kind = params->kind,
+					      .algorithm = ring_algorithm_of(params->kind),
 					      .size = params->size,
 					      .position = position,
 					      .order = params->order,
@@ -257,18 +318,45 @@ static int32_t element(int rank, uint64_t i)
 	return (int32_t)((i * 37 + 1) << rank);
 }
 
+/* 0 where nothing is written. */
 static int32_t wanted(const struct ring_simulation_params *params, int rank, uint64_t i)
 {
-	if (params->kind == RING_KIND_BROADCAST)
+	uint64_t mine = params->count * (uint64_t)rank;
+	switch (params->kind) {
+	case RING_KIND_BROADCAST:
 		return element(params->root, i);
-	if (params->kind == RING_KIND_ALL_GATHER)
+	case RING_KIND_SCATTER:
+		return element(params->root, mine + i);
+	case RING_KIND_ALL_TO_ALL:
+		return element((int)(i / params->count), mine + i % params->count);
+	case RING_KIND_GATHER:
+	case RING_KIND_ALL_GATHER:
+		if (params->kind == RING_KIND_GATHER && rank != params->root)
+			return 0;
 		return element((int)(i / params->count), i % params->count);
-	if (params->kind == RING_KIND_REDUCE_SCATTER)
-		i += params->count * (uint64_t)rank;
+	default:
+		break;
+	}
+	if (params->kind == RING_KIND_REDUCE && rank != params->root)
+		return 0;
 	int32_t sum = 0;
 	for (int other = 0; other < params->size; other++)
-		sum += element(other, i);
+		sum += element(other, params->kind == RING_KIND_REDUCE_SCATTER ? mine + i : i);
 	return sum;
+}
+
+static uint64_t parts_in(const struct ring_simulation_params *params)
+{
+	bool many = params->kind == RING_KIND_REDUCE_SCATTER || params->kind == RING_KIND_SCATTER ||
+		    params->kind == RING_KIND_ALL_TO_ALL;
+	return many ? (uint64_t)params->size : 1;
+}
+
+static uint64_t parts_out(const struct ring_simulation_params *params)
+{
+	bool many = params->kind == RING_KIND_ALL_GATHER || params->kind == RING_KIND_GATHER ||
+		    params->kind == RING_KIND_ALL_TO_ALL;
+	return many ? (uint64_t)params->size : 1;
 }
 
 /* Runs with data and without. Both must take the same time and send the plan's bytes. */
@@ -299,10 +387,8 @@ static void data_and_bytes_are_right(void **state)
 		int order[12];
 		int32_t *inputs[12], *outputs[12];
 		struct ring_simulation_params params = some_params(&dice, order);
-		uint64_t n = (uint64_t)params.size;
-		uint64_t in = params.kind == RING_KIND_REDUCE_SCATTER ? params.count * n
-								      : params.count;
-		uint64_t out = params.kind == RING_KIND_ALL_GATHER ? params.count * n : params.count;
+		uint64_t in = params.count * parts_in(&params);
+		uint64_t out = params.count * parts_out(&params);
 		for (int rank = 0; rank < params.size; rank++) {
 			inputs[rank] = malloc((in + 1) * sizeof(int32_t));
 			outputs[rank] = calloc(out + 1, sizeof(int32_t));
@@ -333,6 +419,8 @@ static void bad_parameters_are_refused(void **state)
 	params = uniform(RING_KIND_BROADCAST, 2, 1);
 	params.root = 2;
 	assert_int_equal(ring_simulate(&params, &simulation), RING_EINVAL);
+	params = uniform(RING_KIND_SEND, 2, 1);
+	assert_int_equal(ring_simulate(&params, &simulation), RING_EINVAL);
 }
 
 static void many_ranks(void **state)
@@ -355,11 +443,27 @@ static void many_ranks(void **state)
 	ring_simulation_free(&simulation);
 }
 
+/* Links between any two of them. */
+static void many_ranks_and_all_links(void **state)
+{
+	(void)state;
+	uint64_t n = is_long() ? 256 : 96;
+	struct ring_simulation_params params = uniform(RING_KIND_ALL_TO_ALL, (int)n, 2);
+	struct ring_simulation simulation;
+	assert_int_equal(ring_simulate(&params, &simulation), 0);
+	assert_int_equal(simulation.end_ns, RECORD + LATENCY + 2048);
+	for (uint64_t rank = 0; rank < n; rank++)
+		assert_int_equal(simulation.sent_bytes[rank], (n - 1) * params.count * 4);
+	ring_simulation_free(&simulation);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_chunk_per_block),
-		cmocka_unit_test(broadcast_is_a_pipeline),
+		cmocka_unit_test(chains_are_pipelines),
+		cmocka_unit_test(a_mesh_takes_one_part_and_its_signals),
+		cmocka_unit_test(the_device_takes_parts_in_turn),
 		cmocka_unit_test(the_device_adds_its_time),
 		cmocka_unit_test(one_rank_only_copies),
 		cmocka_unit_test(chunks_and_channels_fill_gaps),
@@ -369,6 +473,7 @@ int main(void)
 		cmocka_unit_test(data_and_bytes_are_right),
 		cmocka_unit_test(bad_parameters_are_refused),
 		cmocka_unit_test(many_ranks),
+		cmocka_unit_test(many_ranks_and_all_links),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

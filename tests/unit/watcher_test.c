@@ -144,6 +144,64 @@ static void range_confines_ports(void **state)
 		waitpid(pids[i], NULL, 0);
 }
 
+static bool answers(int port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons((uint16_t)port),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool connected = !connect(fd, (struct sockaddr *)&address, sizeof(address));
+	close(fd);
+	return connected;
+}
+
+/* A further listener is opened once, lives as long as the watcher, and says whose port it may not have. */
+static void listens_elsewhere_too(void **state)
+{
+	(void)state;
+	pid_t pid;
+	int leash, port = free_port();
+	struct sockaddr_storage any = {.ss_family = AF_INET};
+	((struct sockaddr_in *)&any)->sin_port = htons((uint16_t)port);
+	for (int i = 0; i < 2; i++) {
+		struct ring_watcher *watcher = hold();
+		assert_false(answers(port));
+		assert_int_equal(ring_watcher_listen(watcher, &any, NULL), 0);
+		assert_int_equal(ring_watcher_listen(watcher, &any, NULL), 0);
+		assert_true(answers(port));
+		ring_watcher_drop(watcher);
+		assert_false(answers(port));
+	}
+
+	struct ring_watcher *watcher = hold();
+	struct ring_failure failure = {0};
+	char sentence[64];
+	config.port_first = config.port_last = port;
+	assert_int_equal(port_in_child(&pid, &leash), port);
+	assert_int_equal(ring_watcher_listen(watcher, &any, &failure), RING_ESYSTEM);
+	snprintf(sentence, sizeof(sentence), "cannot listen at 0.0.0.0:%d", port);
+	assert_non_null(strstr(failure.text, sentence));
+	ring_watcher_drop(watcher);
+	close(leash);
+	waitpid(pid, NULL, 0);
+}
+
+/* All zeros of IPv6 is every address there is, of IPv4 too. */
+static void any_address_is_of_both_versions(void **state)
+{
+	(void)state;
+	struct sockaddr_storage any = {.ss_family = AF_INET6};
+	int port = free_port();
+	((struct sockaddr_in6 *)&any)->sin6_port = htons((uint16_t)port);
+	struct ring_watcher *watcher = hold();
+	if (ring_watcher_listen(watcher, &any, NULL)) {
+		ring_watcher_drop(watcher);
+		skip(); /* a kernel without IPv6 */
+	}
+	assert_true(answers(port));
+	ring_watcher_drop(watcher);
+}
+
 static atomic_int rings;
 
 static void count_ring(void *owner)
@@ -248,9 +306,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, resolve)
 	const struct CMUnitTest tests[] = {
-		TEST(one_thread_while_held), TEST(port_is_free_again), TEST(range_confines_ports),
-		TEST(alarms_ring_once),      TEST(callback_may_drop),  TEST(child_starts_anew),
+		TEST(one_thread_while_held),
+		TEST(port_is_free_again),
+		TEST(range_confines_ports),
+		TEST(alarms_ring_once),
+		TEST(callback_may_drop),
+		TEST(child_starts_anew),
 		TEST(signals_are_blocked),
+		TEST(listens_elsewhere_too),
+		TEST(any_address_is_of_both_versions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

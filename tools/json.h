@@ -3,8 +3,8 @@
  * Writes JSON, value after value. It minds commas, indentation and escapes; the caller minds that
  * what is opened is closed.
  */
-#ifndef PERF_JSON_H
-#define PERF_JSON_H
+#ifndef TOOLS_JSON_H
+#define TOOLS_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,15 +14,16 @@ struct json {
 	FILE *out;
 	int depth;
 	bool has_items; /* the innermost object or array is not empty */
+	bool one_line;  /* set by the caller: nothing is indented */
 };
 
 /* key is NULL within an array and for the outermost value. */
 void json_open(struct json *json, const char *key, char bracket);
 void json_close(struct json *json, char bracket);
-void json_string(struct json *json, const char *key, const char *text);
-void json_integer(struct json *json, const char *key, uint64_t value);
-void json_signed(struct json *json, const char *key, int64_t value);
-void json_real(struct json *json, const char *key, double value); /* null unless finite */
-void json_bool(struct json *json, const char *key, bool value);
+void json_put_string(struct json *json, const char *key, const char *text);
+void json_put_integer(struct json *json, const char *key, uint64_t value);
+void json_put_signed(struct json *json, const char *key, int64_t value);
+void json_put_real(struct json *json, const char *key, double value); /* null unless finite */
+void json_put_bool(struct json *json, const char *key, bool value);
 
 #endif

@@ -23,6 +23,8 @@ static void print_text(FILE *out, const char *text)
 
 static void new_line(struct json *json)
 {
+	if (json->one_line)
+		return;
 	fputc('\n', json->out);
 	for (int i = 0; i < json->depth; i++)
 		fputs("  ", json->out);
@@ -62,25 +64,25 @@ void json_close(struct json *json, char bracket)
 		fputc('\n', json->out);
 }
 
-void json_string(struct json *json, const char *key, const char *text)
+void json_put_string(struct json *json, const char *key, const char *text)
 {
 	begin_value(json, key);
 	print_text(json->out, text);
 }
 
-void json_integer(struct json *json, const char *key, uint64_t value)
+void json_put_integer(struct json *json, const char *key, uint64_t value)
 {
 	begin_value(json, key);
 	fprintf(json->out, "%" PRIu64, value);
 }
 
-void json_signed(struct json *json, const char *key, int64_t value)
+void json_put_signed(struct json *json, const char *key, int64_t value)
 {
 	begin_value(json, key);
 	fprintf(json->out, "%" PRId64, value);
 }
 
-void json_real(struct json *json, const char *key, double value)
+void json_put_real(struct json *json, const char *key, double value)
 {
 	begin_value(json, key);
 	if (isfinite(value))
@@ -89,7 +91,7 @@ void json_real(struct json *json, const char *key, double value)
 		fputs("null", json->out);
 }
 
-void json_bool(struct json *json, const char *key, bool value)
+void json_put_bool(struct json *json, const char *key, bool value)
 {
 	begin_value(json, key);
 	fputs(value ? "true" : "false", json->out);

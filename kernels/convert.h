@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loading and storing the floats that are computed in float32: exact one way, rounded to nearest,
+ * ties to even, the other. Free of branches, as arithmetic.h, and of operands that are subnormal in
+ * float32, which cost some processors a hundred cycles.
+ */
+#ifndef RING_CONVERT_H
+#define RING_CONVERT_H
+
+#include "arithmetic.h"
+#include "reduce_list.h"
+
+/* ---- bfloat16: the upper half of a float32 --------------------------------------------------- */
+
+static inline float ring_bfloat16_load(const unsigned char *at)
+{
+	uint16_t upper;
+	memcpy(&upper, at, sizeof(upper));
+	return ring_float32_from_bits((uint32_t)upper << 16);
+}
+
+/* The upper half is the bfloat16; too large a number becomes infinity by the carry that rounds. */
+static inline uint32_t ring_bfloat16_round(float x)
+{
+	uint32_t bits = ring_float32_bits(x);
+	return isnan(x) ? RING_FLOAT32_NAN : bits + 0x7fff + (bits >> 16 & 1);
+}
+
+static inline void ring_bfloat16_store(unsigned char *at, float x)
+{
+	uint16_t upper = (uint16_t)(ring_bfloat16_round(x) >> 16);
+	memcpy(at, &upper, sizeof(upper));
+}
+
+/* Two elements: each half of the word in turn is the upper one. */
+#define RING_BFLOAT16_WORD(OP, op, ...)                                                            \
+	static inline void word_bfloat16_##op(unsigned char *to, const unsigned char *a,           \
+					      const unsigned char *b)                              \
+	{                                                                                          \
+		uint32_t x, y;                                                                     \
+		memcpy(&x, a, sizeof(x));                                                          \
+		memcpy(&y, b, sizeof(y));                                                          \
+		uint32_t upper = ring_bfloat16_round(                                              \
+			ring_float32_##op(ring_float32_from_bits(x & 0xffff0000),                  \
+					  ring_float32_from_bits(y & 0xffff0000)));                \
+		uint32_t lower = ring_bfloat16_round(ring_float32_##op(                            \
+			ring_float32_from_bits(x << 16), ring_float32_from_bits(y << 16)));        \
+		uint32_t word = (upper & 0xffff0000) | lower >> 16;                                \
+		memcpy(to, &word, sizeof(word));                                                   \
+	}
+RING_REDUCE_OPS(RING_BFLOAT16_WORD, )
+
+/* ---- floats with fewer bits of exponent ------------------------------------------------------- */
+
+/* What stands in the bits of a format, without the sign. */
+struct ring_format {
+	int bias;          /* of the exponent                               */
+	int fraction_bits; /* of the significand, without its leading one   */
+	uint32_t most;     /* what a number too large becomes               */
+	uint32_t nan;      /* what a computed NaN becomes                   */
+	uint32_t infinite; /* from this on nothing is a finite number       */
+};
+
+/* float16 overflows to infinity; float8 saturates, as CUDA's SATFINITE. */
+static const struct ring_format ring_float16_format = {15, 10, 0x7c00, 0x7e00, 0x7c00};
+static const struct ring_format ring_float8_e4m3_format = {7, 3, 0x7e, 0x7f, 0x7f};
+static const struct ring_format ring_float8_e5m2_format = {15, 2, 0x7b, 0x7f, 0x7c};
+
+/* 2^exponent */
+static inline float ring_power(int exponent)
+{
+	return ring_float32_from_bits((uint32_t)(127 + exponent) << 23);
+}
+
+static inline float ring_widen(struct ring_format format, uint32_t sign, uint32_t magnitude)
+{
+	const int shift = 23 - format.fraction_bits;
+	const uint32_t rebias = (uint32_t)(127 - format.bias) << 23;
+	uint32_t normal = (magnitude << shift) + rebias;
+	uint32_t infinite = magnitude << shift | UINT32_C(0xff) << 23;
+	float step = ring_power(1 - format.bias - format.fraction_bits);
+	uint32_t subnormal = ring_float32_bits((float)(int32_t)magnitude * step);
+	uint32_t bits = magnitude >> format.fraction_bits == 0 ? subnormal : normal;
+	return ring_float32_from_bits((magnitude >= format.infinite ? infinite : bits) | sign << 31);
+}
+
+/*
+ * Normal numbers round by a carry into the bits that stay. Subnormal ones are multiples of one step,
+ * and so are the sums of a float32 whose last bit is that step.
+ */
+static inline uint32_t ring_narrow(struct ring_format format, float x)
+{
+	const int shift = 23 - format.fraction_bits;
+	const uint32_t rebias = (uint32_t)(127 - format.bias) << 23;
+	const uint32_t least_normal = rebias + (UINT32_C(1) << 23);
+	const float steps = ring_power(24 - format.bias - format.fraction_bits);
+	uint32_t magnitude = ring_float32_bits(x) & 0x7fffffff;
+	uint32_t half = (UINT32_C(1) << (shift - 1)) - 1 + (magnitude >> shift & 1);
+	uint32_t normal = (magnitude - rebias + half) >> shift;
+	uint32_t subnormal = ring_float32_bits(ring_float32_from_bits(magnitude) + steps) -
+			     ring_float32_bits(steps);
+	uint32_t rounded = magnitude < least_normal ? subnormal : normal;
+	uint32_t bounded = rounded > format.most ? format.most : rounded;
+	return isnan(x) ? format.nan : bounded;
+}
+
+/* The sign of a number; a NaN is stored without. */
+static inline uint32_t ring_sign(float x)
+{
+	return isnan(x) ? 0 : ring_float32_bits(x) >> 31;
+}
+
+static inline float ring_float16_load(const unsigned char *at)
+{
+	uint16_t bits;
+	memcpy(&bits, at, sizeof(bits));
+	return ring_widen(ring_float16_format, bits >> 15, bits & 0x7fff);
+}
+
+static inline void ring_float16_store(unsigned char *at, float x)
+{
+	uint16_t bits = (uint16_t)(ring_sign(x) << 15 | ring_narrow(ring_float16_format, x));
+	memcpy(at, &bits, sizeof(bits));
+}
+
+#define RING_FLOAT8(name)                                                                          \
+	static inline float ring_##name##_load(const unsigned char *at)                            \
+	{                                                                                          \
+		return ring_widen(ring_##name##_format, *at >> 7, *at & 0x7f);                     \
+	}                                                                                          \
+	static inline void ring_##name##_store(unsigned char *at, float x)                         \
+	{                                                                                          \
+		*at = (unsigned char)(ring_sign(x) << 7 | ring_narrow(ring_##name##_format, x));   \
+	}
+RING_FLOAT8(float8_e4m3)
+RING_FLOAT8(float8_e5m2)
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * float16 where the CPU knows it: many converted at once, float8 by way of it, and, where there is
+ * arithmetic too, two elements reduced without float32. Gives the bits of convert.h.
+ *
+ * For each family: RING_HAVE_HALVES is 1 if it converts, RING_HAVE_HALF_PAIRS is 1 if it computes.
+ */
+#ifndef RING_HALVES_H
+#define RING_HALVES_H
+
+#include <stddef.h>
+
+#include "convert.h"
+#include "cpu.h"
+
+#define RING_HAVE_HALVES 0
+#define RING_HAVE_HALF_PAIRS 0
+
+/* ---- what each instruction set calls it ------------------------------------------------------ */
+
+/* HALVES at a time; the rounding is to nearest, whatever the environment says. */
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#undef RING_HAVE_HALVES
+#define RING_HAVE_HALVES 1
+#define HALVES 16
+
+static inline void widen_halves(float *to, const uint16_t *from)
+{
+	_mm512_storeu_ps(to, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from)));
+}
+
+static inline void narrow_halves(uint16_t *to, const float *from)
+{
+	__m256i halves = _mm512_cvtps_ph(_mm512_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
+	_mm256_storeu_si256((__m256i *)to, halves);
+}
+
+#elif defined(__F16C__)
+#include <immintrin.h>
+#undef RING_HAVE_HALVES
+#define RING_HAVE_HALVES 1
+#define HALVES 8
+
+static inline void widen_halves(float *to, const uint16_t *from)
+{
+	_mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from)));
+}
+
+static inline void narrow_halves(uint16_t *to, const float *from)
+{
+	__m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
+	_mm_storeu_si128((__m128i *)to, halves);
+}
+
+#elif defined(__aarch64__) && defined(RING_NEON)
+#include <arm_neon.h>
+#undef RING_HAVE_HALVES
+#define RING_HAVE_HALVES 1
+#define HALVES 4
+
+static inline void widen_halves(float *to, const uint16_t *from)
+{
+	vst1q_f32(to, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from))));
+}
+
+static inline void narrow_halves(uint16_t *to, const float *from)
+{
+	vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(from))));
+}
+#endif
+
+#if defined(__AVX512FP16__)
+#undef RING_HAVE_HALF_PAIRS
+#define RING_HAVE_HALF_PAIRS 1
+#endif
+
+#if RING_HAVE_HALVES
+
+/* ---- float16 --------------------------------------------------------------------------------- */
+
+static inline void ring_load_float16s(float *restrict to, const unsigned char *restrict from,
+				      size_t count)
+{
+	size_t i = 0;
+	for (; i + HALVES <= count; i += HALVES)
+		widen_halves(to + i, (const void *)(from + 2 * i));
+	for (; i < count; i++)
+		to[i] = ring_float16_load(from + 2 * i);
+}
+
+/* Instructions keep payloads of NaN. */
+static inline uint16_t ring_canonical_half(uint16_t bits)
+{
+	return (bits & 0x7fff) > 0x7c00 ? 0x7e00 : bits;
+}
+
+static inline void ring_store_float16s(unsigned char *restrict to, const float *restrict from,
+				       size_t count)
+{
+	size_t i = 0;
+	for (; i + HALVES <= count; i += HALVES) {
+		uint16_t halves[HALVES];
+		narrow_halves(halves, from + i);
+		for (int k = 0; k < HALVES; k++)
+			halves[k] = ring_canonical_half(halves[k]);
+		memcpy(to + 2 * i, halves, sizeof(halves));
+	}
+	for (; i < count; i++)
+		ring_float16_store(to + 2 * i, from[i]);
+}
+
+/* ---- float8: the upper part of a float16 ------------------------------------------------------ */
+
+/*
+ * A float8_e5m2 is the upper byte of a float16. So is a float8_e4m3 with one bit between, for 2^8
+ * times the number, as the exponents' biases differ by 8; but what would be 480 is its NaN.
+ */
+static inline void ring_load_float8s(struct ring_format format, float *restrict to,
+				     const unsigned char *restrict from, size_t count)
+{
+	const int shift = 10 - format.fraction_bits;
+	const float scale = ring_power(15 - format.bias);
+	uint16_t halves[RING_TILE];
+	for (size_t i = 0; i < count; i++)
+		halves[i] = (uint16_t)((from[i] & 0x80) << 8 | (from[i] & 0x7f) << shift);
+	ring_load_float16s(to, (const void *)halves, count);
+	if (format.bias == 15)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		float x = to[i] * scale;
+		to[i] = fabsf(x) == 480 ? ring_float32_from_bits(RING_FLOAT32_NAN) : x;
+	}
+}
+
+/*
+ * Rounds a magnitude: adding a power of two whose last bit is worth as much as the last bit that the
+ * format keeps, and taking it away again.
+ */
+static inline float ring_round_magnitude(struct ring_format format, float x, float largest)
+{
+	const int shift = 23 - format.fraction_bits;
+	uint32_t least = ring_float32_bits(ring_power(1 - format.bias));
+	uint32_t most = ring_float32_bits(largest);
+	uint32_t magnitude = ring_float32_bits(x) & 0x7fffffff;
+	uint32_t bounded = magnitude < most ? magnitude : most;
+	uint32_t binade = (bounded & 0x7f800000) < least ? least : bounded & 0x7f800000;
+	float steps = ring_float32_from_bits((binade | 0x400000) + ((uint32_t)shift << 23));
+	return ring_float32_from_bits(bounded) + steps - steps;
+}
+
+static inline void ring_store_float8s(struct ring_format format, float largest,
+				      unsigned char *restrict to, const float *restrict from,
+				      size_t count)
+{
+	const int shift = 10 - format.fraction_bits;
+	const float scale = ring_power(format.bias - 15);
+	float rounded[RING_TILE];
+	uint16_t halves[RING_TILE];
+	for (size_t i = 0; i < count; i++)
+		rounded[i] = ring_round_magnitude(format, from[i], largest) * scale;
+	ring_store_float16s((unsigned char *)halves, rounded, count);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t bits = ring_float32_bits(from[i]);
+		uint32_t number = (bits >> 24 & 0x80) | (uint32_t)halves[i] >> shift;
+		to[i] = (unsigned char)(isnan(from[i]) ? format.nan : number);
+	}
+}
+#endif
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One call's arguments and the arithmetic of its buffers.
+ */
+#ifndef PERF_CALL_H
+#define PERF_CALL_H
+
+#include "collective.h"
+#include "types.h"
+
+/* Alike on all ranks. */
+struct perf_call {
+	const struct perf_collective *collective;
+	const struct perf_type *type;
+	const struct perf_op *op;
+	enum ring_op ring_op; /* as the library takes it */
+	int root;
+	int size;     /* of the communicator */
+	size_t count; /* as the collective takes it */
+	size_t bytes; /* of the whole vector: the size column */
+};
+
+bool perf_call_is(const struct perf_call *call, enum perf_trait trait);
+
+/* Sets count and bytes of the call to what is nearest to `bytes`, at least one element per rank. */
+void perf_call_set_bytes(struct perf_call *call, size_t bytes);
+
+/* Bytes of one rank's part; of the whole vector if it has no parts. */
+size_t perf_call_part_bytes(const struct perf_call *call);
+
+/* Of a rank's input and result; 0 if it has none. */
+size_t perf_call_send_bytes(const struct perf_call *call, int rank);
+size_t perf_call_recv_bytes(const struct perf_call *call, int rank);
+
+/* Where the two buffers of an in-place call begin in the one that holds both. */
+size_t perf_call_send_offset(const struct perf_call *call, int rank);
+size_t perf_call_recv_offset(const struct perf_call *call, int rank);
+
+/* First element of a rank's block when the vector is cut into `size` blocks; size is its end. */
+size_t perf_call_block_start(const struct perf_call *call, int rank);
+
+/* For people and files: "none" where the call has no such thing. */
+const char *perf_call_type_name(const struct perf_call *call);
+const char *perf_call_op_name(const struct perf_call *call);
+int perf_call_root(const struct perf_call *call); /* -1 */
+
+#endif

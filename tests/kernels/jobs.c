@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "jobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datatype.h"
+#include "reference.h"
+
+/* ---- chance and the hash --------------------------------------------------------------------- */
+
+static uint64_t random_state, hash;
+
+void jobs_seed(uint64_t seed)
+{
+	random_state = seed;
+	hash = 0;
+}
+
+uint64_t jobs_random(void)
+{
+	/* Knuth's linear congruential generator; its upper half is random enough. */
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	uint64_t high = random_state >> 32;
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return high << 32 | random_state >> 32;
+}
+
+uint64_t jobs_hash(void)
+{
+	return hash;
+}
+
+static void hash_element(uint64_t bits)
+{
+	hash = (hash ^ bits) * 0x100000001b3; /* as FNV does */
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+static uint64_t cut(enum ring_datatype type, uint64_t bits)
+{
+	return bits & (UINT64_MAX >> (64 - 8 * ring_datatype_bytes(type)));
+}
+
+static uint64_t special(enum ring_datatype type, uint64_t index)
+{
+	const uint64_t *specials;
+	size_t n = reference_specials(type, &specials);
+	return cut(type, specials[index % n]);
+}
+
+/* Mostly ordinary numbers, so that not everything becomes NaN. */
+uint64_t jobs_mixed(const struct job *job, int source, size_t index)
+{
+	(void)source, (void)index;
+	uint64_t chance = jobs_random() % 16, bits = jobs_random();
+	if (job->type < RING_FLOAT16 || chance < 3)
+		return cut(job->type, bits);
+	if (chance < 4)
+		return special(job->type, bits);
+	return reference_rounded(job->type, (double)(int64_t)bits * 0x1p-62);
+}
+
+uint64_t jobs_special_pair(const struct job *job, int source, size_t index)
+{
+	const uint64_t *specials;
+	size_t n = reference_specials(job->type, &specials);
+	return special(job->type, source == 0 ? index / n : index);
+}
+
+uint64_t jobs_byte_pair(const struct job *job, int source, size_t index)
+{
+	(void)job;
+	return (source == 0 ? index / 256 : index) % 256;
+}
+
+/* All values of 16 bits, and the other sources -0, which changes no sum. */
+static uint64_t half_words(const struct job *job, int source, size_t index)
+{
+	(void)job;
+	return source == 0 ? index : 0x8000;
+}
+
+/* ---- one job --------------------------------------------------------------------------------- */
+
+#define GUARD 64
+struct vector {
+	unsigned char memory[GUARD + JOB_COUNT_MAX * 8 + GUARD];
+	unsigned char *data; /* misaligned by up to GUARD - 1 */
+	size_t bytes;
+};
+
+static struct vector sources[RING_REDUCE_SOURCES], fresh[RING_REDUCE_RESULTS];
+static uint64_t elements[RING_REDUCE_SOURCES][JOB_COUNT_MAX];
+static char failure[400];
+
+static uint64_t get(const struct vector *vector, enum ring_datatype type, size_t index)
+{
+	uint64_t bits = 0;
+	size_t bytes = ring_datatype_bytes(type);
+	memcpy(&bits, vector->data + index * bytes, bytes); /* little endian */
+	return bits;
+}
+
+static void put(struct vector *vector, enum ring_datatype type, size_t index, uint64_t bits)
+{
+	size_t bytes = ring_datatype_bytes(type);
+	memcpy(vector->data + index * bytes, &bits, bytes);
+}
+
+static void place(struct vector *vector, size_t bytes)
+{
+	vector->data = vector->memory + jobs_random() % GUARD;
+	vector->bytes = bytes;
+	memset(vector->memory, 0xa5, bytes + 2 * GUARD);
+}
+
+static bool guards_are_intact(const struct vector *vector)
+{
+	const unsigned char *end = vector->memory + vector->bytes + 2 * GUARD;
+	for (const unsigned char *at = vector->memory; at < end; at++) {
+		bool is_inside = at >= vector->data && at < vector->data + vector->bytes;
+		if (!is_inside && *at != 0xa5)
+			return false;
+	}
+	return true;
+}
+
+static const char *fail(const struct ring_cpu_family *family, const struct job *job, const char *how)
+{
+	static char text[600];
+	snprintf(text, sizeof(text),
+		 "%s %s %s: count %zu, %d sources, %d results, in place %d, divisor %llu, %s: %s",
+		 family->name, ring_datatype_name(job->type), ring_op_name(job->op), job->count,
+		 job->nsources, job->nresults, job->in_place, (unsigned long long)job->divisor,
+		 job->scalar ? "scalar" : "no scalar", how);
+	return text;
+}
+
+static const char *wrong_element(const struct job *job, size_t index, uint64_t got, uint64_t want)
+{
+	int length = snprintf(failure, sizeof(failure), "element %zu is %llx, want %llx of", index,
+			      (unsigned long long)got, (unsigned long long)want);
+	for (int i = 0; i < job->nsources; i++)
+		length += snprintf(failure + length, sizeof(failure) - (size_t)length, " %llx",
+				   (unsigned long long)elements[i][index]);
+	if (job->scalar)
+		snprintf(failure + length, sizeof(failure) - (size_t)length, " scalar %llx",
+			 (unsigned long long)*job->scalar);
+	return failure;
+}
+
+static const char *check_elements(const struct job *job, struct vector *const results[])
+{
+	for (size_t i = 0; i < job->count; i++) {
+		uint64_t bits[RING_REDUCE_SOURCES];
+		for (int k = 0; k < job->nsources; k++)
+			bits[k] = elements[k][i];
+		uint64_t want = reference_reduced(job->type, job->op, bits, job->nsources,
+						  job->scalar, job->divisor);
+		for (int k = 0; k < job->nresults; k++) {
+			uint64_t got = get(results[k], job->type, i);
+			if (got != want)
+				return wrong_element(job, i, got, want);
+		}
+		hash_element(get(results[0], job->type, i));
+	}
+	return NULL;
+}
+
+static const char *check_surroundings(const struct job *job)
+{
+	for (int i = 0; i < job->nsources; i++) {
+		if (!guards_are_intact(&sources[i]))
+			return "wrote beside a source";
+		for (size_t k = 0; i != job->in_place && k < job->count; k++) {
+			if (get(&sources[i], job->type, k) != elements[i][k])
+				return "changed a source";
+		}
+	}
+	for (int i = 0; i < job->nresults; i++) {
+		if (!guards_are_intact(&fresh[i]))
+			return "wrote beside a result";
+	}
+	return NULL;
+}
+
+const char *job_check(const struct ring_cpu_family *family, const struct job *job)
+{
+	size_t bytes = job->count * ring_datatype_bytes(job->type);
+	struct vector *results[RING_REDUCE_RESULTS] = {&fresh[0], &fresh[1]};
+	struct ring_reduction reduction = {.nsources = job->nsources,
+					   .nresults = job->nresults,
+					   .count = job->count,
+					   .type = job->type,
+					   .op = job->op,
+					   .divisor = job->divisor,
+					   .scalar = job->scalar};
+	for (int i = 0; i < job->nsources; i++) {
+		place(&sources[i], bytes);
+		for (size_t k = 0; k < job->count; k++) {
+			elements[i][k] = job->element(job, i, k);
+			put(&sources[i], job->type, k, elements[i][k]);
+		}
+		reduction.sources[i] = sources[i].data;
+	}
+	if (job->in_place >= 0)
+		results[0] = &sources[job->in_place];
+	for (int i = 0; i < job->nresults; i++) {
+		place(&fresh[i], bytes);
+		reduction.results[i] = results[i]->data;
+	}
+
+	if (ring_cpu_reduce(family, &reduction) != 0)
+		return fail(family, job, "was refused");
+	const char *wrong = check_elements(job, results);
+	wrong = wrong ? wrong : check_surroundings(job);
+	return wrong ? fail(family, job, wrong) : NULL;
+}
+
+/* ---- many jobs ------------------------------------------------------------------------------- */
+
+static uint64_t random_divisor(enum ring_op op)
+{
+	if (op != RING_AVG)
+		return jobs_random() % 2;
+	return jobs_random() % (jobs_random() % 2 ? 65 : 65537);
+}
+
+/* All places for a count and a number of sources; every other job has a scalar. */
+static const char *check_places(const struct ring_cpu_family *family, struct job job)
+{
+	for (job.in_place = -1; job.in_place < job.nsources; job.in_place++) {
+		uint64_t scalar = jobs_mixed(&job, 0, 0);
+		job.scalar = jobs_random() % 2 ? &scalar : NULL;
+		job.divisor = random_divisor(job.op);
+		job.nresults = 1 + (int)(jobs_random() % RING_REDUCE_RESULTS);
+		const char *wrong = job_check(family, &job);
+		if (wrong)
+			return wrong;
+	}
+	return NULL;
+}
+
+const char *jobs_check_shapes(const struct ring_cpu_family *family, enum ring_datatype type,
+			      enum ring_op op)
+{
+	struct job job = {.type = type, .op = op, .element = jobs_mixed};
+	const char *wrong = NULL;
+	for (; !wrong && job.count <= 130; job.count++) {
+		job.nsources = 1 + (int)(jobs_random() % RING_REDUCE_SOURCES);
+		wrong = check_places(family, job);
+		job.nsources = 2;
+		wrong = wrong ? wrong : check_places(family, job);
+	}
+	for (job.nsources = 1; !wrong && job.nsources <= RING_REDUCE_SOURCES; job.nsources++) {
+		job.count = RING_TILE - 1 + jobs_random() % RING_TILE * 2;
+		wrong = check_places(family, job);
+	}
+	return wrong;
+}
+
+/* As a pair, onto a source, and by tiles. */
+static const char *check_ways(const struct ring_cpu_family *family, struct job job)
+{
+	job.nsources = 2;
+	job.in_place = -1;
+	job.nresults = 1;
+	const char *wrong = job_check(family, &job);
+	job.in_place = 1;
+	wrong = wrong ? wrong : job_check(family, &job);
+	job.in_place = -1;
+	job.divisor = 3;
+	return wrong ? wrong : job_check(family, &job);
+}
+
+const char *jobs_check_values(const struct ring_cpu_family *family, enum ring_datatype type,
+			      enum ring_op op)
+{
+	const uint64_t *specials;
+	size_t n = reference_specials(type, &specials);
+	struct job pairs = {.type = type, .op = op, .count = n * n, .element = jobs_special_pair};
+	struct job bytes = {.type = type, .op = op, .count = 65536, .element = jobs_byte_pair};
+	struct job words = {.type = type, .op = op, .count = 65536, .element = half_words};
+	struct job mixed = {.type = type, .op = op, .count = 20000, .element = jobs_mixed};
+	const char *wrong = check_ways(family, pairs);
+	if (!wrong && ring_datatype_bytes(type) == 1)
+		wrong = check_ways(family, bytes);
+	if (!wrong && ring_datatype_bytes(type) == 2)
+		wrong = check_ways(family, words);
+	return wrong ? wrong : check_ways(family, mixed);
+}

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_model's parts: what text means, closed forms against known values, fits against samples of
+ * known speeds, the training step against worked examples, shapes, causes and late ranks.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tools/model_compare.h"
+#include "tools/model_fit.h"
+#include "tools/model_parse.h"
+#include "tools/model_scaling.h"
+#include "tools/model_shape.h"
+#include "tools/model_world.h"
+
+#define CHUNK 65536
+
+static void assert_near(double value, double expected, double tolerance)
+{
+	if (!(fabs(value - expected) <= tolerance))
+		fail_msg("%.12g is not within %g of %.12g", value, tolerance, expected);
+}
+
+/* ---- text --------------------------------------------------------------------------------- */
+
+static void numbers_have_units(void **state)
+{
+	(void)state;
+	double value = -1;
+	struct model_link link;
+	assert_true(model_parse_size("1.5K", &value));
+	assert_near(value, 1536, 0);
+	assert_true(model_parse_time("20us", &value));
+	assert_near(value, 20e-6, 1e-18);
+	assert_true(model_parse_rate("10Gbit/s", &value));
+	assert_near(value, 1.25e9, 0);
+	assert_true(model_parse_link("1GB/s,20us", &link));
+	assert_near(link.bandwidth, 1e9, 0);
+	assert_near(link.latency, 20e-6, 1e-18);
+	static const char *const wrong[] = {"",     "1GB/s",    "1GB/s,",     "1GB/s,20",
+					    ",1us", "0B/s,1us", "1GB/s,1us,", "1GB/s,-1us"};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(model_parse_link(wrong[i], &link));
+	assert_false(model_parse_size("1x", &value));
+	assert_false(model_parse_count("1.5", &value));
+	assert_false(model_parse_ranks("65537", &value));
+	assert_false(model_parse_time("nan", &value));
+}
+
+static void lists_have_ranges(void **state)
+{
+	(void)state;
+	struct model_list list = {0};
+	assert_true(model_parse_list("2..4,8,16..64*2", model_parse_ranks, &list));
+	static const double expected[] = {2, 3, 4, 8, 16, 32, 64};
+	assert_int_equal(list.count, 7);
+	for (int i = 0; i < list.count; i++)
+		assert_near(list.values[i], expected[i], 0);
+	static const char *const wrong[] = {"", "2,", "4..2", "1..8*1", "1..1000", "a..b", "2...3"};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(model_parse_list(wrong[i], model_parse_ranks, &list));
+	assert_int_equal(list.count, 7);
+}
+
+/* ---- closed forms ------------------------------------------------------------------------- */
+
+static struct model_machine link_machine(double bandwidth, double latency)
+{
+	return (struct model_machine){.link = {latency, bandwidth},
+				      .reduce_rate = INFINITY,
+				      .chunk = INFINITY};
+}
+
+static double all_reduce_time(const struct model_machine *machine, int ranks, double bytes)
+{
+	struct model_work work = model_work_of(RING_KIND_ALL_REDUCE, ranks, bytes, INFINITY);
+	return model_time(machine, ranks, &work);
+}
+
+/* 7e9 gradients of two bytes at 50 GB/s. */
+static void all_reduce_of_a_large_model(void **state)
+{
+	(void)state;
+	static const struct {
+		int ranks;
+		double ms;
+	} known[] = {{2, 280}, {8, 490}, {16, 525}, {32, 542.5}, {64, 551.25}, {1024, 559.453}};
+	struct model_machine machine = link_machine(50e9, 0);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		assert_near(1e3 * all_reduce_time(&machine, known[i].ranks, 14e9), known[i].ms,
+			    0.001);
+}
+
+/* What the plan says of a vector of 1000 bytes for each of 8 ranks. */
+static void work_is_the_plans(void **state)
+{
+	(void)state;
+	static const struct {
+		enum ring_kind kind;
+		double hops, sent, reduced;
+	} known[] = {
+		{RING_KIND_ALL_REDUCE, 14, 14000, 7000},
+		{RING_KIND_REDUCE_SCATTER, 7, 7000, 7000},
+		{RING_KIND_ALL_GATHER, 13, 7000, 0},
+		{RING_KIND_BROADCAST, 13, 8000, 0},
+		{RING_KIND_REDUCE, 13, 8000, 8000},
+		{RING_KIND_GATHER, 2, 7000, 0},
+		{RING_KIND_SCATTER, 2, 7000, 0},
+		{RING_KIND_ALL_TO_ALL, 1, 7000, 0},
+		{RING_KIND_SEND, 1, 8000, 0},
+	};
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		struct model_work work = model_work_of(known[i].kind, 8, 8000, 100);
+		assert_near(work.hops, known[i].hops, 0);
+		assert_near(work.sent, known[i].sent, 0);
+		assert_near(work.reduced, known[i].reduced, 0);
+	}
+	struct model_work barrier = model_work_of(RING_KIND_BARRIER, 8, 0, 100);
+	assert_near(barrier.hops, 7, 0);
+	assert_near(barrier.sent, 0, 0);
+	struct model_work alone = model_work_of(RING_KIND_ALL_REDUCE, 1, 8000, 100);
+	assert_near(alone.hops + alone.sent, 0, 0);
+}
+
+static const struct model_algorithm *algorithm(const char *name)
+{
+	for (const struct model_algorithm *at = model_algorithms; at->name; at++)
+		if (strcmp(at->name, name) == 0)
+			return at;
+	fail_msg("no algorithm is called %s", name);
+	return NULL;
+}
+
+/* 16 ranks, 1 MB at 1 GB/s, 10 us, reduced at 2 GB/s: by hand. */
+static void algorithms_by_hand(void **state)
+{
+	(void)state;
+	struct model_machine machine = link_machine(1e9, 10e-6);
+	machine.reduce_rate = 2e9;
+	machine.chunk = 50e3;
+	static const struct {
+		const char *name;
+		double us;
+	} known[] = {
+		{"ring", 30 * 10 + 1875 + 468.75},
+		{"recursive doubling", 4 * (10 + 1000 + 500)},
+		{"Rabenseifner", 8 * 10 + 1875 + 468.75},
+		{"binomial tree", 8 * (10 + 1000) + 4 * 500},
+		{"in network", 20 + 1000 + 50},
+		{"two trees", 8 * (10 + 50) + 2000 + 500},
+	};
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		assert_near(1e6 * algorithm(known[i].name)->time(&machine, 16, 1e6), known[i].us,
+			    0.01);
+}
+
+/* 4 ranks, blocks of 8 chunks of 50 us: latency shows where it is longer than one of them. */
+static void chunks_hide_latency(void **state)
+{
+	(void)state;
+	struct model_machine machine = link_machine(1e9, 20e-6);
+	machine.chunk = 50e3;
+	struct model_work work = model_work_of(RING_KIND_ALL_REDUCE, 4, 4 * 400e3, machine.chunk);
+	assert_near(work.full_rounds, 4, 0);
+	assert_near(work.rest, 0, 0);
+	assert_near(1e6 * model_time(&machine, 4, &work), 6 * 400 + 20, 0.01);
+	machine.link.latency = 80e-6;
+	assert_near(1e6 * model_time(&machine, 4, &work), 6 * 4 * (80 + 50) + 50, 0.01);
+	machine.reduce_rate = 0.25e9;
+	assert_near(1e6 * model_time(&machine, 4, &work), 3 * 4 * (400 + 130) + 50, 0.01);
+	work = model_work_of(RING_KIND_ALL_REDUCE, 4, 4 * 230e3, machine.chunk);
+	assert_near(work.full_rounds, 2, 0);
+	assert_near(work.rest, 30e3, 1e-6);
+}
+
+static void a_crossover_is_where_times_are_equal(void **state)
+{
+	(void)state;
+	struct model_machine machine = link_machine(1e9, 20e-6);
+	const struct model_algorithm *ring = algorithm("ring"),
+				     *other = algorithm("recursive doubling");
+	for (int ranks = 4; ranks <= 256; ranks *= 2) {
+		double bytes = model_crossover(other, &machine, ranks);
+		/* (2(N-1) - log2 N) a = (log2 N - 2(N-1)/N) S/B */
+		double logs = log2(ranks), steps = 2.0 * (ranks - 1);
+		assert_near(bytes / ((steps - logs) * 20e-6 * 1e9 / (logs - steps / ranks)), 1,
+			    0.002);
+		assert_true(other->time(&machine, ranks, bytes / 2) <
+			    ring->time(&machine, ranks, bytes / 2));
+	}
+	assert_near(model_crossover(algorithm("Rabenseifner"), &machine, 16), 0, 0);
+}
+
+static void hosts_slow_the_ring_where_it_leaves_them(void **state)
+{
+	(void)state;
+	struct model_machine machine = link_machine(10e9, 2e-6);
+	machine.ranks_per_host = 8;
+	machine.between = (struct model_link){20e-6, 1e9};
+	struct model_link inside = model_ring_link(&machine, 8);
+	assert_near(inside.bandwidth, 10e9, 0);
+	struct model_link across = model_ring_link(&machine, 32);
+	assert_near(across.bandwidth, 1e9, 0);
+	assert_near(across.latency, (20e-6 + 7 * 2e-6) / 8, 1e-12);
+	/* Around 4 hosts only an eighth of the vector leaves each. */
+	assert_true(algorithm("hierarchical")->time(&machine, 32, 64e6) <
+		    0.5 * algorithm("ring")->time(&machine, 32, 64e6));
+}
+
+/* ---- fits --------------------------------------------------------------------------------- */
+
+#define SAMPLES_MAX 256
+
+struct sampling {
+	struct model_sample at[SAMPLES_MAX];
+	size_t count;
+};
+
+/* Sizes 1 KiB .. 64 MiB of a machine with these speeds. */
+static void sample(struct sampling *sampling, const struct model_machine *machine,
+		   enum ring_kind kind, int ranks, double chunk)
+{
+	for (double bytes = 1024; bytes <= 64 << 20; bytes *= 4) {
+		struct model_work work = model_work_of(kind, ranks, bytes, chunk);
+		sampling->at[sampling->count++] =
+			(struct model_sample){.kind = kind,
+					      .transport = "tcp",
+					      .ranks = ranks,
+					      .bytes = bytes,
+					      .chunk = chunk,
+					      .seconds = model_time(machine, ranks, &work)};
+	}
+}
+
+static enum model_fit_result fit_all(const struct sampling *sampling, double reduce_rate,
+				     struct model_fit *fit)
+{
+	size_t where;
+	return model_fit(sampling->at, sampling->count, reduce_rate, fit, &where);
+}
+
+static void fits_find_all_four_speeds(void **state)
+{
+	(void)state;
+	struct model_machine machine = link_machine(1.2e9, 15e-6);
+	machine.reduce_rate = 3e9;
+	machine.overhead = 40e-6;
+	struct sampling sampling = {.count = 0};
+	for (int ranks = 2; ranks <= 8; ranks *= 2) {
+		sample(&sampling, &machine, RING_KIND_ALL_REDUCE, ranks, INFINITY);
+		sample(&sampling, &machine, RING_KIND_ALL_GATHER, ranks, INFINITY);
+	}
+	struct model_fit fit;
+	assert_int_equal(fit_all(&sampling, 9e9, &fit), MODEL_FIT_OK);
+	assert_int_equal(fit.overhead_from, MODEL_FITTED);
+	assert_int_equal(fit.reduce_from, MODEL_FITTED);
+	assert_int_equal(fit.ranks, 0);
+	assert_near(fit.machine.link.latency / 15e-6, 1, 1e-3);
+	assert_near(fit.machine.link.bandwidth / 1.2e9, 1, 1e-3);
+	assert_near(fit.machine.reduce_rate / 3e9, 1, 1e-3);
+	assert_near(fit.machine.overhead / 40e-6, 1, 1e-3);
+	assert_true(fit.worst < 1e-3);
+}
+
+/* Blocks of many chunks hide latency and reducing; that is known of them, and so no surprise. */
+static void fits_know_of_chunks(void **state)
+{
+	(void)state;
+	struct model_machine machine = link_machine(1e9, 20e-6);
+	machine.reduce_rate = 4e9;
+	struct sampling sampling = {.count = 0};
+	for (int ranks = 2; ranks <= 4; ranks *= 2) {
+		sample(&sampling, &machine, RING_KIND_ALL_REDUCE, ranks, CHUNK);
+		sample(&sampling, &machine, RING_KIND_REDUCE_SCATTER, ranks, CHUNK);
+		sample(&sampling, &machine, RING_KIND_ALL_GATHER, ranks, CHUNK);
+	}
+	struct model_fit fit;
+	assert_int_equal(fit_all(&sampling, 0, &fit), MODEL_FIT_OK);
+	assert_near(fit.machine.link.latency / 20e-6, 1, 1e-2);
+	assert_near(fit.machine.link.bandwidth / 1e9, 1, 1e-2);
+	assert_near(fit.machine.reduce_rate / 4e9, 1, 5e-2);
+	assert_near(fit.machine.chunk, CHUNK, 0);
+}
+
+/* One number of ranks, one collective: only sums of two are to be seen. */
+static void fits_do_not_make_up_what_is_not_there(void **state)
+{
+	(void)state;
+	struct model_machine machine = link_machine(1e9, 10e-6);
+	machine.reduce_rate = 4e9;
+	machine.overhead = 60e-6;
+	struct sampling sampling = {.count = 0};
+	sample(&sampling, &machine, RING_KIND_ALL_REDUCE, 4, INFINITY);
+
+	struct model_fit fit;
+	assert_int_equal(fit_all(&sampling, 0, &fit), MODEL_FIT_OK);
+	assert_int_equal(fit.overhead_from, MODEL_WITHIN);
+	assert_int_equal(fit.reduce_from, MODEL_WITHIN);
+	assert_int_equal(fit.ranks, 4);
+	assert_near(fit.machine.link.latency, 10e-6 + 60e-6 / 6, 1e-8);
+	assert_near(1e9 / fit.machine.link.bandwidth, 1 + 0.5 / 4, 1e-3);
+	assert_true(isinf(fit.machine.reduce_rate));
+
+	assert_int_equal(fit_all(&sampling, 4e9, &fit), MODEL_FIT_OK);
+	assert_int_equal(fit.reduce_from, MODEL_MEASURED);
+	assert_near(fit.machine.link.bandwidth / 1e9, 1, 1e-3);
+
+	/* A rate that would explain more time than there was is not believed. */
+	assert_int_equal(fit_all(&sampling, 1e8, &fit), MODEL_FIT_OK);
+	assert_int_equal(fit.reduce_from, MODEL_WITHIN);
+}
+
+/* Noise of 10 % either way moves the speeds by less than that, at both ends. */
+static void fits_survive_noise(void **state)
+{
+	(void)state;
+	struct model_machine machine = link_machine(1e9, 20e-6);
+	struct sampling sampling = {.count = 0};
+	for (int ranks = 2; ranks <= 4; ranks++)
+		sample(&sampling, &machine, RING_KIND_ALL_REDUCE, ranks, INFINITY);
+	for (size_t i = 0; i < sampling.count; i++)
+		sampling.at[i].seconds *= i % 2 ? 1.1 : 1 / 1.1;
+	struct model_fit fit;
+	assert_int_equal(fit_all(&sampling, 0, &fit), MODEL_FIT_OK);
+	assert_near(fit.machine.link.bandwidth / 1e9, 1, 0.1);
+	assert_true(fit.worst < 0.25);
+	assert_true(fit.median > 0.01);
+}
+
+static void fits_below_a_limit_are_refused(void **state)
+{
+	(void)state;
+	struct model_machine machine = link_machine(1e9, 20e-6);
+	struct sampling sampling = {.count = 0};
+	sample(&sampling, &machine, RING_KIND_ALL_REDUCE, 2, INFINITY);
+	/* One sample is slow, and the limit says that it had to be. */
+	sampling.at[4].seconds *= 3;
+	sampling.at[4].limit = 0.9 * sampling.at[4].seconds;
+	struct model_fit fit;
+	size_t where = 0;
+	assert_int_equal(model_fit(sampling.at, sampling.count, 0, &fit, &where),
+			 MODEL_FIT_TOO_FAST);
+	assert_int_equal(where, 4);
+	/* A limit above what was measured is none. */
+	sampling.at[4].seconds /= 3;
+	assert_int_equal(model_fit(sampling.at, sampling.count, 0, &fit, &where), MODEL_FIT_OK);
+	assert_int_equal(model_fit(sampling.at, 2, 0, &fit, &where), MODEL_FIT_TOO_FEW);
+}
+
+/* ---- the training step -------------------------------------------------------------------- */
+
+/* All gradients in `count` equal buckets, the last ready at the end of backward. */
+static void make_training(struct model_training *training, struct model_bucket buckets[],
+			  size_t count, double seconds)
+{
+	static struct model_tensors tensors;
+	model_shape_equal(7e9, count, &tensors);
+	tensors.element_bytes = 2;
+	*training = (struct model_training){
+		.compute = {.forward = seconds / 3, .backward = seconds * 2 / 3},
+		.buckets = buckets,
+	};
+	training->count = model_buckets_of(&tensors, 0, 0, training->compute.backward, buckets);
+	assert_int_equal(training->count, count);
+}
+
+static struct model_bucket buckets[MODEL_BUCKETS_MAX];
+
+static void efficiencies_of_a_large_model(void **state)
+{
+	(void)state;
+	struct model_machine machine = link_machine(50e9, 0);
+	struct model_training training;
+	make_training(&training, buckets, 100, 0.2);
+	struct model_step step = model_training_step(&training, &machine, 8, MODEL_NO_CAUSE);
+	assert_near(step.compute / step.max, 0.408, 0.0005);
+	assert_near(step.compute / step.sum, 0.290, 0.0005);
+	assert_true(step.event > step.max && step.event < step.sum);
+
+	static const double known[] = {0.918, 0.857, 0.829, 0.816};
+	make_training(&training, buckets, 100, 0.45);
+	for (int i = 0; i < 4; i++) {
+		step = model_training_step(&training, &machine, 8 << i, MODEL_NO_CAUSE);
+		assert_near(step.compute / step.max, known[i], 0.0006);
+	}
+}
+
+/* 226 buckets, each paying 2(N-1) times 20 us: what no bandwidth explains. */
+static void efficiency_collapses_by_latency(void **state)
+{
+	(void)state;
+	static const double known[] = {1.0, 0.85, 0.63, 0.41, 0.24};
+	struct model_machine machine = link_machine(50e9, 20e-6);
+	struct model_training training;
+	make_training(&training, buckets, 226, 0.7);
+	for (int i = 0; i < 5; i++) {
+		struct model_step step = model_training_step(&training, &machine, 16 << i,
+							     MODEL_NO_CAUSE);
+		assert_near(step.compute / step.max, known[i], 0.006);
+	}
+	bool enough = false;
+	assert_int_equal(model_training_cause(&training, &machine, 16, &enough), MODEL_BUCKET_COUNT);
+	assert_true(enough);
+}
+
+static void causes_are_told_apart(void **state)
+{
+	(void)state;
+	struct model_training training;
+	bool enough = false;
+	make_training(&training, buckets, 4, 1.0);
+
+	struct model_machine late = link_machine(1e12, 10e-3);
+	assert_int_equal(model_training_cause(&training, &late, 64, &enough), MODEL_LATENCY);
+	assert_true(enough);
+
+	struct model_machine tiers = link_machine(1e12, 0);
+	tiers.ranks_per_host = 8;
+	tiers.between = (struct model_link){0, 10e9};
+	assert_true(model_training_efficiency(&training, &tiers, 8, MODEL_NO_CAUSE) > 0.8);
+	assert_int_equal(model_training_cause(&training, &tiers, 16, &enough), MODEL_SLOW_TIER);
+	assert_true(enough);
+
+	struct model_machine narrow = link_machine(10e9, 0);
+	assert_int_equal(model_training_cause(&training, &narrow, 16, &enough), MODEL_BANDWIDTH);
+	assert_true(enough);
+
+	struct model_machine both = link_machine(10e9, 50e-3);
+	model_training_cause(&training, &both, 64, &enough);
+	assert_false(enough);
+}
+
+/* Ready at 2, 3, 6 of 8; a bucket waits for its gradients, or for the one before it. */
+static void buckets_follow_one_another(void **state)
+{
+	(void)state;
+	struct model_compute compute = {.data = 1, .forward = 4, .backward = 8, .optimizer = 2};
+	struct model_bucket three[] = {{.ready = 2, .cost = 3},
+				       {.ready = 3, .cost = 1},
+				       {.ready = 6, .cost = 4}};
+	struct model_step step = model_step_of(&compute, three, 3);
+	assert_near(step.compute, 15, 0);
+	assert_near(step.communication, 8, 0);
+	assert_near(step.sum, 23, 0);
+	assert_near(step.max, 15, 0);
+	assert_near(step.event, 1 + 4 + 10 + 2, 0); /* 2..5, 5..6, 6..10 */
+	assert_near(step.exposed, 2, 0);
+
+	compute.slowdown = 0.5; /* backward ends behind them all */
+	step = model_step_of(&compute, three, 3);
+	assert_near(step.event, 1 + 4 + 12 + 2, 0);
+	assert_near(step.exposed, 0, 0);
+
+	step = model_step_of(&compute, three, 0);
+	assert_near(step.event, 15, 0);
+}
+
+/* ---- shapes ------------------------------------------------------------------------------- */
+
+static size_t buckets_of_shape(const char *name, double cap)
+{
+	static struct model_tensors tensors;
+	assert_true(model_shape_find(name, &tensors));
+	return model_buckets_of(&tensors, 1 << 20, cap, 1, buckets);
+}
+
+static void shapes_have_known_buckets(void **state)
+{
+	(void)state;
+	static struct model_tensors tensors;
+	assert_true(model_shape_find("llama7b", &tensors));
+	assert_int_equal(tensors.count, 291);
+	assert_int_equal(buckets_of_shape("llama7b", 25 << 20), 226);
+	assert_int_equal(buckets_of_shape("llama7b", 100 << 20), 82);
+	assert_int_equal(buckets_of_shape("llama7b", 250 << 20), 44);
+	assert_int_equal(buckets_of_shape("mlp40", 25 << 20), 40);
+	assert_true(model_shape_find("mlp40", &tensors));
+	assert_near(model_shape_parameters(&tensors), 671252480, 0);
+
+	assert_true(model_shape_find("lab", &tensors));
+	assert_near(model_shape_parameters(&tensors), 3124200, 0);
+	assert_int_equal(buckets_of_shape("lab", 25 << 20), 2);
+	assert_near(buckets[0].bytes / (1 << 20), 3.91, 0.005);
+	assert_near(buckets[1].bytes / (1 << 20), 8.01, 0.005);
+	assert_near(buckets[1].ready, 1, 1e-12);
+	assert_false(model_shape_find("nothing", &tensors));
+}
+
+/* ---- the simulated machines --------------------------------------------------------------- */
+
+static void links_differ_as_told(void **state)
+{
+	(void)state;
+	struct model_world world = {.machine = link_machine(1e9, 10e-6)};
+	world.machine.ranks_per_host = 4;
+	world.machine.between = (struct model_link){50e-6, 1e8};
+	assert_true(model_parse_wire("1-2=2GB/s,1us", &world));
+	assert_true(model_parse_slow("0=2", &world));
+	assert_true(model_parse_late("3=5ms", &world));
+	assert_false(model_parse_wire("1=2GB/s,1us", &world));
+	assert_false(model_parse_slow("x=2", &world));
+
+	static const struct {
+		int from, to;
+		uint64_t latency_ns;
+		double rate;
+	} known[] = {{2, 3, 10000, 1e9}, {3, 4, 50000, 1e8}, {1, 2, 1000, 2e9}, {0, 1, 20000, 5e8}};
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		struct ring_virtual_speed speed;
+		model_world_link(&world, known[i].from, known[i].to, &speed);
+		assert_int_equal(speed.latency_ns, known[i].latency_ns);
+		assert_near(speed.bytes_per_second, known[i].rate, 0);
+	}
+	uint64_t enter_ns[5];
+	assert_int_equal(model_world_enter(&world, 0, 5, enter_ns), 5000000);
+	assert_int_equal(enter_ns[2], 0);
+	assert_int_equal(enter_ns[3], 5000000);
+}
+
+/* Half a normal distribution has mean sigma * sqrt(2 / pi), and its seed decides it. */
+static void jitter_is_drawn_from_its_seed(void **state)
+{
+	(void)state;
+	enum { RANKS = 20000 };
+	static uint64_t enter_ns[RANKS], again[RANKS];
+	struct model_world world = {.jitter = 1e-3, .seed = 7};
+	double sum = 0, squares = 0;
+	model_world_enter(&world, 0, RANKS, enter_ns);
+	for (int i = 0; i < RANKS; i++) {
+		sum += (double)enter_ns[i];
+		squares += (double)enter_ns[i] * (double)enter_ns[i];
+	}
+	assert_near(sum / RANKS, 1e6 * sqrt(2 / M_PI), 0.02e6);
+	assert_near(sqrt(squares / RANKS), 1e6, 0.02e6);
+	model_world_enter(&world, 0, RANKS, again);
+	assert_memory_equal(enter_ns, again, sizeof(again));
+	model_world_enter(&world, 1, RANKS, again);
+	assert_memory_not_equal(enter_ns, again, sizeof(again));
+}
+
+/* ---- comparing ---------------------------------------------------------------------------- */
+
+static void errors_are_judged(void **state)
+{
+	(void)state;
+	struct model_errors most, summary;
+	double errors[] = {-0.3, 0.1, -0.05, 0.0};
+	summary = model_errors_of(errors, 4);
+	assert_near(summary.median, 0.075, 1e-12);
+	assert_near(summary.worst, 0.3, 1e-12);
+	assert_true(model_parse_errors("0.10,0.25", &most));
+	assert_near(most.median, 0.1, 0);
+	assert_near(most.worst, 0.25, 0);
+	assert_false(model_parse_errors("0.10", &most));
+	assert_false(model_parse_errors("0.1,x", &most));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_have_units),
+		cmocka_unit_test(lists_have_ranges),
+		cmocka_unit_test(all_reduce_of_a_large_model),
+		cmocka_unit_test(work_is_the_plans),
+		cmocka_unit_test(algorithms_by_hand),
+		cmocka_unit_test(chunks_hide_latency),
+		cmocka_unit_test(a_crossover_is_where_times_are_equal),
+		cmocka_unit_test(hosts_slow_the_ring_where_it_leaves_them),
+		cmocka_unit_test(fits_find_all_four_speeds),
+		cmocka_unit_test(fits_know_of_chunks),
+		cmocka_unit_test(fits_do_not_make_up_what_is_not_there),
+		cmocka_unit_test(fits_survive_noise),
+		cmocka_unit_test(fits_below_a_limit_are_refused),
+		cmocka_unit_test(efficiencies_of_a_large_model),
+		cmocka_unit_test(efficiency_collapses_by_latency),
+		cmocka_unit_test(causes_are_told_apart),
+		cmocka_unit_test(buckets_follow_one_another),
+		cmocka_unit_test(shapes_have_known_buckets),
+		cmocka_unit_test(links_differ_as_told),
+		cmocka_unit_test(jitter_is_drawn_from_its_seed),
+		cmocka_unit_test(errors_are_judged),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Several ranks, also of several communicators, made by one thread; and what they know afterwards. */
+#include "create.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "comm.h"
+#include "clock.h"
+
+#define RANKS_MAX 9
+
+static struct ring_comm *comms[RANKS_MAX];
+
+static struct ring_options options_with(const char *transport)
+{
+	struct ring_options options;
+	ring_options_init(&options);
+	options.transport = transport;
+	options.create_timeout_ms = 20000;
+	return options;
+}
+
+static void begin(struct ring_creation **creations, int count, int size,
+		  const struct ring_options *options)
+{
+	struct ring_unique_id id;
+	assert_int_equal(ring_unique_id_create(&id), 0);
+	for (int rank = 0; rank < count; rank++) {
+		struct ring_failure failure = {0};
+		comms[rank] = NULL;
+		if (ring_creation_begin(&creations[rank], &comms[rank], size, rank, &id, options,
+					&failure))
+			fail_msg("rank %d: %s", rank, failure.text);
+	}
+}
+
+static void destroy(int count)
+{
+	for (int rank = 0; rank < count; rank++)
+		ring_comm_destroy(comms[rank]);
+}
+
+/* Nothing of the creation shows in the counters. */
+static void assert_fresh(const struct ring_comm *comm)
+{
+	struct ring_stats stats = {.size = sizeof(stats)};
+	assert_int_equal(ring_comm_stats(comm, &stats), 0);
+	assert_int_equal(stats.calls, 0);
+	assert_int_equal(stats.sent_bytes + stats.received_bytes, 0);
+	assert_int_equal(stats.sent_messages + stats.received_messages, 0);
+}
+
+/* Every rank knows every rank as that one knows itself, but for what only the meeting needed. */
+static void assert_known(int size)
+{
+	for (int rank = 0; rank < size; rank++) {
+		for (int other = 0; other < size; other++) {
+			const struct ring_peer *told = &comms[rank]->peers[other];
+			const struct ring_peer *own = &comms[other]->peers[other];
+			assert_int_equal(told->rank, other);
+			assert_int_equal(told->pid, getpid());
+			assert_memory_equal(told, own, sizeof(*told));
+			assert_int_equal(told->cpus[0], 0);
+			assert_int_equal(ring_transport_choose(told, own, NULL,
+							       comms[rank]->placement.masked),
+					 0);
+		}
+	}
+}
+
+static void one_thread_makes_all(void **state)
+{
+	(void)state;
+	static const char *const transports[] = {NULL, "shm", "tcp"};
+	for (int t = 0; t < 3; t++) {
+		struct ring_options options = options_with(transports[t]);
+		for (int size = 1; size <= RANKS_MAX; size += size < 3 ? 1 : 3) {
+			struct ring_creation *creations[RANKS_MAX];
+			begin(creations, size, size, &options);
+			if (ring_creations_run(creations, size))
+				fail_msg("%s", ring_comm_error(NULL));
+			for (int rank = 0; rank < size; rank++)
+				assert_fresh(comms[rank]);
+			assert_known(size);
+			destroy(size);
+		}
+	}
+}
+
+/* Descriptions are larger than a chunk, several rings are linked: they go around all the same. */
+static void any_tuning(void **state)
+{
+	(void)state;
+	struct ring_options options = options_with(NULL);
+	struct ring_creation *creations[4];
+	options.chunk_bytes = 16;
+	options.depth = 1;
+	options.chunks_per_round = 3;
+	options.channels = 8;
+	begin(creations, 4, 4, &options);
+	assert_int_equal(ring_creations_run(creations, 4), 0);
+	assert_known(4);
+	destroy(4);
+}
+
+/* Some succeed, some cannot: each comes to its own end. */
+static void each_has_its_own_end(void **state)
+{
+	(void)state;
+	struct ring_options options = options_with(NULL), hasty = options_with(NULL);
+	struct ring_creation *creations[4];
+	hasty.create_timeout_ms = 300;
+	begin(creations, 2, 3, &hasty);
+	begin(creations + 2, 2, 2, &options);
+	uint64_t begin_ms = ring_clock_ms();
+	assert_int_equal(ring_creations_run(creations, 4), RING_ETIMEDOUT);
+	assert_true(ring_clock_ms() - begin_ms < 5000);
+	assert_non_null(strstr(ring_comm_error(NULL), "rank 2 never came within 300 ms"));
+	assert_known(2);
+	destroy(2);
+}
+
+static void beginning_refuses_nonsense(void **state)
+{
+	(void)state;
+	struct ring_unique_id id;
+	struct ring_creation *creation;
+	struct ring_failure failure = {0};
+	memset(&id, 'x', sizeof(id));
+	assert_int_equal(ring_creation_begin(&creation, &comms[0], 2, 0, &id, NULL, &failure),
+			 RING_EINVAL);
+	assert_non_null(strstr(failure.text, "no id of this version"));
+	failure.err = 0;
+	assert_int_equal(ring_creation_begin(&creation, &comms[0], 1 << 20, 0, &id, NULL, &failure),
+			 RING_EINVAL);
+	assert_non_null(strstr(failure.text, "at most 65536"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_thread_makes_all),
+		cmocka_unit_test(any_tuning),
+		cmocka_unit_test(each_has_its_own_end),
+		cmocka_unit_test(beginning_refuses_nonsense),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* What launchers say: which one it was, the place it gives, the identity that follows, and nonsense. */
+#include "launch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "identity.h"
+#include "launch_torchrun.h"
+
+static const char *const variables[] = {
+	"RING_RANK",      "RING_SIZE",   "RING_ID",          "RING_SECRET",
+	"RING_ROOT_PORT", "RANK",        "WORLD_SIZE",       "LOCAL_RANK",
+	"MASTER_ADDR",    "MASTER_PORT", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID",
+};
+
+static int forget_environment(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		unsetenv(variables[i]);
+	return 0;
+}
+
+static void set_torchrun(void)
+{
+	setenv("RANK", "3", 1);
+	setenv("WORLD_SIZE", "4", 1);
+	setenv("LOCAL_WORLD_SIZE", "2", 1);
+	setenv("MASTER_ADDR", "host-a", 1);
+	setenv("MASTER_PORT", "29500", 1);
+	setenv("TORCHELASTIC_RUN_ID", "run-7", 1);
+}
+
+static struct ring_torchrun read_torchrun(void)
+{
+	struct ring_torchrun job;
+	struct ring_failure failure = {0};
+	if (ring_torchrun_read(&job, &failure))
+		fail_msg("refused: %s", failure.text);
+	return job;
+}
+
+static void no_launcher(void **state)
+{
+	(void)state;
+	struct ring_failure failure = {0};
+	setenv("WORLD_SIZE", "4", 1);
+	setenv("RANK", "", 1);
+	assert_null(ring_launcher_find(&failure));
+	assert_int_equal(failure.err, RING_EINVAL);
+	assert_non_null(strstr(failure.text, "RING_RANK, RING_SIZE, RING_ID of ring_run"));
+	assert_non_null(
+		strstr(failure.text, "RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT of torch"));
+}
+
+static void ring_run_comes_first(void **state)
+{
+	(void)state;
+	struct ring_failure failure = {0};
+	set_torchrun();
+	assert_string_equal(ring_launcher_find(&failure)->name, "torchrun");
+	setenv("RING_RANK", "0", 1);
+	assert_string_equal(ring_launcher_find(&failure)->name, "ring_run");
+}
+
+static void place(void **state)
+{
+	(void)state;
+	set_torchrun();
+	struct ring_torchrun job = read_torchrun();
+	assert_int_equal(job.rank, 3);
+	assert_int_equal(job.size, 4);
+	assert_int_equal(job.local_size, 2);
+	assert_string_equal(job.address, "host-a");
+	assert_int_equal(job.port, 29501);
+	assert_false(job.chosen);
+
+	setenv("RING_ROOT_PORT", "4711", 1);
+	unsetenv("LOCAL_WORLD_SIZE");
+	unsetenv("TORCHELASTIC_RUN_ID");
+	job = read_torchrun();
+	assert_int_equal(job.local_size, 0);
+	assert_int_equal(job.port, 4711);
+	assert_true(job.chosen);
+	assert_string_equal(job.run, "");
+}
+
+/* Each is one change to what is right, and a word of the sentence beside the variable. */
+static const struct nonsense {
+	const char *name, *value, *word;
+} nonsense[] = {
+	{"RANK", "4", "RANK=4 must be a number from 0 to 3"},
+	{"RANK", "-1", "RANK=-1"},
+	{"RANK", "1x", "RANK=1x"},
+	{"WORLD_SIZE", NULL, "WORLD_SIZE is not set, but RANK is"},
+	{"WORLD_SIZE", "0", "WORLD_SIZE=0"},
+	{"WORLD_SIZE", "99999999999999999999", "WORLD_SIZE=99999"},
+	{"LOCAL_WORLD_SIZE", "5", "LOCAL_WORLD_SIZE=5"},
+	{"MASTER_ADDR", NULL, "MASTER_ADDR is not set"},
+	{"MASTER_ADDR", "", "MASTER_ADDR is not set"},
+	{"MASTER_PORT", NULL, "MASTER_PORT is not set"},
+	{"MASTER_PORT", "http", "MASTER_PORT=http must be a number from 1 to 65535"},
+	{"MASTER_PORT", "65536", "MASTER_PORT=65536"},
+	{"MASTER_PORT", "65535", "set RING_ROOT_PORT"},
+	{"RING_ROOT_PORT", "0", "RING_ROOT_PORT=0"},
+};
+
+static void nonsense_is_named(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
+		struct ring_torchrun job;
+		struct ring_failure failure = {0};
+		forget_environment(NULL);
+		set_torchrun();
+		if (nonsense[i].value)
+			setenv(nonsense[i].name, nonsense[i].value, 1);
+		else
+			unsetenv(nonsense[i].name);
+		assert_int_equal(ring_torchrun_read(&job, &failure), RING_EINVAL);
+		if (!strstr(failure.text, nonsense[i].word))
+			fail_msg("no \"%s\" in: %s", nonsense[i].word, failure.text);
+	}
+}
+
+static struct ring_identity identify(unsigned call, const char *secret)
+{
+	struct ring_identity identity;
+	struct ring_torchrun job = read_torchrun();
+	ring_torchrun_identify(&job, call, secret, &identity);
+	assert_true(identity.derived);
+	return identity;
+}
+
+static void assert_differ(const struct ring_identity *a, const struct ring_identity *b)
+{
+	assert_true(a->job != b->job);
+	assert_memory_not_equal(a->secret, b->secret, sizeof(a->secret));
+}
+
+static void all_ranks_come_to_one_identity(void **state)
+{
+	(void)state;
+	set_torchrun();
+	struct ring_identity mine = identify(0, "s");
+	setenv("RANK", "0", 1);
+	setenv("LOCAL_WORLD_SIZE", "1", 1);
+	setenv("MASTER_ADDR", "10.0.0.1", 1);
+	setenv("TORCHELASTIC_RESTART_COUNT", "2", 1);
+	struct ring_identity other = identify(0, "s");
+	assert_memory_equal(&mine, &other, sizeof(mine));
+}
+
+static void jobs_and_calls_differ(void **state)
+{
+	(void)state;
+	static const char *const changes[][2] = {{"WORLD_SIZE", "5"},
+						 {"MASTER_PORT", "29501"},
+						 {"TORCHELASTIC_RUN_ID", "run-8"}};
+	set_torchrun();
+	struct ring_identity one = identify(0, "s"), other = identify(1, "s");
+	assert_differ(&one, &other);
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		set_torchrun();
+		setenv(changes[i][0], changes[i][1], 1);
+		other = identify(0, "s");
+		assert_differ(&one, &other);
+	}
+}
+
+/* Who has another secret, or none, asks for the same job and is told that his secret is wrong. */
+static void secrets_differ(void **state)
+{
+	(void)state;
+	set_torchrun();
+	struct ring_identity one = identify(0, "s");
+	const char *others[] = {"", "S", "ss"};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct ring_identity other = identify(0, others[i]);
+		assert_int_equal(one.job, other.job);
+		assert_memory_not_equal(one.secret, other.secret, sizeof(one.secret));
+	}
+}
+
+/* "1" + "23" is not "12" + "3". */
+static void facts_have_ends(void **state)
+{
+	(void)state;
+	struct ring_identity a, b;
+	ring_identity_derive(&a, "", (const char *const[]){"1", "23"}, 2);
+	ring_identity_derive(&b, "", (const char *const[]){"12", "3"}, 2);
+	assert_differ(&a, &b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(no_launcher, forget_environment),
+		cmocka_unit_test_setup(ring_run_comes_first, forget_environment),
+		cmocka_unit_test_setup(place, forget_environment),
+		cmocka_unit_test_setup(nonsense_is_named, forget_environment),
+		cmocka_unit_test_setup(all_ranks_come_to_one_identity, forget_environment),
+		cmocka_unit_test_setup(jobs_and_calls_differ, forget_environment),
+		cmocka_unit_test_setup(secrets_differ, forget_environment),
+		cmocka_unit_test_setup(facts_have_ends, forget_environment),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_model ddp: the step of data-parallel training on more and more ranks, by three assumptions;
+ * where its efficiency falls under 80 %, and what did it. Or, beside records of ring_train.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model_commands.h"
+#include "model_compare.h"
+#include "model_options.h"
+#include "model_plot.h"
+#include "model_profile.h"
+#include "model_scaling.h"
+
+/* Backward computes two products where forward computes one. */
+#define FORWARD_SHARE (1.0 / 3)
+
+struct ddp_job {
+	struct model_choice choice;
+	struct model_chosen chosen;
+	struct model_list ranks;
+	const char *profile, *shape;
+	double parameters, element_bytes, bucket_count; /* 0: the shape's */
+	double bucket_cap, first_cap;
+	double compute; /* seconds; forward and backward together; 0: the profile's */
+	double data, optimizer, slowdown, jitter;
+	bool exposed;
+	const char *mode, *csv, *json, *plot;
+	struct model_texts compare;
+	struct model_errors most;
+	struct model_bucket buckets[MODEL_BUCKETS_MAX];
+	struct model_training training;
+	struct model_point points[MODEL_LIST_MAX];
+};
+
+/* ---- what is trained ---------------------------------------------------------------------- */
+
+static bool make_tensors(const struct ddp_job *job, struct model_tensors *tensors)
+{
+	if (!model_shape_find(job->shape, tensors)) {
+		model_complain("ddp", "--shape is seed001, llama7b, lab or mlp40, not '%s'",
+			       job->shape);
+		return false;
+	}
+	double parameters = job->parameters > 0 ? job->parameters : model_shape_parameters(tensors);
+	if (job->bucket_count > MODEL_BUCKETS_MAX) {
+		model_complain("ddp", "--buckets is at most %d", MODEL_BUCKETS_MAX);
+		return false;
+	}
+	if (job->bucket_count > 0)
+		model_shape_equal(parameters, (size_t)job->bucket_count, tensors);
+	else if (job->parameters > 0)
+		model_shape_equal(parameters, tensors->count, tensors);
+	if (job->element_bytes > 0)
+		tensors->element_bytes = job->element_bytes;
+	return true;
+}
+
+static bool plan_shape(struct ddp_job *job)
+{
+	struct model_tensors tensors;
+	struct model_compute *compute = &job->training.compute;
+	if (!make_tensors(job, &tensors))
+		return false;
+	compute->forward = job->compute * FORWARD_SHARE;
+	compute->backward = job->compute - compute->forward;
+	compute->data = job->data;
+	compute->optimizer = job->optimizer;
+	/* Equal parts that were asked for are the buckets. */
+	double cap = job->bucket_count > 0 ? 0 : job->bucket_cap;
+	double first_cap = job->bucket_count > 0 ? 0 : job->first_cap;
+	job->training.count = model_buckets_of(&tensors, first_cap, cap, compute->backward,
+					       job->buckets);
+	return true;
+}
+
+static bool plan(struct ddp_job *job)
+{
+	job->training.buckets = job->buckets;
+	bool planned = job->profile ? model_profile_read(job->profile, &job->training.compute,
+							 job->buckets, &job->training.count)
+				    : plan_shape(job);
+	job->training.compute.slowdown = job->slowdown;
+	job->training.jitter = job->jitter;
+	return planned;
+}
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
+static void show_training(const struct ddp_job *job)
+{
+	const struct model_compute *compute = &job->training.compute;
+	double bytes = 0;
+	char size[24];
+	for (size_t k = 0; k < job->training.count; k++)
+		bytes += job->buckets[k].bytes;
+	model_size_name(bytes, size);
+	printf("# %s of gradients in %zu buckets; data %.3f, forward %.3f, backward %.3f, "
+	       "optimizer %.3f ms\n",
+	       size, job->training.count, compute->data * 1e3, compute->forward * 1e3,
+	       compute->backward * 1e3, compute->optimizer * 1e3);
+	printf("%-8s %12s %12s %12s %12s %12s %8s %8s %8s\n", "# ranks", "comm (ms)", "sum (ms)",
+	       "max (ms)", "event (ms)", "exposed (ms)", "eff sum", "eff max", "eff");
+}
+
+static void show_step(int ranks, const struct model_step *step, FILE *csv)
+{
+	printf("%-8d %12.3f %12.3f %12.3f %12.3f %12.3f %8.3f %8.3f %8.3f\n", ranks,
+	       step->communication * 1e3, step->sum * 1e3, step->max * 1e3, step->event * 1e3,
+	       step->exposed * 1e3, step->compute / step->sum, step->compute / step->max,
+	       step->compute / step->event);
+	if (csv)
+		fprintf(csv, "%d,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g\n", ranks, step->compute,
+			step->communication, step->sum, step->max, step->event, step->exposed);
+}
+
+static void show_cause(const struct ddp_job *job, const struct model_machine *machine, int ranks)
+{
+	const struct model_training *training = &job->training;
+	bool enough;
+	enum model_cause cause = model_training_cause(training, machine, ranks, &enough);
+	printf("# on %d ranks efficiency is %.3f, under %.0f %%\n", ranks,
+	       model_training_efficiency(training, machine, ranks, MODEL_NO_CAUSE),
+	       100 * MODEL_GOOD_EFFICIENCY);
+	for (enum model_cause away = MODEL_BUCKET_COUNT; away < MODEL_CAUSES; away++) {
+		if (away == MODEL_SLOW_TIER && machine->ranks_per_host == 0)
+			continue;
+		printf("#   it would be %.3f %s\n",
+		       model_training_efficiency(training, machine, ranks, away),
+		       model_cause_absence(away));
+	}
+	printf("# so the cause is %s%s\n", model_cause_name(cause),
+	       enough ? "" : " most of all, but not alone");
+}
+
+static bool show_rows(struct ddp_job *job, FILE *csv)
+{
+	struct model_machine fallen = {0};
+	int fallen_ranks = 0;
+	show_training(job);
+	if (csv)
+		fputs("ranks,compute,communication,sum,max,event,exposed\n", csv);
+	for (int r = 0; r < job->ranks.count; r++) {
+		int ranks = (int)job->ranks.values[r];
+		struct model_machine machine;
+		if (!model_machine_for(&job->chosen, ranks, NULL, &machine))
+			return false;
+		struct model_step step = model_training_step(&job->training, &machine, ranks,
+							     MODEL_NO_CAUSE);
+		step.compute = model_compute_total(&job->training.compute);
+		show_step(ranks, &step, csv);
+		job->points[r] = (struct model_point){ranks, step.compute, step.sum, step.max,
+						      step.event};
+		if (fallen_ranks == 0 && step.compute < MODEL_GOOD_EFFICIENCY * step.event) {
+			fallen_ranks = ranks;
+			fallen = machine;
+		}
+	}
+	if (fallen_ranks > 0)
+		show_cause(job, &fallen, fallen_ranks);
+	else
+		printf("# efficiency stays at %.0f %% and above\n", 100 * MODEL_GOOD_EFFICIENCY);
+	return true;
+}
+
+/* For ring_train, of the last number of ranks. */
+static bool write_prediction(const struct ddp_job *job)
+{
+	int ranks = (int)job->ranks.values[job->ranks.count - 1];
+	struct model_machine machine;
+	double bytes = 0;
+	if (!model_machine_for(&job->chosen, ranks, NULL, &machine))
+		return false;
+	for (size_t k = 0; k < job->training.count; k++)
+		bytes += job->buckets[k].bytes;
+	struct model_step step = model_training_step(&job->training, &machine, ranks,
+						     MODEL_NO_CAUSE);
+	double seconds = model_step_in_mode(&job->training, &machine, ranks, job->mode,
+					    &step.exposed);
+	return model_prediction_write(job->json, &step, seconds, ranks, bytes);
+}
+
+static bool show(struct ddp_job *job)
+{
+	FILE *csv = job->csv ? fopen(job->csv, "w") : NULL;
+	if (job->csv && !csv) {
+		model_complain("ddp", "cannot write %s: %m", job->csv);
+		return false;
+	}
+	bool shown = show_rows(job, csv);
+	if (csv && fclose(csv) != 0) {
+		model_complain("ddp", "cannot write %s: %m", job->csv);
+		return false;
+	}
+	return shown && (!job->json || write_prediction(job)) &&
+	       (!job->plot || model_plot(job->plot, job->points, (size_t)job->ranks.count));
+}
+
+/* ---- beside records ----------------------------------------------------------------------- */
+
+static bool add_case(const struct ddp_job *job, const char *path, struct model_cases *cases)
+{
+	struct model_run run;
+	struct model_machine machine;
+	struct model_case *at = model_cases_add(cases);
+	double exposed;
+	if (!at || !model_run_read(path, &run) ||
+	    !model_machine_for(&job->chosen, run.ranks, run.transport, &machine))
+		return false;
+	double step = model_step_in_mode(&job->training, &machine, run.ranks, run.mode, &exposed);
+	snprintf(at->name, sizeof(at->name), "%.40s on %d ranks over %s, %s", path, run.ranks,
+		 run.transport, run.mode);
+	at->predicted = job->exposed ? exposed : step;
+	at->measured = job->exposed ? run.exposed : run.step;
+	return true;
+}
+
+static bool compare(const struct ddp_job *job)
+{
+	struct model_cases cases = {0};
+	bool good = true;
+	for (int i = 0; i < job->compare.count && good; i++)
+		good = add_case(job, job->compare.at[i], &cases);
+	good = good && model_compare(&cases, &job->most, stdout);
+	model_cases_free(&cases);
+	return good;
+}
+
+/* ---- the command line --------------------------------------------------------------------- */
+
+/* The tutorial's machine, if nothing else is said. */
+static void settle(struct ddp_job *job)
+{
+	if (!job->choice.file && job->choice.chunk == 0)
+		job->choice.chunk = INFINITY;
+	if (job->profile || job->choice.file || job->choice.link.bandwidth > 0)
+		return;
+	job->choice.link = (struct model_link){.latency = 0, .bandwidth = 50e9};
+}
+
+int model_ddp_command(int argc, char **argv)
+{
+	static struct ddp_job job; /* its buckets are too many for a small stack */
+	job = (struct ddp_job){.choice = model_choice_none,
+			       .shape = "seed001",
+			       .bucket_cap = 25 << 20,
+			       .first_cap = 1 << 20,
+			       .compute = 0.2,
+			       .mode = "overlap",
+			       .most = model_errors_any()};
+	model_parse_list("2..1024*2", model_parse_ranks, &job.ranks);
+	const struct model_option options[] = {
+		MODEL_CHOICE_OPTIONS(&job.choice),
+		{"ranks", MODEL_RANKS_LIST, &job.ranks, MODEL_RANKS_HELP},
+		{"profile", MODEL_TEXT, &job.profile, "FILE  of ring_train --profile on one rank"},
+		{"shape", MODEL_TEXT, &job.shape, "NAME  seed001, llama7b, lab or mlp40"},
+		{"parameters", MODEL_COUNT, &job.parameters, "N  such as 7e9, not the shape's"},
+		{"element-bytes", MODEL_COUNT, &job.element_bytes, "N  of a gradient"},
+		{"buckets", MODEL_COUNT, &job.bucket_count, "N  equal ones, not the shape's"},
+		{"bucket", MODEL_SIZE, &job.bucket_cap, "SIZE  at which a bucket is closed, 25M"},
+		{"first-bucket", MODEL_SIZE, &job.first_cap, "SIZE  the first one, 1M"},
+		{"compute", MODEL_TIME, &job.compute, "TIME  forward and backward, 200ms"},
+		{"data", MODEL_TIME, &job.data, "TIME  until a batch is there"},
+		{"optimizer", MODEL_TIME, &job.optimizer, "TIME  of the optimizer"},
+		{"slowdown", MODEL_REAL, &job.slowdown,
+		 "SHARE  by which communication slows backward down"},
+		{"jitter", MODEL_TIME, &job.jitter, "TIME  standard deviation of a rank's compute"},
+		{"csv", MODEL_TEXT, &job.csv, "FILE  write the times there"},
+		{"json", MODEL_TEXT, &job.json,
+		 "FILE  the last number of ranks, for ring_train --model"},
+		{"mode", MODEL_TEXT, &job.mode, "NAME  of that: overlap, flat, naive or off"},
+		{"plot", MODEL_TEXT, &job.plot, "FILE  draw efficiency as SVG, with gnuplot"},
+		{"compare", MODEL_PAIRS, &job.compare,
+		 "FILE  beside a record of ring_train; may be repeated"},
+		{"exposed", MODEL_FLAG, &job.exposed, " compare exposed communication, not the step"},
+		{"check", MODEL_ERRORS, &job.most,
+		 "MEDIAN,WORST  fail above these errors, such as 0.10,0.25"},
+		{0},
+	};
+	const struct model_command command = {"ddp", "",
+					      "Predicts a step of data-parallel training.", options};
+	int status, first = model_options_parse(&command, argc, argv, &status);
+	if (first < 0)
+		return status;
+	if (first < argc)
+		return model_complain("ddp", "what is '%s'? See --help", argv[first]);
+	settle(&job);
+	if (!model_choose("ddp", &job.choice, &job.chosen) || !plan(&job))
+		return MODEL_EXIT_USAGE;
+	bool good = job.compare.count > 0 ? compare(&job) : show(&job);
+	return good ? MODEL_EXIT_OK : MODEL_EXIT_BAD;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_model fit: one fit for each transport and number of ranks, and behind them one for each
+ * transport over all its numbers of ranks, if there are several: that one also predicts others.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_commands.h"
+#include "model_compare.h"
+#include "model_options.h"
+
+struct fit_job {
+	const char *output;
+	double from, to, chunk;
+	bool show_all;
+	struct model_record records[MODEL_TEXTS_MAX];
+	int record_count;
+	struct model_sample *samples; /* of all records, within [from, to] */
+	size_t sample_count;
+	double reduce_rate;
+	struct model_file file;
+};
+
+static bool read_records(struct fit_job *job, int count, char **paths)
+{
+	if (count == 0 || count > MODEL_TEXTS_MAX) {
+		model_complain("fit", "which records? Name 1 to %d files of ring_perf --json",
+			       MODEL_TEXTS_MAX);
+		return false;
+	}
+	for (int i = 0; i < count; i++) {
+		if (!model_record_read(paths[i], &job->records[i]))
+			return false;
+		job->record_count++;
+	}
+	return true;
+}
+
+static void add_sample(struct fit_job *job, const struct model_sample *sample)
+{
+	struct model_sample *added = &job->samples[job->sample_count++];
+	*added = *sample;
+	if (job->chunk > 0)
+		added->chunk = job->chunk;
+}
+
+/* The slowest reducing that a record knows: more ranks share the same memory. */
+static void gather_samples(struct fit_job *job)
+{
+	size_t room = 0;
+	for (int i = 0; i < job->record_count; i++)
+		room += job->records[i].count;
+	job->samples = calloc(room, sizeof(*job->samples));
+	for (int i = 0; job->samples && i < job->record_count; i++) {
+		const struct model_record *record = &job->records[i];
+		if (record->reduce_rate > 0 &&
+		    (job->reduce_rate == 0 || record->reduce_rate < job->reduce_rate))
+			job->reduce_rate = record->reduce_rate;
+		for (size_t k = 0; k < record->count; k++)
+			if (record->samples[k].bytes >= job->from &&
+			    record->samples[k].bytes <= job->to)
+				add_sample(job, &record->samples[k]);
+	}
+}
+
+static void show_errors(const struct model_fit *fit, const struct model_sample *samples,
+			size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char name[128];
+		double predicted = model_fit_predict(fit, &samples[i]);
+		model_sample_name(&samples[i], name, sizeof(name));
+		printf("#   %-44s %12.2f us, measured %12.2f us %+8.1f%%\n", name, predicted * 1e6,
+		       samples[i].seconds * 1e6, 100 * (predicted / samples[i].seconds - 1));
+	}
+}
+
+static void show_fit(const struct model_fit *fit)
+{
+	char ranks[16] = "several", least[24], most[24];
+	if (fit->ranks > 0)
+		snprintf(ranks, sizeof(ranks), "%d", fit->ranks);
+	model_size_name(fit->least_bytes, least);
+	model_size_name(fit->most_bytes, most);
+	printf("%-8s %8s %12.2f %10.3f %10.3f %12.2f %7zu %8.1f%% %8.1f%%  %s..%s\n", fit->transport,
+	       ranks, fit->machine.link.latency * 1e6, fit->machine.link.bandwidth * 1e-9,
+	       fit->machine.reduce_rate * 1e-9, fit->machine.overhead * 1e6, fit->samples,
+	       100 * fit->median, 100 * fit->worst, least, most);
+	if (fit->reduce_from == MODEL_MEASURED)
+		puts("#   reducing: as ring_perf measured it; the records do not tell it apart");
+	if (fit->reduce_from == MODEL_WITHIN)
+		puts("#   reducing: within the bandwidth; the records do not tell it apart");
+	if (fit->overhead_from == MODEL_WITHIN)
+		puts("#   overhead: within the latency; the records do not tell it apart");
+}
+
+static bool refuse_fit(const struct model_sample *samples, size_t where,
+		       enum model_fit_result result)
+{
+	char name[128];
+	model_sample_name(&samples[where], name, sizeof(name));
+	switch (result) {
+	case MODEL_FIT_TOO_FEW:
+		model_complain("fit", "%s: a fit needs at least three sizes or collectives", name);
+		break;
+	case MODEL_FIT_TOO_FAST:
+		model_complain("fit",
+			       "refused: it predicts %s faster than the %.2f us that the speeds "
+			       "measured in the same run allow; leave out sizes by --from and --to",
+			       name, samples[where].limit * 1e6);
+		break;
+	default:
+		model_complain("fit", "out of memory");
+	}
+	return false;
+}
+
+/* Fits those samples that go by `transport` on `ranks` ranks, 0 for all numbers of ranks. */
+static bool fit_some(struct fit_job *job, const char *transport, int ranks)
+{
+	struct model_sample *some = calloc(job->sample_count, sizeof(*some));
+	size_t count = 0, where = 0;
+	for (size_t i = 0; some && i < job->sample_count; i++)
+		if (strcmp(job->samples[i].transport, transport) == 0 &&
+		    (ranks == 0 || job->samples[i].ranks == ranks))
+			some[count++] = job->samples[i];
+	if (!some || job->file.count == MODEL_FITS_MAX) {
+		free(some);
+		model_complain("fit", some ? "too many numbers of ranks" : "out of memory");
+		return false;
+	}
+	struct model_fit *fit = &job->file.fits[job->file.count];
+	enum model_fit_result result = model_fit(some, count, job->reduce_rate, fit, &where);
+	bool fitted = result == MODEL_FIT_OK || refuse_fit(some, where, result);
+	if (fitted) {
+		job->file.count++;
+		show_fit(fit);
+		if (job->show_all)
+			show_errors(fit, some, count);
+	}
+	free(some);
+	return fitted;
+}
+
+static bool is_first(const struct fit_job *job, size_t index, bool ranks_too)
+{
+	const struct model_sample *sample = &job->samples[index];
+	for (size_t i = 0; i < index; i++)
+		if (strcmp(job->samples[i].transport, sample->transport) == 0 &&
+		    (!ranks_too || job->samples[i].ranks == sample->ranks))
+			return false;
+	return true;
+}
+
+static bool fit_transport(struct fit_job *job, const char *transport)
+{
+	int numbers = 0;
+	for (size_t i = 0; i < job->sample_count; i++) {
+		const struct model_sample *sample = &job->samples[i];
+		if (strcmp(sample->transport, transport) != 0 || !is_first(job, i, true))
+			continue;
+		numbers++;
+		if (!fit_some(job, transport, sample->ranks))
+			return false;
+	}
+	return numbers == 1 || fit_some(job, transport, 0);
+}
+
+static bool fit_all(struct fit_job *job)
+{
+	gather_samples(job);
+	if (job->sample_count == 0) {
+		model_complain("fit", job->samples ? "no row is between --from and --to"
+						   : "out of memory");
+		return false;
+	}
+	printf("%-8s %8s %12s %10s %10s %12s %7s %9s %9s  %s\n", "#", "ranks", "latency (us)",
+	       "GB/s", "red. GB/s", "call (us)", "samples", "median", "worst", "sizes");
+	for (size_t i = 0; i < job->sample_count; i++)
+		if (is_first(job, i, false) && !fit_transport(job, job->samples[i].transport))
+			return false;
+	return true;
+}
+
+int model_fit_command(int argc, char **argv)
+{
+	struct fit_job job = {.to = INFINITY};
+	const struct model_option options[] = {
+		{"output", MODEL_TEXT, &job.output, "FILE  write the model there"},
+		{"from", MODEL_SIZE, &job.from, "SIZE  leave out what is smaller"},
+		{"to", MODEL_SIZE, &job.to, "SIZE  leave out what is larger"},
+		{"chunk", MODEL_SIZE, &job.chunk,
+		 "SIZE  of pieces of a block, if not what the library chooses"},
+		{"show-all", MODEL_FLAG, &job.show_all, " show every row beside its prediction"},
+		{0},
+	};
+	const struct model_command command = {"fit", " FILE...",
+					      "Fits a model to records of ring_perf --json.",
+					      options};
+	int status, first = model_options_parse(&command, argc, argv, &status);
+	if (first < 0)
+		return status;
+	bool done = read_records(&job, argc - first, argv + first) && fit_all(&job) &&
+		    (!job.output || model_file_write(job.output, &job.file, job.records,
+						     (size_t)job.record_count));
+	for (int i = 0; i < job.record_count; i++)
+		model_record_free(&job.records[i]);
+	free(job.samples);
+	return done ? MODEL_EXIT_OK : MODEL_EXIT_BAD;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line of a command as a table: each row names an option, says what it is and where it
+ * goes. --help is made of the same table.
+ */
+#ifndef MODEL_OPTIONS_H
+#define MODEL_OPTIONS_H
+
+#include "model_file.h"
+#include "model_parse.h"
+
+enum model_option_kind {
+	MODEL_FLAG, /* bool                                      */
+	MODEL_TEXT, /* const char *                              */
+	MODEL_REAL, /* double, as the rest unless it says so     */
+	MODEL_COUNT,
+	MODEL_SIZE,
+	MODEL_TIME,
+	MODEL_RATE,
+	MODEL_LINK,       /* struct model_link                         */
+	MODEL_RANKS_LIST, /* struct model_list                         */
+	MODEL_SIZES_LIST, /* struct model_list                         */
+	MODEL_PAIRS,      /* struct model_texts: may be given again    */
+	MODEL_ERRORS,     /* struct model_errors                       */
+	MODEL_COLLECTIVE, /* const struct model_collective *           */
+};
+
+#define MODEL_TEXTS_MAX 32
+
+struct model_texts {
+	int count;
+	const char *at[MODEL_TEXTS_MAX];
+};
+
+struct model_option {
+	const char *name;
+	enum model_option_kind kind;
+	void *value;
+	const char *help;
+};
+
+struct model_command {
+	const char *name, *arguments, *purpose;
+	const struct model_option *options; /* ends with a name of NULL */
+};
+
+#define MODEL_RANKS_HELP "LIST  up to 65536, such as 2,4 or 2..8 or 2..1024*2"
+
+enum model_exit { MODEL_EXIT_OK = 0, MODEL_EXIT_BAD = 1, MODEL_EXIT_USAGE = 2 };
+
+/*
+ * Reads options into their values; argv[0] is the command's name. returns the index of the first
+ * argument that is none; -1 if the command shall end with *status, all having been said
+ */
+int model_options_parse(const struct model_command *command, int argc, char **argv, int *status);
+
+/* Says what is wrong, in one line. returns MODEL_EXIT_USAGE */
+int model_complain(const char *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The machine that commands predict for: a model file's, with what options say instead. */
+struct model_choice {
+	const char *file, *transport;
+	struct model_link link, between; /* bandwidth 0: not given */
+	double reduce_rate, overhead;    /* 0, and below 0: not given */
+	double ranks_per_host;
+	double chunk; /* 0: not given */
+};
+
+extern const struct model_choice model_choice_none;
+
+/* Rows of a command's table. */
+#define MODEL_CHOICE_OPTIONS(choice)                                                               \
+	{"model", MODEL_TEXT, &(choice)->file, "FILE  speeds from ring_model fit"},                \
+		{"transport", MODEL_TEXT, &(choice)->transport, "NAME  which of its transports"},  \
+		{"link", MODEL_LINK, &(choice)->link, "RATE,LATENCY  such as 1GB/s,20us"},         \
+		{"reduce-rate", MODEL_RATE, &(choice)->reduce_rate, "RATE  of reducing"},          \
+		{"overhead", MODEL_TIME, &(choice)->overhead, "TIME  per call"},                   \
+		{"chunk", MODEL_SIZE, &(choice)->chunk, "SIZE  of pieces of a block"},             \
+		{"ranks-per-host", MODEL_COUNT, &(choice)->ranks_per_host,                         \
+		 "N  further ranks are on further hosts"},                                         \
+	{                                                                                          \
+		"between", MODEL_LINK, &(choice)->between, "RATE,LATENCY  of links between hosts"  \
+	}
+
+/* A model file, read once, and the choice. */
+struct model_chosen {
+	struct model_choice choice;
+	struct model_file file;
+};
+
+/* returns false with a sentence on stderr */
+bool model_choose(const char *command, const struct model_choice *choice,
+		  struct model_chosen *chosen);
+
+/*
+ * The machine for so many ranks over a transport (NULL: the one chosen, or the file's only one).
+ * returns false with a sentence on stderr
+ */
+bool model_machine_for(const struct model_chosen *chosen, int ranks, const char *transport,
+		       struct model_machine *machine);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_model predict: a collective's time in closed form; for all-reduce beside the algorithms that
+ * others have, with the sizes where they and the ring change places. Or, beside a record.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "model_commands.h"
+#include "model_compare.h"
+#include "model_options.h"
+
+struct predict_job {
+	struct model_choice choice;
+	struct model_chosen chosen;
+	struct model_list ranks, sizes;
+	const struct model_collective *collective;
+	bool algorithms;
+	const char *compare, *csv;
+	struct model_errors most;
+};
+
+static void bandwidths(const struct model_work *work, double bytes, double seconds, double *algbw,
+		       double *busbw)
+{
+	*algbw = bytes / seconds * 1e-9;
+	*busbw = work->sent / seconds * 1e-9;
+}
+
+static bool show_times(const struct predict_job *job, FILE *csv)
+{
+	printf("%-8s %10s %8s %14s %14s %12s %8s %8s\n", "# ranks", "size", "hops", "sent (B)",
+	       "reduced (B)", "time (us)", "algbw", "busbw");
+	if (csv)
+		fputs("collective,ranks,bytes,hops,sent,reduced,seconds\n", csv);
+	for (int r = 0; r < job->ranks.count; r++)
+		for (int s = 0; s < job->sizes.count; s++) {
+			int ranks = (int)job->ranks.values[r];
+			double bytes = job->sizes.values[s], algbw, busbw;
+			struct model_machine machine;
+			char size[24];
+			if (!model_machine_for(&job->chosen, ranks, NULL, &machine))
+				return false;
+			struct model_work work = model_work_of(job->collective->kind, ranks, bytes,
+							       machine.chunk);
+			double seconds = model_time(&machine, ranks, &work);
+			bandwidths(&work, bytes, seconds, &algbw, &busbw);
+			model_size_name(bytes, size);
+			printf("%-8d %10s %8.0f %14.0f %14.0f %12.2f %8.2f %8.2f\n", ranks, size,
+			       work.hops, work.sent, work.reduced, seconds * 1e6, algbw, busbw);
+			if (csv)
+				fprintf(csv, "%s,%d,%.0f,%.0f,%.0f,%.0f,%.9g\n",
+					job->collective->name, ranks, bytes, work.hops, work.sent,
+					work.reduced, seconds);
+		}
+	return true;
+}
+
+static bool is_shown(const struct model_algorithm *algorithm, const struct model_machine *machine)
+{
+	return !algorithm->needs_hosts || machine->ranks_per_host > 0;
+}
+
+static void show_crossover(const struct model_algorithm *other, const struct model_machine *machine,
+			   int ranks)
+{
+	double bytes = model_crossover(other, machine, ranks);
+	double small = other->time(machine, ranks, 1);
+	bool small_wins = small < model_algorithms[0].time(machine, ranks, 1);
+	char size[24];
+	model_size_name(bytes, size);
+	if (bytes > 0)
+		printf("#   %-20s faster than the ring %s %s\n", other->name,
+		       small_wins ? "below" : "above", size);
+	else
+		printf("#   %-20s %s the ring at every size\n", other->name,
+		       small_wins ? "faster than" : "no faster than");
+}
+
+static void show_formulas(const struct model_machine *machine)
+{
+	puts("# a latency, B bandwidth, g reduction rate, S bytes, N ranks, c chunk");
+	for (const struct model_algorithm *at = model_algorithms; at->name; at++)
+		if (is_shown(at, machine))
+			printf("#   %-20s %s\n", at->name, at->formula);
+}
+
+/* One row for each size, one column for each algorithm. */
+static void show_table(const struct predict_job *job, const struct model_machine *machine, int ranks)
+{
+	printf("#\n# all_reduce on %d ranks, us\n%-10s", ranks, "# size");
+	for (const struct model_algorithm *at = model_algorithms; at->name; at++)
+		if (is_shown(at, machine))
+			printf(" %18s", at->name);
+	putchar('\n');
+	for (int s = 0; s < job->sizes.count; s++) {
+		double bytes = job->sizes.values[s];
+		char size[24];
+		model_size_name(bytes, size);
+		printf("%-10s", size);
+		for (const struct model_algorithm *at = model_algorithms; at->name; at++)
+			if (is_shown(at, machine))
+				printf(" %18.2f", 1e6 * at->time(machine, ranks, bytes));
+		putchar('\n');
+	}
+	for (const struct model_algorithm *at = model_algorithms + 1; at->name; at++)
+		if (is_shown(at, machine))
+			show_crossover(at, machine, ranks);
+}
+
+static bool show_algorithms(const struct predict_job *job)
+{
+	for (int r = 0; r < job->ranks.count; r++) {
+		int ranks = (int)job->ranks.values[r];
+		struct model_machine machine;
+		if (!model_machine_for(&job->chosen, ranks, NULL, &machine))
+			return false;
+		if (r == 0)
+			show_formulas(&machine);
+		if (ranks > 1)
+			show_table(job, &machine, ranks);
+	}
+	return true;
+}
+
+static bool add_cases(const struct predict_job *job, const struct model_record *record,
+		      struct model_cases *cases)
+{
+	for (size_t i = 0; i < record->count; i++) {
+		const struct model_sample *sample = &record->samples[i];
+		struct model_machine machine;
+		struct model_case *at = model_cases_add(cases);
+		if (!at ||
+		    !model_machine_for(&job->chosen, sample->ranks, sample->transport, &machine))
+			return false;
+		double chunk = job->choice.chunk > 0 ? job->choice.chunk : sample->chunk;
+		struct model_work work = model_work_of(sample->kind, sample->ranks, sample->bytes,
+						       chunk);
+		model_sample_name(sample, at->name, sizeof(at->name));
+		at->predicted = model_time(&machine, sample->ranks, &work);
+		at->measured = sample->seconds;
+	}
+	return true;
+}
+
+static bool compare(const struct predict_job *job)
+{
+	struct model_record record;
+	struct model_cases cases = {0};
+	if (!model_record_read(job->compare, &record))
+		return false;
+	bool good = add_cases(job, &record, &cases) && model_compare(&cases, &job->most, stdout);
+	model_cases_free(&cases);
+	model_record_free(&record);
+	return good;
+}
+
+static bool show(const struct predict_job *job)
+{
+	FILE *csv = NULL;
+	if (job->algorithms)
+		return show_algorithms(job);
+	if (job->csv && !(csv = fopen(job->csv, "w"))) {
+		model_complain("predict", "cannot write %s: %m", job->csv);
+		return false;
+	}
+	bool shown = show_times(job, csv);
+	if (csv && fclose(csv) != 0) {
+		model_complain("predict", "cannot write %s: %m", job->csv);
+		return false;
+	}
+	return shown;
+}
+
+int model_predict_command(int argc, char **argv)
+{
+	struct predict_job job = {.choice = model_choice_none,
+				  .ranks = {2, {2, 4}},
+				  .collective = model_collective_find("all_reduce"),
+				  .most = model_errors_any()};
+	model_parse_list("1K..64M*4", model_parse_size, &job.sizes);
+	const struct model_option options[] = {
+		MODEL_CHOICE_OPTIONS(&job.choice),
+		{"ranks", MODEL_RANKS_LIST, &job.ranks, MODEL_RANKS_HELP},
+		{"sizes", MODEL_SIZES_LIST, &job.sizes, "LIST  of the whole vector, 1K..64M*4"},
+		{"collective", MODEL_COLLECTIVE, &job.collective, "NAME  all_reduce"},
+		{"algorithms", MODEL_FLAG, &job.algorithms,
+		 " compare the ring with trees and other all-reduces"},
+		{"csv", MODEL_TEXT, &job.csv, "FILE  write the times there"},
+		{"compare", MODEL_TEXT, &job.compare, "FILE  beside a record of ring_perf"},
+		{"check", MODEL_ERRORS, &job.most,
+		 "MEDIAN,WORST  fail above these errors, such as 0.10,0.25"},
+		{0},
+	};
+	const struct model_command command = {"predict", "",
+					      "Predicts what a collective takes, in closed forms.",
+					      options};
+	int status, first = model_options_parse(&command, argc, argv, &status);
+	if (first < 0)
+		return status;
+	if (first < argc)
+		return model_complain("predict", "what is '%s'? See --help", argv[first]);
+	if (!model_choose("predict", &job.choice, &job.chosen))
+		return MODEL_EXIT_USAGE;
+	bool good = job.compare ? compare(&job) : show(&job);
+	return good ? MODEL_EXIT_OK : MODEL_EXIT_BAD;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Profiles and records of the trainer. */
+#include "model_profile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model_file.h"
+
+static bool refuse(const char *path, const char *why)
+{
+	fprintf(stderr, "ring_model: %s: %s\n", path, why);
+	return false;
+}
+
+/* A number from 0 on; returns false if it is missing or something else. */
+static bool read_number(const json_t *object, const char *key, double *value)
+{
+	const json_t *member = json_object_get(object, key);
+	*value = json_number_value(member);
+	return json_is_number(member) && *value >= 0;
+}
+
+static bool read_buckets(const json_t *array, struct model_bucket buckets[], size_t *count)
+{
+	*count = json_array_size(array);
+	if (*count == 0 || *count > MODEL_BUCKETS_MAX)
+		return false;
+	for (size_t k = 0; k < *count; k++) {
+		const json_t *bucket = json_array_get(array, k);
+		buckets[k] = (struct model_bucket){0};
+		if (!read_number(bucket, "bytes", &buckets[k].bytes) ||
+		    !read_number(bucket, "ready", &buckets[k].ready))
+			return false;
+	}
+	return true;
+}
+
+bool model_profile_read(const char *path, struct model_compute *compute,
+			struct model_bucket buckets[MODEL_BUCKETS_MAX], size_t *count)
+{
+	json_t *root = model_json_read(path);
+	if (!root)
+		return false;
+	*compute = (struct model_compute){0};
+	bool read = read_number(root, "data", &compute->data) &&
+		    read_number(root, "forward", &compute->forward) &&
+		    read_number(root, "backward", &compute->backward) &&
+		    read_number(root, "optimizer", &compute->optimizer);
+	if (!read)
+		refuse(path, "a profile has data, forward, backward and optimizer, in seconds");
+	else if (!read_buckets(json_object_get(root, "buckets"), buckets, count))
+		read = refuse(path, "a profile has buckets, each with bytes and ready");
+	json_decref(root);
+	return read;
+}
+
+static bool is_record(const json_t *line, const char *kind)
+{
+	const char *text = json_string_value(json_object_get(line, "record"));
+	return text && strcmp(text, kind) == 0;
+}
+
+static bool read_facts(const json_t *line, struct model_run *run)
+{
+	const char *mode = json_string_value(json_object_get(line, "mode"));
+	const char *transports = json_string_value(json_object_get(line, "transports"));
+	run->ranks = (int)json_integer_value(json_object_get(line, "ranks"));
+	if (!mode || !transports || run->ranks < 1 || run->ranks > MODEL_RANKS_MAX)
+		return false;
+	snprintf(run->mode, sizeof(run->mode), "%s", mode);
+	snprintf(run->transport, sizeof(run->transport), "%s", transports);
+	return true;
+}
+
+static bool read_summary(const json_t *line, struct model_run *run)
+{
+	if (!read_number(line, "step_median_ms", &run->step) || run->step == 0 ||
+	    !read_number(line, "exposed_ms", &run->exposed))
+		return false;
+	run->step *= 1e-3;
+	run->exposed *= 1e-3;
+	return true;
+}
+
+bool model_run_read(const char *path, struct model_run *run)
+{
+	json_t *line;
+	bool has_facts = false, has_summary = false;
+	FILE *in = fopen(path, "re");
+	if (!in) {
+		fprintf(stderr, "ring_model: cannot read %s: %m\n", path);
+		return false;
+	}
+	while ((line = json_loadf(in, JSON_DISABLE_EOF_CHECK, NULL))) {
+		if (is_record(line, "run"))
+			has_facts = read_facts(line, run);
+		if (is_record(line, "summary"))
+			has_summary = read_summary(line, run);
+		json_decref(line);
+	}
+	fclose(in);
+	return (has_facts && has_summary) ||
+	       refuse(path, "this is no record of a whole run of ring_train --json");
+}
+
+bool model_prediction_write(const char *path, const struct model_step *step, double seconds,
+			    int ranks, double gradient_bytes)
+{
+	double share = 2.0 * (ranks - 1) / ranks;
+	return model_json_write(path,
+				json_pack("{s:i, s:{s:f, s:f, s:f, s:f, s:f}}", "ranks", ranks,
+					  "predicted", "step_ms", seconds * 1e3, "step_median_ms",
+					  seconds * 1e3, "exposed_ms", step->exposed * 1e3,
+					  "comm_alone_ms", step->communication * 1e3,
+					  "formula_bytes", share * ranks * gradient_bytes));
+}

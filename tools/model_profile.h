@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What ring_train writes: profiles of a step on one rank, and records of runs.
+ *
+ * A profile is one object; seconds, and buckets in the order in which they are sent:
+ *
+ *	{"data": 0.001, "forward": 0.02, "backward": 0.04, "optimizer": 0.003,
+ *	 "buckets": [{"bytes": 4096000, "ready": 0.012}, ...]}
+ *
+ * A record (--json) is a JSON object per line; of those, one with "record": "run" says "ranks",
+ * "mode" and "transports", and the last one, "record": "summary", what it came to.
+ */
+#ifndef MODEL_PROFILE_H
+#define MODEL_PROFILE_H
+
+#include <stdbool.h>
+
+#include "model_ddp.h"
+#include "model_fit.h"
+#include "model_shape.h"
+
+struct model_run {
+	int ranks;
+	char mode[16]; /* off, naive, flat, overlap */
+	char transport[MODEL_TRANSPORT_MAX];
+	double step, exposed; /* seconds: median of a step, mean of exposed communication */
+};
+
+/* All return false with a sentence on stderr. */
+bool model_profile_read(const char *path, struct model_compute *compute,
+			struct model_bucket buckets[MODEL_BUCKETS_MAX], size_t *count);
+
+bool model_run_read(const char *path, struct model_run *run);
+
+/* What ring_train --model shows beside what it measures. */
+bool model_prediction_write(const char *path, const struct model_step *step, double seconds,
+			    int ranks, double gradient_bytes);
+
+#endif

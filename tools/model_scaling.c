@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Efficiency over ranks. */
+#include "model_scaling.h"
+
+#include <math.h>
+#include <string.h>
+
+/*
+ * After each step ring_train's ranks add up their losses and tokens, which is one more small call.
+ */
+#define AGREE_BYTES 16
+
+const char *model_cause_name(enum model_cause cause)
+{
+	static const char *const names[MODEL_CAUSES] = {
+		"nothing", "the number of buckets, for each pays the latency of a call", "latency",
+		"the links between hosts", "bandwidth"};
+	return names[cause];
+}
+
+const char *model_cause_absence(enum model_cause cause)
+{
+	static const char *const names[MODEL_CAUSES] = {
+		"as it is", "if all buckets together paid the latency of one call",
+		"if messages had no latency", "if links between hosts were as those within",
+		"if bytes took no time"};
+	return names[cause];
+}
+
+static struct model_machine without(const struct model_machine *machine, enum model_cause away)
+{
+	struct model_machine changed = *machine;
+	if (away == MODEL_SLOW_TIER)
+		changed.between = changed.link;
+	if (away == MODEL_LATENCY)
+		changed.link.latency = changed.between.latency = changed.overhead = 0;
+	if (away == MODEL_BANDWIDTH)
+		changed.link.bandwidth = changed.between.bandwidth = changed.reduce_rate = INFINITY;
+	return changed;
+}
+
+static double call_time(const struct model_machine *machine, int ranks, double bytes)
+{
+	struct model_work work = model_work_of(RING_KIND_ALL_REDUCE, ranks, bytes, machine->chunk);
+	return ranks > 1 ? model_time(machine, ranks, &work) : 0;
+}
+
+struct model_step model_training_step(const struct model_training *training,
+				      const struct model_machine *machine, int ranks,
+				      enum model_cause away)
+{
+	struct model_machine changed = without(machine, away);
+	double fixed = call_time(&changed, ranks, 0);
+	for (size_t k = 0; k < training->count; k++) {
+		struct model_bucket *bucket = &training->buckets[k];
+		bucket->cost = call_time(&changed, ranks, bucket->bytes);
+		if (away == MODEL_BUCKET_COUNT)
+			bucket->cost -= fixed * (1 - 1.0 / (double)training->count);
+	}
+	struct model_compute compute = training->compute;
+	/* Everybody waits for the slowest of them. */
+	compute.forward += training->jitter * sqrt(2 * log(ranks));
+	return model_step_of(&compute, training->buckets, training->count);
+}
+
+double model_step_in_mode(const struct model_training *training, const struct model_machine *machine,
+			  int ranks, const char *mode, double *exposed)
+{
+	struct model_step step = model_training_step(training, machine, ranks, MODEL_NO_CAUSE);
+	double bytes = 0, agree = call_time(machine, ranks, AGREE_BYTES);
+	for (size_t k = 0; k < training->count; k++)
+		bytes += training->buckets[k].bytes;
+	*exposed = step.communication;
+	if (strcmp(mode, "off") == 0)
+		*exposed = 0;
+	else if (strcmp(mode, "flat") == 0)
+		*exposed = call_time(machine, ranks, bytes);
+	else if (strcmp(mode, "overlap") == 0) {
+		*exposed = step.exposed;
+		return step.event + agree;
+	}
+	return step.compute + *exposed + agree;
+}
+
+double model_training_efficiency(const struct model_training *training,
+				 const struct model_machine *machine, int ranks,
+				 enum model_cause away)
+{
+	struct model_step step = model_training_step(training, machine, ranks, away);
+	return model_compute_total(&training->compute) / step.event;
+}
+
+enum model_cause model_training_cause(const struct model_training *training,
+				      const struct model_machine *machine, int ranks, bool *enough)
+{
+	enum model_cause best = MODEL_NO_CAUSE;
+	double highest = 0;
+	*enough = true;
+	for (enum model_cause cause = MODEL_BUCKET_COUNT; cause < MODEL_CAUSES; cause++) {
+		double reached = model_training_efficiency(training, machine, ranks, cause);
+		if (reached >= MODEL_GOOD_EFFICIENCY)
+			return cause;
+		if (reached > highest) {
+			highest = reached;
+			best = cause;
+		}
+	}
+	*enough = false;
+	return best;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The machines of a simulation: hosts, links that differ from the others, ranks that come late.
+ */
+#ifndef MODEL_WORLD_H
+#define MODEL_WORLD_H
+
+#include "model_cost.h"
+#include "simulate.h"
+
+#define MODEL_EXCEPTIONS_MAX 32
+
+struct model_wire {
+	int from, to;
+	struct model_link link;
+};
+
+struct model_rank_factor {
+	int rank;
+	double value;
+};
+
+struct model_world {
+	struct model_machine machine;
+	struct model_wire wires[MODEL_EXCEPTIONS_MAX]; /* these links are like this   */
+	int wire_count;
+	struct model_rank_factor slow[MODEL_EXCEPTIONS_MAX]; /* links of these ranks take so many
+								times as long         */
+	int slow_count;
+	struct model_rank_factor late[MODEL_EXCEPTIONS_MAX]; /* these enter later, seconds */
+	int late_count;
+	double jitter; /* all enter later by half a normal distribution of this deviation, seconds */
+	uint64_t seed;
+};
+
+bool model_parse_wire(const char *text, struct model_world *world); /* "0-1=1GB/s,20us" */
+bool model_parse_slow(const char *text, struct model_world *world); /* "3=2.5"          */
+bool model_parse_late(const char *text, struct model_world *world); /* "3=10ms"         */
+
+/* For struct ring_simulation_params; context is the world. */
+void model_world_link(void *world, int from, int to, struct ring_virtual_speed *speed);
+
+/* Nanoseconds at which ranks enter, the same for the same seed and run; returns the last of them. */
+uint64_t model_world_enter(const struct model_world *world, int run, int ranks, uint64_t enter_ns[]);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_model: what collectives and training steps take, from a few measured numbers. Chooses the
+ * command; each has a file of its own.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "model_commands.h"
+#include "model_options.h"
+#include "ringccl.h"
+
+static const struct {
+	const char *name, *purpose;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"fit", "latency, bandwidth, reduction rate and overhead from records of ring_perf",
+	 model_fit_command},
+	{"predict", "what a collective takes, in closed forms", model_predict_command},
+	{"simulate", "what a collective takes, as thousands of simulated ranks do it",
+	 model_simulate_command},
+	{"ddp", "what a step of data-parallel training takes, on how many ranks", model_ddp_command},
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void show_usage(FILE *out)
+{
+	fputs("usage: ring_model COMMAND [options] [FILE...]\n\n", out);
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].purpose);
+	fputs("\nring_model COMMAND --help lists its options; ring_model --version the version.\n",
+	      out);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(name, commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	if (strcmp(name, "--version") == 0) {
+		printf("ring_model %d.%d.%d\n", RING_VERSION_MAJOR, RING_VERSION_MINOR,
+		       RING_VERSION_PATCH);
+		return MODEL_EXIT_OK;
+	}
+	bool asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
+	show_usage(asked ? stdout : stderr);
+	return asked ? MODEL_EXIT_OK : MODEL_EXIT_USAGE;
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One step of data parallelism as three counters over the buckets, which only grow: ready, launched,
+ * complete. A mode decides how the buckets are cut, and when they are launched.
+ */
+#include "ddp.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agree.h"
+#include "compress.h"
+
+_Static_assert(sizeof(train_real) == sizeof(float), "gradients are RING_FLOAT32");
+
+struct train_ddp {
+	struct ring_comm *comm;
+	struct train_model *model;
+	struct train_ddp_options options;
+	struct ring_stream *stream; /* OVERLAP; NULL: calls block */
+	struct train_bucket *buckets;
+	struct train_ddp_span *spans; /* of the buckets */
+	int bucket_count;
+	uint16_t *halves; /* compressed: what travels */
+	float *residuals; /* compressed: what the last time lost */
+	bool synchronises;
+
+	/* of the current step */
+	int ready, launched, complete; /* buckets */
+	double divisor;                /* 0: the number of ranks */
+	enum ring_op op;
+	uint64_t position; /* the stream's, before the first bucket */
+	struct ring_stats before;
+	int err; /* the first; nothing is launched any more */
+};
+
+static double now(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int fail(struct train_ddp *ddp, int err)
+{
+	if (!ddp->err)
+		ddp->err = train_agree_failed(ddp->comm, "exchanging gradients", err);
+	return ddp->err;
+}
+
+/* ---- creation ---- */
+
+static void plan_buckets(struct train_ddp *ddp, size_t *bytes)
+{
+	const struct train_model *model = ddp->model;
+	const struct train_ddp_options *options = &ddp->options;
+	for (int i = 0; i < model->tensor_count; i++)
+		bytes[i] = model->tensors[i].count * sizeof(*model->gradients);
+	const struct {
+		size_t first_cap, cap;
+	} caps[] = {
+		[TRAIN_DDP_NAIVE] = {0, 0},
+		[TRAIN_DDP_FLAT] = {SIZE_MAX, SIZE_MAX},
+		[TRAIN_DDP_OVERLAP] = {options->first_bucket_bytes, options->bucket_bytes},
+	};
+	if (options->mode != TRAIN_DDP_OFF)
+		ddp->bucket_count = train_buckets_plan(bytes, model->tensor_count,
+						       caps[options->mode].first_cap,
+						       caps[options->mode].cap, ddp->buckets);
+}
+
+/* Everything a step needs. returns 0; RING_ENOMEM */
+static int prepare(struct train_ddp *ddp)
+{
+	size_t tensors = (size_t)ddp->model->tensor_count, count = ddp->model->parameter_count;
+	size_t *bytes = calloc(tensors + 1, sizeof(*bytes));
+	ddp->buckets = calloc(tensors + 1, sizeof(*ddp->buckets));
+	ddp->spans = calloc(tensors + 1, sizeof(*ddp->spans));
+	bool complete = bytes && ddp->buckets && ddp->spans;
+	if (ddp->options.compressed) {
+		ddp->halves = calloc(count + 1, sizeof(*ddp->halves));
+		ddp->residuals = calloc(count + 1, sizeof(*ddp->residuals));
+		complete = complete && ddp->halves && ddp->residuals;
+	}
+	if (complete)
+		plan_buckets(ddp, bytes);
+	free(bytes);
+	return complete ? 0 : RING_ENOMEM;
+}
+
+/* The ranks start alike. */
+static int begin_alike(struct train_ddp *ddp)
+{
+	struct train_model *model = ddp->model;
+	int err = train_agree_on_shapes(ddp->comm, model);
+	if (!err)
+		err = train_agree_on_options(ddp->comm, &ddp->options);
+	if (err)
+		return err;
+	err = ring_broadcast(ddp->comm, model->parameters, model->parameters,
+			     model->parameter_count, RING_FLOAT32, 0, NULL);
+	return err ? train_agree_failed(ddp->comm, "broadcasting rank 0's parameters", err) : 0;
+}
+
+int train_ddp_create(struct train_ddp **ddp, struct ring_comm *comm, struct train_model *model,
+		     const struct train_ddp_options *options)
+{
+	struct train_ddp *made = calloc(1, sizeof(*made));
+	int err = RING_ENOMEM;
+	if (made) {
+		*made = (struct train_ddp){
+			.comm = comm, .model = model, .options = *options, .synchronises = true};
+		err = prepare(made);
+	}
+	if (!err && options->mode == TRAIN_DDP_OVERLAP)
+		err = ring_stream_create(comm, &made->stream);
+	if (err)
+		fprintf(stderr, "train: rank %d: preparing to exchange gradients: %s\n",
+			ring_comm_rank(comm), ring_strerror(err));
+	if (!err)
+		err = begin_alike(made);
+	if (err) {
+		train_ddp_destroy(made);
+		return err;
+	}
+	*ddp = made;
+	return 0;
+}
+
+void train_ddp_destroy(struct train_ddp *ddp)
+{
+	if (!ddp)
+		return;
+	ring_stream_destroy(ddp->stream);
+	free(ddp->buckets);
+	free(ddp->spans);
+	free(ddp->halves);
+	free(ddp->residuals);
+	free(ddp);
+}
+
+int train_ddp_buckets(const struct train_ddp *ddp, const struct train_bucket **buckets)
+{
+	*buckets = ddp->buckets;
+	return ddp->bucket_count;
+}
+
+/* ---- a step: what its calls share ---- */
+
+static float factor_of(const struct train_ddp *ddp)
+{
+	return (float)(1 / (ddp->divisor != 0 ? ddp->divisor : ring_comm_size(ddp->comm)));
+}
+
+/*
+ * Who divides: the library at its last addition, or at the first by a made operation; or
+ * compression, which does so in float.
+ */
+static int choose_op(struct train_ddp *ddp)
+{
+	float factor = factor_of(ddp);
+	ddp->op = ddp->options.compressed ? RING_SUM : RING_AVG;
+	if (ddp->options.compressed || ddp->divisor == 0)
+		return 0;
+	return ring_op_create_premul_sum(ddp->comm, &factor, RING_FLOAT32, &ddp->op);
+}
+
+static void drop_op(struct train_ddp *ddp)
+{
+	if (ddp->op != RING_SUM && ddp->op != RING_AVG)
+		ring_op_destroy(ddp->comm, ddp->op);
+}
+
+/* In front of the first bucket, when no call is under way. */
+static void open_step(struct train_ddp *ddp)
+{
+	ddp->position = ring_stream_position(ddp->stream);
+	ddp->before.size = sizeof(ddp->before);
+	int err = ring_comm_stats(ddp->comm, &ddp->before);
+	if (!err)
+		err = choose_op(ddp);
+	if (err)
+		fail(ddp, err);
+}
+
+/* ---- a step: its buckets ---- */
+
+/* A bucket in elements. */
+static size_t offset_of(const struct train_bucket *bucket)
+{
+	return bucket->offset / sizeof(float);
+}
+
+static size_t count_of(const struct train_bucket *bucket)
+{
+	return bucket->bytes / sizeof(float);
+}
+
+static void compress(struct train_ddp *ddp, const struct train_bucket *bucket)
+{
+	size_t offset = offset_of(bucket);
+	if (ddp->options.compressed)
+		train_compress(ddp->halves + offset, ddp->residuals + offset,
+			       ddp->model->gradients + offset, count_of(bucket), factor_of(ddp));
+}
+
+static void expand(struct train_ddp *ddp, const struct train_bucket *bucket)
+{
+	size_t offset = offset_of(bucket);
+	if (ddp->options.compressed)
+		train_expand(ddp->model->gradients + offset, ddp->halves + offset, count_of(bucket));
+}
+
+/* Returns once it is complete, or with a stream at once. */
+static int reduce(struct train_ddp *ddp, const struct train_bucket *bucket)
+{
+	size_t offset = offset_of(bucket);
+	bool compressed = ddp->options.compressed;
+	void *data = compressed ? (void *)(ddp->halves + offset) : ddp->model->gradients + offset;
+	return ring_all_reduce(ddp->comm, data, data, count_of(bucket),
+			       compressed ? RING_BFLOAT16 : RING_FLOAT32, ddp->op, ddp->stream);
+}
+
+/* Waits for a bucket on the stream, and asks it when the call ran. */
+static int await(struct train_ddp *ddp, int bucket)
+{
+	uint64_t position = ddp->position + (uint64_t)bucket + 1, began_ns, ended_ns;
+	int err = ring_stream_wait(ddp->stream, position);
+	if (!err)
+		err = ring_stream_times(ddp->stream, position, &began_ns, &ended_ns);
+	if (err)
+		return err;
+	ddp->spans[bucket].begin = 1e-9 * (double)began_ns;
+	ddp->spans[bucket].end = 1e-9 * (double)ended_ns;
+	return 0;
+}
+
+/* The oldest bucket that is under way. */
+static void complete_next(struct train_ddp *ddp)
+{
+	int k = ddp->complete++;
+	int err = ddp->stream && !ddp->err ? await(ddp, k) : 0;
+	if (err)
+		fail(ddp, err);
+	if (!ddp->err)
+		expand(ddp, &ddp->buckets[k]);
+}
+
+/* A stream remembers the times of so many calls; no more are under way. */
+static void launch_next(struct train_ddp *ddp)
+{
+	if (ddp->launched == 0)
+		open_step(ddp);
+	if (ddp->launched - ddp->complete == RING_STREAM_TIMES)
+		complete_next(ddp);
+	int k = ddp->launched++;
+	if (ddp->err)
+		return;
+	compress(ddp, &ddp->buckets[k]);
+	ddp->spans[k].begin = now(); /* on a stream, await() will know better */
+	int err = reduce(ddp, &ddp->buckets[k]);
+	ddp->spans[k].end = now();
+	if (err)
+		fail(ddp, err);
+}
+
+void train_ddp_synchronise(struct train_ddp *ddp, bool on)
+{
+	ddp->synchronises = on;
+}
+
+void train_ddp_ready(void *context, int tensor)
+{
+	struct train_ddp *ddp = context;
+	if (!ddp->synchronises)
+		return;
+	while (ddp->ready < ddp->bucket_count) {
+		const struct train_bucket *bucket = &ddp->buckets[ddp->ready];
+		if (bucket->first_tensor + bucket->tensors - 1 > tensor)
+			break;
+		ddp->spans[ddp->ready++].ready = now();
+		if (ddp->stream)
+			launch_next(ddp);
+	}
+}
+
+void train_ddp_shadow(struct train_ddp *ddp)
+{
+	struct train_model *model = ddp->model;
+	memset(model->gradients, 0, model->parameter_count * sizeof(*model->gradients));
+	train_ddp_ready(ddp, model->tensor_count - 1);
+}
+
+void train_ddp_divide(struct train_ddp *ddp, double divisor)
+{
+	ddp->divisor = divisor;
+}
+
+/* ---- the end of a step ---- */
+
+static void fill_times(struct train_ddp *ddp, struct train_ddp_times *times)
+{
+	struct ring_stats after = {.size = sizeof(after)};
+	int err = ring_comm_stats(ddp->comm, &after);
+	if (err)
+		fail(ddp, err);
+	times->calls = after.calls - ddp->before.calls;
+	times->payload_bytes = after.sent_bytes - ddp->before.sent_bytes;
+	times->span_count = ddp->bucket_count;
+	times->spans = ddp->spans;
+	for (int k = 0; k < ddp->bucket_count; k++)
+		times->busy += ddp->spans[k].end - ddp->spans[k].begin;
+}
+
+/* After a failure the gradients still belong to the calls under way until these have failed, too. */
+static void let_go(struct train_ddp *ddp)
+{
+	if (ddp->stream && ddp->err)
+		ring_stream_wait(ddp->stream, ring_stream_position(ddp->stream));
+}
+
+int train_ddp_finish(struct train_ddp *ddp, struct train_ddp_times *times)
+{
+	*times = (struct train_ddp_times){0};
+	if (ddp->bucket_count > 0) {
+		assert(ddp->ready == ddp->bucket_count); /* backward said so, while synchronising */
+		double begin = now();
+		while (ddp->complete < ddp->bucket_count) {
+			if (ddp->launched == ddp->complete)
+				launch_next(ddp);
+			complete_next(ddp);
+		}
+		let_go(ddp);
+		times->waited = now() - begin;
+		fill_times(ddp, times);
+		drop_op(ddp);
+	}
+	ddp->ready = ddp->launched = ddp->complete = 0;
+	ddp->divisor = 0;
+	return ddp->err;
+}
+
+/* ---- beside the gradients ---- */
+
+int train_ddp_total(struct train_ddp *ddp, double mine, double *total)
+{
+	double sum = mine;
+	int err = ring_all_reduce(ddp->comm, &sum, &sum, 1, RING_FLOAT64, RING_SUM, NULL);
+	if (err)
+		return train_agree_failed(ddp->comm, "adding up over the ranks", err);
+	*total = sum;
+	return 0;
+}
+
+int train_ddp_compare(struct train_ddp *ddp)
+{
+	return train_agree_on_parameters(ddp->comm, ddp->model);
+}

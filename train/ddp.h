@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Data parallelism: the gradients of all ranks become their average, while backward still runs.
+ * Buckets are slices of the gradient array in ready order, see buckets.h; each is one all-reduce.
+ * Bucket k is launched when it is ready and k-1 was launched, so all ranks launch alike, and calls
+ * follow one another on one stream.
+ *
+ *	backward   |-- head --|-- block 3 --|-- block 2 --|-- block 1 --|-- block 0 --|
+ *	bucket 0               |== launched ==|
+ *	bucket 1                                           |===== launched =====|
+ *	bucket 2                                                                |=====|=======|
+ *	finish                                                                        waited
+ *
+ * A step of the program, on every rank:
+ *
+ *	forward, backward with train_ddp_ready, adding to gradients of zero
+ *	train_ddp_finish
+ *	the optimizer, which leaves zeros
+ *
+ * Bits: all ranks get the same ones. Of two ranks they depend neither on mode nor on caps, as a + b
+ * is b + a. Of three and more the caps decide where an all-reduce cuts its blocks, and so the order
+ * in which an element is added: other caps may change its last bit.
+ */
+#ifndef TRAIN_DDP_H
+#define TRAIN_DDP_H
+
+#include "buckets.h"
+#include "model.h"
+#include "ringccl.h"
+
+struct train_ddp;
+
+enum train_ddp_mode {
+	TRAIN_DDP_OFF,     /* no gradients are exchanged: the control run */
+	TRAIN_DDP_NAIVE,   /* behind backward, one call per tensor, one after the other */
+	TRAIN_DDP_FLAT,    /* behind backward, one call for everything */
+	TRAIN_DDP_OVERLAP, /* buckets during backward, on a stream */
+};
+
+/* Alike on all ranks. */
+struct train_ddp_options {
+	enum train_ddp_mode mode;
+	size_t first_bucket_bytes, bucket_bytes; /* OVERLAP: the caps, as in buckets.h */
+	bool compressed; /* gradients travel as bfloat16, with error feedback; see compress.h */
+};
+
+/* One bucket of a step, as this rank saw it; seconds on CLOCK_MONOTONIC. */
+struct train_ddp_span {
+	double ready; /* its gradients were final */
+	double begin; /* its call began to run; it may have waited for other ranks from here on */
+	double end;   /* the call was complete */
+};
+
+/* What a step's communication was on this rank. Two buckets' calls never run at the same time. */
+struct train_ddp_times {
+	double waited;                      /* seconds in train_ddp_finish: exposed communication */
+	double busy;                        /* seconds during which a call ran, hidden or not */
+	uint64_t calls, payload_bytes;      /* of gradients; payload as sent by this rank */
+	int span_count;                     /* one per bucket */
+	const struct train_ddp_span *spans; /* the ddp's, until the next step */
+};
+
+/*
+ * Checks that all ranks have the same tensors and options (a difference is named: rank, tensor, both
+ * shapes), broadcasts rank 0's parameters, plans buckets. Collective. Communicator and model stay
+ * the caller's, and must outlive the ddp.
+ *
+ * returns   0; a RING_E code, the sentence on stderr; RING_EMISMATCH if the ranks differ
+ */
+int train_ddp_create(struct train_ddp **ddp, struct ring_comm *comm, struct train_model *model,
+		     const struct train_ddp_options *options);
+
+/* Waits for calls that are under way; NULL is allowed. */
+void train_ddp_destroy(struct train_ddp *ddp);
+
+/* The plan: *buckets is the ddp's. returns how many buckets there are; none if OFF */
+int train_ddp_buckets(const struct train_ddp *ddp, const struct train_bucket **buckets);
+
+/*
+ * A step of several micro-batches: only the last one's backward synchronises (no_sync). Gradients
+ * add up here until then; train_ddp_finish is called after the last one only.
+ */
+void train_ddp_synchronise(struct train_ddp *ddp, bool on);
+
+/* train_ready for train_model_backward; context is the ddp. */
+void train_ddp_ready(void *ddp, int tensor);
+
+/*
+ * This step's gradients become their sum over ranks divided by `divisor`, instead of by the number
+ * of ranks. Before backward, on all ranks alike. For a mean over tokens: backward with scale 1, and
+ * the tokens of all ranks as divisor.
+ */
+void train_ddp_divide(struct train_ddp *ddp, double divisor);
+
+/*
+ * Adds up one number over all ranks: tokens, losses, ranks that still have data. Collective; blocks.
+ * returns 0 or a RING_E code, the sentence on stderr
+ */
+int train_ddp_total(struct train_ddp *ddp, double mine, double *total);
+
+/*
+ * Takes part in a step without data, in place of backward: with gradients of zero. A rank that ran
+ * out goes on like this, and with finish and optimizer, until train_ddp_total says that all have; so
+ * its parameters stay those of the others. The average is over all ranks, or with
+ * train_ddp_divide over those that had data.
+ */
+void train_ddp_shadow(struct train_ddp *ddp);
+
+/*
+ * After backward: waits until the gradients are the average over ranks. Collective.
+ * returns 0 or a RING_E code, the sentence on stderr; then the gradients are undefined
+ */
+int train_ddp_finish(struct train_ddp *ddp, struct train_ddp_times *times);
+
+/*
+ * Compares the parameters of all ranks, bit for bit. Collective; every rank has the same answer.
+ * returns 0; RING_EMISMATCH: who differs, and in which tensor, is on stderr; another RING_E code
+ */
+int train_ddp_compare(struct train_ddp *ddp);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What a kind of model, mlp.c or gpt.c, gives model.c. */
+#ifndef TRAIN_KIND_H
+#define TRAIN_KIND_H
+
+#include "parts.h"
+
+struct train_kind {
+	/* NULL, or what is wrong with the shape: "heads do not divide the width" */
+	const char *(*complaint)(const struct train_shape *shape);
+	int (*most_tensors)(const struct train_shape *shape);
+	/* Adds the tensors, in ready order, and makes work. returns 0, or -1 without memory */
+	int (*create)(struct train_model *model);
+	void (*destroy)(void *work);
+	double (*forward)(struct train_model *model, const struct train_batch *batch, long *counted);
+	void (*backward)(struct train_pass *pass, const struct train_batch *batch, train_real scale);
+};
+
+extern const struct train_kind train_mlp, train_gpt;
+
+#endif

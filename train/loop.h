@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Training, as one rank does it.
+ *
+ *	data     -> forward -> backward            -> wait -> agree     -> optimizer
+ *	                       buckets are launched   for     on loss
+ *	                       as they get ready      them    and tokens
+ */
+#ifndef TRAIN_LOOP_H
+#define TRAIN_LOOP_H
+
+#include "checkpoint.h"
+#include "ddp.h"
+#include "markov.h"
+#include "options.h"
+#include "profile.h"
+#include "source.h"
+#include "step.h"
+#include "team.h"
+#include "trace.h"
+
+struct train_run {
+	const struct train_options *options;
+	struct train_team *team;
+	struct train_source source;
+	struct train_loaded loaded;
+	struct train_model *model;
+	struct train_optimizer optimizer;
+	struct train_ddp *ddp;
+	struct train_state state;
+	size_t length; /* this rank's examples of an epoch */
+
+	struct train_step *steps; /* all that were done */
+	size_t count, room;
+	struct train_trace trace;
+	struct train_profile profile;
+
+	/* Measured behind the steps; NAN if not. */
+	double alone;         /* seconds of a step's communication with nothing else */
+	double held_out_loss; /* nats per target */
+	struct train_markov_loss own;
+};
+
+/*
+ * All of these are collective and return an exit status: TRAIN_EXIT_OK, or another, with a sentence
+ * on stderr. options are settled.
+ */
+int train_run_create(struct train_run *run, const struct train_options *options,
+		     struct train_team *team);
+void train_run_destroy(struct train_run *run);
+
+/* As many steps as the options say, with checkpoints and comparisons between them. */
+int train_run_steps(struct train_run *run);
+
+/* The averaging of gradients by itself, a few times. */
+int train_run_alone(struct train_run *run);
+
+/* The loss on held-out examples, shared out to the ranks. */
+int train_run_evaluate(struct train_run *run);
+
+/* The exit status of a RING_E code. */
+int train_exit_of(int err);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "outcome.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "matmul.h"
+#include "plot.h"
+#include "record.h"
+#include "report.h"
+
+#define COPY(field, text) snprintf(field, sizeof(field), "%s", text)
+
+static void list_facts(const struct train_run *run, struct train_facts *facts)
+{
+	static const char *const modes[] = {"off", "naive", "flat", "overlap"};
+	const struct train_options *options = run->options;
+	const struct train_bucket *buckets;
+	size_t element = options->ddp.compressed ? sizeof(uint16_t) : sizeof(train_real);
+	*facts = (struct train_facts){
+		.ranks = run->team->size,
+		.cpus = run->team->cpus,
+		.batch = options->batch,
+		.accumulate = options->accumulate,
+		.global_batch = options->global_batch,
+		.syncs = options->sync_every_micro ? options->accumulate : 1,
+		.buckets = train_ddp_buckets(run->ddp, &buckets),
+		.compressed = options->ddp.compressed,
+		.uneven = options->uneven > 0,
+		.parameters = run->model->parameter_count,
+		.seed = options->seed,
+		.gradient_bytes = run->model->parameter_count * element,
+		.alone_ms = run->alone * 1e3,
+		.held_out_loss = run->held_out_loss,
+		.own_loss = run->own.mean,
+		.own_error = run->own.error,
+	};
+	COPY(facts->preset, options->preset);
+	COPY(facts->mode, modes[options->ddp.mode]);
+	COPY(facts->scaling, options->scaling == TRAIN_WEAK_SCALING ? "weak" : "strong");
+	COPY(facts->optimizer, options->optimizer.kind == TRAIN_SGD ? "sgd" : "adamw");
+	COPY(facts->transports, run->team->transports);
+	COPY(facts->matmul, train_matmul_name());
+	train_source_describe(&run->source, facts->text, sizeof(facts->text));
+}
+
+/* This run first, then its references. */
+struct runs {
+	struct train_summary *all;
+	int count;
+};
+
+static int read_references(const struct train_options *options, struct runs *runs)
+{
+	for (int i = 0; i < options->reference_count; i++) {
+		if (train_record_read(options->references[i], &runs->all[runs->count]) != 0)
+			return -1;
+		runs->count++;
+	}
+	train_summary_compare(&runs->all[0], runs->all + 1, runs->count - 1);
+	return 0;
+}
+
+/* Everything that rank 0 says and writes. What can be told is told, even if a file fails. */
+static int report(const struct train_options *options, struct runs *runs,
+		  const struct train_step *steps, size_t each)
+{
+	struct train_summary *own = &runs->all[0];
+	double values[TRAIN_METRICS], *predicted = options->model ? values : NULL;
+	int err = read_references(options, runs);
+	if (predicted && train_record_read_predictions(options->model, predicted) != 0) {
+		predicted = NULL;
+		err = -1;
+	}
+	if (!options->as_reference)
+		train_report_print(stdout, own, predicted);
+	if (options->json && train_record_write(options->json, own, steps, each) != 0)
+		err = -1;
+	if (options->plot && train_plot(options->plot, runs->all, runs->count, predicted) != 0)
+		err = -1;
+	if (err)
+		return TRAIN_EXIT_SYSTEM;
+	return own->payload_is_exact ? TRAIN_EXIT_OK : TRAIN_EXIT_WRONG;
+}
+
+/* What wrote a file may have failed for the file's sake. */
+static int exit_of_file(int err)
+{
+	return err == RING_ESYSTEM ? TRAIN_EXIT_SYSTEM : train_exit_of(err);
+}
+
+int train_outcome(const struct train_run *run)
+{
+	struct train_team *team = run->team;
+	void *steps;
+	size_t *counts;
+	int err = 0;
+	if (run->trace.on)
+		err = train_trace_write(&run->trace, team, run->options->trace);
+	if (err)
+		return exit_of_file(err);
+	err = train_team_gather(team, run->steps, run->count, sizeof(*run->steps), &steps, &counts);
+	if (!err && run->profile.on)
+		err = train_profile_write(&run->profile, team, steps, run->count,
+					  run->options->profile);
+	if (err || team->rank != 0) {
+		free(steps);
+		free(counts);
+		return exit_of_file(err);
+	}
+	struct runs runs = {calloc(1 + TRAIN_RECORDS, sizeof(*runs.all)), 1};
+	int status = TRAIN_EXIT_SYSTEM;
+	if (runs.all) {
+		struct train_facts facts;
+		list_facts(run, &facts);
+		train_summary_make(&runs.all[0], &facts, steps, run->count);
+		status = report(run->options, &runs, steps, run->count);
+	}
+	free(runs.all);
+	free(steps);
+	free(counts);
+	return status;
+}

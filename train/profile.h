@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a step is without communication, for ring_model to predict it with: how long its parts take,
+ * and when in backward each bucket would be ready. The buckets are those of an overlapped run,
+ * whatever the mode is.
+ */
+#ifndef TRAIN_PROFILE_H
+#define TRAIN_PROFILE_H
+
+#include <stdbool.h>
+
+#include "buckets.h"
+#include "ddp.h"
+#include "step.h"
+#include "team.h"
+
+struct train_profile {
+	bool on; /* else nothing is noted */
+	struct train_bucket *buckets;
+	int count, next; /* buckets, and the one that gets ready next */
+	double begin;    /* of backward, on CLOCK_MONOTONIC */
+	double *ready;   /* [rows][count] seconds behind the start of backward, a row per step */
+	size_t rows, room;
+};
+
+/* returns 0; -1 without memory, with a sentence on stderr */
+int train_profile_create(struct train_profile *profile, const struct train_model *model,
+			 const struct train_ddp_options *options);
+void train_profile_destroy(struct train_profile *profile);
+
+/* A micro-batch's backward begins; those before it in this step took `earlier` seconds. */
+void train_profile_begin(struct train_profile *profile, double earlier);
+void train_profile_ready(struct train_profile *profile, int tensor);
+
+/* The step's last backward is done. returns 0; -1 without memory, with a sentence on stderr */
+int train_profile_end(struct train_profile *profile);
+
+/*
+ * Writes the medians over all ranks' steps but the first TRAIN_SKIPPED. Collective; rank 0 writes.
+ *
+ * steps, each   on rank 0: all ranks' steps, as train_summary_make
+ * returns       0; a RING_E code, RING_ESYSTEM for the file's sake; the sentence on stderr
+ */
+int train_profile_write(const struct train_profile *profile, struct train_team *team,
+			const struct train_step *steps, size_t each, const char *path);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Values with their formulas, and beside them, in plain words, what could not be told and why.
+ */
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static bool is_off(const struct train_facts *facts)
+{
+	return strcmp(facts->mode, "off") == 0;
+}
+
+static void print_head(FILE *out, const struct train_facts *facts)
+{
+	fprintf(out, "\n%s, %" PRIu64 " parameters, %s; %d rank%s, %d CPU%s, over %s\n",
+		facts->preset, facts->parameters, facts->matmul, facts->ranks,
+		facts->ranks == 1 ? "" : "s", facts->cpus, facts->cpus == 1 ? "" : "s",
+		facts->transports);
+	fprintf(out,
+		"mode %s%s, %d bucket%s of %" PRIu64 " bytes together; batch %d x %d x %d = %d\n",
+		facts->mode, facts->compressed ? ", compressed" : "", facts->buckets,
+		facts->buckets == 1 ? "" : "s", facts->gradient_bytes, facts->ranks, facts->batch,
+		facts->accumulate, facts->global_batch);
+	fprintf(out, "%s\n\n", facts->text);
+}
+
+/* With as many decimals as tell something. */
+static void format_value(double value, char *text, size_t bytes)
+{
+	if (value == floor(value) && fabs(value) < 1e15)
+		snprintf(text, bytes, "%.0f", value);
+	else
+		snprintf(text, bytes, "%.*f",
+			 fabs(value) < 10     ? 4
+			 : fabs(value) < 1000 ? 2
+					      : 0,
+			 value);
+}
+
+static void print_row(FILE *out, int metric, double value, const double *predicted)
+{
+	char text[32];
+	format_value(value, text, sizeof(text));
+	fprintf(out, "%-24s %14s", train_metric_names[metric], text);
+	if (predicted && isfinite(predicted[metric])) {
+		format_value(predicted[metric], text, sizeof(text));
+		fprintf(out, " %14s", text);
+		if (value != 0)
+			fprintf(out, " %+7.1f%%", 100 * (predicted[metric] / value - 1));
+		else
+			fprintf(out, " %8s", "");
+	} else if (predicted) {
+		fprintf(out, " %14s %8s", "", "");
+	}
+	fprintf(out, "  %s\n", train_metric_formulas[metric]);
+}
+
+/* Each efficiency that has no value says what would give it one. */
+static void print_missing(FILE *out, const struct train_summary *summary)
+{
+	const struct train_facts *facts = &summary->facts;
+	if (facts->ranks == 1)
+		return;
+	if (isnan(summary->values[TRAIN_WEAK]))
+		fprintf(out, "weak_efficiency needs --reference of 1 rank with --batch %d\n",
+			facts->batch);
+	if (isnan(summary->values[TRAIN_STRONG]))
+		fprintf(out,
+			"strong_efficiency needs --reference of 1 rank with --global-batch %d\n",
+			facts->global_batch);
+	if (isnan(summary->values[TRAIN_CONTROL]) && !is_off(facts))
+		fprintf(out, "exposed_by_control_ms needs --reference of %d ranks with --mode off\n",
+			facts->ranks);
+	if (facts->ranks > facts->cpus)
+		fprintf(out,
+			"%d ranks share %d CPUs: at most %.0f %% of weak or strong efficiency\n",
+			facts->ranks, facts->cpus, 100.0 * facts->cpus / facts->ranks);
+}
+
+/* The one figure that the whole library stands for, in words. */
+static void print_payload(FILE *out, const struct train_summary *summary)
+{
+	const struct train_facts *facts = &summary->facts;
+	if (facts->ranks == 1 || is_off(facts))
+		return;
+	fprintf(out, "payload of every step: %s 2(N-1)/N * S per rank, %.1f bytes on average\n",
+		summary->payload_is_exact ? "exactly" : "NOT",
+		summary->values[TRAIN_FORMULA] / facts->ranks);
+}
+
+static void print_source(FILE *out, const double *values)
+{
+	if (isnan(values[TRAIN_OWN]) || isnan(values[TRAIN_HELD_OUT]))
+		return;
+	double above = values[TRAIN_HELD_OUT] - values[TRAIN_OWN];
+	fprintf(out, "held-out loss is %.4f %s the source's own, whose standard error is %.4f\n",
+		fabs(above), above < 0 ? "below" : "above", values[TRAIN_OWN_ERROR]);
+}
+
+void train_report_print(FILE *out, const struct train_summary *summary, const double *predicted)
+{
+	print_head(out, &summary->facts);
+	fprintf(out, "%-24s %14s", "metric", "value");
+	if (predicted)
+		fprintf(out, " %14s %8s", "predicted", "error");
+	fputs("  formula\n", out);
+	for (int i = 0; i < TRAIN_METRICS; i++) {
+		if (isfinite(summary->values[i]))
+			print_row(out, i, summary->values[i], predicted);
+	}
+	fputc('\n', out);
+	print_payload(out, summary);
+	print_missing(out, summary);
+	print_source(out, summary->values);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The table that a run ends with, for people. */
+#ifndef TRAIN_REPORT_H
+#define TRAIN_REPORT_H
+
+#include <stdio.h>
+
+#include "summary.h"
+
+/* predicted[TRAIN_METRICS]: a model's values, NAN where it has none; NULL: no such column */
+void train_report_print(FILE *out, const struct train_summary *summary, const double *predicted);
+
+#endif

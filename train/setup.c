@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a run begins with: a fresh model or a checkpoint's, alike on all ranks.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "loop.h"
+
+/* What rank 0 read from a checkpoint, told to the others. */
+struct restored {
+	int32_t ok;
+	struct train_state state;
+};
+
+static int refuse_batch(const struct train_run *run, const struct train_state *saved)
+{
+	if (run->team->rank == 0)
+		fprintf(stderr,
+			"ring_train: the checkpoint is of a global batch of %" PRIu64
+			", this run's is %" PRIu64 "; --global-batch %" PRIu64 " goes on\n",
+			saved->global_batch, run->state.global_batch, saved->global_batch);
+	return TRAIN_EXIT_USAGE;
+}
+
+static int refuse_data(const struct train_run *run)
+{
+	if (run->team->rank == 0)
+		fputs("ring_train: the checkpoint is of other examples: --text or --context "
+		      "differ\n",
+		      stderr);
+	return TRAIN_EXIT_USAGE;
+}
+
+/* Rank 0 reads; the ddp hands out the parameters, this the rest. */
+static int resume(struct train_run *run)
+{
+	struct restored restored = {.state = run->state};
+	struct train_team *team = run->team;
+	if (team->rank == 0)
+		restored.ok = train_checkpoint_load(run->options->checkpoint, &restored.state,
+						    run->model, &run->optimizer) == 0;
+	int err = train_team_broadcast(team, &restored, sizeof(restored));
+	if (err || !restored.ok)
+		return err ? train_exit_of(err) : TRAIN_EXIT_SYSTEM;
+	if (restored.state.global_batch != run->state.global_batch)
+		return refuse_batch(run, &restored.state);
+	if (restored.state.data != run->state.data)
+		return refuse_data(run);
+	err = train_team_broadcast(team, run->optimizer.moments,
+				   run->optimizer.count * sizeof(train_real));
+	if (err)
+		return train_exit_of(err);
+	run->state = restored.state;
+	if (team->rank == 0)
+		printf("goes on behind step %" PRIu64 " of epoch %" PRIu64 "\n", run->state.step,
+		       run->state.epoch);
+	return TRAIN_EXIT_OK;
+}
+
+/* Where the learning rate's cosine ends, unless somebody said. */
+static void settle_cosine(struct train_run *run, struct train_optimizer_options *optimizer,
+			  size_t steps_per_epoch)
+{
+	if (optimizer->steps == 0)
+		optimizer->steps = run->options->steps > 0
+					   ? run->options->steps
+					   : (long)steps_per_epoch * run->options->epochs;
+}
+
+static int begin_state(struct train_run *run)
+{
+	const struct train_options *options = run->options;
+	run->state = (struct train_state){
+		.seed = options->seed,
+		.global_batch = (uint64_t)options->global_batch,
+		.data = train_source_fingerprint(&run->source),
+	};
+	if (run->source.examples >= (size_t)options->global_batch)
+		return TRAIN_EXIT_OK;
+	if (run->team->rank == 0)
+		fprintf(stderr, "ring_train: %zu examples are not enough for a batch of %d\n",
+			run->source.examples, options->global_batch);
+	return TRAIN_EXIT_USAGE;
+}
+
+int train_run_create(struct train_run *run, const struct train_options *options,
+		     struct train_team *team)
+{
+	*run = (struct train_run){
+		.options = options,
+		.team = team,
+		.trace.on = options->trace != NULL,
+		.alone = NAN,
+		.held_out_loss = NAN,
+		.own = {NAN, NAN},
+	};
+	if (train_source_open(&run->source, &options->shape, options->text, options->seed) != 0)
+		return TRAIN_EXIT_SYSTEM;
+	int status = begin_state(run);
+	if (status != TRAIN_EXIT_OK)
+		return status;
+	struct train_optimizer_options optimizer = options->optimizer;
+	settle_cosine(run, &optimizer, run->source.examples / (size_t)options->global_batch);
+	if (train_loaded_create(&run->loaded, &run->source, options->batch) != 0 ||
+	    train_model_create(&run->model, &options->shape, options->batch, options->seed) != 0 ||
+	    train_optimizer_create(&run->optimizer, &optimizer, run->model->parameter_count) != 0)
+		return TRAIN_EXIT_SYSTEM;
+	if (options->profile && train_profile_create(&run->profile, run->model, &options->ddp) != 0)
+		return TRAIN_EXIT_SYSTEM;
+	if (options->resume)
+		status = resume(run);
+	if (status != TRAIN_EXIT_OK)
+		return status;
+	int err = train_ddp_create(&run->ddp, team->comm, run->model, &options->ddp);
+	return train_exit_of(err);
+}
+
+void train_run_destroy(struct train_run *run)
+{
+	train_ddp_destroy(run->ddp);
+	train_optimizer_destroy(&run->optimizer);
+	train_model_destroy(run->model);
+	train_loaded_destroy(&run->loaded);
+	train_source_close(&run->source);
+	train_trace_free(&run->trace);
+	train_profile_destroy(&run->profile);
+	free(run->steps);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A text is cut into pieces of the model's context that share no target. Points lie around the
+ * centre of their class, far enough from it that a model needs many to find out.
+ */
+#include "source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+
+#define POINTS 65536 /* to train on; a tenth as many are held out */
+
+/* The stream of random numbers for one purpose and number. */
+static uint64_t stream_of(uint64_t seed, uint64_t purpose, uint64_t number)
+{
+	return train_random(train_random(seed, purpose), number);
+}
+
+enum purpose { CENTRES, POINT };
+
+int train_source_open(struct train_source *source, const struct train_shape *shape,
+		      const char *path, uint64_t seed)
+{
+	*source = (struct train_source){.shape = *shape, .seed = seed};
+	if (shape->kind == TRAIN_MLP) {
+		source->examples = POINTS;
+		source->held_out = POINTS / 10;
+		source->tokens = 1;
+		return 0;
+	}
+	if (train_text_load(&source->text, path, shape->vocabulary) != 0)
+		return -1;
+	const struct train_text *text = &source->text;
+	size_t context = (size_t)shape->context;
+	source->tokens = shape->context;
+	/* The target of a token is the next one, so the last token has none. */
+	source->examples = (text->count - text->held_out - 1) / context;
+	source->held_out = (text->held_out - 1) / context;
+	if (source->examples > 0 && source->held_out > 0)
+		return 0;
+	fprintf(stderr, "ring_train: text %s: too short for a context of %zu\n", text->name,
+		context);
+	train_source_close(source);
+	return -1;
+}
+
+void train_source_close(struct train_source *source)
+{
+	train_text_free(&source->text);
+}
+
+int train_loaded_create(struct train_loaded *loaded, const struct train_source *source, int rows)
+{
+	const struct train_shape *shape = &source->shape;
+	size_t inputs = shape->kind == TRAIN_MLP ? (size_t)shape->inputs : 0;
+	size_t count = (size_t)rows * (size_t)source->tokens;
+	*loaded = (struct train_loaded){
+		.examples = calloc((size_t)rows, sizeof(*loaded->examples)),
+		.features = calloc((size_t)rows * inputs + 1, sizeof(*loaded->features)),
+		.tokens = calloc(count, sizeof(*loaded->tokens)),
+		.targets = calloc(count, sizeof(*loaded->targets)),
+	};
+	if (loaded->examples && loaded->features && loaded->tokens && loaded->targets)
+		return 0;
+	fprintf(stderr, "ring_train: out of memory for a batch of %d\n", rows);
+	train_loaded_destroy(loaded);
+	return -1;
+}
+
+void train_loaded_destroy(struct train_loaded *loaded)
+{
+	free(loaded->examples);
+	free(loaded->features);
+	free(loaded->tokens);
+	free(loaded->targets);
+	*loaded = (struct train_loaded){0};
+}
+
+/* Four numbers of [-1, 1) from one of 64 bits. */
+static void spread(uint64_t bits, float values[4])
+{
+	for (int i = 0; i < 4; i++)
+		values[i] = (float)(int16_t)(bits >> 16 * i) * 0x1p-15f;
+}
+
+/* A point: half its class's centre, the rest its own. */
+static void make_point(const struct train_source *source, uint64_t number, float *features,
+		       int32_t *class)
+{
+	uint64_t own = stream_of(source->seed, POINT, number);
+	*class = (int32_t)(own % (uint64_t)source->shape.outputs);
+	uint64_t centre = stream_of(source->seed, CENTRES, (uint64_t) * class);
+	for (int i = 0; i < source->shape.inputs; i += 4) {
+		float here[4], away[4];
+		spread(train_random(centre, (uint64_t)i), here);
+		spread(train_random(own, (uint64_t)i), away);
+		for (int j = 0; j < 4 && i + j < source->shape.inputs; j++)
+			features[i + j] = here[j] + away[j];
+	}
+}
+
+/* Where an example begins in the text: those held out are a row of their own. */
+static size_t beginning_of(const struct train_source *source, uint64_t number)
+{
+	size_t context = (size_t)source->shape.context;
+	if (number < source->examples)
+		return (size_t)number * context;
+	size_t held_out = source->text.count - source->text.held_out;
+	return held_out + (size_t)(number - source->examples) * context;
+}
+
+void train_source_load(const struct train_source *source, struct train_loaded *loaded, int rows)
+{
+	size_t width = (size_t)source->tokens;
+	for (int row = 0; row < rows; row++) {
+		uint64_t number = loaded->examples[row];
+		int32_t *targets = &loaded->targets[(size_t)row * width];
+		if (source->shape.kind == TRAIN_MLP) {
+			size_t inputs = (size_t)source->shape.inputs;
+			make_point(source, number, &loaded->features[(size_t)row * inputs], targets);
+			continue;
+		}
+		const int32_t *at = &source->text.tokens[beginning_of(source, number)];
+		memcpy(&loaded->tokens[(size_t)row * width], at, width * sizeof(*at));
+		memcpy(targets, at + 1, width * sizeof(*at));
+	}
+	loaded->batch = (struct train_batch){
+		.rows = rows,
+		.features = loaded->features,
+		.tokens = loaded->tokens,
+		.targets = loaded->targets,
+		.examples = loaded->examples,
+	};
+}
+
+uint64_t train_source_fingerprint(const struct train_source *source)
+{
+	uint64_t print = train_random(source->seed, source->examples);
+	for (size_t i = 0; i < source->text.count; i++)
+		print = train_mix(print + (uint64_t)source->text.tokens[i]);
+	return print;
+}
+
+void train_source_describe(const struct train_source *source, char *text, size_t bytes)
+{
+	if (source->shape.kind == TRAIN_MLP) {
+		snprintf(text, bytes, "points around %d centres", source->shape.outputs);
+		return;
+	}
+	int used = snprintf(text, bytes, "%s", source->text.name);
+	if (source->text.folded > 0 && used > 0 && (size_t)used < bytes)
+		snprintf(text + used, bytes - (size_t)used, ", the %d rarest as one",
+			 source->text.folded);
+}

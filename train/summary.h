@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a run comes to. Every metric is a row of one list, which defines its name in files, its unit
+ * and its formula; the summary is a pure function of all ranks' steps and some facts.
+ */
+#ifndef TRAIN_SUMMARY_H
+#define TRAIN_SUMMARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "step.h"
+
+/*
+ * T(N) is the mean over steps of the slowest rank's time, without the first TRAIN_SKIPPED, which
+ * warm up. X(N) is what all ranks together train on in a second of it. C is the number of CPUs, S the
+ * bytes of all gradients as they travel. Means are over steps and ranks unless another is said.
+ * What a run cannot tell by itself, or a comparison that would be of unlike runs, is NAN.
+ */
+#define TRAIN_METRIC_LIST(X)                                                                       \
+	X(STEP, "step_ms", "T(N): mean over steps of the slowest rank")                            \
+	X(MEDIAN, "step_median_ms", "median over steps of the slowest rank")                       \
+	X(P95, "step_p95_ms", "95th percentile likewise")                                          \
+	X(SPREAD, "rank_spread_ms", "slowest less fastest rank")                                   \
+	X(SAMPLES, "samples_per_s", "X(N): examples of all ranks / T(N)")                          \
+	X(TOKENS, "tokens_per_s", "targets of all ranks / T(N)")                                   \
+	X(DATA, "data_ms", "fetching examples")                                                    \
+	X(FORWARD, "forward_ms", "")                                                               \
+	X(BACKWARD, "backward_ms", "with what launches communication")                             \
+	X(OPTIMIZER, "optimizer_ms", "")                                                           \
+	X(AGREE, "agree_ms", "adding up losses and tokens")                                        \
+	X(EXPOSED, "exposed_ms", "blocked behind backward until gradients are averaged")           \
+	X(BUSY, "busy_ms", "an all-reduce runs, hidden or not, waiting for ranks included")        \
+	X(ALONE, "comm_alone_ms", "the same all-reduces with nothing else, median")                \
+	X(CONTROL, "exposed_by_control_ms", "T(N) - T(N) of the --mode off reference")             \
+	X(OVERLAP, "overlap_percent", "busy while backward runs / busy")                           \
+	X(HIDDEN, "hidden_percent", "1 - exposed / comm_alone")                                    \
+	X(BUS, "bus_gb_per_s", "2(N-1)/N * S / comm_alone")                                        \
+	X(PAYLOAD, "payload_bytes", "sent in a step, all ranks together")                          \
+	X(FORMULA, "formula_bytes", "2(N-1) * S: of each rank 2(N-1)/N * S")                       \
+	X(CALLS, "calls", "all-reduces of a rank and step")                                        \
+	X(WEAK, "weak_efficiency", "X(N) / (N X(1)) = T(1) / T(N), batch of a rank fixed")         \
+	X(STRONG, "strong_efficiency", "X(N) / (N X(1)) = T(1) / (N T(N)), global batch fixed")    \
+	X(CORES, "core_limited_efficiency", "X(N) / (min(N,C) X(1)), of the same reference")       \
+	X(IMBALANCE, "imbalance", "targets of the busiest rank / of the mean one")                 \
+	X(LOSS, "loss", "of the last step, nats per target")                                       \
+	X(HELD_OUT, "held_out_loss", "nats per target, on what nobody trained on")                 \
+	X(OWN, "source_loss", "the true source's own on the same targets")                         \
+	X(OWN_ERROR, "source_loss_error", "its standard error")
+
+enum train_metric {
+#define TRAIN_METRIC_ENUM(id, name, formula) TRAIN_##id,
+	TRAIN_METRIC_LIST(TRAIN_METRIC_ENUM)
+#undef TRAIN_METRIC_ENUM
+		TRAIN_METRICS
+};
+
+extern const char *const train_metric_names[TRAIN_METRICS];
+extern const char *const train_metric_formulas[TRAIN_METRICS];
+
+#define TRAIN_SKIPPED 2
+
+/* What must be known of a run beside its steps, also to compare it with others. */
+struct train_facts {
+	char preset[32], mode[16], scaling[8], optimizer[8];
+	char transports[64], text[192], matmul[64];
+	int ranks, cpus;
+	int batch, accumulate, global_batch; /* batch: examples of a rank and micro-batch */
+	int syncs;                           /* averagings of a step */
+	int buckets;
+	bool compressed, uneven;
+	uint64_t parameters, seed;
+	uint64_t gradient_bytes; /* S: of one averaging */
+
+	/* Measured beside the steps; NAN if not. */
+	double alone_ms, held_out_loss, own_loss, own_error;
+};
+
+struct train_summary {
+	struct train_facts facts;
+	double values[TRAIN_METRICS];
+	bool payload_is_exact; /* in each step, to the byte */
+};
+
+/* The smallest value that `share` of all do not exceed; sorts them. */
+double train_quantile(double *values, size_t count, double share);
+
+/*
+ * steps   of all ranks, rank behind rank; each has the same ones
+ * each    how many a rank has
+ */
+void train_summary_make(struct train_summary *summary, const struct train_facts *facts,
+			const struct train_step *steps, size_t each);
+
+/* Fills in what follows from other runs: efficiencies and exposed time. Unlike runs are left out. */
+void train_summary_compare(struct train_summary *summary, const struct train_summary *others,
+			   int count);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Joining, and the exchanges beside the gradients. All of it goes through the library itself, so the
+ * same program works under any launcher and over any transport.
+ */
+#include "team.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "options.h"
+
+double train_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+int train_team_failed(const struct train_team *team, int err, const char *doing)
+{
+	if (!err)
+		return 0;
+	/* The communicator that failed has a sentence; joining leaves it to the thread. */
+	const char *why = team->aside ? ring_comm_error(team->aside) : "";
+	if (!*why)
+		why = ring_comm_error(team->comm);
+	fprintf(stderr, "ring_train: rank %d: %s: %s\n", team->rank, doing,
+		*why ? why : ring_strerror(err));
+	return err;
+}
+
+int train_team_barrier(struct train_team *team)
+{
+	return train_team_failed(team, ring_barrier(team->aside, NULL), "barrier");
+}
+
+static int reduce(struct train_team *team, double *values, size_t count, enum ring_op op)
+{
+	int err = ring_all_reduce(team->aside, values, values, count, RING_FLOAT64, op, NULL);
+	return train_team_failed(team, err, "exchange of sums");
+}
+
+int train_team_sum(struct train_team *team, double *values, size_t count)
+{
+	return reduce(team, values, count, RING_SUM);
+}
+
+int train_team_max(struct train_team *team, double *values, size_t count)
+{
+	return reduce(team, values, count, RING_MAX);
+}
+
+int train_team_broadcast(struct train_team *team, void *data, size_t bytes)
+{
+	int err = ring_broadcast(team->aside, data, data, bytes, RING_UINT8, 0, NULL);
+	return train_team_failed(team, err, "broadcast of the state");
+}
+
+/* Receives every rank's records, of whatever length, in one group. */
+static int receive_all(struct train_team *team, const void *records, const size_t *counts,
+		       size_t record_bytes, unsigned char *all)
+{
+	int err = ring_group_start();
+	size_t at = counts[0] * record_bytes;
+	if (at > 0) /* else there may be no records to point to */
+		memcpy(all, records, at);
+	for (int rank = 1; !err && rank < team->size; rank++) {
+		size_t bytes = counts[rank] * record_bytes;
+		err = ring_recv(team->aside, all + at, bytes, RING_UINT8, rank, NULL);
+		at += bytes;
+	}
+	int end = ring_group_end();
+	return err ? err : end;
+}
+
+int train_team_gather(struct train_team *team, const void *records, size_t count,
+		      size_t record_bytes, void **all, size_t **counts)
+{
+	uint64_t own = count;
+	uint64_t *wide = calloc((size_t)team->size, sizeof(*wide));
+	*all = NULL;
+	*counts = NULL;
+	int err = wide ? ring_all_gather(team->aside, &own, wide, 1, RING_UINT64, NULL)
+		       : RING_ENOMEM;
+	if (!err && team->rank != 0)
+		err = ring_send(team->aside, records, count * record_bytes, RING_UINT8, 0, NULL);
+	if (!err && team->rank == 0) {
+		size_t total = 0;
+		*counts = calloc((size_t)team->size, sizeof(**counts));
+		for (int rank = 0; *counts && rank < team->size; rank++)
+			total += (*counts)[rank] = (size_t)wide[rank];
+		*all = malloc(total * record_bytes + 1);
+		err = *counts && *all ? receive_all(team, records, *counts, record_bytes, *all)
+				      : RING_ENOMEM;
+	}
+	free(wide);
+	if (!err)
+		return 0;
+	free(*all);
+	free(*counts);
+	*all = NULL;
+	*counts = NULL;
+	return train_team_failed(team, err, "gathering of records");
+}
+
+static void list_transports(struct train_team *team)
+{
+	struct ring_stats stats = {.size = sizeof(stats)};
+	if (ring_comm_stats(team->comm, &stats) != 0)
+		return;
+	for (int i = 0; i < stats.link_count; i++) {
+		size_t used = strlen(team->transports);
+		if (!strstr(team->transports, stats.links[i].transport))
+			snprintf(team->transports + used, sizeof(team->transports) - used, "%s%s",
+				 used > 0 ? "," : "", stats.links[i].transport);
+	}
+	if (team->transports[0] == '\0')
+		strcpy(team->transports, "-");
+}
+
+/* What a rank says of its host. */
+struct place {
+	char boot[40]; /* one host, and so one clock, has one boot */
+	int cpus;
+	double now;
+};
+
+static void describe_place(struct place *place)
+{
+	cpu_set_t usable;
+	*place = (struct place){.cpus = 1};
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	if (file && !fgets(place->boot, sizeof(place->boot), file))
+		place->boot[0] = '\0';
+	if (file)
+		fclose(file);
+	if (sched_getaffinity(0, sizeof(usable), &usable) == 0)
+		place->cpus = CPU_COUNT(&usable);
+}
+
+static bool same_host(const struct place *a, const struct place *b)
+{
+	return memcmp(a->boot, b->boot, sizeof(a->boot)) == 0;
+}
+
+/* A host counts once, with the most CPUs that a rank of it may use. */
+static int count_cpus(const struct place *places, int size)
+{
+	int cpus = 0;
+	for (int i = 0; i < size; i++) {
+		bool counted = false;
+		int most = places[i].cpus;
+		for (int j = 0; j < size; j++) {
+			if (!same_host(&places[i], &places[j]))
+				continue;
+			counted = counted || j < i;
+			most = places[j].cpus > most ? places[j].cpus : most;
+		}
+		cpus += counted ? 0 : most;
+	}
+	return cpus;
+}
+
+/* Ranks look at their clocks behind a barrier, so they do it within the time of a message. */
+static int compare_places(struct train_team *team)
+{
+	struct place mine, *all = calloc((size_t)team->size, sizeof(*all));
+	if (!all)
+		return train_team_failed(team, RING_ENOMEM, "joining");
+	describe_place(&mine);
+	int err = ring_barrier(team->aside, NULL);
+	mine.now = train_now();
+	if (!err)
+		err = ring_all_gather(team->aside, &mine, all, sizeof(mine), RING_UINT8, NULL);
+	if (!err) {
+		team->cpus = count_cpus(all, team->size);
+		team->behind = same_host(&mine, &all[0]) ? 0 : all[0].now - mine.now;
+	}
+	free(all);
+	return train_team_failed(team, err, "comparing clocks");
+}
+
+int train_team_join(struct train_team *team, const struct train_options *options)
+{
+	if (options->link)
+		setenv("RING_LINK", options->link, 1);
+	struct ring_options ring;
+	ring_options_init(&ring);
+	if (options->transport)
+		ring.transport = options->transport;
+	if (options->timeout_s > 0) {
+		ring.create_timeout_ms = (int)(options->timeout_s * 1000);
+		ring.call_timeout_ms = ring.create_timeout_ms;
+	}
+	const char *rank = getenv("RING_RANK"); /* before the communicator knows it */
+	*team = (struct train_team){.rank = rank ? atoi(rank) : 0};
+	int err = ring_comm_create_from_env(&team->comm, &ring);
+	if (err)
+		return train_team_failed(team, err, "joining");
+	team->rank = ring_comm_rank(team->comm);
+	team->size = ring_comm_size(team->comm);
+	list_transports(team);
+	err = train_team_failed(team, ring_comm_split(team->comm, 0, team->rank, &team->aside),
+				"joining");
+	if (!err)
+		err = compare_places(team);
+	if (err)
+		train_team_leave(team);
+	return err;
+}
+
+void train_team_leave(struct train_team *team)
+{
+	ring_comm_destroy(team->aside);
+	ring_comm_destroy(team->comm);
+	team->aside = team->comm = NULL;
+}

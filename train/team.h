@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All ranks of the training: the communicator of the gradients, and one beside it for what else
+ * they tell one another, so that what is counted on the first are gradients alone.
+ */
+#ifndef TRAIN_TEAM_H
+#define TRAIN_TEAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ringccl.h"
+
+struct train_options;
+
+struct train_team {
+	struct ring_comm *comm;  /* of the gradients */
+	struct ring_comm *aside; /* of everything else */
+	int rank, size;
+	char transports[64]; /* this rank's, "shm,tcp"; "-" alone */
+	int cpus;            /* usable by the ranks, on all hosts together */
+	double behind; /* seconds to be added to this rank's clock for rank 0's; 0 on its host */
+};
+
+/* Joins as the environment says. returns 0, or a RING_E code with its sentence on stderr */
+int train_team_join(struct train_team *team, const struct train_options *options);
+void train_team_leave(struct train_team *team);
+
+/* Says on stderr why a call failed, unless err is 0. returns err */
+int train_team_failed(const struct train_team *team, int err, const char *doing);
+
+/* All of these are collective and return 0, or a RING_E code with its sentence on stderr. */
+int train_team_barrier(struct train_team *team);
+int train_team_sum(struct train_team *team, double *values, size_t count);
+int train_team_max(struct train_team *team, double *values, size_t count);
+int train_team_broadcast(struct train_team *team, void *data, size_t bytes); /* rank 0's */
+
+/*
+ * Rank 0 gets what every rank has. Each may have another amount.
+ *
+ * all      on rank 0: all ranks' records one behind the other, to be freed; NULL elsewhere
+ * counts   on rank 0: [size] records of each rank, to be freed; NULL elsewhere
+ */
+int train_team_gather(struct train_team *team, const void *records, size_t count,
+		      size_t record_bytes, void **all, size_t **counts);
+
+/* CLOCK_MONOTONIC in seconds. */
+double train_now(void);
+
+#endif

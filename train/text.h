@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a language model reads: a text as a row of tokens, one per character. The last tenth is held
+ * out: nothing trains on it.
+ */
+#ifndef TRAIN_TEXT_H
+#define TRAIN_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct train_markov;
+
+struct train_text {
+	int32_t *tokens; /* [count] */
+	size_t count;
+	size_t held_out;               /* so many at the end are for validation only */
+	int vocabulary;                /* tokens are 0..vocabulary - 1 */
+	unsigned char characters[256]; /* [vocabulary] what they stand for */
+	int folded;                    /* rare characters that share the last token; mostly 0 */
+	struct train_markov *source;   /* the true source, if the text was made by one; else NULL */
+	char name[160];                /* for people: where it comes from */
+};
+
+/*
+ * Loads a text, which may be compressed by gzip.
+ *
+ * path      a file; NULL: the first public-domain text that is installed, else a Markov source;
+ *           "markov:SEED:COUNT": so many characters from a source of known entropy
+ * most      largest vocabulary. If the text has more characters, the most frequent keep tokens of
+ *           their own and the others share the last: so a model's size does not depend on the text
+ * returns   0; -1 with a sentence on stderr
+ */
+int train_text_load(struct train_text *text, const char *path, int most);
+void train_text_free(struct train_text *text);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a pace, and when its wires are free. */
+#include "pace.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define DIGITS_MAX 12 /* so that nothing overflows */
+#define BANDWIDTH_MAX 1e12
+#define LATENCY_MAX_NS 1e10
+
+struct unit {
+	const char *name;
+	double factor;
+};
+
+/* "12" or "1.5" at *text, which moves behind it. */
+static bool read_number(const char **text, double *number)
+{
+	const char *at = *text;
+	double value = 0, weight = 1;
+	int digits = 0;
+	for (; isdigit((unsigned char)*at); at++, digits++)
+		value = 10 * value + (*at - '0');
+	bool whole = digits > 0;
+	if (*at == '.') {
+		at++;
+		whole = whole && isdigit((unsigned char)*at);
+		for (; isdigit((unsigned char)*at); at++, digits++, weight *= 10)
+			value = 10 * value + (*at - '0');
+	}
+	*text = at;
+	*number = value / weight;
+	return whole && digits <= DIGITS_MAX;
+}
+
+/* A number with one of the units, up to `end`. */
+static bool read_quantity(const char *text, const char *end, const struct unit *units, double *value)
+{
+	if (!read_number(&text, value))
+		return false;
+	size_t length = (size_t)(end - text);
+	while (units->name && (strlen(units->name) != length || memcmp(units->name, text, length)))
+		units++;
+	*value *= units->factor;
+	return units->name;
+}
+
+bool ring_pace_read(const char *text, struct ring_virtual_speed *speed)
+{
+	static const struct unit bandwidths[] = {
+		{"B/s", 1},
+		{"KB/s", 1e3},
+		{"MB/s", 1e6},
+		{"GB/s", 1e9},
+		{"bit/s", 0.125},
+		{"Kbit/s", 0.125 * 1e3},
+		{"Mbit/s", 0.125 * 1e6},
+		{"Gbit/s", 0.125 * 1e9},
+		{NULL, 0},
+	};
+	static const struct unit latencies[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {NULL, 0}};
+	const char *comma = strchr(text, ','), *end = text + strlen(text);
+	double bandwidth, latency_ns = 0;
+	if (!read_quantity(text, comma ? comma : end, bandwidths, &bandwidth) || bandwidth < 1 ||
+	    bandwidth > BANDWIDTH_MAX)
+		return false;
+	if (comma &&
+	    (!read_quantity(comma + 1, end, latencies, &latency_ns) || latency_ns > LATENCY_MAX_NS))
+		return false;
+	*speed = (struct ring_virtual_speed){.latency_ns = (uint64_t)(latency_ns + 0.5),
+					     .bytes_per_second = bandwidth};
+	return true;
+}
+
+uint64_t ring_pace_leave(struct ring_pace *pace, uint64_t now_ns, size_t bytes)
+{
+	uint64_t begin_ns = now_ns > pace->out_free_ns ? now_ns : pace->out_free_ns;
+	pace->out_free_ns = begin_ns + ring_virtual_duration(bytes, pace->speed.bytes_per_second);
+	return pace->out_free_ns;
+}
+
+uint64_t ring_pace_enter(struct ring_pace *pace, uint64_t last_ns, size_t bytes)
+{
+	uint64_t end_ns = pace->in_free_ns +
+			  ring_virtual_duration(bytes, pace->speed.bytes_per_second);
+	pace->in_free_ns = last_ns > end_ns ? last_ns : end_ns;
+	return pace->in_free_ns;
+}

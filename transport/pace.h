@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pace of a rank whose links are slowed down: a speed that was asked for, and the two wires that
+ * all its links share, as they would share a network card. Everything that the rank sends leaves
+ * through one, everything that it receives comes through the other, each message after the last.
+ * paced.h holds messages back accordingly.
+ */
+#ifndef RING_PACE_H
+#define RING_PACE_H
+
+#include "virtual.h"
+
+struct ring_pace {
+	struct ring_virtual_speed speed;
+	uint64_t out_free_ns, in_free_ns; /* CLOCK_MONOTONIC: when each wire is free again */
+};
+
+/*
+ * Reads "1GB/s,20us": a bandwidth in B/s or bit/s, with K, M or G for thousands, then if anything a
+ * latency in ns, us or ms. False if the text is anything else, or out of bounds: 1 B/s to 1000 GB/s,
+ * at most 10 s.
+ */
+bool ring_pace_read(const char *text, struct ring_virtual_speed *speed);
+
+/* Sends bytes that are ready at now_ns through the wire. Returns when it has taken the last. */
+uint64_t ring_pace_leave(struct ring_pace *pace, uint64_t now_ns, size_t bytes);
+
+/* Receives bytes of which the last is here at last_ns, if the wire is free. Returns when it is. */
+uint64_t ring_pace_enter(struct ring_pace *pace, uint64_t last_ns, size_t bytes);
+
+#endif
