@@ -72,6 +72,17 @@ struct ring_link {
 	size_t memory_bytes; /* what this end holds: shared memory counts at the receiver */
 };
 
+/*
+ * Memory that a rank got from ring_mem_alloc(), which others on its host may map. A message that
+ * names a place in it carries the region's number and an offset.
+ */
+struct ring_shared_memory {
+	uint64_t region; /* from 1; a process never uses a number again */
+	void *memory;    /* where it lies at its owner */
+	size_t bytes;    /* whole pages */
+	int fd;          /* sealed memory of that size, the owner's */
+};
+
 struct ring_transport {
 	const char *name;
 	enum ring_lane lane;
@@ -122,6 +133,51 @@ struct ring_transport {
 	 * unless a counter moved.
 	 */
 	int (*wait_fd)(const struct ring_link *link, short *events);
+
+	/*
+	 * Reaching the other end's memory, for links within one host. All of these are there or none
+	 * (NULL), and none blocks. The owner of memory is the sending end of the link that its
+	 * descriptors travel on, and the receiving end of the link whose gate guards it.
+	 *
+	 * Mapped memory. share(), sender: lets the other end map `memory`. To be called before each
+	 * message that names the region; only the first call does anything. RING_EAGAIN: the
+	 * connection is full, call again; the bell rings when that makes sense. RING_EPEER.
+	 * forget(), sender: the memory is about to be freed; the other end hears of it later. Harmless
+	 * for regions that were never shared.
+	 */
+	int (*share)(struct ring_link *link, const struct ring_shared_memory *memory);
+	void (*forget)(struct ring_link *link, uint64_t region);
+
+	/*
+	 * Receiver: where `bytes` bytes at `offset` of the other end's region lie here. They are
+	 * mapped when they are first asked for. RING_EAGAIN: the region has not come yet, which
+	 * cannot be after a message that names it. RING_EPEER: it is not what it should be, or not
+	 * that large. The address holds until tidy(), which lets go what the other end forgot: for
+	 * when no such address is in use, after each call; it is cheap.
+	 */
+	int (*map)(struct ring_link *link, uint64_t region, uint64_t offset, size_t bytes,
+		   void **address);
+	int (*tidy)(struct ring_link *link);
+
+	/*
+	 * Copied memory, either end: reads or writes `bytes` bytes of the other process at `address`,
+	 * as a message said it. 0 bytes only try whether it works. RING_ENOTSUP: this system does
+	 * not let us, and never will on this link; RING_EPEER: the process is gone, or has no memory
+	 * there; RING_ENOMEM.
+	 */
+	int (*get)(struct ring_link *link, uint64_t address, void *local, size_t bytes);
+	int (*put)(struct ring_link *link, uint64_t address, const void *local, size_t bytes);
+
+	/*
+	 * The gate against late writes. The sender writes into the receiver's memory, mapped or by
+	 * put(), only between enter() and leave(). enter(): RING_EPEER once the receiver has revoked,
+	 * then nothing may be written. revoke(), receiver: no enter() succeeds from now on, for good.
+	 * 0: the sender is outside, or its process is dead, and what it wrote is visible here;
+	 * RING_EAGAIN: it is still inside, call again; no bell rings.
+	 */
+	int (*enter)(struct ring_link *link);
+	void (*leave)(struct ring_link *link);
+	int (*revoke)(struct ring_link *link);
 
 	/* Frees this end, also half-open ones. Never blocks; what was sent is still delivered. */
 	void (*close)(struct ring_link *link);
