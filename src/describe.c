@@ -128,6 +128,14 @@ static void wire_tuning(struct ring_wire *wire, struct ring_tuning *tuning)
 	ring_wire_expect(wire, tuning->channels, 1, CHANNELS_MAX);
 }
 
+static void wire_path(struct ring_wire *wire, enum ring_path *path)
+{
+	int value = (int)*path;
+	ring_wire_int(wire, &value);
+	ring_wire_expect(wire, value, 0, RING_PATHS - 1);
+	*path = (enum ring_path)value;
+}
+
 void ring_wire_placement(struct ring_wire *wire, struct ring_placement *placement)
 {
 	int expected = placement->size;
@@ -145,6 +153,7 @@ void ring_wire_placement(struct ring_wire *wire, struct ring_placement *placemen
 	ring_wire_bool(wire, &placement->crowded);
 	ring_wire_u32(wire, &placement->masked);
 	wire_tuning(wire, &placement->tuning);
+	wire_path(wire, &placement->path);
 	wire_peer(wire, &placement->next);
 	wire_peer(wire, &placement->prev);
 	for (int i = 0; i < expected && wire->ok; i++) {

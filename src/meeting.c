@@ -130,6 +130,26 @@ static int check_clock(const struct ring_peer *peers, int size, struct ring_fail
 	return 0;
 }
 
+/* The ring goes through every host and every kind of link there is. */
+static enum ring_path find_path(const struct ring_arrangement *arrangement,
+				const struct ring_peer *peers, int size)
+{
+	const int *order = arrangement->order;
+	bool memory = false, sockets = false, hosts = false;
+	for (int p = 0; size > 1 && p < size; p++) {
+		const struct ring_transport *transport = ring_transports[arrangement->transports[p]];
+		bool local = transport->lane == RING_LANE_LOCAL;
+		memory = memory || local;
+		sockets = sockets || !local;
+		hosts = hosts || !ring_same_host(&peers[order[p]], &peers[order[(p + 1) % size]]);
+	}
+	if (!sockets)
+		return RING_PATH_MEMORY;
+	if (memory)
+		return RING_PATH_MIXED;
+	return hosts ? RING_PATH_NETWORK : RING_PATH_SOCKET;
+}
+
 int ring_arrangement_link(struct ring_arrangement *arrangement, const struct ring_peer *peers,
 			  int size, const struct ring_schedule *schedule, uint32_t masked,
 			  struct ring_failure *failure)
@@ -163,7 +183,9 @@ int ring_arrangement_link(struct ring_arrangement *arrangement, const struct rin
 		.chunks_per_round = schedule->chunks_per_round,
 		.channels = schedule->channels,
 	};
-	arrangement->tuning = ring_tuning_choose(&config, slowest, size);
+	arrangement->tuning = ring_tuning_make(&config, slowest, size);
+	arrangement->path = schedule->link[0] ? RING_PATH_NETWORK
+					      : find_path(arrangement, peers, size);
 	return 0;
 }
 
@@ -181,6 +203,7 @@ struct ring_placement ring_arrangement_place(const struct ring_arrangement *arra
 		.prev_transport = arrangement->transports[before],
 		.crowded = arrangement->crowded[position],
 		.tuning = arrangement->tuning,
+		.path = arrangement->path,
 	};
 }
 

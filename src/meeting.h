@@ -14,6 +14,7 @@ struct ring_arrangement {
 	int *transports; /* transports[size]: from a position to the next; -1 if alone */
 	bool *crowded;   /* crowded[size], by position */
 	struct ring_tuning tuning;
+	enum ring_path path;
 };
 
 /* returns 0; RING_EMISMATCH naming option, rank and both values. schedules[size], by rank */
@@ -26,7 +27,7 @@ int ring_arrangement_make(struct ring_arrangement *arrangement, const struct rin
 void ring_arrangement_free(struct ring_arrangement *arrangement); /* all zero is allowed */
 
 /*
- * Chooses transports and tuning without the transports of `masked`.
+ * Chooses transports, path and tuning without the transports of `masked`.
  * returns 0; RING_ENOTSUP naming two neighbours that no transport links
  */
 int ring_arrangement_link(struct ring_arrangement *arrangement, const struct ring_peer *peers,

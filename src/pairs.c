@@ -198,7 +198,7 @@ static void begin_message(struct ring_comm *comm, struct ring_pair *pair)
 	int receiver = pair->outgoing ? pair->peer : comm->rank;
 	struct ring_plan_params params = {
 		.kind = call->kind,
-		.algorithm = ring_algorithm_of(call->kind),
+		.algorithm = RING_ALGORITHM_PAIR,
 		.size = comm->size,
 		.position = comm->placement.position,
 		.order = comm->order,

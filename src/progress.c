@@ -15,10 +15,9 @@
 #include "fpenv.h"
 #include "trace.h"
 
-#define LOOKS_PER_CLOCK 64  /* the clock is read once in so many empty looks */
-#define NEWS_GRACE_MS 500   /* a broken link waits so long for the control lanes to say why */
-#define LEFT_GRACE_MS 200   /* ... and a call so long for what a departed rank had still sent */
-#define CHANNEL_BYTES 65536 /* a block is shared out to channels by no less than this */
+#define LOOKS_PER_CLOCK 64 /* the clock is read once in so many empty looks */
+#define NEWS_GRACE_MS 500  /* a broken link waits so long for the control lanes to say why */
+#define LEFT_GRACE_MS 200  /* ... and a call so long for what a departed rank had still sent */
 
 /* How long this call has found nothing to do, and when it must end. */
 struct patience {
@@ -35,27 +34,25 @@ static void relax(void)
 #endif
 }
 
-static int channels_for(const struct ring_comm *comm, const struct ring_call *call,
-			uint32_t element_bytes)
+static struct ring_choice choose(const struct ring_comm *comm, const struct ring_call *call)
 {
-	if (ring_algorithm_of(call->kind) != RING_ALGORITHM_RING)
-		return 1;
-	uint64_t bytes = call->count * element_bytes;
-	if (call->kind == RING_KIND_ALL_REDUCE)
-		bytes /= comm->size;
-	uint64_t worth = bytes / CHANNEL_BYTES + 1;
-	return worth < (uint64_t)comm->channel_count ? (int)worth : comm->channel_count;
+	struct ring_question question = {
+		.kind = call->kind,
+		.ranks = comm->size,
+		.bytes = call->count * ring_datatype_bytes(call->operands.type),
+		.path = comm->placement.path,
+		.memory = RING_MEMORY_PRIVATE,
+	};
+	return ring_tuning_choose(&comm->placement.tuning, &question);
 }
 
 /* A collective: one plan for each of its channels. returns 0; RING_ENOMEM */
 static int start_collective(struct ring_comm *comm, const struct ring_call *call)
 {
-	const struct ring_tuning *tuning = &comm->placement.tuning;
-	enum ring_algorithm algorithm = ring_algorithm_of(call->kind);
-	bool rings = algorithm == RING_ALGORITHM_RING;
+	struct ring_choice choice = choose(comm, call);
 	struct ring_plan_params params = {
 		.kind = call->kind,
-		.algorithm = algorithm,
+		.algorithm = choice.algorithm,
 		.size = comm->size,
 		.position = comm->placement.position,
 		.order = comm->order,
@@ -63,13 +60,13 @@ static int start_collective(struct ring_comm *comm, const struct ring_call *call
 		.scaled = call->scaled,
 		.count = call->count,
 		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
-		.chunk_bytes = rings ? tuning->chunk_bytes
-				     : ring_tuning_pair_chunk(tuning, comm->size),
-		.chunks_per_round = tuning->chunks_per_round,
+		.chunk_bytes = choice.chunk_bytes,
+		.chunks_per_round = choice.chunks_per_round,
+		.channels = choice.channels,
 	};
-	params.channels = channels_for(comm, call, params.element_bytes);
+	bool rings = choice.algorithm == RING_ALGORITHM_RING;
 	struct ring_channel **link = &comm->active;
-	for (params.channel = 0; params.channel < params.channels; params.channel++) {
+	for (; params.channel < params.channels; params.channel++) {
 		struct ring_channel *channel = &comm->channels[params.channel];
 		struct ring_plan plan = ring_plan_make(&params);
 		int err = rings ? 0 : ring_pairs_want(comm, channel, &plan);

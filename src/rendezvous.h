@@ -13,18 +13,7 @@
 
 #include "../transport/transport.h"
 #include "options.h"
-
-/* What the root decides about the schedule, alike on all ranks. */
-struct ring_tuning {
-	uint64_t chunk_bytes;
-	int depth, chunks_per_round, channels;
-};
-
-/* src/tuning.c. slowest: highest transport index of any edge, -1 if there is none */
-struct ring_tuning ring_tuning_choose(const struct ring_config *config, int slowest, int size);
-
-/* src/tuning.c. Largest message, and slot, of links beyond the rings: there may be many. */
-uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size);
+#include "tuning.h"
 
 /* A rank's place, as the root gives it. */
 struct ring_placement {
@@ -36,6 +25,7 @@ struct ring_placement {
 	uint32_t attempt;
 	uint32_t masked; /* transports that all ranks do without (bits) */
 	struct ring_tuning tuning;
+	enum ring_path path;
 };
 
 /* A rank waits so much longer than its own timeout, to hear the root's sentence about it. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How finely a call is cut and how much of it is in flight, where the options leave the choice. */
-#include "rendezvous.h"
+/* What to choose where the options leave it open; see tuning.h. */
+#include "tuning.h"
 
 #include <string.h>
+
+#include "../transport/transport.h"
+#include "options.h"
 
 /*
  * Measured with a prototype of this ring (1 MiB to 1 GiB, 2 to 8 ranks):
@@ -26,6 +29,8 @@
 #define MESH_BYTES (4 << 20)
 #define PAIR_CHUNK_LEAST (4 << 10)
 
+#define CHANNEL_BYTES (64 << 10) /* a block is shared out to channels by no less than this */
+
 static uint64_t choose_chunk(int slowest, int size)
 {
 	bool socket = slowest >= 0 && strcmp(ring_transports[slowest]->name, "tcp") == 0;
@@ -34,7 +39,7 @@ static uint64_t choose_chunk(int slowest, int size)
 	return size == 2 ? CHUNK_SOCKET_PAIR : CHUNK_SOCKET;
 }
 
-struct ring_tuning ring_tuning_choose(const struct ring_config *config, int slowest, int size)
+struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowest, int size)
 {
 	return (struct ring_tuning){
 		.chunk_bytes = config->chunk_bytes ? config->chunk_bytes
@@ -53,4 +58,27 @@ uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size)
 	if (chunk < PAIR_CHUNK_LEAST)
 		chunk = PAIR_CHUNK_LEAST;
 	return chunk < tuning->chunk_bytes ? chunk : tuning->chunk_bytes;
+}
+
+static int channels_for(const struct ring_tuning *tuning, const struct ring_question *question)
+{
+	uint64_t bytes = question->bytes;
+	if (question->kind == RING_KIND_ALL_REDUCE)
+		bytes /= (uint64_t)question->ranks;
+	uint64_t worth = bytes / CHANNEL_BYTES + 1;
+	return worth < (uint64_t)tuning->channels ? (int)worth : tuning->channels;
+}
+
+struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
+				      const struct ring_question *question)
+{
+	enum ring_algorithm algorithm = ring_algorithm_of(question->kind);
+	bool rings = algorithm == RING_ALGORITHM_RING;
+	return (struct ring_choice){
+		.algorithm = algorithm,
+		.chunk_bytes = rings ? tuning->chunk_bytes
+				     : ring_tuning_pair_chunk(tuning, question->ranks),
+		.chunks_per_round = tuning->chunks_per_round,
+		.channels = rings ? channels_for(tuning, question) : 1,
+	};
 }
