@@ -29,6 +29,8 @@ static void write_config(struct json *json, const struct perf_run *run)
 	json_put_string(json, "data", options->random ? "random" : "exact");
 	json_put_integer(json, "seed", options->seed);
 	json_put_bool(json, "stream", options->stream);
+	json_put_string(json, "memory", perf_memory_name(options));
+	json_put_string(json, "buffers", perf_buffers_name(options));
 	json_put_string(json, "transport", run->team.transports);
 	json_open(json, "devices", '[');
 	for (int rank = 0; run->facts.ranks && rank < run->team.size; rank++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Timing: every sample begins at a barrier and is a batch of back-to-back calls, long enough that
- * reading the clock does not count; a sample's time is that of the slowest rank.
+ * reading the clock does not count, or one call on a fresh input; a sample's time is that of the
+ * slowest rank.
  */
 #include "measure.h"
 
@@ -39,11 +40,12 @@ double perf_quantile(const double *sorted, int count, double share)
 }
 
 /* How many calls make a sample: alike on all ranks. */
-static int choose_batch(struct perf_team *team, const struct perf_placed *placed, int warmup,
-			int *batch)
+static int choose_batch(struct perf_team *team, const struct perf_options *options,
+			const struct perf_placed *placed, int *batch)
 {
-	int err = perf_placed_run(team, placed, warmup);
-	if (err)
+	*batch = 1;
+	int err = perf_placed_run(team, placed, options->warmup);
+	if (err || options->fresh)
 		return err;
 	const int probes = 3;
 	double seconds = perf_now();
@@ -58,11 +60,22 @@ static int choose_batch(struct perf_team *team, const struct perf_placed *placed
 	return 0;
 }
 
-static int time_samples(struct perf_team *team, const struct perf_placed *placed, int samples,
-			int batch, double *microseconds)
+/* Writes the input anew, as a training step does, while nobody is in a call. */
+static int refresh(struct perf_team *team, const struct perf_placed *placed)
 {
-	for (int i = 0; i < samples; i++) {
-		int err = perf_team_barrier(team);
+	int err = perf_team_barrier(team);
+	if (!err && placed->send_bytes > 0)
+		memset(placed->send, 0, placed->send_bytes);
+	return err;
+}
+
+static int time_samples(struct perf_team *team, const struct perf_options *options,
+			const struct perf_placed *placed, int batch, double *microseconds)
+{
+	for (int i = 0; i < options->iterations; i++) {
+		int err = options->fresh ? refresh(team, placed) : 0;
+		if (!err)
+			err = perf_team_barrier(team);
 		if (err)
 			return err;
 		double start = perf_now();
@@ -71,7 +84,7 @@ static int time_samples(struct perf_team *team, const struct perf_placed *placed
 			return err;
 		microseconds[i] = (perf_now() - start) * 1e6 / batch;
 	}
-	return perf_team_max(team, microseconds, (size_t)samples);
+	return perf_team_max(team, microseconds, (size_t)options->iterations);
 }
 
 static int time_calls(struct perf_team *team, const struct perf_options *options,
@@ -86,9 +99,9 @@ static int time_calls(struct perf_team *team, const struct perf_options *options
 	memset(placed->buffers[1].data, 0, placed->call->bytes);
 
 	int batch;
-	int err = choose_batch(team, placed, options->warmup, &batch);
+	int err = choose_batch(team, options, placed, &batch);
 	if (!err)
-		err = time_samples(team, placed, samples, batch, microseconds);
+		err = time_samples(team, options, placed, batch, microseconds);
 	if (!err) {
 		perf_sort(microseconds, samples);
 		*times = (struct perf_times){

@@ -45,6 +45,8 @@ static const char usage[] =
 	"      --random             check with random floats, not exactly summable ones\n"
 	"      --seed N             of the data, 1\n"
 	"      --stream             call through a stream\n"
+	"      --memory KIND        private, or shared: from ring_mem_alloc\n"
+	"      --fresh              rewrite the input before each timed call\n"
 	"      --timeout SECONDS    of creation and of each call\n"
 	"\n"
 	"      --verdict            end with a summary in plain words\n"
@@ -62,6 +64,8 @@ enum long_option {
 	RANDOM,
 	SEED,
 	STREAM,
+	MEMORY,
+	FRESH,
 	TIMEOUT,
 	VERDICT,
 	JSON,
@@ -88,6 +92,8 @@ static const struct option long_options[] = {
 	{"random", no_argument, NULL, RANDOM},
 	{"seed", required_argument, NULL, SEED},
 	{"stream", no_argument, NULL, STREAM},
+	{"memory", required_argument, NULL, MEMORY},
+	{"fresh", no_argument, NULL, FRESH},
 	{"timeout", required_argument, NULL, TIMEOUT},
 	{"verdict", no_argument, NULL, VERDICT},
 	{"json", required_argument, NULL, JSON},
@@ -129,6 +135,13 @@ static bool parse_root(const char *text, int *root)
 		return true;
 	}
 	return perf_parse_int("-r", text, PERF_ALL, MAX_RANKS - 1, root);
+}
+
+static bool parse_memory(const char *text, bool *shared)
+{
+	*shared = strcmp(text, "shared") == 0;
+	return *shared || strcmp(text, "private") == 0 ||
+	       perf_refuse("--memory", "private or shared", text);
 }
 
 static bool parse_seed(const char *text, uint64_t *seed)
@@ -187,6 +200,8 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 		return parse_collective(text, &options->collective);
 	case SEED:
 		return parse_seed(text, &options->seed);
+	case MEMORY:
+		return parse_memory(text, &options->shared);
 	case TIMEOUT:
 		return perf_parse_real("--timeout", text, 0, &options->timeout_s);
 	case THREADS:
@@ -197,6 +212,9 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 		return true;
 	case STREAM:
 		options->stream = true;
+		return true;
+	case FRESH:
+		options->fresh = true;
 		return true;
 	case VERDICT:
 		options->verdict = true;
@@ -270,4 +288,14 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 	bool ok = optind == argc && settle_sizes(options, &given);
 	*status = ok ? PERF_EXIT_OK : PERF_EXIT_USAGE;
 	return ok;
+}
+
+const char *perf_memory_name(const struct perf_options *options)
+{
+	return options->shared ? "shared" : "private";
+}
+
+const char *perf_buffers_name(const struct perf_options *options)
+{
+	return options->fresh ? "fresh" : "hot";
 }

@@ -37,6 +37,8 @@ struct perf_options {
 	uint64_t seed;
 	bool random; /* arbitrary floats, not exactly summable ones */
 	bool stream; /* call through a ring_stream                  */
+	bool shared; /* buffers from ring_mem_alloc                 */
+	bool fresh;  /* buffers rewritten before each timed call    */
 	bool verdict;
 
 	int ranks;    /* to start here; 0: the environment says, or two */
@@ -52,5 +54,9 @@ struct perf_options {
  * returns   true to go on; else *status is the exit status
  */
 bool perf_options_parse(struct perf_options *options, int argc, char **argv, int *status);
+
+/* For people and files. */
+const char *perf_memory_name(const struct perf_options *options);
+const char *perf_buffers_name(const struct perf_options *options);
 
 #endif

@@ -11,13 +11,22 @@
 #define GUARD_BYTES 4096
 #define GUARD_VALUE 0xa5
 
-int perf_buffer_map(struct perf_buffer *buffer, size_t bytes)
+static int map(struct ring_comm *comm, size_t bytes, void **memory)
+{
+	if (comm)
+		return ring_mem_alloc(comm, bytes, memory);
+	*memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return *memory == MAP_FAILED ? RING_ENOMEM : 0;
+}
+
+int perf_buffer_map(struct perf_buffer *buffer, struct ring_comm *comm, size_t bytes)
 {
 	size_t pages = (bytes + GUARD_BYTES - 1) / GUARD_BYTES * GUARD_BYTES;
-	void *base = mmap(NULL, pages + 2 * GUARD_BYTES, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (base == MAP_FAILED)
-		return RING_ENOMEM;
+	void *base;
+	int err = map(comm, pages + 2 * GUARD_BYTES, &base);
+	if (err)
+		return err;
+	buffer->comm = comm;
 	buffer->base = base;
 	buffer->data = buffer->base + GUARD_BYTES;
 	buffer->capacity = pages;
@@ -27,7 +36,9 @@ int perf_buffer_map(struct perf_buffer *buffer, size_t bytes)
 
 void perf_buffer_unmap(struct perf_buffer *buffer)
 {
-	if (buffer->base)
+	if (buffer->base && buffer->comm)
+		ring_mem_free(buffer->comm, buffer->base);
+	else if (buffer->base)
 		munmap(buffer->base, buffer->capacity + 2 * GUARD_BYTES);
 	*buffer = (struct perf_buffer){0};
 }
@@ -41,13 +52,13 @@ struct perf_placed perf_place(const struct perf_call *call, enum perf_place plac
 		.buffers = buffers,
 		.send = buffers[0].data,
 		.recv = buffers[1].data,
+		.send_bytes = perf_call_send_bytes(call, rank),
 		.recv_bytes = perf_call_recv_bytes(call, rank),
 	};
 	if (place == PERF_IN_PLACE) {
-		bool has_input = perf_call_send_bytes(call, rank) > 0;
 		placed.send = buffers[1].data + perf_call_send_offset(call, rank);
 		placed.recv = buffers[1].data + perf_call_recv_offset(call, rank);
-		if (!has_input)
+		if (placed.send_bytes == 0)
 			placed.send = NULL;
 		if (placed.recv_bytes == 0)
 			placed.recv = NULL;

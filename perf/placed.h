@@ -10,9 +10,10 @@
 #include "team.h"
 
 struct perf_buffer {
-	unsigned char *base; /* as mapped, guard zones included */
-	unsigned char *data; /* page aligned                    */
-	size_t capacity;     /* bytes of data                   */
+	struct ring_comm *comm; /* whose shared memory it is; NULL: private */
+	unsigned char *base;    /* as mapped, guard zones included */
+	unsigned char *data;    /* page aligned                    */
+	size_t capacity;        /* bytes of data                   */
 };
 
 enum perf_place { PERF_OUT_OF_PLACE, PERF_IN_PLACE, PERF_PLACES };
@@ -23,11 +24,11 @@ struct perf_placed {
 	enum perf_place place;
 	struct perf_buffer *buffers; /* input and output; in place, both are in the output */
 	unsigned char *send, *recv;  /* in place, NULL if the rank has no input or no result */
-	size_t recv_bytes;
+	size_t send_bytes, recv_bytes;
 };
 
-/* returns 0; RING_ENOMEM */
-int perf_buffer_map(struct perf_buffer *buffer, size_t bytes);
+/* comm NULL: private memory. returns 0; RING_ENOMEM */
+int perf_buffer_map(struct perf_buffer *buffer, struct ring_comm *comm, size_t bytes);
 void perf_buffer_unmap(struct perf_buffer *buffer);
 
 struct perf_placed perf_place(const struct perf_call *call, enum perf_place place,

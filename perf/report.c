@@ -69,10 +69,11 @@ void report_start(const struct perf_run *run)
 		printf("%zu(bytes)", options->step_bytes);
 	printf(" warmup iters: %d iters: %d agg iters: 1 validation: %d graph: 0 unalign: 0\n",
 	       options->warmup, options->iterations, options->checks);
-	printf("#\n# Using %d rank%s%s%s, transport %s, data %s, seed %llu\n", run->team.size,
+	printf("#\n# Using %d rank%s%s%s, transport %s, data %s, seed %llu", run->team.size,
 	       run->team.size == 1 ? "" : "s", options->threads ? " as threads" : "",
 	       options->stream ? " on streams" : "", run->team.transports,
 	       options->random ? "random" : "exact", (unsigned long long)options->seed);
+	printf(", memory %s, buffers %s\n", perf_memory_name(options), perf_buffers_name(options));
 	for (int position = 0; position < run->team.size; position++) {
 		int rank = run->team.order[position];
 		const struct perf_rank_facts *facts = &run->facts.ranks[rank];

@@ -121,9 +121,10 @@ static int map_buffers(struct perf_run *run, struct perf_buffer buffers[2])
 	size_t least = (size_t)run->team.size * sizeof(double);
 	size_t bytes = run->options->max_bytes > least ? run->options->max_bytes : least;
 	bytes = bytes > PERF_LIMIT_SMALLEST ? bytes : PERF_LIMIT_SMALLEST;
-	int err = perf_buffer_map(&buffers[0], bytes);
+	struct ring_comm *comm = run->options->shared ? run->team.comm : NULL;
+	int err = perf_buffer_map(&buffers[0], comm, bytes);
 	if (!err)
-		err = perf_buffer_map(&buffers[1], bytes);
+		err = perf_buffer_map(&buffers[1], comm, bytes);
 	return perf_team_failed(&run->team, err, "mapping buffers");
 }
 
