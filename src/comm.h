@@ -18,6 +18,7 @@
 #include "options.h"
 #include "pairs.h"
 #include "rendezvous.h"
+#include "wait.h"
 #include "watcher.h"
 
 #define RING_CHANNELS_MAX 8
@@ -61,7 +62,7 @@ struct ring_comm {
 	struct ring_bell bell;
 	struct ring_channel channels[RING_CHANNELS_MAX];
 	int channel_count;
-	int spins, yields; /* as the options say, or as was chosen */
+	struct ring_patience patience; /* as the options say, or as was chosen */
 	struct ring_trace *trace;
 	unsigned fork_generation;
 

@@ -175,26 +175,30 @@ void ring_creation_depend(struct ring_creation *creation, struct ring_comm *pare
 
 /* ---- running ---- */
 
-/*
- * How calls will wait: a look at a socket is a system call, forty times as dear as one at memory; and
- * paced links are for seeing what a rank has time for while it waits, so it sleeps.
- */
+/* Whether something arrives by a descriptor. */
+static bool has_sockets(const struct ring_channel *channel)
+{
+	for (int r = 0; r < channel->route_count; r++) {
+		short events;
+		const struct ring_link *in = channel->routes[r].in;
+		if (in && in->transport->wait_fd(in, &events) >= 0)
+			return true;
+	}
+	return false;
+}
+
 static void settle(struct ring_comm *comm)
 {
-	bool sockets = false;
-	for (int r = 0; comm->size > 1 && r < comm->channels[0].route_count; r++) {
-		short events;
-		const struct ring_link *in = comm->channels[0].routes[r].in;
-		sockets = sockets || (in && in->transport->wait_fd(in, &events) >= 0);
-	}
-	comm->spins = comm->placement.crowded ? 0 : sockets ? 500 : 20000;
-	comm->yields = comm->placement.crowded ? 10 : 0;
-	if (comm->ends.pace)
-		comm->spins = comm->yields = 0;
+	struct ring_load load = {
+		.crowded = comm->placement.crowded,
+		.sockets = has_sockets(&comm->channels[0]),
+		.paced = comm->ends.pace != NULL,
+	};
+	comm->patience = ring_patience_choose(&load);
 	if (comm->config.spins >= 0)
-		comm->spins = comm->config.spins;
+		comm->patience.spins = comm->config.spins;
 	if (comm->config.yields >= 0)
-		comm->yields = comm->config.yields;
+		comm->patience.yields = comm->config.yields;
 	for (int c = 0; c < comm->channel_count; c++)
 		comm->channels[c].trace = comm->trace;
 }

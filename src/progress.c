@@ -5,7 +5,6 @@
  * communicator's failure here.
  */
 #include <assert.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,19 +19,10 @@
 #define LEFT_GRACE_MS 200  /* ... and a call so long for what a departed rank had still sent */
 
 /* How long this call has found nothing to do, and when it must end. */
-struct patience {
+struct waiting {
 	int looks;            /* empty looks in a row */
 	uint64_t deadline_ms; /* 0: never */
 };
-
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ __volatile__("yield");
-#endif
-}
 
 static struct ring_choice choose(const struct ring_comm *comm, const struct ring_call *call)
 {
@@ -276,31 +266,25 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
 }
 
 /* Nothing moved: looks again at once, yields, or sleeps. returns moves, or the failure */
-static int wait_a_little(struct ring_comm *comm, struct patience *patience)
+static int wait_a_little(struct ring_comm *comm, struct waiting *waiting)
 {
 	const struct ring_config *config = &comm->config;
-	int looks = patience->looks++;
-	bool sleeps = looks >= comm->spins + comm->yields;
-
+	int looks = waiting->looks++;
 	int err = ended(comm);
 	if (err)
 		return err;
-	if (!sleeps && looks % LOOKS_PER_CLOCK != LOOKS_PER_CLOCK - 1) {
-		if (looks < comm->spins)
-			relax();
-		else
-			sched_yield();
+	bool awake = ring_wait_awake(&comm->patience, looks);
+	if (awake && looks % LOOKS_PER_CLOCK != LOOKS_PER_CLOCK - 1)
 		return 0;
-	}
 	uint64_t now = ring_clock_ms();
-	if (!patience->deadline_ms && config->call_timeout_ms > 0)
-		patience->deadline_ms = now + config->call_timeout_ms; /* it never waited before */
-	if (patience->deadline_ms && now >= patience->deadline_ms)
+	if (!waiting->deadline_ms && config->call_timeout_ms > 0)
+		waiting->deadline_ms = now + config->call_timeout_ms; /* it never waited before */
+	if (waiting->deadline_ms && now >= waiting->deadline_ms)
 		return time_out(comm);
 	err = check_departed(comm);
-	if (err || !sleeps)
+	if (err || awake)
 		return err;
-	int timeout_ms = patience->deadline_ms ? (int)(patience->deadline_ms - now) : -1;
+	int timeout_ms = waiting->deadline_ms ? (int)(waiting->deadline_ms - now) : -1;
 	if (ring_comm_departed(comm, -1, 0))
 		timeout_ms = LEFT_GRACE_MS;
 	return sleep_once(comm, timeout_ms);
@@ -308,7 +292,7 @@ static int wait_a_little(struct ring_comm *comm, struct patience *patience)
 
 static int run(struct ring_comm *comm)
 {
-	struct patience patience = {0};
+	struct waiting waiting = {0};
 	for (;;) {
 		int moves = advance(comm);
 		if (moves < 0)
@@ -316,11 +300,11 @@ static int run(struct ring_comm *comm)
 		if (all_done(comm))
 			return 0;
 		if (moves == 0)
-			moves = wait_a_little(comm, &patience);
+			moves = wait_a_little(comm, &waiting);
 		if (moves < 0)
 			return moves;
 		if (moves > 0)
-			patience.looks = 0;
+			waiting.looks = 0;
 	}
 }
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a rank waits while nothing moves: it looks again at once, then yields the CPU between looks, then
+ * sleeps on its doorbell (doorbell.h). How long it does each is a pure function of who shares the CPUs.
+ */
+#ifndef RING_WAIT_H
+#define RING_WAIT_H
+
+#include <stdbool.h>
+
+/* Who shares the CPUs with a rank, and what a look costs it. */
+struct ring_load {
+	bool crowded; /* its host has more ranks than CPUs */
+	bool sockets; /* among the links on which it waits */
+	bool paced;   /* links are paced */
+};
+
+/* Empty looks in a row. */
+struct ring_patience {
+	int spins;  /* one after the other */
+	int yields; /* then with a sched_yield() between them, before it sleeps */
+};
+
+struct ring_patience ring_patience_choose(const struct ring_load *load);
+
+/*
+ * Pauses after `looks` empty looks in a row. returns false, at once, if the rank should sleep instead
+ */
+bool ring_wait_awake(const struct ring_patience *patience, int looks);
+
+#endif
