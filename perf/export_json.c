@@ -68,6 +68,8 @@ static void write_limits(struct json *json, const struct perf_limits *limits)
 		json_put_integer(json, "size", rates->bytes);
 		json_put_real(json, "copy_gbs", rates->copy * 1e-9);
 		json_put_real(json, "reduce_gbs", rates->reduce * 1e-9);
+		if (limits->shared)
+			json_put_real(json, "both_gbs", rates->both * 1e-9);
 		if (limits->over_network)
 			json_put_real(json, "wire_gbs", rates->wire * 1e-9);
 		json_close(json, '}');

@@ -40,6 +40,15 @@ static int probe_reduce(struct perf_buffer buffers[2], size_t bytes, struct perf
 	return 0;
 }
 
+static int probe_both(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
+{
+	(void)sockets;
+	lanes *a = (lanes *)buffers[0].data, *b = (lanes *)buffers[1].data;
+	for (size_t i = 0; i < bytes / sizeof(lanes); i++)
+		a[i] = b[i] = a[i] + b[i];
+	return 0;
+}
+
 static int probe_wire(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
 {
 	return perf_sockets_exchange(sockets, buffers[0].data, buffers[1].data, bytes);
@@ -89,6 +98,8 @@ static int measure_rates(struct perf_team *team, struct perf_buffer buffers[2],
 		err = measure_rate(team, buffers, bytes, probe_copy, NULL, &rates->copy);
 		if (!err)
 			err = measure_rate(team, buffers, bytes, probe_reduce, NULL, &rates->reduce);
+		if (!err && limits->shared)
+			err = measure_rate(team, buffers, bytes, probe_both, NULL, &rates->both);
 		if (!err && sockets)
 			err = measure_rate(team, buffers, bytes, probe_wire, sockets, &rates->wire);
 		bytes *= 4;
@@ -167,7 +178,10 @@ static int measure_hop(struct perf_team *team, struct perf_sockets *sockets,
 int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2],
 			struct perf_limits *limits)
 {
-	*limits = (struct perf_limits){.over_network = team->over_network};
+	*limits = (struct perf_limits){
+		.over_network = team->over_network,
+		.shared = !team->over_network && buffers[0].comm,
+	};
 	if (team->size == 1) {
 		limits->reason = "one rank has nothing to send";
 		return 0;
@@ -201,10 +215,27 @@ const struct perf_rates *perf_limit_rates(const struct perf_limits *limits, size
 	return &limits->rates[class];
 }
 
+static bool everyone_gets_the_sum(const struct perf_call *call)
+{
+	return perf_call_is(call, PERF_REDUCES) && !perf_call_is(call, PERF_ROOTED | PERF_PER_RANK);
+}
+
+/*
+ * Each rank adds up 1/N of the vector, reading N inputs and writing N results: N/2 times what the
+ * probe reads and writes. Before that, each must know that the others have come.
+ */
+static double one_pass_us(const struct perf_limits *limits, const struct perf_call *call)
+{
+	double passing = (double)call->bytes / 2 / perf_limit_rates(limits, call->bytes)->both * 1e6;
+	return passing > limits->hop_us ? passing : limits->hop_us;
+}
+
 double perf_limit_us(const struct perf_limits *limits, const struct perf_call *call)
 {
 	if (!limits->known)
 		return 0;
+	if (limits->shared && everyone_gets_the_sum(call))
+		return one_pass_us(limits, call);
 	const struct perf_rates *rates = perf_limit_rates(limits, call->bytes);
 	struct perf_work work = call->collective->work(call->size);
 	double moving = limits->over_network ? work.sent / rates->wire : work.copied / rates->copy;

@@ -18,12 +18,14 @@ struct perf_rates {
 	size_t bytes;
 	double copy;   /* memcpy                                            */
 	double reduce; /* a[i] += b[i] on floats                            */
+	double both;   /* a[i] = b[i] = a[i] + b[i]; only of shared memory  */
 	double wire;   /* TCP, sending to next and receiving from previous  */
 };
 
 struct perf_limits {
 	bool known;
 	bool over_network;
+	bool shared;        /* ranks can reach one another's buffers */
 	const char *reason; /* why it is not known */
 	double hop_us;      /* one small message to the next rank */
 	int classes;
@@ -34,7 +36,10 @@ struct perf_limits {
 int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2],
 			struct perf_limits *limits);
 
-/* The least time a ring needs for this call in microseconds; 0 if not known. */
+/*
+ * The least time in microseconds that a ring needs for this call, or, for an all_reduce over shared
+ * memory, ranks that add up 1/N each in one pass; 0 if not known.
+ */
 double perf_limit_us(const struct perf_limits *limits, const struct perf_call *call);
 
 /* The rates that hold for vectors of this size. */

@@ -102,6 +102,8 @@ void report_limits(const struct perf_run *run)
 		       limits->hop_us);
 	else
 		printf("copy %.2f GB/s, one hop %.3f us", rates->copy * 1e-9, limits->hop_us);
+	if (limits->shared)
+		printf(", a sum written to both places %.2f GB/s", rates->both * 1e-9);
 	printf("; see ring_perf(1)\n");
 	fflush(stdout);
 }
