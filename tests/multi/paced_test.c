@@ -130,7 +130,8 @@ static int check_times(struct harness_rank *self, struct ring_comm *comm, const 
 	if (best_s > job->slower * formula_s)
 		return harness_fail(self, "%s took %.6f s, not %.6f", job->name, best_s, formula_s);
 	if (job->idle && busy > BUSY)
-		return harness_fail(self, "%s: waiting took %.1f %% of a CPU", job->name, 100 * busy);
+		return harness_fail(self, "%s: waiting took %.1f %% of a CPU", job->name,
+				    100 * busy);
 	return 0;
 }
 
