@@ -5,7 +5,6 @@
 #include "export.h"
 
 #include "../tools/whole_file.h"
-#include "measure.h"
 
 void perf_export_csv(const struct perf_run *run, FILE *out)
 {

@@ -7,7 +7,7 @@
 
 #include "../tools/json.h"
 #include "export.h"
-#include "measure.h"
+#include "samples.h"
 
 #define JSON_FORMAT 1
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "measure.h"
+#include "samples.h"
 
 static void read_cpu_model(char *model, size_t bytes)
 {

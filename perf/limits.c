@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure.h"
+#include "samples.h"
 #include "sockets.h"
 
 #define TRIALS 7

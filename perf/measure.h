@@ -33,12 +33,4 @@ struct perf_row {
 int perf_measure_row(struct perf_team *team, const struct perf_options *options,
 		     struct perf_buffer buffers[2], struct perf_row *row);
 
-void perf_sort(double *values, int count);
-
-/* The value below which `share` of the sorted values lie, interpolated; 0.5 is the median. */
-double perf_quantile(const double *sorted, int count, double share);
-
-/* Seconds of a clock that only grows. */
-double perf_now(void);
-
 #endif

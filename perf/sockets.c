@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "measure.h"
+#include "samples.h"
 
 #define PATIENCE_S 10.0
 #define HOP_LAPS 50
