@@ -110,7 +110,7 @@ static bool read_fit(const json_t *object, struct model_fit *fit)
 	fit->ranks = (int)json_integer_value(json_object_get(object, "ranks"));
 	fit->median = json_number_value(json_object_get(object, "median_error"));
 	fit->worst = json_number_value(json_object_get(object, "worst_error"));
-	return transport && fit->ranks >= 0 &&
+	return transport && fit->ranks > 0 &&
 	       read_seconds(object, "latency_s", &machine->link.latency) &&
 	       read_seconds(object, "overhead_s", &machine->overhead) &&
 	       read_rate(object, "bandwidth_bytes_per_s", &machine->link.bandwidth) &&

@@ -4,7 +4,7 @@
  *
  *	{"format": "ringccl model", "version": 1, "ringccl_version": ...,
  *	 "from": [{"file", "start_time", "host", "cpu", "kernel"}, ...],
- *	 "fits": [{"transport", "ranks" (0: several numbers), "latency_s", "bandwidth_bytes_per_s",
+ *	 "fits": [{"transport", "ranks", "latency_s", "bandwidth_bytes_per_s",
  *	           "reduce_bytes_per_s" (null: takes no time), "overhead_s", "chunk_bytes", "reduce_from",
  *	           "overhead_from", "samples", "least_bytes", "most_bytes", "median_error",
  *	           "worst_error"}, ...]}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_model fit: one fit for each transport and number of ranks, and behind them one for each
- * transport over all its numbers of ranks, if there are several: that one also predicts others.
+ * ring_model fit: one fit for each transport and number of ranks. Not one over several numbers: how a
+ * rank waits depends on whether it has a CPU of its own, so a hop takes longer where there are more
+ * ranks than CPUs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -80,13 +81,11 @@ static void show_errors(const struct model_fit *fit, const struct model_sample *
 
 static void show_fit(const struct model_fit *fit)
 {
-	char ranks[16] = "several", least[24], most[24];
-	if (fit->ranks > 0)
-		snprintf(ranks, sizeof(ranks), "%d", fit->ranks);
+	char least[24], most[24];
 	model_size_name(fit->least_bytes, least);
 	model_size_name(fit->most_bytes, most);
-	printf("%-8s %8s %12.2f %10.3f %10.3f %12.2f %7zu %8.1f%% %8.1f%%  %s..%s\n", fit->transport,
-	       ranks, fit->machine.link.latency * 1e6, fit->machine.link.bandwidth * 1e-9,
+	printf("%-8s %8d %12.2f %10.3f %10.3f %12.2f %7zu %8.1f%% %8.1f%%  %s..%s\n", fit->transport,
+	       fit->ranks, fit->machine.link.latency * 1e6, fit->machine.link.bandwidth * 1e-9,
 	       fit->machine.reduce_rate * 1e-9, fit->machine.overhead * 1e6, fit->samples,
 	       100 * fit->median, 100 * fit->worst, least, most);
 	if (fit->reduce_from == MODEL_MEASURED)
@@ -118,14 +117,14 @@ static bool refuse_fit(const struct model_sample *samples, size_t where,
 	return false;
 }
 
-/* Fits those samples that go by `transport` on `ranks` ranks, 0 for all numbers of ranks. */
+/* Fits those samples that go by `transport` on `ranks` ranks. */
 static bool fit_some(struct fit_job *job, const char *transport, int ranks)
 {
 	struct model_sample *some = calloc(job->sample_count, sizeof(*some));
 	size_t count = 0, where = 0;
 	for (size_t i = 0; some && i < job->sample_count; i++)
 		if (strcmp(job->samples[i].transport, transport) == 0 &&
-		    (ranks == 0 || job->samples[i].ranks == ranks))
+		    job->samples[i].ranks == ranks)
 			some[count++] = job->samples[i];
 	if (!some || job->file.count == MODEL_FITS_MAX) {
 		free(some);
@@ -145,28 +144,15 @@ static bool fit_some(struct fit_job *job, const char *transport, int ranks)
 	return fitted;
 }
 
-static bool is_first(const struct fit_job *job, size_t index, bool ranks_too)
+/* Of its transport and number of ranks. */
+static bool is_first(const struct fit_job *job, size_t index)
 {
 	const struct model_sample *sample = &job->samples[index];
 	for (size_t i = 0; i < index; i++)
 		if (strcmp(job->samples[i].transport, sample->transport) == 0 &&
-		    (!ranks_too || job->samples[i].ranks == sample->ranks))
+		    job->samples[i].ranks == sample->ranks)
 			return false;
 	return true;
-}
-
-static bool fit_transport(struct fit_job *job, const char *transport)
-{
-	int numbers = 0;
-	for (size_t i = 0; i < job->sample_count; i++) {
-		const struct model_sample *sample = &job->samples[i];
-		if (strcmp(sample->transport, transport) != 0 || !is_first(job, i, true))
-			continue;
-		numbers++;
-		if (!fit_some(job, transport, sample->ranks))
-			return false;
-	}
-	return numbers == 1 || fit_some(job, transport, 0);
 }
 
 static bool fit_all(struct fit_job *job)
@@ -180,7 +166,8 @@ static bool fit_all(struct fit_job *job)
 	printf("%-8s %8s %12s %10s %10s %12s %7s %9s %9s  %s\n", "#", "ranks", "latency (us)",
 	       "GB/s", "red. GB/s", "call (us)", "samples", "median", "worst", "sizes");
 	for (size_t i = 0; i < job->sample_count; i++)
-		if (is_first(job, i, false) && !fit_transport(job, job->samples[i].transport))
+		if (is_first(job, i) &&
+		    !fit_some(job, job->samples[i].transport, job->samples[i].ranks))
 			return false;
 	return true;
 }

@@ -139,21 +139,20 @@ bool model_choose(const char *command, const struct model_choice *choice,
 	return false;
 }
 
-/* The fit for so many ranks, or else the one of several numbers of ranks. */
+/* The fit for so many ranks, or for the nearest number of which there is one; of two, the larger. */
 static const struct model_fit *find_fit(const struct model_chosen *chosen, int ranks,
 					const char *transport)
 {
-	const struct model_fit *pooled = NULL;
+	const struct model_fit *nearest = NULL;
 	for (size_t i = 0; i < chosen->file.count; i++) {
 		const struct model_fit *fit = &chosen->file.fits[i];
 		if (transport && strcmp(fit->transport, transport) != 0)
 			continue;
-		if (fit->ranks == ranks)
-			return fit;
-		/* That of several numbers stands behind those of one. */
-		pooled = fit;
+		int closer = nearest ? abs(nearest->ranks - ranks) - abs(fit->ranks - ranks) : 1;
+		if (closer > 0 || (closer == 0 && fit->ranks > nearest->ranks))
+			nearest = fit;
 	}
-	return pooled;
+	return nearest;
 }
 
 static void override(const struct model_choice *choice, struct model_machine *machine)

@@ -26,7 +26,7 @@ struct train_ddp {
 	int bucket_count;
 	uint16_t *halves; /* compressed: what travels */
 	float *residuals; /* compressed: what the last time lost */
-	bool synchronises;
+	bool synchronises, holds_back;
 
 	/* of the current step */
 	int ready, launched, complete; /* buckets */
@@ -272,6 +272,11 @@ void train_ddp_synchronise(struct train_ddp *ddp, bool on)
 	ddp->synchronises = on;
 }
 
+void train_ddp_hold_back(struct train_ddp *ddp, bool on)
+{
+	ddp->holds_back = on;
+}
+
 void train_ddp_ready(void *context, int tensor)
 {
 	struct train_ddp *ddp = context;
@@ -282,7 +287,7 @@ void train_ddp_ready(void *context, int tensor)
 		if (bucket->first_tensor + bucket->tensors - 1 > tensor)
 			break;
 		ddp->spans[ddp->ready++].ready = now();
-		if (ddp->stream)
+		if (ddp->stream && !ddp->holds_back)
 			launch_next(ddp);
 	}
 }

@@ -82,6 +82,9 @@ int train_ddp_buckets(const struct train_ddp *ddp, const struct train_bucket **b
  */
 void train_ddp_synchronise(struct train_ddp *ddp, bool on);
 
+/* Buckets wait until backward is over, and are launched one by one then: a control for overlap. */
+void train_ddp_hold_back(struct train_ddp *ddp, bool on);
+
 /* train_ready for train_model_backward; context is the ddp. */
 void train_ddp_ready(void *ddp, int tensor);
 

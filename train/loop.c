@@ -238,20 +238,34 @@ static int do_step(struct train_run *run, struct train_step *step)
 /* ---- between steps ------------------------------------------------------------------------ */
 
 /* A step is kept even if the next one fails. */
-static int keep(struct train_run *run, const struct train_step *step)
+static int keep(struct train_steps *kept, const struct train_step *step)
 {
-	if (run->count == run->room) {
-		size_t room = run->room ? 2 * run->room : 256;
-		struct train_step *more = realloc(run->steps, room * sizeof(*more));
+	if (kept->count == kept->room) {
+		size_t room = kept->room ? 2 * kept->room : 256;
+		struct train_step *more = realloc(kept->steps, room * sizeof(*more));
 		if (!more) {
 			fputs("ring_train: out of memory for records\n", stderr);
 			return -1;
 		}
-		run->steps = more;
-		run->room = room;
+		kept->steps = more;
+		kept->room = room;
 	}
-	run->steps[run->count++] = *step;
+	kept->steps[kept->count++] = *step;
 	return 0;
+}
+
+static bool overlaps(const struct train_run *run)
+{
+	return run->team->size > 1 && run->options->ddp.mode == TRAIN_DDP_OVERLAP;
+}
+
+/*
+ * A profile of ranks that overlap is of steps that do not: every other one, so that whatever slows the
+ * machine down slows both kinds.
+ */
+static bool is_control(const struct train_run *run)
+{
+	return run->profile.on && overlaps(run) && run->state.step % 2 == 0;
 }
 
 /* Twenty lines a run, and at a terminal one that is overwritten. */
@@ -305,6 +319,8 @@ int train_run_steps(struct train_run *run)
 		if (err || is_done(run))
 			return train_exit_of(err);
 		struct train_step step;
+		bool control = is_control(run);
+		train_ddp_hold_back(run->ddp, control);
 		err = do_step(run, &step);
 		if (err) {
 			fprintf(stderr, "ring_train: rank %d: training ended in step %" PRIu64 "\n",
@@ -318,7 +334,9 @@ int train_run_steps(struct train_run *run)
 		if (status == TRAIN_EXIT_OK)
 			status = save_if_due(run, last);
 		account(run, TRAIN_ROW_CPU, "between steps", &at, &step.rest);
-		if (keep(run, &step) != 0 || train_profile_end(&run->profile) != 0)
+		if (keep(control ? &run->controls : &run->done, &step) != 0)
+			return TRAIN_EXIT_SYSTEM;
+		if ((control || !overlaps(run)) && train_profile_end(&run->profile) != 0)
 			return TRAIN_EXIT_SYSTEM;
 	}
 	return status;
@@ -340,6 +358,7 @@ int train_run_alone(struct train_run *run)
 	if (run->team->size == 1 || run->options->ddp.mode == TRAIN_DDP_OFF)
 		return TRAIN_EXIT_OK;
 	train_ddp_synchronise(run->ddp, true);
+	train_ddp_hold_back(run->ddp, false);
 	for (int i = 0; !err && i < REPEATS; i++) {
 		struct train_ddp_times times;
 		err = train_team_barrier(run->team);

@@ -30,8 +30,8 @@ struct train_run {
 	struct train_state state;
 	size_t length; /* this rank's examples of an epoch */
 
-	struct train_step *steps; /* all that were done */
-	size_t count, room;
+	struct train_steps done;
+	struct train_steps controls; /* steps that hold buckets back, for a profile of an overlapped run */
 	struct train_trace trace;
 	struct train_profile profile;
 

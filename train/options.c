@@ -126,7 +126,8 @@ static const struct row rows[] = {
 	{TEXT, 0, "json", "FILE", AT(json), .help = "one JSON line per step and rank, and a summary"},
 	{TEXT, 0, "trace", "FILE", AT(trace), .help = "a Chrome trace of all ranks"},
 	{TEXT, 0, "profile", "FILE", AT(profile),
-	 .help = "a step without communication, for ring_model ddp: of one rank, or --mode off"},
+	 .help = "a step without communication, for ring_model ddp; an overlapped run then holds "
+		 "every other step's buckets back until backward is over"},
 	{TEXT, 0, "plot", "PREFIX", AT(plot), .help = "plots of this run and its references"},
 	{TEXT, 0, "model", "FILE", AT(model),
 	 .help = "ring_model's JSON: predictions beside the summary"},
@@ -455,8 +456,10 @@ bool train_options_settle(struct train_options *options, int ranks)
 		options->batch = options->global_batch / shares;
 	}
 	options->global_batch = options->batch * shares;
-	if (options->profile && ranks > 1 && options->ddp.mode != TRAIN_DDP_OFF)
-		return complain("--profile wants a step without communication: one rank, or "
-				"--mode off");
+	bool waits = options->ddp.mode == TRAIN_DDP_NAIVE || options->ddp.mode == TRAIN_DDP_FLAT;
+	if (options->profile && ranks > 1 && waits)
+		return complain("--profile is of one rank, of --mode off, or of --mode overlap");
+	if (options->profile && ranks > 1 && options->steps == 1)
+		return complain("--profile of several ranks wants two steps or more");
 	return true;
 }

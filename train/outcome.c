@@ -98,12 +98,14 @@ int train_outcome(const struct train_run *run)
 	int err = 0;
 	if (run->trace.on)
 		err = train_trace_write(&run->trace, team, run->options->trace);
+	if (!err && run->profile.on)
+		err = train_profile_write(&run->profile, team,
+					  run->controls.count > 0 ? &run->controls : &run->done,
+					  run->options->profile);
 	if (err)
 		return exit_of_file(err);
-	err = train_team_gather(team, run->steps, run->count, sizeof(*run->steps), &steps, &counts);
-	if (!err && run->profile.on)
-		err = train_profile_write(&run->profile, team, steps, run->count,
-					  run->options->profile);
+	err = train_team_gather(team, run->done.steps, run->done.count, sizeof(*run->done.steps),
+				&steps, &counts);
 	if (err || team->rank != 0) {
 		free(steps);
 		free(counts);
@@ -114,8 +116,8 @@ int train_outcome(const struct train_run *run)
 	if (runs.all) {
 		struct train_facts facts;
 		list_facts(run, &facts);
-		train_summary_make(&runs.all[0], &facts, steps, run->count);
-		status = report(run->options, &runs, steps, run->count);
+		train_summary_make(&runs.all[0], &facts, steps, run->done.count);
+		status = report(run->options, &runs, steps, run->done.count);
 	}
 	free(runs.all);
 	free(steps);

@@ -90,22 +90,35 @@ int train_profile_end(struct train_profile *profile)
 
 struct content {
 	const struct train_profile *profile;
-	const struct train_step *steps; /* of all ranks */
+	const struct train_step *steps; /* of all ranks, rank behind rank */
 	const double *ready;            /* likewise, row behind row */
 	size_t each;
 	int ranks;
 	double *values; /* room for one of each step */
 };
 
+static double computing(const struct train_step *step)
+{
+	return step->data + step->forward + step->backward;
+}
+
+/* Where in `steps` the rank is that computed longest in its step number `i`: the others wait for it. */
+static size_t find_slowest(const struct content *content, size_t i)
+{
+	size_t slowest = i;
+	for (size_t at = i; at < content->each * (size_t)content->ranks; at += content->each)
+		if (computing(&content->steps[at]) > computing(&content->steps[slowest]))
+			slowest = at;
+	return slowest;
+}
+
 /* The median of what lies at the same place in every step: `first` points to the first step's. */
 static double median_of(const struct content *content, const void *first, size_t stride)
 {
 	size_t skipped = content->each > TRAIN_SKIPPED ? TRAIN_SKIPPED : 0, count = 0;
-	for (size_t i = 0; i < content->each * (size_t)content->ranks; i++) {
-		if (i % content->each >= skipped)
-			memcpy(&content->values[count++], (const char *)first + i * stride,
-			       sizeof(double));
-	}
+	for (size_t i = skipped; i < content->each; i++)
+		memcpy(&content->values[count++],
+		       (const char *)first + find_slowest(content, i) * stride, sizeof(double));
 	return train_quantile(content->values, count, 0.5);
 }
 
@@ -146,28 +159,30 @@ static int write_on_first(const struct content *content, const char *path)
 }
 
 int train_profile_write(const struct train_profile *profile, struct train_team *team,
-			const struct train_step *steps, size_t each, const char *path)
+			const struct train_steps *steps, const char *path)
 {
-	void *ready;
-	size_t *counts;
-	int err = train_team_gather(team, profile->ready, profile->rows,
-				    (size_t)profile->count * sizeof(double), &ready, &counts);
-	if (err || team->rank != 0)
-		return err;
-	struct content content = {.profile = profile,
-				  .steps = steps,
-				  .ready = ready,
-				  .each = each,
-				  .ranks = team->size};
-	content.values = calloc(each * (size_t)team->size + 1, sizeof(*content.values));
-	if (content.values) {
-		err = write_on_first(&content, path);
-	} else {
-		refuse_memory();
-		err = RING_ENOMEM;
+	void *ready = NULL, *all = NULL;
+	size_t *counts = NULL, *rows = NULL;
+	int err = train_team_gather(team, steps->steps, steps->count, sizeof(*steps->steps), &all,
+				    &counts);
+	if (!err)
+		err = train_team_gather(team, profile->ready, profile->rows,
+					(size_t)profile->count * sizeof(double), &ready, &rows);
+	if (!err && team->rank == 0) {
+		struct content content = {.profile = profile,
+					  .steps = all,
+					  .ready = ready,
+					  .each = steps->count,
+					  .ranks = team->size,
+					  .values = calloc(steps->count + 1, sizeof(double))};
+		if (!content.values)
+			refuse_memory();
+		err = content.values ? write_on_first(&content, path) : RING_ENOMEM;
+		free(content.values);
 	}
-	free(content.values);
+	free(all);
 	free(ready);
 	free(counts);
+	free(rows);
 	return err;
 }

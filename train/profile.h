@@ -2,7 +2,7 @@
 /*
  * What a step is without communication, for ring_model to predict it with: how long its parts take,
  * and when in backward each bucket would be ready. The buckets are those of an overlapped run,
- * whatever the mode is.
+ * whatever the mode is; of a run that does overlap, the steps are those that hold their buckets back.
  */
 #ifndef TRAIN_PROFILE_H
 #define TRAIN_PROFILE_H
@@ -36,12 +36,13 @@ void train_profile_ready(struct train_profile *profile, int tensor);
 int train_profile_end(struct train_profile *profile);
 
 /*
- * Writes the medians over all ranks' steps but the first TRAIN_SKIPPED. Collective; rank 0 writes.
+ * Writes the medians over all steps but the first TRAIN_SKIPPED, of each the rank's that computed
+ * longest. Collective; rank 0 writes.
  *
- * steps, each   on rank 0: all ranks' steps, as train_summary_make
- * returns       0; a RING_E code, RING_ESYSTEM for the file's sake; the sentence on stderr
+ * steps     this rank's, one for each row
+ * returns   0; a RING_E code, RING_ESYSTEM for the file's sake; the sentence on stderr
  */
 int train_profile_write(const struct train_profile *profile, struct train_team *team,
-			const struct train_step *steps, size_t each, const char *path);
+			const struct train_steps *steps, const char *path);
 
 #endif

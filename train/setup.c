@@ -127,5 +127,6 @@ void train_run_destroy(struct train_run *run)
 	train_source_close(&run->source);
 	train_trace_free(&run->trace);
 	train_profile_destroy(&run->profile);
-	free(run->steps);
+	free(run->done.steps);
+	free(run->controls.steps);
 }

@@ -3,6 +3,7 @@
 #ifndef TRAIN_STEP_H
 #define TRAIN_STEP_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Seconds, unless another unit is said. The seven parts follow one another and fill total. */
@@ -25,6 +26,11 @@ struct train_step {
 	double loss;                   /* nats per token, mean over all ranks' tokens */
 	double length;                 /* of the averaged gradient, before clipping */
 	double rate;                   /* of learning */
+};
+
+struct train_steps {
+	struct train_step *steps;
+	size_t count, room;
 };
 
 #endif

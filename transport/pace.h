@@ -13,6 +13,7 @@
 struct ring_pace {
 	struct ring_virtual_speed speed;
 	uint64_t out_free_ns, in_free_ns; /* CLOCK_MONOTONIC: when each wire is free again */
+	uint64_t early_ns; /* a sleeper wakes so much before a message is due, and looks till then */
 };
 
 /*
