@@ -82,14 +82,14 @@ static void *result(const struct ring_reduction *reduction, int index, struct pa
 
 static bool is_copy(const struct ring_reduction *reduction)
 {
-	return reduction->nsources == 1 && reduction->divisor <= 1 && !reduction->scalar;
+	return reduction->nsources == 1 && reduction->divisor <= 1 && reduction->nscalars == 0;
 }
 
 /* Two different sources and nothing else. */
 static bool is_pair(const struct ring_reduction *reduction)
 {
 	return reduction->nsources == 2 && reduction->sources[0] != reduction->sources[1] &&
-	       reduction->divisor <= 1 && !reduction->scalar;
+	       reduction->divisor <= 1 && reduction->nscalars == 0;
 }
 
 static void reduce_pair(const struct ring_cpu_kernel *kernel,
@@ -105,15 +105,27 @@ static void reduce_pair(const struct ring_cpu_kernel *kernel,
 		kernel->pair(to, left, right, part.count);
 }
 
+static void load_tile(const struct ring_cpu_kernel *kernel, const struct ring_reduction *reduction,
+		      int index, struct part part, union ring_tile *tile)
+{
+	kernel->load(tile, source(reduction, index, part), part.count);
+	if (index < reduction->nscalars)
+		kernel->scale(tile, &reduction->scalars[index], part.count);
+}
+
 static void reduce_tile(const struct ring_cpu_kernel *kernel,
 			const struct ring_reduction *reduction, struct part part)
 {
-	union ring_tile tile;
-	kernel->load(&tile, source(reduction, 0, part), part.count);
-	if (reduction->scalar)
-		kernel->scale(&tile, reduction->scalar, part.count);
-	for (int i = 1; i < reduction->nsources; i++)
-		kernel->fold(&tile, source(reduction, i, part), part.count);
+	union ring_tile tile, other;
+	load_tile(kernel, reduction, 0, part, &tile);
+	for (int i = 1; i < reduction->nsources; i++) {
+		if (i >= reduction->nscalars) {
+			kernel->fold(&tile, source(reduction, i, part), part.count);
+			continue;
+		}
+		load_tile(kernel, reduction, i, part, &other);
+		kernel->fold_tile(&tile, &other, part.count);
+	}
 	if (reduction->divisor > 1)
 		kernel->divide(&tile, reduction->divisor, part.count);
 	kernel->store(result(reduction, 0, part), &tile, part.count);

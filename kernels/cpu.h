@@ -30,6 +30,7 @@ struct ring_cpu_kernel {
 	void (*load)(union ring_tile *tile, const void *source, size_t count);
 	void (*scale)(union ring_tile *tile, const void *scalar, size_t count);
 	void (*fold)(union ring_tile *tile, const void *source, size_t count);
+	void (*fold_tile)(union ring_tile *tile, const void *other_tile, size_t count);
 	void (*divide)(union ring_tile *tile, uint64_t divisor, size_t count);
 	void (*store)(void *result, const union ring_tile *tile, size_t count);
 };

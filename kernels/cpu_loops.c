@@ -188,15 +188,17 @@ RING_CONVERTED_TYPES(HALVES_PAIRS, )
 
 /* ---- the table -------------------------------------------------------------------------------- */
 
-#define STEPS(type, op)                                                                            \
+#define STEPS(type, op, computed)                                                                  \
 	.load = load_##type, .scale = scale_##type, .fold = fold_##type##_##op,                    \
-	.divide = divide_##type, .store = store_##type
+	.fold_tile = fold_##computed##_##op, .divide = divide_##type, .store = store_##type
 #define PAIR(type, op) .pair = pair_##type##_##op, .onto = onto_##type##_##op,
-#define KERNEL(OP, op, TYPE, type, ...) [TYPE][OP] = {PAIR(type, op) STEPS(type, op)},
+#define KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                           \
+	[TYPE][OP] = {PAIR(type, op) STEPS(type, op, computed)},
 #if RING_HAVE_HALF_PAIRS
 #define CONVERTED_KERNEL KERNEL
 #else
-#define CONVERTED_KERNEL(OP, op, TYPE, type, ...) [TYPE][OP] = {STEPS(type, op)},
+#define CONVERTED_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                 \
+	[TYPE][OP] = {STEPS(type, op, computed)},
 #endif
 #define KERNELS(...) RING_REDUCE_OPS(KERNEL, __VA_ARGS__)
 #define CONVERTED_KERNELS(...) RING_REDUCE_OPS(CONVERTED_KERNEL, __VA_ARGS__)

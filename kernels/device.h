@@ -12,27 +12,29 @@
 
 #include "ringccl.h"
 
-#define RING_REDUCE_SOURCES 8
-#define RING_REDUCE_RESULTS 2
+#define RING_REDUCE_SOURCES 64
+#define RING_REDUCE_RESULTS 64
 
 struct ring_device_queue; /* jobs of one channel, in order */
 
 /*
- * One job: every result becomes scalar * sources[0] op sources[1] op ..., from left to right, in one
- * pass. A result may equal a source; other overlap is not allowed. Any alignment.
+ * One job: every result becomes sources[0] op sources[1] op ..., from left to right, in one pass. A
+ * result may equal a source; other overlap is not allowed. Any alignment. The first nscalars sources are
+ * multiplied by a scalar each before anything else.
  *
  * Types of 16 and 8 bits compute in float32 and are rounded once, at the end.
  */
 struct ring_reduction {
 	const void *sources[RING_REDUCE_SOURCES];
 	int nsources; /* 1..RING_REDUCE_SOURCES; 1 without scalar and divisor is a copy */
+	int nscalars;
+	const uint64_t *scalars; /* scalars[nscalars], until the job is done: an element, its first bytes */
 	void *results[RING_REDUCE_RESULTS];
 	int nresults;
 	size_t count; /* elements, 0 is allowed */
 	enum ring_datatype type;
-	enum ring_op op;    /* RING_AVG adds like RING_SUM */
-	uint64_t divisor;   /* divides the result before it is rounded; at most 2^31 - 1, 0 is 1 */
-	const void *scalar; /* one element; multiplies sources[0] before anything else; NULL: none */
+	enum ring_op op;  /* RING_AVG adds like RING_SUM */
+	uint64_t divisor; /* divides the result before it is rounded; at most 2^31 - 1, 0 is 1 */
 };
 
 struct ring_device {

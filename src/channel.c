@@ -293,30 +293,35 @@ static int post_sends(struct ring_channel *channel)
 	return err ? err : moves + retire(channel);
 }
 
+/* Field by field: a job can have many more sources than this one. */
+static int reduce(struct ring_channel *channel, const struct ring_transfer *in, const void *message)
+{
+	const struct ring_operands *operands = &channel->operands;
+	struct ring_reduction reduction;
+	reduction.sources[0] = address(channel, in->source);
+	reduction.sources[1] = message;
+	reduction.nsources = in->action == RING_REDUCE ? 2 : 1;
+	reduction.scalars = &operands->scalar;
+	reduction.nscalars = channel->plan.params.scaled ? 1 : 0;
+	reduction.results[0] = address(channel, in->result);
+	reduction.nresults = 1;
+	reduction.count = in->bytes / channel->plan.params.element_bytes;
+	reduction.type = operands->type;
+	reduction.op = operands->op;
+	reduction.divisor = in->last ? operands->divisor : 1;
+	return channel->device->reduce(channel->queue, &reduction);
+}
+
 /* Gives an arrived message, or a local copy, to the device: always exactly one job. */
 static int give_to_device(struct ring_channel *channel, const struct ring_transfer *in,
 			  const void *message)
 {
-	const struct ring_device *device = channel->device;
-	const struct ring_operands *operands = &channel->operands;
+	if ((in->action == RING_REDUCE || in->action == RING_SCALE) && in->bytes > 0)
+		return reduce(channel, in, message);
 	char *result = address(channel, in->result);
-
-	if ((in->action == RING_REDUCE || in->action == RING_SCALE) && in->bytes > 0) {
-		struct ring_reduction reduction = {
-			.sources = {address(channel, in->source), message},
-			.nsources = in->action == RING_REDUCE ? 2 : 1,
-			.results = {result},
-			.nresults = 1,
-			.count = in->bytes / channel->plan.params.element_bytes,
-			.type = operands->type,
-			.op = operands->op,
-			.scalar = channel->plan.params.scaled ? &operands->scalar : NULL,
-			.divisor = in->last ? operands->divisor : 1};
-		return device->reduce(channel->queue, &reduction);
-	}
 	const void *source = in->peer == channel->self ? address(channel, in->source) : message;
 	bool nothing = in->action == RING_SIGNAL || source == result;
-	return device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
+	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
 }
 
 /* The next message of `route`, NULL if it has not arrived; *err tells a broken link from that. */

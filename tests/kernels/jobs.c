@@ -94,7 +94,7 @@ struct vector {
 
 static struct vector sources[RING_REDUCE_SOURCES], fresh[RING_REDUCE_RESULTS];
 static uint64_t elements[RING_REDUCE_SOURCES][JOB_COUNT_MAX];
-static char failure[400];
+static char failure[4000];
 
 static uint64_t get(const struct vector *vector, enum ring_datatype type, size_t index)
 {
@@ -130,12 +130,13 @@ static bool guards_are_intact(const struct vector *vector)
 
 static const char *fail(const struct ring_cpu_family *family, const struct job *job, const char *how)
 {
-	static char text[600];
+	static char text[4400];
 	snprintf(text, sizeof(text),
-		 "%s %s %s: count %zu, %d sources, %d results, in place %d, divisor %llu, %s: %s",
+		 "%s %s %s: count %zu, %d sources, %d scalars, %d results, in place %d, divisor "
+		 "%llu: %s",
 		 family->name, ring_datatype_name(job->type), ring_op_name(job->op), job->count,
-		 job->nsources, job->nresults, job->in_place, (unsigned long long)job->divisor,
-		 job->scalar ? "scalar" : "no scalar", how);
+		 job->nsources, job->nscalars, job->nresults, job->in_place,
+		 (unsigned long long)job->divisor, how);
 	return text;
 }
 
@@ -143,12 +144,13 @@ static const char *wrong_element(const struct job *job, size_t index, uint64_t g
 {
 	int length = snprintf(failure, sizeof(failure), "element %zu is %llx, want %llx of", index,
 			      (unsigned long long)got, (unsigned long long)want);
-	for (int i = 0; i < job->nsources; i++)
+	for (int i = 0; i < job->nsources; i++) {
 		length += snprintf(failure + length, sizeof(failure) - (size_t)length, " %llx",
 				   (unsigned long long)elements[i][index]);
-	if (job->scalar)
-		snprintf(failure + length, sizeof(failure) - (size_t)length, " scalar %llx",
-			 (unsigned long long)*job->scalar);
+		if (i < job->nscalars)
+			length += snprintf(failure + length, sizeof(failure) - (size_t)length,
+					   " * %llx", (unsigned long long)job->scalars[i]);
+	}
 	return failure;
 }
 
@@ -159,7 +161,7 @@ static const char *check_elements(const struct job *job, struct vector *const re
 		for (int k = 0; k < job->nsources; k++)
 			bits[k] = elements[k][i];
 		uint64_t want = reference_reduced(job->type, job->op, bits, job->nsources,
-						  job->scalar, job->divisor);
+						  job->scalars, job->nscalars, job->divisor);
 		for (int k = 0; k < job->nresults; k++) {
 			uint64_t got = get(results[k], job->type, i);
 			if (got != want)
@@ -190,14 +192,15 @@ static const char *check_surroundings(const struct job *job)
 const char *job_check(const struct ring_cpu_family *family, const struct job *job)
 {
 	size_t bytes = job->count * ring_datatype_bytes(job->type);
-	struct vector *results[RING_REDUCE_RESULTS] = {&fresh[0], &fresh[1]};
+	struct vector *results[RING_REDUCE_RESULTS];
 	struct ring_reduction reduction = {.nsources = job->nsources,
 					   .nresults = job->nresults,
 					   .count = job->count,
 					   .type = job->type,
 					   .op = job->op,
 					   .divisor = job->divisor,
-					   .scalar = job->scalar};
+					   .scalars = job->scalars,
+					   .nscalars = job->nscalars};
 	for (int i = 0; i < job->nsources; i++) {
 		place(&sources[i], bytes);
 		for (size_t k = 0; k < job->count; k++) {
@@ -206,10 +209,9 @@ const char *job_check(const struct ring_cpu_family *family, const struct job *jo
 		}
 		reduction.sources[i] = sources[i].data;
 	}
-	if (job->in_place >= 0)
-		results[0] = &sources[job->in_place];
 	for (int i = 0; i < job->nresults; i++) {
 		place(&fresh[i], bytes);
+		results[i] = i == 0 && job->in_place >= 0 ? &sources[job->in_place] : &fresh[i];
 		reduction.results[i] = results[i]->data;
 	}
 
@@ -229,14 +231,15 @@ static uint64_t random_divisor(enum ring_op op)
 	return jobs_random() % (jobs_random() % 2 ? 65 : 65537);
 }
 
-/* All places for a count and a number of sources; every other job has a scalar. */
+/* All places for a count and a number of sources; every other job has scalars. */
 static const char *check_places(const struct ring_cpu_family *family, struct job job)
 {
 	for (job.in_place = -1; job.in_place < job.nsources; job.in_place++) {
-		uint64_t scalar = jobs_mixed(&job, 0, 0);
-		job.scalar = jobs_random() % 2 ? &scalar : NULL;
+		job.nscalars = jobs_random() % 2 ? 1 + (int)(jobs_random() % job.nsources) : 0;
+		for (int i = 0; i < job.nscalars; i++)
+			job.scalars[i] = jobs_mixed(&job, 0, 0);
 		job.divisor = random_divisor(job.op);
-		job.nresults = 1 + (int)(jobs_random() % RING_REDUCE_RESULTS);
+		job.nresults = 1 + (int)(jobs_random() % 8);
 		const char *wrong = job_check(family, &job);
 		if (wrong)
 			return wrong;
@@ -250,12 +253,14 @@ const char *jobs_check_shapes(const struct ring_cpu_family *family, enum ring_da
 	struct job job = {.type = type, .op = op, .element = jobs_mixed};
 	const char *wrong = NULL;
 	for (; !wrong && job.count <= 130; job.count++) {
-		job.nsources = 1 + (int)(jobs_random() % RING_REDUCE_SOURCES);
+		job.nsources = 1 + (int)(jobs_random() % 8);
 		wrong = check_places(family, job);
 		job.nsources = 2;
 		wrong = wrong ? wrong : check_places(family, job);
 	}
-	for (job.nsources = 1; !wrong && job.nsources <= RING_REDUCE_SOURCES; job.nsources++) {
+	job.nsources = 1;
+	for (; !wrong && job.nsources <= RING_REDUCE_SOURCES;
+	     job.nsources += job.nsources < 8 ? 1 : 28) {
 		job.count = RING_TILE - 1 + jobs_random() % RING_TILE * 2;
 		wrong = check_places(family, job);
 	}

@@ -17,7 +17,8 @@ struct job {
 	int nsources, nresults;
 	int in_place; /* results[0] is this source, -1: none */
 	uint64_t divisor;
-	const uint64_t *scalar; /* its bits; NULL: none */
+	int nscalars;
+	uint64_t scalars[RING_REDUCE_SOURCES]; /* their bits */
 
 	uint64_t (*element)(const struct job *job, int source, size_t index); /* its bits */
 };

@@ -127,13 +127,15 @@ static double computed(enum ring_datatype type, double x)
 }
 
 static uint64_t reduced_float(enum ring_datatype type, enum ring_op op, const uint64_t bits[],
-			      int n, const uint64_t *scalar, uint64_t divisor)
+			      int n, const uint64_t scalars[], int nscalars, uint64_t divisor)
 {
-	double x = reference_value(type, bits[0]);
-	if (scalar)
-		x = computed(type, reference_value(type, *scalar) * x);
-	for (int i = 1; i < n; i++)
-		x = computed(type, float_op(op, x, reference_value(type, bits[i])));
+	double x = 0;
+	for (int i = 0; i < n; i++) {
+		double next = reference_value(type, bits[i]);
+		if (i < nscalars)
+			next = computed(type, reference_value(type, scalars[i]) * next);
+		x = i == 0 ? next : computed(type, float_op(op, x, next));
+	}
 	if (divisor > 1)
 		x = computed(type, x / (double)divisor);
 	return reference_rounded(type, x);
@@ -163,26 +165,29 @@ static __int128 integer_op(enum ring_op op, __int128 a, __int128 b)
 }
 
 static uint64_t reduced_integer(enum ring_datatype type, enum ring_op op, const uint64_t bits[],
-				int n, const uint64_t *scalar, uint64_t divisor)
+				int n, const uint64_t scalars[], int nscalars, uint64_t divisor)
 {
 	const struct format *format = &formats[type];
-	__int128 x = wrapped(format, bits[0]);
-	if (scalar)
-		x = wrapped(format, integer_op(RING_PROD, x, *scalar));
-	for (int i = 1; i < n; i++)
-		x = wrapped(format, integer_op(op, x, wrapped(format, bits[i])));
+	__int128 x = 0;
+	for (int i = 0; i < n; i++) {
+		__int128 next = wrapped(format, bits[i]);
+		if (i < nscalars)
+			next = wrapped(format, integer_op(RING_PROD, next, scalars[i]));
+		x = i == 0 ? next : wrapped(format, integer_op(op, x, next));
+	}
 	if (divisor > 1)
 		x /= (__int128)divisor;
 	return (uint64_t)x & (UINT64_MAX >> (64 - format->fraction_bits));
 }
 
 uint64_t reference_reduced(enum ring_datatype type, enum ring_op op, const uint64_t bits[], int n,
-			   const uint64_t *scalar, uint64_t divisor)
+			   const uint64_t scalars[], int nscalars, uint64_t divisor)
 {
-	if (n == 1 && divisor <= 1 && !scalar)
+	if (n == 1 && divisor <= 1 && nscalars == 0)
 		return bits[0];
-	return formats[type].exponent_bits ? reduced_float(type, op, bits, n, scalar, divisor)
-					   : reduced_integer(type, op, bits, n, scalar, divisor);
+	return formats[type].exponent_bits
+		       ? reduced_float(type, op, bits, n, scalars, nscalars, divisor)
+		       : reduced_integer(type, op, bits, n, scalars, nscalars, divisor);
 }
 
 /* ---- special values -------------------------------------------------------------------------- */

@@ -19,9 +19,9 @@ double reference_value(enum ring_datatype type, uint64_t bits);
 /* The bits of a float type that stand for x: rounded to nearest even, NaN the canonical one. */
 uint64_t reference_rounded(enum ring_datatype type, double x);
 
-/* One element of n sources; scalar NULL: none. */
+/* One element of n sources, of which the first nscalars are multiplied by a scalar each. */
 uint64_t reference_reduced(enum ring_datatype type, enum ring_op op, const uint64_t bits[], int n,
-			   const uint64_t *scalar, uint64_t divisor);
+			   const uint64_t scalars[], int nscalars, uint64_t divisor);
 
 /* Values that go wrong; the bits of `type` are the lowest. returns how many */
 size_t reference_specials(enum ring_datatype type, const uint64_t **specials);

@@ -261,17 +261,23 @@ static int lazy_queue_open(struct ring_device_queue **queue)
 	return 0;
 }
 
+static float lazy_summand(const struct ring_reduction *reduction, int source, size_t i)
+{
+	float summand = ((const float *)reduction->sources[source])[i], scalar = 1;
+	if (source < reduction->nscalars)
+		memcpy(&scalar, &reduction->scalars[source], sizeof(scalar));
+	return summand * scalar;
+}
+
 static void run_job(const struct lazy_job *job)
 {
 	const struct ring_reduction *reduction = &job->reduction;
 	if (!job->reduces && job->bytes > 0)
 		memcpy(job->dst, job->src, job->bytes);
 	for (size_t i = 0; job->reduces && i < reduction->count; i++) {
-		float sum = ((const float *)reduction->sources[0])[i];
-		if (reduction->scalar)
-			sum *= *(const float *)reduction->scalar;
+		float sum = lazy_summand(reduction, 0, i);
 		for (int k = 1; k < reduction->nsources; k++)
-			sum += ((const float *)reduction->sources[k])[i];
+			sum += lazy_summand(reduction, k, i);
 		if (reduction->divisor > 1)
 			sum /= (float)reduction->divisor;
 		for (int k = 0; k < reduction->nresults; k++)

@@ -60,12 +60,20 @@ static void second_result_in_place(void **state)
 {
 	(void)state;
 	float a[3] = {1, 2, 3}, b[3] = {10, 20, 30};
-	struct ring_reduction swap = {{a, b}, 2, {b, a}, 2, 3, RING_FLOAT32, RING_SUM, 0, NULL};
+	struct ring_reduction swap = {.sources = {a, b},
+				      .nsources = 2,
+				      .results = {b, a},
+				      .nresults = 2,
+				      .count = 3,
+				      .type = RING_FLOAT32,
+				      .op = RING_SUM};
 	submit(&swap);
 	assert_memory_equal(a, b, sizeof(a));
 	assert_true(a[0] == 11 && a[1] == 22 && a[2] == 33);
 
-	struct ring_reduction twice = {{a, a}, 2, {a}, 1, 3, RING_FLOAT32, RING_SUM, 0, NULL};
+	struct ring_reduction twice = swap;
+	twice.sources[1] = twice.results[0] = a;
+	twice.nresults = 1;
 	submit(&twice);
 	assert_true(a[0] == 22 && a[1] == 44 && a[2] == 66);
 }
@@ -106,8 +114,13 @@ static void assert_pair(enum ring_datatype type, enum ring_op op, uint64_t a, ui
 			uint64_t want)
 {
 	uint64_t left = a, right = b, result = 0;
-	struct ring_reduction reduction = {
-		{&left, &right}, 2, {&result}, 1, 1, type, op, 0, NULL}; /* little endian */
+	struct ring_reduction reduction = {.sources = {&left, &right}, /* little endian */
+					   .nsources = 2,
+					   .results = {&result},
+					   .nresults = 1,
+					   .count = 1,
+					   .type = type,
+					   .op = op};
 	submit(&reduction);
 	if (result != want)
 		fail_msg("%s %s %s: %llx, %llx become %llx, want %llx", family->name,
@@ -184,8 +197,14 @@ static void promises(void **state)
 static void assert_average(enum ring_datatype type, uint64_t bits, uint64_t divisor, uint64_t want)
 {
 	uint64_t result = 0;
-	struct ring_reduction reduction = {{&bits}, 1,        {&result}, 1,   1,
-					   type,    RING_AVG, divisor,   NULL}; /* little endian */
+	struct ring_reduction reduction = {.sources = {&bits}, /* little endian */
+					   .nsources = 1,
+					   .results = {&result},
+					   .nresults = 1,
+					   .count = 1,
+					   .type = type,
+					   .op = RING_AVG,
+					   .divisor = divisor};
 	submit(&reduction);
 	assert_int_equal(result, want);
 }
@@ -253,9 +272,13 @@ static void narrow_types_round_once(void **state)
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint16_t one = cases[i].one, small = cases[i].small, result = 0;
-		struct ring_reduction reduction = {
-			{&one, &small, &small}, 3,        {&result}, 1,   1,
-			cases[i].type,          RING_SUM, 0,         NULL};
+		struct ring_reduction reduction = {.sources = {&one, &small, &small},
+						   .nsources = 3,
+						   .results = {&result},
+						   .nresults = 1,
+						   .count = 1,
+						   .type = cases[i].type,
+						   .op = RING_SUM};
 		submit(&reduction);
 		assert_int_equal(result, cases[i].sum);
 		reduction.divisor = 2;
@@ -264,35 +287,60 @@ static void narrow_types_round_once(void **state)
 	}
 }
 
-/* The scalar multiplies the first source alone, and the product is not rounded before a sum. */
+static uint64_t first_bytes(const void *element, size_t bytes)
+{
+	uint64_t bits = 0;
+	memcpy(&bits, element, bytes);
+	return bits;
+}
+
+/* Scalars multiply their sources alone, and the products are not rounded before a sum. */
 static void scalars(void **state)
 {
 	(void)state;
-	float two = 2, a = 3, b = 10, result = 0;
-	struct ring_reduction floats = {{&a, &b},     2,        {&result}, 1,   1,
-					RING_FLOAT32, RING_SUM, 0,         &two};
+	const float two = 2, three = 3;
+	const uint64_t factors[] = {first_bytes(&two, 4), first_bytes(&three, 4)};
+	float a = 3, b = 10, result = 0;
+	struct ring_reduction floats = {.sources = {&a, &b},
+					.nsources = 2,
+					.nscalars = 1,
+					.scalars = factors,
+					.results = {&result},
+					.nresults = 1,
+					.count = 1,
+					.type = RING_FLOAT32,
+					.op = RING_SUM};
 	submit(&floats);
 	assert_true(result == 16);
-	floats.nsources = 1;
+	floats.nscalars = 2;
+	submit(&floats);
+	assert_true(result == 36);
+	floats.nsources = floats.nscalars = 1;
 	submit(&floats);
 	assert_true(result == 6);
 
-	int32_t minus_two = -2, big = INT32_MAX, wrapped = 0;
-	struct ring_reduction ints = {{&big},     1,        {&wrapped}, 1,         1,
-				      RING_INT32, RING_SUM, 0,          &minus_two};
+	const int32_t minus_two = -2, big = INT32_MAX;
+	const uint64_t factor = first_bytes(&minus_two, 4);
+	int32_t wrapped = 0;
+	struct ring_reduction ints = floats;
+	ints.scalars = &factor;
+	ints.sources[0] = &big;
+	ints.results[0] = &wrapped;
+	ints.type = RING_INT32;
 	submit(&ints);
 	assert_int_equal(wrapped, 2);
 
 	/* (1 + 3/128)^2 - 1: the product has 9 * 2^-14 that bfloat16 cannot hold beside the 1. */
-	uint16_t factor = 0x3f83, minus_one = 0xbf80, difference = 0;
-	struct ring_reduction narrow = {.sources = {&factor, &minus_one},
-					.nsources = 2,
-					.results = {&difference},
-					.nresults = 1,
-					.count = 1,
-					.type = RING_BFLOAT16,
-					.op = RING_SUM,
-					.scalar = &factor};
+	const uint16_t root = 0x3f83, minus_one = 0xbf80;
+	const uint64_t scalar = first_bytes(&root, 2);
+	uint16_t difference = 0;
+	struct ring_reduction narrow = floats;
+	narrow.nsources = 2;
+	narrow.scalars = &scalar;
+	narrow.sources[0] = &root;
+	narrow.sources[1] = &minus_one;
+	narrow.results[0] = &difference;
+	narrow.type = RING_BFLOAT16;
 	submit(&narrow);
 	assert_int_equal(difference, 0x3d42);
 }
@@ -319,9 +367,13 @@ static void queue_counts_jobs(void **state)
 	struct ring_device_queue *queue;
 	uint64_t jobs;
 	char from[3] = "ab", to[3] = "";
-	struct ring_reduction unknown = {{from},   1, {to},
-					 1,        1, (enum ring_datatype)REFERENCE_TYPES,
-					 RING_SUM, 0, NULL};
+	struct ring_reduction unknown = {.sources = {from},
+					 .nsources = 1,
+					 .results = {to},
+					 .nresults = 1,
+					 .count = 1,
+					 .type = (enum ring_datatype)REFERENCE_TYPES,
+					 .op = RING_SUM};
 	assert_int_equal(ring_device_cpu.queue_open(&queue), 0);
 	assert_int_equal(ring_device_cpu.reduce(queue, &unknown), RING_ENOTSUP);
 	assert_int_equal(ring_device_cpu.copy(queue, to, from, sizeof(to)), 0);
