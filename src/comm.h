@@ -37,7 +37,6 @@ struct ring_call {
 	int result;
 	bool done;                  /* under the queue's lock */
 	struct ring_call *together; /* SEND, RECV: the next one that runs at the same time */
-	struct ring_call *waited;   /* the next one that a group waits for */
 	struct ring_call *next;
 };
 

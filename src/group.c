@@ -3,16 +3,19 @@
 #include "group.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "queue.h"
 #include "status.h"
 
-/* The calls of one communicator, in the order they were made, by `next`. */
+/*
+ * The calls of one communicator: first the messages, which are one batch by `together`, then the
+ * collectives; both in the order in which they were made.
+ */
 struct member {
 	struct ring_comm *comm;
-	struct ring_call *calls, **last;
-	struct ring_call *batch;  /* once arranged: the sends and receives, by `together` */
-	struct ring_call *waited; /* once queued: those without a stream, by `waited` */
+	struct ring_call **calls; /* NULL where the queue has one for a stream: it may be gone */
+	int count, messages;
 	struct member *next;
 };
 
@@ -52,6 +55,17 @@ int ring_group_start(void)
 
 /* ---- collecting ---- */
 
+/*
+ * Makes room for one more element behind `count` of them; the room doubles whenever it is full.
+ * returns the array; NULL without memory, and the old one remains
+ */
+static void *grow(void *array, int count, size_t element_bytes)
+{
+	bool is_full = (count & (count - 1)) == 0;
+	size_t room = count ? 2 * (size_t)count : 1;
+	return is_full ? realloc(array, room * element_bytes) : array;
+}
+
 static struct member *find_member(struct ring_comm *comm)
 {
 	struct member **link = &open_group.members;
@@ -60,27 +74,44 @@ static struct member *find_member(struct ring_comm *comm)
 	if (!*link) {
 		*link = calloc(1, sizeof(**link));
 		if (*link)
-			**link = (struct member){.comm = comm, .last = &(*link)->calls};
+			(*link)->comm = comm;
 	}
 	return *link;
+}
+
+/* Messages go behind messages, collectives behind everything. There is room. */
+static void insert(struct member *member, struct ring_call *call)
+{
+	struct ring_call **calls = member->calls;
+	bool message = ring_call_is_message(call);
+	int at = message ? member->messages : member->count;
+	memmove(calls + at + 1, calls + at, (size_t)(member->count - at) * sizeof(*calls));
+	calls[at] = call;
+	if (message && at > 0)
+		calls[at - 1]->together = call;
+	member->messages += message;
+	member->count++;
 }
 
 int ring_group_add(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct member *member = find_member(comm);
 	struct ring_call *copy = member ? malloc(sizeof(*copy)) : NULL;
-	if (!copy)
+	struct ring_call **calls = copy ? grow(member->calls, member->count, sizeof(*calls)) : NULL;
+	if (!calls) {
+		free(copy);
 		return ring_group_refuse(RING_ENOMEM);
+	}
 	*copy = *call;
-	*member->last = copy;
-	member->last = &copy->next;
+	member->calls = calls;
+	insert(member, copy);
 	return 0;
 }
 
 int ring_group_add_creation(struct ring_creation *creation)
 {
-	size_t count = (size_t)open_group.creation_count + 1;
-	struct ring_creation **creations = realloc(open_group.creations, count * sizeof(*creations));
+	struct ring_creation **creations = grow(open_group.creations, open_group.creation_count,
+						sizeof(*creations));
 	if (!creations)
 		return ring_group_refuse(RING_ENOMEM);
 	creations[open_group.creation_count++] = creation;
@@ -88,24 +119,7 @@ int ring_group_add_creation(struct ring_creation *creation)
 	return 0;
 }
 
-/* ---- arranging ---- */
-
-/* Takes the sends and receives out of the calls; what is left stays in order. */
-static void separate(struct member *member)
-{
-	struct ring_call **link = &member->calls, **batch = &member->batch;
-	while (*link) {
-		struct ring_call *call = *link;
-		if (!ring_call_is_message(call)) {
-			link = &call->next;
-			continue;
-		}
-		*link = call->next;
-		call->next = NULL;
-		*batch = call;
-		batch = &call->together;
-	}
-}
+/* ---- checking ---- */
 
 /* The first of these messages that is of this kind and to or from oneself; NULL if none is. */
 static struct ring_call *find_own(struct ring_call *call, enum ring_kind kind, int self)
@@ -119,8 +133,9 @@ static struct ring_call *find_own(struct ring_call *call, enum ring_kind kind, i
 static int match_own(const struct member *member)
 {
 	int self = member->comm->rank;
-	struct ring_call *send = find_own(member->batch, RING_KIND_SEND, self);
-	struct ring_call *recv = find_own(member->batch, RING_KIND_RECV, self);
+	struct ring_call *batch = member->messages ? member->calls[0] : NULL;
+	struct ring_call *send = find_own(batch, RING_KIND_SEND, self);
+	struct ring_call *recv = find_own(batch, RING_KIND_RECV, self);
 	while (send && recv && send->count == recv->count &&
 	       send->operands.type == recv->operands.type) {
 		recv->operands.input = send->operands.input;
@@ -135,11 +150,10 @@ static int match_own(const struct member *member)
 }
 
 /* Nothing has happened yet when this fails. */
-static int arrange(struct group *group)
+static int check(const struct group *group)
 {
 	int err = group->err;
 	for (struct member *member = group->members; member && !err; member = member->next) {
-		separate(member);
 		err = ring_comm_failed_in(member->comm, member->comm->sequence + 1);
 		if (!err)
 			err = match_own(member);
@@ -156,81 +170,52 @@ static int first_of(int err, int later)
 
 static bool has_stream(const struct member *member)
 {
-	for (const struct ring_call *call = member->batch; call; call = call->together)
-		if (call->stream)
-			return true;
-	for (const struct ring_call *call = member->calls; call; call = call->next)
-		if (call->stream)
+	for (int i = 0; i < member->count; i++)
+		if (member->calls[i]->stream)
 			return true;
 	return false;
 }
 
-static void number_calls(struct member *member)
+static void number_calls(const struct member *member)
 {
-	for (struct ring_call *call = member->batch; call; call = call->together)
-		ring_call_number(member->comm, call);
-	for (struct ring_call *call = member->calls; call; call = call->next)
-		ring_call_number(member->comm, call);
+	for (int i = 0; i < member->count; i++)
+		ring_call_number(member->comm, member->calls[i]);
 }
 
-static void drop_calls(struct member *member)
+/* Where what runs after the call at `index` begins; the batch runs at once. */
+static int next_turn(const struct member *member, int index)
 {
-	for (struct ring_call *rest; member->batch; member->batch = rest) {
-		rest = member->batch->together;
-		free(member->batch);
-	}
-	for (struct ring_call *rest; member->calls; member->calls = rest) {
-		rest = member->calls->next;
-		free(member->calls);
-	}
+	return index < member->messages ? member->messages : index + 1;
 }
 
 /* One communicator and no stream: each call in turn. */
-static int run_in_turn(struct member *member)
+static int run_in_turn(const struct member *member)
 {
-	int err = member->batch ? ring_queue_run(member->comm, member->batch) : 0;
-	for (struct ring_call *call = member->calls, *rest; call; call = rest) {
-		rest = call->next; /* the queue has its own use for it */
-		err = first_of(err, ring_queue_run(member->comm, call));
-		call->next = rest;
-	}
-	drop_calls(member);
+	int err = 0;
+	for (int i = 0; i < member->count; i = next_turn(member, i))
+		err = first_of(err, ring_queue_run(member->comm, member->calls[i]));
 	return err;
 }
 
-/* Hands all calls to the queue and keeps in mind those that must be waited for. */
+/* Hands all calls to the queue, which frees those that belong to a stream. */
 static void queue_calls(struct member *member)
 {
-	struct ring_call **waited = &member->waited;
-	for (struct ring_call *call = member->batch; call; call = call->together) {
-		if (call->stream)
-			continue;
-		*waited = call;
-		waited = &call->waited;
-	}
-	for (struct ring_call *call = member->calls; call; call = call->next) {
-		if (call->stream)
-			continue;
-		*waited = call;
-		waited = &call->waited;
-	}
-	if (member->batch)
-		ring_queue_add(member->comm, member->batch);
-	for (struct ring_call *call = member->calls, *rest; call; call = rest) {
-		rest = call->next;
+	for (int i = 0, next; i < member->count; i = next) {
+		struct ring_call *call = member->calls[i];
+		next = next_turn(member, i);
+		for (int j = i; j < next; j++)
+			if (member->calls[j]->stream)
+				member->calls[j] = NULL;
 		ring_queue_add(member->comm, call);
 	}
-	member->batch = member->calls = NULL;
 }
 
-static int wait_for_calls(struct member *member)
+static int wait_for_calls(const struct member *member)
 {
 	int err = 0;
-	for (struct ring_call *call = member->waited, *rest; call; call = rest) {
-		rest = call->waited;
-		err = first_of(err, ring_queue_wait(member->comm, call));
-		free(call);
-	}
+	for (int i = 0; i < member->count; i++)
+		if (member->calls[i])
+			err = first_of(err, ring_queue_wait(member->comm, member->calls[i]));
 	return err;
 }
 
@@ -253,7 +238,7 @@ static int run_queued(struct group *group)
 
 static int run_calls(struct group *group)
 {
-	struct member *only = group->members;
+	const struct member *only = group->members;
 	if (!only)
 		return 0;
 	if (only->next || has_stream(only))
@@ -266,7 +251,9 @@ static void drop_members(struct group *group)
 {
 	for (struct member *member = group->members, *rest; member; member = rest) {
 		rest = member->next;
-		drop_calls(member);
+		for (int i = 0; i < member->count; i++)
+			free(member->calls[i]);
+		free(member->calls);
 		free(member);
 	}
 }
@@ -295,7 +282,7 @@ int ring_group_end(void)
 	open_group = (struct group){0};
 	int err = run_creations(&group);
 	if (!err)
-		err = arrange(&group);
+		err = check(&group);
 	if (!err)
 		err = run_calls(&group);
 	drop_members(&group);
