@@ -51,13 +51,7 @@ const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *fami
 		op = RING_SUM; /* the divisor is the difference */
 	if (ring_datatype_bytes(type) == 0 || (unsigned)op > RING_MIN)
 		return NULL;
-	const struct ring_cpu_kernel *kernel = &family->kernels[type][op];
-	return kernel->fold ? kernel : NULL;
-}
-
-bool ring_reduce_supported(enum ring_datatype type, enum ring_op op)
-{
-	return ring_cpu_kernel(&ring_cpu_plain, type, op) != NULL;
+	return &family->kernels[type][op];
 }
 
 /* ---- one job --------------------------------------------------------------------------------- */

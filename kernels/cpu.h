@@ -46,7 +46,7 @@ struct ring_cpu_family {
 /* Those that this CPU can run, best first; NULL after the last. The device uses the first. */
 const struct ring_cpu_family *ring_cpu_family(int index);
 
-/* The kernel of a family, NULL if it has none for the pair. */
+/* A family's kernel; NULL if the type or the operation is none. */
 const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *family,
 					      enum ring_datatype type, enum ring_op op);
 

@@ -57,7 +57,4 @@ struct ring_device {
 
 extern const struct ring_device ring_device_cpu;
 
-/* True if the type and operation have a kernel. */
-bool ring_reduce_supported(enum ring_datatype type, enum ring_op op);
-
 #endif

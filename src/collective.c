@@ -109,7 +109,6 @@ static int check_buffers(struct ring_comm *comm, const struct request *request, 
 	return reads && writes ? check_overlap(comm, request, part_bytes) : 0;
 }
 
-/* Tells what does not exist at all from what there is no kernel for. */
 static int check_type(struct ring_comm *comm, const struct request *request)
 {
 	const char *name = ring_kind_name(request->kind);
@@ -119,17 +118,14 @@ static int check_type(struct ring_comm *comm, const struct request *request)
 	if (!shape_of(request)->reduces)
 		return 0;
 	const struct ring_made_op *made = ring_made_op_find(&comm->made_ops, request->op);
-	const char *type = ring_datatype_name(request->type), *op = ring_op_name(request->op);
 	if (made && (int)made->type != request->type)
 		return ring_comm_refuse(comm, RING_EINVAL,
 					"%s: operation %d was made for %s, not for %s", name,
-					request->op, ring_datatype_name(made->type), type);
-	if (!made && *op == '?')
+					request->op, ring_datatype_name(made->type),
+					ring_datatype_name(request->type));
+	if (!made && *ring_op_name(request->op) == '?')
 		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no operation", name,
 					request->op);
-	if (!ring_reduce_supported(request->type, made ? RING_SUM : request->op))
-		return ring_comm_refuse(comm, RING_ENOTSUP, "%s: this version has no %s of %s",
-					name, made ? "sum" : op, type);
 	return 0;
 }
 
