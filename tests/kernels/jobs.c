@@ -18,6 +18,14 @@ void jobs_seed(uint64_t seed)
 	hash = 0;
 }
 
+unsigned long jobs_seed_as_told(void)
+{
+	const char *told = getenv("RING_TEST_SEED");
+	unsigned long seed = told ? strtoul(told, NULL, 10) : 1;
+	jobs_seed(seed);
+	return seed;
+}
+
 uint64_t jobs_random(void)
 {
 	/* Knuth's linear congruential generator; its upper half is random enough. */

@@ -25,6 +25,7 @@ struct job {
 
 /* Random numbers: the same seed, the same jobs. */
 void jobs_seed(uint64_t seed);
+unsigned long jobs_seed_as_told(void); /* RING_TEST_SEED, or 1; returns it */
 uint64_t jobs_random(void);
 
 /* Elements: any bits, special values or ordinary numbers; all pairs of special values; of bytes. */

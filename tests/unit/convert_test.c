@@ -195,30 +195,17 @@ static void every_float32(void **state)
 		check_all(types[t]);
 }
 
-static int choose_family(void **state)
-{
-	family = *state;
-	return 0;
-}
-
 int main(void)
 {
-	const char *wanted = getenv("RING_TEST_SEED");
+	const struct CMUnitTest family_tests[] = {
+		cmocka_unit_test(every_narrow_value),
+		cmocka_unit_test(every_tie_and_neighbour),
+		cmocka_unit_test(random_numbers),
+		cmocka_unit_test(every_float32),
+	};
 	int failures = 0;
-	seed = wanted ? strtoul(wanted, NULL, 10) : 1;
-	jobs_seed(seed);
-	for (int i = 0; ring_cpu_family(i); i++) {
-		const char *name = ring_cpu_family(i)->name;
-		void *this = (void *)ring_cpu_family(i);
-		const struct CMUnitTest tests[] = {
-#define ONE_OF_FAMILY(test)                                                                        \
-	cmocka_unit_test_prestate_setup_teardown(test, choose_family, NULL, this)
-			ONE_OF_FAMILY(every_narrow_value),
-			ONE_OF_FAMILY(every_tie_and_neighbour),
-			ONE_OF_FAMILY(random_numbers),
-			ONE_OF_FAMILY(every_float32),
-		};
-		failures += cmocka_run_group_tests_name(name, tests, NULL, NULL);
-	}
+	seed = jobs_seed_as_told();
+	for (int i = 0; (family = ring_cpu_family(i)) != NULL; i++)
+		failures += cmocka_run_group_tests_name(family->name, family_tests, NULL, NULL);
 	return failures;
 }

@@ -379,39 +379,26 @@ static void queue_counts_jobs(void **state)
 	ring_device_cpu.free(memory);
 }
 
-static int choose_family(void **state)
-{
-	family = *state;
-	return 0;
-}
-
 /* The kernels of every family that this CPU runs; then what there is once. */
 int main(void)
 {
-	const char *wanted = getenv("RING_TEST_SEED");
+	const struct CMUnitTest family_tests[] = {
+		cmocka_unit_test(shapes),
+		cmocka_unit_test(values),
+		cmocka_unit_test(second_result_in_place),
+		cmocka_unit_test(large_results),
+		cmocka_unit_test(promises),
+		cmocka_unit_test(averages),
+		cmocka_unit_test(narrow_types_round_once),
+		cmocka_unit_test(scalars),
+	};
 	int failures = 0;
-	seed = wanted ? strtoul(wanted, NULL, 10) : 1;
-	jobs_seed(seed);
-	for (int i = 0; ring_cpu_family(i); i++) {
-		const char *name = ring_cpu_family(i)->name;
-		void *this = (void *)ring_cpu_family(i);
-		const struct CMUnitTest tests[] = {
-#define ONE_OF_FAMILY(test)                                                                        \
-	cmocka_unit_test_prestate_setup_teardown(test, choose_family, NULL, this)
-			ONE_OF_FAMILY(shapes),
-			ONE_OF_FAMILY(values),
-			ONE_OF_FAMILY(second_result_in_place),
-			ONE_OF_FAMILY(large_results),
-			ONE_OF_FAMILY(promises),
-			ONE_OF_FAMILY(averages),
-			ONE_OF_FAMILY(narrow_types_round_once),
-			ONE_OF_FAMILY(scalars),
-		};
-		failures += cmocka_run_group_tests_name(name, tests, NULL, NULL);
-	}
-	const struct CMUnitTest tests[] = {
+	seed = jobs_seed_as_told();
+	for (int i = 0; (family = ring_cpu_family(i)) != NULL; i++)
+		failures += cmocka_run_group_tests_name(family->name, family_tests, NULL, NULL);
+	const struct CMUnitTest device_tests[] = {
 		cmocka_unit_test(quotients),
 		cmocka_unit_test(queue_counts_jobs),
 	};
-	return failures + cmocka_run_group_tests_name("the device", tests, NULL, NULL);
+	return failures + cmocka_run_group_tests_name("the device", device_tests, NULL, NULL);
 }
