@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../holdings.h"
+
 static const struct harness_world processes = {.name = "fault"};
 
 void scene_sleep(double seconds)
@@ -37,37 +39,13 @@ double scene_random(uint64_t *state, double below)
 /* Things that must be as many after as before. */
 struct holdings {
 	bool fds[FDS_MAX];
-	int threads;
-	int shared_maps; /* of memory without a name in the file system */
+	int threads, shared_maps;
 };
-
-static int count_entries(const char *folder)
-{
-	int count = 0;
-	DIR *dir = opendir(folder);
-	while (dir && readdir(dir))
-		count++;
-	if (dir)
-		closedir(dir);
-	return count;
-}
-
-static int count_shared_maps(void)
-{
-	char line[512];
-	int count = 0;
-	FILE *maps = fopen("/proc/self/maps", "r");
-	while (maps && fgets(line, sizeof(line), maps))
-		count += strstr(line, "/memfd:") != NULL;
-	if (maps)
-		fclose(maps);
-	return count;
-}
 
 static struct holdings take_stock(void)
 {
-	struct holdings holdings = {.threads = count_entries("/proc/self/task"),
-				    .shared_maps = count_shared_maps()};
+	struct holdings holdings = {.threads = holdings_threads(),
+				    .shared_maps = holdings_shared_maps()};
 	DIR *dir = opendir("/proc/self/fd");
 	for (struct dirent *entry; dir && (entry = readdir(dir));) {
 		int fd = isdigit(entry->d_name[0]) ? atoi(entry->d_name) : -1;

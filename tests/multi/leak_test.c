@@ -12,7 +12,6 @@
  *
  * with the tunables below, as this program would start itself again to have them.
  */
-#include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "tests/harness.h"
+#include "tests/holdings.h"
 
 #define RANKS 3
 #define PART 2000 /* elements of a rank's part */
@@ -388,37 +388,17 @@ static void run_round(int round)
 
 /* What the process holds. */
 struct holdings {
-	long fds, threads, shared_maps, heap_bytes;
+	int fds, threads, shared_maps;
+	long heap_bytes;
 };
-
-static long count_entries(const char *path)
-{
-	DIR *folder = opendir(path);
-	long count = 0;
-	while (folder && readdir(folder))
-		count++;
-	closedir(folder);
-	return count;
-}
-
-static long count_shared_maps(void)
-{
-	char line[512];
-	long count = 0;
-	FILE *maps = fopen("/proc/self/maps", "r");
-	while (maps && fgets(line, sizeof(line), maps))
-		count += strstr(line, "memfd:") != NULL;
-	fclose(maps);
-	return count;
-}
 
 static struct holdings look(void)
 {
 	struct mallinfo2 heap = mallinfo2();
 	return (struct holdings){
-		.fds = count_entries("/proc/self/fd"),
-		.threads = count_entries("/proc/self/task"),
-		.shared_maps = count_shared_maps(),
+		.fds = holdings_fds(),
+		.threads = holdings_threads(),
+		.shared_maps = holdings_shared_maps(),
 		.heap_bytes = (long)(heap.uordblks + heap.hblkhd),
 	};
 }
@@ -433,8 +413,8 @@ static bool has_grown(const struct holdings *now, const struct holdings *before,
 
 static void print(const char *when, const struct holdings *held)
 {
-	printf("%-16s %4ld descriptors, %2ld threads, %2ld shared maps, %7ld bytes of heap\n", when,
-	       held->fds - 2, held->threads - 2, held->shared_maps, held->heap_bytes);
+	printf("%-16s %4d descriptors, %2d threads, %2d shared maps, %7ld bytes of heap\n", when,
+	       held->fds, held->threads, held->shared_maps, held->heap_bytes);
 }
 
 /* What the C library keeps of ended threads comes and goes, so it is told to keep nothing. */

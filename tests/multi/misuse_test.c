@@ -3,7 +3,6 @@
  * What a program can do wrong beside the arguments of a call, and what it is told: fork, creation,
  * options that differ, aborts. No descriptor or thread is left behind.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/harness.h"
+#include "tests/holdings.h"
 #include "tests/multi/verdict.h"
 
 #define N 3
@@ -209,25 +209,14 @@ static int aborts(struct harness_rank *self)
 
 /* ---- what is left behind --------------------------------------------------------------------- */
 
-static int count_entries(const char *path)
-{
-	DIR *folder = opendir(path);
-	int count = 0;
-	while (folder && readdir(folder))
-		count++;
-	if (folder)
-		closedir(folder);
-	return count;
-}
-
 /* Descriptors and threads of this process, once what ends by itself has ended. */
 static int leftovers(struct harness_rank *self, const char *after, int fds, int threads)
 {
 	harness_barrier(self);
 	int more_fds = 0, more_threads = 0;
 	for (int look = 0; look < 100; look++) {
-		more_fds = count_entries("/proc/self/fd") - fds;
-		more_threads = count_entries("/proc/self/task") - threads;
+		more_fds = holdings_fds() - fds;
+		more_threads = holdings_threads() - threads;
 		if (more_fds <= 0 && more_threads <= 0)
 			break;
 		usleep(20000);
@@ -262,7 +251,7 @@ static int be_rank(struct harness_rank *self)
 		return harness_fail(self, "not even once");
 	harness_barrier(self);
 	usleep(200000);
-	int fds = count_entries("/proc/self/fd"), threads = count_entries("/proc/self/task");
+	int fds = holdings_fds(), threads = holdings_threads();
 	harness_barrier(self);
 
 	if (harness_join(self, NULL, &comm))

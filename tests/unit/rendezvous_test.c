@@ -5,7 +5,6 @@
  */
 #include "rendezvous.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -24,6 +23,7 @@
 #include "fd.h"
 #include "identity.h"
 #include "interface.h"
+#include "tests/holdings.h"
 
 #define RANKS_MAX 8
 
@@ -233,24 +233,14 @@ static void gather(struct rank *ranks, int count, int size)
 
 static int quiet; /* descriptors of a process that has no watcher */
 
-static int open_descriptors(void)
-{
-	int count = 0;
-	DIR *dir = opendir("/proc/self/fd");
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
 /* After every test. Meetings may end a little after their ranks did. */
 static int assert_nothing_left(void **state)
 {
 	(void)state;
 	uint64_t patience_ms = ring_clock_ms() + 5000;
-	while (open_descriptors() > quiet && ring_clock_ms() < patience_ms)
+	while (holdings_fds() > quiet && ring_clock_ms() < patience_ms)
 		usleep(10000);
-	assert_int_equal(open_descriptors(), quiet);
+	assert_int_equal(holdings_fds(), quiet);
 	return 0;
 }
 
@@ -545,6 +535,6 @@ int main(void)
 		cmocka_unit_test_teardown(garbage_is_no_id, assert_nothing_left),
 		cmocka_unit_test_teardown(strangers_are_harmless, assert_nothing_left),
 	};
-	quiet = open_descriptors();
+	quiet = holdings_fds();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

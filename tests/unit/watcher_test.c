@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "clock.h"
+#include "tests/holdings.h"
 
 static struct ring_config config;
 
@@ -35,23 +36,13 @@ static struct ring_watcher *hold(void)
 	return watcher;
 }
 
-static int entries(const char *path)
-{
-	int count = 0;
-	DIR *dir = opendir(path);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
 /* A joined thread leaves /proc a little later. */
-static void assert_entries(const char *path, int wanted)
+static void assert_falls_to(int wanted, int (*count)(void))
 {
 	uint64_t until_ms = ring_clock_ms() + 5000;
-	while (entries(path) != wanted && ring_clock_ms() < until_ms)
+	while (count() != wanted && ring_clock_ms() < until_ms)
 		usleep(1000);
-	assert_int_equal(entries(path), wanted);
+	assert_int_equal(count(), wanted);
 }
 
 static int port_of(const struct ring_watcher *watcher)
@@ -65,15 +56,15 @@ static void one_thread_while_held(void **state)
 	(void)state;
 	ring_watcher_drop(hold()); /* a sanitizer may start a thread of its own with the first one */
 	usleep(10000);
-	int threads = entries("/proc/self/task"), fds = entries("/proc/self/fd");
+	int threads = holdings_threads(), fds = holdings_fds();
 	struct ring_watcher *first = hold(), *second = hold();
 	assert_ptr_equal(first, second);
-	assert_int_equal(entries("/proc/self/task"), threads + 1);
+	assert_int_equal(holdings_threads(), threads + 1);
 	ring_watcher_drop(first);
-	assert_int_equal(entries("/proc/self/task"), threads + 1);
+	assert_int_equal(holdings_threads(), threads + 1);
 	ring_watcher_drop(second);
-	assert_entries("/proc/self/task", threads);
-	assert_int_equal(entries("/proc/self/fd"), fds);
+	assert_falls_to(threads, holdings_threads);
+	assert_int_equal(holdings_fds(), fds);
 }
 
 /* A free port: the kernel chose it a moment ago. */
@@ -245,13 +236,13 @@ static void drop_from_alarm(void *owner)
 static void callback_may_drop(void **state)
 {
 	(void)state;
-	int threads = entries("/proc/self/task"), fds = entries("/proc/self/fd");
+	int threads = holdings_threads(), fds = holdings_fds();
 	struct ring_watcher *watcher = hold();
 	atomic_store(&rings, 0);
 	ring_watcher_alarm(watcher, watcher, drop_from_alarm, 0);
 	wait_for_rings(1);
-	assert_entries("/proc/self/task", threads);
-	assert_entries("/proc/self/fd", fds);
+	assert_falls_to(threads, holdings_threads);
+	assert_falls_to(fds, holdings_fds);
 	ring_watcher_drop(hold());
 }
 
