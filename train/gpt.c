@@ -41,8 +41,8 @@ struct gpt {
 	struct train_linear head;
 	int positions, tokens; /* tensors */
 
-	train_real *activations; /* everything below and in the blocks is a piece of it */
-	train_real *out;         /* [n][C], of the last block */
+	/* pieces of the model's activations, as those of the blocks */
+	train_real *out; /* [n][C], of the last block */
 	train_real *normed, *statistics;
 	train_real *logits;     /* [n][vocabulary]; then probabilities; then d_logits */
 	train_real *scratch;    /* [2][context][context] */
@@ -176,9 +176,10 @@ static void place_block(const struct train_model *model, struct block *block,
 	block->activated = train_piece(pieces, n, 4 * width);
 }
 
-static void place(const struct train_model *model, struct gpt *gpt, struct train_pieces *pieces)
+static void place(const struct train_model *model, struct train_pieces *pieces)
 {
 	const struct train_shape *shape = &model->shape;
+	struct gpt *gpt = model->work;
 	size_t n = (size_t)model->rows * shape->context, width = shape->width;
 
 	for (int i = 0; i < shape->layers; i++)
@@ -204,21 +205,7 @@ static int create(struct train_model *model)
 	gpt->attention = (struct train_attention){shape->context, shape->width, shape->heads,
 						  shape->split_heads};
 	add_tensors(model, gpt);
-	struct train_pieces pieces = {0};
-	place(model, gpt, &pieces);
-	gpt->activations = train_pieces_allocate(&pieces);
-	if (!gpt->activations)
-		return -1;
-	place(model, gpt, &(struct train_pieces){.base = gpt->activations});
 	return 0;
-}
-
-static void destroy(void *work)
-{
-	struct gpt *gpt = work;
-	if (gpt)
-		free(gpt->activations);
-	free(gpt);
 }
 
 /* ---- dropout --------------------------------------------------------------------------------- */
@@ -399,7 +386,7 @@ const struct train_kind train_gpt = {
 	.complaint = complaint,
 	.most_tensors = most_tensors,
 	.create = create,
-	.destroy = destroy,
+	.place = place,
 	.forward = forward,
 	.backward = backward,
 };

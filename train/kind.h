@@ -9,9 +9,10 @@ struct train_kind {
 	/* NULL, or what is wrong with the shape: "heads do not divide the width" */
 	const char *(*complaint)(const struct train_shape *shape);
 	int (*most_tensors)(const struct train_shape *shape);
-	/* Adds the tensors, in ready order, and makes work. returns 0, or -1 without memory */
+	/* Adds the tensors, in ready order, and allocates work. returns 0, or -1 without memory */
 	int (*create)(struct train_model *model);
-	void (*destroy)(void *work);
+	/* Tells work where its activations lie, or only counts them. */
+	void (*place)(const struct train_model *model, struct train_pieces *pieces);
 	double (*forward)(struct train_model *model, const struct train_batch *batch, long *counted);
 	void (*backward)(struct train_pass *pass, const struct train_batch *batch, train_real scale);
 };

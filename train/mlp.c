@@ -18,10 +18,8 @@ struct layer {
 };
 
 struct mlp {
-	train_real *activations; /* everything below is a piece of it */
-	train_real *d_in;        /* [rows][widest], what backward hands on */
-	train_real *d_out;
-	struct layer layers[]; /* first to last */
+	train_real *d_in, *d_out; /* [rows][widest], what backward hands on */
+	struct layer layers[];    /* first to last */
 };
 
 static const char *complaint(const struct train_shape *shape)
@@ -64,9 +62,10 @@ static int max_int(int a, int b)
 	return a > b ? a : b;
 }
 
-static void place(const struct train_model *model, struct mlp *mlp, struct train_pieces *pieces)
+static void place(const struct train_model *model, struct train_pieces *pieces)
 {
 	const struct train_shape *shape = &model->shape;
+	struct mlp *mlp = model->work;
 	int widest = max_int(shape->inputs, max_int(shape->width, shape->outputs));
 	mlp->d_in = train_piece(pieces, model->rows, widest);
 	mlp->d_out = train_piece(pieces, model->rows, widest);
@@ -84,21 +83,7 @@ static int create(struct train_model *model)
 	if (!mlp)
 		return -1;
 	add_layers(model, mlp);
-	struct train_pieces pieces = {0};
-	place(model, mlp, &pieces);
-	mlp->activations = train_pieces_allocate(&pieces);
-	if (!mlp->activations)
-		return -1;
-	place(model, mlp, &(struct train_pieces){.base = mlp->activations});
 	return 0;
-}
-
-static void destroy(void *work)
-{
-	struct mlp *mlp = work;
-	if (mlp)
-		free(mlp->activations);
-	free(mlp);
 }
 
 static double forward(struct train_model *model, const struct train_batch *batch, long *counted)
@@ -143,7 +128,7 @@ const struct train_kind train_mlp = {
 	.complaint = complaint,
 	.most_tensors = most_tensors,
 	.create = create,
-	.destroy = destroy,
+	.place = place,
 	.forward = forward,
 	.backward = backward,
 };

@@ -55,9 +55,15 @@ static int allocate(struct train_model *model)
 	model->tensors = calloc(kind->most_tensors(&model->shape), sizeof(*model->tensors));
 	if (!model->tensors || kind->create(model))
 		return -1;
+	struct train_pieces pieces = {0};
+	kind->place(model, &pieces);
+	model->activations = train_pieces_allocate(&pieces);
 	model->parameters = calloc(model->parameter_count, sizeof(train_real));
 	model->gradients = calloc(model->parameter_count, sizeof(train_real));
-	return model->parameters && model->gradients ? 0 : -1;
+	if (!model->activations || !model->parameters || !model->gradients)
+		return -1;
+	kind->place(model, &(struct train_pieces){.base = model->activations});
+	return 0;
 }
 
 int train_model_create(struct train_model **result, const struct train_shape *shape, int rows,
@@ -88,7 +94,8 @@ void train_model_destroy(struct train_model *model)
 {
 	if (!model)
 		return;
-	kinds[model->shape.kind]->destroy(model->work);
+	free(model->work);
+	free(model->activations);
 	free(model->gradients);
 	free(model->parameters);
 	free(model->tensors);

@@ -76,7 +76,8 @@ struct train_model {
 	size_t parameter_count;
 	train_real *parameters, *gradients; /* [parameter_count] */
 	int rows;                           /* of the largest batch */
-	void *work; /* the kind's own: its layers, and the activations of the last forward */
+	void *work;              /* the kind's own: its layers, and where their activations lie */
+	train_real *activations; /* of the last forward */
 };
 
 /* "seed000", "lab", "gpt4m", "nanogpt-char", "mlp40". returns false if there is no such preset */
