@@ -30,9 +30,7 @@ struct train_ddp {
 
 	/* of the current step */
 	int ready, launched, complete; /* buckets */
-	double divisor;                /* 0: the number of ranks */
-	enum ring_op op;
-	uint64_t position; /* the stream's, before the first bucket */
+	uint64_t position;             /* the stream's, before the first bucket */
 	struct ring_stats before;
 	int err; /* the first; nothing is launched any more */
 };
@@ -148,31 +146,7 @@ int train_ddp_buckets(const struct train_ddp *ddp, const struct train_bucket **b
 	return ddp->bucket_count;
 }
 
-/* ---- a step: what its calls share ---- */
-
-static float factor_of(const struct train_ddp *ddp)
-{
-	return (float)(1 / (ddp->divisor != 0 ? ddp->divisor : ring_comm_size(ddp->comm)));
-}
-
-/*
- * Who divides: the library at its last addition, or at the first by a made operation; or
- * compression, which does so in float.
- */
-static int choose_op(struct train_ddp *ddp)
-{
-	float factor = factor_of(ddp);
-	ddp->op = ddp->options.compressed ? RING_SUM : RING_AVG;
-	if (ddp->options.compressed || ddp->divisor == 0)
-		return 0;
-	return ring_op_create_premul_sum(ddp->comm, &factor, RING_FLOAT32, &ddp->op);
-}
-
-static void drop_op(struct train_ddp *ddp)
-{
-	if (ddp->op != RING_SUM && ddp->op != RING_AVG)
-		ring_op_destroy(ddp->comm, ddp->op);
-}
+/* ---- a step ---- */
 
 /* In front of the first bucket, when no call is under way. */
 static void open_step(struct train_ddp *ddp)
@@ -180,13 +154,9 @@ static void open_step(struct train_ddp *ddp)
 	ddp->position = ring_stream_position(ddp->stream);
 	ddp->before.size = sizeof(ddp->before);
 	int err = ring_comm_stats(ddp->comm, &ddp->before);
-	if (!err)
-		err = choose_op(ddp);
 	if (err)
 		fail(ddp, err);
 }
-
-/* ---- a step: its buckets ---- */
 
 /* A bucket in elements. */
 static size_t offset_of(const struct train_bucket *bucket)
@@ -204,7 +174,8 @@ static void compress(struct train_ddp *ddp, const struct train_bucket *bucket)
 	size_t offset = offset_of(bucket);
 	if (ddp->options.compressed)
 		train_compress(ddp->halves + offset, ddp->residuals + offset,
-			       ddp->model->gradients + offset, count_of(bucket), factor_of(ddp));
+			       ddp->model->gradients + offset, count_of(bucket),
+			       1.0f / (float)ring_comm_size(ddp->comm));
 }
 
 static void expand(struct train_ddp *ddp, const struct train_bucket *bucket)
@@ -214,14 +185,18 @@ static void expand(struct train_ddp *ddp, const struct train_bucket *bucket)
 		train_expand(ddp->model->gradients + offset, ddp->halves + offset, count_of(bucket));
 }
 
-/* Returns once it is complete, or with a stream at once. */
+/* What is compressed has been divided already. Returns once it is complete, or with a stream at once. */
 static int reduce(struct train_ddp *ddp, const struct train_bucket *bucket)
 {
-	size_t offset = offset_of(bucket);
-	bool compressed = ddp->options.compressed;
-	void *data = compressed ? (void *)(ddp->halves + offset) : ddp->model->gradients + offset;
-	return ring_all_reduce(ddp->comm, data, data, count_of(bucket),
-			       compressed ? RING_BFLOAT16 : RING_FLOAT32, ddp->op, ddp->stream);
+	size_t offset = offset_of(bucket), count = count_of(bucket);
+	if (ddp->options.compressed) {
+		uint16_t *halves = ddp->halves + offset;
+		return ring_all_reduce(ddp->comm, halves, halves, count, RING_BFLOAT16, RING_SUM,
+				       ddp->stream);
+	}
+	float *gradients = ddp->model->gradients + offset;
+	return ring_all_reduce(ddp->comm, gradients, gradients, count, RING_FLOAT32, RING_AVG,
+			       ddp->stream);
 }
 
 /* Waits for a bucket on the stream, and asks it when the call ran. */
@@ -299,11 +274,6 @@ void train_ddp_shadow(struct train_ddp *ddp)
 	train_ddp_ready(ddp, model->tensor_count - 1);
 }
 
-void train_ddp_divide(struct train_ddp *ddp, double divisor)
-{
-	ddp->divisor = divisor;
-}
-
 /* ---- the end of a step ---- */
 
 static void fill_times(struct train_ddp *ddp, struct train_ddp_times *times)
@@ -341,24 +311,12 @@ int train_ddp_finish(struct train_ddp *ddp, struct train_ddp_times *times)
 		let_go(ddp);
 		times->waited = now() - begin;
 		fill_times(ddp, times);
-		drop_op(ddp);
 	}
 	ddp->ready = ddp->launched = ddp->complete = 0;
-	ddp->divisor = 0;
 	return ddp->err;
 }
 
 /* ---- beside the gradients ---- */
-
-int train_ddp_total(struct train_ddp *ddp, double mine, double *total)
-{
-	double sum = mine;
-	int err = ring_all_reduce(ddp->comm, &sum, &sum, 1, RING_FLOAT64, RING_SUM, NULL);
-	if (err)
-		return train_agree_failed(ddp->comm, "adding up over the ranks", err);
-	*total = sum;
-	return 0;
-}
 
 int train_ddp_compare(struct train_ddp *ddp)
 {

@@ -89,23 +89,9 @@ void train_ddp_hold_back(struct train_ddp *ddp, bool on);
 void train_ddp_ready(void *ddp, int tensor);
 
 /*
- * This step's gradients become their sum over ranks divided by `divisor`, instead of by the number
- * of ranks. Before backward, on all ranks alike. For a mean over tokens: backward with scale 1, and
- * the tokens of all ranks as divisor.
- */
-void train_ddp_divide(struct train_ddp *ddp, double divisor);
-
-/*
- * Adds up one number over all ranks: tokens, losses, ranks that still have data. Collective; blocks.
- * returns 0 or a RING_E code, the sentence on stderr
- */
-int train_ddp_total(struct train_ddp *ddp, double mine, double *total);
-
-/*
  * Takes part in a step without data, in place of backward: with gradients of zero. A rank that ran
- * out goes on like this, and with finish and optimizer, until train_ddp_total says that all have; so
- * its parameters stay those of the others. The average is over all ranks, or with
- * train_ddp_divide over those that had data.
+ * out goes on like this, and with finish and optimizer, until all have; so its parameters stay those
+ * of the others. The average is over all ranks; the optimizer's scale makes of it one over examples.
  */
 void train_ddp_shadow(struct train_ddp *ddp);
 

@@ -214,7 +214,7 @@ static int be_bereaved(struct harness_rank *self)
 	for (; step < 4 && !err; step++) {
 		struct last_act act = {ddp, step == 2 && self->rank == self->size - 1};
 		begin = harness_clock();
-		fake_backward(model, self->rank, step, 1, 1, die_halfway, &act);
+		fake_backward(model, self->rank, step, 1, die_halfway, &act);
 		err = train_ddp_finish(ddp, &times);
 	}
 	double took = harness_clock() - begin;

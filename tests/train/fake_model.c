@@ -60,13 +60,13 @@ float fake_gradient(int rank, int step, int rows, size_t i)
 	return sum;
 }
 
-void fake_backward(struct train_model *model, int rank, int step, int rows, float scale,
-		   train_ready *ready, void *context)
+void fake_backward(struct train_model *model, int rank, int step, int rows, train_ready *ready,
+		   void *context)
 {
 	for (int t = 0; t < model->tensor_count; t++) {
 		const struct train_tensor *tensor = &model->tensors[t];
 		for (size_t i = tensor->offset; i < tensor->offset + tensor->count; i++)
-			model->gradients[i] += scale * fake_gradient(rank, step, rows, i);
+			model->gradients[i] += fake_gradient(rank, step, rows, i);
 		if (t % 3 != 1 || t == model->tensor_count - 1)
 			ready(context, t);
 	}

@@ -15,8 +15,8 @@ void fake_model_destroy(struct train_model *model);
 /* Element `i` of the sum over `rows` examples that `rank` has in `step`. */
 float fake_gradient(int rank, int step, int rows, size_t i);
 
-/* Adds scale * that to the gradients, tensor by tensor, and says so after every few of them. */
-void fake_backward(struct train_model *model, int rank, int step, int rows, float scale,
-		   train_ready *ready, void *context);
+/* Adds that to the gradients, tensor by tensor, and says so after every few of them. */
+void fake_backward(struct train_model *model, int rank, int step, int rows, train_ready *ready,
+		   void *context);
 
 #endif
