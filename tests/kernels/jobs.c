@@ -239,10 +239,11 @@ static uint64_t random_divisor(enum ring_op op)
 	return jobs_random() % (jobs_random() % 2 ? 65 : 65537);
 }
 
-/* All places for a count and a number of sources; every other job has scalars. */
+/* All places for a count and a number of sources, of many some; every other job has scalars. */
 static const char *check_places(const struct ring_cpu_family *family, struct job job)
 {
-	for (job.in_place = -1; job.in_place < job.nsources; job.in_place++) {
+	int step = 1 + job.nsources / 32 * 16;
+	for (job.in_place = -1; job.in_place < job.nsources; job.in_place += step) {
 		job.nscalars = jobs_random() % 2 ? 1 + (int)(jobs_random() % job.nsources) : 0;
 		for (int i = 0; i < job.nscalars; i++)
 			job.scalars[i] = jobs_mixed(&job, 0, 0);
@@ -268,8 +269,8 @@ const char *jobs_check_shapes(const struct ring_cpu_family *family, enum ring_da
 	}
 	job.nsources = 1;
 	for (; !wrong && job.nsources <= RING_REDUCE_SOURCES;
-	     job.nsources += job.nsources < 8 ? 1 : 28) {
-		job.count = RING_TILE - 1 + jobs_random() % RING_TILE * 2;
+	     job.nsources += job.nsources < 8 ? 1 : RING_REDUCE_SOURCES - 8) {
+		job.count = RING_TILE - 1 + jobs_random() % RING_TILE * 2 / job.nsources;
 		wrong = check_places(family, job);
 	}
 	return wrong;
