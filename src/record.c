@@ -20,9 +20,9 @@ static const char *const kind_names[] = {
 	[RING_KIND_RECV] = "recv",
 };
 
-#define KINDS ((int32_t)(sizeof(kind_names) / sizeof(kind_names[0])))
+#define KINDS ((int)(sizeof(kind_names) / sizeof(kind_names[0])))
 
-_Static_assert(sizeof(struct ring_record) == 64, "the record travels as it lies in memory");
+_Static_assert(sizeof(struct ring_record) == 32, "the record travels as it lies in memory");
 
 const char *ring_kind_name(enum ring_kind kind)
 {
@@ -33,12 +33,12 @@ struct ring_record ring_record_make(enum ring_kind kind, uint64_t sequence, uint
 				    int type, int op, int root)
 {
 	return (struct ring_record){.magic = RING_RECORD_MAGIC,
+				    .kind = (int16_t)kind,
+				    .type = (int16_t)type,
+				    .op = (int16_t)op,
+				    .root = root,
 				    .sequence = sequence,
-				    .count = count,
-				    .kind = (int32_t)kind,
-				    .type = type,
-				    .op = op,
-				    .root = root};
+				    .count = count};
 }
 
 bool ring_record_is_valid(const struct ring_record *record)

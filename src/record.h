@@ -13,21 +13,21 @@
 #define RING_RECORD_TEXT 128
 
 /*
- * 64 bytes, no padding, compared with memcmp. It travels as it lies in memory; a rank of the other
+ * 32 bytes, no padding, compared with memcmp. It travels as it lies in memory; a rank of the other
  * byte order is refused at creation.
  *
  * A message of one rank to another opens with one too: {kind SEND, the message's number on its link,
  * count, type, root: the receiver}.
  */
 struct ring_record {
-	uint64_t magic;    /* RING_RECORD_MAGIC */
+	uint32_t magic; /* RING_RECORD_MAGIC */
+	int16_t kind, type, op, unused;
+	int32_t root;
 	uint64_t sequence; /* number of the collective in its communicator, from 1 */
 	uint64_t count;
-	int32_t kind, type, op, root;
-	uint64_t reserved[3]; /* 0 until an algorithm depends on buffers */
 };
 
-#define RING_RECORD_MAGIC 0x32305443434c4752u
+#define RING_RECORD_MAGIC 0x33304752u
 
 /* What records say of pre-multiplied sums, whose handles and scalars differ between ranks. */
 #define RING_OP_PREMUL_SUM 16

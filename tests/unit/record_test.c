@@ -85,11 +85,11 @@ static void any_record_can_be_said(void **state)
 	char text[RING_RECORD_TEXT + 1];
 	text[RING_RECORD_TEXT] = 'x';
 	struct ring_record record = ring_record_make(RING_KIND_REDUCE_SCATTER, UINT64_MAX,
-						     UINT64_MAX, INT32_MAX, INT32_MAX, INT32_MAX);
+						     UINT64_MAX, INT16_MAX, INT16_MAX, INT32_MAX);
 	assert_string_equal(ring_record_format(&record, text),
 			    "call 18446744073709551615: reduce_scatter of 18446744073709551615 ?, "
 			    "?, root 2147483647");
-	record.kind = INT32_MIN;
+	record.kind = INT16_MIN;
 	assert_non_null(strstr(ring_record_format(&record, text), ": ? of"));
 	assert_int_equal(text[RING_RECORD_TEXT], 'x');
 	assert_string_equal(ring_kind_name((enum ring_kind)(RING_KIND_RECV + 1)), "?");
