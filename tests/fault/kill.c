@@ -2,12 +2,13 @@
 /* Rounds of killing: who is chosen, when, and what survivors must have seen; see kill.h. */
 #include "kill.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "../holdings.h"
 
 #define NOTICE_S 1.0  /* from a death to everybody's error */
 #define CREATE_MS 600 /* create_timeout_ms where creation is what is disturbed */
@@ -193,28 +194,6 @@ static void play_situation(const struct kill_situation *situation, int rounds, u
 	scene_case(tally.wrong, "%-24s %6d %6d %10.1f %9.1f %8d", situation->name, situation->size,
 		   rounds, 1e3 * median, 1e3 * tally.worst_s, tally.wrong);
 }
-/* Names of MPI, Python and PyTorch, which tests beside this one may run. */
-static bool is_of_others(const char *name)
-{
-	static const char *const others[] = {"vader_", "sm_segment", "sem.", "torch_"};
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (strncmp(name, others[i], strlen(others[i])) == 0)
-			return true;
-	return false;
-}
-
-/* How many names /dev/shm has that could be ours. */
-static int count_shm(void)
-{
-	int count = 0;
-	DIR *dir = opendir("/dev/shm");
-	const struct dirent *entry;
-	while (dir && (entry = readdir(dir)))
-		count += !is_of_others(entry->d_name);
-	if (dir)
-		closedir(dir);
-	return count;
-}
 
 static const char *argument(int argc, char **argv, const char *name)
 {
@@ -230,13 +209,16 @@ int kill_main(int argc, char **argv, const struct kill_situation *situations, in
 	const char *asked = argument(argc, argv, "--rounds"), *only = argument(argc, argv, "--only");
 	int rounds = asked ? atoi(asked) : harness_is_long(argc, argv) ? 20 : short_rounds;
 	uint64_t seed = harness_seed(argc, argv);
-	int names = count_shm();
+	bool own_shm = scene_own_dev_shm(true);
 	printf("# seed %llu\n# %-24s %6s %6s %10s %9s %8s\n", (unsigned long long)seed, "situation",
 	       "ranks", "rounds", "median ms", "worst ms", "failures");
 	for (int s = 0; s < count; s++)
 		if (!only || strncmp(situations[s].name, only, strlen(only)) == 0)
 			play_situation(&situations[s], rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX,
 				       seed);
-	scene_case(count_shm() != names, "/dev/shm is as it was");
+	if (own_shm)
+		scene_case(holdings_names("/dev/shm"), "/dev/shm is empty");
+	else
+		scene_skip("/dev/shm is empty", "this user, or this place, has none of its own");
 	return scene_cases_end();
 }

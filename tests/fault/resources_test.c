@@ -4,12 +4,10 @@
  * works or fails everywhere with a sentence; nothing crashes, hangs or leaks.
  */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -128,27 +126,18 @@ static void sweep(const char *name, int resource, uint64_t step, int steps, bool
 		   for_all ? "all" : "one rank", steps, failures);
 }
 
-/* Mounts must not travel to the machine; in a changed root only /dev/shm is a mount of its own. */
-static bool dev_shm_is_hidden(void)
-{
-	return unshare(CLONE_NEWNS) == 0 &&
-	       (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ||
-		mount(NULL, "/dev/shm", NULL, MS_PRIVATE, NULL) == 0) &&
-	       mount("tmpfs", "/dev/shm", "tmpfs", MS_RDONLY, "size=4k") == 0;
-}
-
 static bool can_hide_dev_shm(void)
 {
 	int status = 1;
 	pid_t child = fork();
 	if (child == 0)
-		_exit(!dev_shm_is_hidden());
+		_exit(!scene_own_dev_shm(false));
 	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
 static void hide_dev_shm(struct scene_actor *actor)
 {
-	actor->report->wrong += !dev_shm_is_hidden();
+	actor->report->wrong += !scene_own_dev_shm(false);
 }
 
 static int act_plainly(struct scene_actor *actor)

@@ -5,11 +5,13 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -376,6 +378,15 @@ int scene_check_report(const struct scene *scene, int rank)
 		wrong += scene_fail(scene, rank, "ring_comm_destroy took %.0f ms",
 				    1e3 * report->destroy_s);
 	return wrong;
+}
+
+/* Mounts must not travel to the machine; in a changed root only /dev/shm is a mount of its own. */
+bool scene_own_dev_shm(bool writable)
+{
+	return unshare(CLONE_NEWNS) == 0 &&
+	       (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ||
+		mount(NULL, "/dev/shm", NULL, MS_PRIVATE, NULL) == 0) &&
+	       mount("tmpfs", "/dev/shm", "tmpfs", writable ? 0 : MS_RDONLY, NULL) == 0;
 }
 
 /* ---- cases -------------------------------------------------------------------------------- */

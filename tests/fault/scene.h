@@ -131,6 +131,12 @@ void scene_sleep(double seconds);
 /* A random number of [0, below). */
 double scene_random(uint64_t *state, double below);
 
+/*
+ * Gives this process, and those that it starts, a /dev/shm of their own, which is empty. False where
+ * that is not allowed.
+ */
+bool scene_own_dev_shm(bool writable);
+
 /* One case of a test, as TAP; `wrong` is how many things went wrong in it. */
 __attribute__((format(printf, 2, 3))) void scene_case(int wrong, const char *format, ...);
 void scene_skip(const char *name, const char *reason);
