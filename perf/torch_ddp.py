@@ -216,7 +216,8 @@ def main():
         sys.exit(f"torch_ddp: a global batch of {batch} does not divide by {options.ranks} ranks")
     with tempfile.TemporaryDirectory() as folder:
         arguments = options, os.path.join(folder, "store")
-        multiprocessing.spawn(run_rank, arguments, nprocs=options.ranks)
+        # By fork: the locks of spawned processes have names in /dev/shm, which outlive a kill.
+        multiprocessing.start_processes(run_rank, arguments, options.ranks, start_method="fork")
 
 
 if __name__ == "__main__":
