@@ -244,7 +244,8 @@ RING_API int ring_comm_abort(struct ring_comm *comm);
 /*
  * Says goodbye to the neighbours and frees everything; NULL is allowed. Calls still queued on
  * streams complete first, or fail. Blocks for at most one second beyond them. Streams must have
- * been destroyed; operations, regions and memory of the communicator go with it.
+ * been destroyed, and no open group may hold calls on it; its operations, regions and memory go
+ * with it.
  */
 RING_API void ring_comm_destroy(struct ring_comm *comm);
 
@@ -387,7 +388,8 @@ RING_API int ring_recv(struct ring_comm *comm, void *buffer, size_t count, enum 
  * What a group may hold: sends and receives, which progress at the same time, in any order;
  * collectives, which run in the order of their calls, after the group's sends and receives; calls of
  * several communicators, which progress at the same time; and ring_comm_create() for several ranks
- * in one thread, where *comm is set when the group ends.
+ * in one thread, where *comm is set when the group ends. A communicator must outlive an open group
+ * that holds its calls.
  *
  * returns   0; RING_ENOMEM
  */
