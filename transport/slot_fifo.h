@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every atomic word that ranks share, and its memory order: a first-in first-out queue of slots
- * between one sender and one receiver, and the words of a doorbell. Nobody else needs an atomic to
- * move data.
+ * The atomic words that ranks share, and their memory order: a first-in first-out queue of slots
+ * between one sender and one receiver, and the words of a doorbell. But for the gate, whose words are in
+ * gate.h, nobody else needs an atomic to move data.
  *
  *	sender                       shared memory                        receiver
  *	                 +--------------------------------------+
@@ -39,9 +39,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gate.h"
 #include "transport.h"
 
-#define RING_CACHE_LINE 64
 #define RING_FIFO_CLOSED (UINT64_C(1) << 63)
 
 /* The shared part. All zero but for depth and slot_bytes when it is made. */
@@ -51,6 +51,7 @@ struct ring_fifo {
 	alignas(RING_CACHE_LINE) _Atomic uint64_t tail;
 	_Atomic uint32_t bytes[RING_DEPTH_MAX]; /* size of message k at k % depth; tail orders them */
 	alignas(RING_CACHE_LINE) _Atomic uint64_t head;
+	struct ring_gate gate; /* of the receiver's memory */
 	alignas(RING_CACHE_LINE) unsigned char slots[];
 };
 

@@ -4,7 +4,6 @@
  * what a broken peer writes. Under ThreadSanitizer every data ordering must be there: mutate-fifo
  * takes them away one by one and wants this test to fail.
  */
-#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/meet.h"
 #include "transport/slot_fifo.h"
 
 #define SLOT_BYTES 200
@@ -88,15 +88,6 @@ static void *receive_all(void *argument)
 	return NULL;
 }
 
-static void run_two(void *(*first)(void *), void *(*second)(void *), void *argument)
-{
-	pthread_t threads[2];
-	assert_int_equal(pthread_create(&threads[0], NULL, first, argument), 0);
-	assert_int_equal(pthread_create(&threads[1], NULL, second, argument), 0);
-	pthread_join(threads[0], NULL);
-	pthread_join(threads[1], NULL);
-}
-
 static void a_million_messages_wrap_around_whole(void **state)
 {
 	(void)state;
@@ -120,19 +111,6 @@ struct dozing {
 	_Atomic uint64_t mover_round, sleeper_round;
 	bool mover_saw[ROUNDS], sleeper_saw[ROUNDS];
 };
-
-/* Both leave at nearly the same time; sometimes one is earlier, sometimes the other. */
-static void meet(_Atomic uint64_t *mine, _Atomic uint64_t *theirs, uint64_t round)
-{
-	atomic_store(mine, round + 1);
-	for (int looks = 0; atomic_load(theirs) < round + 1; looks++)
-		if (looks > 1000)
-			sched_yield();
-	for (volatile uint64_t pause =
-		     (round * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)mine) >> 7 & 63;
-	     pause > 0; pause--)
-		;
-}
 
 static void *move(void *argument)
 {

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The gate against late writes. The sender of a link may write straight into the receiver's memory,
+ * and when a call fails the receiver must know that nobody does any more, before it gives that memory
+ * back to the program. So the sender writes only while it is inside, and the receiver can close the
+ * gate for good and see whether somebody still is.
+ *
+ *	sender                                  receiver
+ *	inside = 1                              revoked = 1
+ *	look at revoked: go back if it is set   look at inside: wait if it is set
+ *	write
+ *	inside = 0
+ *
+ * One of the two must see the other's store, else the sender would write while the receiver believes
+ * it is alone. Only a total order of both stores and both loads promises that (Dekker's algorithm), so
+ * they are seq_cst, as the doorbell's. And what the sender wrote is to be seen by a receiver that finds
+ * it outside: leaving is a release, looking an acquire, which seq_cst includes.
+ *
+ * Whether a sender that stays inside is dead is told by its connection, not here.
+ */
+#ifndef RING_GATE_H
+#define RING_GATE_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RING_CACHE_LINE 64
+
+/* Open, and all zero, when it is made. */
+struct ring_gate {
+	alignas(RING_CACHE_LINE) _Atomic uint32_t inside;  /* sender writes */
+	alignas(RING_CACHE_LINE) _Atomic uint32_t revoked; /* receiver writes */
+};
+
+/* Sender: goes out; what it wrote before is complete. */
+static inline void ring_gate_leave(struct ring_gate *gate)
+{
+	atomic_store_explicit(&gate->inside, 0, memory_order_release); /* pairs with: look inside */
+}
+
+/* Sender: goes in; false if the receiver has revoked, then it is outside. */
+static inline bool ring_gate_enter(struct ring_gate *gate)
+{
+	atomic_store_explicit(&gate->inside, 1,
+			      memory_order_seq_cst); /* pairs with: gate look inside */
+	bool revoked = atomic_load_explicit(&gate->revoked,
+					    memory_order_seq_cst); /* pairs with: revoke */
+	if (revoked)
+		ring_gate_leave(gate);
+	return !revoked;
+}
+
+/* Receiver: lets nobody in any more; false while the sender is still inside. */
+static inline bool ring_gate_revoke(struct ring_gate *gate)
+{
+	atomic_store_explicit(&gate->revoked, 1,
+			      memory_order_seq_cst); /* pairs with: gate look at revoked */
+	return !atomic_load_explicit(&gate->inside,
+				     memory_order_seq_cst); /* pairs with: enter, leave */
+}
+
+#endif
