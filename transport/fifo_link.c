@@ -2,7 +2,7 @@
 /* The moving part of loopback and shm: three hot functions over a slot FIFO. */
 #include "fifo_link.h"
 
-#include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "log.h"
@@ -45,12 +45,11 @@ static int lose(struct ring_fifo_link *link, const char *why)
 	return RING_EPEER;
 }
 
-/* Nobody speaks on the connection after set-up, so whatever can be read there is an end. */
+/* True also while notices of regions wait there to be taken in. */
 static bool connection_ended(int fd)
 {
-	char byte;
-	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
-	       (errno != EAGAIN && errno != EINTR);
+	struct pollfd end = {.fd = fd, .events = POLLRDHUP};
+	return poll(&end, 1, 0) > 0;
 }
 
 /* After a look that found nothing: is there still somebody at the other end? */
@@ -147,8 +146,30 @@ int ring_fifo_link_wait_fd(const struct ring_link *base, short *events)
 	return setting_up ? link->fd : -1;
 }
 
+int ring_fifo_link_enter(struct ring_link *base)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	return ring_gate_enter(&link->end.fifo->gate) ? 0 : RING_EPEER;
+}
+
+void ring_fifo_link_leave(struct ring_link *base)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	ring_gate_leave(&link->end.fifo->gate);
+}
+
+/* The kernel closes a process's descriptors after its memory, so a connection's end is the last write's. */
+int ring_fifo_link_revoke(struct ring_link *base)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	if (ring_gate_revoke(&link->end.fifo->gate) || connection_ended(link->fd))
+		return 0;
+	return RING_EAGAIN;
+}
+
 void ring_fifo_link_hang_up(struct ring_fifo_link *link)
 {
+	ring_reach_close(&link->reach);
 	if (link->end.fifo)
 		ring_fifo_close(&link->end, link->base.outgoing);
 	if (link->bell.page)

@@ -7,6 +7,7 @@
 #ifndef RING_FIFO_LINK_H
 #define RING_FIFO_LINK_H
 
+#include "reach.h"
 #include "slot_fifo.h"
 #include "transport.h"
 
@@ -15,6 +16,7 @@ struct ring_fifo_link {
 	struct ring_fifo_end end; /* end.fifo is NULL until the memory is there */
 	struct ring_bell bell;    /* the other end's */
 	int fd;                   /* the connection, which ends with the other process */
+	struct ring_reach reach;  /* regions that the sender has shared */
 	unsigned idle;            /* looks that found nothing */
 	bool gone; /* nothing more comes from the other end, its last messages apart */
 };
@@ -28,8 +30,14 @@ int ring_fifo_link_send(struct ring_link *base, const void *source, size_t bytes
 int ring_fifo_link_poll(struct ring_link *base);
 void ring_fifo_link_release(struct ring_link *base);
 int ring_fifo_link_wait_fd(const struct ring_link *base, short *events);
+int ring_fifo_link_enter(struct ring_link *base);
+void ring_fifo_link_leave(struct ring_link *base);
+int ring_fifo_link_revoke(struct ring_link *base);
 
-/* Tells the other end that this one is done, if there is another end, and lets its bell go. */
+/*
+ * Tells the other end that this one is done, if there is another end, and lets its bell and its
+ * regions go.
+ */
 void ring_fifo_link_hang_up(struct ring_fifo_link *link);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_OFFER_MAGIC UINT32_C(0x52470001) /* changes with the layout of what is shared */
+#define RING_OFFER_MAGIC UINT32_C(0x52470002) /* changes with the layout of what is shared */
 #define RING_OFFER_FDS 3
 #define RING_TOKEN_BYTES 16
 
@@ -22,7 +22,8 @@ struct ring_offer {
 	uint32_t magic; /* set by ring_offer_send */
 	uint32_t depth;
 	uint64_t slot_bytes;
-	unsigned char token[RING_TOKEN_BYTES];
+	unsigned char token[RING_TOKEN_BYTES]; /* random */
+	uint64_t token_at;                     /* where it lies in the process that offers it */
 };
 
 /* An offer as it comes in, perhaps in pieces. All zero at first. */
@@ -38,7 +39,8 @@ int ring_offer_send(int socket, const struct ring_offer *offer, const int *fds, 
 
 /*
  * Goes on receiving. returns 0 once the offer is whole, has the depth and slot_bytes of `wanted`,
- * and came with exactly nfds descriptors; RING_EAGAIN; RING_EPEER. The token is not looked at.
+ * and came with exactly nfds descriptors; RING_EAGAIN; RING_EPEER. The token is the
+ * caller's to look at.
  */
 int ring_offer_receive(int socket, struct ring_offer_inbox *inbox, const struct ring_offer *wanted,
 		       int nfds);

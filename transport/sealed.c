@@ -53,19 +53,25 @@ size_t ring_sealed_memory(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-/* The size must be fixed; a seal against writing would only make mapping fail later. */
-static bool has_fixed_size(int fd, size_t bytes)
+/*
+ * The size must be fixed; a seal against writing would only make mapping fail later. The owner is
+ * whoever made it: another user's memory is none of ours, whoever passed it on.
+ */
+static bool is_acceptable(int fd, size_t bytes)
 {
 	struct stat status;
 	int seals = fcntl(fd, F_GET_SEALS);
 	return seals >= 0 && (seals & SIZE_SEALS) == SIZE_SEALS && !(seals & F_SEAL_WRITE) &&
-	       fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == (off_t)bytes;
+	       fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	       status.st_size == (off_t)bytes && status.st_uid == geteuid();
 }
 
 int ring_sealed_map(int fd, size_t bytes, void **memory)
 {
-	if (!has_fixed_size(fd, bytes)) {
-		ring_log(RING_WARN, "shared memory: the peer passed no sealed memory of %zu bytes",
+	if (!is_acceptable(fd, bytes)) {
+		ring_log(RING_WARN,
+			 "shared memory: the peer passed no sealed memory of %zu bytes "
+			 "of this user",
 			 bytes);
 		return RING_EPEER;
 	}

@@ -19,8 +19,8 @@ int ring_sealed_create(const char *name, size_t bytes, int *fd, void **memory);
 size_t ring_sealed_memory(size_t bytes);
 
 /*
- * Maps what a peer passed, after checking that it is sealed memory of exactly `bytes`. The
- * descriptor stays the caller's. returns 0; RING_EPEER if it is anything else; RING_ESYSTEM
+ * Maps what a peer passed, after checking that it is sealed memory of this user, of exactly
+ * `bytes`. The descriptor stays the caller's. returns 0; RING_EPEER if it is anything else; RING_ESYSTEM
  */
 int ring_sealed_map(int fd, size_t bytes, void **memory);
 

@@ -4,13 +4,15 @@
  * makes and passes over the Unix socket, so it is near the receiver and has no name that could be
  * left behind. This file sets it up and takes it down; moving is fifo_link.c.
  *
- * The socket stays open, unused: the kernel closes it with its process, which is how poll() sees
- * that the peer died.
+ * The socket stays open for regions that the sender shares (reach.c). The kernel closes it with its
+ * process, which is how poll() sees that the peer died.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
+#include "attach.h"
 #include "fd.h"
 #include "fifo_link.h"
 #include "offer.h"
@@ -26,6 +28,7 @@ struct shm_link {
 	bool accepted; /* ... and the other end its own */
 	struct ring_offer offer;
 	struct ring_offer_inbox inbox;
+	struct ring_attach attach;
 };
 
 static bool reaches(const struct ring_peer *from, const struct ring_peer *to)
@@ -51,6 +54,14 @@ static int make_fifo(struct shm_link *link)
 	return 0;
 }
 
+/* By which the other end knows this process when it reaches into its memory. */
+static int make_token(struct ring_offer *offer)
+{
+	offer->token_at = (uintptr_t)offer->token;
+	ssize_t got = getrandom(offer->token, sizeof(offer->token), 0);
+	return got == (ssize_t)sizeof(offer->token) ? 0 : RING_ESYSTEM;
+}
+
 static int open_link(const struct ring_link_params *params, struct ring_link **opened)
 {
 	struct shm_link *link = calloc(1, sizeof(*link));
@@ -58,12 +69,13 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 		return RING_ENOMEM;
 	ring_fifo_link_init(&link->fifo, &ring_transport_shm, params, NULL);
 	link->fifo.base.memory_bytes = sizeof(*link);
+	link->fifo.reach.maps = true;
 	link->mapped_bytes = ring_fifo_memory(params->depth, params->slot_bytes);
 	link->own_bell = params->bell;
 	link->memory_fd = -1;
 	link->offer.depth = params->depth;
 	link->offer.slot_bytes = params->slot_bytes;
-	int err = link->mapped_bytes ? 0 : RING_EINVAL;
+	int err = link->mapped_bytes ? make_token(&link->offer) : RING_EINVAL;
 	if (!err && !params->outgoing)
 		err = make_fifo(link);
 	if (err) {
@@ -122,6 +134,8 @@ static int hear(struct shm_link *link)
 		return err;
 	fds[0] = fds[1] = -1; /* the bell's now */
 	ring_offer_discard(&link->inbox);
+	ring_attach_init(&link->attach, link->fifo.base.self, link->fifo.base.peer, link->fifo.fd,
+			 &link->inbox.offer);
 	link->accepted = true;
 	return 0;
 }
@@ -138,6 +152,16 @@ static int finish(struct ring_link *base)
 	if (!err && !link->offered)
 		err = say(link);
 	return err;
+}
+
+static int get(struct ring_link *base, uint64_t address, void *local, size_t bytes)
+{
+	return ring_attach_get(&((struct shm_link *)base)->attach, address, local, bytes);
+}
+
+static int put(struct ring_link *base, uint64_t address, const void *local, size_t bytes)
+{
+	return ring_attach_put(&((struct shm_link *)base)->attach, address, local, bytes);
 }
 
 static void close_link(struct ring_link *base)
@@ -164,5 +188,14 @@ const struct ring_transport ring_transport_shm = {
 	.poll = ring_fifo_link_poll,
 	.release = ring_fifo_link_release,
 	.wait_fd = ring_fifo_link_wait_fd,
+	.share = ring_reach_share,
+	.forget = ring_reach_forget,
+	.map = ring_reach_map,
+	.tidy = ring_reach_tidy,
+	.get = get,
+	.put = put,
+	.enter = ring_fifo_link_enter,
+	.leave = ring_fifo_link_leave,
+	.revoke = ring_fifo_link_revoke,
 	.close = close_link,
 };

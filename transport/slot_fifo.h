@@ -48,6 +48,7 @@
 struct ring_fifo {
 	alignas(RING_CACHE_LINE) uint64_t slot_bytes; /* largest message */
 	uint32_t depth;
+	_Atomic uint32_t notices; /* of regions, that the sender put on the connection */
 	alignas(RING_CACHE_LINE) _Atomic uint64_t tail;
 	_Atomic uint32_t bytes[RING_DEPTH_MAX]; /* size of message k at k % depth; tail orders them */
 	alignas(RING_CACHE_LINE) _Atomic uint64_t head;
@@ -146,6 +147,19 @@ static inline void ring_fifo_release(struct ring_fifo_end *end)
 	end->mine++;
 	atomic_store_explicit(&end->fifo->head, end->mine,
 			      memory_order_seq_cst); /* pairs with: see_head; bell look */
+}
+
+/* Sender: says how many notices of regions lie on the connection, or did. */
+static inline void ring_fifo_notify(struct ring_fifo *fifo, uint32_t notices)
+{
+	atomic_store_explicit(&fifo->notices, notices,
+			      memory_order_release); /* pairs with: notices; orders the connection */
+}
+
+/* Receiver: how many there are; they are not less than that. */
+static inline uint32_t ring_fifo_notices(struct ring_fifo *fifo)
+{
+	return atomic_load_explicit(&fifo->notices, memory_order_acquire); /* pairs with: notify */
 }
 
 /* Either end: this was all. Ring the doorbell next. */

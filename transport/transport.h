@@ -140,20 +140,19 @@ struct ring_transport {
 	 * descriptors travel on, and the receiving end of the link whose gate guards it.
 	 *
 	 * Mapped memory. share(), sender: lets the other end map `memory`. To be called before each
-	 * message that names the region; only the first call does anything. RING_EAGAIN: the
-	 * connection is full, call again; the bell rings when that makes sense. RING_EPEER.
-	 * forget(), sender: the memory is about to be freed; the other end hears of it later. Harmless
-	 * for regions that were never shared.
+	 * message that names the region; only the first call does anything. RING_EAGAIN: too many
+	 * descriptors are under way, call again, no bell rings; RING_ENOTSUP: too many regions are
+	 * shared already; RING_ENOMEM; RING_EPEER. forget(), sender: the memory is about to be freed,
+	 * and the other end shall let it go; harmless for regions that were never shared.
 	 */
 	int (*share)(struct ring_link *link, const struct ring_shared_memory *memory);
 	void (*forget)(struct ring_link *link, uint64_t region);
 
 	/*
-	 * Receiver: where `bytes` bytes at `offset` of the other end's region lie here. They are
-	 * mapped when they are first asked for. RING_EAGAIN: the region has not come yet, which
-	 * cannot be after a message that names it. RING_EPEER: it is not what it should be, or not
-	 * that large. The address holds until tidy(), which lets go what the other end forgot: for
-	 * when no such address is in use, after each call; it is cheap.
+	 * Receiver: where `bytes` bytes at `offset` of the other end's region lie here, as a message
+	 * named them. A region is mapped once. RING_EPEER: it was not shared, is not what it should
+	 * be, or not that large; RING_ESYSTEM. The address holds until tidy(), which lets go what the
+	 * other end forgot: for when no such address is in use, after each call. It is cheap.
 	 */
 	int (*map)(struct ring_link *link, uint64_t region, uint64_t offset, size_t bytes,
 		   void **address);
@@ -173,7 +172,7 @@ struct ring_transport {
 	 * put(), only between enter() and leave(). enter(): RING_EPEER once the receiver has revoked,
 	 * then nothing may be written. revoke(), receiver: no enter() succeeds from now on, for good.
 	 * 0: the sender is outside, or its process is dead, and what it wrote is visible here;
-	 * RING_EAGAIN: it is still inside, call again; no bell rings.
+	 * RING_EAGAIN: it is still inside, call again, no bell rings.
 	 */
 	int (*enter)(struct ring_link *link);
 	void (*leave)(struct ring_link *link);

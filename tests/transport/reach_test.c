@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reaching the other end's memory, for every transport that can: shared regions, what a broken or
+ * hostile owner may say about them, and the gate. What takes another process is in attach_test.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "fd.h"
+#include "ringccl.h"
+#include "tests/transport/pair.h"
+#include "transport/fifo_link.h"
+#include "transport/sealed.h"
+
+#define DEPTH 2
+#define SLOT_BYTES 100
+#define REGION_BYTES 12288
+#define DEADLINE_MS 20000
+
+static const struct pair_kind kinds[] = {
+	{.name = "loopback", .transport = &ring_transport_loopback},
+	{.name = "shm", .transport = &ring_transport_shm},
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static void make_pair(struct pair *pair, void **state)
+{
+	assert_true(pair_init(pair));
+	assert_int_equal(pair_open(pair, *state, DEPTH, SLOT_BYTES, 0), 0);
+}
+
+static bool is_shm(void **state)
+{
+	return ((const struct pair_kind *)*state)->transport == &ring_transport_shm;
+}
+
+static struct ring_shared_memory make_region(uint64_t number)
+{
+	struct ring_shared_memory made = {.region = number, .bytes = REGION_BYTES};
+	assert_int_equal(ring_sealed_create("region", made.bytes, &made.fd, &made.memory), 0);
+	return made;
+}
+
+static void free_region(struct ring_shared_memory *region)
+{
+	munmap(region->memory, region->bytes);
+	ring_fd_close(region->fd);
+}
+
+static int share(const struct pair *pair, const struct ring_shared_memory *region)
+{
+	struct ring_link *sender = pair->ends[SENDER];
+	return sender->transport->share(sender, region);
+}
+
+static void forget(const struct pair *pair, uint64_t region)
+{
+	struct ring_link *sender = pair->ends[SENDER];
+	sender->transport->forget(sender, region);
+}
+
+static int map(const struct pair *pair, uint64_t region, uint64_t offset, size_t bytes,
+	       unsigned char **address)
+{
+	struct ring_link *receiver = pair->ends[RECEIVER];
+	void *there = NULL;
+	int err = receiver->transport->map(receiver, region, offset, bytes, &there);
+	*address = there;
+	return err;
+}
+
+static int tidy(const struct pair *pair)
+{
+	struct ring_link *receiver = pair->ends[RECEIVER];
+	return receiver->transport->tidy(receiver);
+}
+
+/* How often a region is mapped in this process. */
+static int mapped_regions(void)
+{
+	char line[512];
+	int count = 0;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	while (fgets(line, sizeof(line), maps))
+		count += strstr(line, "memfd:region") != NULL;
+	fclose(maps);
+	return count;
+}
+
+static int open_descriptors(void)
+{
+	int count = 0;
+	DIR *folder = opendir("/proc/self/fd");
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
+}
+
+/* ---- mapped memory --------------------------------------------------------------------------- */
+
+static void a_shared_region_lies_at_the_other_end(void **state)
+{
+	struct pair pair;
+	struct ring_shared_memory region = make_region(7);
+	unsigned char *mine = region.memory, *there, *again;
+	make_pair(&pair, state);
+	assert_int_equal(share(&pair, &region), 0);
+	assert_int_equal(map(&pair, 7, 100, 50, &there), 0);
+	mine[100] = 'a';
+	assert_int_equal(there[0], 'a');
+	there[49] = 'b';
+	assert_int_equal(mine[149], 'b');
+	if (!is_shm(state))
+		assert_ptr_equal(there, mine + 100);
+
+	int mappings = mapped_regions();
+	assert_int_equal(share(&pair, &region), 0);
+	assert_int_equal(map(&pair, 7, 0, REGION_BYTES, &again), 0);
+	assert_ptr_equal(again, there - 100);
+	assert_int_equal(mapped_regions(), mappings);
+	pair_close(&pair);
+	free_region(&region);
+}
+
+static void places_outside_a_region_are_refused(void **state)
+{
+	struct pair pair;
+	struct ring_shared_memory region = make_region(7);
+	unsigned char *there;
+	make_pair(&pair, state);
+	assert_int_equal(share(&pair, &region), 0);
+	assert_int_equal(map(&pair, 7, REGION_BYTES, 0, &there), 0);
+	assert_int_equal(map(&pair, 7, REGION_BYTES, 1, &there), RING_EPEER);
+	assert_int_equal(map(&pair, 7, REGION_BYTES - 1, 2, &there), RING_EPEER);
+	assert_int_equal(map(&pair, 7, UINT64_MAX, 2, &there), RING_EPEER);
+	assert_int_equal(map(&pair, 7, 1, SIZE_MAX, &there), RING_EPEER);
+	assert_int_equal(map(&pair, 8, 0, 1, &there), RING_EPEER);
+	assert_int_equal(map(&pair, 0, 0, 0, &there), RING_EPEER);
+	pair_close(&pair);
+	free_region(&region);
+}
+
+static void a_forgotten_region_stays_until_tidied(void **state)
+{
+	struct pair pair;
+	struct ring_shared_memory region = make_region(7), other = make_region(9);
+	unsigned char *there;
+	make_pair(&pair, state);
+	assert_int_equal(share(&pair, &other), 0);
+	assert_int_equal(share(&pair, &region), 0);
+	assert_int_equal(map(&pair, 7, 0, 1, &there), 0);
+	forget(&pair, 7);
+	forget(&pair, 7);
+	forget(&pair, 8); /* never shared */
+	int mappings = mapped_regions();
+	there[0] = 'x';
+	assert_int_equal(tidy(&pair), 0);
+	assert_int_equal(mapped_regions(), mappings - is_shm(state));
+	assert_int_equal(map(&pair, 7, 0, 1, &there), RING_EPEER);
+	assert_int_equal(map(&pair, 9, 0, 1, &there), 0);
+	assert_int_equal(tidy(&pair), 0);
+	pair_close(&pair);
+	free_region(&region);
+	free_region(&other);
+}
+
+/* Shares until that is refused; the receiver hears of it only when it must. Returns the last error. */
+static int share_up_to(const struct pair *pair, struct ring_shared_memory *region, int *tidied)
+{
+	int err;
+	do {
+		region->region++;
+		while ((err = share(pair, region)) == RING_EAGAIN) {
+			assert_int_equal(tidy(pair), 0);
+			++*tidied;
+		}
+	} while (!err);
+	return err;
+}
+
+static void many_regions_have_a_limit(void **state)
+{
+	struct pair pair;
+	struct ring_shared_memory region = make_region(0);
+	unsigned char *there;
+	int tidied = 0;
+	make_pair(&pair, state);
+	assert_int_equal(share_up_to(&pair, &region, &tidied), RING_ENOTSUP);
+	assert_int_equal(region.region, RING_REACH_MAX + 1);
+	assert_true(tidied > 0);
+	forget(&pair, 5);
+	assert_int_equal(share(&pair, &region), 0);
+	assert_int_equal(tidy(&pair), 0);
+	for (int number = 1; number <= RING_REACH_MAX + 1; number++)
+		assert_int_equal(map(&pair, (uint64_t)number, 0, 1, &there),
+				 number == 5 ? RING_EPEER : 0);
+	pair_close(&pair);
+	free_region(&region);
+}
+
+/* Nobody listens, so at some time it cannot even be said that a region is forgotten. */
+static void what_cannot_be_forgotten_now_is_later(void **state)
+{
+	struct pair pair;
+	struct ring_shared_memory region = make_region(0);
+	int before = mapped_regions(), tidied = 0;
+	make_pair(&pair, state);
+	share_up_to(&pair, &region, &tidied);
+	for (uint64_t number = 1; number < region.region; number++)
+		forget(&pair, number);
+	assert_int_equal(tidy(&pair), 0);
+	assert_true(mapped_regions() > before || !is_shm(state));
+	for (int i = 0; i < 4; i++) {
+		forget(&pair, 1); /* already: but it is an occasion */
+		assert_int_equal(tidy(&pair), 0);
+	}
+	assert_int_equal(mapped_regions(), before);
+	pair_close(&pair);
+	free_region(&region);
+}
+
+static void nothing_is_left_behind(void **state)
+{
+	struct ring_shared_memory regions[3] = {make_region(1), make_region(2), make_region(3)};
+	int descriptors = open_descriptors(), mappings = mapped_regions();
+	for (int round = 0; round < 8; round++) {
+		struct pair pair;
+		unsigned char *there;
+		make_pair(&pair, state);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(share(&pair, &regions[i]), 0);
+		if (round & 1)
+			assert_int_equal(map(&pair, 2, 0, 1, &there), 0);
+		if (round & 2)
+			forget(&pair, 2);
+		if (round & 4)
+			assert_int_equal(tidy(&pair), 0);
+		pair_close_end(&pair, round & 1);
+		pair_close(&pair);
+		assert_int_equal(open_descriptors(), descriptors);
+		assert_int_equal(mapped_regions(), mappings);
+	}
+	for (int i = 0; i < 3; i++)
+		free_region(&regions[i]);
+}
+
+static void notices_do_not_hide_a_death(void **state)
+{
+	struct pair pair;
+	struct ring_shared_memory region = make_region(7);
+	make_pair(&pair, state);
+	struct ring_link *receiver = pair.ends[RECEIVER];
+	assert_int_equal(share(&pair, &region), 0);
+	for (int looks = 0; looks < 5000; looks++)
+		assert_int_equal(receiver->transport->poll(receiver), 0);
+	shutdown(((struct ring_fifo_link *)pair.ends[SENDER])->fd, SHUT_RDWR);
+	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
+	while (receiver->transport->poll(receiver) == 0)
+		assert_true(ring_clock_ms() < deadline);
+	pair_close(&pair);
+	free_region(&region);
+}
+
+/* ---- what an owner may say ------------------------------------------------------------------- */
+
+/* Puts bytes on the connection that pass for `notices` notices. */
+static void say(const struct pair *pair, const void *bytes, size_t count, const int *fds, int nfds,
+		uint32_t notices)
+{
+	struct ring_fifo_link *sender = (struct ring_fifo_link *)pair->ends[SENDER];
+	if (count > 0)
+		assert_int_equal(ring_fd_send_with(sender->fd, bytes, count, fds, nfds), count);
+	ring_fifo_notify(sender->end.fifo, notices);
+}
+
+/* What a receiver that is told so answers when the region is named. */
+static int heard(void **state, const struct ring_notice *notice, const int *fds, int nfds)
+{
+	struct pair pair;
+	unsigned char *there;
+	int descriptors = open_descriptors(), mappings = mapped_regions();
+	make_pair(&pair, state);
+	say(&pair, notice, sizeof(*notice), fds, nfds, 1);
+	int err = map(&pair, notice->region, 0, 1, &there);
+	pair_close(&pair);
+	assert_int_equal(open_descriptors(), descriptors);
+	assert_int_equal(mapped_regions(), mappings);
+	return err;
+}
+
+static struct ring_notice right_notice(const struct ring_shared_memory *region)
+{
+	return (struct ring_notice){.kind = RING_SHARE,
+				    .region = region->region,
+				    .bytes = region->bytes,
+				    .address = (uintptr_t)region->memory};
+}
+
+static void wrong_memory_is_refused(void **state)
+{
+	if (!is_shm(state))
+		skip();
+	struct ring_shared_memory region = make_region(7);
+	struct ring_notice right = right_notice(&region), wrong = right;
+	assert_int_equal(heard(state, &right, &region.fd, 1), 0);
+	for (int i = 0; i < 4; i++) {
+		const uint64_t sizes[] = {0, REGION_BYTES - 1, REGION_BYTES + 4096, UINT64_MAX};
+		wrong.bytes = sizes[i];
+		assert_int_equal(heard(state, &wrong, &region.fd, 1), RING_EPEER);
+	}
+	int unsealed = ring_fd_memory("region"), event = ring_fd_event();
+	assert_int_equal(ftruncate(unsealed, REGION_BYTES), 0);
+	assert_int_equal(heard(state, &right, &unsealed, 1), RING_EPEER);
+	assert_int_equal(heard(state, &right, &event, 1), RING_EPEER);
+	ring_fd_close(unsealed);
+	ring_fd_close(event);
+	free_region(&region);
+}
+
+static void memory_of_another_user_is_refused(void **state)
+{
+	if (!is_shm(state) || geteuid() != 0)
+		skip();
+	setfsuid(1);
+	struct ring_shared_memory region = make_region(7);
+	setfsuid(0);
+	struct ring_notice notice = right_notice(&region);
+	assert_int_equal(heard(state, &notice, &region.fd, 1), RING_EPEER);
+	free_region(&region);
+}
+
+static void wrong_descriptors_are_refused(void **state)
+{
+	struct ring_shared_memory region = make_region(7);
+	struct ring_notice notice = right_notice(&region);
+	int fds[] = {region.fd, region.fd};
+	assert_int_equal(heard(state, &notice, fds, 2), RING_EPEER);
+	assert_int_equal(heard(state, &notice, fds, is_shm(state) ? 0 : 1), RING_EPEER);
+	notice.kind = RING_FORGET;
+	assert_int_equal(heard(state, &notice, fds, 1), RING_EPEER);
+	free_region(&region);
+}
+
+static void nonsense_is_refused(void **state)
+{
+	struct ring_shared_memory region = make_region(7);
+	struct ring_notice notice = right_notice(&region);
+	notice.kind = RING_FORGET;
+	assert_int_equal(heard(state, &notice, NULL, 0), RING_EPEER); /* never shared */
+	notice.kind = 0;
+	assert_int_equal(heard(state, &notice, &region.fd, 1), RING_EPEER);
+
+	for (size_t cut = 0; cut < sizeof(notice); cut += 8) { /* half a notice, or none at all */
+		struct pair pair;
+		make_pair(&pair, state);
+		say(&pair, &notice, cut, NULL, 0, 1);
+		assert_int_equal(tidy(&pair), RING_EPEER);
+		pair_close(&pair);
+	}
+	free_region(&region);
+}
+
+static void the_same_region_twice_is_refused(void **state)
+{
+	struct pair pair;
+	struct ring_shared_memory region = make_region(7);
+	struct ring_notice notice = right_notice(&region);
+	make_pair(&pair, state);
+	assert_int_equal(share(&pair, &region), 0);
+	say(&pair, &notice, sizeof(notice), &region.fd, is_shm(state), 2);
+	assert_int_equal(tidy(&pair), RING_EPEER);
+	pair_close(&pair);
+	free_region(&region);
+}
+
+static void too_many_regions_are_refused(void **state)
+{
+	struct pair pair;
+	struct ring_shared_memory region = make_region(0);
+	struct ring_notice notice = right_notice(&region);
+	make_pair(&pair, state);
+	int err = 0;
+	for (uint32_t said = 1; said <= RING_REACH_MAX + 1; said++) {
+		assert_int_equal(err, 0);
+		notice.region = said;
+		say(&pair, &notice, sizeof(notice), &region.fd, is_shm(state), said);
+		err = tidy(&pair);
+	}
+	assert_int_equal(err, RING_EPEER);
+	pair_close(&pair);
+	free_region(&region);
+}
+
+/* ---- the gate -------------------------------------------------------------------------------- */
+
+static void a_revoked_gate_lets_nobody_in(void **state)
+{
+	struct pair pair;
+	make_pair(&pair, state);
+	struct ring_link *sender = pair.ends[SENDER], *receiver = pair.ends[RECEIVER];
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(sender->transport->enter(sender), 0);
+		sender->transport->leave(sender);
+	}
+	assert_int_equal(sender->transport->enter(sender), 0);
+	assert_int_equal(receiver->transport->revoke(receiver), RING_EAGAIN);
+	assert_int_equal(receiver->transport->revoke(receiver), RING_EAGAIN);
+	sender->transport->leave(sender);
+	assert_int_equal(receiver->transport->revoke(receiver), 0);
+	assert_int_equal(sender->transport->enter(sender), RING_EPEER);
+	assert_int_equal(receiver->transport->revoke(receiver), 0);
+	pair_close(&pair);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void **state);
+} cases[] = {
+	{"a shared region lies at the other end", a_shared_region_lies_at_the_other_end},
+	{"places outside a region are refused", places_outside_a_region_are_refused},
+	{"a forgotten region stays until tidied", a_forgotten_region_stays_until_tidied},
+	{"many regions have a limit", many_regions_have_a_limit},
+	{"what cannot be forgotten now is later", what_cannot_be_forgotten_now_is_later},
+	{"nothing is left behind", nothing_is_left_behind},
+	{"notices do not hide a death", notices_do_not_hide_a_death},
+	{"wrong memory is refused", wrong_memory_is_refused},
+	{"memory of another user is refused", memory_of_another_user_is_refused},
+	{"wrong descriptors are refused", wrong_descriptors_are_refused},
+	{"nonsense is refused", nonsense_is_refused},
+	{"the same region twice is refused", the_same_region_twice_is_refused},
+	{"too many regions are refused", too_many_regions_are_refused},
+	{"a revoked gate lets nobody in", a_revoked_gate_lets_nobody_in},
+};
+#define CASES (sizeof(cases) / sizeof(cases[0]))
+
+int main(void)
+{
+	static struct CMUnitTest tests[KINDS * CASES];
+	static char names[KINDS * CASES][80];
+	for (size_t i = 0; i < KINDS * CASES; i++) {
+		const struct pair_kind *kind = &kinds[i / CASES];
+		snprintf(names[i], sizeof(names[i]), "%s: %s", kind->name, cases[i % CASES].name);
+		tests[i] = (struct CMUnitTest){.name = names[i],
+					       .test_func = cases[i % CASES].run,
+					       .initial_state = (void *)kind};
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

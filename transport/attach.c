@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* Cross-memory attach: the two system calls, and the proof that they reach the right process. */
+#include "attach.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "clock.h"
+#include "log.h"
+#include "status.h"
+
+/*
+ * Pids are given out in turn: between the death of a process and another one under its pid thousands
+ * must begin, which no system does in so few milliseconds.
+ */
+#define PROOF_HOLDS_MS 5
+
+void ring_attach_init(struct ring_attach *attach, int self, int peer, int socket,
+		      const struct ring_offer *theirs)
+{
+	struct ucred credentials = {0};
+	socklen_t bytes = sizeof(credentials);
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) < 0)
+		credentials.pid = 0;
+	*attach = (struct ring_attach){
+		.self = self, .peer = peer, .pid = credentials.pid, .token_at = theirs->token_at};
+	memcpy(attach->token, theirs->token, sizeof(attach->token));
+}
+
+/* What failed before anything was proved never works; afterwards it is the other end's fault. */
+static int fail(struct ring_attach *attach, const char *why)
+{
+	attach->denied = !attach->proved_ms;
+	ring_log(attach->denied ? RING_INFO : RING_WARN, "rank %d with %d: memory of process %d: %s",
+		 attach->self, attach->peer, attach->pid, why);
+	return attach->denied ? RING_ENOTSUP : RING_EPEER;
+}
+
+static int fail_with(struct ring_attach *attach, int error)
+{
+	return error == ENOMEM ? RING_ENOMEM : fail(attach, strerror(error));
+}
+
+static void *remote(uint64_t address)
+{
+	return (void *)(uintptr_t)address; /* a value to the kernel, which checks it */
+}
+
+/* Reads the token and as much of the rest as goes at once. returns 0; or the error */
+static int read_some(struct ring_attach *attach, uint64_t address, void *local, size_t bytes,
+		     size_t *done)
+{
+	unsigned char token[RING_TOKEN_BYTES] = {0};
+	struct iovec here[] = {{token, sizeof(token)}, {local, bytes}};
+	struct iovec there[] = {{remote(attach->token_at), sizeof(token)}, {remote(address), bytes}};
+	ssize_t got = process_vm_readv(attach->pid, here, 2, there, 2, 0);
+	if (got < 0)
+		return fail_with(attach, errno);
+	if ((size_t)got < sizeof(token) || memcmp(token, attach->token, sizeof(token)) != 0)
+		return fail(attach, "it is another process");
+	attach->proved_ms = ring_clock_ms();
+	*done = (size_t)got - sizeof(token);
+	return *done || !bytes ? 0 : fail_with(attach, EFAULT);
+}
+
+int ring_attach_get(struct ring_attach *attach, uint64_t address, void *local, size_t bytes)
+{
+	size_t done = 0;
+	do {
+		int err = attach->denied ? RING_ENOTSUP
+					 : read_some(attach, address, local, bytes, &done);
+		if (err)
+			return err;
+		address += done;
+		local = (char *)local + done;
+		bytes -= done;
+	} while (bytes > 0);
+	return 0;
+}
+
+static int prove(struct ring_attach *attach)
+{
+	if (attach->proved_ms && ring_clock_ms() - attach->proved_ms <= PROOF_HOLDS_MS)
+		return 0;
+	return ring_attach_get(attach, 0, NULL, 0);
+}
+
+int ring_attach_put(struct ring_attach *attach, uint64_t address, const void *local, size_t bytes)
+{
+	for (;;) {
+		int err = prove(attach);
+		if (err || !bytes)
+			return err;
+		struct iovec here = {(void *)local, bytes};
+		struct iovec there = {remote(address), bytes};
+		ssize_t put = process_vm_writev(attach->pid, &here, 1, &there, 1, 0);
+		if (put <= 0)
+			return fail_with(attach, put < 0 ? errno : EFAULT);
+		address += (size_t)put;
+		local = (const char *)local + put;
+		bytes -= (size_t)put;
+	}
+}
