@@ -151,6 +151,10 @@ static inline void keep(struct ring_known *known, uint64_t index, struct ring_tr
 	known->transfer.bytes = transfer.bytes;
 	known->transfer.needs = transfer.needs;
 	known->transfer.last = transfer.last;
+	known->transfer.held = transfer.held;
+	known->transfer.behind = transfer.behind;
+	known->transfer.skip = transfer.skip;
+	known->transfer.holds = transfer.holds;
 	known->transfer.step = transfer.step;
 }
 
@@ -293,14 +297,37 @@ static int post_sends(struct ring_channel *channel)
 	return err ? err : moves + retire(channel);
 }
 
+/* The message that HOLD number `index` of a REDUCE keeps for it: nothing was taken from there since. */
+static const void *held_message(const struct ring_channel *channel, const struct ring_transfer *in,
+				int index)
+{
+	uint64_t j = in->holds + (uint64_t)index;
+	const struct ring_route *route = route_to(channel,
+						  ring_plan_incoming(&channel->plan, j).peer);
+	return (const char *)route->in->data[(route->taken - 1) % route->in->depth] + in->skip;
+}
+
+/* What a REDUCE adds, in order: one's own source, and its message or what is held. Returns how many. */
+static int gather_sources(const struct ring_channel *channel, const struct ring_transfer *in,
+			  const void *message, const void *sources[])
+{
+	int count = 0;
+	for (int k = in->behind; k < in->held; k++)
+		sources[count++] = held_message(channel, in, k);
+	sources[count++] = address(channel, in->source);
+	for (int k = 0; k < in->behind; k++)
+		sources[count++] = held_message(channel, in, k);
+	if (message)
+		sources[count++] = message;
+	return count;
+}
+
 /* Field by field: a job can have many more sources than this one. */
 static int reduce(struct ring_channel *channel, const struct ring_transfer *in, const void *message)
 {
 	const struct ring_operands *operands = &channel->operands;
 	struct ring_reduction reduction;
-	reduction.sources[0] = address(channel, in->source);
-	reduction.sources[1] = message;
-	reduction.nsources = in->action == RING_REDUCE ? 2 : 1;
+	reduction.nsources = gather_sources(channel, in, message, reduction.sources);
 	reduction.scalars = &operands->scalar;
 	reduction.nscalars = channel->plan.params.scaled ? 1 : 0;
 	reduction.results[0] = address(channel, in->result);
@@ -320,7 +347,7 @@ static int give_to_device(struct ring_channel *channel, const struct ring_transf
 		return reduce(channel, in, message);
 	char *result = address(channel, in->result);
 	const void *source = in->peer == channel->self ? address(channel, in->source) : message;
-	bool nothing = in->action == RING_SIGNAL || source == result;
+	bool nothing = in->action == RING_SIGNAL || in->action == RING_HOLD || source == result;
 	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
 }
 
@@ -387,6 +414,23 @@ static int start(struct ring_channel *channel)
 	return 1;
 }
 
+/* Gives back the slots of messages that are not needed any more. */
+static void release(const struct ring_channel *channel, const struct ring_transfer *in)
+{
+	struct ring_link *link = NULL;
+	if (in->action != RING_HOLD && ring_transfer_is_message(in, channel->self))
+		link = route_to(channel, in->peer)->in;
+	if (link)
+		link->transport->release(link);
+	for (int k = 0; in->behind == 0 && k < in->held; k++) {
+		struct ring_transfer hold = ring_plan_incoming(&channel->plan,
+							       in->holds + (uint64_t)k);
+		link = route_to(channel, hold.peer)->in;
+		if (hold.bytes > 0)
+			link->transport->release(link);
+	}
+}
+
 /* Moves `reduced` over what the device has finished and gives the slots back. */
 static int finish(struct ring_channel *channel)
 {
@@ -399,10 +443,7 @@ static int finish(struct ring_channel *channel)
 		return err;
 	for (; channel->reduced < jobs - channel->jobs_before; channel->reduced++, moves++) {
 		const struct ring_transfer *in = incoming(channel, channel->reduced);
-		if (ring_transfer_is_message(in, channel->self)) {
-			struct ring_route *route = route_to(channel, in->peer);
-			route->in->transport->release(route->in);
-		}
+		release(channel, in);
 		note(channel, RING_REDUCED, channel->reduced, in);
 	}
 	return moves;

@@ -24,6 +24,8 @@
 
 struct ring_trace;
 
+_Static_assert(RING_SUM_RANKS <= RING_REDUCE_SOURCES, "a device adds as many as plans do");
+
 #define RING_RING_ROUTES 2 /* a ring has two neighbours */
 
 /* The links to and from one other rank, and how far this channel has used them; for life. */

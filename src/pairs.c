@@ -88,13 +88,12 @@ static void drop_wanted(struct ring_wanted_link **link)
 	free(wanted);
 }
 
-/* In an all_to_all this rank dials as well, and what it dials ends with the other's door. */
+/* Where this rank dials as well, what it dials ends with the other's door. */
 static bool keeps_vigil(const struct ring_wanted_link *wanted)
 {
 	const struct ring_edge *edge = &wanted->edge;
 	return !edge->outgoing && !edge->connected &&
-	       (edge->channel == RING_CHANNEL_PAIR ||
-		wanted->channel->plan.params.kind != RING_KIND_ALL_TO_ALL);
+	       (edge->channel == RING_CHANNEL_PAIR || !ring_plan_is_mutual(&wanted->channel->plan));
 }
 
 static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,

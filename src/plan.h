@@ -47,7 +47,8 @@ enum ring_kind {
 
 #define RING_ALGORITHM_LIST(X)                                                                     \
 	X(RING_ALGORITHM_RING, "ring")                                                             \
-	X(RING_ALGORITHM_MESH, "mesh")                                                             \
+	X(RING_ALGORITHM_ONE_SHOT, "oneshot")                                                      \
+	X(RING_ALGORITHM_TWO_SHOT, "twoshot")                                                      \
 	X(RING_ALGORITHM_PAIR, "pair")
 
 enum ring_algorithm {
@@ -55,6 +56,7 @@ enum ring_algorithm {
 	RING_ALGORITHM_LIST(RING_ALGORITHM_ENUM)
 #undef RING_ALGORITHM_ENUM
 };
+#define RING_ALGORITHMS (RING_ALGORITHM_PAIR + 1)
 
 enum ring_buffer { RING_INPUT, RING_OUTPUT, RING_SCRATCH, RING_PEER_INPUT, RING_PEER_OUTPUT };
 
@@ -62,9 +64,12 @@ enum ring_action {
 	RING_SEND,   /* outgoing: source goes to peer                                    */
 	RING_SIGNAL, /* both: the entry record and no payload; incoming compares it      */
 	RING_COPY,   /* incoming: result = message; from oneself: result = source        */
-	RING_REDUCE, /* incoming: result = source op message, source scaled if `scaled`  */
+	RING_HOLD,   /* incoming: the message stays in its slot, for the next REDUCE     */
+	RING_REDUCE, /* incoming: result = source op messages, source scaled if `scaled` */
 	RING_SCALE,  /* incoming, from oneself: result = scalar * source                 */
 };
+
+#define RING_SUM_RANKS 64 /* of so many at most all inputs are added at once */
 
 struct ring_place {
 	enum ring_buffer buffer;
@@ -78,8 +83,12 @@ struct ring_transfer {
 	struct ring_place source, result;
 	uint64_t bytes;
 	uint64_t needs;
-	bool last; /* REDUCE: the last addition, where an average is divided */
-	int step;  /* for people: traces and error sentences */
+	bool last;  /* REDUCE: the last addition, where an average is divided */
+	int held;   /* REDUCE: adds the messages of so many HOLD, or, if 0, its own              */
+	int behind; /* ... the first so many behind source; with 0 it gives all slots back     */
+	uint64_t skip; /* ... bytes of each before those that it adds                             */
+	uint64_t holds; /* ... index of the first of them                                          */
+	int step;       /* for people: traces and error sentences */
 };
 
 /* What a plan is made of; all ranks fill in the same, but for position and channel. */
@@ -108,16 +117,18 @@ struct ring_plan {
 	uint64_t scratch_chunks;     /* chunks that may be reduced and not yet sent            */
 	int next, prev;              /* ranks                                                  */
 
-	/* RING */
+	/* RING, TWO_SHOT */
 	uint64_t block, longer_blocks; /* ALL_REDUCE: elements of a block; so many have one more */
+
+	/* RING */
 	int first, steps;  /* the ring's steps that this kind walks: [first, first+steps)      */
 	uint64_t scalings; /* steps before them, in which what is sent first is scaled: 0 or 1 */
 	int hop;           /* REDUCE, BROADCAST: place in the chain, 0 sends first             */
 
-	/* MESH, PAIR, chains of the RING */
+	/* ONE_SHOT, PAIR, chains of the RING */
 	uint64_t begin, length; /* this channel's elements of the vector, or of each part      */
 
-	/* MESH */
+	/* ONE_SHOT, TWO_SHOT */
 	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in            */
 };
 
@@ -148,6 +159,49 @@ RING_PURE void ring_plan_cut(struct ring_plan *plan, uint64_t longest, uint64_t 
 	uint64_t total = longest / plan->chunk + (longest % plan->chunk > 0);
 	plan->chunks = chunks_per_round < total ? chunks_per_round : total;
 	plan->rounds = total == 0 ? 0 : (total + plan->chunks - 1) / plan->chunks;
+}
+
+/* Cuts into chunks what this channel has of the blocks that a vector consists of, or of the parts. */
+RING_PURE void ring_plan_cut_blocks(struct ring_plan *plan, uint64_t chunks_per_round)
+{
+	const struct ring_plan_params *params = &plan->params;
+	uint64_t longest = params->count;
+	plan->block = params->count / params->size;
+	plan->longer_blocks = params->count % params->size;
+	if (params->kind == RING_KIND_ALL_REDUCE)
+		longest = ring_share_length(longest, params->size, 0);
+	longest = ring_share_length(longest, params->channels, 0);
+	ring_plan_cut(plan, longest, chunks_per_round);
+}
+
+/* Elements [*begin, *begin + length) of the vector that `rank`'s block has on this channel. */
+RING_PURE uint64_t ring_plan_block(const struct ring_plan *plan, int rank, uint64_t *begin)
+{
+	const struct ring_plan_params *params = &plan->params;
+	uint64_t length = params->count, before = rank;
+	*begin = params->count * before;
+	if (params->kind == RING_KIND_ALL_REDUCE) {
+		bool longer = before < plan->longer_blocks;
+		*begin = plan->block * before + (longer ? before : plan->longer_blocks);
+		length = plan->block + longer;
+	}
+	if (params->channels == 1)
+		return length;
+	*begin += ring_share_begin(length, params->channels, params->channel);
+	return ring_share_length(length, params->channels, params->channel);
+}
+
+/* Bytes of chunk `index` of `rank`'s block on this channel, and where they begin in the vector. */
+RING_PURE uint64_t ring_plan_chunk(const struct ring_plan *plan, int rank, uint64_t index,
+				   uint64_t *offset)
+{
+	uint64_t begin, length = ring_plan_block(plan, rank, &begin);
+	uint64_t skip = index * plan->chunk;
+	if (skip > length)
+		skip = length;
+	uint64_t elements = length - skip < plan->chunk ? length - skip : plan->chunk;
+	*offset = (begin + skip) * plan->params.element_bytes;
+	return elements * plan->params.element_bytes;
 }
 
 /* Cuts this channel's share of the vector, or of each part, into as many rounds as chunks. */
@@ -182,17 +236,73 @@ RING_PURE struct ring_transfer ring_plan_signal(int peer, uint64_t needs)
 		.action = RING_SIGNAL, .peer = peer, .needs = needs, .step = -1};
 }
 
-#include "plan_mesh.h"
+RING_PURE int ring_plan_self(const struct ring_plan *plan)
+{
+	return plan->params.order[plan->params.position];
+}
+
+/* The rank that lies `distance` of [-n, n] along the ring. */
+RING_PURE int ring_plan_at(const struct ring_plan *plan, int distance)
+{
+	const struct ring_plan_params *params = &plan->params;
+	return params->order[ring_plan_mod(params->position + distance, params->size)];
+}
+
+/* Link `index` of a rank that has links to and from all others: by distance, to and from. */
+RING_PURE int ring_plan_edge_of_all(const struct ring_plan *plan, int index, bool *outgoing)
+{
+	int distance = index / 2 + 1;
+	*outgoing = index % 2 == 0;
+	return ring_plan_at(plan, *outgoing ? distance : -distance);
+}
+
+/* Entry `index` < n-1 of those that hold a chunk of every other rank, in the order of the ring. */
+RING_PURE struct ring_transfer ring_plan_hold(const struct ring_plan *plan, int index,
+					      uint64_t bytes)
+{
+	return (struct ring_transfer){.action = RING_HOLD,
+				      .peer = ring_plan_at(plan, index + 1),
+				      .bytes = bytes,
+				      .step = index};
+}
+
+/*
+ * Adds them up as the ring would for the block of the rank that lies `behind` along it: from the rank
+ * after that all the way around. Offsets are of one's own summand in INPUT and of the sum in OUTPUT.
+ */
+RING_PURE struct ring_transfer ring_plan_sum(const struct ring_plan *plan, uint64_t holds,
+					     int behind, uint64_t own, uint64_t sum)
+{
+	return (struct ring_transfer){.action = RING_REDUCE,
+				      .peer = ring_plan_self(plan),
+				      .source = {RING_INPUT, own},
+				      .result = {RING_OUTPUT, sum},
+				      .last = true,
+				      .held = plan->params.size - 1,
+				      .behind = behind,
+				      .holds = holds,
+				      .step = plan->params.size - 1};
+}
+
+RING_PURE bool ring_kind_reduces(enum ring_kind kind)
+{
+	return kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_REDUCE_SCATTER ||
+	       kind == RING_KIND_REDUCE;
+}
+
+#include "plan_one_shot.h"
 #include "plan_pair.h"
 #include "plan_ring.h"
+#include "plan_two_shot.h"
 
+/* What carries a kind where nothing else is chosen. */
 RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
 {
 	switch (kind) {
 	case RING_KIND_GATHER:
 	case RING_KIND_SCATTER:
 	case RING_KIND_ALL_TO_ALL:
-		return RING_ALGORITHM_MESH;
+		return RING_ALGORITHM_ONE_SHOT;
 	case RING_KIND_SEND:
 	case RING_KIND_RECV:
 		return RING_ALGORITHM_PAIR;
@@ -201,11 +311,38 @@ RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
 	}
 }
 
+/* True if there is such a plan. Only the ring adds one's own input where it scales it. */
+RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind kind, int size,
+				  bool scaled)
+{
+	if (algorithm == ring_algorithm_of(kind))
+		return true;
+	if (ring_kind_reduces(kind) && (scaled || size > RING_SUM_RANKS))
+		return false;
+	switch (algorithm) {
+	case RING_ALGORITHM_ONE_SHOT:
+		return kind != RING_KIND_SEND && kind != RING_KIND_RECV;
+	case RING_ALGORITHM_TWO_SHOT:
+		return kind == RING_KIND_ALL_REDUCE;
+	default:
+		return false;
+	}
+}
+
+/* The wanted algorithm where there is such a plan. */
+RING_PURE enum ring_algorithm ring_algorithm_for(enum ring_algorithm wanted, enum ring_kind kind,
+						 int size, bool scaled)
+{
+	return ring_algorithm_can(wanted, kind, size, scaled) ? wanted : ring_algorithm_of(kind);
+}
+
 RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 {
 	switch (params->algorithm) {
-	case RING_ALGORITHM_MESH:
-		return ring_mesh_make(params);
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_make(params);
+	case RING_ALGORITHM_TWO_SHOT:
+		return ring_two_shot_make(params);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_make(params);
 	case RING_ALGORITHM_RING:
@@ -218,8 +355,10 @@ RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, uint64_t i)
 {
 	switch (plan->params.algorithm) {
-	case RING_ALGORITHM_MESH:
-		return ring_mesh_outgoing(plan, i);
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_outgoing(plan, i);
+	case RING_ALGORITHM_TWO_SHOT:
+		return ring_two_shot_outgoing(plan, i);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_outgoing(plan, i);
 	case RING_ALGORITHM_RING:
@@ -232,8 +371,10 @@ RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, 
 RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, uint64_t j)
 {
 	switch (plan->params.algorithm) {
-	case RING_ALGORITHM_MESH:
-		return ring_mesh_incoming(plan, j);
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_incoming(plan, j);
+	case RING_ALGORITHM_TWO_SHOT:
+		return ring_two_shot_incoming(plan, j);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_incoming(plan, j);
 	case RING_ALGORITHM_RING:
@@ -249,8 +390,10 @@ RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, 
 RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outgoing)
 {
 	switch (plan->params.algorithm) {
-	case RING_ALGORITHM_MESH:
-		return ring_mesh_edge(plan, index, outgoing);
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_edge(plan, index, outgoing);
+	case RING_ALGORITHM_TWO_SHOT:
+		return ring_plan_edge_of_all(plan, index, outgoing);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_edge(plan, outgoing);
 	case RING_ALGORITHM_RING:
@@ -263,14 +406,24 @@ RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outg
 RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 {
 	switch (plan->params.algorithm) {
-	case RING_ALGORITHM_MESH:
-		return ring_mesh_cost(plan);
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_cost(plan);
+	case RING_ALGORITHM_TWO_SHOT:
+		return ring_two_shot_cost(plan);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_cost(plan);
 	case RING_ALGORITHM_RING:
 		break;
 	}
 	return ring_ring_cost(plan);
+}
+
+/* True if this rank has links both to and from every rank that it has one with. */
+RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	return params->algorithm == RING_ALGORITHM_TWO_SHOT ||
+	       (params->algorithm == RING_ALGORITHM_ONE_SHOT && ring_one_shot_is_hub(plan));
 }
 
 /* Bytes of scratch memory the plan uses. */

@@ -61,36 +61,6 @@ RING_PURE bool ring_ring_is_chain(const struct ring_plan *plan)
 	return plan->params.kind == RING_KIND_BROADCAST || plan->params.kind == RING_KIND_REDUCE;
 }
 
-/* Elements [*begin, *begin + length) of the vector that `rank`'s block has on this channel. */
-RING_PURE uint64_t ring_ring_share(const struct ring_plan *plan, int rank, uint64_t *begin)
-{
-	const struct ring_plan_params *params = &plan->params;
-	uint64_t length = params->count, before = rank;
-	*begin = params->count * before;
-	if (params->kind == RING_KIND_ALL_REDUCE) {
-		bool longer = before < plan->longer_blocks;
-		*begin = plan->block * before + (longer ? before : plan->longer_blocks);
-		length = plan->block + longer;
-	}
-	if (params->channels == 1)
-		return length;
-	*begin += ring_share_begin(length, params->channels, params->channel);
-	return ring_share_length(length, params->channels, params->channel);
-}
-
-/* Bytes of chunk `index` of `rank`'s block on this channel, and where they begin in the vector. */
-RING_PURE uint64_t ring_ring_chunk(const struct ring_plan *plan, int rank, uint64_t index,
-				   uint64_t *offset)
-{
-	uint64_t begin, length = ring_ring_share(plan, rank, &begin);
-	uint64_t skip = index * plan->chunk;
-	if (skip > length)
-		skip = length;
-	uint64_t elements = length - skip < plan->chunk ? length - skip : plan->chunk;
-	*offset = (begin + skip) * plan->params.element_bytes;
-	return elements * plan->params.element_bytes;
-}
-
 /* The same chunk's place in a buffer that holds one part only. */
 RING_PURE uint64_t ring_ring_part_offset(const struct ring_plan *plan, int rank, uint64_t offset)
 {
@@ -130,17 +100,6 @@ RING_PURE int ring_ring_hop(const struct ring_plan_params *params)
 	return ring_plan_mod(params->position - first, params->size);
 }
 
-/* Cuts the longest share of a channel into chunks; every rank comes to the same numbers. */
-RING_PURE void ring_ring_cut(struct ring_plan *plan)
-{
-	const struct ring_plan_params *params = &plan->params;
-	uint64_t longest = params->count;
-	if (params->kind == RING_KIND_ALL_REDUCE)
-		longest = ring_share_length(longest, params->size, 0);
-	longest = ring_share_length(longest, params->channels, 0);
-	ring_plan_cut(plan, longest, params->chunks_per_round);
-}
-
 /* Hop 0 of a reduction receives nothing; but what it sends scaled, it scales first. */
 RING_PURE void ring_ring_make_chain(struct ring_plan *plan)
 {
@@ -160,11 +119,9 @@ RING_PURE void ring_ring_make_chain(struct ring_plan *plan)
 RING_PURE void ring_ring_make_blocks(struct ring_plan *plan)
 {
 	int n = plan->params.size;
-	plan->block = plan->params.count / n;
-	plan->longer_blocks = plan->params.count % n;
 	plan->first = plan->params.kind == RING_KIND_ALL_GATHER ? n - 1 : 0;
 	plan->steps = plan->params.kind == RING_KIND_ALL_REDUCE ? 2 * (n - 1) : n - 1;
-	ring_ring_cut(plan);
+	ring_plan_cut_blocks(plan, (uint64_t)plan->params.chunks_per_round);
 	if (ring_ring_reduces(plan) && (n > 2 || plan->scalings))
 		plan->scratch_chunks = 2 * plan->chunks;
 	plan->outgoing += plan->rounds * plan->steps * plan->chunks;
@@ -225,7 +182,7 @@ RING_PURE struct ring_transfer ring_ring_chain_incoming(const struct ring_plan *
 	uint64_t offset, bytes = ring_plan_piece(plan, 0, chunk, &offset);
 	struct ring_transfer transfer = {
 		.action = reduces && !first ? RING_REDUCE : RING_COPY,
-		.peer = first ? params->order[params->position] : plan->prev,
+		.peer = first ? ring_plan_self(plan) : plan->prev,
 		.source = {RING_INPUT, offset},
 		.result = {RING_OUTPUT, offset},
 		.bytes = bytes,
@@ -292,7 +249,7 @@ RING_PURE struct ring_transfer ring_ring_outgoing(const struct ring_plan *plan, 
 	int owner = plan->params.order[ring_plan_mod(p - 1 - step, n)];
 	uint64_t offset;
 	struct ring_transfer transfer = {.action = RING_SEND, .peer = plan->next, .step = step};
-	transfer.bytes = ring_ring_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
+	transfer.bytes = ring_plan_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
 
 	uint64_t made = at.step + plan->scalings; /* incoming steps of the round that it needs */
 	if (made == 0) {
@@ -334,9 +291,8 @@ RING_PURE struct ring_transfer ring_ring_scaling(const struct ring_plan *plan,
 	const struct ring_plan_params *params = &plan->params;
 	int owner = params->order[ring_plan_mod(params->position - 1, params->size)];
 	uint64_t offset, chunk = at.round * plan->chunks + at.chunk;
-	struct ring_transfer transfer = {.action = RING_SCALE,
-					 .peer = params->order[params->position]};
-	transfer.bytes = ring_ring_chunk(plan, owner, chunk, &offset);
+	struct ring_transfer transfer = {.action = RING_SCALE, .peer = ring_plan_self(plan)};
+	transfer.bytes = ring_plan_chunk(plan, owner, chunk, &offset);
 	transfer.source = (struct ring_place){RING_INPUT, offset};
 	return ring_ring_into_scratch(plan, at, transfer);
 }
@@ -361,7 +317,7 @@ RING_PURE struct ring_transfer ring_ring_incoming(const struct ring_plan *plan, 
 									      : RING_COPY,
 					 .peer = own ? owner : plan->prev,
 					 .step = step};
-	transfer.bytes = ring_ring_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
+	transfer.bytes = ring_plan_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
 
 	if (!own && step < n - 1)
 		return ring_ring_reduction(plan, at, owner, transfer, offset);
@@ -376,7 +332,7 @@ RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
 	uint64_t begin, total = 0, elements = 0;
-	int n = params->size, self = params->order[params->position];
+	int n = params->size, self = ring_plan_self(plan);
 
 	if (params->kind == RING_KIND_BARRIER)
 		return (struct ring_plan_cost){.steps = n - 1};
@@ -386,11 +342,11 @@ RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)
 					       .sent_bytes = elements * params->element_bytes};
 	}
 	for (int rank = 0; rank < n; rank++)
-		total += ring_ring_share(plan, rank, &begin);
+		total += ring_plan_block(plan, rank, &begin);
 	if (ring_ring_reduces(plan))
-		elements += total - ring_ring_share(plan, self, &begin);
+		elements += total - ring_plan_block(plan, self, &begin);
 	if (params->kind != RING_KIND_REDUCE_SCATTER)
-		elements += total - ring_ring_share(plan, plan->next, &begin);
+		elements += total - ring_plan_block(plan, plan->next, &begin);
 	return (struct ring_plan_cost){.steps = plan->steps,
 				       .sent_bytes = elements * params->element_bytes};
 }

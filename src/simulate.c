@@ -200,7 +200,7 @@ static struct ring_plan plan_of(const struct simulator *simulator, int position,
 	const struct ring_simulation_params *params = simulator->params;
 	struct ring_plan_params plan = {
 		.kind = params->kind,
-		.algorithm = ring_algorithm_of(params->kind),
+		.algorithm = ring_algorithm_for(params->algorithm, params->kind, params->size, false),
 		.size = params->size,
 		.position = position,
 		.order = simulator->order,

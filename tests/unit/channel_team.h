@@ -21,6 +21,7 @@
 /* What all ranks are asked for in one call. */
 struct request {
 	enum ring_kind kind;
+	enum ring_algorithm algorithm; /* where it can do the kind */
 	uint64_t count, sequence;
 	int root;
 	bool in_place, scaled;
@@ -74,10 +75,14 @@ static void demand(const struct team *team, bool holds, const char *promise)
 
 /* ---- requests and their results ----------------------------------------------------------- */
 
-static bool reduces(enum ring_kind kind)
+static bool is_scaled(const struct request *request)
 {
-	return kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_REDUCE_SCATTER ||
-	       kind == RING_KIND_REDUCE;
+	return request->scaled && ring_kind_reduces(request->kind);
+}
+
+static enum ring_algorithm algorithm_of(const struct team *team, const struct request *request)
+{
+	return ring_algorithm_for(request->algorithm, request->kind, team->size, is_scaled(request));
 }
 
 static uint64_t input_length(const struct team *team, const struct request *request, int rank)
@@ -112,6 +117,8 @@ static struct request some_request(const struct team *team, uint64_t sequence)
 {
 	uint64_t most = team->chunk * team->chunks_per_round * team->channels * 3;
 	struct request request = {.kind = (enum ring_kind)dice_below(&lazy_dice, KINDS),
+				  .algorithm = (enum ring_algorithm)dice_below(&lazy_dice,
+									       RING_ALGORITHMS),
 				  .count = dice_below(&lazy_dice, most),
 				  .sequence = sequence,
 				  .root = (int)dice_below(&lazy_dice, team->size),
@@ -325,7 +332,7 @@ static struct ring_plan plan_for(const struct team *team, const struct request *
 				 int channel)
 {
 	struct ring_plan_params params = {.kind = request->kind,
-					  .algorithm = ring_algorithm_of(request->kind),
+					  .algorithm = algorithm_of(team, request),
 					  .size = team->size,
 					  .position = position_of(team, rank),
 					  .order = team->order,
@@ -336,7 +343,7 @@ static struct ring_plan plan_for(const struct team *team, const struct request *
 					  .chunks_per_round = team->chunks_per_round,
 					  .channel = channel,
 					  .channels = team->channels,
-					  .scaled = request->scaled && reduces(request->kind)};
+					  .scaled = is_scaled(request)};
 	struct ring_plan plan = ring_plan_make(&params);
 	if (team->scratch_chunks)
 		plan.scratch_chunks = team->scratch_chunks;

@@ -52,6 +52,7 @@ static void too_little_room_stops(void **state)
 		struct team *team = make_team(first_seed() + seed, 3 + seed % 3);
 		team->calls = 1;
 		team->requests[0].kind = RING_KIND_ALL_REDUCE;
+		team->requests[0].algorithm = RING_ALGORITHM_RING;
 		team->requests[0].count = team->chunk * team->chunks_per_round * team->size *
 					  team->channels * (1 + seed % 2);
 		team->scratch_chunks = 1 + seed % team->chunks_per_round;

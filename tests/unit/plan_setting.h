@@ -18,6 +18,7 @@
 /* One case. RING_KIND_SEND stands for a pair: root sends, receiver receives. */
 struct setting {
 	enum ring_kind kind;
+	enum ring_algorithm algorithm;
 	int size, root, receiver, channels, chunks_per_round, depth;
 	uint64_t count, chunk;
 	uint32_t element_bytes;
@@ -36,11 +37,13 @@ struct value {
 static void describe(const struct setting *s, char *text, size_t room)
 {
 	snprintf(text, room,
-		 "kind %d n %d root %d receiver %d count %" PRIu64 " x %u bytes, chunk %" PRIu64
+		 "kind %d algorithm %d n %d root %d receiver %d count %" PRIu64
+		 " x %u bytes, chunk %" PRIu64
 		 ", %d per round, channels %d, depth %d, scratch %" PRIu64 "%s%s, seed 0x%" PRIx64,
-		 (int)s->kind, s->size, s->root, s->receiver, s->count, s->element_bytes, s->chunk,
-		 s->chunks_per_round, s->channels, s->depth, s->scratch_chunks,
-		 s->in_place ? ", in place" : "", s->scaled ? ", scaled" : "", s->seed);
+		 (int)s->kind, (int)s->algorithm, s->size, s->root, s->receiver, s->count,
+		 s->element_bytes, s->chunk, s->chunks_per_round, s->channels, s->depth,
+		 s->scratch_chunks, s->in_place ? ", in place" : "", s->scaled ? ", scaled" : "",
+		 s->seed);
 }
 
 static bool is_pair(const struct setting *s)
@@ -141,6 +144,14 @@ static bool same(struct value a, struct value b)
 	       a.scaled == b.scaled;
 }
 
+/* Two have one sum. */
+static bool same_sum(const struct setting *s, struct value a, struct value b)
+{
+	if (s->size == 2 && a.length == 2)
+		a.first = b.first;
+	return same(a, b);
+}
+
 /* ---- its plans ----------------------------------------------------------------------------- */
 
 /* Ranks that take part, each with an actor per channel. */
@@ -153,6 +164,7 @@ static int actors_of(const struct setting *s)
 static struct ring_plan plan_of(const struct setting *s, int place, int channel)
 {
 	struct ring_plan_params params = {.kind = s->kind,
+					  .algorithm = s->algorithm,
 					  .size = s->size,
 					  .position = place,
 					  .order = s->order,
@@ -169,7 +181,6 @@ static struct ring_plan plan_of(const struct setting *s, int place, int channel)
 		params.position = position_of(s, place == 0 ? s->root : s->receiver);
 		params.root = place == 0 ? s->receiver : s->root;
 	}
-	params.algorithm = ring_algorithm_of(params.kind);
 	struct ring_plan plan = ring_plan_make(&params);
 	if (s->scratch_chunks > 0)
 		plan.scratch_chunks = s->scratch_chunks;

@@ -18,10 +18,46 @@
 
 #define KINDS ((int)RING_KIND_SEND + 1) /* a pair is called SEND */
 
-static bool can_scale(enum ring_kind kind)
+/* A kind, and an algorithm that can do it. */
+struct way {
+	enum ring_kind kind;
+	enum ring_algorithm algorithm;
+};
+
+/* Finds way `index` of all there are. Returns false behind the last. */
+static bool find_way(int index, struct way *way)
 {
-	return kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_REDUCE_SCATTER ||
-	       kind == RING_KIND_REDUCE;
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++) {
+			*way = (struct way){(enum ring_kind)kind, (enum ring_algorithm)algorithm};
+			if (ring_algorithm_can(way->algorithm, way->kind, RANKS_MAX, false) &&
+			    index-- == 0)
+				return true;
+		}
+	return false;
+}
+
+static int count_ways(void)
+{
+	int count = 0;
+	struct way way;
+	while (find_way(count, &way))
+		count++;
+	return count;
+}
+
+static struct way way_of(int index)
+{
+	struct way way;
+	bool found = find_way(index % count_ways(), &way);
+	assert_true(found);
+	return way;
+}
+
+static bool can_scale(struct way way)
+{
+	return ring_kind_reduces(way.kind) &&
+	       ring_algorithm_can(way.algorithm, way.kind, RANKS_MAX, true);
 }
 
 static bool is_rooted(enum ring_kind kind)
@@ -76,11 +112,17 @@ static void must_finish(struct setting *setting)
 
 /* ---- every size, kind and count ----------------------------------------------------------- */
 
+/* The vector is cut into blocks. */
+static bool is_in_blocks(const struct setting *s)
+{
+	return s->kind == RING_KIND_ALL_REDUCE && s->algorithm != RING_ALGORITHM_ONE_SHOT;
+}
+
 /* The count's neighbourhoods where schedules go wrong: none, one, about n, about whole chunks. */
 static uint64_t some_count(const struct setting *s, uint64_t pick, uint64_t *dice)
 {
 	uint64_t n = (uint64_t)s->size, chunks = 1 + dice_below(dice, 3);
-	uint64_t parts = s->kind == RING_KIND_ALL_REDUCE ? n * s->channels : (uint64_t)s->channels;
+	uint64_t parts = is_in_blocks(s) ? n * s->channels : (uint64_t)s->channels;
 	const uint64_t counts[] = {0,
 				   1,
 				   n - 1,
@@ -92,9 +134,11 @@ static uint64_t some_count(const struct setting *s, uint64_t pick, uint64_t *dic
 	return counts[pick % (sizeof(counts) / sizeof(counts[0]))];
 }
 
-static struct setting some_setting(enum ring_kind kind, int size, uint64_t pick, uint64_t *dice)
+static struct setting some_setting(struct way way, int size, uint64_t pick, uint64_t *dice)
 {
+	enum ring_kind kind = way.kind;
 	struct setting s = {.kind = kind,
+			    .algorithm = way.algorithm,
 			    .size = size,
 			    .channels = 1 + (int)dice_below(dice, 3),
 			    .chunks_per_round = 1 + (int)dice_below(dice, 4),
@@ -102,13 +146,13 @@ static struct setting some_setting(enum ring_kind kind, int size, uint64_t pick,
 			    .chunk = 1 + dice_below(dice, 3),
 			    .element_bytes = 1u << dice_below(dice, 4),
 			    .in_place = kind != RING_KIND_ALL_TO_ALL && dice_below(dice, 2),
-			    .scaled = can_scale(kind) && dice_below(dice, 2),
+			    .scaled = can_scale(way) && dice_below(dice, 2),
 			    .root = (int)dice_below(dice, size),
 			    .receiver = (int)dice_below(dice, size),
 			    .seed = dice_roll(dice)};
 	s.count = kind == RING_KIND_BARRIER ? 0 : some_count(&s, pick, dice);
 	uint64_t share = s.count / s.channels;
-	if (kind == RING_KIND_ALL_REDUCE)
+	if (is_in_blocks(&s))
 		share /= size;
 	if (size > 8 && share / s.chunk > 3) /* or it takes too long */
 		s.chunk = share / 3;
@@ -121,10 +165,9 @@ static void any_setting_of_any_size(void **state)
 	uint64_t dice = first_seed();
 	for (int size = 1; size <= RANKS_MAX; size++) {
 		int cases = (is_long() ? 1000 : 50) / size + 1;
-		for (int kind = 0; kind < KINDS; kind++) {
+		for (int way = 0; way < count_ways(); way++) {
 			for (int i = 0; i < cases; i++) {
-				struct setting s = some_setting((enum ring_kind)kind, size,
-								i + size, &dice);
+				struct setting s = some_setting(way_of(way), size, i + size, &dice);
 				must_finish(&s);
 			}
 		}
@@ -136,15 +179,14 @@ static void all_shapes_of_small_rings(void **state)
 	(void)state;
 	uint64_t dice = first_seed();
 	for (int size = 1; size <= 5; size++)
-		for (int kind = 0; kind < KINDS; kind++)
+		for (int way = 0; way < count_ways(); way++)
 			for (int shape = 0; shape < 3 * 4 * DEPTH_MAX * 2 * 8; shape++) {
-				struct setting s = some_setting((enum ring_kind)kind, size, shape,
-								&dice);
-				s.in_place = kind != RING_KIND_ALL_TO_ALL && shape / 8 % 2;
+				struct setting s = some_setting(way_of(way), size, shape, &dice);
+				s.in_place = s.kind != RING_KIND_ALL_TO_ALL && shape / 8 % 2;
 				s.channels = 1 + shape / 16 % 3;
 				s.chunks_per_round = 1 + shape / 48 % 4;
 				s.depth = 1 + shape / 192;
-				if (kind != RING_KIND_BARRIER)
+				if (s.kind != RING_KIND_BARRIER)
 					s.count = some_count(&s, shape, &dice);
 				must_finish(&s);
 			}
@@ -154,17 +196,18 @@ static void every_root(void **state)
 {
 	(void)state;
 	uint64_t dice = first_seed();
-	for (int kind = 0; kind < KINDS; kind++)
-		for (int size = 1; is_rooted((enum ring_kind)kind) && size <= RANKS_MAX; size++) {
+	for (int way = 0; way < count_ways(); way++)
+		for (int size = 1; is_rooted(way_of(way).kind) && size <= RANKS_MAX; size++) {
 			int stride = size <= 16 || is_long() ? 1 : size / 3;
 			for (int root = 0; root < size; root += stride) {
-				struct setting s = some_setting((enum ring_kind)kind, size,
-								5 + root, &dice);
+				struct setting s = some_setting(way_of(way), size, 5 + root, &dice);
 				s.root = root;
 				must_finish(&s);
 			}
 		}
 }
+
+static const struct way pairs = {RING_KIND_SEND, RING_ALGORITHM_PAIR};
 
 static void every_pair(void **state)
 {
@@ -172,7 +215,7 @@ static void every_pair(void **state)
 	uint64_t dice = first_seed();
 	for (int size = 1; size <= 8; size++)
 		for (int pick = 0; pick < 8 * size * size; pick++) {
-			struct setting s = some_setting(RING_KIND_SEND, size, pick, &dice);
+			struct setting s = some_setting(pairs, size, pick, &dice);
 			s.root = pick / 8 % size;
 			s.receiver = pick / 8 / size;
 			must_finish(&s);
@@ -182,9 +225,11 @@ static void every_pair(void **state)
 /* ---- every interleaving ------------------------------------------------------------------- */
 
 /* shape counts in bits: in place, scaled, depth, chunks. */
-static struct setting small_setting(enum ring_kind kind, int size, int shape)
+static struct setting small_setting(struct way way, int size, int shape)
 {
+	enum ring_kind kind = way.kind;
 	struct setting s = {.kind = kind,
+			    .algorithm = way.algorithm,
 			    .size = size,
 			    .root = shape % size,
 			    .receiver = (shape + 1) % size,
@@ -195,26 +240,33 @@ static struct setting small_setting(enum ring_kind kind, int size, int shape)
 			    .chunk = 1,
 			    .element_bytes = 4,
 			    .in_place = shape % 2 && kind != RING_KIND_ALL_TO_ALL,
-			    .scaled = shape / 2 % 2 && can_scale(kind)};
-	if (kind == RING_KIND_ALL_REDUCE)
+			    .scaled = shape / 2 % 2 && can_scale(way)};
+	if (is_in_blocks(&s))
 		s.count *= (uint64_t)size;
 	if (kind == RING_KIND_BARRIER)
 		s.count = 0;
 	return s;
 }
 
+/* So many in short: where all send data to all, there are a million states in each. */
+static int shapes_of_three(struct way way)
+{
+	if (way.algorithm == RING_ALGORITHM_RING || is_rooted(way.kind))
+		return 3;
+	return way.algorithm == RING_ALGORITHM_ONE_SHOT && way.kind == RING_KIND_ALL_REDUCE;
+}
+
 static void every_interleaving_of_two_and_three(void **state)
 {
 	(void)state;
 	uint64_t states = 0;
-	for (int kind = 0; kind < KINDS; kind++)
+	for (int way = 0; way < count_ways(); way++)
 		for (int shape = 0; shape < 16; shape++) {
-			struct setting s = small_setting((enum ring_kind)kind, 2, shape);
+			struct setting s = small_setting(way_of(way), 2, shape);
 			if (shape / 2 % 2 == 0 || s.scaled)
 				states += explore_setting(&s);
-			s = small_setting((enum ring_kind)kind, 3, shape);
-			int most = kind == RING_KIND_ALL_TO_ALL ? 1 : 3; /* it has the most links */
-			if (shape < (is_long() ? 16 : most))
+			s = small_setting(way_of(way), 3, shape);
+			if (shape < (is_long() ? 16 : shapes_of_three(way_of(way))))
 				states += explore_setting(&s);
 		}
 	print_message("# %llu states\n", (unsigned long long)states);
@@ -250,6 +302,7 @@ static void progress_needs_room_for_a_round(void **state)
 					struct setting s = {
 						.kind = scratch % 2 ? RING_KIND_ALL_REDUCE
 								    : RING_KIND_REDUCE_SCATTER,
+						.algorithm = RING_ALGORITHM_RING,
 						.size = size,
 						.channels = 1,
 						.chunks_per_round = chunks,
@@ -267,11 +320,12 @@ static void progress_needs_room_for_a_round(void **state)
 static void chains_need_hardly_any_room(void **state)
 {
 	(void)state;
+	const struct way chains = {RING_KIND_REDUCE, RING_ALGORITHM_RING};
 	uint64_t dice = first_seed();
 	for (int size = 2; size <= 16; size++)
 		for (int depth = 1; depth <= 3; depth++)
 			for (int scratch = 1; scratch <= 3; scratch++) {
-				struct setting s = some_setting(RING_KIND_REDUCE, size, 7, &dice);
+				struct setting s = some_setting(chains, size, 7, &dice);
 				s.chunks_per_round = 4;
 				s.depth = depth;
 				s.chunk = 1;
@@ -287,7 +341,7 @@ static void scratch_is_two_rounds_of_chunks(void **state)
 	uint64_t dice = first_seed();
 	for (int i = 0; i < 20000; i++) {
 		int size = 1 + (int)dice_below(&dice, RANKS_MAX);
-		struct setting s = some_setting((enum ring_kind)(i % KINDS), size, i, &dice);
+		struct setting s = some_setting(way_of(i), size, i, &dice);
 		shuffle(s.order, size, &dice);
 		struct ring_plan plan = plan_of(&s, 0, 0);
 		uint64_t bytes = 2 * s.chunks_per_round * s.chunk * s.element_bytes;
@@ -308,8 +362,8 @@ static uint64_t sent_by(const struct setting *s, int position)
 	return sum;
 }
 
-/* What each kind is known to send, in bytes of the vector P or of one part of it. */
-static uint64_t formula(const struct setting *s, int position)
+/* What each kind is known to send around the ring, in bytes of the vector P or of one part of it. */
+static uint64_t ring_formula(const struct setting *s, int position)
 {
 	uint64_t n = s->size, bytes = s->count * s->element_bytes;
 	int rank = s->order[position], next = s->order[(position + 1) % s->size];
@@ -318,19 +372,34 @@ static uint64_t formula(const struct setting *s, int position)
 		return 2 * bytes - (ring_share_length(s->count, n, rank) +
 				    ring_share_length(s->count, n, next)) *
 					   s->element_bytes;
-	case RING_KIND_REDUCE_SCATTER:
-	case RING_KIND_ALL_GATHER:
-	case RING_KIND_ALL_TO_ALL:
-		return (n - 1) * bytes;
 	case RING_KIND_BROADCAST:
 		return next == s->root ? 0 : bytes;
 	case RING_KIND_REDUCE:
+		return rank == s->root ? 0 : bytes;
+	default:
+		return (n - 1) * bytes;
+	}
+}
+
+/* ... and straight to whom it is for. */
+static uint64_t formula(const struct setting *s, int position)
+{
+	uint64_t n = s->size, bytes = s->count * s->element_bytes;
+	int rank = s->order[position];
+	uint64_t block = ring_share_length(s->count, n, rank) * s->element_bytes;
+	if (s->algorithm == RING_ALGORITHM_RING)
+		return ring_formula(s, position);
+	if (s->algorithm == RING_ALGORITHM_TWO_SHOT)
+		return bytes - block + (n - 1) * block;
+	switch (s->kind) {
+	case RING_KIND_REDUCE:
 	case RING_KIND_GATHER:
 		return rank == s->root ? 0 : bytes;
+	case RING_KIND_BROADCAST:
 	case RING_KIND_SCATTER:
 		return rank == s->root ? (n - 1) * bytes : 0;
 	default:
-		return 0;
+		return (n - 1) * bytes;
 	}
 }
 
@@ -344,17 +413,15 @@ static uint64_t pair_formula(const struct setting *s, int place)
 static uint64_t steps_formula(const struct setting *s)
 {
 	uint64_t n = s->size;
-	switch (s->kind) {
-	case RING_KIND_ALL_REDUCE:
-		return 2 * (n - 1);
-	case RING_KIND_GATHER:
-	case RING_KIND_SCATTER:
-	case RING_KIND_ALL_TO_ALL:
-		return n > 1;
-	case RING_KIND_SEND:
+	switch (s->algorithm) {
+	case RING_ALGORITHM_RING:
+		return s->kind == RING_KIND_ALL_REDUCE ? 2 * (n - 1) : n - 1;
+	case RING_ALGORITHM_TWO_SHOT:
+		return n > 1 ? 2 : 0;
+	case RING_ALGORITHM_PAIR:
 		return s->root != s->receiver;
 	default:
-		return n - 1;
+		return n > 1;
 	}
 }
 
@@ -365,7 +432,7 @@ static void bytes_are_optimal(void **state)
 	uint64_t dice = first_seed();
 	for (int i = 0; i < 20000; i++) {
 		int size = 1 + (int)dice_below(&dice, RANKS_MAX);
-		struct setting s = some_setting((enum ring_kind)(i % KINDS), size, i, &dice);
+		struct setting s = some_setting(way_of(i), size, i, &dice);
 		if (s.kind != RING_KIND_BARRIER && i % 2)
 			s.count = dice_below(&dice, UINT64_C(1) << 40);
 		shuffle(s.order, size, &dice);
@@ -380,7 +447,7 @@ static void bytes_are_optimal(void **state)
 			       "a call takes the steps its kind is known for");
 			sum += bytes;
 		}
-		if (s.kind == RING_KIND_ALL_REDUCE)
+		if (is_in_blocks(&s))
 			assert_int_equal(sum, 2 * (size - 1) * s.count * s.element_bytes);
 	}
 }
@@ -465,9 +532,10 @@ static void pictures_of_three_and_four(void **state)
 }
 
 /* "rank r: to whom its data go, one behind the other; from whom they come", oneself included. */
-static void draw_mesh(enum ring_kind kind, int size, char *text)
+static void draw_one_shot(enum ring_kind kind, int size, char *text)
 {
 	struct setting s = {.kind = kind,
+			    .algorithm = RING_ALGORITHM_ONE_SHOT,
 			    .size = size,
 			    .root = 1,
 			    .channels = 1,
@@ -490,20 +558,20 @@ static void draw_mesh(enum ring_kind kind, int size, char *text)
 	}
 }
 
-static void pictures_of_a_mesh(void **state)
+static void pictures_of_one_shot(void **state)
 {
 	(void)state;
 	char text[256];
-	draw_mesh(RING_KIND_ALL_TO_ALL, 4, text);
+	draw_one_shot(RING_KIND_ALL_TO_ALL, 4, text);
 	assert_string_equal(text, "rank 0: 1 2 3; 3 2 1 0\n"
 				  "rank 1: 2 3 0; 0 3 2 1\n"
 				  "rank 2: 3 0 1; 1 0 3 2\n"
 				  "rank 3: 0 1 2; 2 1 0 3\n");
-	draw_mesh(RING_KIND_GATHER, 3, text);
+	draw_one_shot(RING_KIND_GATHER, 3, text);
 	assert_string_equal(text, "rank 0: 1;\n"
 				  "rank 1:; 0 2 1\n"
 				  "rank 2: 1;\n");
-	draw_mesh(RING_KIND_SCATTER, 3, text);
+	draw_one_shot(RING_KIND_SCATTER, 3, text);
 	assert_string_equal(text, "rank 0:; 1\n"
 				  "rank 1: 2 0; 1\n"
 				  "rank 2:; 1\n");
@@ -514,7 +582,7 @@ static void oneself_needs_no_link_and_no_signal(void **state)
 	(void)state;
 	uint64_t dice = first_seed();
 	for (int pick = 0; pick < 100; pick++) {
-		struct setting s = some_setting(RING_KIND_SEND, 1 + pick % 5, pick, &dice);
+		struct setting s = some_setting(pairs, 1 + pick % 5, pick, &dice);
 		shuffle(s.order, s.size, &dice);
 		s.receiver = s.root;
 		struct ring_plan sender = plan_of(&s, 0, 0), receiver = plan_of(&s, 1, 0);
@@ -530,7 +598,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shares_cover_everything),
 		cmocka_unit_test(pictures_of_three_and_four),
-		cmocka_unit_test(pictures_of_a_mesh),
+		cmocka_unit_test(pictures_of_one_shot),
 		cmocka_unit_test(oneself_needs_no_link_and_no_signal),
 		cmocka_unit_test(bytes_are_optimal),
 		cmocka_unit_test(scratch_is_two_rounds_of_chunks),

@@ -369,7 +369,7 @@ static bool start(struct world *world, struct actor *actor)
 		proof = message->proof;
 	}
 	prove(world, actor, proof);
-	if (in->bytes > 0) {
+	if (in->bytes > 0 && in->action != RING_HOLD) {
 		struct value *result = values_at(world, actor, in->result, in->bytes);
 		bool aliased = in->action == RING_REDUCE || in->peer == actor->rank;
 		aliased = aliased && result == values_at(world, actor, in->source, in->bytes);
@@ -391,41 +391,86 @@ static struct value own_summand(const struct world *world, const struct actor *a
 	return own;
 }
 
-/* own + what arrived */
-static struct value add(const struct world *world, struct value own, struct value arrived)
+/* before + behind */
+static struct value add(const struct world *world, struct value before, struct value behind)
 {
 	int n = world->setting->size;
-	demand(world, own.element == arrived.element, "equal elements are added");
-	demand(world, (arrived.first + arrived.length) % n == own.first,
-	       "positions are added in the order of the ring");
-	arrived.length++;
-	arrived.scaled += own.scaled;
-	return arrived;
+	demand(world, before.element == behind.element, "equal elements are added");
+	demand(world, (before.first + before.length) % n == behind.first,
+	       "places are added in their order");
+	before.length = (int8_t)(before.length + behind.length);
+	before.scaled = (int8_t)(before.scaled + behind.scaled);
+	return before;
 }
 
-static void write_result(struct world *world, struct actor *actor, const struct ring_transfer *in,
-			 const struct value *arrived)
+/* The link whose message entry j takes or holds, NULL if there is none. */
+static struct link *link_of(const struct actor *actor, uint64_t j)
+{
+	struct ring_transfer in = ring_plan_incoming(&actor->plan, j);
+	return ring_transfer_is_message(&in, actor->rank) ? actor->from[in.peer] : NULL;
+}
+
+/* Element i of the message of entry j, which is its link's oldest. */
+static struct value arrived_at(const struct world *world, const struct actor *actor, uint64_t j,
+			       uint64_t i)
+{
+	const struct link *link = link_of(actor, j);
+	const struct message *message = &link->messages[link->released % world->setting->depth];
+	demand(world, i < message->bytes / world->setting->element_bytes, "messages have it");
+	return message->slot[i];
+}
+
+/* Element i of a sum, where `own` is this rank's: what is held in front of it, and what behind. */
+static struct value add_up(const struct world *world, const struct actor *actor,
+			   const struct ring_transfer *in, struct value own, uint64_t i)
+{
+	own = own_summand(world, actor, own);
+	if (in->action == RING_SCALE)
+		return own;
+	if (in->peer != actor->rank)
+		return add(world, arrived_at(world, actor, actor->reduced, i), own);
+	struct value sum = own;
+	i += in->skip / world->setting->element_bytes;
+	for (int k = in->held; k-- > in->behind;) {
+		struct value held = arrived_at(world, actor, in->holds + (uint64_t)k, i);
+		sum = add(world, held, sum);
+	}
+	for (int k = 0; k < in->behind; k++)
+		sum = add(world, sum, arrived_at(world, actor, in->holds + (uint64_t)k, i));
+	return sum;
+}
+
+static void write_result(struct world *world, struct actor *actor, const struct ring_transfer *in)
 {
 	const struct setting *s = world->setting;
 	bool sums = in->action == RING_REDUCE || in->action == RING_SCALE;
+	bool local = in->peer == actor->rank;
 	struct value *result = values_at(world, actor, in->result, in->bytes);
 	const struct value *own = NULL;
-	if (sums || !arrived)
+	if (sums || local)
 		own = values_at(world, actor, in->source, in->bytes);
 	demand(world, !sums || in->source.buffer == RING_INPUT, "only one's own input is added");
-	demand(world, in->action != RING_SCALE || (s->scaled && !arrived),
+	demand(world, in->action != RING_SCALE || (s->scaled && local),
 	       "scaled calls scale what a rank has itself");
 	for (uint64_t i = 0; i < in->bytes / s->element_bytes; i++) {
-		struct value value = sums ? own_summand(world, actor, own[i])
-					  : (arrived ? arrived : own)[i];
-		if (in->action == RING_REDUCE)
-			value = add(world, value, arrived[i]);
-		result[i] = value;
-		demand(world, !sums || in->result.buffer != RING_OUTPUT || value.length == s->size,
+		if (sums)
+			result[i] = add_up(world, actor, in, own[i], i);
+		else
+			result[i] = local ? own[i] : arrived_at(world, actor, actor->reduced, i);
+		demand(world,
+		       !sums || in->result.buffer != RING_OUTPUT || result[i].length == s->size,
 		       "no partial sum lands in the output");
 	}
 	bool complete = in->action == RING_REDUCE && in->result.buffer == RING_OUTPUT;
 	demand(world, in->last == complete, "the last addition is marked");
+}
+
+static void release(struct world *world, struct link *link)
+{
+	if (!link)
+		return;
+	link->released++;
+	wake(world, link->from);
 }
 
 static bool finish(struct world *world, struct actor *actor)
@@ -433,16 +478,12 @@ static bool finish(struct world *world, struct actor *actor)
 	if (actor->reduced == actor->started)
 		return false;
 	struct ring_transfer in = ring_plan_incoming(&actor->plan, actor->reduced);
-	bool is_message = ring_transfer_is_message(&in, actor->rank);
-	struct link *link = is_message ? actor->from[in.peer] : NULL;
-	if (in.bytes > 0)
-		write_result(world, actor, &in,
-			     link ? link->messages[link->released % world->setting->depth].slot
-				  : NULL);
-	if (link) {
-		link->released++;
-		wake(world, link->from);
-	}
+	if (in.bytes > 0 && in.action != RING_HOLD)
+		write_result(world, actor, &in);
+	if (in.action != RING_HOLD)
+		release(world, link_of(actor, actor->reduced));
+	for (int k = 0; in.behind == 0 && k < in.held; k++)
+		release(world, link_of(actor, in.holds + (uint64_t)k));
 	actor->reduced++;
 	return true;
 }

@@ -102,7 +102,7 @@ static void chains_are_pipelines(void **state)
  * behind the other, and nothing else does. In gather and scatter, root has heard everybody after one
  * latency and two records, for the rank before it has two for it; its answers take one more.
  */
-static void a_mesh_takes_one_part_and_its_signals(void **state)
+static void one_shot_takes_one_part_and_its_signals(void **state)
 {
 	(void)state;
 	for (int n = 2; n <= 48; n++)
@@ -130,6 +130,33 @@ static void a_mesh_takes_one_part_and_its_signals(void **state)
 						 3 * RECORD + part +
 							 (rank == root ? 1 : 2) * LATENCY);
 			ring_simulation_free(&simulation);
+		}
+}
+
+/*
+ * Where all send to all, the last chunk is there one latency behind its sending, and added at once. Two
+ * shots are one behind the other, and the second of a chunk need not wait for the first of the next.
+ */
+static void shots_of_reductions(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 48; n++)
+		for (int chunks = 1; chunks <= 3; chunks++) {
+			struct ring_simulation_params params = uniform(RING_KIND_ALL_REDUCE, n,
+								       chunks);
+			const uint64_t blocks = 1024 * (uint64_t)chunks;
+			params.algorithm = RING_ALGORITHM_ONE_SHOT;
+			params.count /= (uint64_t)n;
+			assert_int_equal(end_of(&params), RECORD + LATENCY + blocks);
+			params.kind = RING_KIND_BARRIER;
+			params.count = 0;
+			assert_int_equal(end_of(&params), RECORD + LATENCY);
+
+			params = uniform(RING_KIND_ALL_REDUCE, n, chunks);
+			params.algorithm = RING_ALGORITHM_TWO_SHOT;
+			uint64_t first = RECORD + LATENCY + 1024;
+			uint64_t second = RECORD + blocks > first ? RECORD + blocks : first;
+			assert_int_equal(end_of(&params), second + LATENCY + blocks);
 		}
 }
 
@@ -273,6 +300,7 @@ static struct ring_simulation_params some_params(uint64_t *dice, int *order)
 	}
 	struct ring_simulation_params params = {
 		.kind = (enum ring_kind)dice_below(dice, RING_KIND_ALL_TO_ALL + 1),
+		.algorithm = (enum ring_algorithm)dice_below(dice, RING_ALGORITHMS),
 		.size = size,
 		.order = order,
 		.root = (int)dice_below(dice, size),
@@ -295,7 +323,9 @@ static uint64_t planned_bytes(const struct ring_simulation_params *params, int p
 	uint64_t sum = 0;
 	for (int channel = 0; channel < params->channels; channel++) {
 		struct ring_plan_params of = {.kind = params->kind,
-					      .algorithm = ring_algorithm_of(params->kind),
+					      .algorithm = ring_algorithm_for(params->algorithm,
+									      params->kind,
+									      params->size, false),
 					      .size = params->size,
 					      .position = position,
 					      .order = params->order,
@@ -462,7 +492,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_chunk_per_block),
 		cmocka_unit_test(chains_are_pipelines),
-		cmocka_unit_test(a_mesh_takes_one_part_and_its_signals),
+		cmocka_unit_test(one_shot_takes_one_part_and_its_signals),
+		cmocka_unit_test(shots_of_reductions),
 		cmocka_unit_test(the_device_takes_parts_in_turn),
 		cmocka_unit_test(the_device_adds_its_time),
 		cmocka_unit_test(one_rank_only_copies),

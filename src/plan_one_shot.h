@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything straight from rank to rank in one step, over links between any two. Included by plan.h only.
+ *
+ * Distances are counted along the ring: at distance d = 1..n-1, position p sends to p+d and receives
+ * from p-d, so that no rank is everybody's first; d = n is oneself, a copy. Data go in the order
+ * (chunk, distance). Three ranks, who sends to whom, when all send to all:
+ *
+ *	         d = 1   d = 2 |  d = 3                gather, reduce: only what goes to root,
+ *	rank 0     1       2   |    0 (copied)         scatter, broadcast: only what comes from root
+ *	rank 1     2       0   |    1
+ *	rank 2     0       1   |    2
+ *
+ * What is to be added is held in its slots until all of a chunk is there, and then added in one pass, so
+ * the first byte that lands is the result. The order of additions is the ring's: the block of position
+ * p from p+1 around to p. So an all-reduce adds each block of a chunk by itself.
+ *
+ * Agreement: where all send to all they begin with a signal to every rank, so each hears of all others
+ * itself. Where there is a root, a rank signals to its next on the ring (ranks that disagree about the
+ * kind still meet there) and to root; root answers all of them once it has heard all of them, so an
+ * answer proves that every rank agrees.
+ *
+ *	out of root    next, then behind all incoming signals: distance 1, 2 ... n-1
+ *	into root      prev, distance 1, 2 ... n-1          the first two of these share a link
+ *	others         out: next, root      in: prev, root
+ *
+ * No deadlock at any depth: a rank takes messages chunk by chunk, and no message waits for another of its
+ * chunk, so the earliest of all that are waiting can go. A sum that may overwrite what is still to be
+ * sent waits for that, but only once it has taken all that the others send.
+ *
+ * Source: the order of distances is that of the pairwise exchange in Thakur, Rabenseifner & Gropp
+ * 2005, "Optimization of collective communication operations in MPICH", where steps follow one
+ * another; here they overlap as far as slots reach.
+ */
+#ifndef RING_PLAN_ONE_SHOT_H
+#define RING_PLAN_ONE_SHOT_H
+
+RING_PURE bool ring_one_shot_is_to_root(enum ring_kind kind)
+{
+	return kind == RING_KIND_GATHER || kind == RING_KIND_REDUCE;
+}
+
+RING_PURE bool ring_one_shot_is_from_root(enum ring_kind kind)
+{
+	return kind == RING_KIND_SCATTER || kind == RING_KIND_BROADCAST;
+}
+
+RING_PURE bool ring_one_shot_is_rooted(enum ring_kind kind)
+{
+	return ring_one_shot_is_to_root(kind) || ring_one_shot_is_from_root(kind);
+}
+
+/* Which part of a rank's input goes to `rank`, and of its output comes from it; the whole is part 0. */
+RING_PURE int ring_one_shot_input_part(enum ring_kind kind, int rank)
+{
+	bool in_parts = kind == RING_KIND_SCATTER || kind == RING_KIND_ALL_TO_ALL ||
+			kind == RING_KIND_REDUCE_SCATTER;
+	return in_parts ? rank : 0;
+}
+
+RING_PURE int ring_one_shot_output_part(enum ring_kind kind, int rank)
+{
+	bool in_parts = kind == RING_KIND_GATHER || kind == RING_KIND_ALL_TO_ALL ||
+			kind == RING_KIND_ALL_GATHER;
+	return in_parts ? rank : 0;
+}
+
+/* True for a rank that has a link to and from every other one. */
+RING_PURE bool ring_one_shot_is_hub(const struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	return !ring_one_shot_is_rooted(params->kind) ||
+	       params->order[params->position] == params->root;
+}
+
+/* Signals on the ring alone; where all send to all, distance 1 is the ring. */
+RING_PURE uint64_t ring_one_shot_ring_signals(const struct ring_plan *plan)
+{
+	return ring_one_shot_is_rooted(plan->params.kind) && plan->params.size > 1;
+}
+
+RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *params)
+{
+	struct ring_plan plan = {.params = *params};
+	uint64_t others = params->size - 1;
+	bool hub = ring_one_shot_is_hub(&plan);
+	plan.next = ring_plan_at(&plan, 1);
+	plan.prev = ring_plan_at(&plan, -1);
+	plan.edges = hub ? 2 * (params->size - 1) : 4;
+	plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);
+
+	plan.fan_out = others;
+	plan.fan_in = others + 1;
+	if (ring_one_shot_is_to_root(params->kind)) {
+		plan.fan_out = !hub;
+		plan.fan_in = hub ? others + 1 : 0;
+	} else if (ring_one_shot_is_from_root(params->kind)) {
+		plan.fan_out = hub ? others : 0;
+		plan.fan_in = 1;
+	} else if (params->kind == RING_KIND_ALL_REDUCE && params->size > 2) {
+		plan.fan_in = 2 * others + 1;
+	}
+	ring_plan_cut_part(&plan);
+	plan.outgoing = plan.signals + plan.rounds * plan.fan_out;
+	plan.incoming = plan.signals + plan.rounds * plan.fan_in;
+	return plan;
+}
+
+/* The one partner of a rank that is no hub is root. */
+RING_PURE int ring_one_shot_partner(const struct ring_plan *plan, int distance)
+{
+	return ring_one_shot_is_hub(plan) ? ring_plan_at(plan, distance) : plan->params.root;
+}
+
+/* The answers of a root need all signals. */
+RING_PURE struct ring_transfer ring_one_shot_outgoing_signal(const struct ring_plan *plan,
+							     uint64_t i)
+{
+	uint64_t ring = ring_one_shot_ring_signals(plan);
+	if (i < ring)
+		return ring_plan_signal(plan->next, 0);
+	bool answers = ring > 0 && ring_one_shot_is_hub(plan);
+	return ring_plan_signal(ring_one_shot_partner(plan, (int)(i - ring) + 1),
+				answers ? plan->signals : 0);
+}
+
+RING_PURE struct ring_transfer ring_one_shot_incoming_signal(const struct ring_plan *plan,
+							     uint64_t j)
+{
+	uint64_t ring = ring_one_shot_ring_signals(plan);
+	if (j < ring)
+		return ring_plan_signal(plan->prev, 0);
+	return ring_plan_signal(ring_one_shot_partner(plan, -(int)(j - ring) - 1), 0);
+}
+
+RING_PURE struct ring_transfer ring_one_shot_outgoing(const struct ring_plan *plan, uint64_t i)
+{
+	if (i < plan->signals)
+		return ring_one_shot_outgoing_signal(plan, i);
+	i -= plan->signals;
+	uint64_t chunk = plan->fan_out == 1 ? i : i / plan->fan_out;
+	int step = (int)(i - chunk * plan->fan_out);
+	int peer = ring_one_shot_partner(plan, step + 1);
+	struct ring_transfer transfer = {.action = RING_SEND, .peer = peer, .step = step};
+	transfer.bytes = ring_plan_piece(plan, ring_one_shot_input_part(plan->params.kind, peer),
+					 chunk, &transfer.source.offset);
+	return transfer;
+}
+
+/* The bytes of a piece at *offset that belong to `rank`'s block; *offset becomes where they begin. */
+RING_PURE uint64_t ring_one_shot_block(const struct ring_plan *plan, int rank, uint64_t *offset,
+				       uint64_t bytes)
+{
+	const struct ring_plan_params *params = &plan->params;
+	uint64_t begin = ring_share_begin(params->count, params->size, rank);
+	uint64_t end = begin + ring_share_length(params->count, params->size, rank);
+	begin *= params->element_bytes;
+	end *= params->element_bytes;
+	if (begin < *offset)
+		begin = *offset;
+	if (end > *offset + bytes)
+		end = *offset + bytes;
+	if (end <= begin)
+		return 0;
+	*offset = begin;
+	return end - begin;
+}
+
+/*
+ * Entry `step` of a chunk that is added up. What an all-reduce adds, all others have been sent; in
+ * place, the sum replaces it. The sum of two has one order only.
+ */
+RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, uint64_t chunk,
+						 int step)
+{
+	enum ring_kind kind = plan->params.kind;
+	int held = plan->params.size - 1;
+	int part = ring_one_shot_input_part(kind, ring_plan_self(plan));
+	uint64_t own, sum, bytes = ring_plan_piece(plan, part, chunk, &own);
+	if (step < held)
+		return ring_plan_hold(plan, step, bytes);
+	ring_plan_piece(plan, 0, chunk, &sum);
+	int behind = (int)plan->fan_in - 1 - step;
+	uint64_t begin = own;
+	if (plan->fan_in > (uint64_t)held + 1) {
+		bytes = ring_one_shot_block(plan, ring_plan_at(plan, behind), &own, bytes);
+		sum = own;
+	}
+	struct ring_transfer transfer = ring_plan_sum(plan, plan->signals + chunk * plan->fan_in,
+						      behind, own, sum);
+	transfer.bytes = bytes;
+	transfer.skip = own - begin;
+	if (kind == RING_KIND_ALL_REDUCE)
+		transfer.needs = plan->signals + (chunk + 1) * plan->fan_out;
+	return transfer;
+}
+
+RING_PURE struct ring_transfer ring_one_shot_incoming(const struct ring_plan *plan, uint64_t j)
+{
+	if (j < plan->signals)
+		return ring_one_shot_incoming_signal(plan, j);
+	j -= plan->signals;
+	enum ring_kind kind = plan->params.kind;
+	uint64_t chunk = plan->fan_in == 1 ? j : j / plan->fan_in;
+	int step = (int)(j - chunk * plan->fan_in);
+	if (ring_kind_reduces(kind))
+		return ring_one_shot_sum(plan, chunk, step);
+	int peer = ring_plan_at(plan, -step - 1);
+	if (ring_one_shot_is_from_root(kind))
+		peer = plan->params.root;
+	struct ring_transfer transfer = {.action = RING_COPY, .peer = peer, .step = step};
+	ring_plan_piece(plan, ring_one_shot_input_part(kind, ring_plan_self(plan)), chunk,
+			&transfer.source.offset);
+	transfer.result.buffer = RING_OUTPUT;
+	transfer.bytes = ring_plan_piece(plan, ring_one_shot_output_part(kind, peer), chunk,
+					 &transfer.result.offset);
+	return transfer;
+}
+
+/* A hub's links by distance, to and from; the others' to next, from prev, to and from root. */
+RING_PURE int ring_one_shot_edge(const struct ring_plan *plan, int index, bool *outgoing)
+{
+	if (ring_one_shot_is_hub(plan) || index < 2)
+		return ring_plan_edge_of_all(plan, index, outgoing);
+	*outgoing = index % 2 == 0;
+	return plan->params.root;
+}
+
+/* All parts are on their way at once. */
+RING_PURE struct ring_plan_cost ring_one_shot_cost(const struct ring_plan *plan)
+{
+	return (struct ring_plan_cost){.steps = plan->params.size > 1,
+				       .sent_bytes = plan->fan_out * plan->length *
+						     plan->params.element_bytes};
+}
+
+#endif
