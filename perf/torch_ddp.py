@@ -4,7 +4,8 @@
 
 Same parameters, same examples in the same order, same optimizer, same caps of buckets. The record has
 the form of ring_train's --json, so both are read alike; only that backward_ms includes what ring_train
-tells apart as exposed_ms, as PyTorch's backward returns when gradients are averaged.
+tells apart as exposed_ms, as PyTorch's backward returns when gradients are averaged. Every other step is
+a "control": it exchanges nothing before its backward is over, and the optimizer waits for that untimed.
 """
 
 import argparse
@@ -75,7 +76,6 @@ class Rank:
         beginning = Beginning(options.beginning)
         self.facts = beginning.facts
         self.planned = beginning.bucket_bytes()
-        self.off = options.mode == "off"
         self.zeroes_in_place = options.bucket_view
         self.examples = Examples(beginning, rank, options.ranks)
         self.rates = beginning.arrays["rates"]
@@ -98,28 +98,38 @@ class Rank:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=not self.zeroes_in_place)
 
-    def do_step(self, step):
+    def average_gradients(self):
+        for parameter in self.module.parameters():
+            dist.all_reduce(parameter.grad)
+            parameter.grad /= dist.get_world_size()
+
+    def do_step(self, step, control):
         """Returns what took how long, in seconds, and the loss of this rank's examples."""
         times = [time.monotonic()]
         inputs, targets = self.examples.load(step)
         times.append(time.monotonic())
-        with self.ddp.no_sync() if self.off else contextlib.nullcontext():
+        with self.ddp.no_sync() if control else contextlib.nullcontext():
             logits = self.ddp(inputs)
             loss = F.cross_entropy(logits.flatten(0, -2), targets)
             times.append(time.monotonic())
             loss.backward()
         times.append(time.monotonic())
+        parts = dict(zip(("data", "forward", "backward"), durations(times)))
+        if control:
+            self.average_gradients()
+        begin = time.monotonic()
         self.apply_gradients(step)
-        times.append(time.monotonic())
-        parts = dict(zip(("data", "forward", "backward", "optimizer"), durations(times)))
-        return {"step": times[-1] - times[0], **parts}, loss.item()
+        parts["optimizer"] = time.monotonic() - begin
+        return {"step": sum(parts.values()), **parts}, loss.item()
 
     def train(self):
         records = []
         for step in range(self.facts["steps"]):
-            seconds, loss = self.do_step(step)
-            record = {name + "_ms": 1e3 * value for name, value in seconds.items()}
-            records.append({"step": step + 1, **record, "loss": loss})
+            control = step % 2 == 0
+            seconds, loss = self.do_step(step, control)
+            times = {name + "_ms": 1e3 * value for name, value in seconds.items()}
+            kind = "control" if control else "step"
+            records.append({"record": kind, "step": step + 1, **times, "loss": loss})
         return records
 
     def buckets(self):
@@ -158,7 +168,6 @@ def write_record(options, rank, all_steps, alone):
     run = {
         "record": "run",
         "preset": facts["preset"],
-        "mode": options.mode,
         "ranks": options.ranks,
         "global_batch": facts["global_batch"],
         "torch": torch.__version__,
@@ -172,8 +181,7 @@ def write_record(options, rank, all_steps, alone):
         for steps in zip(*all_steps):
             loss = sum(step["loss"] for step in steps) / len(steps)
             for number, step in enumerate(steps):
-                line = {"record": "step", "rank": number, **step}
-                print(json.dumps(line if options.mode == "off" else {**line, "loss": loss}), file=out)
+                print(json.dumps({**step, "rank": number, "loss": loss}), file=out)
         summary = {"record": "summary", "comm_alone_ms": alone and 1e3 * alone}
         print(json.dumps(summary), file=out)
 
@@ -189,7 +197,7 @@ def run_rank(number, options, store):
     )
     rank = Rank(options, number)
     steps = rank.train()
-    alone = None if rank.off or options.ranks == 1 else measure_alone(rank.planned)
+    alone = measure_alone(rank.planned) if options.ranks > 1 else None
     all_steps = [None] * options.ranks
     dist.all_gather_object(all_steps, steps)
     if number == 0:
@@ -204,8 +212,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("beginning", help="what ring_train --export wrote")
     parser.add_argument("-n", "--ranks", type=int, default=2)
-    parser.add_argument("--mode", choices=("overlap", "off"), default="overlap",
-                        help="off: in no_sync, the control run")
     parser.add_argument("--bucket-view", action="store_true",
                         help="gradient_as_bucket_view=True, which saves copies")
     parser.add_argument("--json", default="/dev/stdout", metavar="FILE")
