@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Starting programs that start others, and leaving nothing of them behind."""
+
+import os
+import signal
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+GRACE_S = 5
+
+
+class Failed(Exception):
+    """A program ended badly; the text says which and how."""
+
+
+class TooSlow(Failed):
+    """It did not end in time."""
+
+
+def session_of(stat):
+    """The session that a line of /proc/PID/stat tells of."""
+    return int(stat.rpartition(")")[2].split()[3])
+
+
+def members_of(session):
+    """Processes of a session. Launchers give their ranks process groups, but no sessions."""
+    members = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if session_of((folder / "stat").read_text(encoding="utf-8")) == session:
+                members.append(int(folder.name))
+        except (OSError, ValueError):  # it has ended meanwhile
+            continue
+    return members
+
+
+def end_session(process):
+    """First politely: launchers clean up then."""
+    process.terminate()
+    try:
+        process.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        pass
+    for pid in members_of(process.pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    process.wait()
+
+
+@contextmanager
+def started(command, environment=None):
+    """A program that runs while the block does, and all that it has started."""
+    with subprocess.Popen(
+        [str(word) for word in command],
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None or members_of(process.pid):
+                end_session(process)
+
+
+def run(command, environment=None, limit_s=None):
+    """Runs a program to its end. Returns what it wrote to its standard output."""
+    text = " ".join(str(word) for word in command)
+    with started(command, environment) as process:
+        try:
+            said, complaints = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            raise TooSlow(f"not done after {limit_s:g} s: {text}") from None
+    if process.returncode != 0:
+        raise Failed(f"ended with {process.returncode}: {text}\n{said}{complaints}")
+    return said

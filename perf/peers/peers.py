@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""The libraries that are compared: where each is found, how its driver is built, how ranks are launched."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from launching import Failed, run
+
+HERE = Path(__file__).parent
+FLAGS = ("-O2", "-Wall", "-Wextra")
+C = ("-std=gnu11", *FLAGS)
+
+
+def first_of(*programs):
+    """The path of the first of these programs that is here."""
+    return next(filter(None, map(shutil.which, programs)), None)
+
+
+class Peer:
+    """What all have in common. The sources of drivers lie beside this file."""
+
+    name = title = ""
+    debian = fedora = ""  # its packages
+    paths = ("shm", "tcp", "tcp-reno")
+    algorithms = {}  # what it can be told to use, by call; else it chooses
+
+    def is_here(self):
+        return True
+
+    def version(self):
+        return ""
+
+    def compilation(self):
+        """The command that compiles its part of the driver, and what follows the objects."""
+        raise NotImplementedError
+
+    def build(self, folder):
+        self.folder = folder
+        objects = []
+        for source in (HERE / "driver.c", HERE.parent / "samples.c"):
+            objects.append(folder / f"{source.stem}.o")
+            run(["cc", *C, "-c", source, "-o", objects[-1]])
+        command, libraries = self.compilation()
+        run([*command, *objects, "-o", self.driver(), *libraries])
+
+    def driver(self):
+        return self.folder / f"{self.name}_driver"
+
+    def launcher(self, path, ranks):
+        """What to write before the driver to start so many ranks of it; variables that they need."""
+        raise NotImplementedError
+
+
+class Mpi(Peer):
+    """An implementation of MPI, under Debian's names or in Fedora's folders."""
+
+    def program(self, name):
+        return first_of(f"{name}.{self.name}", f"/usr/lib64/{self.name}/bin/{name}")
+
+    def is_here(self):
+        return bool(self.program("mpicc") and self.program("mpirun"))
+
+    def compilation(self):
+        return [self.program("mpicc"), *C, HERE / "mpi_driver.c"], []
+
+
+class OpenMpi(Mpi):
+    name, title = "openmpi", "Open MPI"
+    debian, fedora = "openmpi-bin libopenmpi-dev", "openmpi-devel"
+
+    def version(self):
+        return run([self.program("mpirun"), "--version"]).split("\n")[0].split()[-1]
+
+    def launcher(self, path, ranks):
+        """Told which ways to look at, it starts 200 ms sooner; many ranks must be told to yield."""
+        command = [self.program("mpirun"), "-n", ranks, "--mca", "pml", "ob1", "--mca", "btl"]
+        command += ["vader,self"] if path == "shm" else ["tcp,self", "--mca", "btl_tcp_if_include", "lo"]
+        if os.geteuid() == 0:
+            command += ["--allow-run-as-root"]
+        if ranks > len(os.sched_getaffinity(0)):
+            command += ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+        return command, {}
+
+
+class Mpich(Mpi):
+    name, title = "mpich", "MPICH"
+    debian, fedora = "mpich libmpich-dev", "mpich-devel"
+
+    def version(self):
+        lines = run([self.program("mpirun"), "--version"]).split("\n")
+        return next(line.split()[-1] for line in lines if "Version:" in line)
+
+    def launcher(self, path, ranks):
+        over_tcp = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"}
+        return [self.program("mpirun"), "-n", ranks], {} if path == "shm" else over_tcp
+
+
+class RingRun(Peer):
+    """Ranks that ring_run starts. Past libtool's script, whose time is not ours."""
+
+    def launcher(self, path, ranks):
+        ring_run = next(filter(os.path.exists, ("tools/.libs/ring_run", "tools/ring_run")))
+        variables = {"LD_LIBRARY_PATH": f"{os.getcwd()}/.libs"}
+        return [ring_run, "-n", ranks], variables
+
+
+class Gloo(RingRun):
+    """Has nothing but TCP on one host."""
+
+    name, title = "gloo", "Gloo"
+    debian, fedora = "libgloo-dev", "gloo-devel"
+    paths = ("tcp", "tcp-reno")
+    algorithms = {"all_reduce": ("ring", "halving")}
+
+    def is_here(self):
+        return os.path.exists("/usr/include/gloo/allreduce.h")
+
+    def version(self):
+        package = ["dpkg-query", "-W", "-f", "${Version}", "libgloo-dev"]
+        query = package if shutil.which("dpkg-query") else ["rpm", "-q", "gloo-devel"]
+        try:
+            return run(query).strip()
+        except Failed:  # not from a package
+            return "of unknown version"
+
+    def compilation(self):
+        flags = ["-std=c++17", "-O3", "-march=native"]
+        return ["c++", *flags, HERE / "gloo_driver.cc"], ["-lgloo", "-pthread"]
+
+    def launcher(self, path, ranks):
+        command, variables = super().launcher(path, ranks)
+        return command, {**variables, "DRIVER_STORE": tempfile.mkdtemp(dir=self.folder)}
+
+
+class Ring(RingRun):
+    """This library, for what ring_perf does not measure."""
+
+    name, title = "ring", "ringccl"
+
+    def is_here(self):
+        return os.path.exists(".libs/libringccl.so")
+
+    def compilation(self):
+        include = HERE.parent.parent / "include"
+        return ["cc", *C, f"-I{include}", HERE / "ring_driver.c"], ["-L.libs", "-lringccl"]
+
+
+PEERS = {peer.name: peer for peer in (OpenMpi(), Mpich(), Gloo())}

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""What launches measured, as records in a CSV, and what they say about each cell of the targets."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import astuple, dataclass, fields
+from statistics import median
+
+import figures
+from targets import Cell, Measurement
+
+UNDISTURBED = "undisturbed"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One launch of one contender. 0: not known."""
+
+    measurement: Measurement
+    contender: str
+    launch: int
+    time_us: float
+    limit_us: float = 0
+    join_us: float = 0
+
+
+COLUMNS = [field.name for field in fields(Measurement)]
+COLUMNS += [field.name for field in fields(Record)][1:]
+
+
+def write_csv(path, facts, records):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(f"# {fact}\n" for fact in facts)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for record in records:
+            writer.writerow([*astuple(record.measurement), *astuple(record)[1:]])
+
+
+def read_csv(path):
+    """The facts and the records of an earlier comparison."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    facts = [line[2:] for line in lines if line.startswith("# ")]
+    records = []
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        call, path, ranks, size, buffers, contender, launch, *times = (row[name] for name in COLUMNS)
+        measurement = Measurement(call, path, int(ranks), int(size), buffers)
+        records.append(Record(measurement, contender, int(launch), *map(float, times)))
+    return facts, records
+
+
+def is_peer(contender):
+    return contender.split()[0] not in ("ring", UNDISTURBED)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What all launches say about one cell."""
+
+    cell: Cell
+    times: dict  # of every launch in microseconds, by contender; ours comes first
+    percent: float | None  # of the limit, median
+    join_us: float | None  # of that, the time that ranks took to meet
+    ratio: float | None  # how many times as fast as the best peer
+    interval: tuple | None  # of that, 95 %
+
+    def time_us(self):
+        return median(next(iter(self.times.values())))
+
+    def is_met(self):
+        """Whether all that is wanted was reached, a ratio by the lower end of its interval."""
+        wanted = self.cell.wanted
+        good = [wanted.most_ms is None or self.time_us() <= 1e3 * wanted.most_ms]
+        if wanted.ratio is not None:
+            good.append(self.interval is not None and self.interval[0] >= wanted.ratio)
+        if wanted.percent is not None:
+            good.append(self.percent is not None and self.percent >= wanted.percent)
+        if wanted.most_times is not None:
+            good.append(self.time_us() <= wanted.most_times * median(self.times[UNDISTURBED]))
+        return all(good)
+
+
+def outcome_of(cell, records, seed):
+    """None if the cell was not measured."""
+    launches = {}
+    for record in records:
+        if record.measurement == cell.measurement:
+            launches.setdefault(record.contender, []).append(record)
+    mine = launches.get(cell.contender())
+    if not mine:
+        return None
+    times = {cell.contender(): [record.time_us for record in mine]}
+    for name, theirs in launches.items():
+        if name.split()[0] != "ring" and len(theirs) == len(mine):  # else it gave up
+            times[name] = [record.time_us for record in theirs]
+    first, *others = times.values()
+    peers = [values for name, values in times.items() if is_peer(name)]
+    shares = [100 * record.limit_us / record.time_us for record in mine]
+    return Outcome(
+        cell=cell,
+        times=times,
+        percent=median(shares) if all(shares) else None,
+        join_us=median(record.join_us for record in mine) or None,
+        ratio=figures.ratio(first, peers) if peers else None,
+        interval=figures.interval(first, peers, seed) if peers else None,
+    )
