@@ -419,7 +419,7 @@ RING_API int ring_op_destroy(struct ring_comm *comm, enum ring_op op);
 
 /*
  * Allocates memory that ranks of the same host can share, page-aligned and zeroed. A local call;
- * the memory can be used like any other.
+ * the memory can be used like any other, and in calls on any communicator of this process.
  *
  * returns   0; RING_EINVAL; RING_ENOMEM
  */

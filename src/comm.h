@@ -68,7 +68,7 @@ struct ring_comm {
 	uint64_t sequence; /* collectives made; the caller's */
 	struct ring_queue *queue;
 	struct ring_made_ops made_ops; /* the caller's */
-	struct ring_region *regions;   /* the caller's */
+	struct ring_comm_memory memory;
 
 	/* Of whoever runs a call, which is done under this lock. */
 	pthread_mutex_t running;

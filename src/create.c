@@ -117,7 +117,7 @@ static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
 		ring_watcher_drop(comm->watcher);
 	ring_bell_close(&comm->bell);
 	ring_trace_close(comm->trace);
-	ring_regions_free(&comm->regions);
+	ring_memory_close(&comm->memory);
 	ring_made_ops_free(&comm->made_ops);
 	free(comm->fds);
 	free(comm->order);

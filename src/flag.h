@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A flag that one thread raises and others see, within a process. What was written before raising
- * is visible to whoever sees it raised.
+ * A flag that one thread raises and a counter that one at a time advances, and others see, within a
+ * process. What was written before is visible to whoever sees it raised or advanced.
  */
 #ifndef RING_FLAG_H
 #define RING_FLAG_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ring_flag {
 	atomic_int raised;
@@ -23,6 +24,23 @@ static inline bool ring_flag_is_raised(const struct ring_flag *flag)
 {
 	return atomic_load_explicit(&flag->raised,
 				    memory_order_acquire); /* pairs with ring_flag_raise */
+}
+
+struct ring_counter {
+	_Atomic uint64_t count;
+};
+
+static inline void ring_counter_advance(struct ring_counter *counter)
+{
+	uint64_t count = atomic_load_explicit(&counter->count, memory_order_relaxed);
+	atomic_store_explicit(&counter->count, count + 1,
+			      memory_order_release); /* pairs with ring_counter_read */
+}
+
+static inline uint64_t ring_counter_read(const struct ring_counter *counter)
+{
+	return atomic_load_explicit(&counter->count,
+				    memory_order_acquire); /* pairs with ring_counter_advance */
 }
 
 #endif

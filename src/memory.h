@@ -1,24 +1,63 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A communicator's memory: what ring_mem_alloc() gave, which peers of this host may map one day, and
- * what a program registered.
+ * A communicator's memory: what ring_mem_alloc() gave, which peers of this host can map, what a program
+ * registered, and what peers were told of.
  */
 #ifndef RING_MEMORY_H
 #define RING_MEMORY_H
 
-#include <stddef.h>
+#include "regions.h"
+
+#define RING_MEMORY_RECENT 2
+
+struct ring_comm;
 
 struct ring_region {
-	void *memory;
-	size_t bytes;
-	int fd; /* of the memory that was allocated here; -1: registered, the program's */
+	struct ring_shared_memory shared; /* fd -1: it was registered and is the program's */
 	struct ring_region *next;
 };
 
-/* Frees and forgets all. */
-void ring_regions_free(struct ring_region **regions);
+/* Where memory lies; copied, as it may be freed unless somebody gives a place in it to a call. */
+struct ring_recent {
+	uintptr_t start;
+	size_t bytes;
+	const struct ring_shared_memory *memory;
+};
+
+/* All zero at first. */
+struct ring_comm_memory {
+	/* The caller's. */
+	struct ring_region *regions;
+	struct ring_recent recent[RING_MEMORY_RECENT]; /* found last, good for ... */
+	uint64_t recent_epoch;                         /* ... that epoch of all regions */
+
+	/* Of whoever runs calls. */
+	uint64_t *lent; /* numbers of regions that peers were told of, ascending */
+	int lent_count, lent_room;
+	uint64_t lent_epoch; /* when it was last looked which of them live */
+};
+
+/* Frees and forgets all, once the links are closed. */
+void ring_memory_close(struct ring_comm_memory *memory);
 
 /* Bytes that were allocated here. */
-size_t ring_regions_allocated(const struct ring_region *regions);
+size_t ring_memory_allocated(const struct ring_comm_memory *memory);
+
+/*
+ * The memory from ring_mem_alloc(), of any communicator of this process, in which all `bytes` bytes at
+ * `start` lie; NULL: it is private. Valid until it is freed. For the thread that makes the calls.
+ */
+const struct ring_shared_memory *ring_memory_find(struct ring_comm *comm, const void *start,
+						  size_t bytes);
+
+/*
+ * Lets all ranks map memory that have a link of the mesh from here, as share() of transport.h. To be
+ * called before each message that names it; only the first call on each link costs something. For
+ * whoever runs calls. returns 0; what share() returned; RING_ENOTSUP if a link has no share()
+ */
+int ring_memory_lend(struct ring_comm *comm, const struct ring_shared_memory *memory);
+
+/* Tells the peers of lent memory that was freed since the last time. For whoever runs calls. Cheap. */
+void ring_memory_recall(struct ring_comm *comm);
 
 #endif

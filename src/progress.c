@@ -347,6 +347,7 @@ int ring_progress_run(struct ring_comm *comm, struct ring_call *call)
 	if (err)
 		return err;
 	note(comm, call, RING_CALLED);
+	ring_memory_recall(comm);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
 	err = messages ? start_messages(comm, call) : start_collective(comm, call);
 	if (err)
