@@ -91,6 +91,11 @@ void ring_bell_ring(const struct ring_bell *bell)
 	}
 }
 
+bool ring_bell_is_awaited(const struct ring_bell *bell)
+{
+	return ring_doorbell_is_awaited(bell->page);
+}
+
 uint32_t ring_bell_announce(struct ring_bell *bell, bool with_fds)
 {
 	return ring_doorbell_announce(bell->page,

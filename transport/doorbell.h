@@ -37,6 +37,9 @@ void ring_bell_close(struct ring_bell *bell);
 /* Wakes the owner if it sleeps; cheap if it does not. Call after the change was published. */
 void ring_bell_ring(const struct ring_bell *bell);
 
+/* Whether ringing would wake somebody. Call after the change was published. */
+bool ring_bell_is_awaited(const struct ring_bell *bell);
+
 /*
  * Sleeping, owner only:
  *

@@ -129,12 +129,14 @@ int ring_fifo_link_poll(struct ring_link *base)
 	return base->outgoing ? poll_sender(link) : poll_receiver(link);
 }
 
+/* A sender that had room sleeps on: it waits for something else. */
 void ring_fifo_link_release(struct ring_link *base)
 {
 	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
 	base->released++;
 	ring_fifo_release(&link->end);
-	ring_bell_ring(&link->bell);
+	if (ring_bell_is_awaited(&link->bell) && ring_fifo_was_full(&link->end))
+		ring_bell_ring(&link->bell);
 }
 
 /* The bell wakes whoever uses the link; until the two know each other's, the socket does. */

@@ -141,7 +141,7 @@ static inline size_t ring_fifo_message_bytes(const struct ring_fifo_end *end, ui
 	return bytes <= end->slot_bytes ? bytes : 0;
 }
 
-/* Receiver: gives the slot of message `mine` back. Ring the doorbell next. */
+/* Receiver: gives the slot of message `mine` back. Ring the doorbell next, if it was missed. */
 static inline void ring_fifo_release(struct ring_fifo_end *end)
 {
 	end->mine++;
@@ -160,6 +160,18 @@ static inline void ring_fifo_notify(struct ring_fifo *fifo, uint32_t notices)
 static inline uint32_t ring_fifo_notices(struct ring_fifo *fifo)
 {
 	return atomic_load_explicit(&fifo->notices, memory_order_acquire); /* pairs with: notify */
+}
+
+/*
+ * Receiver, who has released a slot and then seen that the sender sleeps: was it missed? A sender that
+ * announced its sleep later has seen the slot. One that did so before has published all it had, so
+ * this sees its counter.
+ */
+static inline bool ring_fifo_was_full(const struct ring_fifo_end *end)
+{
+	uint64_t tail = atomic_load_explicit(&end->fifo->tail,
+					     memory_order_relaxed); /* ordered by: bell look */
+	return (tail & ~RING_FIFO_CLOSED) - (end->mine - 1) >= end->depth;
 }
 
 /* Either end: this was all. Ring the doorbell next. */
@@ -195,17 +207,22 @@ static inline void ring_doorbell_awake(struct ring_doorbell_page *page)
 	atomic_store_explicit(&page->state, RING_AWAKE, memory_order_relaxed);
 }
 
+/* Mover: false if nobody needs to be woken. */
+static inline bool ring_doorbell_is_awaited(const struct ring_doorbell_page *page)
+{
+	return atomic_load_explicit(&page->state, memory_order_seq_cst) !=
+	       RING_AWAKE; /* pairs with: bell announce */
+}
+
 /*
  * Mover: returns how the owner must be woken, RING_AWAKE if it need not be. Of several movers one
  * is told to.
  */
 static inline enum ring_sleep ring_doorbell_look(struct ring_doorbell_page *page)
 {
-	uint32_t state = atomic_load_explicit(&page->state,
-					      memory_order_seq_cst); /* pairs with: bell announce */
-	if (state == RING_AWAKE)
+	if (!ring_doorbell_is_awaited(page))
 		return RING_AWAKE;
-	state = atomic_exchange_explicit(&page->state, RING_AWAKE, memory_order_relaxed);
+	uint32_t state = atomic_exchange_explicit(&page->state, RING_AWAKE, memory_order_relaxed);
 	if (state != RING_AWAKE)
 		atomic_fetch_add_explicit(&page->word, 1, memory_order_relaxed);
 	return state;

@@ -128,7 +128,8 @@ struct ring_transport {
 
 	/*
 	 * What a sleeper must wait for: a descriptor for poll(2) with *events set to what would
-	 * make progress, or -1 if the doorbell rings when the other end moved. To be asked after
+	 * make progress, or -1 if the doorbell rings: at the receiver when a message came, at a
+	 * sender that had no room when it has some. To be asked after
 	 * the last poll(), which may have changed the answer, but not between -1 and a descriptor
 	 * unless a counter moved.
 	 */
