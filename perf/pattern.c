@@ -24,52 +24,70 @@ static double unit(uint64_t hash)
 	return (double)(hash >> 11) * 0x1p-53;
 }
 
-/* An integer up to `most` in magnitude. */
-static double integer(const struct perf_type *type, double most, uint64_t hash)
-{
-	return type->has_sign ? floor(unit(hash) * (2 * most + 1)) - most
-			      : floor(unit(hash) * (most + 1));
-}
+/* What one rank's elements have in common. */
+struct source {
+	uint64_t base;
+	bool random, multiplies;
+	bool has_sign, has_twos; /* of factors                      */
+	double least, most;      /* of integers                     */
+	double step;             /* between those that are not added */
+};
 
 /* So small that the sum over all ranks, and so every partial sum, is exact. */
-static double summand(const struct perf_call *call, int rank, uint64_t hash)
+static double largest_summand(const struct perf_call *call, int rank)
 {
 	double exact = call->type->exact / (call->op->scales ? PERF_LARGEST_SCALAR : 1);
 	double most = floor(exact / call->size);
 	if (most < 1) /* more ranks than exact integers: some contribute nothing */
 		most = rank < exact ? 1 : 0;
-	return integer(call->type, most, hash);
+	return most;
+}
+
+static struct source source_of(const struct perf_call *call, const struct perf_pattern *pattern,
+			       int rank)
+{
+	const struct perf_type *type = call->type;
+	bool reduces = perf_call_is(call, PERF_REDUCES);
+	bool adds = reduces && call->op->adds;
+	struct source source = {
+		.base = mix(pattern->seed + (uint64_t)rank),
+		.random = pattern->random && type->roundoff > 0,
+		.multiplies = reduces && call->op->multiplies,
+		.has_sign = type->has_sign,
+		.has_twos = rank < type->twos,
+		.most = adds ? largest_summand(call, rank) : type->exact,
+		.step = adds ? 1 : type->step,
+	};
+	source.least = type->has_sign ? -source.most : 0;
+	return source;
 }
 
 /* Random factors stay near 1; exact ones are few powers of two. */
-static double factor(const struct perf_call *call, bool random, int rank, uint64_t hash)
+static double factor(const struct source *source, uint64_t hash)
 {
-	double sign = call->type->has_sign && hash & 1 ? -1 : 1;
-	if (random)
+	double sign = source->has_sign && hash & 1 ? -1 : 1;
+	if (source->random)
 		return sign * (0.5 + unit(hash));
-	return rank < call->type->twos && hash & 2 ? 2 * sign : sign;
+	return source->has_twos && hash & 2 ? 2 * sign : sign;
 }
 
-static double value_at(const struct perf_call *call, const struct perf_pattern *pattern, int rank,
-		       size_t index)
+static double value_at(const struct source *source, size_t index)
 {
-	uint64_t hash = mix(mix(pattern->seed + (uint64_t)rank) + index * 0x9e3779b97f4a7c15u);
-	bool random = pattern->random && call->type->roundoff > 0;
-	bool reduces = perf_call_is(call, PERF_REDUCES);
-	if (reduces && call->op->multiplies)
-		return factor(call, random, rank, hash);
-	if (random)
+	uint64_t hash = mix(source->base + index * 0x9e3779b97f4a7c15u);
+	if (source->multiplies)
+		return factor(source, hash);
+	if (source->random)
 		return 2 * unit(hash) - 1;
-	if (reduces && call->op->adds)
-		return summand(call, rank, hash);
-	return integer(call->type, call->type->exact, hash) * call->type->step;
+	double above_least = unit(hash) * (source->most - source->least + 1);
+	return ((double)(int64_t)above_least + source->least) * source->step;
 }
 
 void perf_pattern_values(const struct perf_call *call, const struct perf_pattern *pattern, int rank,
 			 size_t first, size_t count, double *values)
 {
+	struct source source = source_of(call, pattern, rank);
 	for (size_t i = 0; i < count; i++)
-		values[i] = call->type->round(value_at(call, pattern, rank, first + i));
+		values[i] = call->type->round(value_at(&source, first + i));
 }
 
 void perf_pattern_fill(const struct perf_call *call, const struct perf_pattern *pattern, int rank,
