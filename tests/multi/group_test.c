@@ -213,13 +213,34 @@ static int check_streams(struct harness_rank *self, struct ring_comm *comm)
 	return 0;
 }
 
+/* A group of messages alone: the one that blocks is complete at its end, the other one is not waited for. */
+static int check_messages(struct harness_rank *self, struct ring_comm *comm)
+{
+	struct ring_stream *stream;
+	int next = (self->rank + 1) % self->size, prev = (self->rank + self->size - 1) % self->size;
+	int bad = ring_stream_create(comm, &stream);
+	for (int round = 0; !bad && round < 20; round++) {
+		int32_t mine = 100 * self->rank + round, got = -1;
+		ring_group_start();
+		ring_send(comm, &mine, 1, RING_INT32, next, stream);
+		ring_recv(comm, &got, 1, RING_INT32, prev, NULL);
+		if (ring_group_end() || got != 100 * prev + round)
+			bad = harness_fail(self, "round %d: a message is %d: %s", round, got,
+					   ring_comm_error(comm));
+		ring_stream_wait(stream, ring_stream_position(stream));
+	}
+	ring_stream_destroy(stream);
+	return bad;
+}
+
 static int be_rank(struct harness_rank *self)
 {
 	struct ring_comm *comm;
 	if (harness_join(self, NULL, &comm))
 		return 1;
 	int bad = check_oneself(self, comm) || check_refusals(self, comm) ||
-		  check_two(self, comm) || check_streams(self, comm) || check_oneself(self, comm);
+		  check_two(self, comm) || check_streams(self, comm) ||
+		  check_messages(self, comm) || check_oneself(self, comm);
 	ring_comm_destroy(comm);
 	return bad;
 }
