@@ -185,7 +185,7 @@ static void expand(struct train_ddp *ddp, const struct train_bucket *bucket)
 		train_expand(ddp->model->gradients + offset, ddp->halves + offset, count_of(bucket));
 }
 
-/* What is compressed has been divided already. Returns once it is complete, or with a stream at once. */
+/* What is compressed was divided before. Returns once it is complete, or with a stream at once. */
 static int reduce(struct train_ddp *ddp, const struct train_bucket *bucket)
 {
 	size_t offset = offset_of(bucket), count = count_of(bucket);

@@ -213,7 +213,7 @@ static int check_streams(struct harness_rank *self, struct ring_comm *comm)
 	return 0;
 }
 
-/* A group of messages alone: the one that blocks is complete at its end, the other one is not waited for. */
+/* A group of messages alone: one blocks until the group ends, the other is on a stream. */
 static int check_messages(struct harness_rank *self, struct ring_comm *comm)
 {
 	struct ring_stream *stream;
