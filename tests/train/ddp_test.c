@@ -360,6 +360,25 @@ static int overlap(struct trainer *trainer)
 	return 0;
 }
 
+/* The control: the same buckets and gradients, but no call begins before backward is over. */
+static int held_back(struct trainer *trainer)
+{
+	if (start(trainer, &settings[3]))
+		return 1;
+	train_ddp_hold_back(trainer->ddp, true);
+	for (int step = 0; step < 3; step++) {
+		struct expected expected = everywhere(step, 1);
+		zero_gradients(trainer->model);
+		backward(trainer, step, 1);
+		double over = harness_clock();
+		if (finish(trainer) || check_gradients(trainer, &expected) ||
+		    check_spans(trainer, over, harness_clock()))
+			return 1;
+	}
+	stop(trainer);
+	return 0;
+}
+
 /* Behind backward as well, times tell the truth. */
 static int one_after_the_other(struct trainer *trainer)
 {
@@ -473,6 +492,7 @@ static const struct scene {
 	{"switched-off", switched_off, 4},
 	{"bytes", count_bytes, RANKS}, /* blocks do not divide by some of them */
 	{"overlap", overlap, 4},
+	{"held-back", held_back, 4},
 	{"one-after-the-other", one_after_the_other, 4},
 	{"accumulate", accumulate, 4},
 	{"join", join, 4},
