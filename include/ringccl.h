@@ -74,8 +74,8 @@ enum ring_datatype {
  * Reductions; the values equal NCCL's.
  *
  * RING_SUM   integers wrap; 16- and 8-bit floats are computed in float32 and rounded to nearest
- *            even once per hop: too large a 16-bit number becomes infinite, an 8-bit one the largest
- *            there is (448 or 57344, also what was infinite)
+ *            even, once per hop of a ring, once in all in a shot: too large a 16-bit number becomes
+ *            infinite, an 8-bit one the largest there is (448 or 57344, also what was infinite)
  * RING_AVG   the sum, divided by the number of ranks once, at the last addition; integers truncate
  *            towards zero
  * RING_MAX, RING_MIN   a NaN in any input makes the result NaN; -0 is less than +0
@@ -129,6 +129,7 @@ struct ring_options {
 	int yields; /* RING_YIELDS: sched_yield() calls after that, before sleeping; -1 chooses */
 
 	const char *link; /* A RING_LINK: slow links down to "1GB/s,20us", on one host; NULL: do not */
+	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "twoshot"; NULL chooses */
 };
 
 /* One link as counted by its end in this rank. */
@@ -263,9 +264,12 @@ RING_API void ring_comm_destroy(struct ring_comm *comm);
  * order       the block of rank r is the r-th share of the vector; shares differ by at most one
  *             element, longer first. It is added from the position after r's on the ring all the
  *             way around to r itself: ((x[p+1] + x[p+2]) + ...) + x[p], positions modulo N,
- *             whatever the chunks, channels, transports and timing
- * bytes       a rank sends 2 * count * element size, less its own block and the next rank's
- * source      Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms", section 3
+ *             whatever the algorithm, chunks, channels, transports and timing
+ * bytes       of P = count * element size: around the ring a rank sends 2P less its own block and
+ *             the next rank's; in two shots P, and its own block N - 2 times more; in one (N - 1) P
+ * source      Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms", section 3; shots:
+ *             Thakur, Rabenseifner & Gropp 2005, "Optimization of collective communication
+ *             operations in MPICH"
  */
 RING_API int ring_all_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
 			     enum ring_datatype type, enum ring_op op, struct ring_stream *stream);
@@ -300,7 +304,7 @@ RING_API int ring_all_gather(struct ring_comm *comm, const void *send, void *rec
  *
  * send      count elements, read on root only; may be NULL elsewhere
  * recv      count elements; equal to send for in place
- * bytes     each rank but the last of the chain sends count elements once
+ * bytes     each rank but the last of a chain sends count elements once; in one shot, root to each
  *
  * Otherwise as ring_all_reduce.
  */

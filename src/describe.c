@@ -79,6 +79,7 @@ static void wire_schedule(struct ring_wire *wire, struct ring_schedule *schedule
 {
 	ring_wire_text(wire, schedule->transport, sizeof(schedule->transport));
 	ring_wire_text(wire, schedule->link, sizeof(schedule->link));
+	ring_wire_text(wire, schedule->algorithm, sizeof(schedule->algorithm));
 	ring_wire_u64(wire, &schedule->chunk_bytes);
 	ring_wire_int(wire, &schedule->depth);
 	ring_wire_int(wire, &schedule->chunks_per_round);
@@ -126,6 +127,8 @@ static void wire_tuning(struct ring_wire *wire, struct ring_tuning *tuning)
 	ring_wire_expect(wire, tuning->chunks_per_round, 1, CHUNKS_PER_ROUND_MAX);
 	ring_wire_int(wire, &tuning->channels);
 	ring_wire_expect(wire, tuning->channels, 1, CHANNELS_MAX);
+	ring_wire_int(wire, &tuning->algorithm);
+	ring_wire_expect(wire, tuning->algorithm, -1, RING_ALGORITHMS - 1);
 }
 
 static void wire_path(struct ring_wire *wire, enum ring_path *path)

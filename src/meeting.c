@@ -16,29 +16,50 @@ static int disagree(struct ring_failure *failure, const char *option, int rank, 
 {
 	return ring_fail(failure, RING_EMISMATCH,
 			 "%s is %s on rank %d but %s on rank 0; it must be alike on all ranks",
-			 option, value, rank, value_of_0);
+			 option, *value ? value : "unset", rank, *value_of_0 ? value_of_0 : "unset");
 }
 
-static int compare_number(struct ring_failure *failure, const char *option, int rank,
-			  uint64_t value, uint64_t value_of_0)
+static int compare_texts(const struct ring_schedule *mine, const struct ring_schedule *first,
+			 int rank, struct ring_failure *failure)
 {
-	char mine[24] = "unset", first[24] = "unset";
-	if (value == value_of_0)
-		return 0;
-	if (value)
-		snprintf(mine, sizeof(mine), "%" PRIu64, value);
-	if (value_of_0)
-		snprintf(first, sizeof(first), "%" PRIu64, value_of_0);
-	return disagree(failure, option, rank, mine, first);
+	const struct {
+		const char *option, *mine, *first;
+	} texts[] = {
+		{"RING_TRANSPORT", mine->transport, first->transport},
+		{"RING_LINK", mine->link, first->link},
+		{"RING_ALGORITHM", mine->algorithm, first->algorithm},
+	};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (strcmp(texts[i].mine, texts[i].first) != 0)
+			return disagree(failure, texts[i].option, rank, texts[i].mine,
+					texts[i].first);
+	return 0;
 }
 
-static int compare_text(struct ring_failure *failure, const char *option, int rank,
-			const char *value, const char *value_of_0)
+static int compare_numbers(const struct ring_schedule *mine, const struct ring_schedule *first,
+			   int rank, struct ring_failure *failure)
 {
-	if (strcmp(value, value_of_0) == 0)
-		return 0;
-	return disagree(failure, option, rank, *value ? value : "unset",
-			*value_of_0 ? value_of_0 : "unset");
+	const struct {
+		const char *option;
+		uint64_t mine, first; /* 0: unset */
+	} numbers[] = {
+		{"RING_CHUNK_BYTES", mine->chunk_bytes, first->chunk_bytes},
+		{"RING_DEPTH", (uint64_t)mine->depth, (uint64_t)first->depth},
+		{"RING_CHUNKS_PER_ROUND", (uint64_t)mine->chunks_per_round,
+		 (uint64_t)first->chunks_per_round},
+		{"RING_CHANNELS", (uint64_t)mine->channels, (uint64_t)first->channels},
+	};
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		char text[2][24] = {"", ""};
+		if (numbers[i].mine == numbers[i].first)
+			continue;
+		if (numbers[i].mine)
+			snprintf(text[0], sizeof(text[0]), "%" PRIu64, numbers[i].mine);
+		if (numbers[i].first)
+			snprintf(text[1], sizeof(text[1]), "%" PRIu64, numbers[i].first);
+		return disagree(failure, numbers[i].option, rank, text[0], text[1]);
+	}
+	return 0;
 }
 
 int ring_meeting_agree(const struct ring_schedule *schedules, int size, struct ring_failure *failure)
@@ -46,24 +67,9 @@ int ring_meeting_agree(const struct ring_schedule *schedules, int size, struct r
 	const struct ring_schedule *first = &schedules[0];
 	int err = 0;
 	for (int rank = 1; rank < size && !err; rank++) {
-		const struct ring_schedule *mine = &schedules[rank];
-		err = compare_text(failure, "RING_TRANSPORT", rank, mine->transport,
-				   first->transport);
+		err = compare_texts(&schedules[rank], first, rank, failure);
 		if (!err)
-			err = compare_text(failure, "RING_LINK", rank, mine->link, first->link);
-		if (!err)
-			err = compare_number(failure, "RING_CHUNK_BYTES", rank, mine->chunk_bytes,
-					     first->chunk_bytes);
-		if (!err)
-			err = compare_number(failure, "RING_DEPTH", rank, (uint64_t)mine->depth,
-					     (uint64_t)first->depth);
-		if (!err)
-			err = compare_number(failure, "RING_CHUNKS_PER_ROUND", rank,
-					     (uint64_t)mine->chunks_per_round,
-					     (uint64_t)first->chunks_per_round);
-		if (!err)
-			err = compare_number(failure, "RING_CHANNELS", rank,
-					     (uint64_t)mine->channels, (uint64_t)first->channels);
+			err = compare_numbers(&schedules[rank], first, rank, failure);
 	}
 	return err;
 }
@@ -183,6 +189,7 @@ int ring_arrangement_link(struct ring_arrangement *arrangement, const struct rin
 		.chunks_per_round = schedule->chunks_per_round,
 		.channels = schedule->channels,
 	};
+	memcpy(config.algorithm, schedule->algorithm, sizeof(config.algorithm));
 	arrangement->tuning = ring_tuning_make(&config, slowest, size);
 	arrangement->path = schedule->link[0] ? RING_PATH_NETWORK
 					      : find_path(arrangement, peers, size);

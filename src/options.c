@@ -6,8 +6,6 @@
  */
 #include "options.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdalign.h>
 #include <stdbool.h>
@@ -16,6 +14,8 @@
 #include <string.h>
 
 #include "../transport/pace.h"
+#include "number.h"
+#include "tuning_table.h"
 
 #define ALLOWED_TEXT 160
 
@@ -70,6 +70,16 @@ static bool link_is_valid(const char *text, char allowed[ALLOWED_TEXT])
 	return ring_pace_read(text, &speed);
 }
 
+static bool algorithm_is_valid(const char *text, char allowed[ALLOWED_TEXT])
+{
+	int length = snprintf(allowed, ALLOWED_TEXT, "one of");
+	for (int i = 0; i < RING_ALGORITHMS && length < ALLOWED_TEXT; i++)
+		if (i != RING_ALGORITHM_PAIR)
+			length += snprintf(allowed + length, (size_t)(ALLOWED_TEXT - length), " %s",
+					   ring_algorithm_name((enum ring_algorithm)i));
+	return ring_algorithm_find(text) >= 0;
+}
+
 #define FIELD(name) #name, offsetof(struct ring_options, name)
 #define ROOM(name) (sizeof(((struct ring_config *)0)->name) - 1)
 
@@ -90,6 +100,7 @@ static const struct setting settings[] = {
 	{NUMBER, "RING_SPINS", FIELD(spins), 0, INT_MAX, -1, NULL},
 	{NUMBER, "RING_YIELDS", FIELD(yields), 0, INT_MAX, -1, NULL},
 	{TEXT, "RING_LINK", FIELD(link), 0, ROOM(link), 0, link_is_valid},
+	{TEXT, "RING_ALGORITHM", FIELD(algorithm), 0, ROOM(algorithm), 0, algorithm_is_valid},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -142,29 +153,6 @@ static bool is_allowed(const struct setting *setting, struct value value, char a
 	return usual || value.number == setting->fallback;
 }
 
-/* Reads "12", and for BYTES "64K", "2M", "1G". */
-static bool read_number(const char *text, enum kind kind, long long *number)
-{
-	static const char suffixes[] = "KMG";
-	char *end;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (errno || end == text)
-		return false;
-	const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
-	if (kind == BYTES && suffix) {
-		long long unit = 1LL << 10 * (suffix - suffixes + 1);
-		if (value < 0 || value > LLONG_MAX / unit)
-			return false;
-		value *= unit;
-		end++;
-	}
-	if (*end)
-		return false;
-	*number = value;
-	return true;
-}
-
 /* Sets *value if the setting's variable is set and not empty. */
 static int read_variable(const struct setting *setting, struct value *value,
 			 struct ring_failure *failure)
@@ -174,7 +162,8 @@ static int read_variable(const struct setting *setting, struct value *value,
 		return 0;
 
 	struct value wanted = {.text = text};
-	bool readable = setting->kind == TEXT || read_number(text, setting->kind, &wanted.number);
+	bool readable = setting->kind == TEXT ||
+			ring_number_read(text, setting->kind == BYTES, &wanted.number);
 	char allowed[ALLOWED_TEXT];
 	if (!is_allowed(setting, wanted, allowed) || !readable)
 		return ring_fail(failure, RING_EINVAL,
@@ -265,6 +254,7 @@ static void fill(struct ring_config *config, const struct ring_options *options)
 	copy_text(config->congestion, options->congestion);
 	copy_text(config->trace, options->trace);
 	copy_text(config->link, options->link);
+	copy_text(config->algorithm, options->algorithm);
 	if (options->port_range && options->port_range[0])
 		read_ports(options->port_range, &config->port_first, &config->port_last);
 }
@@ -307,5 +297,6 @@ void ring_config_options(const struct ring_config *config, char port_range[RING_
 		.spins = config->spins,
 		.yields = config->yields,
 		.link = config->link,
+		.algorithm = config->algorithm,
 	};
 }

@@ -32,6 +32,7 @@ static struct ring_choice choose(const struct ring_comm *comm, const struct ring
 		.bytes = call->count * ring_datatype_bytes(call->operands.type),
 		.path = comm->placement.path,
 		.memory = RING_MEMORY_PRIVATE,
+		.scaled = call->scaled,
 	};
 	return ring_tuning_choose(&comm->placement.tuning, &question);
 }

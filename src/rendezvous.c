@@ -249,6 +249,8 @@ static void describe(struct ring_description *description, int size, const struc
 	memcpy(description->schedule.transport, config->transport,
 	       sizeof(description->schedule.transport));
 	memcpy(description->schedule.link, config->link, sizeof(description->schedule.link));
+	memcpy(description->schedule.algorithm, config->algorithm,
+	       sizeof(description->schedule.algorithm));
 }
 
 static void dial_root(struct ring_join *join, const struct ring_identity *identity)

@@ -48,6 +48,7 @@ struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowes
 		.chunks_per_round = config->chunks_per_round ? config->chunks_per_round
 							     : CHUNKS_PER_ROUND,
 		.channels = config->channels ? config->channels : CHANNELS,
+		.algorithm = config->algorithm[0] ? ring_algorithm_find(config->algorithm) : -1,
 	};
 }
 
@@ -69,16 +70,32 @@ static int channels_for(const struct ring_tuning *tuning, const struct ring_ques
 	return worth < (uint64_t)tuning->channels ? (int)worth : tuning->channels;
 }
 
+static bool is_forced(const struct ring_tuning *tuning, const struct ring_question *question)
+{
+	return tuning->algorithm >= 0 &&
+	       ring_algorithm_can((enum ring_algorithm)tuning->algorithm, question->kind,
+				  question->ranks, question->scaled);
+}
+
 struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 				      const struct ring_question *question)
 {
-	enum ring_algorithm algorithm = ring_algorithm_of(question->kind);
-	bool rings = algorithm == RING_ALGORITHM_RING;
-	return (struct ring_choice){
-		.algorithm = algorithm,
-		.chunk_bytes = rings ? tuning->chunk_bytes
-				     : ring_tuning_pair_chunk(tuning, question->ranks),
+	struct ring_choice choice = {
+		.algorithm = ring_algorithm_of(question->kind),
 		.chunks_per_round = tuning->chunks_per_round,
-		.channels = rings ? channels_for(tuning, question) : 1,
 	};
+	if (is_forced(tuning, question))
+		choice.algorithm = (enum ring_algorithm)tuning->algorithm;
+	else
+		choice.row = ring_tuning_find(tuning->table, question);
+	if (choice.row)
+		choice.algorithm = choice.row->algorithm;
+
+	bool rings = choice.algorithm == RING_ALGORITHM_RING;
+	choice.channels = rings ? channels_for(tuning, question) : 1;
+	choice.chunk_bytes = rings ? tuning->chunk_bytes
+				   : ring_tuning_pair_chunk(tuning, question->ranks);
+	if (choice.row && choice.row->chunk_bytes && choice.row->chunk_bytes < choice.chunk_bytes)
+		choice.chunk_bytes = choice.row->chunk_bytes;
+	return choice;
 }

@@ -7,7 +7,7 @@
 #ifndef RING_TUNING_H
 #define RING_TUNING_H
 
-#include "plan.h"
+#include "tuning_table.h"
 
 struct ring_config;
 
@@ -15,6 +15,8 @@ struct ring_config;
 struct ring_tuning {
 	uint64_t chunk_bytes;
 	int depth, chunks_per_round, channels;
+	int algorithm;                         /* for whatever it can do; -1: as the table says */
+	const struct ring_tuning_table *table; /* this rank's own, which is the root's          */
 };
 
 /* slowest: highest transport index of any edge, -1 if there is none */
@@ -23,34 +25,12 @@ struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowes
 /* Largest message, and slot, of links beyond the rings: there may be many. */
 uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size);
 
-/* What a communicator's links are. */
-enum ring_path {
-	RING_PATH_MEMORY,  /* shared memory: all ranks are on one host                          */
-	RING_PATH_SOCKET,  /* sockets, though all ranks are on one host                         */
-	RING_PATH_NETWORK, /* sockets between hosts, or links that are slowed down to be like it */
-	RING_PATH_MIXED,   /* shared memory within hosts, sockets between them                  */
-};
-#define RING_PATHS (RING_PATH_MIXED + 1)
-
-/* Whose memory a call's buffers are. */
-enum ring_memory {
-	RING_MEMORY_PRIVATE,
-	RING_MEMORY_SHARED, /* on every rank, from ring_mem_alloc */
-};
-
-/* All that the choice for a call depends on, beside the tuning. */
-struct ring_question {
-	enum ring_kind kind;
-	int ranks;
-	uint64_t bytes; /* of the vector, or of one part, as the plan counts */
-	enum ring_path path;
-	enum ring_memory memory;
-};
-
+/* How a call is carried. */
 struct ring_choice {
 	enum ring_algorithm algorithm;
 	uint64_t chunk_bytes;
 	int chunks_per_round, channels;
+	const struct ring_tuning_row *row; /* which says so; NULL: none of the table's */
 };
 
 struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,

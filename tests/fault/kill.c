@@ -129,6 +129,7 @@ static void set_scene(struct scene *scene, const struct kill_round *round, const
 	scene->hosts = situation->hosts;
 	scene->options.transport = situation->transport;
 	scene->options.link = situation->link;
+	scene->options.algorithm = situation->algorithm;
 	if (situation->at == SCENE_MEETING)
 		scene->options.create_timeout_ms = CREATE_MS;
 	scene->act = situation->act;

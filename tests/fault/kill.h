@@ -25,7 +25,7 @@ struct kill_situation {
 	bool server_dies; /* a process of its own serves the meeting, and is the victim */
 	bool has_child;   /* victims have forked */
 	bool may_succeed; /* a survivor may be done without noticing */
-	const char *link; /* as in options */
+	const char *link, *algorithm; /* as in options */
 	int (*act)(struct scene_actor *actor);
 };
 

@@ -61,6 +61,12 @@ static int step_send(struct stage *stage)
 	return err;
 }
 
+static int step_all_reduce(struct stage *stage)
+{
+	return ring_all_reduce(stage->comm, stage->send, stage->recv, PART_BYTES, RING_FLOAT32,
+			       RING_SUM, NULL);
+}
+
 static int step_all_to_all(struct stage *stage)
 {
 	return ring_all_to_all(stage->comm, stage->send, stage->recv, PART_BYTES, RING_INT8, NULL);
@@ -199,6 +205,11 @@ static int act_send(struct scene_actor *actor)
 	return act(actor, step_send, false, 0);
 }
 
+static int act_all_reduce(struct scene_actor *actor)
+{
+	return act(actor, step_all_reduce, false, 0);
+}
+
 static int act_all_to_all(struct scene_actor *actor)
 {
 	return act(actor, step_all_to_all, false, 0);
@@ -253,6 +264,8 @@ static const struct kill_situation kinds[] = {
 	{"recv", .within_s = .03, .act = act_recv},
 	{"send, slots full", .within_s = .03, .act = act_send},
 	{"opposite", .within_s = .03, .act = act_opposite},
+	{"one shot", .within_s = .03, .act = act_all_reduce, .algorithm = "oneshot"},
+	{"two shots", .within_s = .03, .act = act_all_reduce, .algorithm = "twoshot"},
 	{"all_to_all", .within_s = .03, .act = act_all_to_all},
 	{"first use", .within_s = .0045, .act = act_first_use},
 	{"gather", .within_s = .03, .act = act_gather},

@@ -8,7 +8,7 @@
 
 #include "src/comm.h"
 #include "tests/harness.h"
-#include "tests/multi/calls.h"
+#include "tests/multi/choice.h"
 
 #define RANKS 8
 #define LARGEST (2u << 20)
@@ -44,16 +44,17 @@ static int check_links(const struct harness_rank *self, const struct ring_stats 
 }
 
 /* What all ranks send together. */
-static uint64_t total_bytes(const struct call *call, int size)
+static uint64_t total_bytes(const struct call *call, const struct call_way *way)
 {
-	uint64_t others = (uint64_t)(size - 1), part = call->count * element_bytes(call->type);
+	uint64_t size = (uint64_t)way->size, others = size - 1,
+		 part = call->count * element_bytes(call->type);
 	switch (call->kind) {
 	case ALL_REDUCE:
-		return 2 * others * part;
+		return (way->algorithm == BY_ONE_SHOT ? size : 2) * others * part;
 	case REDUCE_SCATTER:
 	case ALL_GATHER:
 	case ALL_TO_ALL:
-		return others * part * (uint64_t)size;
+		return others * part * size;
 	case BARRIER:
 		return 0;
 	default:
@@ -62,11 +63,12 @@ static uint64_t total_bytes(const struct call *call, int size)
 }
 
 /* All ranks have made the call, of which this one sent so much. */
-static int check_total(struct harness_rank *self, const struct call *call, uint64_t sent)
+static int check_total(struct harness_rank *self, const struct call *call,
+		       const struct call_way *way, uint64_t sent)
 {
 	struct board *board = self->shared;
 	char text[CALL_TEXT];
-	uint64_t all = 0, want = total_bytes(call, self->size);
+	uint64_t all = 0, want = total_bytes(call, way);
 	board->sent[board->calls][self->rank] = sent;
 	harness_barrier(self);
 	for (int r = 0; r < self->size; r++)
@@ -104,14 +106,15 @@ static int check_call(struct harness_rank *self, struct ring_comm *comm, const s
 {
 	struct ring_stats before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
 	char text[CALL_TEXT];
-	int n = self->size, position = position_of(comm);
-	uint64_t sends = call_sent_bytes(call, n, comm->order, position);
-	uint64_t receives = call_received_bytes(call, n, comm->order, position);
+	struct call_way way = choice_of(comm, call);
+	int position = position_of(comm);
+	uint64_t sends = call_sent_bytes(call, &way, position);
+	uint64_t receives = call_received_bytes(call, &way, position);
 	if (ring_comm_stats(comm, &before) || call_make(comm, call, send, recv, NULL) ||
 	    ring_comm_stats(comm, &after))
 		return harness_fail(self, "%s: %s", call_text(call, text), ring_comm_error(comm));
 	return check_growth(self, call, &before, &after, 1, sends, receives) ||
-	       check_total(self, call, sends);
+	       check_total(self, call, &way, sends);
 }
 
 /* Every rank sends to the one `distance` further and receives from the one as far behind. */
@@ -160,13 +163,20 @@ static int check_all(struct harness_rank *self, struct ring_comm *comm, void *se
 	return 0;
 }
 
+/* How a team's communicator is made. */
+struct way {
+	size_t chunk_bytes;
+	const char *algorithm;
+};
+
 static int be_rank(struct harness_rank *self)
 {
-	const size_t *chunk_bytes = self->context;
+	const struct way *way = self->context;
 	struct ring_options options;
 	struct ring_comm *comm;
 	harness_options(self, &options);
-	options.chunk_bytes = *chunk_bytes;
+	options.chunk_bytes = way->chunk_bytes;
+	options.algorithm = way->algorithm;
 	options.channels = 2;
 	if (harness_join(self, &options, &comm))
 		return 1;
@@ -181,15 +191,18 @@ static int be_rank(struct harness_rank *self)
 int main(void)
 {
 	static const size_t chunks[] = {0, 96, 4096};
+	static const char *const algorithms[] = {"ring", "oneshot", "twoshot", NULL};
 	unsigned calls = 0, teams = 0;
 	for (int size = 1; size <= RANKS; size++)
 		for (int w = 0; w < HARNESS_WORLDS; w++, teams++) {
+			struct way way = {chunks[teams % 3], algorithms[(size + w) % 4]};
 			struct harness team = {.world = &harness_worlds[w],
 					       .size = size,
 					       .body = be_rank,
-					       .context = (void *)&chunks[teams % 3],
+					       .context = &way,
 					       .shared_bytes = sizeof(struct board)};
-			snprintf(team.label, sizeof(team.label), "chunk %zu", chunks[teams % 3]);
+			snprintf(team.label, sizeof(team.label), "chunk %zu, algorithm %s",
+				 way.chunk_bytes, way.algorithm ? way.algorithm : "chosen");
 			int bad = harness_start(&team) || harness_wait(&team);
 			calls += bad ? 0 : ((struct board *)team.shared)->calls;
 			harness_end(&team);

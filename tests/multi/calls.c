@@ -140,46 +140,72 @@ static uint64_t block_bytes(const struct call *call, int size, int rank)
 	return (end - begin) * element_bytes(call->type);
 }
 
-uint64_t call_sent_bytes(const struct call *call, int size, const int *order, int position)
+/* In one shot, or two. */
+static uint64_t shot_sent_bytes(const struct call *call, const struct call_way *way, int rank)
 {
-	uint64_t bytes = part_bytes(call), others = (uint64_t)(size - 1);
-	int rank = order[position], next = order[(position + 1) % size];
+	uint64_t bytes = part_bytes(call), others = (uint64_t)(way->size - 1);
+	uint64_t block = block_bytes(call, way->size, rank);
 	bool is_root = rank == call->root;
 	switch (call->kind) {
 	case ALL_REDUCE:
-		return 2 * bytes - block_bytes(call, size, rank) - block_bytes(call, size, next);
-	case REDUCE_SCATTER:
-	case ALL_GATHER:
-	case ALL_TO_ALL:
-		return others * bytes;
-	case BROADCAST: /* the chain begins at root */
-		return next == call->root ? 0 : bytes;
-	case REDUCE:
-	case GATHER:
-	case SEND:
-		return is_root ? 0 : bytes;
+		return way->algorithm == BY_TWO_SHOT ? bytes - block + others * block
+						     : others * bytes;
+	case BROADCAST:
 	case SCATTER:
 		return is_root ? others * bytes : 0;
+	case REDUCE:
+	case GATHER:
+		return is_root ? 0 : bytes;
 	default:
-		return 0;
+		return others * bytes;
 	}
 }
 
-uint64_t call_received_bytes(const struct call *call, int size, const int *order, int position)
+static uint64_t shot_received_bytes(const struct call *call, const struct call_way *way, int rank)
 {
-	uint64_t bytes = part_bytes(call), others = (uint64_t)(size - 1);
-	bool is_root = order[position] == call->root;
+	uint64_t bytes = part_bytes(call), others = (uint64_t)(way->size - 1);
+	bool is_root = rank == call->root;
 	switch (call->kind) {
+	case BROADCAST:
+	case SCATTER:
+		return is_root ? 0 : bytes;
+	case REDUCE:
 	case GATHER:
 		return is_root ? others * bytes : 0;
-	case SCATTER:
-	case RECV:
-		return is_root ? 0 : bytes;
-	case SEND:
-		return 0;
-	default: /* around the ring, or as much as is sent */
-		return call_sent_bytes(call, size, order, (position + size - 1) % size);
+	default: /* as much as is sent */
+		return shot_sent_bytes(call, way, rank);
 	}
+}
+
+static uint64_t ring_sent_bytes(const struct call *call, const struct call_way *way, int position)
+{
+	uint64_t bytes = part_bytes(call), others = (uint64_t)(way->size - 1);
+	int rank = way->order[position], next = way->order[(position + 1) % way->size];
+	switch (call->kind) {
+	case ALL_REDUCE:
+		return 2 * bytes - block_bytes(call, way->size, rank) -
+		       block_bytes(call, way->size, next);
+	case BROADCAST: /* the chain begins at root */
+		return next == call->root ? 0 : bytes;
+	case REDUCE:
+		return rank == call->root ? 0 : bytes;
+	default:
+		return others * bytes;
+	}
+}
+
+uint64_t call_sent_bytes(const struct call *call, const struct call_way *way, int position)
+{
+	if (way->algorithm == BY_RING)
+		return ring_sent_bytes(call, way, position);
+	return shot_sent_bytes(call, way, way->order[position]);
+}
+
+uint64_t call_received_bytes(const struct call *call, const struct call_way *way, int position)
+{
+	if (way->algorithm == BY_RING)
+		return ring_sent_bytes(call, way, (position + way->size - 1) % way->size);
+	return shot_received_bytes(call, way, way->order[position]);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -190,31 +216,43 @@ bool call_has_one_result(const struct call *call)
 }
 
 /* The position to which element `index` of the whole vector is reduced. */
-static int owner_position(const struct call *call, int size, const int *order, size_t index)
+static int owner_position(const struct call *call, const struct call_way *way, size_t index)
 {
-	for (int position = 0; position < size; position++) {
-		int rank = order[position];
+	for (int position = 0; position < way->size; position++) {
+		int rank = way->order[position];
 		size_t begin = call->count * (size_t)rank, end = begin + call->count;
 		if (call->kind == REDUCE && rank == call->root)
 			return position;
 		if (call->kind == ALL_REDUCE)
-			find_block(call, size, rank, &begin, &end);
+			find_block(call, way->size, rank, &begin, &end);
 		if (call->kind != REDUCE && index >= begin && index < end)
 			return position;
 	}
 	return 0;
 }
 
-/* Element `index` of the whole vector, added along the ring. */
-static void reduce(const struct call *call, int size, const int *order, size_t index,
+/* Element `index` of the whole vector, added along the ring in one pass. */
+static void reduce_at_once(const struct call *call, const struct call_way *way, size_t index,
+			   const void *const inputs[], void *result)
+{
+	const int n = way->size, owner = owner_position(call, way, index);
+	const void *sources[CALL_RANKS_MAX];
+	for (int k = 0; k < n; k++)
+		sources[k] = (const char *)inputs[way->order[(owner + 1 + k) % n]] +
+			     index * element_bytes(call->type);
+	element_reduce_all(call->type, call->op, sources, n, call->op == RING_AVG ? n : 1, result);
+}
+
+/* ... hop by hop. */
+static void reduce(const struct call *call, const struct call_way *way, size_t index,
 		   const void *const inputs[], void *result)
 {
+	const int n = way->size, owner = owner_position(call, way, index);
 	size_t bytes = element_bytes(call->type);
-	int owner = owner_position(call, size, order, index);
-	for (int step = 1; step <= size; step++) {
-		int rank = order[(owner + step) % size];
+	for (int step = 1; step <= n; step++) {
+		int rank = way->order[(owner + step) % n];
 		const char *mine = (const char *)inputs[rank] + index * bytes;
-		int divisor = call->op == RING_AVG && step == size ? size : 1;
+		int divisor = call->op == RING_AVG && step == n ? n : 1;
 		const void *scalar = call->scalars ? call->scalars + (size_t)rank * bytes : NULL;
 		if (step == 1 && scalar)
 			element_scale(call->type, scalar, mine, result);
@@ -227,7 +265,7 @@ static void reduce(const struct call *call, int size, const int *order, size_t i
 	}
 }
 
-void call_replay(const struct call *call, int size, const int *order, int rank, size_t index,
+void call_replay(const struct call *call, const struct call_way *way, int rank, size_t index,
 		 const void *const inputs[], void *result)
 {
 	const struct shape *shape = &shapes[call->kind];
@@ -235,7 +273,7 @@ void call_replay(const struct call *call, int size, const int *order, int rank, 
 	size_t at = index + (shape->send_parts ? call->count * (size_t)rank : 0);
 	int from = call->root;
 	if (shape->reduces) {
-		reduce(call, size, order, at, inputs, result);
+		(way->algorithm == BY_RING ? reduce : reduce_at_once)(call, way, at, inputs, result);
 		return;
 	}
 	if (shape->recv_parts) {

@@ -38,6 +38,8 @@ struct call {
 	const unsigned char *scalars; /* of a pre-multiplied sum, an element per rank; else NULL */
 };
 
+#define CALL_RANKS_MAX 64
+
 const char *call_kind_name(enum call_kind kind);
 bool call_kind_reduces(enum call_kind kind);
 bool call_kind_has_root(enum call_kind kind);
@@ -63,18 +65,28 @@ bool call_place(const struct call *call, int rank, size_t *send, size_t *recv);
 int call_make(struct ring_comm *comm, const struct call *call, const void *send, void *recv,
 	      struct ring_stream *stream);
 
-/* Payload bytes of the links of the rank at `position`; order[position] == rank. */
-uint64_t call_sent_bytes(const struct call *call, int size, const int *order, int position);
-uint64_t call_received_bytes(const struct call *call, int size, const int *order, int position);
+/* What carries a call, as ring_options.algorithm names it. */
+enum call_algorithm { BY_RING, BY_ONE_SHOT, BY_TWO_SHOT };
+
+/* On what the bytes and bits of a call depend. */
+struct call_way {
+	int size;
+	const int *order; /* order[position] == rank */
+	enum call_algorithm algorithm;
+};
+
+/* Payload bytes of the links of the rank at `position`. */
+uint64_t call_sent_bytes(const struct call *call, const struct call_way *way, int position);
+uint64_t call_received_bytes(const struct call *call, const struct call_way *way, int position);
 
 /* Whether the result is the same on all ranks that receive one. */
 bool call_has_one_result(const struct call *call);
 
 /*
  * Element `index` of what `rank` receives from a collective; inputs[rank] is that rank's send. A sum
- * is added as the ring does: from the position after its owner's around to the owner.
+ * is added from the position after its owner's around the ring to the owner: in shots, all at once.
  */
-void call_replay(const struct call *call, int size, const int *order, int rank, size_t index,
+void call_replay(const struct call *call, const struct call_way *way, int rank, size_t index,
 		 const void *const inputs[], void *result);
 
 #endif

@@ -27,8 +27,12 @@ static const struct settings all_settings[] = {
 };
 #define SETTINGS (int)(sizeof(all_settings) / sizeof(all_settings[0]))
 
+static const char *const algorithms[] = {NULL, "ring", "oneshot", "twoshot"};
+#define ALGORITHMS (int)(sizeof(algorithms) / sizeof(algorithms[0]))
+
 struct plan {
 	struct settings settings;
+	const char *algorithm;  /* NULL: the library chooses */
 	unsigned stride, phase; /* of all cases, every stride-th */
 	int seconds;            /* deadline */
 };
@@ -347,6 +351,7 @@ static int be_rank(struct harness_rank *self)
 	struct ring_options options;
 	struct ring_comm *comm;
 	harness_options(self, &options);
+	options.algorithm = plan->algorithm;
 	options.chunk_bytes = plan->settings.chunk_bytes;
 	options.depth = plan->settings.depth;
 	options.chunks_per_round = plan->settings.chunks_per_round;
@@ -374,9 +379,10 @@ static uint64_t run_team(const struct harness_world *world, int size, const stru
 			       .shared_bytes = sizeof(uint64_t),
 			       .seconds = plan->seconds};
 	snprintf(team.label, sizeof(team.label),
-		 "chunk %zu, depth %d, round %d, channels %d, every %u-th case from %u",
-		 plan->settings.chunk_bytes, plan->settings.depth, plan->settings.chunks_per_round,
-		 plan->settings.channels, plan->stride, plan->phase);
+		 "%s, chunk %zu, depth %d, round %d, channels %d, every %u-th case from %u",
+		 plan->algorithm ? plan->algorithm : "chosen", plan->settings.chunk_bytes,
+		 plan->settings.depth, plan->settings.chunks_per_round, plan->settings.channels,
+		 plan->stride, plan->phase);
 	int bad = harness_start(&team) || harness_wait(&team);
 	uint64_t calls = bad ? 0 : *(uint64_t *)team.shared;
 	harness_end(&team);
@@ -395,7 +401,9 @@ int main(int argc, char **argv)
 			int few = is_long ? SETTINGS : 2;
 			for (int k = 0; k < few; k++, teams++) {
 				int chosen = is_long ? k : (int)(teams % (unsigned)SETTINGS);
+				const char *algorithm = algorithms[(w + s + k) % ALGORITHMS];
 				struct plan plan = {.settings = all_settings[chosen],
+						    .algorithm = algorithm,
 						    .stride = is_long ? 23 : 167,
 						    .seconds = is_long ? 600 : 60,
 						    .phase = teams};

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "tests/multi/choice.h"
+
 #define SHIFTS 64 /* how far from an aligned address buffers may begin */
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -278,6 +280,7 @@ static int differs(const struct party *party, const struct deed *deed, int rank,
 static int check_collective(const struct party *party, const struct deed *deed, uint64_t *hash)
 {
 	const struct call *call = &deed->call;
+	const struct call_way way = choice_of(party->comm, call);
 	const int size = party->size;
 	size_t bytes = element_bytes(call->type), elements = call_recv_bytes(call, size) / bytes;
 	bool shared = call_has_one_result(call);
@@ -292,7 +295,7 @@ static int check_collective(const struct party *party, const struct deed *deed, 
 	}
 	for (size_t i = begin; i < end; i++) {
 		unsigned char want[ELEMENT_BYTES_MAX];
-		call_replay(call, size, party->order, party->rank, i, inputs, want);
+		call_replay(call, &way, party->rank, i, inputs, want);
 		*hash = hash_add(*hash, want, bytes);
 		for (int r = 0; r < size; r++)
 			if (results[r] && memcmp(want, results[r] + i * bytes, bytes) != 0)
@@ -347,8 +350,8 @@ void deed_count(const struct party *party, const struct deed *deed, struct tally
 	}
 	while (party->order[position] != party->rank)
 		position++;
+	struct call_way way = choice_of(party->comm, &deed->call);
 	tally->calls++;
-	tally->sent_bytes += call_sent_bytes(&deed->call, party->size, party->order, position);
-	tally->received_bytes += call_received_bytes(&deed->call, party->size, party->order,
-						     position);
+	tally->sent_bytes += call_sent_bytes(&deed->call, &way, position);
+	tally->received_bytes += call_received_bytes(&deed->call, &way, position);
 }

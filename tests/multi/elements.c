@@ -177,6 +177,21 @@ void element_reduce(enum ring_datatype type, enum ring_op op, const void *a, con
 	}
 }
 
+void element_reduce_all(enum ring_datatype type, enum ring_op op, const void *const sources[],
+			int n, int divisor, void *result)
+{
+	bool narrow = is_float(type) && layouts[type].bytes < sizeof(float);
+	memcpy(result, sources[0], layouts[type].bytes);
+	for (int k = 1; !narrow && k < n; k++)
+		element_reduce(type, op, result, sources[k], k == n - 1 ? divisor : 1, result);
+	if (!narrow || n == 1)
+		return;
+	float x = load_float(type, sources[0]);
+	for (int k = 1; k < n; k++)
+		x = float_op(op, x, load_float(type, sources[k]));
+	store_float(type, result, x / (float)divisor);
+}
+
 void element_scale(enum ring_datatype type, const void *scalar, const void *x, void *result)
 {
 	element_reduce(type, RING_PROD, scalar, x, 1, result);

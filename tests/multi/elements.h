@@ -22,6 +22,10 @@ size_t element_bytes(enum ring_datatype type);
 void element_reduce(enum ring_datatype type, enum ring_op op, const void *a, const void *b,
 		    int divisor, void *result);
 
+/* The same of all n sources at once, from left to right; 16- and 8-bit floats are rounded once. */
+void element_reduce_all(enum ring_datatype type, enum ring_op op, const void *const sources[],
+			int n, int divisor, void *result);
+
 /* result = scalar * x, rounded once. */
 void element_scale(enum ring_datatype type, const void *scalar, const void *x, void *result);
 

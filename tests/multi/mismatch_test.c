@@ -153,8 +153,9 @@ static const struct clash messages[] = {
 
 struct plan {
 	const struct clash *clash;
-	int odd;   /* the rank that makes the other call */
-	int calls; /* good ones before */
+	const char *algorithm; /* NULL: the library chooses */
+	int odd;               /* the rank that makes the other call */
+	int calls;             /* good ones before */
 	bool in_place;
 	bool grouped; /* of messages: both ends in groups */
 };
@@ -258,8 +259,11 @@ static bool is_about_message(const struct plan *plan)
 
 static int be_rank(struct harness_rank *self)
 {
+	struct ring_options options;
 	struct ring_comm *comm;
-	if (harness_join(self, NULL, &comm))
+	harness_options(self, &options);
+	options.algorithm = ((const struct plan *)self->context)->algorithm;
+	if (harness_join(self, &options, &comm))
 		return 1;
 	struct buffers *buffers = malloc(sizeof(*buffers));
 	int bad = !buffers || prelude(self, comm);
@@ -299,15 +303,18 @@ static int run(const struct harness_world *world, int size, const struct plan *p
 {
 	struct harness team = {
 		.world = world, .size = size, .body = body, .context = (void *)plan, .seconds = 30};
-	snprintf(team.label, sizeof(team.label), "%s, rank %d is odd after %d calls",
-		 plan->clash->name, plan->odd, plan->calls);
+	snprintf(team.label, sizeof(team.label), "%s, %s, rank %d is odd after %d calls",
+		 plan->clash->name, plan->algorithm ? plan->algorithm : "chosen", plan->odd,
+		 plan->calls);
 	return harness_run(&team);
 }
 
 static int run_size(const struct harness_world *world, int size, unsigned *teams)
 {
+	static const char *const algorithms[] = {NULL, "ring", "oneshot", "twoshot"};
 	for (int c = 0; c < CLASHES + MESSAGES; c++, ++*teams) {
 		struct plan plan = {.clash = c < CLASHES ? &clashes[c] : &messages[c - CLASHES],
+				    .algorithm = algorithms[(*teams + *teams / 31) % 4],
 				    .odd = (int)*teams % size,
 				    .calls = (int)*teams % 3,
 				    .in_place = *teams / 2 % 2,

@@ -20,25 +20,35 @@
 #define DEEDS 4   /* most of a round, of one communicator */
 #define STREAMS 2 /* of a communicator */
 
-/* One way to make the calls. Those of one group make the same rings, so they agree in all bits. */
+/*
+ * One way to make the calls. Those of one group make the same rings and use the same algorithms, so they
+ * agree in all bits.
+ */
 struct way {
 	struct harness_world world;
+	const char *algorithm; /* NULL: the library chooses */
 	size_t chunk_bytes;
 	int depth, chunks_per_round, channels;
 	int group;
 };
 
 static const struct way ways[] = {
-	{{"shm", false, "shm", 0}, 0, 0, 0, 0, 0},
-	{{"shm again", false, "shm", 0}, 0, 0, 0, 0, 0},
-	{{"shm, deep", false, "shm", 0}, 8192, 8, 3, 4, 0},
-	{{"loopback", true, "loopback", 0}, 4096, 1, 1, 2, 0},
-	{{"tcp", false, "tcp", 0}, 16384, 2, 2, 3, 0},
-	{{"mixed", false, NULL, 2}, 0, 0, 0, 0, 1},
-	{{"mixed, shallow", false, NULL, 2}, 10000, 1, 4, 1, 1},
+	{{"shm", false, "shm", 0}, "ring", 0, 0, 0, 0, 0},
+	{{"shm again", false, "shm", 0}, "ring", 0, 0, 0, 0, 0},
+	{{"shm, deep", false, "shm", 0}, "ring", 8192, 8, 3, 4, 0},
+	{{"loopback", true, "loopback", 0}, "ring", 4096, 1, 1, 2, 0},
+	{{"tcp", false, "tcp", 0}, "ring", 16384, 2, 2, 3, 0},
+	{{"mixed", false, NULL, 2}, "ring", 0, 0, 0, 0, 1},
+	{{"mixed, shallow", false, NULL, 2}, "ring", 10000, 1, 4, 1, 1},
+	{{"shm, one shot", false, "shm", 0}, "oneshot", 0, 0, 0, 0, 2},
+	{{"tcp, one shot, shallow", false, "tcp", 0}, "oneshot", 3000, 1, 1, 1, 2},
+	{{"shm, two shots", false, "shm", 0}, "twoshot", 0, 0, 0, 0, 3},
+	{{"tcp, two shots, shallow", false, "tcp", 0}, "twoshot", 5000, 1, 1, 1, 3},
+	{{"loopback, chosen", true, "loopback", 0}, NULL, 0, 0, 0, 0, 4},
+	{{"shm, chosen", false, "shm", 0}, NULL, 0, 0, 0, 0, 4},
 };
 #define WAYS (int)(sizeof(ways) / sizeof(ways[0]))
-#define GROUPS 2
+#define GROUPS 5
 
 /* What to do; all ranks and all ways do the same. */
 struct plan {
@@ -295,6 +305,7 @@ static int be_rank(struct harness_rank *self)
 	struct ring_options options;
 	struct ring_comm *comm;
 	harness_options(self, &options);
+	options.algorithm = way->algorithm;
 	options.chunk_bytes = way->chunk_bytes;
 	options.depth = way->depth;
 	options.chunks_per_round = way->chunks_per_round;

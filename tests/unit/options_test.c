@@ -133,6 +133,8 @@ static void bad_variables(void **state)
 		{"RING_CALL_TIMEOUT_MS", "2147483648", "0 to 2147483647"},
 		{"RING_SPINS", "-2", "or -1"},
 		{"RING_LINK", "fast", "1GB/s,20us"},
+		{"RING_ALGORITHM", "tree_shot", "oneshot"},
+		{"RING_ALGORITHM", "pair", "oneshot"},
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		setenv(bad[i][0], bad[i][1], 1);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Which algorithm carries which calls: a list of rows, of which the first that fits a call counts. */
+#ifndef RING_TUNING_TABLE_H
+#define RING_TUNING_TABLE_H
+
+#include "plan.h"
+
+/* What a communicator's links are. */
+enum ring_path {
+	RING_PATH_MEMORY,  /* shared memory: all ranks are on one host                          */
+	RING_PATH_SOCKET,  /* sockets, though all ranks are on one host                         */
+	RING_PATH_NETWORK, /* sockets between hosts, or links that are slowed down to be like it */
+	RING_PATH_MIXED,   /* shared memory within hosts, sockets between them                  */
+};
+#define RING_PATHS (RING_PATH_MIXED + 1)
+
+/* Whose memory a call's buffers are. */
+enum ring_memory {
+	RING_MEMORY_PRIVATE,
+	RING_MEMORY_SHARED, /* on every rank, from ring_mem_alloc */
+};
+
+/* All that the choice for a call depends on, beside the tuning. */
+struct ring_question {
+	enum ring_kind kind;
+	int ranks;
+	uint64_t bytes; /* of the vector, or of one part, as the plan counts */
+	enum ring_path path;
+	enum ring_memory memory;
+	bool scaled;
+};
+
+#define RING_TUNING_ANY (-1)
+
+struct ring_tuning_row {
+	int kind, path, memory; /* or RING_TUNING_ANY */
+	int ranks_from, ranks_to;
+	uint64_t bytes; /* at most; UINT64_MAX: any */
+	enum ring_algorithm algorithm;
+	uint64_t chunk_bytes; /* largest message; 0: as large as the links allow */
+};
+
+#define RING_TUNING_ROWS 128
+
+struct ring_tuning_table {
+	int count;
+	struct ring_tuning_row rows[RING_TUNING_ROWS];
+};
+
+extern const struct ring_tuning_table ring_tuning_built_in;
+
+/* The first row that fits and whose algorithm has a plan for the call, or NULL. */
+const struct ring_tuning_row *ring_tuning_find(const struct ring_tuning_table *table,
+					       const struct ring_question *question);
+
+/* The algorithm of that name that may be chosen for calls; -1 if there is none. */
+int ring_algorithm_find(const char *name);
+const char *ring_algorithm_name(enum ring_algorithm algorithm);
+
+#endif
