@@ -304,7 +304,7 @@ static const void *held_message(const struct ring_channel *channel, const struct
 	uint64_t j = in->holds + (uint64_t)index;
 	const struct ring_route *route = route_to(channel,
 						  ring_plan_incoming(&channel->plan, j).peer);
-	return (const char *)route->in->data[(route->taken - 1) % route->in->depth] + in->skip;
+	return (const char *)ring_link_arrival(route->in, route->taken - 1)->data + in->skip;
 }
 
 /* What a REDUCE adds, in order: one's own source, and its message or what is held. Returns how many. */
@@ -352,8 +352,8 @@ static int give_to_device(struct ring_channel *channel, const struct ring_transf
 }
 
 /* The next message of `route`, NULL if it has not arrived; *err tells a broken link from that. */
-static const void *arrived(struct ring_channel *channel, struct ring_route *route, size_t *bytes,
-			   int *err)
+static const struct ring_arrival *arrived(struct ring_channel *channel, struct ring_route *route,
+					  int *err)
 {
 	struct ring_link *in = route->in;
 	*err = 0;
@@ -364,19 +364,18 @@ static const void *arrived(struct ring_channel *channel, struct ring_route *rout
 			return NULL;
 		}
 	}
-	*bytes = in->bytes[route->taken % in->depth];
-	return in->data[route->taken % in->depth];
+	return ring_link_arrival(in, route->taken);
 }
 
 /* Compares a message with what the plan and the entry record say it must be. */
-static int check(struct ring_channel *channel, const struct ring_transfer *in, const void *message,
-		 size_t bytes)
+static int check(struct ring_channel *channel, const struct ring_transfer *in,
+		 const struct ring_arrival *message)
 {
 	if (in->action != RING_SIGNAL)
-		return bytes == in->bytes ? 0 : fail_at(channel, in->peer, RING_EPEER);
-	if (bytes != sizeof(channel->record))
+		return message->bytes == in->bytes ? 0 : fail_at(channel, in->peer, RING_EPEER);
+	if (message->bytes != sizeof(channel->record))
 		return fail_at(channel, in->peer, RING_EPEER);
-	memcpy(&channel->theirs, message, sizeof(channel->theirs));
+	memcpy(&channel->theirs, message->data, sizeof(channel->theirs));
 	if (memcmp(&channel->theirs, &channel->record, sizeof(channel->record)) == 0)
 		return 0;
 	return fail_at(channel, in->peer,
@@ -389,24 +388,23 @@ static int start(struct ring_channel *channel)
 	const struct ring_transfer *in = incoming(channel, channel->started);
 	if (channel->sent < in->needs)
 		return 0;
-	const void *message = NULL;
+	const struct ring_arrival *message = NULL;
 	if (ring_transfer_is_message(in, channel->self)) {
 		struct ring_route *route = route_to(channel, in->peer);
-		size_t bytes = 0;
 		int err;
 		if (!route || !route->in)
 			return 0;
-		message = arrived(channel, route, &bytes, &err);
+		message = arrived(channel, route, &err);
 		if (!message)
 			return err;
-		err = check(channel, in, message, bytes);
+		err = check(channel, in, message);
 		if (err)
 			return err;
 		route->taken++;
 		route->received_messages += in->action != RING_SIGNAL;
 		route->received_bytes += in->bytes;
 	}
-	int err = give_to_device(channel, in, message);
+	int err = give_to_device(channel, in, message ? message->data : NULL);
 	if (err)
 		return err;
 	note(channel, RING_STARTED, channel->started, in);

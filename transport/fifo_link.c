@@ -117,8 +117,7 @@ static int poll_receiver(struct ring_fifo_link *link)
 			return lose(link, "the size of a message is nonsense");
 		const unsigned char *slot = ring_fifo_slot(&link->end, base->arrived);
 		__builtin_prefetch(slot); /* messages that came together are fetched together */
-		base->data[base->arrived % base->depth] = slot;
-		base->bytes[base->arrived % base->depth] = bytes;
+		*ring_link_arrival(base, base->arrived) = (struct ring_arrival){slot, bytes};
 	} while (++base->arrived < link->end.theirs);
 	return 0;
 }

@@ -55,25 +55,25 @@ static bool is_whole(const struct paced_link *link, uint64_t message)
 	return (link->base.outgoing ? inner->sent : inner->arrived) >= EACH * (message + 1);
 }
 
-/* The place of a received message in the inner link; its stamp's is the one before. */
-static unsigned place_of(const struct paced_link *link, uint64_t message)
+/* A received message in the inner link. */
+static struct ring_arrival *arrival_of(const struct paced_link *link, uint64_t message)
 {
-	return (EACH * message + 1) % link->inner->depth;
+	return ring_link_arrival(link->inner, EACH * message + 1);
 }
 
 static int read_stamp(const struct paced_link *link, uint64_t message, uint64_t *stamp)
 {
-	unsigned at = place_of(link, message) - 1;
+	const struct ring_arrival *arrival = ring_link_arrival(link->inner, EACH * message);
 	if (link->torn_off && message == link->base.released) {
 		*stamp = link->early_ns;
 		return 0;
 	}
-	if (link->inner->bytes[at] != sizeof(*stamp)) {
+	if (arrival->bytes != sizeof(*stamp)) {
 		ring_log(RING_WARN, "rank %d -> %d paced %s: no stamp before a message",
 			 link->base.peer, link->base.self, link->transport.name);
 		return RING_EPEER;
 	}
-	memcpy(stamp, link->inner->data[at], sizeof(*stamp));
+	memcpy(stamp, arrival->data, sizeof(*stamp));
 	return 0;
 }
 
@@ -83,8 +83,7 @@ static int read_stamp(const struct paced_link *link, uint64_t message, uint64_t 
  */
 static void enter(struct paced_link *link, uint64_t message)
 {
-	size_t bytes = link->inner->bytes[place_of(link, message)];
-	link->due_ns = ring_pace_enter(link->pace, link->due_ns, bytes);
+	link->due_ns = ring_pace_enter(link->pace, link->due_ns, arrival_of(link, message)->bytes);
 	link->entered = true;
 }
 
@@ -116,11 +115,8 @@ static int show(struct paced_link *link)
 		int err = hold(link, *shown, now_ns);
 		if (err)
 			return err;
-		if (!base->outgoing) {
-			unsigned at = place_of(link, base->arrived);
-			base->data[base->arrived % base->depth] = link->inner->data[at];
-			base->bytes[base->arrived % base->depth] = link->inner->bytes[at];
-		}
+		if (!base->outgoing)
+			*ring_link_arrival(base, base->arrived) = *arrival_of(link, base->arrived);
 		link->due_ns = 0;
 		link->entered = false;
 	}

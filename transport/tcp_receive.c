@@ -79,9 +79,8 @@ static bool begin_message(struct ring_tcp_receiver *receiver)
 static void end_message(struct ring_tcp_receiver *receiver)
 {
 	struct ring_link *base = &receiver->link.base;
-	base->data[base->arrived % base->depth] = receiver->place;
-	base->bytes[base->arrived % base->depth] = receiver->bytes;
-	base->arrived++;
+	*ring_link_arrival(base, base->arrived++) = (struct ring_arrival){receiver->place,
+									  receiver->bytes};
 	receiver->place = NULL;
 }
 

@@ -58,6 +58,12 @@ struct ring_link_params {
 	int peer_lost_ms;       /* an unreachable peer is an error after this */
 };
 
+/* A message that is here. */
+struct ring_arrival {
+	const void *data;
+	size_t bytes;
+};
+
 /* First member of every transport's own link. The counters only grow. */
 struct ring_link {
 	const struct ring_transport *transport;
@@ -67,10 +73,15 @@ struct ring_link {
 	size_t slot_bytes;
 	uint64_t sent;
 	uint64_t arrived, released;
-	const void *data[RING_DEPTH_MAX]; /* receiver: where message k lies is data[k % depth] ... */
-	size_t bytes[RING_DEPTH_MAX];     /* ... and its size; both while released <= k < arrived */
+	struct ring_arrival arrivals[RING_DEPTH_MAX]; /* receiver: message k at k % RING_DEPTH_MAX */
 	size_t memory_bytes; /* what this end holds: shared memory counts at the receiver */
 };
+
+/* Receiver: message k, while released <= k < arrived. */
+static inline struct ring_arrival *ring_link_arrival(struct ring_link *link, uint64_t k)
+{
+	return &link->arrivals[k % RING_DEPTH_MAX];
+}
 
 /*
  * Memory that a rank got from ring_mem_alloc(), which others on its host may map. A message that
@@ -121,7 +132,7 @@ struct ring_transport {
 	 * Optional, receiver: the next message not yet announced has this size and may land in
 	 * `landing` instead of its slot. Called in message order, at most depth ahead of `released`,
 	 * at the latest before the message is used; too late is harmless (it lies in its slot then).
-	 * After the announced message arrived, data[] says where it is. landing must stay valid
+	 * After the announced message arrived, its data say where it is. landing must stay valid
 	 * until then.
 	 */
 	void (*expect)(struct ring_link *link, size_t bytes, void *landing);

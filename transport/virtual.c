@@ -64,11 +64,10 @@ static void see_arrived(struct pipe *pipe)
 static void carry(struct pipe *pipe, const void *source, size_t bytes)
 {
 	struct ring_link *in = &pipe->receiver.base;
-	unsigned at = pipe->posted % in->depth;
-	in->data[at] = source;
-	in->bytes[at] = bytes;
 	if (pipe->copies)
-		in->data[at] = memcpy(pipe->slots + at * in->slot_bytes, source, bytes);
+		source = memcpy(pipe->slots + pipe->posted % in->depth * in->slot_bytes, source,
+				bytes);
+	*ring_link_arrival(in, pipe->posted) = (struct ring_arrival){source, bytes};
 }
 
 /* Sees to it that the sender is woken once when there is room. */

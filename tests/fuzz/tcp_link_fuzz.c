@@ -38,7 +38,7 @@ static void act(struct ring_link *link, int peer, const uint8_t *data, size_t si
 		err = link->transport->poll(link);
 		assert(link->arrived - link->released <= link->depth);
 		for (uint64_t k = link->released; k < link->arrived; k++)
-			assert(link->bytes[k % link->depth] - 1 < SLOT_BYTES);
+			assert(ring_link_arrival(link, k)->bytes - 1 < SLOT_BYTES);
 	}
 }
 

@@ -104,15 +104,15 @@ static void release(struct ring_link *link)
 	link->transport->release(link);
 }
 
-static const void *data_of(const struct ring_link *link, uint64_t message)
+static const void *data_of(struct ring_link *link, uint64_t message)
 {
 	assert_true(link->released <= message && message < link->arrived);
-	return link->data[message % link->depth];
+	return ring_link_arrival(link, message)->data;
 }
 
-static size_t bytes_of(const struct ring_link *link, uint64_t message)
+static size_t bytes_of(struct ring_link *link, uint64_t message)
 {
-	return link->bytes[message % link->depth];
+	return ring_link_arrival(link, message)->bytes;
 }
 
 /* ---- one thread ---- */

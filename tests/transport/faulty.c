@@ -33,11 +33,8 @@ static void show(struct faulty_link *link)
 	struct ring_link *base = &link->base, *inner = link->inner;
 	base->sent += burst(link, inner->sent - base->sent);
 	uint64_t arrived = base->arrived + burst(link, inner->arrived - base->arrived);
-	for (; base->arrived < arrived; base->arrived++) {
-		unsigned at = base->arrived % base->depth;
-		base->data[at] = inner->data[at];
-		base->bytes[at] = inner->bytes[at];
-	}
+	for (; base->arrived < arrived; base->arrived++)
+		*ring_link_arrival(base, base->arrived) = *ring_link_arrival(inner, base->arrived);
 }
 
 static int send_message(struct ring_link *base, const void *source, size_t bytes)

@@ -91,8 +91,8 @@ static int poll_receiver(struct ring_link *base, struct wire *wire)
 	uint64_t arrived = base->arrived + some_of(wire, wire->landed - base->arrived);
 	for (; base->arrived < arrived; base->arrived++) {
 		unsigned at = base->arrived % base->depth;
-		base->data[at] = wire->slots + at * wire->slot_bytes;
-		base->bytes[at] = wire->bytes[at];
+		*ring_link_arrival(base, base->arrived) =
+			(struct ring_arrival){wire->slots + at * wire->slot_bytes, wire->bytes[at]};
 	}
 	if (base->arrived < wire->landed || (wire->landed < wire->posted && !wire->closed[0]))
 		ring(wire, 1);

@@ -93,8 +93,8 @@ static bool receive_next(struct traffic *traffic)
 	if (link->arrived == traffic->moved ||
 	    (traffic->patient && dice_below(&traffic->dice, 4) == 0))
 		return false;
-	unsigned at = traffic->moved % link->depth;
-	if (!is_message(traffic, traffic->moved, link->data[at], link->bytes[at]))
+	const struct ring_arrival *arrival = ring_link_arrival(link, traffic->moved);
+	if (!is_message(traffic, traffic->moved, arrival->data, arrival->bytes))
 		snprintf(traffic->wrong, sizeof(traffic->wrong),
 			 "message %llu is not as it was sent", (unsigned long long)traffic->moved);
 	link->transport->release(link);

@@ -140,8 +140,8 @@ static void carry(struct ring_link *out, struct ring_link *in, const char *messa
 		assert_int_equal(in->transport->poll(in), 0);
 		assert_true(ring_clock_ms() < until_ms);
 	}
-	assert_int_equal(in->bytes[0], bytes);
-	assert_string_equal(in->data[0], message);
+	assert_int_equal(ring_link_arrival(in, 0)->bytes, bytes);
+	assert_string_equal(ring_link_arrival(in, 0)->data, message);
 }
 
 /* Links of every transport, both ways, on several channels at once: none takes another's connection. */

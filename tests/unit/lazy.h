@@ -85,9 +85,9 @@ static void fly(struct lazy_wire *wire)
 		void *place = lands(wire, message, k) ? message->landing : message->slot;
 		wire->landed += place == message->landing;
 		memcpy(place, message->source, message->bytes);
-		in->data[k % in->depth] = place;
-		in->bytes[k % in->depth] = wire->wrong_at == k + 1 ? wire->wrong_bytes
-								   : message->bytes;
+		*ring_link_arrival(in, k) = (struct ring_arrival){place, wire->wrong_at == k + 1
+										 ? wire->wrong_bytes
+										 : message->bytes};
 	}
 }
 
