@@ -8,18 +8,15 @@
 #include "log.h"
 #include "status.h"
 
+/* Copying more than this takes so long that whoever sleeps is woken for it alone. */
+#define RING_AT_ONCE 4096
+
 /*
- * An idle look is one load, so it cannot see that the other process died. Every so many of them ask
+ * An idle look is two loads, so it cannot see that the other process died. Every so many of them ask
  * the connection, which the kernel closes with its holder: 1024 looks take some 10 us, a system
  * call 0.3 us. A rank that sleeps hears of deaths from the control lanes instead.
  */
 #define LOOKS_PER_CHECK 1024
-
-/*
- * Small messages are handed over together, by poll(): an entry record and the data behind it then
- * cost one transfer of the counter's cache line between two CPUs instead of two.
- */
-#define TOGETHER_BYTES 512
 
 void ring_fifo_link_init(struct ring_fifo_link *link, const struct ring_transport *transport,
 			 const struct ring_link_params *params, struct ring_fifo *fifo)
@@ -57,17 +54,16 @@ static int check_other_end(struct ring_fifo_link *link)
 {
 	if (link->end.closed || link->gone)
 		return RING_EPEER;
-	/* What was published before the end is found by the next look, so only that one fails. */
+	/* What was put before the end is found by the next look, so only that one fails. */
 	if (++link->idle % LOOKS_PER_CHECK == 0 && connection_ended(link->fd))
 		link->gone = true;
 	return 0;
 }
 
-/* Hands over what lies in slots and has not been handed over. */
-static void publish(struct ring_fifo_link *link)
+/* Wakes the receiver, if it sleeps, for what was put. */
+static void ring(struct ring_fifo_link *link)
 {
 	link->base.sent = link->end.mine;
-	ring_fifo_publish(&link->end);
 	ring_bell_ring(&link->bell);
 }
 
@@ -85,17 +81,17 @@ int ring_fifo_link_send(struct ring_link *base, const void *source, size_t bytes
 	}
 	if (end->closed || link->gone)
 		return RING_EPEER;
-	memcpy(ring_fifo_slot(end, end->mine), source, bytes);
-	ring_fifo_fill(end, bytes);
-	if (bytes > TOGETHER_BYTES)
-		publish(link);
+	memcpy(ring_fifo_place(end, end->mine, bytes), source, bytes);
+	ring_fifo_put(end, bytes);
+	if (bytes > RING_AT_ONCE)
+		ring(link);
 	return 0;
 }
 
 static int poll_sender(struct ring_fifo_link *link)
 {
 	if (link->base.sent < link->end.mine) {
-		publish(link);
+		ring(link);
 		return 0; /* looking at the receiver's line is dear, and only needed when full */
 	}
 	uint64_t seen = link->end.theirs;
@@ -104,22 +100,32 @@ static int poll_sender(struct ring_fifo_link *link)
 	return link->end.theirs != seen && !link->end.closed ? 0 : check_other_end(link);
 }
 
-static int poll_receiver(struct ring_fifo_link *link)
+/* Takes in the next message if there is one. returns 1; 0; RING_EPEER */
+static int receive(struct ring_fifo_link *link)
 {
 	struct ring_link *base = &link->base;
-	if (!ring_fifo_see_tail(&link->end))
-		return lose(link, "the sender's counter is nonsense");
-	if (base->arrived == link->end.theirs)
-		return base->released == base->arrived ? check_other_end(link) : 0;
-	do {
-		size_t bytes = ring_fifo_message_bytes(&link->end, base->arrived);
-		if (bytes == 0)
-			return lose(link, "the size of a message is nonsense");
-		const unsigned char *slot = ring_fifo_slot(&link->end, base->arrived);
-		__builtin_prefetch(slot); /* messages that came together are fetched together */
-		*ring_link_arrival(base, base->arrived) = (struct ring_arrival){slot, bytes};
-	} while (++base->arrived < link->end.theirs);
-	return 0;
+	size_t bytes;
+	if (base->arrived - base->released == base->depth)
+		return 0;
+	if (!ring_fifo_see_message(&link->end, &bytes))
+		return lose(link, "the sender's flag is nonsense");
+	if (bytes == 0)
+		return 0;
+	const unsigned char *place = ring_fifo_place(&link->end, base->arrived, bytes);
+	*ring_link_arrival(base, base->arrived++) = (struct ring_arrival){place, bytes};
+	return 1;
+}
+
+static int poll_receiver(struct ring_fifo_link *link)
+{
+	uint64_t before = link->base.arrived;
+	int moved;
+	while ((moved = receive(link)) > 0)
+		;
+	if (moved < 0 || link->base.arrived > before || link->base.released < before)
+		return moved;
+	ring_fifo_see_end(&link->end);
+	return check_other_end(link);
 }
 
 int ring_fifo_link_poll(struct ring_link *base)

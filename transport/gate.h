@@ -13,8 +13,8 @@
  *
  * One of the two must see the other's store, else the sender would write while the receiver believes
  * it is alone. Only a total order of both stores and both loads promises that (Dekker's algorithm), so
- * they are seq_cst, as the doorbell's. And what the sender wrote is to be seen by a receiver that finds
- * it outside: leaving is a release, looking an acquire, which seq_cst includes.
+ * they are seq_cst. And what the sender wrote is to be seen by a receiver that finds it outside: leaving
+ * is a release, looking an acquire, which seq_cst includes.
  *
  * Whether a sender that stays inside is dead is told by its connection, not here.
  */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_OFFER_MAGIC UINT32_C(0x52470002) /* changes with the layout of what is shared */
+#define RING_OFFER_MAGIC UINT32_C(0x52470003) /* changes with the layout of what is shared */
 #define RING_OFFER_FDS 3
 #define RING_TOKEN_BYTES 16
 

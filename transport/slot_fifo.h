@@ -6,27 +6,37 @@
  *
  *	sender                       shared memory                        receiver
  *	                 +--------------------------------------+
- *	                 | depth, slot_bytes     set once       |
+ *	close ---------> | depth, slot_bytes, ended     set     | <------- see_end, if nothing came
+ *	                 |                              once    |
  *	                 +--------------------------------------+
- *	publish -------> | tail, bytes[depth]    sender writes  | <------- see_tail, one load
+ *	see_head, if --> | head                  receiver       | <------- release
+ *	it seems full    |                       writes         |
  *	                 +--------------------------------------+
- *	see_head, ------>| head                  receiver       | <------- release
- *	one load         |                       writes         |
+ *	put -----------> | flag 0, small message 0   sender     | -------> see_message, one load
+ *	                 | flag 1, small message 1   writes     |          of the next flag
+ *	                 | ...                                  |
  *	                 +--------------------------------------+
  *	memcpy --------> | slot 0 | slot 1 | ... | slot depth-1 | -------> read in place
  *	                 +--------------------------------------+
  *
- * tail counts messages published, head messages released: head <= tail <= head + depth, and message
- * k lies in slot k % depth. Each row is a cache line of its own, so an idle look costs one load of
- * a line that stays in the reader's cache until it changes. An end that closes sets the top bit of
- * its counter; one word then says both how far it came and that it moves no further.
+ * Each row of the first three is a cache line, and a look at a line costs little until the other end
+ * writes to it; then it takes a tenth of a microsecond to come over. So a small message lies in the line
+ * of its flag, and costs one such transfer; a larger one lies in slot k % depth. The receiver looks at
+ * the next flag only, and the sender at head only once it has used the room it knew of.
  *
- * Two things have to be ordered. The content of a slot comes before the counter that hands it over:
- * store-release and load-acquire. And nobody sleeps through a change: a mover stores its counter,
- * then loads the doorbell's state; a sleeper stores the state, then loads the counter; one of them
- * must see the other's store. Only a total order of the four promises that, so they are seq_cst,
- * which includes release and acquire. Fences would do as well, but ThreadSanitizer does not know
- * them.
+ * head counts messages released; message k may be put when k < head + depth. Its flag, one word, is its
+ * number, k + 1, and its size. What the receiver may find where it looks for flag k is that, or flag
+ * k - RING_DEPTH_MAX, or zero as it was made. Numbers have 32 bits, and it does no harm that they come
+ * round: the two that can be there differ all the same, and as no message has no bytes, neither is zero.
+ *
+ * An end that closes says how far it came: the top bit of head, or of `ended`, beside the count.
+ *
+ * Two things have to be ordered. A message comes before its flag, and the end of reading it before head:
+ * store-release and load-acquire. And nobody sleeps through a change: a mover stores a flag, or head, or
+ * ended, then loads the doorbell's state; a sleeper stores the state, then loads what the mover stores;
+ * one of them must see the other's store. That takes a seq_cst fence between the two, on both sides: one
+ * of the fences is the first, and what was stored before it is seen after the other (C11, 7.17.3, 11).
+ * They are the doorbell's, so a mover may store a lot and then look once.
  *
  * The peer may be broken: what it wrote is checked before it is used, and read only once.
  */
@@ -43,16 +53,22 @@
 #include "transport.h"
 
 #define RING_FIFO_CLOSED (UINT64_C(1) << 63)
+#define RING_FIFO_SMALL (RING_CACHE_LINE - sizeof(uint64_t))
+
+struct ring_fifo_flag {
+	alignas(RING_CACHE_LINE) _Atomic uint64_t word; /* number << 32 | bytes */
+	unsigned char small[RING_FIFO_SMALL];           /* the message itself, if it fits */
+};
 
 /* The shared part. All zero but for depth and slot_bytes when it is made. */
 struct ring_fifo {
 	alignas(RING_CACHE_LINE) uint64_t slot_bytes; /* largest message */
 	uint32_t depth;
 	_Atomic uint32_t notices; /* of regions, that the sender put on the connection */
-	alignas(RING_CACHE_LINE) _Atomic uint64_t tail;
-	_Atomic uint32_t bytes[RING_DEPTH_MAX]; /* size of message k at k % depth; tail orders them */
+	_Atomic uint64_t ended;   /* how many messages there are in all, once that is known */
 	alignas(RING_CACHE_LINE) _Atomic uint64_t head;
-	struct ring_gate gate; /* of the receiver's memory */
+	struct ring_gate gate;                       /* of the receiver's memory */
+	struct ring_fifo_flag flags[RING_DEPTH_MAX]; /* message k's is k % RING_DEPTH_MAX */
 	alignas(RING_CACHE_LINE) unsigned char slots[];
 };
 
@@ -61,8 +77,8 @@ struct ring_fifo_end {
 	struct ring_fifo *fifo;
 	unsigned depth;
 	size_t slot_bytes;
-	uint64_t mine;   /* the counter this end writes */
-	uint64_t theirs; /* the other end's, as last seen */
+	uint64_t mine;   /* messages that this end has put, or released */
+	uint64_t theirs; /* ... and the other end, as far as was seen */
 	bool closed;     /* the other end moves no further than theirs */
 };
 
@@ -80,28 +96,37 @@ static inline size_t ring_fifo_memory(unsigned depth, size_t slot_bytes)
 	return sizeof(struct ring_fifo) + depth * ring_fifo_stride(slot_bytes);
 }
 
-static inline unsigned char *ring_fifo_slot(const struct ring_fifo_end *end, uint64_t message)
+static inline struct ring_fifo_flag *ring_fifo_flag(const struct ring_fifo_end *end,
+						    uint64_t message)
 {
+	return &end->fifo->flags[message % RING_DEPTH_MAX];
+}
+
+/* Where a message of so many bytes lies. */
+static inline unsigned char *ring_fifo_place(const struct ring_fifo_end *end, uint64_t message,
+					     size_t bytes)
+{
+	if (bytes <= RING_FIFO_SMALL)
+		return ring_fifo_flag(end, message)->small;
 	return end->fifo->slots + message % end->depth * ring_fifo_stride(end->slot_bytes);
 }
 
-/* Takes in the other end's counter; false if it went back or too far: the peer is broken. */
-static inline bool ring_fifo_take_in(struct ring_fifo_end *end, uint64_t counter, uint64_t limit)
+static inline uint32_t ring_fifo_number(uint64_t message)
 {
-	uint64_t count = counter & ~RING_FIFO_CLOSED;
-	if (count - end->theirs > limit - end->theirs)
-		return false;
-	end->theirs = count;
-	end->closed = counter & RING_FIFO_CLOSED;
-	return true;
+	return (uint32_t)(message + 1);
 }
 
-/* Sender: looks how far the receiver came; false if its counter is nonsense. */
+/* Sender: looks how far the receiver came; false if its counter went back or too far: it is broken. */
 static inline bool ring_fifo_see_head(struct ring_fifo_end *end)
 {
 	uint64_t head = atomic_load_explicit(&end->fifo->head,
-					     memory_order_seq_cst); /* pairs with: release */
-	return ring_fifo_take_in(end, head, end->mine);
+					     memory_order_acquire); /* pairs with: release */
+	uint64_t count = head & ~RING_FIFO_CLOSED;
+	if (count - end->theirs > end->mine - end->theirs)
+		return false;
+	end->theirs = count;
+	end->closed = head & RING_FIFO_CLOSED;
+	return true;
 }
 
 /* Sender: whether message `mine` has a slot, as far as is known without looking. */
@@ -110,35 +135,39 @@ static inline bool ring_fifo_has_room(const struct ring_fifo_end *end)
 	return end->mine - end->theirs < end->depth;
 }
 
-/* Sender: message `mine` lies in its slot, to be handed over by the next publish. */
-static inline void ring_fifo_fill(struct ring_fifo_end *end, size_t bytes)
+/* Sender: hands over message `mine`, which lies in its place. Ring the doorbell next. */
+static inline void ring_fifo_put(struct ring_fifo_end *end, size_t bytes)
 {
-	atomic_store_explicit(&end->fifo->bytes[end->mine % end->depth], (uint32_t)bytes,
-			      memory_order_relaxed);
+	uint64_t word = (uint64_t)ring_fifo_number(end->mine) << 32 | (uint32_t)bytes;
+	atomic_store_explicit(&ring_fifo_flag(end, end->mine)->word, word,
+			      memory_order_release); /* pairs with: see_message */
 	end->mine++;
 }
 
-/* Sender: hands over the messages before `mine`. Ring the doorbell next. */
-static inline void ring_fifo_publish(struct ring_fifo_end *end)
+/*
+ * Receiver: looks for message `theirs`, which must have a slot. False if the sender wrote what cannot
+ * be: it is broken. *bytes is 0 if there is nothing yet.
+ */
+static inline bool ring_fifo_see_message(struct ring_fifo_end *end, size_t *bytes)
 {
-	atomic_store_explicit(&end->fifo->tail, end->mine,
-			      memory_order_seq_cst); /* pairs with: see_tail; bell look */
+	uint64_t message = end->theirs;
+	uint64_t word = atomic_load_explicit(&ring_fifo_flag(end, message)->word,
+					     memory_order_acquire); /* pairs with: put */
+	uint32_t number = (uint32_t)(word >> 32);
+	*bytes = 0;
+	if (number != ring_fifo_number(message))
+		return word == 0 || number == ring_fifo_number(message - RING_DEPTH_MAX);
+	*bytes = (uint32_t)word;
+	end->theirs++;
+	return *bytes > 0 && *bytes <= end->slot_bytes;
 }
 
-/* Receiver: looks how far the sender came; false if its counter is nonsense. */
-static inline bool ring_fifo_see_tail(struct ring_fifo_end *end)
+/* Receiver: looks whether message `theirs` will never come. */
+static inline void ring_fifo_see_end(struct ring_fifo_end *end)
 {
-	uint64_t tail = atomic_load_explicit(&end->fifo->tail,
-					     memory_order_seq_cst); /* pairs with: publish */
-	return ring_fifo_take_in(end, tail, end->mine + end->depth);
-}
-
-/* Receiver: size of a message that was seen; 0 if the sender says what cannot be. */
-static inline size_t ring_fifo_message_bytes(const struct ring_fifo_end *end, uint64_t message)
-{
-	uint32_t bytes = atomic_load_explicit(&end->fifo->bytes[message % end->depth],
-					      memory_order_relaxed);
-	return bytes <= end->slot_bytes ? bytes : 0;
+	uint64_t ended = atomic_load_explicit(&end->fifo->ended,
+					      memory_order_relaxed); /* it counts, so no order */
+	end->closed = ended == (end->theirs | RING_FIFO_CLOSED);
 }
 
 /* Receiver: gives the slot of message `mine` back. Ring the doorbell next, if it was missed. */
@@ -146,7 +175,7 @@ static inline void ring_fifo_release(struct ring_fifo_end *end)
 {
 	end->mine++;
 	atomic_store_explicit(&end->fifo->head, end->mine,
-			      memory_order_seq_cst); /* pairs with: see_head; bell look */
+			      memory_order_release); /* pairs with: see_head */
 }
 
 /* Sender: says how many notices of regions lie on the connection, or did. */
@@ -164,22 +193,23 @@ static inline uint32_t ring_fifo_notices(struct ring_fifo *fifo)
 
 /*
  * Receiver, who has released a slot and then seen that the sender sleeps: was it missed? A sender that
- * announced its sleep later has seen the slot. One that did so before has published all it had, so
- * this sees its counter.
+ * announced its sleep later has seen the slot. One that did so before has put all it had, so this sees
+ * the last message that found room before the release.
  */
 static inline bool ring_fifo_was_full(const struct ring_fifo_end *end)
 {
-	uint64_t tail = atomic_load_explicit(&end->fifo->tail,
-					     memory_order_relaxed); /* ordered by: bell look */
-	return (tail & ~RING_FIFO_CLOSED) - (end->mine - 1) >= end->depth;
+	uint64_t last = end->mine - 1 + end->depth - 1;
+	uint64_t word = atomic_load_explicit(&ring_fifo_flag(end, last)->word,
+					     memory_order_relaxed); /* ordered by: the bell's fences */
+	return (uint32_t)(word >> 32) == ring_fifo_number(last);
 }
 
 /* Either end: this was all. Ring the doorbell next. */
 static inline void ring_fifo_close(struct ring_fifo_end *end, bool outgoing)
 {
-	_Atomic uint64_t *counter = outgoing ? &end->fifo->tail : &end->fifo->head;
+	_Atomic uint64_t *counter = outgoing ? &end->fifo->ended : &end->fifo->head;
 	atomic_store_explicit(counter, end->mine | RING_FIFO_CLOSED,
-			      memory_order_seq_cst); /* pairs with: as publish or release */
+			      memory_order_relaxed); /* nobody reads or writes more for it */
 }
 
 enum ring_sleep { RING_AWAKE = 0, RING_SLEEPS_ON_WORD = 1, RING_SLEEPS_ON_EVENT = 2 };
@@ -194,10 +224,9 @@ struct ring_doorbell_page {
 static inline uint32_t ring_doorbell_announce(struct ring_doorbell_page *page, enum ring_sleep how)
 {
 	/* The word first: read later, it might be one that a waker has changed already. */
-	uint32_t word = atomic_load_explicit(&page->word,
-					     memory_order_relaxed); /* ordered by: the next store */
-	atomic_store_explicit(&page->state, how,
-			      memory_order_seq_cst); /* pairs with: bell look, then see_tail, see_head */
+	uint32_t word = atomic_load_explicit(&page->word, memory_order_relaxed);
+	atomic_store_explicit(&page->state, how, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst); /* pairs with: bell is_awaited */
 	return word;
 }
 
@@ -210,8 +239,8 @@ static inline void ring_doorbell_awake(struct ring_doorbell_page *page)
 /* Mover: false if nobody needs to be woken. */
 static inline bool ring_doorbell_is_awaited(const struct ring_doorbell_page *page)
 {
-	return atomic_load_explicit(&page->state, memory_order_seq_cst) !=
-	       RING_AWAKE; /* pairs with: bell announce */
+	atomic_thread_fence(memory_order_seq_cst); /* pairs with: bell announce */
+	return atomic_load_explicit(&page->state, memory_order_relaxed) != RING_AWAKE;
 }
 
 /*

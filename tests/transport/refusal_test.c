@@ -208,19 +208,17 @@ static void shm_refuses_a_broken_fifo(void **state)
 {
 	(void)state;
 	static const struct {
-		uint64_t tail;
-		uint32_t bytes;
+		uint64_t number, bytes;
 		int expected;
 	} tries[] = {{1, SLOT_BYTES, 0},
 		     {1, SLOT_BYTES + 1, RING_EPEER},
 		     {1, 0, RING_EPEER},
-		     {DEPTH + 1, 1, RING_EPEER},
-		     {UINT64_MAX >> 1, 1, RING_EPEER}};
+		     {2, 1, RING_EPEER},
+		     {UINT32_MAX, 1, RING_EPEER}};
 	for (unsigned i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
 		struct stage stage;
 		struct ring_fifo *fifo = share_fifo(&stage);
-		atomic_store(&fifo->bytes[0], tries[i].bytes);
-		atomic_store(&fifo->tail, tries[i].tail);
+		atomic_store(&fifo->flags[0].word, tries[i].number << 32 | tries[i].bytes);
 		assert_int_equal(stage.link->transport->poll(stage.link), tries[i].expected);
 		munmap(fifo, ring_fifo_memory(DEPTH, SLOT_BYTES));
 		close_stage(&stage);

@@ -26,47 +26,54 @@ struct pair {
 	unsigned wrong; /* the receiver's count of wrong bytes */
 };
 
-static struct pair make_pair(unsigned depth)
+/* `before` messages have passed. */
+static struct pair make_pair(unsigned depth, uint64_t before)
 {
 	size_t bytes = ring_fifo_memory(depth, SLOT_BYTES);
 	struct ring_fifo *fifo = aligned_alloc(RING_CACHE_LINE, bytes);
 	assert_non_null(fifo);
 	memset(fifo, 0, bytes);
-	struct ring_fifo_end end = {.fifo = fifo, .depth = depth, .slot_bytes = SLOT_BYTES};
+	atomic_store(&fifo->head, before);
+	struct ring_fifo_end end = {.fifo = fifo,
+				    .depth = depth,
+				    .slot_bytes = SLOT_BYTES,
+				    .mine = before,
+				    .theirs = before};
 	return (struct pair){.fifo = fifo, .sender = end, .receiver = end};
 }
 
-/* Mostly a few bytes, now and then a full slot. */
+/* Mostly behind the flag, as much as fits there or less, now and then in the slot. */
 static size_t size_of(uint64_t k)
 {
-	return k % 64 == 63 ? SLOT_BYTES : 1 + k % 16;
+	if (k % 16 == 15)
+		return RING_FIFO_SMALL + k / 16 % 2;
+	return k % 64 == 62 ? SLOT_BYTES : 1 + k % 16;
 }
 
 static void *send_all(void *argument)
 {
 	struct pair *pair = argument;
 	struct ring_fifo_end *end = &pair->sender;
-	while (end->mine < MESSAGES) {
+	for (uint64_t last = end->mine + MESSAGES; end->mine < last;) {
 		if (!ring_fifo_has_room(end) &&
 		    (!ring_fifo_see_head(end) || !ring_fifo_has_room(end))) {
 			sched_yield();
 			continue;
 		}
 		size_t bytes = size_of(end->mine);
-		memset(ring_fifo_slot(end, end->mine), (int)(end->mine * 7), bytes);
-		ring_fifo_fill(end, bytes);
-		ring_fifo_publish(end);
+		memset(ring_fifo_place(end, end->mine, bytes), (int)(end->mine * 7), bytes);
+		ring_fifo_put(end, bytes);
 	}
 	ring_fifo_close(end, true);
 	return NULL;
 }
 
-static unsigned wrong_bytes(const struct ring_fifo_end *end, uint64_t k)
+static unsigned wrong_bytes(const struct ring_fifo_end *end, uint64_t k, size_t bytes)
 {
-	const unsigned char *slot = ring_fifo_slot(end, k);
-	unsigned wrong = ring_fifo_message_bytes(end, k) != size_of(k);
-	for (size_t i = 0; i < size_of(k); i++)
-		wrong += slot[i] != (unsigned char)(k * 7);
+	const unsigned char *place = ring_fifo_place(end, k, bytes);
+	unsigned wrong = bytes != size_of(k);
+	for (size_t i = 0; i < bytes; i++)
+		wrong += place[i] != (unsigned char)(k * 7);
 	return wrong;
 }
 
@@ -74,27 +81,29 @@ static void *receive_all(void *argument)
 {
 	struct pair *pair = argument;
 	struct ring_fifo_end *end = &pair->receiver;
-	while (!end->closed || end->mine < end->theirs) {
-		if (end->mine == end->theirs) {
-			uint64_t seen = end->theirs;
-			pair->wrong += !ring_fifo_see_tail(end);
-			if (end->theirs == seen)
-				sched_yield();
-			continue;
+	while (!end->closed) {
+		size_t bytes;
+		pair->wrong += !ring_fifo_see_message(end, &bytes);
+		if (bytes > 0) {
+			pair->wrong += wrong_bytes(end, end->mine, bytes);
+			ring_fifo_release(end);
+		} else {
+			ring_fifo_see_end(end);
+			sched_yield();
 		}
-		pair->wrong += wrong_bytes(end, end->mine);
-		ring_fifo_release(end);
 	}
 	return NULL;
 }
 
+/* The slots all the time, and the 32 bits of a flag's number in the middle. */
 static void a_million_messages_wrap_around_whole(void **state)
 {
 	(void)state;
-	struct pair pair = make_pair(3);
+	uint64_t before = (UINT64_C(1) << 32) - MESSAGES / 2;
+	struct pair pair = make_pair(3, before);
 	run_two(send_all, receive_all, &pair);
 	assert_int_equal(pair.wrong, 0);
-	assert_int_equal(pair.receiver.mine, MESSAGES);
+	assert_int_equal(pair.receiver.mine, before + MESSAGES);
 	free(pair.fifo);
 }
 
@@ -102,7 +111,7 @@ static void a_million_messages_wrap_around_whole(void **state)
 
 /*
  * In every round one thread moves and looks at the doorbell while the other announces its sleep and
- * looks at the counter. Both finding nothing would be a sleep that nobody ends. A sender fills its last
+ * looks for the move. Both finding nothing would be a sleep that nobody ends. A sender fills its last
  * slot before it sleeps, because it is woken only if it had none left.
  */
 struct dozing {
@@ -112,12 +121,6 @@ struct dozing {
 	_Atomic uint64_t mover_round, sleeper_round;
 	bool mover_saw[ROUNDS], sleeper_saw[ROUNDS];
 };
-
-static void send_one(struct ring_fifo_end *sender)
-{
-	ring_fifo_fill(sender, 1);
-	ring_fifo_publish(sender);
-}
 
 static void *move(void *argument)
 {
@@ -130,7 +133,7 @@ static void *move(void *argument)
 			missed = ring_doorbell_is_awaited(&dozing->page) &&
 				 ring_fifo_was_full(&dozing->pair.receiver);
 		} else {
-			send_one(&dozing->pair.sender);
+			ring_fifo_put(&dozing->pair.sender, 1);
 		}
 		dozing->mover_saw[k] = missed && ring_doorbell_look(&dozing->page) != RING_AWAKE;
 		meet(&dozing->mover_round, &dozing->sleeper_round, 2 * k + 1);
@@ -147,12 +150,13 @@ static void *doze(void *argument)
 		meet(&dozing->sleeper_round, &dozing->mover_round, 2 * k);
 		uint64_t seen = end->theirs;
 		if (dozing->sender_sleeps)
-			send_one(end);
+			ring_fifo_put(end, 1);
+		size_t bytes;
 		ring_doorbell_announce(&dozing->page, RING_SLEEPS_ON_WORD);
 		if (dozing->sender_sleeps)
 			ring_fifo_see_head(end);
 		else
-			ring_fifo_see_tail(end);
+			ring_fifo_see_message(end, &bytes);
 		dozing->sleeper_saw[k] = end->theirs != seen;
 		meet(&dozing->sleeper_round, &dozing->mover_round, 2 * k + 1);
 		ring_doorbell_awake(&dozing->page);
@@ -167,10 +171,10 @@ static void nobody_sleeps_through(bool sender_sleeps)
 {
 	static struct dozing dozing;
 	memset(&dozing, 0, sizeof(dozing));
-	dozing.pair = make_pair(2);
+	dozing.pair = make_pair(2, 0);
 	dozing.sender_sleeps = sender_sleeps;
 	if (sender_sleeps)
-		send_one(&dozing.pair.sender); /* to be released in the first round */
+		ring_fifo_put(&dozing.pair.sender, 1); /* to be released in the first round */
 	run_two(move, doze, &dozing);
 	int lost = 0;
 	for (int k = 0; k < ROUNDS; k++)
@@ -196,43 +200,61 @@ static void a_sender_sleeps_through_no_release(void **state)
 static void counters_that_cannot_be_are_refused(void **state)
 {
 	(void)state;
-	struct pair pair = make_pair(2);
-	atomic_store(&pair.fifo->tail, 3);
-	assert_false(ring_fifo_see_tail(&pair.receiver)); /* three messages in two slots */
-	atomic_store(&pair.fifo->tail, 2);
-	assert_true(ring_fifo_see_tail(&pair.receiver));
-	atomic_store(&pair.fifo->tail, 1);
-	assert_false(ring_fifo_see_tail(&pair.receiver)); /* went back */
-	atomic_store(&pair.fifo->head, 1);
-	assert_false(ring_fifo_see_head(&pair.sender)); /* released what was never sent */
+	struct pair pair = make_pair(2, 5);
+	pair.sender.mine = 7;
+	atomic_store(&pair.fifo->head, 8);
+	assert_false(ring_fifo_see_head(&pair.sender)); /* released what was never put */
+	atomic_store(&pair.fifo->head, 7);
+	assert_true(ring_fifo_see_head(&pair.sender));
+	atomic_store(&pair.fifo->head, 6);
+	assert_false(ring_fifo_see_head(&pair.sender)); /* went back */
 	free(pair.fifo);
 }
 
-static void sizes_that_cannot_be_are_refused(void **state)
+/* What a receiver that waits for message 9 makes of a flag: its size, or -1 if that cannot be. */
+static int size_in_flag(uint64_t number, uint64_t bytes)
+{
+	struct pair pair = make_pair(2, 9);
+	size_t seen;
+	atomic_store(&ring_fifo_flag(&pair.sender, 9)->word, number << 32 | bytes);
+	int size = ring_fifo_see_message(&pair.receiver, &seen) ? (int)seen : -1;
+	free(pair.fifo);
+	return size;
+}
+
+static void flags_that_cannot_be_are_refused(void **state)
 {
 	(void)state;
-	struct pair pair = make_pair(2);
-	atomic_store(&pair.fifo->bytes[0], SLOT_BYTES + 1);
-	assert_int_equal(ring_fifo_message_bytes(&pair.receiver, 0), 0);
-	atomic_store(&pair.fifo->bytes[0], SLOT_BYTES);
-	assert_int_equal(ring_fifo_message_bytes(&pair.receiver, 0), SLOT_BYTES);
+	assert_int_equal(size_in_flag(0, 0), 0); /* nothing was ever put there */
+	assert_int_equal(size_in_flag(2, 1), 0); /* message 1 */
+	assert_int_equal(size_in_flag(10, SLOT_BYTES), SLOT_BYTES);
+	assert_int_equal(size_in_flag(10, SLOT_BYTES + 1), -1);
+	assert_int_equal(size_in_flag(10, 0), -1);
+	assert_int_equal(size_in_flag(9, 1), -1);  /* another slot's */
+	assert_int_equal(size_in_flag(18, 1), -1); /* message 17, ahead of its time */
+}
+
+static void sizes_that_cannot_be_take_no_memory(void **state)
+{
+	(void)state;
 	assert_int_equal(ring_fifo_memory(0, 1), 0);
 	assert_int_equal(ring_fifo_memory(RING_DEPTH_MAX + 1, 1), 0);
 	assert_int_equal(ring_fifo_memory(1, 0), 0);
 	assert_int_equal(ring_fifo_memory(1, (size_t)UINT32_MAX + 1), 0);
-	free(pair.fifo);
 }
 
-static void a_close_is_seen_with_the_last_message(void **state)
+static void a_close_is_seen_behind_the_last_message(void **state)
 {
 	(void)state;
-	struct pair pair = make_pair(2);
-	ring_fifo_fill(&pair.sender, 1);
-	ring_fifo_publish(&pair.sender);
+	struct pair pair = make_pair(2, 0);
+	size_t bytes;
+	ring_fifo_put(&pair.sender, 1);
 	ring_fifo_close(&pair.sender, true);
-	assert_true(ring_fifo_see_tail(&pair.receiver));
+	ring_fifo_see_end(&pair.receiver);
+	assert_false(pair.receiver.closed);
+	assert_true(ring_fifo_see_message(&pair.receiver, &bytes));
+	ring_fifo_see_end(&pair.receiver);
 	assert_true(pair.receiver.closed);
-	assert_int_equal(pair.receiver.theirs, 1);
 	free(pair.fifo);
 }
 
@@ -243,8 +265,9 @@ int main(void)
 		cmocka_unit_test(a_receiver_sleeps_through_no_message),
 		cmocka_unit_test(a_sender_sleeps_through_no_release),
 		cmocka_unit_test(counters_that_cannot_be_are_refused),
-		cmocka_unit_test(sizes_that_cannot_be_are_refused),
-		cmocka_unit_test(a_close_is_seen_with_the_last_message),
+		cmocka_unit_test(flags_that_cannot_be_are_refused),
+		cmocka_unit_test(sizes_that_cannot_be_take_no_memory),
+		cmocka_unit_test(a_close_is_seen_behind_the_last_message),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
