@@ -142,6 +142,16 @@ struct ring_link_stats {
 	uint64_t payload_bytes; /* bytes of user data, without headers and entry records  */
 };
 
+/* How a call was carried, and why so. */
+struct ring_carried {
+	char algorithm[16];   /* "ring", "oneshot", "twoshot", "pair"; "" before the first call   */
+	char path[16];        /* what links ranks: "memory", "socket", "network", "mixed"         */
+	char memory[16];      /* whose the buffers are, as far as it matters: "private", "shared" */
+	uint64_t chunk_bytes; /* largest message                                                  */
+	int channels;         /* rings used at once                                               */
+	char reason[160]; /* what decided: a row of a table, RING_ALGORITHM, or that no row fits */
+};
+
 #define RING_STATS_LINKS 32
 
 /* What a communicator has done so far, as this rank counts it. */
@@ -159,6 +169,7 @@ struct ring_stats {
 	uint64_t memory_bytes;
 	int link_count; /* entries of links[] in use */
 	struct ring_link_stats links[RING_STATS_LINKS];
+	struct ring_carried last; /* the last call */
 };
 
 /* The library's version, 10000 * major + 100 * minor + patch. */

@@ -26,31 +26,36 @@ struct finding {
 	uint64_t wrong, reordered, out_of_bounds, sent_bytes, checksum;
 };
 
-/* Makes a call and counts what this rank sends. */
+/* Makes a call, counts what this rank sends, and asks what carried it. */
 static int count_call(struct perf_team *team, const struct perf_placed *placed,
-		      struct finding *check)
+		      struct finding *check, struct ring_carried *carried)
 {
-	struct ring_stats before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
-	int err = ring_comm_stats(team->comm, &before);
+	struct ring_stats before, after;
+	int err = perf_team_stats(team, &before);
 	if (!err)
 		err = perf_placed_run(team, placed, 1);
 	if (!err)
-		err = ring_comm_stats(team->comm, &after);
+		err = perf_team_stats(team, &after);
+	if (err)
+		return err;
 	*check = (struct finding){.sent_bytes = after.sent_bytes - before.sent_bytes};
-	return perf_team_failed(team, err, "checking");
+	*carried = after.last;
+	return 0;
 }
 
 static int check_call(struct perf_team *team, const struct perf_placed *placed,
-		      const struct perf_pattern *pattern, struct finding *check)
+		      struct perf_pattern *pattern, struct finding *check,
+		      struct ring_carried *carried)
 {
 	if (placed->recv_bytes > 0)
 		memset(placed->recv, POISON_VALUE, placed->recv_bytes);
 	perf_pattern_fill(placed->call, pattern, team->rank, placed->send);
 	perf_placed_guard(placed);
 	uint64_t rest = sum_of_the_rest(placed);
-	int err = count_call(team, placed, check);
+	int err = count_call(team, placed, check, carried);
 	if (err)
 		return err;
+	pattern->at_once = perf_algorithm_find(carried->algorithm) != PERF_RING;
 	struct perf_findings findings = perf_compare(placed->call, pattern, team->rank,
 						     placed->recv);
 	check->wrong = findings.wrong;
@@ -67,12 +72,12 @@ static void judge_payload(const struct perf_team *team, const struct perf_call *
 	result->sent_bytes = result->formula_bytes = result->sent_most = 0;
 	result->sent_least = UINT64_MAX;
 	result->payload_matches = true;
+	struct perf_sender sender = {.algorithm = perf_algorithm_find(result->carried.algorithm)};
 	for (int position = 0; position < team->size; position++) {
-		int rank = team->order[position];
-		int next = team->order[(position + 1) % team->size];
-		uint64_t sent = all[rank].sent_bytes;
-		uint64_t formula = team->size > 1 ? call->collective->sent_bytes(call, rank, next)
-						  : 0;
+		sender.rank = team->order[position];
+		sender.next = team->order[(position + 1) % team->size];
+		uint64_t sent = all[sender.rank].sent_bytes;
+		uint64_t formula = team->size > 1 ? call->collective->sent_bytes(call, &sender) : 0;
 		result->sent_bytes += sent;
 		result->formula_bytes += formula;
 		result->payload_matches = result->payload_matches && sent == formula;
@@ -112,8 +117,9 @@ int perf_check_calls(struct perf_team *team, const struct perf_options *options,
 	for (int i = 0; i < calls && !err; i++) {
 		pattern.seed = options->seed * 0x9e3779b97f4a7c15u + (uint64_t)i;
 		struct finding check;
-		err = options->checks > 0 ? check_call(team, placed, &pattern, &check)
-					  : count_call(team, placed, &check);
+		err = options->checks > 0
+			      ? check_call(team, placed, &pattern, &check, &result->carried)
+			      : count_call(team, placed, &check, &result->carried);
 		if (!err)
 			err = judge(team, placed->call, &check, result);
 	}

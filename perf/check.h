@@ -17,6 +17,7 @@ struct perf_check {
 	uint64_t formula_bytes;         /* the same as ringccl.h promises it                    */
 	uint64_t sent_least, sent_most; /* payload of one rank                           */
 	bool payload_matches;           /* also rank by rank                             */
+	struct ring_carried carried;    /* how the last call was                         */
 };
 
 /*

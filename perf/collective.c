@@ -5,7 +5,19 @@
  */
 #include "collective.h"
 
+#include <string.h>
+
 #include "call.h"
+
+const char *const perf_algorithms[PERF_ALGORITHMS] = {"ring", "oneshot", "twoshot", "pair"};
+
+enum perf_algorithm perf_algorithm_find(const char *name)
+{
+	int i = 0;
+	while (i < PERF_ALGORITHMS && strcmp(name, perf_algorithms[i]) != 0)
+		i++;
+	return (enum perf_algorithm)i;
+}
 
 /* ---- what must be moved and reduced ---- */
 
@@ -69,49 +81,60 @@ static size_t block_count(const struct perf_call *call, int rank)
 	return perf_call_block_start(call, rank + 1) - perf_call_block_start(call, rank);
 }
 
-static uint64_t all_reduce_sent(const struct perf_call *call, int rank, int next)
+/* All of the vector to each of the others. */
+static uint64_t all_to_each(const struct perf_call *call)
 {
-	size_t kept = block_count(call, rank) + block_count(call, next);
-	return 2 * call->bytes - kept * call->type->bytes;
+	return (uint64_t)(call->size - 1) * call->bytes;
 }
 
-static uint64_t other_parts_sent(const struct perf_call *call, int rank, int next)
+static uint64_t all_reduce_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
-	(void)rank;
-	(void)next;
+	uint64_t own = block_count(call, sender->rank) * call->type->bytes;
+	uint64_t next = block_count(call, sender->next) * call->type->bytes;
+	switch (sender->algorithm) {
+	case PERF_ONE_SHOT:
+		return all_to_each(call);
+	case PERF_TWO_SHOT: /* every block but its own, and that to all others */
+		return call->bytes - own + (uint64_t)(call->size - 1) * own;
+	default:
+		return 2 * call->bytes - own - next;
+	}
+}
+
+static uint64_t other_parts_sent(const struct perf_call *call, const struct perf_sender *sender)
+{
+	(void)sender;
 	return call->bytes - perf_call_part_bytes(call);
 }
 
 /* The chain begins at the root and ends before it. */
-static uint64_t broadcast_sent(const struct perf_call *call, int rank, int next)
+static uint64_t broadcast_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
-	(void)rank;
-	return next == call->root ? 0 : call->bytes;
+	if (sender->algorithm == PERF_ONE_SHOT)
+		return sender->rank == call->root ? all_to_each(call) : 0;
+	return sender->next == call->root ? 0 : call->bytes;
 }
 
-static uint64_t sent_to_root(const struct perf_call *call, int rank, int next)
+static uint64_t sent_to_root(const struct perf_call *call, const struct perf_sender *sender)
 {
-	(void)next;
-	return rank == call->root ? 0 : perf_call_part_bytes(call);
+	return sender->rank == call->root ? 0 : perf_call_part_bytes(call);
 }
 
-static uint64_t sent_by_root(const struct perf_call *call, int rank, int next)
+static uint64_t sent_by_root(const struct perf_call *call, const struct perf_sender *sender)
 {
-	return rank == call->root ? other_parts_sent(call, rank, next) : 0;
+	return sender->rank == call->root ? other_parts_sent(call, sender) : 0;
 }
 
-static uint64_t all_sent(const struct perf_call *call, int rank, int next)
+static uint64_t all_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
-	(void)rank;
-	(void)next;
+	(void)sender;
 	return call->bytes;
 }
 
-static uint64_t nothing_sent(const struct perf_call *call, int rank, int next)
+static uint64_t nothing_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
 	(void)call;
-	(void)rank;
-	(void)next;
+	(void)sender;
 	return 0;
 }
 
@@ -203,32 +226,30 @@ static int run_barrier(struct ring_comm *comm, const struct perf_call *call, con
 }
 
 const struct perf_collective perf_collectives[PERF_COLLECTIVES] = {
-	{"all_reduce", "all_reduce", "ring", PERF_DATA | PERF_REDUCES | PERF_BOTH_PLACES,
-	 all_reduce_work, all_reduce_sent, each_block, run_all_reduce},
-	{"reduce_scatter", "reduce_scatter", "ring",
+	{"all_reduce", "all_reduce", PERF_DATA | PERF_REDUCES | PERF_BOTH_PLACES, all_reduce_work,
+	 all_reduce_sent, each_block, run_all_reduce},
+	{"reduce_scatter", "reduce_scatter",
 	 PERF_DATA | PERF_REDUCES | PERF_PER_RANK | PERF_RECEIVES_PART | PERF_RESULTS_DIFFER |
 		 PERF_BOTH_PLACES,
 	 reduce_scatter_work, other_parts_sent, own_part_reduced, run_reduce_scatter},
-	{"all_gather", "all_gather", "ring",
-	 PERF_DATA | PERF_PER_RANK | PERF_SENDS_PART | PERF_BOTH_PLACES, all_gather_work,
-	 other_parts_sent, all_of_each, run_all_gather},
-	{"broadcast", "broadcast", "ring",
-	 PERF_DATA | PERF_ROOTED | PERF_ROOT_SENDS | PERF_BOTH_PLACES, broadcast_work,
-	 broadcast_sent, all_of_root, run_broadcast},
-	{"reduce", "reduce", "ring",
+	{"all_gather", "all_gather", PERF_DATA | PERF_PER_RANK | PERF_SENDS_PART | PERF_BOTH_PLACES,
+	 all_gather_work, other_parts_sent, all_of_each, run_all_gather},
+	{"broadcast", "broadcast", PERF_DATA | PERF_ROOTED | PERF_ROOT_SENDS | PERF_BOTH_PLACES,
+	 broadcast_work, broadcast_sent, all_of_root, run_broadcast},
+	{"reduce", "reduce",
 	 PERF_DATA | PERF_REDUCES | PERF_ROOTED | PERF_ROOT_RECEIVES | PERF_BOTH_PLACES,
 	 reduce_work, sent_to_root, all_of_root, run_reduce},
-	{"gather", "gather", "direct",
+	{"gather", "gather",
 	 PERF_DATA | PERF_ROOTED | PERF_PER_RANK | PERF_SENDS_PART | PERF_ROOT_RECEIVES |
 		 PERF_BOTH_PLACES,
 	 root_work, sent_to_root, all_of_each, run_gather},
-	{"scatter", "scatter", "direct",
+	{"scatter", "scatter",
 	 PERF_DATA | PERF_ROOTED | PERF_PER_RANK | PERF_RECEIVES_PART | PERF_ROOT_SENDS |
 		 PERF_RESULTS_DIFFER | PERF_BOTH_PLACES,
 	 root_work, sent_by_root, own_part_of_root, run_scatter},
-	{"all_to_all", "alltoall", "direct", PERF_DATA | PERF_PER_RANK | PERF_RESULTS_DIFFER,
-	 all_to_all_work, other_parts_sent, own_part_of_each, run_all_to_all},
-	{"sendrecv", "sendrecv", "direct", PERF_DATA | PERF_RESULTS_DIFFER, send_recv_work,
-	 all_sent, all_of_previous, run_send_recv},
-	{"barrier", "barrier", "ring", 0, barrier_work, nothing_sent, NULL, run_barrier},
+	{"all_to_all", "alltoall", PERF_DATA | PERF_PER_RANK | PERF_RESULTS_DIFFER, all_to_all_work,
+	 other_parts_sent, own_part_of_each, run_all_to_all},
+	{"sendrecv", "sendrecv", PERF_DATA | PERF_RESULTS_DIFFER, send_recv_work, all_sent,
+	 all_of_previous, run_send_recv},
+	{"barrier", "barrier", 0, barrier_work, nothing_sent, NULL, run_barrier},
 };

@@ -27,6 +27,19 @@ struct perf_stretch {
 	size_t count;
 };
 
+/* What carries calls: names are ringccl.h's, in struct ring_carried. */
+enum perf_algorithm { PERF_RING, PERF_ONE_SHOT, PERF_TWO_SHOT, PERF_PAIR, PERF_ALGORITHMS };
+extern const char *const perf_algorithms[PERF_ALGORITHMS];
+
+/* The one of that name; PERF_ALGORITHMS if there is none. */
+enum perf_algorithm perf_algorithm_find(const char *name);
+
+/* A rank that takes part in a call. */
+struct perf_sender {
+	enum perf_algorithm algorithm;
+	int rank, next; /* the one after it on the ring */
+};
+
 enum perf_trait {
 	PERF_DATA = 1 << 0,           /* has elements                                     */
 	PERF_REDUCES = 1 << 1,        /* has an operation                                 */
@@ -42,12 +55,11 @@ enum perf_trait {
 
 struct perf_collective {
 	const char *name;
-	const char *test;      /* nccl-tests' name, without "_perf" */
-	const char *algorithm; /* what carries it                   */
-	unsigned traits;       /* of enum perf_trait                */
+	const char *test; /* nccl-tests' name, without "_perf" */
+	unsigned traits;  /* of enum perf_trait                */
 	struct perf_work (*work)(int n);
-	/* What ringccl.h says that a rank sends, given the next one on the ring. */
-	uint64_t (*sent_bytes)(const struct perf_call *call, int rank, int next);
+	/* What ringccl.h says that a rank sends. */
+	uint64_t (*sent_bytes)(const struct perf_call *call, const struct perf_sender *sender);
 	/* The i-th stretch of what a rank receives. */
 	struct perf_stretch (*stretch)(const struct perf_call *call, int rank, int i);
 	int (*run)(struct ring_comm *comm, const struct perf_call *call, const void *send,

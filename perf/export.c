@@ -11,7 +11,7 @@ void perf_export_csv(const struct perf_run *run, FILE *out)
 	static const char *const places[PERF_PLACES] = {"out_of_place", "in_place"};
 	fputs("collective,size,count,type,redop,root,ranks,transport,place,time_us,p10_us,p90_us,"
 	      "p99_us,min_us,max_us,samples,calls_per_sample,alg_bw,bus_bw,nwrong,out_of_bounds,"
-	      "sent_bytes,formula_bytes,limit_us,memory,buffers\n",
+	      "sent_bytes,formula_bytes,limit_us,memory,buffers,algorithm\n",
 	      out);
 	for (size_t i = 0; i < run->row_count; i++) {
 		const struct perf_row *row = &run->rows[i];
@@ -30,12 +30,13 @@ void perf_export_csv(const struct perf_run *run, FILE *out)
 				times->max, times->samples, times->calls_per_sample,
 				perf_algorithm_bandwidth(call, times->median),
 				perf_bus_bandwidth(call, times->median));
-			fprintf(out, "%llu,%llu,%llu,%llu,%.4f,%s,%s\n",
+			fprintf(out, "%llu,%llu,%llu,%llu,%.4f,%s,%s,%s\n",
 				(unsigned long long)check->wrong,
 				(unsigned long long)check->out_of_bounds,
 				(unsigned long long)check->sent_bytes,
 				(unsigned long long)check->formula_bytes, row->limit_us,
-				perf_memory_name(run->options), perf_buffers_name(run->options));
+				perf_memory_name(run->options), perf_buffers_name(run->options),
+				check->carried.algorithm);
 		}
 	}
 }

@@ -111,6 +111,7 @@ static void write_place(struct json *json, const char *name, const struct perf_r
 static void write_row(struct json *json, const struct perf_run *run, const struct perf_row *row)
 {
 	const struct perf_call *call = &row->call;
+	const struct ring_carried *carried = perf_row_carried(row);
 	json_open(json, NULL, '{');
 	json_put_string(json, "collective", call->collective->name);
 	json_put_integer(json, "size", call->bytes);
@@ -118,7 +119,10 @@ static void write_row(struct json *json, const struct perf_run *run, const struc
 	json_put_string(json, "type", perf_call_type_name(call));
 	json_put_string(json, "redop", perf_call_op_name(call));
 	json_put_signed(json, "root", perf_call_root(call));
-	json_put_string(json, "algorithm", call->collective->algorithm);
+	json_put_string(json, "algorithm", carried->algorithm);
+	json_put_string(json, "decided_by", carried->reason);
+	json_put_integer(json, "chunk_bytes", carried->chunk_bytes);
+	json_put_signed(json, "channels", carried->channels);
 	json_put_string(json, "transport", run->team.transports);
 	json_put_real(json, "limit_us", row->limit_us);
 	json_put_real(json, "percent_of_limit", perf_row_percent(row));

@@ -49,6 +49,8 @@ static const char usage[] =
 	"      --fresh              rewrite the input before each timed call\n"
 	"      --timeout SECONDS    of creation and of each call\n"
 	"\n"
+	"      --explain            tell what carries each call and what decided that; measure "
+	"nothing\n"
 	"      --verdict            end with a summary in plain words\n"
 	"      --json FILE          write everything as JSON\n"
 	"      --csv FILE           write the rows as CSV\n"
@@ -67,6 +69,7 @@ enum long_option {
 	MEMORY,
 	FRESH,
 	TIMEOUT,
+	EXPLAIN,
 	VERDICT,
 	JSON,
 	CSV,
@@ -95,6 +98,7 @@ static const struct option long_options[] = {
 	{"memory", required_argument, NULL, MEMORY},
 	{"fresh", no_argument, NULL, FRESH},
 	{"timeout", required_argument, NULL, TIMEOUT},
+	{"explain", no_argument, NULL, EXPLAIN},
 	{"verdict", no_argument, NULL, VERDICT},
 	{"json", required_argument, NULL, JSON},
 	{"csv", required_argument, NULL, CSV},
@@ -215,6 +219,9 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 		return true;
 	case FRESH:
 		options->fresh = true;
+		return true;
+	case EXPLAIN:
+		options->explain = true;
 		return true;
 	case VERDICT:
 		options->verdict = true;

@@ -40,6 +40,7 @@ struct perf_options {
 	bool shared; /* buffers from ring_mem_alloc                 */
 	bool fresh;  /* buffers rewritten before each timed call    */
 	bool verdict;
+	bool explain; /* tells how calls are carried, instead of measuring them */
 
 	int ranks;    /* to start here; 0: the environment says, or two */
 	bool threads; /* ranks are threads of this process              */

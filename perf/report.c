@@ -18,6 +18,11 @@ static const char table_header[] =
 	"#        (B)    (elements)                               (us)  (GB/s)  (GB/s)        "
 	"     (us)  (GB/s)  (GB/s)                                       \n";
 
+static const char explained_header[] =
+	"#       size         count      type   redop    root  algorithm       chunk  channels  "
+	"decided by\n"
+	"#        (B)    (elements)                                              (B)\n";
+
 static bool speaks(const struct perf_run *run)
 {
 	return run->team.rank == 0;
@@ -113,7 +118,24 @@ void report_table(const struct perf_run *run, const struct perf_collective *coll
 	if (!speaks(run))
 		return;
 	printf("#\n# Collective test starting: %s_perf\n#\n", collective->test);
-	fputs(table_header, stdout);
+	fputs(run->options->explain ? explained_header : table_header, stdout);
+}
+
+static void print_call(const struct perf_call *call)
+{
+	printf("%12zu  %12zu  %8s  %6s  %6d", call->bytes, call->count, perf_call_type_name(call),
+	       perf_call_op_name(call), perf_call_root(call));
+}
+
+void report_carried(const struct perf_run *run, const struct perf_call *call,
+		    const struct ring_carried *carried)
+{
+	if (!speaks(run))
+		return;
+	print_call(call);
+	printf("  %9s  %10llu  %8d  %s\n", carried->algorithm,
+	       (unsigned long long)carried->chunk_bytes, carried->channels, carried->reason);
+	fflush(stdout);
 }
 
 static void print_place(const struct perf_run *run, const struct perf_row *row, int place)
@@ -139,11 +161,10 @@ void report_row(const struct perf_run *run, const struct perf_row *row)
 	if (!speaks(run))
 		return;
 	wipe_progress();
-	printf("%12zu  %12zu  %8s  %6s  %6d", call->bytes, call->count, perf_call_type_name(call),
-	       perf_call_op_name(call), perf_call_root(call));
+	print_call(call);
 	print_place(run, row, PERF_OUT_OF_PLACE);
 	print_place(run, row, PERF_IN_PLACE);
-	printf("  %9s  %9s", call->collective->algorithm, run->team.transports);
+	printf("  %9s  %9s", perf_row_carried(row)->algorithm, run->team.transports);
 	if (row->limit_us > 0)
 		printf("  %6.0f\n", perf_row_percent(row));
 	else

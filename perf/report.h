@@ -12,6 +12,10 @@ void report_start(const struct perf_run *run);
 void report_limits(const struct perf_run *run);
 void report_table(const struct perf_run *run, const struct perf_collective *collective);
 void report_row(const struct perf_run *run, const struct perf_row *row);
+/* The same of a run that only explains. */
+void report_carried(const struct perf_run *run, const struct perf_call *call,
+		    const struct ring_carried *carried);
+
 void report_end(const struct perf_run *run);
 
 /* Says on a terminal what is being measured; the next line of output wipes it away. */

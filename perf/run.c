@@ -31,6 +31,20 @@ static int add_row(struct perf_run *run, const struct perf_row *row)
 	return 0;
 }
 
+/* Makes the call once and tells how it was carried. */
+static int explain_row(struct perf_run *run, struct perf_buffer buffers[2],
+		       const struct perf_call *call)
+{
+	struct perf_placed placed = perf_place(call, PERF_OUT_OF_PLACE, buffers, run->team.rank);
+	struct ring_stats stats;
+	int err = perf_placed_run(&run->team, &placed, 1);
+	if (!err)
+		err = perf_team_stats(&run->team, &stats);
+	if (!err)
+		report_carried(run, call, &stats.last);
+	return err;
+}
+
 static int measure_row(struct perf_run *run, struct perf_buffer buffers[2],
 		       const struct perf_call *call)
 {
@@ -60,7 +74,7 @@ static int measure_sizes(struct perf_run *run, struct perf_buffer buffers[2], st
 	for (size_t bytes = options->min_bytes; bytes <= options->max_bytes && !err;
 	     bytes = next_size(options, bytes)) {
 		perf_call_set_bytes(call, bytes);
-		err = measure_row(run, buffers, call);
+		err = (options->explain ? explain_row : measure_row)(run, buffers, call);
 		if (!perf_call_is(call, PERF_DATA))
 			break;
 	}
@@ -128,14 +142,20 @@ static int map_buffers(struct perf_run *run, struct perf_buffer buffers[2])
 	return perf_team_failed(&run->team, err, "mapping buffers");
 }
 
+static int measure_limits(struct perf_run *run, struct perf_buffer buffers[2])
+{
+	int err = perf_limits_measure(&run->team, buffers, &run->limits);
+	if (!err)
+		report_limits(run);
+	return err;
+}
+
 static int measure_all(struct perf_run *run, struct perf_buffer buffers[2])
 {
 	struct choices collectives = choose(run->options->collective, PERF_COLLECTIVES);
 	int err = map_buffers(run, buffers);
-	if (!err)
-		err = perf_limits_measure(&run->team, buffers, &run->limits);
-	if (!err)
-		report_limits(run);
+	if (!err && !run->options->explain)
+		err = measure_limits(run, buffers);
 	for (int i = collectives.first; i < collectives.end && !err; i++)
 		err = measure_collective(run, buffers, &perf_collectives[i]);
 	return err;
@@ -161,7 +181,8 @@ int perf_run_rows(struct perf_run *run)
 		return err == RING_ETIMEDOUT ? PERF_EXIT_TIMEOUT
 		       : err == RING_ENOMEM  ? PERF_EXIT_SYSTEM
 					     : PERF_EXIT_FAILED;
-	report_end(run);
+	if (run->row_count > 0)
+		report_end(run);
 	struct perf_summary sum = perf_run_summary(run);
 	bool ok = sum.wrong == 0 && sum.out_of_bounds == 0 && sum.payload_mismatches == 0;
 	return ok ? PERF_EXIT_OK : PERF_EXIT_WRONG;
@@ -185,10 +206,19 @@ double perf_bus_bandwidth(const struct perf_call *call, double microseconds)
 	return sent * perf_algorithm_bandwidth(call, microseconds);
 }
 
+static const struct perf_result *last_place(const struct perf_row *row)
+{
+	return &row->places[row->has_place[PERF_IN_PLACE] ? PERF_IN_PLACE : PERF_OUT_OF_PLACE];
+}
+
 double perf_row_time(const struct perf_row *row)
 {
-	int place = row->has_place[PERF_IN_PLACE] ? PERF_IN_PLACE : PERF_OUT_OF_PLACE;
-	return row->places[place].times.median;
+	return last_place(row)->times.median;
+}
+
+const struct ring_carried *perf_row_carried(const struct perf_row *row)
+{
+	return &last_place(row)->check.carried;
 }
 
 double perf_row_percent(const struct perf_row *row)

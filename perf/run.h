@@ -48,6 +48,9 @@ double perf_bus_bandwidth(const struct perf_call *call, double microseconds);
 /* The median time of the row's last place, in place if there is one; compared with the limit. */
 double perf_row_time(const struct perf_row *row);
 
+/* How that place's calls were carried. */
+const struct ring_carried *perf_row_carried(const struct perf_row *row);
+
 /* How close that comes to the limit, 0 if it is not known. */
 double perf_row_percent(const struct perf_row *row);
 

@@ -35,6 +35,12 @@ int perf_team_gather(struct perf_team *team, const void *mine, size_t bytes, voi
 	return perf_team_failed(team, err, "exchange of facts");
 }
 
+int perf_team_stats(struct perf_team *team, struct ring_stats *stats)
+{
+	stats->size = sizeof(*stats);
+	return perf_team_failed(team, ring_comm_stats(team->comm, stats), "statistics");
+}
+
 /* What a rank says of the ring link it sends on. */
 struct edge {
 	int32_t next; /* the rank after this one; -1 if there is no link */
@@ -77,10 +83,10 @@ static void derive_order(struct perf_team *team, const struct edge *edges)
 
 static int learn_links(struct perf_team *team)
 {
-	struct ring_stats stats = {.size = sizeof(stats)};
-	int err = ring_comm_stats(team->comm, &stats);
+	struct ring_stats stats;
+	int err = perf_team_stats(team, &stats);
 	if (err)
-		return perf_team_failed(team, err, "statistics");
+		return err;
 	struct edge edge = own_edge(&stats);
 	struct edge *edges = calloc((size_t)team->size, sizeof(*edges));
 	team->order = calloc((size_t)team->size, sizeof(*team->order));

@@ -34,6 +34,9 @@ int perf_team_barrier(struct perf_team *team);
 int perf_team_max(struct perf_team *team, double *values, size_t count);
 int perf_team_gather(struct perf_team *team, const void *mine, size_t bytes, void *all);
 
+/* What the library has done so far, as this rank counts it. */
+int perf_team_stats(struct perf_team *team, struct ring_stats *stats);
+
 /* Notes why a call failed, unless something had failed before. returns err */
 int perf_team_failed(struct perf_team *team, int err, const char *doing);
 

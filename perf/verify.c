@@ -22,7 +22,7 @@ static void addends(const struct perf_call *call, const struct perf_pattern *pat
 
 /*
  * The reduced values of a piece that ends at the position `owner`: added from the position after it
- * around the ring to itself, rounded at every hop.
+ * around the ring to itself.
  */
 static void reduced_values(const struct perf_call *call, const struct perf_pattern *pattern,
 			   int owner, size_t first, size_t count, double *sums)
@@ -34,9 +34,12 @@ static void reduced_values(const struct perf_call *call, const struct perf_patte
 	for (int hop = 2; hop <= n; hop++) {
 		addends(call, pattern, pattern->order[(owner + hop) % n], first, count, values);
 		bool divides = call->op->divides && hop == n;
+		bool rounds = !pattern->at_once || hop == n;
 		for (size_t i = 0; i < count; i++) {
 			double sum = type->compute(call->op->combine(sums[i], values[i]));
-			sums[i] = type->round(divides ? type->compute(sum / n) : sum);
+			if (divides)
+				sum = type->compute(sum / n);
+			sums[i] = rounds ? type->round(sum) : sum;
 		}
 	}
 }

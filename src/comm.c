@@ -97,19 +97,35 @@ static uint64_t count_memory(const struct ring_comm *comm)
 	return bytes;
 }
 
+static void tell_last(struct ring_carried *last, const struct ring_comm *comm)
+{
+	const struct ring_choice *choice = &comm->choice;
+	last->chunk_bytes = choice->chunk_bytes;
+	last->channels = choice->channels;
+	strcpy(last->algorithm, ring_algorithm_name(choice->algorithm));
+	strcpy(last->path, ring_path_name(comm->question.path));
+	strcpy(last->memory, ring_memory_name(comm->question.memory));
+	ring_choice_reason(&comm->placement.tuning, choice, last->reason);
+}
+
+/* A program that was built with an older header has a shorter struct. */
 int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 {
-	if (!comm || !stats || stats->size < sizeof(*stats) ||
+	if (!comm || !stats || stats->size < offsetof(struct ring_stats, last) ||
 	    comm->fork_generation != ring_fork_generation())
 		return RING_EINVAL;
+	size_t size = stats->size < sizeof(*stats) ? stats->size : sizeof(*stats);
 	pthread_mutex_t *running = (pthread_mutex_t *)&comm->running;
 	pthread_mutex_lock(running);
-	*stats = (struct ring_stats){.size = stats->size, .calls = comm->calls};
-	stats->memory_bytes = count_memory(comm);
+	struct ring_stats all = {.size = stats->size, .calls = comm->calls};
+	all.memory_bytes = count_memory(comm);
 	for (int c = 0; c < comm->channel_count; c++)
-		add_ring_stats(stats, comm, c);
-	ring_pairs_each(comm, stats, add_pair_stats);
+		add_ring_stats(&all, comm, c);
+	ring_pairs_each(comm, &all, add_pair_stats);
+	if (comm->calls > 0)
+		tell_last(&all.last, comm);
 	pthread_mutex_unlock(running);
+	memcpy(stats, &all, size);
 	return 0;
 }
 

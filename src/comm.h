@@ -77,7 +77,9 @@ struct ring_comm {
 	struct ring_pairs pairs;
 	struct pollfd *fds; /* room to sleep on */
 	int fd_room;
-	uint64_t calls; /* completed */
+	uint64_t calls;                /* completed */
+	struct ring_question question; /* of the last call, and how it is carried */
+	struct ring_choice choice;
 
 	/* The first failure: failed is raised once failure is complete. */
 	pthread_mutex_t failing;

@@ -4,13 +4,16 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const char suffixes[] = "KMG";
+
 bool ring_number_read(const char *text, bool units, long long *number)
 {
-	static const char suffixes[] = "KMG";
 	char *end;
 	errno = 0;
 	long long value = strtoll(text, &end, 10);
@@ -28,4 +31,14 @@ bool ring_number_read(const char *text, bool units, long long *number)
 		return false;
 	*number = value;
 	return true;
+}
+
+const char *ring_number_write(uint64_t bytes, char text[RING_NUMBER_TEXT])
+{
+	int units = 0;
+	for (; bytes > 0 && bytes % 1024 == 0 && suffixes[units]; units++)
+		bytes /= 1024;
+	char suffix[2] = {units > 0 ? suffixes[units - 1] : '\0'};
+	snprintf(text, RING_NUMBER_TEXT, "%" PRIu64 "%s", bytes, suffix);
+	return text;
 }

@@ -4,8 +4,13 @@
 #define RING_NUMBER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Reads "12", "-1", and with units "64K", "2M", "1G". False if that is not all of the text. */
 bool ring_number_read(const char *text, bool units, long long *number);
+
+/* Writes bytes such that they are read again, with a unit if one divides them. Returns text. */
+#define RING_NUMBER_TEXT 24
+const char *ring_number_write(uint64_t bytes, char text[RING_NUMBER_TEXT]);
 
 #endif

@@ -24,9 +24,9 @@ struct waiting {
 	uint64_t deadline_ms; /* 0: never */
 };
 
-static struct ring_choice choose(const struct ring_comm *comm, const struct ring_call *call)
+static void choose(struct ring_comm *comm, const struct ring_call *call)
 {
-	struct ring_question question = {
+	comm->question = (struct ring_question){
 		.kind = call->kind,
 		.ranks = comm->size,
 		.bytes = call->count * ring_datatype_bytes(call->operands.type),
@@ -34,16 +34,16 @@ static struct ring_choice choose(const struct ring_comm *comm, const struct ring
 		.memory = RING_MEMORY_PRIVATE,
 		.scaled = call->scaled,
 	};
-	return ring_tuning_choose(&comm->placement.tuning, &question);
+	comm->choice = ring_tuning_choose(&comm->placement.tuning, &comm->question);
 }
 
 /* A collective: one plan for each of its channels. returns 0; RING_ENOMEM */
 static int start_collective(struct ring_comm *comm, const struct ring_call *call)
 {
-	struct ring_choice choice = choose(comm, call);
+	const struct ring_choice *choice = &comm->choice;
 	struct ring_plan_params params = {
 		.kind = call->kind,
-		.algorithm = choice.algorithm,
+		.algorithm = choice->algorithm,
 		.size = comm->size,
 		.position = comm->placement.position,
 		.order = comm->order,
@@ -51,11 +51,11 @@ static int start_collective(struct ring_comm *comm, const struct ring_call *call
 		.scaled = call->scaled,
 		.count = call->count,
 		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
-		.chunk_bytes = choice.chunk_bytes,
-		.chunks_per_round = choice.chunks_per_round,
-		.channels = choice.channels,
+		.chunk_bytes = choice->chunk_bytes,
+		.chunks_per_round = choice->chunks_per_round,
+		.channels = choice->channels,
 	};
-	bool rings = choice.algorithm == RING_ALGORITHM_RING;
+	bool rings = choice->algorithm == RING_ALGORITHM_RING;
 	struct ring_channel **link = &comm->active;
 	for (; params.channel < params.channels; params.channel++) {
 		struct ring_channel *channel = &comm->channels[params.channel];
@@ -347,6 +347,7 @@ int ring_progress_run(struct ring_comm *comm, struct ring_call *call)
 	int err = ended(comm);
 	if (err)
 		return err;
+	choose(comm, call);
 	note(comm, call, RING_CALLED);
 	ring_memory_recall(comm);
 	struct ring_fpenv fpenv = ring_fpenv_enter();

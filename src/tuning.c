@@ -2,6 +2,7 @@
 /* What to choose where the options leave it open; see tuning.h. */
 #include "tuning.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../transport/transport.h"
@@ -84,7 +85,8 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 		.algorithm = ring_algorithm_of(question->kind),
 		.chunks_per_round = tuning->chunks_per_round,
 	};
-	if (is_forced(tuning, question))
+	choice.forced = is_forced(tuning, question);
+	if (choice.forced)
 		choice.algorithm = (enum ring_algorithm)tuning->algorithm;
 	else
 		choice.row = ring_tuning_find(tuning->table, question);
@@ -98,4 +100,19 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 	if (choice.row && choice.row->chunk_bytes && choice.row->chunk_bytes < choice.chunk_bytes)
 		choice.chunk_bytes = choice.row->chunk_bytes;
 	return choice;
+}
+
+const char *ring_choice_reason(const struct ring_tuning *tuning, const struct ring_choice *choice,
+			       char text[RING_REASON_TEXT])
+{
+	char row[RING_TUNING_ROW_TEXT];
+	if (choice->forced)
+		snprintf(text, RING_REASON_TEXT, "RING_ALGORITHM");
+	else if (choice->row)
+		snprintf(text, RING_REASON_TEXT, "built-in row %d: %s",
+			 (int)(choice->row - tuning->table->rows) + 1,
+			 ring_tuning_row_format(choice->row, row));
+	else
+		snprintf(text, RING_REASON_TEXT, "no row fits");
+	return text;
 }

@@ -30,10 +30,16 @@ struct ring_choice {
 	enum ring_algorithm algorithm;
 	uint64_t chunk_bytes;
 	int chunks_per_round, channels;
+	bool forced;                       /* by the option                            */
 	const struct ring_tuning_row *row; /* which says so; NULL: none of the table's */
 };
 
 struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 				      const struct ring_question *question);
+
+/* What decided. Returns text. */
+#define RING_REASON_TEXT 160
+const char *ring_choice_reason(const struct ring_tuning *tuning, const struct ring_choice *choice,
+			       char text[RING_REASON_TEXT]);
 
 #endif

@@ -53,8 +53,15 @@ extern const struct ring_tuning_table ring_tuning_built_in;
 const struct ring_tuning_row *ring_tuning_find(const struct ring_tuning_table *table,
 					       const struct ring_question *question);
 
+/* "all_reduce memory private 3-64 16K oneshot". Returns text. */
+#define RING_TUNING_ROW_TEXT 128
+const char *ring_tuning_row_format(const struct ring_tuning_row *row,
+				   char text[RING_TUNING_ROW_TEXT]);
+
 /* The algorithm of that name that may be chosen for calls; -1 if there is none. */
 int ring_algorithm_find(const char *name);
 const char *ring_algorithm_name(enum ring_algorithm algorithm);
+const char *ring_path_name(enum ring_path path);
+const char *ring_memory_name(enum ring_memory memory);
 
 #endif

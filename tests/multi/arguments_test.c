@@ -102,6 +102,7 @@ static int no_communicator(struct harness_rank *self, struct ring_comm *comm)
 	struct ring_comm *sub;
 	void *memory;
 	struct ring_stats stats = {.size = sizeof(stats)}, unset = {.size = 0};
+	struct ring_stats older = {.size = offsetof(struct ring_stats, last), .last.channels = -1};
 	struct ring_stream *stream;
 	struct ring_region *region;
 	int bad = 0;
@@ -119,6 +120,8 @@ static int no_communicator(struct harness_rank *self, struct ring_comm *comm)
 	    ring_comm_stats(comm, NULL) != RING_EINVAL ||
 	    ring_comm_stats(comm, &unset) != RING_EINVAL)
 		bad = harness_fail(self, "a communicator's functions accept NULL");
+	if (ring_comm_stats(comm, &older) || older.last.channels != -1)
+		bad = harness_fail(self, "an older program's ring_stats is overrun or refused");
 	if (ring_stream_create(NULL, &stream) != RING_EINVAL ||
 	    ring_stream_create(comm, NULL) != RING_EINVAL ||
 	    ring_stream_wait(NULL, 0) != RING_EINVAL || ring_stream_test(NULL, 0) != RING_EINVAL ||
