@@ -130,6 +130,7 @@ struct ring_options {
 
 	const char *link; /* A RING_LINK: slow links down to "1GB/s,20us", on one host; NULL: do not */
 	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "twoshot"; NULL chooses */
+	const char *tuning; /* A RING_TUNING: file of rows that choose, by ring_perf --tune; NULL */
 };
 
 /* One link as counted by its end in this rank. */
@@ -149,7 +150,7 @@ struct ring_carried {
 	char memory[16];      /* whose the buffers are, as far as it matters: "private", "shared" */
 	uint64_t chunk_bytes; /* largest message                                                  */
 	int channels;         /* rings used at once                                               */
-	char reason[160]; /* what decided: a row of a table, RING_ALGORITHM, or that no row fits */
+	char reason[320]; /* what decided: a row of a table, RING_ALGORITHM, or that no row fits */
 };
 
 #define RING_STATS_LINKS 32

@@ -50,6 +50,7 @@ struct ring_queue;
 struct ring_comm {
 	int size, rank;
 	struct ring_config config;
+	struct ring_tuning_table *table; /* of the file that the options name, or NULL */
 	struct ring_placement placement;
 	int *order;              /* position -> rank; also the placement's */
 	struct ring_peer *peers; /* peers[size], by rank, without their CPUs */

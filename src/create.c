@@ -19,6 +19,7 @@
 #include "roster.h"
 #include "self.h"
 #include "trace.h"
+#include "tuning_file.h"
 
 #define GOODBYE_MS 1000
 /*
@@ -78,6 +79,20 @@ static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id
 	return ring_join_start(&comm->join, comm->size, self, &identity, &comm->config, failure);
 }
 
+/* Reads the rows that are to choose, if the options name any. */
+static int read_table(struct ring_comm *comm, struct ring_failure *failure)
+{
+	if (!comm->config.tuning[0])
+		return 0;
+	comm->table = calloc(1, sizeof(*comm->table));
+	if (!comm->table)
+		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", comm->rank);
+	int err = ring_tuning_file_read(comm->config.tuning, comm->table, failure);
+	if (!err)
+		comm->config.tuning_hash = ring_tuning_hash(comm->table);
+	return err;
+}
+
 static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 		     const struct ring_options *options, struct ring_failure *failure)
 {
@@ -91,6 +106,8 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory for %d ranks",
 				 comm->rank, comm->size);
 	int err = ring_config_resolve(&comm->config, options, failure);
+	if (!err)
+		err = read_table(comm, failure);
 	if (err)
 		return err;
 	err = ring_bell_create(&comm->bell);
@@ -120,6 +137,7 @@ static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
 	ring_memory_close(&comm->memory);
 	ring_made_ops_free(&comm->made_ops);
 	free(comm->fds);
+	free(comm->table);
 	free(comm->order);
 	free(comm->peers);
 	pthread_mutex_destroy(&comm->running);

@@ -80,6 +80,7 @@ static void wire_schedule(struct ring_wire *wire, struct ring_schedule *schedule
 	ring_wire_text(wire, schedule->transport, sizeof(schedule->transport));
 	ring_wire_text(wire, schedule->link, sizeof(schedule->link));
 	ring_wire_text(wire, schedule->algorithm, sizeof(schedule->algorithm));
+	ring_wire_u64(wire, &schedule->tuning);
 	ring_wire_u64(wire, &schedule->chunk_bytes);
 	ring_wire_int(wire, &schedule->depth);
 	ring_wire_int(wire, &schedule->chunks_per_round);

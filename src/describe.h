@@ -33,6 +33,7 @@ struct ring_identity {
 /* The options that must be alike on all ranks, as in struct ring_config. */
 struct ring_schedule {
 	char transport[64], link[48], algorithm[16];
+	uint64_t tuning; /* of the rows of a file, their hash; 0: none */
 	uint64_t chunk_bytes;
 	int depth, chunks_per_round, channels;
 };

@@ -34,7 +34,7 @@ static int step_placing(struct ring_linkup *linkup)
 	int err = ring_join_placed(comm->join, &comm->placement, linkup->failure);
 	if (err)
 		return err;
-	comm->placement.tuning.table = &ring_tuning_built_in;
+	comm->placement.tuning.table = comm->table;
 	ring_linkup_drop(linkup);
 	ring_contact_renew(comm->ends.contact, comm->placement.attempt);
 	comm->channel_count = comm->placement.tuning.channels;

@@ -36,6 +36,21 @@ static int compare_texts(const struct ring_schedule *mine, const struct ring_sch
 	return 0;
 }
 
+/* Files may lie anywhere and be commented, as long as their rows are the same. */
+static int compare_tables(const struct ring_schedule *mine, const struct ring_schedule *first,
+			  int rank, struct ring_failure *failure)
+{
+	uint64_t hashes[2] = {mine->tuning, first->tuning};
+	char text[2][48] = {"", ""};
+	if (hashes[0] == hashes[1])
+		return 0;
+	for (int i = 0; i < 2; i++)
+		if (hashes[i])
+			snprintf(text[i], sizeof(text[i]), "a file of rows with hash %016" PRIx64,
+				 hashes[i]);
+	return disagree(failure, "RING_TUNING", rank, text[0], text[1]);
+}
+
 static int compare_numbers(const struct ring_schedule *mine, const struct ring_schedule *first,
 			   int rank, struct ring_failure *failure)
 {
@@ -68,6 +83,8 @@ int ring_meeting_agree(const struct ring_schedule *schedules, int size, struct r
 	int err = 0;
 	for (int rank = 1; rank < size && !err; rank++) {
 		err = compare_texts(&schedules[rank], first, rank, failure);
+		if (!err)
+			err = compare_tables(&schedules[rank], first, rank, failure);
 		if (!err)
 			err = compare_numbers(&schedules[rank], first, rank, failure);
 	}

@@ -101,6 +101,7 @@ static const struct setting settings[] = {
 	{NUMBER, "RING_YIELDS", FIELD(yields), 0, INT_MAX, -1, NULL},
 	{TEXT, "RING_LINK", FIELD(link), 0, ROOM(link), 0, link_is_valid},
 	{TEXT, "RING_ALGORITHM", FIELD(algorithm), 0, ROOM(algorithm), 0, algorithm_is_valid},
+	{TEXT, "RING_TUNING", FIELD(tuning), 0, ROOM(tuning), 0, NULL},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -255,6 +256,7 @@ static void fill(struct ring_config *config, const struct ring_options *options)
 	copy_text(config->trace, options->trace);
 	copy_text(config->link, options->link);
 	copy_text(config->algorithm, options->algorithm);
+	copy_text(config->tuning, options->tuning);
 	if (options->port_range && options->port_range[0])
 		read_ports(options->port_range, &config->port_first, &config->port_last);
 }
@@ -298,5 +300,6 @@ void ring_config_options(const struct ring_config *config, char port_range[RING_
 		.yields = config->yields,
 		.link = config->link,
 		.algorithm = config->algorithm,
+		.tuning = config->tuning,
 	};
 }

@@ -240,6 +240,7 @@ static void describe(struct ring_description *description, int size, const struc
 		.peer = *self,
 		.schedule =
 			{
+				.tuning = config->tuning_hash,
 				.chunk_bytes = config->chunk_bytes,
 				.depth = config->depth,
 				.chunks_per_round = config->chunks_per_round,

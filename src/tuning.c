@@ -78,6 +78,15 @@ static bool is_forced(const struct ring_tuning *tuning, const struct ring_questi
 				  question->ranks, question->scaled);
 }
 
+static const struct ring_tuning_row *find_row(const struct ring_tuning *tuning,
+					      const struct ring_question *question)
+{
+	const struct ring_tuning_row *row = NULL;
+	if (tuning->table)
+		row = ring_tuning_find(tuning->table, question);
+	return row ? row : ring_tuning_find(&ring_tuning_built_in, question);
+}
+
 struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 				      const struct ring_question *question)
 {
@@ -89,7 +98,7 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 	if (choice.forced)
 		choice.algorithm = (enum ring_algorithm)tuning->algorithm;
 	else
-		choice.row = ring_tuning_find(tuning->table, question);
+		choice.row = find_row(tuning, question);
 	if (choice.row)
 		choice.algorithm = choice.row->algorithm;
 
@@ -105,14 +114,18 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 const char *ring_choice_reason(const struct ring_tuning *tuning, const struct ring_choice *choice,
 			       char text[RING_REASON_TEXT])
 {
-	char row[RING_TUNING_ROW_TEXT];
+	const struct ring_tuning_row *row = choice->row;
+	char row_text[RING_TUNING_ROW_TEXT];
 	if (choice->forced)
 		snprintf(text, RING_REASON_TEXT, "RING_ALGORITHM");
-	else if (choice->row)
-		snprintf(text, RING_REASON_TEXT, "built-in row %d: %s",
-			 (int)(choice->row - tuning->table->rows) + 1,
-			 ring_tuning_row_format(choice->row, row));
-	else
+	else if (!row)
 		snprintf(text, RING_REASON_TEXT, "no row fits");
+	else if (row->line)
+		snprintf(text, RING_REASON_TEXT, "%.160s, line %d: %s", tuning->table->file,
+			 row->line, ring_tuning_row_format(row, row_text));
+	else
+		snprintf(text, RING_REASON_TEXT, "built-in row %d: %s",
+			 (int)(row - ring_tuning_built_in.rows) + 1,
+			 ring_tuning_row_format(row, row_text));
 	return text;
 }

@@ -15,8 +15,8 @@ struct ring_config;
 struct ring_tuning {
 	uint64_t chunk_bytes;
 	int depth, chunks_per_round, channels;
-	int algorithm;                         /* for whatever it can do; -1: as the table says */
-	const struct ring_tuning_table *table; /* this rank's own, which is the root's          */
+	int algorithm;                         /* for whatever it can do; -1: as rows say   */
+	const struct ring_tuning_table *table; /* of a file: comes before the built-in one; or NULL */
 };
 
 /* slowest: highest transport index of any edge, -1 if there is none */
@@ -38,7 +38,7 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 				      const struct ring_question *question);
 
 /* What decided. Returns text. */
-#define RING_REASON_TEXT 160
+#define RING_REASON_TEXT 320
 const char *ring_choice_reason(const struct ring_tuning *tuning, const struct ring_choice *choice,
 			       char text[RING_REASON_TEXT]);
 

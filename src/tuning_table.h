@@ -19,6 +19,7 @@ enum ring_memory {
 	RING_MEMORY_PRIVATE,
 	RING_MEMORY_SHARED, /* on every rank, from ring_mem_alloc */
 };
+#define RING_MEMORIES (RING_MEMORY_SHARED + 1)
 
 /* All that the choice for a call depends on, beside the tuning. */
 struct ring_question {
@@ -38,11 +39,13 @@ struct ring_tuning_row {
 	uint64_t bytes; /* at most; UINT64_MAX: any */
 	enum ring_algorithm algorithm;
 	uint64_t chunk_bytes; /* largest message; 0: as large as the links allow */
+	int line;             /* of the file; 0 if built in                      */
 };
 
 #define RING_TUNING_ROWS 128
 
 struct ring_tuning_table {
+	const char *file; /* whose rows these are; NULL: built in */
 	int count;
 	struct ring_tuning_row rows[RING_TUNING_ROWS];
 };

@@ -53,11 +53,16 @@ static void set_algorithm(struct ring_options *options)
 	options->algorithm = "twoshot";
 }
 
+static void set_tuning(struct ring_options *options)
+{
+	options->tuning = "/dev/null"; /* a table without rows */
+}
+
 static const struct options_case options_cases[] = {
 	{"RING_TRANSPORT", set_transport}, {"RING_CHUNK_BYTES", set_chunk_bytes},
 	{"RING_DEPTH", set_depth},         {"RING_CHUNKS_PER_ROUND", set_chunks_per_round},
 	{"RING_CHANNELS", set_channels},   {"RING_LINK", set_link},
-	{"RING_ALGORITHM", set_algorithm},
+	{"RING_ALGORITHM", set_algorithm}, {"RING_TUNING", set_tuning},
 };
 
 static void differ(struct scene_actor *actor)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tables out of any bytes: one that is accepted is written and read again, and is the same; one that is
+ * not is refused in a sentence.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuning_file.h"
+
+static int read_text(const char *text, size_t bytes, struct ring_tuning_table *table)
+{
+	struct ring_failure failure = {0};
+	char *copy = malloc(bytes + 1); /* its end is watched */
+	memcpy(copy, text, bytes);
+	copy[bytes] = '\0';
+	int err = ring_tuning_text_read("table", copy, bytes, table, &failure);
+	free(copy);
+	if ((err != 0) != (failure.text[0] != '\0'))
+		abort();
+	return err;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct ring_tuning_table table, again;
+	static char text[RING_TUNING_ROWS * RING_TUNING_ROW_TEXT];
+	char row[RING_TUNING_ROW_TEXT];
+	size_t length = 0;
+	if (read_text((const char *)data, size, &table))
+		return 0;
+	for (int i = 0; i < table.count; i++)
+		length += (size_t)sprintf(text + length, "%s\n",
+					  ring_tuning_row_format(&table.rows[i], row));
+	if (read_text(text, length, &again) || again.count != table.count ||
+	    ring_tuning_hash(&again) != ring_tuning_hash(&table))
+		abort();
+	return 0;
+}

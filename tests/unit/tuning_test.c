@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* What carries a call: rows, tables as text with a sentence for each mistake, and which row decides. */
+#include "tuning.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tuning_file.h"
+
+static int read_text(const char *text, struct ring_tuning_table *table, struct ring_failure *failure)
+{
+	char *copy = strdup(text);
+	int err = ring_tuning_text_read("my.table", copy, strlen(copy), table, failure);
+	free(copy);
+	return err;
+}
+
+static struct ring_tuning_table table_of(const char *text)
+{
+	struct ring_tuning_table table;
+	struct ring_failure failure = {0};
+	if (read_text(text, &table, &failure))
+		fail_msg("refused: %s", failure.text);
+	return table;
+}
+
+static void rows_are_read(void **state)
+{
+	(void)state;
+	struct ring_tuning_table table = table_of(
+		"# kind path memory ranks bytes algorithm\n"
+		"\n"
+		"all_reduce memory private 2 8K oneshot # fast\n"
+		"any\tany any any any ring\r\n"
+		"  broadcast socket shared 3-64 1500 oneshot 64K\n"
+		"barrier network any 9- 0 oneshot");
+	assert_int_equal(table.count, 4);
+	const struct ring_tuning_row *row = table.rows;
+	assert_int_equal(row->kind, RING_KIND_ALL_REDUCE);
+	assert_int_equal(row->path, RING_PATH_MEMORY);
+	assert_int_equal(row->memory, RING_MEMORY_PRIVATE);
+	assert_int_equal(row->ranks_from, 2);
+	assert_int_equal(row->ranks_to, 2);
+	assert_int_equal(row->bytes, 8 << 10);
+	assert_int_equal(row->algorithm, RING_ALGORITHM_ONE_SHOT);
+	assert_int_equal(row->chunk_bytes, 0);
+	assert_int_equal(row->line, 3);
+	row++;
+	assert_int_equal(row->kind, RING_TUNING_ANY);
+	assert_int_equal(row->path, RING_TUNING_ANY);
+	assert_int_equal(row->memory, RING_TUNING_ANY);
+	assert_int_equal(row->ranks_from, 1);
+	assert_int_equal(row->ranks_to, INT_MAX);
+	assert_true(row->bytes == UINT64_MAX);
+	row++;
+	assert_int_equal(row->ranks_from, 3);
+	assert_int_equal(row->ranks_to, 64);
+	assert_int_equal(row->chunk_bytes, 64 << 10);
+	assert_int_equal(row->line, 5);
+	row++;
+	assert_int_equal(row->ranks_from, 9);
+	assert_int_equal(row->ranks_to, INT_MAX);
+	assert_int_equal(row->bytes, 0);
+}
+
+static void rows_are_written_as_they_are_read(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {
+		"all_reduce memory private 2 8K oneshot",
+		"any any any any any ring",
+		"broadcast network shared 3-64 1500 oneshot 64K",
+		"all_to_all mixed any 9- 3M oneshot 12",
+		"all_reduce socket any 4 0 twoshot 1G",
+	};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct ring_tuning_table table = table_of(texts[i]);
+		char text[RING_TUNING_ROW_TEXT];
+		assert_string_equal(ring_tuning_row_format(table.rows, text), texts[i]);
+	}
+}
+
+static void mistakes_are_named(void **state)
+{
+	(void)state;
+	static const char *const bad[][4] = {
+		{"any any any any any ring\nall_red any any any any ring", "line 2", "all_red",
+		 "all_reduce"},
+		{"send any any any any ring", "kind is \"send\"", "barrier", "line 1"},
+		{"any tcp any any any ring", "path", "tcp", "socket"},
+		{"any any mine any any ring", "memory", "mine", "private"},
+		{"any any any 0 any ring", "ranks", "\"0\"", "3-64"},
+		{"any any any -4 any ring", "ranks", "-4", "3-64"},
+		{"any any any 5-4 any ring", "ranks", "5-4", "3-64"},
+		{"any any any 2-x any ring", "ranks", "2-x", "3-64"},
+		{"any any any 2K any ring", "ranks", "2K", "3-64"},
+		{"any any any 99999999999 any ring", "ranks", "99999999999", "3-64"},
+		{"any any any any -1 ring", "bytes", "-1", "64K"},
+		{"any any any any 8k8 ring", "bytes", "8k8", "64K"},
+		{"any any any any any tree_shot", "algorithm", "tree_shot", "twoshot"},
+		{"any any any any any pair", "algorithm", "pair", "oneshot"},
+		{"broadcast any any any any twoshot", "algorithm", "twoshot", "that kind"},
+		{"all_reduce any any 65- any oneshot", "algorithm", "oneshot", "so many ranks"},
+		{"any any any any any ring 4", "chunk", "\"4\"", "8 to 1G"},
+		{"any any any any any ring 2G", "chunk", "\"2G\"", "8 to 1G"},
+		{"any any any any ring", "5 words", "expected kind, path", "line 1"},
+		{"any", "is 1 word", "expected kind, path", "line 1"},
+		{"any any any any any ring 64K 3", "8 words", "perhaps chunk", "line 1"},
+	};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct ring_tuning_table table;
+		struct ring_failure failure = {0};
+		assert_int_equal(read_text(bad[i][0], &table, &failure), RING_EINVAL);
+		for (int word = 1; word < 4; word++)
+			if (!strstr(failure.text, bad[i][word]))
+				fail_msg("no \"%s\" in: %s", bad[i][word], failure.text);
+		assert_non_null(strstr(failure.text, "my.table"));
+	}
+}
+
+static void files_are_checked(void **state)
+{
+	(void)state;
+	struct ring_tuning_table table;
+	struct ring_failure failure = {0};
+	assert_int_equal(ring_tuning_file_read("/nowhere/at/all", &table, &failure), RING_ESYSTEM);
+	assert_non_null(strstr(failure.text, "/nowhere/at/all"));
+	failure.err = 0;
+	assert_int_equal(ring_tuning_file_read("/", &table, &failure), RING_ESYSTEM);
+	failure.err = 0;
+	assert_int_equal(ring_tuning_file_read("/dev/zero", &table, &failure), RING_EINVAL);
+	assert_non_null(strstr(failure.text, "65536"));
+
+	char zero[] = "any any any any any\0ring";
+	failure.err = 0;
+	assert_int_equal(ring_tuning_text_read("zero", zero, sizeof(zero) - 1, &table, &failure),
+			 RING_EINVAL);
+
+	char text[(RING_TUNING_ROWS + 1) * 32] = "";
+	for (int i = 0; i < RING_TUNING_ROWS; i++)
+		strcat(text, "any any any any any ring\n");
+	assert_int_equal(table_of(text).count, RING_TUNING_ROWS);
+	strcat(text, "any any any any any ring\n");
+	failure.err = 0;
+	assert_int_equal(read_text(text, &table, &failure), RING_EINVAL);
+	assert_non_null(strstr(failure.text, "line 129"));
+}
+
+static void hashes_are_of_rows(void **state)
+{
+	(void)state;
+	struct ring_tuning_table a = table_of("all_reduce memory any 2 8K oneshot");
+	struct ring_tuning_table b = table_of("# same\n\nall_reduce  memory any 2-2 8192 oneshot");
+	struct ring_tuning_table c = table_of("all_reduce memory any 2 8K oneshot 64K");
+	struct ring_tuning_table none = table_of("");
+	assert_true(ring_tuning_hash(&a) == ring_tuning_hash(&b));
+	assert_true(ring_tuning_hash(&a) != ring_tuning_hash(&c));
+	assert_true(ring_tuning_hash(&none) != 0);
+}
+
+/* ---- which row decides ---- */
+
+static const struct ring_question small_all_reduce = {
+	.kind = RING_KIND_ALL_REDUCE, .ranks = 4, .bytes = 100, .path = RING_PATH_NETWORK};
+
+static struct ring_choice choose(const char *text, int forced, const struct ring_question *question,
+				 char reason[RING_REASON_TEXT])
+{
+	static struct ring_tuning_table table;
+	table = table_of(text);
+	struct ring_tuning tuning = {.chunk_bytes = 64 << 10,
+				     .depth = 4,
+				     .chunks_per_round = 2,
+				     .channels = 1,
+				     .algorithm = forced,
+				     .table = &table};
+	struct ring_choice choice = ring_tuning_choose(&tuning, question);
+	ring_choice_reason(&tuning, &choice, reason);
+	return choice;
+}
+
+static void the_first_row_that_fits_decides(void **state)
+{
+	(void)state;
+	char reason[RING_REASON_TEXT];
+	static const char text[] = "broadcast any any any any oneshot\n"
+				   "all_reduce socket any any any twoshot\n"
+				   "all_reduce any any 5- any twoshot\n"
+				   "all_reduce any any any 99 twoshot\n"
+				   "all_reduce any any any 100 oneshot 4K\n"
+				   "any any any any any ring\n";
+	struct ring_question question = small_all_reduce;
+	struct ring_choice choice = choose(text, -1, &question, reason);
+	assert_int_equal(choice.algorithm, RING_ALGORITHM_ONE_SHOT);
+	assert_int_equal(choice.chunk_bytes, 4 << 10);
+	assert_string_equal(reason, "my.table, line 5: all_reduce any any any 100 oneshot 4K");
+
+	question.bytes = 101;
+	choice = choose(text, -1, &question, reason);
+	assert_int_equal(choice.algorithm, RING_ALGORITHM_RING);
+	assert_string_equal(reason, "my.table, line 6: any any any any any ring");
+
+	question.bytes = 99;
+	assert_int_equal(choose(text, -1, &question, reason).algorithm, RING_ALGORITHM_TWO_SHOT);
+}
+
+static void rows_without_a_plan_are_passed_over(void **state)
+{
+	(void)state;
+	char reason[RING_REASON_TEXT];
+	struct ring_question question = small_all_reduce;
+	question.scaled = true;
+	struct ring_choice choice = choose("any any any any any oneshot", -1, &question, reason);
+	assert_int_equal(choice.algorithm, RING_ALGORITHM_RING);
+	assert_string_equal(reason, "no row fits");
+}
+
+static void the_option_comes_first(void **state)
+{
+	(void)state;
+	char reason[RING_REASON_TEXT];
+	struct ring_question question = small_all_reduce;
+	struct ring_choice choice = choose("any any any any any oneshot", RING_ALGORITHM_TWO_SHOT,
+					   &question, reason);
+	assert_int_equal(choice.algorithm, RING_ALGORITHM_TWO_SHOT);
+	assert_string_equal(reason, "RING_ALGORITHM");
+
+	question.kind = RING_KIND_BROADCAST; /* which it has no plan for */
+	choice = choose("any any any any any oneshot", RING_ALGORITHM_TWO_SHOT, &question, reason);
+	assert_int_equal(choice.algorithm, RING_ALGORITHM_ONE_SHOT);
+}
+
+/* The built-in rows are such that their text would be accepted. */
+static void built_in_rows_are_sound(void **state)
+{
+	(void)state;
+	for (int i = 0; i < ring_tuning_built_in.count; i++) {
+		char text[RING_TUNING_ROW_TEXT];
+		ring_tuning_row_format(&ring_tuning_built_in.rows[i], text);
+		assert_int_equal(table_of(text).count, 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_are_read),
+		cmocka_unit_test(rows_are_written_as_they_are_read),
+		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(files_are_checked),
+		cmocka_unit_test(hashes_are_of_rows),
+		cmocka_unit_test(the_first_row_that_fits_decides),
+		cmocka_unit_test(rows_without_a_plan_are_passed_over),
+		cmocka_unit_test(the_option_comes_first),
+		cmocka_unit_test(built_in_rows_are_sound),
+	};
+	return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
+}
