@@ -56,8 +56,8 @@ static int time_samples(struct perf_team *team, const struct perf_options *optio
 	return perf_team_max(team, microseconds, (size_t)options->iterations);
 }
 
-static int time_calls(struct perf_team *team, const struct perf_options *options,
-		      const struct perf_placed *placed, struct perf_times *times)
+int perf_measure_times(struct perf_team *team, const struct perf_options *options,
+		       const struct perf_placed *placed, struct perf_times *times)
 {
 	int samples = options->iterations;
 	double *microseconds = calloc((size_t)samples, sizeof(*microseconds));
@@ -100,7 +100,7 @@ int perf_measure_row(struct perf_team *team, const struct perf_options *options,
 			continue;
 		struct perf_placed placed = perf_place(&row->call, (enum perf_place)place, buffers,
 						       team->rank);
-		err = time_calls(team, options, &placed, &row->places[place].times);
+		err = perf_measure_times(team, options, &placed, &row->places[place].times);
 		if (!err)
 			err = perf_check_calls(team, options, &placed, &row->places[place].check);
 	}

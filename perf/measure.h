@@ -29,6 +29,10 @@ struct perf_row {
 	double limit_us; /* no ring here can be faster; 0: unknown */
 };
 
+/* Times calls on zeros. Collective. returns 0, or a RING_E... with team->error */
+int perf_measure_times(struct perf_team *team, const struct perf_options *options,
+		       const struct perf_placed *placed, struct perf_times *times);
+
 /* Fills in the row for row->call; collective. returns 0, or a RING_E... with team->error */
 int perf_measure_row(struct perf_team *team, const struct perf_options *options,
 		     struct perf_buffer buffers[2], struct perf_row *row);

@@ -51,6 +51,7 @@ static const char usage[] =
 	"\n"
 	"      --explain            tell what carries each call and what decided that; measure "
 	"nothing\n"
+	"      --tune FILE          measure all algorithms, and write rows for RING_TUNING\n"
 	"      --verdict            end with a summary in plain words\n"
 	"      --json FILE          write everything as JSON\n"
 	"      --csv FILE           write the rows as CSV\n"
@@ -70,6 +71,7 @@ enum long_option {
 	FRESH,
 	TIMEOUT,
 	EXPLAIN,
+	TUNE,
 	VERDICT,
 	JSON,
 	CSV,
@@ -99,6 +101,7 @@ static const struct option long_options[] = {
 	{"fresh", no_argument, NULL, FRESH},
 	{"timeout", required_argument, NULL, TIMEOUT},
 	{"explain", no_argument, NULL, EXPLAIN},
+	{"tune", required_argument, NULL, TUNE},
 	{"verdict", no_argument, NULL, VERDICT},
 	{"json", required_argument, NULL, JSON},
 	{"csv", required_argument, NULL, CSV},
@@ -155,9 +158,9 @@ static bool parse_seed(const char *text, uint64_t *seed)
 	return (end != text && !*end) || perf_refuse("--seed", "a number", text);
 }
 
-/* What was given of the sizes, which decides about the others' defaults. */
+/* What was given, which decides about the others' defaults. */
 struct given {
-	bool min, max, step, factor;
+	bool collective, min, max, step, factor;
 };
 
 /* The options with nccl-tests' letters. */
@@ -201,6 +204,7 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 	case RANKS:
 		return perf_parse_int("--ranks", text, 1, MAX_RANKS, &options->ranks);
 	case COLLECTIVE:
+		given->collective = true;
 		return parse_collective(text, &options->collective);
 	case SEED:
 		return parse_seed(text, &options->seed);
@@ -223,6 +227,9 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 	case EXPLAIN:
 		options->explain = true;
 		return true;
+	case TUNE:
+		options->tune = text;
+		return true;
 	case VERDICT:
 		options->verdict = true;
 		return true;
@@ -243,9 +250,11 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 	}
 }
 
-/* Sizes that were not given follow those that were. */
-static bool settle_sizes(struct perf_options *options, const struct given *given)
+/* What was not given follows what was. */
+static bool settle(struct perf_options *options, const struct given *given)
 {
+	if (options->tune && !given->collective)
+		options->collective = PERF_ALL;
 	if (given->step && !given->factor)
 		options->step_factor = 0;
 	if (given->min && !given->max && options->max_bytes < options->min_bytes)
@@ -292,7 +301,7 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 	}
 	if (optind < argc)
 		fprintf(stderr, "ring_perf: what is '%s'? See ring_perf --help\n", argv[optind]);
-	bool ok = optind == argc && settle_sizes(options, &given);
+	bool ok = optind == argc && settle(options, &given);
 	*status = ok ? PERF_EXIT_OK : PERF_EXIT_USAGE;
 	return ok;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "report.h"
+#include "tune.h"
 
 /* From `first` to below `end` of what was asked for: one choice, or all `count`. */
 struct choices {
@@ -58,7 +59,7 @@ static int measure_row(struct perf_run *run, struct perf_buffer buffers[2],
 	return err;
 }
 
-static size_t next_size(const struct perf_options *options, size_t bytes)
+size_t perf_next_size(const struct perf_options *options, size_t bytes)
 {
 	if (options->step_factor > 0) {
 		size_t next = (size_t)((double)bytes * options->step_factor);
@@ -72,7 +73,7 @@ static int measure_sizes(struct perf_run *run, struct perf_buffer buffers[2], st
 	const struct perf_options *options = run->options;
 	int err = 0;
 	for (size_t bytes = options->min_bytes; bytes <= options->max_bytes && !err;
-	     bytes = next_size(options, bytes)) {
+	     bytes = perf_next_size(options, bytes)) {
 		perf_call_set_bytes(call, bytes);
 		err = (options->explain ? explain_row : measure_row)(run, buffers, call);
 		if (!perf_call_is(call, PERF_DATA))
@@ -154,6 +155,8 @@ static int measure_all(struct perf_run *run, struct perf_buffer buffers[2])
 {
 	struct choices collectives = choose(run->options->collective, PERF_COLLECTIVES);
 	int err = map_buffers(run, buffers);
+	if (!err && run->options->tune)
+		return perf_tune(run, buffers);
 	if (!err && !run->options->explain)
 		err = measure_limits(run, buffers);
 	for (int i = collectives.first; i < collectives.end && !err; i++)

@@ -39,6 +39,9 @@ struct perf_summary {
 int perf_run_rows(struct perf_run *run);
 void perf_run_free(struct perf_run *run);
 
+/* The size of the row after that of `bytes`. */
+size_t perf_next_size(const struct perf_options *options, size_t bytes);
+
 struct perf_summary perf_run_summary(const struct perf_run *run);
 
 /* GB/s of 1e9 bytes: of the vector, and as if over one link of the ring. */

@@ -104,8 +104,7 @@ static int learn_links(struct perf_team *team)
 	return err;
 }
 
-int perf_team_join(struct perf_team *team, const struct perf_options *options, int size, int rank,
-		   const struct ring_unique_id *id)
+static struct ring_options choose_options(const struct perf_options *options)
 {
 	struct ring_options ring;
 	ring_options_init(&ring);
@@ -117,9 +116,23 @@ int perf_team_join(struct perf_team *team, const struct perf_options *options, i
 		ring.create_timeout_ms = (int)(options->timeout_s * 1000);
 		ring.call_timeout_ms = ring.create_timeout_ms;
 	}
-	if (id && !ring.interface) /* threads never need more */
+	if (options->threads && !ring.interface) /* threads never need more */
 		ring.interface = "lo";
+	return ring;
+}
 
+static int make_stream(struct perf_team *team, const struct perf_options *options)
+{
+	if (!options->stream)
+		return 0;
+	return perf_team_failed(team, ring_stream_create(team->comm, &team->stream),
+				"making a stream");
+}
+
+int perf_team_join(struct perf_team *team, const struct perf_options *options, int size, int rank,
+		   const struct ring_unique_id *id)
+{
+	struct ring_options ring = choose_options(options);
 	*team = (struct perf_team){.rank = rank};
 	int err = id ? ring_comm_create(&team->comm, size, rank, id, &ring)
 		     : ring_comm_create_from_env(&team->comm, &ring);
@@ -128,12 +141,29 @@ int perf_team_join(struct perf_team *team, const struct perf_options *options, i
 	team->rank = ring_comm_rank(team->comm);
 	team->size = ring_comm_size(team->comm);
 	err = learn_links(team);
-	if (!err && options->stream)
-		err = perf_team_failed(team, ring_stream_create(team->comm, &team->stream),
-				       "making a stream");
+	if (!err)
+		err = make_stream(team, options);
 	if (err)
 		perf_team_leave(team);
 	return err;
+}
+
+int perf_team_branch(struct perf_team *team, const struct perf_options *options,
+		     const char *algorithm, struct perf_team *branch)
+{
+	struct ring_options ring = choose_options(options);
+	struct ring_unique_id id = {{0}}; /* which is none: all ranks fail if rank 0 did */
+	ring.algorithm = algorithm;
+	ring.trace = NULL;
+	*branch = (struct perf_team){.rank = team->rank, .size = team->size};
+	if (team->rank == 0)
+		ring_unique_id_create(&id);
+	int err = ring_broadcast(team->comm, &id, &id, sizeof(id), RING_UINT8, 0, NULL);
+	if (!err)
+		err = ring_comm_create(&branch->comm, team->size, team->rank, &id, &ring);
+	if (!err)
+		err = make_stream(branch, options);
+	return perf_team_failed(branch, err, "joining once more");
 }
 
 void perf_team_leave(struct perf_team *team)

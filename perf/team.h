@@ -29,6 +29,10 @@ int perf_team_join(struct perf_team *team, const struct perf_options *options, i
 		   const struct ring_unique_id *id);
 void perf_team_leave(struct perf_team *team);
 
+/* The same ranks once more, with calls carried by `algorithm`; without order and transports. */
+int perf_team_branch(struct perf_team *team, const struct perf_options *options,
+		     const char *algorithm, struct perf_team *branch);
+
 /* All of these are collective and return 0, or a RING_E... with team->error. */
 int perf_team_barrier(struct perf_team *team);
 int perf_team_max(struct perf_team *team, double *values, size_t count);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_perf --tune: measures what can carry each collective at each size, and writes the rows by
+ * which the library then chooses (RING_TUNING).
+ */
+#ifndef PERF_TUNE_H
+#define PERF_TUNE_H
+
+#include "run.h"
+
+/* Collective; rank 0 writes run->options->tune. returns 0, or a RING_E... with team->error */
+int perf_tune(struct perf_run *run, struct perf_buffer buffers[2]);
+
+#endif
