@@ -66,6 +66,7 @@ void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
 		*route = (struct ring_route){.peer = link->peer};
 	}
 	*(link->outgoing ? &route->out : &route->in) = link;
+	channel->announces = channel->announces || link->transport->expect;
 }
 
 struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer, bool outgoing)
@@ -107,17 +108,6 @@ void ring_channel_close(struct ring_channel *channel)
 	*channel = (struct ring_channel){0};
 }
 
-/* False if no link cares what comes next. One that does must hear of every message from its first. */
-static bool announces(const struct ring_channel *channel)
-{
-	bool cares = channel->reserved || channel->route_count == 0; /* links may still come */
-	for (int i = 0; i < channel->route_count && !cares; i++) {
-		const struct ring_link *in = channel->routes[i].in;
-		cares = in && in->transport->expect;
-	}
-	return cares;
-}
-
 void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
 			const struct ring_operands *operands, const struct ring_record *record)
 {
@@ -126,12 +116,12 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 		channel->scratch_used = scratch;
 	channel->plan = *plan;
 	channel->operands = *operands;
-	channel->record = *record;
+	channel->opening.record = *record;
 	channel->jobs_before += channel->reduced;
 	channel->posted = channel->sent = channel->started = channel->reduced = 0;
+	channel->expected = 0;
 	for (int i = 0; i < RING_KNOWN; i++)
 		channel->outgoing[i].index = channel->incoming[i].index = UINT64_MAX;
-	channel->expected = announces(channel) ? 0 : plan->incoming;
 }
 
 /*
@@ -150,6 +140,7 @@ static inline void keep(struct ring_known *known, uint64_t index, struct ring_tr
 	known->transfer.result.offset = transfer.result.offset;
 	known->transfer.bytes = transfer.bytes;
 	known->transfer.needs = transfer.needs;
+	known->transfer.opens = transfer.opens;
 	known->transfer.last = transfer.last;
 	known->transfer.held = transfer.held;
 	known->transfer.behind = transfer.behind;
@@ -193,7 +184,7 @@ static void note(struct ring_channel *channel, enum ring_trace_counter counter, 
 	if (channel->trace)
 		ring_trace_add(channel->trace,
 			       &(struct ring_trace_record){.time_ns = ring_clock_ns(),
-							   .call = channel->record.sequence,
+							   .call = channel->opening.record.sequence,
 							   .index = index,
 							   .channel = channel->plan.params.channel,
 							   .peer = transfer->peer,
@@ -217,6 +208,19 @@ static int send_message(struct ring_link *link, const void *source, size_t bytes
 	return err ? err : link->transport->send(link, source, bytes);
 }
 
+static size_t message_bytes(const struct ring_transfer *transfer)
+{
+	return transfer->bytes + (transfer->opens ? sizeof(struct ring_record) : 0);
+}
+
+/* A payload behind this rank's record; of one call all that travel so are the same. */
+static const void *open_with(struct ring_channel *channel, const void *payload, size_t bytes)
+{
+	if (bytes > 0)
+		memcpy(channel->opening.payload, payload, bytes);
+	return &channel->opening;
+}
+
 /* Hands entry `posted` to its link. returns 1; 0 if it cannot go yet; an error */
 static int post(struct ring_channel *channel)
 {
@@ -227,17 +231,16 @@ static int post(struct ring_channel *channel)
 		struct ring_route *route = route_to(channel, out->peer);
 		if (!route || !route->out)
 			return 0;
-		bool signal = out->action == RING_SIGNAL;
-		const void *source = signal ? (void *)&channel->record
-					    : address(channel, out->source);
-		size_t bytes = signal ? sizeof(channel->record) : out->bytes;
-		int err = send_message(route->out, source, bytes);
+		const void *source = address(channel, out->source);
+		if (out->opens)
+			source = open_with(channel, source, out->bytes);
+		int err = send_message(route->out, source, message_bytes(out));
 		if (err == RING_EAGAIN)
 			return 0;
 		if (err)
 			return fail_at(channel, out->peer, err);
 		route->queued++;
-		route->sent_messages += !signal;
+		route->sent_messages += out->bytes > 0;
 		route->sent_bytes += out->bytes;
 	}
 	note(channel, RING_POSTED, channel->posted, out);
@@ -297,37 +300,42 @@ static int post_sends(struct ring_channel *channel)
 	return err ? err : moves + retire(channel);
 }
 
-/* The message that HOLD number `index` of a REDUCE keeps for it: nothing was taken from there since. */
-static const void *held_message(const struct ring_channel *channel, const struct ring_transfer *in,
-				int index)
+/* The payload of a message. */
+static const char *payload(const struct ring_transfer *in, const struct ring_arrival *message)
 {
-	uint64_t j = in->holds + (uint64_t)index;
-	const struct ring_route *route = route_to(channel,
-						  ring_plan_incoming(&channel->plan, j).peer);
-	return (const char *)ring_link_arrival(route->in, route->taken - 1)->data + in->skip;
+	return (const char *)message->data + (in->opens ? sizeof(struct ring_record) : 0);
 }
 
-/* What a REDUCE adds, in order: one's own source, and its message or what is held. Returns how many. */
+/* What HOLD number `index` of a REDUCE keeps for it: nothing was taken from there since. */
+static const void *held_payload(const struct ring_channel *channel, const struct ring_transfer *in,
+				int index)
+{
+	struct ring_transfer hold = ring_plan_incoming(&channel->plan, in->holds + (uint64_t)index);
+	const struct ring_route *route = route_to(channel, hold.peer);
+	return payload(&hold, ring_link_arrival(route->in, route->taken - 1)) + in->skip;
+}
+
+/* What a REDUCE adds, in order: one's own source, and what arrived or is held. Returns how many. */
 static int gather_sources(const struct ring_channel *channel, const struct ring_transfer *in,
-			  const void *message, const void *sources[])
+			  const void *arrived, const void *sources[])
 {
 	int count = 0;
 	for (int k = in->behind; k < in->held; k++)
-		sources[count++] = held_message(channel, in, k);
+		sources[count++] = held_payload(channel, in, k);
 	sources[count++] = address(channel, in->source);
 	for (int k = 0; k < in->behind; k++)
-		sources[count++] = held_message(channel, in, k);
-	if (message)
-		sources[count++] = message;
+		sources[count++] = held_payload(channel, in, k);
+	if (arrived)
+		sources[count++] = arrived;
 	return count;
 }
 
 /* Field by field: a job can have many more sources than this one. */
-static int reduce(struct ring_channel *channel, const struct ring_transfer *in, const void *message)
+static int reduce(struct ring_channel *channel, const struct ring_transfer *in, const void *arrived)
 {
 	const struct ring_operands *operands = &channel->operands;
 	struct ring_reduction reduction;
-	reduction.nsources = gather_sources(channel, in, message, reduction.sources);
+	reduction.nsources = gather_sources(channel, in, arrived, reduction.sources);
 	reduction.scalars = &operands->scalar;
 	reduction.nscalars = channel->plan.params.scaled ? 1 : 0;
 	reduction.results[0] = address(channel, in->result);
@@ -339,14 +347,14 @@ static int reduce(struct ring_channel *channel, const struct ring_transfer *in, 
 	return channel->device->reduce(channel->queue, &reduction);
 }
 
-/* Gives an arrived message, or a local copy, to the device: always exactly one job. */
+/* Gives a payload that arrived, or a local copy, to the device: always exactly one job. */
 static int give_to_device(struct ring_channel *channel, const struct ring_transfer *in,
-			  const void *message)
+			  const void *arrived)
 {
 	if ((in->action == RING_REDUCE || in->action == RING_SCALE) && in->bytes > 0)
-		return reduce(channel, in, message);
+		return reduce(channel, in, arrived);
 	char *result = address(channel, in->result);
-	const void *source = in->peer == channel->self ? address(channel, in->source) : message;
+	const void *source = in->peer == channel->self ? address(channel, in->source) : arrived;
 	bool nothing = in->action == RING_SIGNAL || in->action == RING_HOLD || source == result;
 	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
 }
@@ -367,19 +375,26 @@ static const struct ring_arrival *arrived(struct ring_channel *channel, struct r
 	return ring_link_arrival(in, route->taken);
 }
 
+/* Of ranks that disagree messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER */
+static int compare_records(struct ring_channel *channel, const struct ring_arrival *message)
+{
+	const struct ring_record *mine = &channel->opening.record;
+	if (message->bytes < sizeof(*mine))
+		return RING_EPEER;
+	if (memcmp(message->data, mine, sizeof(*mine)) == 0)
+		return 0;
+	memcpy(&channel->theirs, message->data, sizeof(channel->theirs));
+	return ring_record_is_valid(&channel->theirs) ? RING_EMISMATCH : RING_EPEER;
+}
+
 /* Compares a message with what the plan and the entry record say it must be. */
 static int check(struct ring_channel *channel, const struct ring_transfer *in,
 		 const struct ring_arrival *message)
 {
-	if (in->action != RING_SIGNAL)
-		return message->bytes == in->bytes ? 0 : fail_at(channel, in->peer, RING_EPEER);
-	if (message->bytes != sizeof(channel->record))
-		return fail_at(channel, in->peer, RING_EPEER);
-	memcpy(&channel->theirs, message->data, sizeof(channel->theirs));
-	if (memcmp(&channel->theirs, &channel->record, sizeof(channel->record)) == 0)
-		return 0;
-	return fail_at(channel, in->peer,
-		       ring_record_is_valid(&channel->theirs) ? RING_EMISMATCH : RING_EPEER);
+	int err = in->opens ? compare_records(channel, message) : 0;
+	if (!err && message->bytes != message_bytes(in))
+		err = RING_EPEER;
+	return err ? fail_at(channel, in->peer, err) : 0;
 }
 
 /* Starts entry `started`. returns 1; 0 if it cannot start yet; an error */
@@ -401,10 +416,10 @@ static int start(struct ring_channel *channel)
 		if (err)
 			return err;
 		route->taken++;
-		route->received_messages += in->action != RING_SIGNAL;
+		route->received_messages += in->bytes > 0;
 		route->received_bytes += in->bytes;
 	}
-	int err = give_to_device(channel, in, message ? message->data : NULL);
+	int err = give_to_device(channel, in, message ? payload(in, message) : NULL);
 	if (err)
 		return err;
 	note(channel, RING_STARTED, channel->started, in);
@@ -448,8 +463,9 @@ static int finish(struct ring_channel *channel)
 }
 
 /*
- * Tells links that care what comes next, so that copies can land in the user's memory. Not before
- * all signals are through: until then nothing may land there.
+ * Tells links that want to know what comes next, so that copies can land in the user's memory. Not
+ * before all signals are through: until then nothing may land there. Such a link hears of every message
+ * from its first, also if it came during the call.
  */
 static void announce(struct ring_channel *channel)
 {
@@ -468,8 +484,7 @@ static void announce(struct ring_channel *channel)
 			continue;
 		if (route->announced == link->released + link->depth)
 			return;
-		bool signal = in->action == RING_SIGNAL;
-		link->transport->expect(link, signal ? sizeof(channel->record) : in->bytes,
+		link->transport->expect(link, message_bytes(in),
 					in->action == RING_COPY ? address(channel, in->result)
 								: NULL);
 		route->announced++;
@@ -480,7 +495,8 @@ int ring_channel_advance(struct ring_channel *channel)
 {
 	int moves = 0;
 	while (channel->started < channel->plan.incoming) {
-		announce(channel);
+		if (channel->announces)
+			announce(channel);
 		int moved = start(channel);
 		if (moved < 0)
 			return moved;

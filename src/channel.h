@@ -63,6 +63,7 @@ struct ring_channel {
 	struct ring_route *routes; /* ring_routes; once reserved: one for every rank, by rank */
 	int route_count;
 	bool reserved;
+	bool announces; /* some link wants to know what comes next */
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
 	char *scratch;
@@ -73,10 +74,10 @@ struct ring_channel {
 	/* of the current call */
 	struct ring_plan plan;
 	struct ring_operands operands;
-	struct ring_record record;
+	struct ring_opening opening; /* this rank's */
 	uint64_t posted, sent, started, reduced;
 	uint64_t jobs_before; /* the queue's jobs when the call started */
-	uint64_t expected;    /* incoming entries already announced to their link */
+	uint64_t expected;    /* incoming entries already announced, if the channel announces */
 	struct ring_known outgoing[RING_KNOWN], incoming[RING_KNOWN]; /* entry i at i % RING_KNOWN */
 	struct ring_channel *next; /* of those that carry out the call */
 

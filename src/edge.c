@@ -44,14 +44,14 @@ static int connect_edge(struct ring_edge *edge, const struct ring_edge_ends *end
 
 static int open_link(struct ring_edge *edge, const struct ring_edge_ends *ends)
 {
-	size_t record_bytes = sizeof(struct ring_record);
+	size_t opening_bytes = sizeof(struct ring_opening);
 	struct ring_link_params params = {
 		.fd = edge->fd,
 		.outgoing = edge->outgoing,
 		.self = ends->self,
 		.peer = edge->peer->rank,
 		.depth = (unsigned)edge->depth,
-		.slot_bytes = edge->slot_bytes > record_bytes ? edge->slot_bytes : record_bytes,
+		.slot_bytes = edge->slot_bytes > opening_bytes ? edge->slot_bytes : opening_bytes,
 		.bell = ends->bell,
 		.congestion = ends->congestion,
 		.peer_lost_ms = ends->peer_lost_ms,

@@ -62,14 +62,15 @@ enum ring_buffer { RING_INPUT, RING_OUTPUT, RING_SCRATCH, RING_PEER_INPUT, RING_
 
 enum ring_action {
 	RING_SEND,   /* outgoing: source goes to peer                                    */
-	RING_SIGNAL, /* both: the entry record and no payload; incoming compares it      */
+	RING_SIGNAL, /* both: the entry record alone                                     */
 	RING_COPY,   /* incoming: result = message; from oneself: result = source        */
 	RING_HOLD,   /* incoming: the message stays in its slot, for the next REDUCE     */
 	RING_REDUCE, /* incoming: result = source op messages, source scaled if `scaled` */
 	RING_SCALE,  /* incoming, from oneself: result = scalar * source                 */
 };
 
-#define RING_SUM_RANKS 64 /* of so many at most all inputs are added at once */
+#define RING_SUM_RANKS 64     /* of so many at most all inputs are added at once */
+#define RING_OPENING_BYTES 24 /* of payload fit behind an entry record in one message */
 
 struct ring_place {
 	enum ring_buffer buffer;
@@ -81,8 +82,9 @@ struct ring_transfer {
 	enum ring_action action;
 	int peer; /* rank, may be this one */
 	struct ring_place source, result;
-	uint64_t bytes;
+	uint64_t bytes; /* of payload */
 	uint64_t needs;
+	bool opens; /* the message begins with the entry record, which the receiver compares */
 	bool last;  /* REDUCE: the last addition, where an average is divided */
 	int held;   /* REDUCE: adds the messages of so many HOLD, or, if 0, its own              */
 	int behind; /* ... the first so many behind source; with 0 it gives all slots back     */
@@ -130,6 +132,9 @@ struct ring_plan {
 
 	/* ONE_SHOT, TWO_SHOT */
 	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in            */
+
+	/* ONE_SHOT */
+	bool opens; /* instead of signals, the data itself begin with the entry record         */
 };
 
 /* Steps and bytes of one rank on one channel. */
@@ -233,7 +238,7 @@ RING_PURE int ring_plan_mod(int a, int n)
 RING_PURE struct ring_transfer ring_plan_signal(int peer, uint64_t needs)
 {
 	return (struct ring_transfer){
-		.action = RING_SIGNAL, .peer = peer, .needs = needs, .step = -1};
+		.action = RING_SIGNAL, .peer = peer, .needs = needs, .opens = true, .step = -1};
 }
 
 RING_PURE int ring_plan_self(const struct ring_plan *plan)
@@ -435,7 +440,7 @@ RING_PURE uint64_t ring_plan_scratch_bytes(const struct ring_plan *plan)
 /* True if the entry is a message on a link (not nothing, and not to oneself). */
 RING_PURE bool ring_transfer_is_message(const struct ring_transfer *transfer, int self)
 {
-	return transfer->peer != self && (transfer->bytes > 0 || transfer->action == RING_SIGNAL);
+	return transfer->peer != self && (transfer->bytes > 0 || transfer->opens);
 }
 
 #endif

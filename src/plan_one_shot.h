@@ -13,12 +13,14 @@
  *
  * What is to be added is held in its slots until all of a chunk is there, and then added in one pass, so
  * the first byte that lands is the result. The order of additions is the ring's: the block of position
- * p from p+1 around to p. So an all-reduce adds each block of a chunk by itself.
+ * p from p+1 around to p. So an all-reduce adds each block of a chunk by itself. Of two ranks each adds
+ * what arrives to its own, as the sum of two has one order only.
  *
  * Agreement: where all send to all they begin with a signal to every rank, so each hears of all others
  * itself. Where there is a root, a rank signals to its next on the ring (ranks that disagree about the
  * kind still meet there) and to root; root answers all of them once it has heard all of them, so an
- * answer proves that every rank agrees.
+ * answer proves that every rank agrees. A small all-reduce needs no signals: each rank's data travel in
+ * one message with its record, and all of those are there before the first sum lands.
  *
  *	out of root    next, then behind all incoming signals: distance 1, 2 ... n-1
  *	into root      prev, distance 1, 2 ... n-1          the first two of these share a link
@@ -87,7 +89,6 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 	plan.next = ring_plan_at(&plan, 1);
 	plan.prev = ring_plan_at(&plan, -1);
 	plan.edges = hub ? 2 * (params->size - 1) : 4;
-	plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);
 
 	plan.fan_out = others;
 	plan.fan_in = others + 1;
@@ -100,7 +101,13 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 	} else if (params->kind == RING_KIND_ALL_REDUCE && params->size > 2) {
 		plan.fan_in = 2 * others + 1;
 	}
+	if (ring_kind_reduces(params->kind) && params->size == 2)
+		plan.fan_in = plan.fan_in > 0;
 	ring_plan_cut_part(&plan);
+	plan.opens = params->kind == RING_KIND_ALL_REDUCE && plan.rounds == 1 &&
+		     plan.length * params->element_bytes <= RING_OPENING_BYTES;
+	if (!plan.opens)
+		plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);
 	plan.outgoing = plan.signals + plan.rounds * plan.fan_out;
 	plan.incoming = plan.signals + plan.rounds * plan.fan_in;
 	return plan;
@@ -141,7 +148,8 @@ RING_PURE struct ring_transfer ring_one_shot_outgoing(const struct ring_plan *pl
 	uint64_t chunk = plan->fan_out == 1 ? i : i / plan->fan_out;
 	int step = (int)(i - chunk * plan->fan_out);
 	int peer = ring_one_shot_partner(plan, step + 1);
-	struct ring_transfer transfer = {.action = RING_SEND, .peer = peer, .step = step};
+	struct ring_transfer transfer = {
+		.action = RING_SEND, .peer = peer, .opens = plan->opens, .step = step};
 	transfer.bytes = ring_plan_piece(plan, ring_one_shot_input_part(plan->params.kind, peer),
 					 chunk, &transfer.source.offset);
 	return transfer;
@@ -168,17 +176,20 @@ RING_PURE uint64_t ring_one_shot_block(const struct ring_plan *plan, int rank, u
 
 /*
  * Entry `step` of a chunk that is added up. What an all-reduce adds, all others have been sent; in
- * place, the sum replaces it. The sum of two has one order only.
+ * place, the sum replaces it.
  */
 RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, uint64_t chunk,
 						 int step)
 {
 	enum ring_kind kind = plan->params.kind;
-	int held = plan->params.size - 1;
+	int held = plan->params.size > 2 ? plan->params.size - 1 : 0;
 	int part = ring_one_shot_input_part(kind, ring_plan_self(plan));
 	uint64_t own, sum, bytes = ring_plan_piece(plan, part, chunk, &own);
-	if (step < held)
-		return ring_plan_hold(plan, step, bytes);
+	if (step < held) {
+		struct ring_transfer hold = ring_plan_hold(plan, step, bytes);
+		hold.opens = plan->opens;
+		return hold;
+	}
 	ring_plan_piece(plan, 0, chunk, &sum);
 	int behind = (int)plan->fan_in - 1 - step;
 	uint64_t begin = own;
@@ -188,6 +199,11 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 	}
 	struct ring_transfer transfer = ring_plan_sum(plan, plan->signals + chunk * plan->fan_in,
 						      behind, own, sum);
+	if (plan->params.size == 2) {
+		transfer.peer = plan->next;
+		transfer.opens = plan->opens;
+		transfer.held = 0;
+	}
 	transfer.bytes = bytes;
 	transfer.skip = own - begin;
 	if (kind == RING_KIND_ALL_REDUCE)

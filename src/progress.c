@@ -100,7 +100,7 @@ static int ended(const struct ring_comm *comm)
 /* What this rank says it does on a channel: the record of a message is what its sender says. */
 static struct ring_record own_record(const struct ring_channel *channel)
 {
-	struct ring_record record = channel->record;
+	struct ring_record record = channel->opening.record;
 	if (record.kind == RING_KIND_SEND && channel->plan.params.kind == RING_KIND_RECV) {
 		record.kind = RING_KIND_RECV;
 		record.root = channel->plan.params.root;

@@ -29,6 +29,12 @@ struct ring_record {
 
 #define RING_RECORD_MAGIC 0x33304752u
 
+/* What a message that opens a call is: the record, and a small payload behind it. */
+struct ring_opening {
+	struct ring_record record;
+	unsigned char payload[RING_OPENING_BYTES];
+};
+
 /* What records say of pre-multiplied sums, whose handles and scalars differ between ranks. */
 #define RING_OP_PREMUL_SUM 16
 

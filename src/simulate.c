@@ -23,6 +23,7 @@ struct node {
 	int wire_count;
 	uint64_t device_free_ns;
 	uint64_t sent_wake_ns; /* the last wake-up that was asked for because of `sent` */
+	char opening[RING_OPENING_BYTES]; /* its input if there are no data: records take some along */
 	bool done;
 };
 
@@ -273,9 +274,9 @@ static int connect_channel(struct simulator *simulator, int rank, int channel)
 {
 	const struct ring_simulation_params *params = simulator->params;
 	struct node *node = &simulator->nodes[rank];
-	size_t slot_bytes = params->chunk_bytes > sizeof(struct ring_record)
+	size_t slot_bytes = params->chunk_bytes > sizeof(struct ring_opening)
 				    ? params->chunk_bytes
-				    : sizeof(struct ring_record);
+				    : sizeof(struct ring_opening);
 	for (int i = 0; i < node->wire_count; i++) {
 		int peer = node->wires_to[i];
 		struct ring_link_params link = {.self = rank,
@@ -362,10 +363,10 @@ static void free_simulator(struct simulator *simulator)
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-/* Where a rank's buffer would be if there were data: nobody looks, but no two may be the same. */
-static char *nowhere(int rank, int buffer)
+/* Where a rank's output would be if there were data: nobody looks. */
+static char *nowhere(int rank)
 {
-	return (char *)(((uintptr_t)rank * 2 + (uintptr_t)buffer + 1) << 40);
+	return (char *)(((uintptr_t)rank + 1) << 40);
 }
 
 static void enter(struct simulator *simulator, int position)
@@ -374,8 +375,8 @@ static void enter(struct simulator *simulator, int position)
 	int rank = simulator->order[position];
 	bool data = moves_data(simulator);
 	struct ring_operands operands = {
-		.input = data ? params->inputs[rank] : nowhere(rank, 0),
-		.output = data ? params->outputs[rank] : nowhere(rank, 1),
+		.input = data ? params->inputs[rank] : simulator->nodes[rank].opening,
+		.output = data ? params->outputs[rank] : nowhere(rank),
 		.type = params->type,
 		.op = params->op,
 		.divisor = params->op == RING_AVG ? (uint64_t)params->size : 1,

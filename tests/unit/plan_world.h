@@ -22,6 +22,7 @@ struct message {
 	const struct value *source; /* where the sender has it ... */
 	struct value *slot;         /* ... and the receiver        */
 	uint64_t bytes, proof;
+	bool opens;
 };
 
 struct link {
@@ -263,7 +264,9 @@ static void queue_message(struct world *world, struct actor *actor, struct link 
 	if (out->needs > actor->proved_by_needs)
 		actor->proved_by_needs = out->needs;
 	struct message *message = &link->messages[link->queued % s->depth];
+	demand(world, out->opens || link->queued > 0, "the first message of a link has the record");
 	message->bytes = out->bytes;
+	message->opens = out->opens;
 	message->proof = actor->proof[actor->proved_by_needs] | UINT64_C(1) << actor->rank;
 	message->source = out->bytes ? values_at(world, actor, out->source, out->bytes) : NULL;
 	for (uint64_t i = 0; i < out->bytes / s->element_bytes; i++)
@@ -365,7 +368,8 @@ static bool start(struct world *world, struct actor *actor)
 		if (link->taken == link->flown)
 			return false;
 		const struct message *message = &link->messages[link->taken++ % s->depth];
-		demand(world, message->bytes == in->bytes, "both ends know a message's size");
+		demand(world, message->bytes == in->bytes && message->opens == in->opens,
+		       "both ends know a message's size");
 		proof = message->proof;
 	}
 	prove(world, actor, proof);
