@@ -115,13 +115,19 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 	if (channel->scratch_used < scratch)
 		channel->scratch_used = scratch;
 	channel->plan = *plan;
+	for (int i = 0; i < RING_KNOWN; i++)
+		channel->outgoing[i].index = channel->incoming[i].index = UINT64_MAX;
+	ring_channel_repeat(channel, operands, record);
+}
+
+void ring_channel_repeat(struct ring_channel *channel, const struct ring_operands *operands,
+			 const struct ring_record *record)
+{
 	channel->operands = *operands;
 	channel->opening.record = *record;
 	channel->jobs_before += channel->reduced;
 	channel->posted = channel->sent = channel->started = channel->reduced = 0;
 	channel->expected = 0;
-	for (int i = 0; i < RING_KNOWN; i++)
-		channel->outgoing[i].index = channel->incoming[i].index = UINT64_MAX;
 }
 
 /*

@@ -115,6 +115,10 @@ void ring_channel_close(struct ring_channel *channel);
 void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
 			const struct ring_operands *operands, const struct ring_record *record);
 
+/* Begins a call that has the same plan as the last one. */
+void ring_channel_repeat(struct ring_channel *channel, const struct ring_operands *operands,
+			 const struct ring_record *record);
+
 /*
  * Moves every counter as far as it goes without blocking. returns how many moves that were, or
  * RING_EMISMATCH (a record differs: `theirs`), RING_EPEER (a link broke: `failed_peer`),

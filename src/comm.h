@@ -75,6 +75,7 @@ struct ring_comm {
 	pthread_mutex_t running;
 	struct ring_call *current;
 	struct ring_channel *active; /* those that carry it out */
+	struct ring_record planned;  /* the call whose plans they have; zero: none */
 	struct ring_pairs pairs;
 	struct pollfd *fds; /* room to sleep on */
 	int fd_room;

@@ -24,7 +24,7 @@ struct waiting {
 	uint64_t deadline_ms; /* 0: never */
 };
 
-static void choose(struct ring_comm *comm, const struct ring_call *call)
+static const struct ring_choice *choose(struct ring_comm *comm, const struct ring_call *call)
 {
 	comm->question = (struct ring_question){
 		.kind = call->kind,
@@ -35,12 +35,13 @@ static void choose(struct ring_comm *comm, const struct ring_call *call)
 		.scaled = call->scaled,
 	};
 	comm->choice = ring_tuning_choose(&comm->placement.tuning, &comm->question);
+	return &comm->choice;
 }
 
-/* A collective: one plan for each of its channels. returns 0; RING_ENOMEM */
-static int start_collective(struct ring_comm *comm, const struct ring_call *call)
+/* One plan for each of a collective's channels. returns 0; RING_ENOMEM */
+static int plan_collective(struct ring_comm *comm, const struct ring_call *call)
 {
-	const struct ring_choice *choice = &comm->choice;
+	const struct ring_choice *choice = choose(comm, call);
 	struct ring_plan_params params = {
 		.kind = call->kind,
 		.algorithm = choice->algorithm,
@@ -68,6 +69,17 @@ static int start_collective(struct ring_comm *comm, const struct ring_call *call
 		link = &channel->next;
 	}
 	*link = NULL;
+	comm->planned = call->record;
+	return 0;
+}
+
+/* Programs make the same call again and again: its plans are still there. returns 0; RING_ENOMEM */
+static int start_collective(struct ring_comm *comm, const struct ring_call *call)
+{
+	if (!ring_record_repeats(&call->record, &comm->planned))
+		return plan_collective(comm, call);
+	for (struct ring_channel *channel = comm->active; channel; channel = channel->next)
+		ring_channel_repeat(channel, &call->operands, &call->record);
 	return 0;
 }
 
@@ -75,7 +87,9 @@ static int start_collective(struct ring_comm *comm, const struct ring_call *call
 static int start_messages(struct ring_comm *comm, struct ring_call *call)
 {
 	int err = 0;
+	choose(comm, call);
 	comm->active = NULL;
+	comm->planned = (struct ring_record){0};
 	for (; call && !err; call = call->together)
 		err = ring_pairs_add(comm, call);
 	return err;
@@ -347,7 +361,6 @@ int ring_progress_run(struct ring_comm *comm, struct ring_call *call)
 	int err = ended(comm);
 	if (err)
 		return err;
-	choose(comm, call);
 	note(comm, call, RING_CALLED);
 	ring_memory_recall(comm);
 	struct ring_fpenv fpenv = ring_fpenv_enter();

@@ -7,6 +7,9 @@
 #ifndef RING_RECORD_H
 #define RING_RECORD_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "plan.h"
 #include "ringccl.h"
 
@@ -41,6 +44,14 @@ struct ring_opening {
 /* type, op and root are -1 where the kind has none. */
 struct ring_record ring_record_make(enum ring_kind kind, uint64_t sequence, uint64_t count,
 				    int type, int op, int root);
+
+/* True if both calls are the same but for their numbers, so that they have the same plans. */
+static inline bool ring_record_repeats(const struct ring_record *record,
+				       const struct ring_record *last)
+{
+	return memcmp(record, last, offsetof(struct ring_record, sequence)) == 0 &&
+	       record->count == last->count;
+}
 
 /* False if it cannot be a record of any rank. */
 bool ring_record_is_valid(const struct ring_record *record);
