@@ -135,15 +135,15 @@ static int check_elements(struct ring_comm *comm, const struct request *request)
 	int err = check_type(comm, request);
 	if (err)
 		return err;
-	uint64_t element_bytes = ring_datatype_bytes(request->type);
 	uint64_t parts = shape->send_in_parts || shape->recv_in_parts ? comm->size : 1;
-	if (request->count > PTRDIFF_MAX / element_bytes / parts)
+	uint64_t part_bytes, bytes;
+	if (__builtin_mul_overflow(request->count, ring_datatype_bytes(request->type), &part_bytes) ||
+	    __builtin_mul_overflow(part_bytes, parts, &bytes) || bytes > PTRDIFF_MAX)
 		return ring_comm_refuse(comm, RING_EINVAL,
 					"%s: %llu elements are more than memory can hold",
 					ring_kind_name(request->kind),
 					(unsigned long long)request->count);
-	return request->count == 0 ? 0
-				   : check_buffers(comm, request, request->count * element_bytes);
+	return request->count == 0 ? 0 : check_buffers(comm, request, part_bytes);
 }
 
 static bool has_root(const struct request *request)

@@ -29,18 +29,6 @@ const char *ring_kind_name(enum ring_kind kind)
 	return (int)kind >= 0 && (int)kind < KINDS ? kind_names[kind] : "?";
 }
 
-struct ring_record ring_record_make(enum ring_kind kind, uint64_t sequence, uint64_t count,
-				    int type, int op, int root)
-{
-	return (struct ring_record){.magic = RING_RECORD_MAGIC,
-				    .kind = (int16_t)kind,
-				    .type = (int16_t)type,
-				    .op = (int16_t)op,
-				    .root = root,
-				    .sequence = sequence,
-				    .count = count};
-}
-
 bool ring_record_is_valid(const struct ring_record *record)
 {
 	return record->magic == RING_RECORD_MAGIC && record->kind >= 0 && record->kind < KINDS;

@@ -42,8 +42,17 @@ struct ring_opening {
 #define RING_OP_PREMUL_SUM 16
 
 /* type, op and root are -1 where the kind has none. */
-struct ring_record ring_record_make(enum ring_kind kind, uint64_t sequence, uint64_t count,
-				    int type, int op, int root);
+static inline struct ring_record ring_record_make(enum ring_kind kind, uint64_t sequence,
+						  uint64_t count, int type, int op, int root)
+{
+	return (struct ring_record){.magic = RING_RECORD_MAGIC,
+				    .kind = (int16_t)kind,
+				    .type = (int16_t)type,
+				    .op = (int16_t)op,
+				    .root = root,
+				    .sequence = sequence,
+				    .count = count};
+}
 
 /* True if both calls are the same but for their numbers, so that they have the same plans. */
 static inline bool ring_record_repeats(const struct ring_record *record,
