@@ -27,6 +27,7 @@ struct train_ddp {
 	uint16_t *halves; /* compressed: what travels */
 	float *residuals; /* compressed: what the last time lost */
 	bool synchronises, holds_back;
+	uint64_t promise; /* bytes that all ranks send */
 
 	/* of the current step */
 	int ready, launched, complete; /* buckets */
@@ -70,6 +71,31 @@ static void plan_buckets(struct train_ddp *ddp, size_t *bytes)
 						       caps[options->mode].cap, ddp->buckets);
 }
 
+/* A bucket in elements. */
+static size_t offset_of(const struct train_bucket *bucket)
+{
+	return bucket->offset / sizeof(float);
+}
+
+static size_t count_of(const struct train_bucket *bucket)
+{
+	return bucket->bytes / sizeof(float);
+}
+
+/* What is compressed was divided before. Returns once it is complete, or with a stream at once. */
+static int reduce(struct train_ddp *ddp, const struct train_bucket *bucket)
+{
+	size_t offset = offset_of(bucket), count = count_of(bucket);
+	if (ddp->options.compressed) {
+		uint16_t *halves = ddp->halves + offset;
+		return ring_all_reduce(ddp->comm, halves, halves, count, RING_BFLOAT16, RING_SUM,
+				       ddp->stream);
+	}
+	float *gradients = ddp->model->gradients + offset;
+	return ring_all_reduce(ddp->comm, gradients, gradients, count, RING_FLOAT32, RING_AVG,
+			       ddp->stream);
+}
+
 /* Everything a step needs. returns 0; RING_ENOMEM */
 static int prepare(struct train_ddp *ddp)
 {
@@ -103,6 +129,25 @@ static int begin_alike(struct train_ddp *ddp)
 	return err ? train_agree_failed(ddp->comm, "broadcasting rank 0's parameters", err) : 0;
 }
 
+/* What carries a bucket, its first call tells. */
+static int learn_promise(struct train_ddp *ddp)
+{
+	struct ring_stats stats = {.size = sizeof(stats)};
+	uint64_t n = (uint64_t)ring_comm_size(ddp->comm);
+	size_t element = ddp->options.compressed ? sizeof(*ddp->halves) : sizeof(float);
+	int err = 0;
+	for (int k = 0; k < ddp->bucket_count && !err; k++) {
+		err = reduce(ddp, &ddp->buckets[k]);
+		if (!err && ddp->stream)
+			err = ring_stream_wait(ddp->stream, ring_stream_position(ddp->stream));
+		if (!err)
+			err = ring_comm_stats(ddp->comm, &stats);
+		bool at_once = !err && strcmp(stats.last.algorithm, "oneshot") == 0;
+		ddp->promise += (n - 1) * (at_once ? n : 2) * count_of(&ddp->buckets[k]) * element;
+	}
+	return err ? train_agree_failed(ddp->comm, "averaging for the first time", err) : 0;
+}
+
 int train_ddp_create(struct train_ddp **ddp, struct ring_comm *comm, struct train_model *model,
 		     const struct train_ddp_options *options)
 {
@@ -120,6 +165,8 @@ int train_ddp_create(struct train_ddp **ddp, struct ring_comm *comm, struct trai
 			ring_comm_rank(comm), ring_strerror(err));
 	if (!err)
 		err = begin_alike(made);
+	if (!err)
+		err = learn_promise(made);
 	if (err) {
 		train_ddp_destroy(made);
 		return err;
@@ -146,6 +193,11 @@ int train_ddp_buckets(const struct train_ddp *ddp, const struct train_bucket **b
 	return ddp->bucket_count;
 }
 
+uint64_t train_ddp_promise(const struct train_ddp *ddp)
+{
+	return ddp->promise;
+}
+
 /* ---- a step ---- */
 
 /* In front of the first bucket, when no call is under way. */
@@ -156,17 +208,6 @@ static void open_step(struct train_ddp *ddp)
 	int err = ring_comm_stats(ddp->comm, &ddp->before);
 	if (err)
 		fail(ddp, err);
-}
-
-/* A bucket in elements. */
-static size_t offset_of(const struct train_bucket *bucket)
-{
-	return bucket->offset / sizeof(float);
-}
-
-static size_t count_of(const struct train_bucket *bucket)
-{
-	return bucket->bytes / sizeof(float);
 }
 
 static void compress(struct train_ddp *ddp, const struct train_bucket *bucket)
@@ -183,20 +224,6 @@ static void expand(struct train_ddp *ddp, const struct train_bucket *bucket)
 	size_t offset = offset_of(bucket);
 	if (ddp->options.compressed)
 		train_expand(ddp->model->gradients + offset, ddp->halves + offset, count_of(bucket));
-}
-
-/* What is compressed was divided before. Returns once it is complete, or with a stream at once. */
-static int reduce(struct train_ddp *ddp, const struct train_bucket *bucket)
-{
-	size_t offset = offset_of(bucket), count = count_of(bucket);
-	if (ddp->options.compressed) {
-		uint16_t *halves = ddp->halves + offset;
-		return ring_all_reduce(ddp->comm, halves, halves, count, RING_BFLOAT16, RING_SUM,
-				       ddp->stream);
-	}
-	float *gradients = ddp->model->gradients + offset;
-	return ring_all_reduce(ddp->comm, gradients, gradients, count, RING_FLOAT32, RING_AVG,
-			       ddp->stream);
 }
 
 /* Waits for a bucket on the stream, and asks it when the call ran. */

@@ -62,8 +62,8 @@ struct train_ddp_times {
 
 /*
  * Checks that all ranks have the same tensors and options (a difference is named: rank, tensor, both
- * shapes), broadcasts rank 0's parameters, plans buckets. Collective. Communicator and model stay
- * the caller's, and must outlive the ddp.
+ * shapes), broadcasts rank 0's parameters, plans buckets, averages each once: gradients must be zero.
+ * Collective. Communicator and model stay the caller's, and must outlive the ddp.
  *
  * returns   0; a RING_E code, the sentence on stderr; RING_EMISMATCH if the ranks differ
  */
@@ -75,6 +75,12 @@ void train_ddp_destroy(struct train_ddp *ddp);
 
 /* The plan: *buckets is the ddp's. returns how many buckets there are; none if OFF */
 int train_ddp_buckets(const struct train_ddp *ddp, const struct train_bucket **buckets);
+
+/*
+ * What all ranks together send to average gradients once, as ringccl.h says it of the algorithms
+ * that carry the buckets: 2(N-1) * S, but (N-1) * N times a bucket that goes in one shot.
+ */
+uint64_t train_ddp_promise(const struct train_ddp *ddp);
 
 /*
  * A step of several micro-batches: only the last one's backward synchronises (no_sync). Gradients

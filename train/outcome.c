@@ -31,6 +31,7 @@ static void list_facts(const struct train_run *run, struct train_facts *facts)
 		.parameters = run->model->parameter_count,
 		.seed = options->seed,
 		.gradient_bytes = run->model->parameter_count * element,
+		.promised_bytes = train_ddp_promise(run->ddp),
 		.alone_ms = run->alone * 1e3,
 		.held_out_loss = run->held_out_loss,
 		.own_loss = run->own.mean,

@@ -50,6 +50,7 @@ static const struct fact facts_list[] = {
 	FACT(parameters, NUMBER),
 	FACT(seed, NUMBER),
 	FACT(gradient_bytes, NUMBER),
+	FACT(promised_bytes, NUMBER),
 };
 #define FACTS (sizeof(facts_list) / sizeof(facts_list[0]))
 

@@ -86,8 +86,11 @@ static void print_payload(FILE *out, const struct train_summary *summary)
 	const struct train_facts *facts = &summary->facts;
 	if (facts->ranks == 1 || is_off(facts))
 		return;
-	fprintf(out, "payload of every step: %s 2(N-1)/N * S per rank, %.1f bytes on average\n",
+	bool shots = facts->promised_bytes >
+		     2 * (uint64_t)(facts->ranks - 1) * facts->gradient_bytes;
+	fprintf(out, "payload of every step: %s 2(N-1)/N * S per rank%s, %.1f bytes on average\n",
 		summary->payload_is_exact ? "exactly" : "NOT",
+		shots ? ", and N/2 times that of small buckets" : "",
 		summary->values[TRAIN_FORMULA] / facts->ranks);
 }
 

@@ -111,9 +111,7 @@ static void summarize_work(struct train_summary *summary, const struct table *ta
 static void summarize_bytes(struct train_summary *summary, const struct table *table)
 {
 	const struct train_facts *facts = &summary->facts;
-	bool off = strcmp(facts->mode, "off") == 0;
-	uint64_t formula = 2 * (uint64_t)(facts->ranks - 1) * facts->gradient_bytes;
-	formula = off ? 0 : formula * (uint64_t)facts->syncs;
+	uint64_t formula = facts->promised_bytes * (uint64_t)facts->syncs;
 	uint64_t sum = 0;
 	summary->payload_is_exact = true;
 	for (size_t i = 0; i < table->each; i++) {

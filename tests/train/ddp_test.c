@@ -14,6 +14,7 @@
 #include "fake_model.h"
 #include "src/comm.h"
 #include "tests/harness.h"
+#include "tests/multi/choice.h"
 #include "train/ddp.h"
 #include "train/hash.h"
 
@@ -230,31 +231,43 @@ static int switched_off(struct trainer *trainer)
 
 /* ---- bytes ---- */
 
-static uint64_t share(uint64_t count, int size, int rank)
-{
-	return count / (uint64_t)size + ((uint64_t)rank < count % (uint64_t)size);
-}
-
-/* Per bucket, two vectors less one's own share and that of the next rank on the ring. */
-static uint64_t formula(const struct trainer *trainer, uint64_t element_bytes)
+/* What the rank at a position must send for all buckets. */
+static uint64_t formula_at(const struct trainer *trainer, bool compressed, int position)
 {
 	const struct train_bucket *buckets;
-	int count = train_ddp_buckets(trainer->ddp, &buckets), size = trainer->self->size;
-	uint64_t elements = 0;
-	for (int k = 0; size > 1 && k < count; k++) {
-		uint64_t bucket = buckets[k].bytes / sizeof(float);
-		elements += 2 * bucket - share(bucket, size, trainer->self->rank) -
-			    share(bucket, size, trainer->comm->placement.next.rank);
+	int count = train_ddp_buckets(trainer->ddp, &buckets);
+	uint64_t bytes = 0;
+	for (int k = 0; k < count; k++) {
+		struct call call = {.kind = ALL_REDUCE,
+				    .count = buckets[k].bytes / sizeof(float),
+				    .type = compressed ? RING_BFLOAT16 : RING_FLOAT32};
+		struct call_way way = choice_of(trainer->comm, &call);
+		bytes += call_sent_bytes(&call, &way, position);
 	}
-	return elements * element_bytes;
+	return bytes;
+}
+
+static uint64_t formula(const struct trainer *trainer, bool compressed)
+{
+	return formula_at(trainer, compressed, trainer->comm->placement.position);
+}
+
+static uint64_t formula_of_all(const struct trainer *trainer, bool compressed)
+{
+	uint64_t bytes = 0;
+	for (int position = 0; position < trainer->comm->size; position++)
+		bytes += formula_at(trainer, compressed, position);
+	return bytes;
 }
 
 static int count_bytes_in(struct trainer *trainer, struct train_ddp_options options)
 {
-	uint64_t element_bytes = options.compressed ? 2 : 4, all;
-	bool alike;
 	if (start(trainer, &options))
 		return 1;
+	uint64_t own = formula(trainer, options.compressed);
+	if (train_ddp_promise(trainer->ddp) != formula_of_all(trainer, options.compressed))
+		return harness_fail(trainer->self, "all ranks are to send %llu bytes",
+				    (unsigned long long)train_ddp_promise(trainer->ddp));
 	static const int batches[] = {4, 64, 4};
 	for (int b = 0; b < 3; b++) {
 		double other = 1; /* does not count */
@@ -263,18 +276,13 @@ static int count_bytes_in(struct trainer *trainer, struct train_ddp_options opti
 			return 1;
 		const struct train_bucket *buckets;
 		uint64_t sent = trainer->times.payload_bytes;
-		if (sent != formula(trainer, element_bytes))
+		if (sent != own)
 			return harness_fail(trainer->self, "batch %d: sent %llu bytes, not %llu",
 					    batches[b], (unsigned long long)sent,
-					    (unsigned long long)formula(trainer, element_bytes));
+					    (unsigned long long)own);
 		if (trainer->times.calls != (uint64_t)train_ddp_buckets(trainer->ddp, &buckets))
 			return harness_fail(trainer->self, "%llu calls",
 					    (unsigned long long)trainer->times.calls);
-		exchange(trainer->self, sent, &alike, &all);
-		if (all != 2 * (uint64_t)(trainer->self->size - 1) *
-				   trainer->model->parameter_count * element_bytes)
-			return harness_fail(trainer->self, "all ranks sent %llu bytes",
-					    (unsigned long long)all);
 	}
 	stop(trainer);
 	return 0;
@@ -410,7 +418,7 @@ static int accumulate_in(struct trainer *trainer, const struct train_ddp_options
 		}
 		if (finish(trainer) || check_gradients(trainer, &expected))
 			return 1;
-		if (trainer->times.payload_bytes != formula(trainer, 4))
+		if (trainer->times.payload_bytes != formula(trainer, false))
 			return harness_fail(trainer->self, "micro-batches cost extra");
 	}
 	stop(trainer);
@@ -473,7 +481,7 @@ static int compress(struct trainer *trainer)
 		if (run_step(trainer, 0, 1) || check_gradients(trainer, &expected))
 			return 1;
 		exchange(trainer->self, hash_gradients(trainer), &alike, &sum);
-		if (!alike || trainer->times.payload_bytes != formula(trainer, 2))
+		if (!alike || trainer->times.payload_bytes != formula(trainer, true))
 			return harness_fail(trainer->self, "step %d: bits or bytes", step);
 	}
 	stop(trainer);

@@ -32,6 +32,7 @@ static struct train_facts make_facts(int ranks, int batch)
 		.buckets = 3,
 		.parameters = 100,
 		.gradient_bytes = 400,
+		.promised_bytes = 2 * (uint64_t)(ranks - 1) * 400,
 		.alone_ms = 10,
 		.held_out_loss = NAN,
 		.own_loss = NAN,
@@ -107,7 +108,7 @@ static void test_payload(void **state)
 	struct train_facts facts = make_facts(3, 8);
 	struct train_summary summary;
 	(void)state;
-	facts.gradient_bytes = 300;
+	facts.promised_bytes = 3 * 400;
 	make_steps(&facts, steps);
 	for (int i = 0; i < 3 * STEPS; i++)
 		steps[i].payload_bytes = 400;
