@@ -44,13 +44,21 @@ static const json_t *chosen_place(const json_t *row)
 	return place ? place : json_object_get(row, "out_of_place");
 }
 
-/* returns false for rows of which nothing can be learnt: one rank, no time, an unknown call */
+/* The model is of what carries a call where nothing else is chosen. */
+static bool is_modelled(const json_t *row, enum ring_kind kind)
+{
+	const char *algorithm = json_string_value(json_object_get(row, "algorithm"));
+	bool rings = ring_algorithm_of(kind) == RING_ALGORITHM_RING;
+	return !algorithm || rings == (strcmp(algorithm, "ring") == 0);
+}
+
+/* returns false for rows of which nothing can be learnt: one rank, no time, a call not modelled */
 static bool read_row(const json_t *row, int ranks, struct model_sample *sample)
 {
 	const char *name = json_string_value(json_object_get(row, "collective"));
 	const struct model_collective *collective = name ? model_collective_find(name) : NULL;
 	double time_us = number_at(chosen_place(row), "time");
-	if (!collective || ranks < 2 || !(time_us > 0))
+	if (!collective || ranks < 2 || !(time_us > 0) || !is_modelled(row, collective->kind))
 		return false;
 	*sample = (struct model_sample){.kind = collective->kind,
 					.ranks = ranks,
