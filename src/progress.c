@@ -146,6 +146,23 @@ static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *chan
 }
 
 /*
+ * A rank that said goodbye, without which the channel cannot go on: the one at the other end of the link
+ * that broke, or, as others than neighbours leave unheard, a neighbour if the call needs all ranks. -1:
+ * nobody did.
+ */
+static int find_departed(const struct ring_comm *comm, const struct ring_channel *channel)
+{
+	const struct ring_placement *placement = &comm->placement;
+	const int suspects[] = {channel->failed_peer, placement->next.rank, placement->prev.rank};
+	enum ring_kind kind = channel->plan.params.kind;
+	int count = kind == RING_KIND_SEND || kind == RING_KIND_RECV ? 1 : 3;
+	for (int i = 0; i < count; i++)
+		if (ring_comm_departed(comm, suspects[i], 0))
+			return suspects[i];
+	return -1;
+}
+
+/*
  * A channel could not go on. A broken link only says that something happened to a neighbour, which
  * may itself be reacting to another rank's death: the control lanes know the first cause, so they
  * get a moment to tell it.
@@ -160,8 +177,9 @@ static int explain(struct ring_comm *comm, const struct ring_channel *channel, i
 		return ring_comm_fail(comm, err, comm->rank, "rank %d: the %s device failed: %s",
 				      comm->rank, channel->device->name, ring_strerror(err));
 	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
-	if (ring_comm_departed(comm, peer, 0))
-		return tell_departed(comm, channel, peer);
+	int departed = find_departed(comm, channel);
+	if (departed >= 0)
+		return tell_departed(comm, channel, departed);
 	return ring_comm_fail(comm, err, peer,
 			      "the link between rank %d and %s closed, or carried what no plan "
 			      "sends, and nobody heard of a death; did it leave the communicator?",

@@ -257,13 +257,18 @@ static bool is_about_message(const struct plan *plan)
 	return plan->clash->odd.kind == SEND;
 }
 
-static int be_rank(struct harness_rank *self)
+static int join(struct harness_rank *self, struct ring_comm **comm)
 {
 	struct ring_options options;
-	struct ring_comm *comm;
 	harness_options(self, &options);
 	options.algorithm = ((const struct plan *)self->context)->algorithm;
-	if (harness_join(self, &options, &comm))
+	return harness_join(self, &options, comm);
+}
+
+static int be_rank(struct harness_rank *self)
+{
+	struct ring_comm *comm;
+	if (join(self, &comm))
 		return 1;
 	struct buffers *buffers = malloc(sizeof(*buffers));
 	int bad = !buffers || prelude(self, comm);
@@ -284,7 +289,7 @@ static int call_once_more(struct harness_rank *self)
 	struct ring_comm *comm;
 	double value = 1, sum;
 	int bad = 0;
-	if (harness_join(self, NULL, &comm) || prelude(self, comm))
+	if (join(self, &comm) || prelude(self, comm))
 		return 1;
 	if (self->rank == ((const struct plan *)self->context)->odd) {
 		double begin = harness_clock();
@@ -309,12 +314,14 @@ static int run(const struct harness_world *world, int size, const struct plan *p
 	return harness_run(&team);
 }
 
+static const char *const algorithms[] = {NULL, "ring", "oneshot", "twoshot"};
+#define ALGORITHMS (sizeof(algorithms) / sizeof(algorithms[0]))
+
 static int run_size(const struct harness_world *world, int size, unsigned *teams)
 {
-	static const char *const algorithms[] = {NULL, "ring", "oneshot", "twoshot"};
 	for (int c = 0; c < CLASHES + MESSAGES; c++, ++*teams) {
 		struct plan plan = {.clash = c < CLASHES ? &clashes[c] : &messages[c - CLASHES],
-				    .algorithm = algorithms[(*teams + *teams / 31) % 4],
+				    .algorithm = algorithms[(*teams + *teams / 31) % ALGORITHMS],
 				    .odd = (int)*teams % size,
 				    .calls = (int)*teams % 3,
 				    .in_place = *teams / 2 % 2,
@@ -322,7 +329,10 @@ static int run_size(const struct harness_world *world, int size, unsigned *teams
 		if (run(world, size, &plan, be_rank))
 			return 1;
 	}
-	struct plan more = {.clash = &clashes[0], .odd = size - 1, .calls = 2};
+	struct plan more = {.clash = &clashes[0],
+			    .algorithm = algorithms[*teams % ALGORITHMS],
+			    .odd = size - 1,
+			    .calls = 2};
 	return run(world, size, &more, call_once_more);
 }
 
