@@ -23,7 +23,7 @@
  * Reads a whole file.
  *
  * file      also names the table, so it must outlive it
- * returns   0; RING_EINVAL with the line and what is expected there; RING_ESYSTEM; the table is then undefined
+ * returns   0; RING_EINVAL with the line and what is expected there; RING_ESYSTEM
  */
 int ring_tuning_file_read(const char *file, struct ring_tuning_table *table,
 			  struct ring_failure *failure);

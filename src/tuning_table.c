@@ -11,8 +11,57 @@
 
 #define ANY RING_TUNING_ANY
 
-/* What no row fits goes around the ring, or in one shot where there is no ring. */
-const struct ring_tuning_table ring_tuning_built_in = {.count = 0};
+/*
+ * What no row fits goes around the ring, or in one shot where there is no ring.
+ *
+ * X(call, what links the ranks, from so many ranks, to so many, KiB at most, algorithm). Behind that: on
+ * how many ranks the ring took how many times as long, over the sizes that come to the row; medians of
+ * three runs of ring_perf --tune, private memory, a virtual machine with 2 CPUs, for NETWORK links of
+ * 1 GB/s and 20 us (RING_LINK). There 4 ranks and more take turns, so each message costs more than it
+ * does where all have a CPU, and a ring of large messages less. So rows end well before the size at which
+ * the ring won, and what saved nothing but turns has none: large vectors in one shot to or from a root.
+ */
+#define BUILT_IN(X)                                                                                \
+	X(ALL_REDUCE, MEMORY, 2, 2, 32, ONE_SHOT)     /* 2: 1.02 to 1.16 */                        \
+	X(ALL_REDUCE, MEMORY, 3, 8, 4, ONE_SHOT)      /* 4, 8: 1.08 to 1.63 */                     \
+	X(ALL_REDUCE, MEMORY, 3, 8, 16, TWO_SHOT)     /* 4, 8: 1.13 to 1.26 */                     \
+	X(ALL_REDUCE, MEMORY, 9, 16, 16, TWO_SHOT)    /* 16: 1.19 to 1.80 */                       \
+	X(REDUCE_SCATTER, MEMORY, 3, 16, 2, ONE_SHOT) /* 4, 8, 16: 1.03 to 1.83 */                 \
+	X(ALL_GATHER, MEMORY, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.20 to 2.28 */                     \
+	X(ALL_GATHER, MEMORY, 9, 16, 4, ONE_SHOT)     /* 16: 1.70 to 3.31 */                       \
+	X(BROADCAST, MEMORY, 3, 16, 64, ONE_SHOT)     /* 4, 8, 16: 1.22 to 3.79 */                 \
+	X(REDUCE, MEMORY, 3, 16, 64, ONE_SHOT)        /* 4, 8, 16: 1.30 to 4.73 */                 \
+	X(BARRIER, MEMORY, 3, 16, 0, ONE_SHOT)        /* 4, 8, 16: 1.42 to 2.00 */                 \
+	X(ALL_REDUCE, SOCKET, 2, 2, 32, ONE_SHOT)     /* 2: 1.41 to 1.98 */                        \
+	X(ALL_REDUCE, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.11 to 2.47 */                     \
+	X(ALL_REDUCE, SOCKET, 3, 4, 128, TWO_SHOT)    /* 4: 1.22 to 1.46 */                        \
+	X(REDUCE_SCATTER, SOCKET, 3, 4, 1, ONE_SHOT)  /* 4: 1.08 to 1.46 */                        \
+	X(ALL_GATHER, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.20 to 2.18 */                     \
+	X(BROADCAST, SOCKET, 3, 8, 64, ONE_SHOT)      /* 4, 8: 1.12 to 1.71 */                     \
+	X(REDUCE, SOCKET, 3, 8, 64, ONE_SHOT)         /* 4, 8: 1.03 to 1.57 */                     \
+	X(ALL_REDUCE, NETWORK, 2, 2, 32, ONE_SHOT)    /* 2: 1.40 to 1.89 */                        \
+	X(ALL_REDUCE, NETWORK, 3, 8, 8, ONE_SHOT)     /* 4, 8: 1.42 to 3.57 */                     \
+	X(ALL_REDUCE, NETWORK, 3, 8, 32, TWO_SHOT)    /* 4, 8: 1.18 to 1.24 */                     \
+	X(REDUCE_SCATTER, NETWORK, 3, 8, 4, ONE_SHOT) /* 4, 8: 1.33 to 1.68 */                     \
+	X(ALL_GATHER, NETWORK, 3, 8, 16, ONE_SHOT)    /* 4, 8: 1.36 to 2.74 */                     \
+	X(BROADCAST, NETWORK, 3, 8, 32, ONE_SHOT)     /* 4, 8: 1.70 to 2.51 */                     \
+	X(REDUCE, NETWORK, 3, 8, 32, ONE_SHOT)        /* 4, 8: 1.93 to 2.72 */                     \
+	X(BARRIER, NETWORK, 3, 8, 0, ONE_SHOT)        /* 4, 8: 1.88 to 2.29 */
+
+#define COUNT(...) +1
+#define ROW(call, links, from, to, kib, carrier)                                                   \
+	{.kind = RING_KIND_##call,                                                                 \
+	 .path = RING_PATH_##links,                                                                \
+	 .memory = ANY,                                                                            \
+	 .ranks_from = from,                                                                       \
+	 .ranks_to = to,                                                                           \
+	 .bytes = (kib) << 10,                                                                     \
+	 .algorithm = RING_ALGORITHM_##carrier},
+
+const struct ring_tuning_table ring_tuning_built_in = {
+	.count = 0 BUILT_IN(COUNT),
+	.rows = {BUILT_IN(ROW)},
+};
 
 static bool fits(const struct ring_tuning_row *row, const struct ring_question *question)
 {

@@ -166,6 +166,7 @@ static int join_both(struct harness_rank *self, const struct job *job, struct ri
 	struct ring_options options;
 	harness_options(self, &options);
 	options.chunk_bytes = job->chunk_bytes;
+	options.algorithm = "ring"; /* whose formulas these are */
 	if (harness_join(self, &options, &comms[0]))
 		return 1;
 	options.link = job->link;
