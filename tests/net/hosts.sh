@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Sourced by the tests beside this. A host is a network namespace; all are joined by two bridges, which
+# Sourced by the tests beside this, and by what measures between hosts in perf. A host is a network namespace; all are joined by two bridges, which
 # live in a namespace of their own, so that nothing is added to the machine's own network:
 #
 #	host h:  eth0 10.77.0.h+1 or fd77::h+1,  eth1 10.78.0.h+1 or fd78::h+1
@@ -124,6 +124,38 @@ drop_id() {
 	kill "$server"
 	wait "$server"
 } 2>/dev/null
+
+# What a host sends to bridge 0 leaves at this rate, but for what it may send at once: what that takes so many
+# microseconds. Where CPUs are busy, a timer comes late, and if it is later than that the rate is not reached.
+set_rate() { # such as 400mbit; microseconds
+	local host number=${1%[mg]bit} unit=125
+	[[ $1 != *gbit ]] || unit=125000
+	if ! [[ $1 =~ ^[0-9]+[mg]bit$ ]]; then
+		echo "rates are such as 400mbit, not $1"
+		exit 2
+	fi
+	command -v tc >/dev/null || skip "needs tc, of iproute2"
+	for ((host = 0; host < hosts; host++)); do
+		on "$host" tc qdisc replace dev eth0 root tbf rate "$1" burst $((number * unit * $2 / 1000)) limit 8mb \
+			2>"$place/said" || skip "this kernel has no tbf: $(cat "$place/said")"
+	done
+}
+
+# Runs a command as rank h on host h, on the first so many; what each says goes to $place/said.h.
+run_on_hosts() { # number of ranks, seconds, command
+	local host pids=() status=0
+	make_id || return
+	for ((host = 0; host < $1; host++)); do
+		on "$host" env RING_RANK="$host" RING_SIZE="$1" RING_ID="$id" RING_HOST="host$host" \
+			RING_TRANSPORT=tcp RING_INTERFACE==eth0 timeout "$2" "${@:3}" >"$place/said.$host" 2>&1 &
+		pids+=($!)
+	done
+	for host in "${!pids[@]}"; do
+		wait "${pids[host]}" || status=$?
+	done
+	drop_id
+	return $status
+}
 
 complain() {
 	echo "FAIL: $*"
