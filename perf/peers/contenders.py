@@ -4,15 +4,18 @@
 import csv
 import os
 import subprocess
+import sys
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from launching import Failed, run, started
+from peers import on_hosts
+from targets import are_hosts
 
-LIMIT_S = 60  # of a peer's launch
 CHECK_S = 300  # of one in which ring_perf compares every element
+HERE = Path(__file__).parent
 TYPES = ("half", "bfloat16")
 
 # Runs a command where loopback is the only network and has reno.
@@ -26,13 +29,24 @@ def system_congestion():
 
 
 def network(path):
-    """What to write before a command for this path; None if it cannot be had here."""
+    """What to write before a command for this path, so that it runs in the right network."""
     if path != "tcp-reno" or system_congestion() == "reno":
         return []
-    command = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--net"]
-    command += ["sh", "-c", RENO_NETWORK, "sh"]
-    trial = subprocess.run([*command, "true"], capture_output=True, check=False)
-    return command if trial.returncode == 0 else None
+    return ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--net", "sh", "-c", RENO_NETWORK, "sh"]
+
+
+def can_have(path):
+    """Whether this path can be had here."""
+    command = on_hosts(path, 2) if are_hosts(path) else network(path)
+    return subprocess.run([*map(str, command), "true"], capture_output=True, check=False).returncode == 0
+
+
+def limit_us(measurement, row):
+    """The one in ring_perf's row; between hosts, by what one TCP flow carries right after it."""
+    if not are_hosts(measurement.path):
+        return float(row["limit_us"])
+    rate = float(run([*on_hosts(measurement.path, 2), sys.executable, HERE / "flow.py"]))
+    return 1e6 * measurement.bus_bytes() / rate
 
 
 @contextmanager
@@ -45,13 +59,16 @@ def busy_cpus():
         yield
 
 
-def samples_of(size, quick):
+def samples_of(measurement, quick):
     """How many samples, after how many calls to warm up."""
+    size = measurement.size
     if quick:
         return 5, 2
     if size < 1 << 20:
         return 40, 10
-    return (20, 5) if size < 16 << 20 else (10, 2) if size < 64 << 20 else (5, 1)
+    if size < 64 << 20:
+        return (20, 5) if size < 16 << 20 else (10, 2)
+    return (3, 1) if measurement.ranks * size > 1 << 30 else (5, 1)
 
 
 def call_of(measurement):
@@ -73,13 +90,19 @@ class RingPerf:
     def __init__(self, name="ring", memory="private", datatype="float", op="sum"):
         self.name, self.memory, self.datatype, self.op = name, memory, datatype, op
 
+    def launcher(self, path, ranks):
+        if are_hosts(path):
+            return [*on_hosts(path, ranks), "perf/ring_perf"]
+        transport = "shm" if path == "shm" else "tcp"
+        return [*network(path), "perf/ring_perf", "--ranks", ranks, "--transport", transport]
+
     def measure(self, measurement, launch, setting):
-        """The first launch on hot buffers compares every element, which takes the longest for large sizes."""
-        samples, warmup = samples_of(measurement.size, setting.quick)
-        checks = 1 if launch == 0 and measurement.buffers == "hot" else 0
+        """The first launch on hot buffers compares every element, but for the most, where it takes minutes."""
+        samples, warmup = samples_of(measurement, setting.quick)
+        most = measurement.ranks**2 * measurement.size > 1 << 31
+        checks = 1 if launch == 0 and measurement.buffers == "hot" and not most else 0
         record = setting.folder / "ring_perf.csv"
-        command = [*network(measurement.path), "perf/ring_perf", "--ranks", measurement.ranks]
-        command += ["--transport", "shm" if measurement.path == "shm" else "tcp"]
+        command = self.launcher(measurement.path, measurement.ranks)
         command += ["--collective", call_of(measurement), "-d", self.datatype, "-o", self.op]
         command += ["-b", measurement.size, "-e", measurement.size]
         command += ["-n", samples, "-w", warmup, "-c", checks, "--memory", self.memory]
@@ -87,7 +110,7 @@ class RingPerf:
         run([*command, "--csv", record], limit_s=CHECK_S)
         with record.open(encoding="utf-8") as file:
             row = list(csv.DictReader(file))[-1]  # in place, if it can be
-        return {"time_us": float(row["time_us"]), "limit_us": float(row["limit_us"])}
+        return {"time_us": float(row["time_us"]), "limit_us": limit_us(measurement, row)}
 
 
 class Driver:
@@ -101,7 +124,7 @@ class Driver:
         """Runs the driver; the one row that it writes."""
         launcher, variables = self.peer.launcher(measurement.path, measurement.ranks)
         command = [*network(measurement.path), *launcher, self.peer.driver(), *arguments]
-        return next(csv.DictReader(run(command, variables, LIMIT_S).splitlines()))
+        return next(csv.DictReader(run(command, variables).splitlines()))
 
     def measure_start(self, measurement):
         row = self.drive(measurement, ["first", time.monotonic()])
@@ -110,7 +133,7 @@ class Driver:
     def measure(self, measurement, launch, setting):
         if measurement.call == "start":
             return self.measure_start(measurement)
-        samples = samples_of(measurement.size, setting.quick)
+        samples = samples_of(measurement, setting.quick)
         arguments = ["time", call_of(measurement), measurement.size, measurement.buffers, *samples]
         row = self.drive(measurement, [*arguments, self.algorithm])
         if row["nwrong"] != "0":

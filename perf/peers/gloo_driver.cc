@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gloo as a peer, over TCP on loopback. Ranks meet in the folder that DRIVER_STORE names; ring_run has
- * numbered them. Errors are exceptions that nobody catches: they end the process with their text.
+ * Gloo as a peer, over TCP: on loopback, or where HOST_ADDRESS says. Ranks meet in the folder that
+ * DRIVER_STORE names; ring_run has numbered them. Errors are exceptions that nobody catches: they end the process with their text.
  */
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
@@ -34,9 +34,9 @@ static int number_from(const char *variable)
 
 void peer_join(int *rank, int *size)
 {
-	gloo::transport::tcp::attr loopback("127.0.0.1");
-	std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(
-		loopback);
+	const char *address = std::getenv("HOST_ADDRESS");
+	gloo::transport::tcp::attr own(address ? address : "127.0.0.1");
+	std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(own);
 	gloo::rendezvous::FileStore store(std::getenv("DRIVER_STORE"));
 	*rank = number_from("RING_RANK");
 	*size = number_from("RING_SIZE");

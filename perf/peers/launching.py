@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 GRACE_S = 5
+LIMIT_S = 120  # of whatever nobody knows better
 
 
 class Failed(Exception):
@@ -69,7 +70,7 @@ def started(command, environment=None):
                 end_session(process)
 
 
-def run(command, environment=None, limit_s=None):
+def run(command, environment=None, limit_s=LIMIT_S):
     """Runs a program to its end. Returns what it wrote to its standard output."""
     text = " ".join(str(word) for word in command)
     with started(command, environment) as process:

@@ -6,7 +6,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from launching import Failed, run
+from launching import LIMIT_S, Failed, run
+from targets import are_hosts
 
 HERE = Path(__file__).parent
 FLAGS = ("-O2", "-Wall", "-Wextra")
@@ -97,10 +98,17 @@ class Mpich(Mpi):
         return [self.program("mpirun"), "-n", ranks], {} if path == "shm" else over_tcp
 
 
+def on_hosts(path, ranks):
+    """What starts a rank on each host."""
+    return [HERE.parent / "on_hosts", ranks, path, LIMIT_S]
+
+
 class RingRun(Peer):
     """Ranks that ring_run starts. Past libtool's script, whose time is not ours."""
 
     def launcher(self, path, ranks):
+        if are_hosts(path):
+            return on_hosts(path, ranks), {}
         ring_run = next(filter(os.path.exists, ("tools/.libs/ring_run", "tools/ring_run")))
         variables = {"LD_LIBRARY_PATH": f"{os.getcwd()}/.libs"}
         return [ring_run, "-n", ranks], variables
@@ -111,7 +119,7 @@ class Gloo(RingRun):
 
     name, title = "gloo", "Gloo"
     debian, fedora = "libgloo-dev", "gloo-devel"
-    paths = ("tcp", "tcp-reno")
+    paths = ("tcp", "tcp-reno", "1gbit", "5gbit")
     algorithms = {"all_reduce": ("ring", "halving")}
 
     def is_here(self):

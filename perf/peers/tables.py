@@ -12,6 +12,8 @@ PATHS = {
     "shm": "on one host",
     "tcp": "TCP on loopback, the system's congestion control for peers",
     "tcp-reno": "TCP on loopback, reno for all",
+    "1gbit": "hosts with links of 1 Gbit/s, reno for all",
+    "5gbit": "hosts with links of 5 Gbit/s, reno for all",
 }
 TYPED = ("half", "bfloat16")
 UNSIZED = ("start", "busy")  # where bandwidth says nothing
@@ -23,10 +25,7 @@ def short(number):
 
 
 def bus_gbs(measurement, microseconds):
-    """GB/s that the busiest rank sends, as in ring_perf."""
-    others = (measurement.ranks - 1) / measurement.ranks
-    shares = {"broadcast": 1, "reduce_scatter": others, "all_gather": others, "all_to_all": others}
-    return measurement.size * shares.get(measurement.call, 2 * others) / microseconds * 1e-3
+    return measurement.bus_bytes() / microseconds * 1e-3
 
 
 def time_text(values):
@@ -82,7 +81,8 @@ def explanation(records, seed):
         f"times in us, in place: medians of {launches} interleaved launches, and half the distance of",
         "their extremes; GB/s are of the bus, ours; ratio is how many times as fast as the best peer, with",
         f"its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed}); %limit is of the",
-        "least time by the copy, reduction, hop and wire rates that ring_perf measured in the same launch",
+        "least time by the copy, reduction, hop and wire rates that ring_perf measured in the same launch,",
+        "between hosts by the rate of one TCP flow right after it",
     ]
 
 

@@ -61,6 +61,11 @@ def parse_cell(text):
     return {buffers: Wanted(**kind) for buffers, kind in zip(BUFFERS, wanted)}
 
 
+def are_hosts(path):
+    """Whether each rank has a host of its own; the path is then the speed of their links."""
+    return path.endswith("bit")
+
+
 @dataclass(frozen=True)
 class Measurement:
     """One thing that several contenders do in turn."""
@@ -70,6 +75,12 @@ class Measurement:
     ranks: int
     size: int
     buffers: str
+
+    def bus_bytes(self):
+        """What the busiest rank sends, as in ring_perf."""
+        others = (self.ranks - 1) / self.ranks
+        shares = {"broadcast": 1, "reduce_scatter": others, "all_gather": others, "all_to_all": others}
+        return self.size * shares.get(self.call, 2 * others)
 
 
 @dataclass(frozen=True)
