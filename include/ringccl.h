@@ -129,7 +129,7 @@ struct ring_options {
 	int yields; /* RING_YIELDS: sched_yield() calls after that, before sleeping; -1 chooses */
 
 	const char *link; /* A RING_LINK: slow links down to "1GB/s,20us", on one host; NULL: do not */
-	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "twoshot"; NULL chooses */
+	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "twoshot", "direct"; NULL */
 	const char *tuning; /* A RING_TUNING: file of rows that choose, by ring_perf --tune; NULL */
 };
 
@@ -145,9 +145,9 @@ struct ring_link_stats {
 
 /* How a call was carried, and why so. */
 struct ring_carried {
-	char algorithm[16];   /* "ring", "oneshot", "twoshot", "pair"; "" before the first call   */
-	char path[16];        /* what links ranks: "memory", "socket", "network", "mixed"         */
-	char memory[16];      /* whose the buffers are, as far as it matters: "private", "shared" */
+	char algorithm[16]; /* "ring", "oneshot", "twoshot", "direct", "pair"; "" before any call */
+	char path[16];      /* what links ranks: "memory", "socket", "network", "mixed"         */
+	char memory[16]; /* whose buffers, as far as it matters: "private", "reachable", "shared" */
 	uint64_t chunk_bytes; /* largest message                                                  */
 	int channels;         /* rings used at once                                               */
 	char reason[320]; /* what decided: a row of a table, RING_ALGORITHM, or that no row fits */
@@ -278,7 +278,8 @@ RING_API void ring_comm_destroy(struct ring_comm *comm);
  *             way around to r itself: ((x[p+1] + x[p+2]) + ...) + x[p], positions modulo N,
  *             whatever the algorithm, chunks, channels, transports and timing
  * bytes       of P = count * element size: around the ring a rank sends 2P less its own block and
- *             the next rank's; in two shots P, and its own block N - 2 times more; in one (N - 1) P
+ *             the next rank's; in two shots and directly P, and its own block N - 2 times more;
+ *             in one shot (N - 1) P
  * source      Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms", section 3; shots:
  *             Thakur, Rabenseifner & Gropp 2005, "Optimization of collective communication
  *             operations in MPICH"

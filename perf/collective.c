@@ -9,7 +9,8 @@
 
 #include "call.h"
 
-const char *const perf_algorithms[PERF_ALGORITHMS] = {"ring", "oneshot", "twoshot", "pair"};
+const char *const perf_algorithms[PERF_ALGORITHMS] = {"ring", "oneshot", "twoshot", "direct",
+						      "pair"};
 
 enum perf_algorithm perf_algorithm_find(const char *name)
 {
@@ -95,6 +96,7 @@ static uint64_t all_reduce_sent(const struct perf_call *call, const struct perf_
 	case PERF_ONE_SHOT:
 		return all_to_each(call);
 	case PERF_TWO_SHOT: /* every block but its own, and that to all others */
+	case PERF_DIRECT:
 		return call->bytes - own + (uint64_t)(call->size - 1) * own;
 	default:
 		return 2 * call->bytes - own - next;
@@ -107,12 +109,35 @@ static uint64_t other_parts_sent(const struct perf_call *call, const struct perf
 	return call->bytes - perf_call_part_bytes(call);
 }
 
+/* Bytes of a rank's share of a vector that is not in parts. */
+static uint64_t vector_share(const struct perf_call *call, int rank)
+{
+	size_t n = (size_t)call->size, r = (size_t)rank;
+	return (call->count / n + (r < call->count % n)) * call->type->bytes;
+}
+
 /* The chain begins at the root and ends before it. */
 static uint64_t broadcast_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
-	if (sender->algorithm == PERF_ONE_SHOT)
-		return sender->rank == call->root ? all_to_each(call) : 0;
-	return sender->next == call->root ? 0 : call->bytes;
+	bool is_root = sender->rank == call->root;
+	uint64_t own = vector_share(call, sender->rank), others = (uint64_t)(call->size - 1);
+	switch (sender->algorithm) {
+	case PERF_ONE_SHOT:
+		return is_root ? all_to_each(call) : 0;
+	case PERF_DIRECT: /* each rank reads its share at root and writes it to the others */
+		return is_root ? call->bytes - own + others * own : (others - 1) * own;
+	default:
+		return sender->next == call->root ? 0 : call->bytes;
+	}
+}
+
+/* Directly, each rank reads its share of all vectors and writes it to root. */
+static uint64_t reduce_sent(const struct perf_call *call, const struct perf_sender *sender)
+{
+	bool is_root = sender->rank == call->root;
+	if (sender->algorithm == PERF_DIRECT && is_root)
+		return call->bytes - vector_share(call, sender->rank);
+	return is_root ? 0 : call->bytes;
 }
 
 static uint64_t sent_to_root(const struct perf_call *call, const struct perf_sender *sender)
@@ -238,7 +263,7 @@ const struct perf_collective perf_collectives[PERF_COLLECTIVES] = {
 	 broadcast_work, broadcast_sent, all_of_root, run_broadcast},
 	{"reduce", "reduce",
 	 PERF_DATA | PERF_REDUCES | PERF_ROOTED | PERF_ROOT_RECEIVES | PERF_BOTH_PLACES,
-	 reduce_work, sent_to_root, all_of_root, run_reduce},
+	 reduce_work, reduce_sent, all_of_root, run_reduce},
 	{"gather", "gather",
 	 PERF_DATA | PERF_ROOTED | PERF_PER_RANK | PERF_SENDS_PART | PERF_ROOT_RECEIVES |
 		 PERF_BOTH_PLACES,

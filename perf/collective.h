@@ -28,7 +28,14 @@ struct perf_stretch {
 };
 
 /* What carries calls: names are ringccl.h's, in struct ring_carried. */
-enum perf_algorithm { PERF_RING, PERF_ONE_SHOT, PERF_TWO_SHOT, PERF_PAIR, PERF_ALGORITHMS };
+enum perf_algorithm {
+	PERF_RING,
+	PERF_ONE_SHOT,
+	PERF_TWO_SHOT,
+	PERF_DIRECT,
+	PERF_PAIR,
+	PERF_ALGORITHMS
+};
 extern const char *const perf_algorithms[PERF_ALGORITHMS];
 
 /* The one of that name; PERF_ALGORITHMS if there is none. */

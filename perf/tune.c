@@ -154,8 +154,9 @@ static void say_row(struct tuner *tuner, const struct perf_call *call, int last)
 	const struct trial *trial = &tuner->trials[last];
 	if (last + 1 < tuner->trial_count)
 		snprintf(bytes, sizeof(bytes), "%zu", trial->part);
-	say(tuner, "%s %s %s %d %s %s\n", call->collective->name, tuner->carried.path,
-	    tuner->carried.memory, call->size, bytes, perf_algorithms[trial->best]);
+	const char *memory = trial->best == PERF_DIRECT ? tuner->carried.memory : "any";
+	say(tuner, "%s %s %s %d %s %s\n", call->collective->name, tuner->carried.path, memory,
+	    call->size, bytes, perf_algorithms[trial->best]);
 }
 
 /* One for each stretch of sizes that one algorithm carries best; the last goes on for ever. */

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "clock.h"
+#include "direct.h"
+#include "partners.h"
 #include "status.h"
 #include "trace.h"
 
@@ -115,6 +117,7 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 	if (channel->scratch_used < scratch)
 		channel->scratch_used = scratch;
 	channel->plan = *plan;
+	channel->tells = false;
 	for (int i = 0; i < RING_KNOWN; i++)
 		channel->outgoing[i].index = channel->incoming[i].index = UINT64_MAX;
 	ring_channel_repeat(channel, operands, record);
@@ -128,6 +131,16 @@ void ring_channel_repeat(struct ring_channel *channel, const struct ring_operand
 	channel->jobs_before += channel->reduced;
 	channel->posted = channel->sent = channel->started = channel->reduced = 0;
 	channel->expected = 0;
+}
+
+void ring_channel_tell(struct ring_channel *channel, const struct ring_plan *plan,
+		       const struct ring_record *record, struct ring_partners *partners)
+{
+	ring_channel_start(channel, plan, &(struct ring_operands){.type = RING_UINT8}, record);
+	channel->partners = partners;
+	channel->tells = true;
+	memcpy(channel->opening.payload, &partners->where[channel->self],
+	       sizeof(partners->where[channel->self]));
 }
 
 /*
@@ -214,9 +227,11 @@ static int send_message(struct ring_link *link, const void *source, size_t bytes
 	return err ? err : link->transport->send(link, source, bytes);
 }
 
-static size_t message_bytes(const struct ring_transfer *transfer)
+static size_t message_bytes(const struct ring_channel *channel, const struct ring_transfer *transfer)
 {
-	return transfer->bytes + (transfer->opens ? sizeof(struct ring_record) : 0);
+	bool tells = channel->tells && transfer->action == RING_SIGNAL;
+	return transfer->bytes + (transfer->opens ? sizeof(struct ring_record) : 0) +
+	       (tells ? sizeof(struct ring_whereabouts) : 0);
 }
 
 /* A payload behind this rank's record; of one call all that travel so are the same. */
@@ -240,7 +255,7 @@ static int post(struct ring_channel *channel)
 		const void *source = address(channel, out->source);
 		if (out->opens)
 			source = open_with(channel, source, out->bytes);
-		int err = send_message(route->out, source, message_bytes(out));
+		int err = send_message(route->out, source, message_bytes(channel, out));
 		if (err == RING_EAGAIN)
 			return 0;
 		if (err)
@@ -398,7 +413,7 @@ static int check(struct ring_channel *channel, const struct ring_transfer *in,
 		 const struct ring_arrival *message)
 {
 	int err = in->opens ? compare_records(channel, message) : 0;
-	if (!err && message->bytes != message_bytes(in))
+	if (!err && message->bytes != message_bytes(channel, in))
 		err = RING_EPEER;
 	return err ? fail_at(channel, in->peer, err) : 0;
 }
@@ -407,7 +422,8 @@ static int check(struct ring_channel *channel, const struct ring_transfer *in,
 static int start(struct ring_channel *channel)
 {
 	const struct ring_transfer *in = incoming(channel, channel->started);
-	if (channel->sent < in->needs)
+	bool direct = ring_transfer_is_direct(in);
+	if (channel->sent < in->needs || (direct && channel->reduced < channel->started))
 		return 0;
 	const struct ring_arrival *message = NULL;
 	if (ring_transfer_is_message(in, channel->self)) {
@@ -424,8 +440,13 @@ static int start(struct ring_channel *channel)
 		route->taken++;
 		route->received_messages += in->bytes > 0;
 		route->received_bytes += in->bytes;
+		if (channel->plan.params.algorithm == RING_ALGORITHM_DIRECT)
+			ring_direct_count(channel, in->peer);
 	}
-	int err = give_to_device(channel, in, message ? payload(in, message) : NULL);
+	const void *data = message ? payload(in, message) : NULL;
+	if (message && in->action == RING_SIGNAL && channel->tells)
+		memcpy(&channel->partners->where[in->peer], data, sizeof(struct ring_whereabouts));
+	int err = direct ? ring_direct_start(channel, in) : give_to_device(channel, in, data);
 	if (err)
 		return err;
 	note(channel, RING_STARTED, channel->started, in);
@@ -462,6 +483,9 @@ static int finish(struct ring_channel *channel)
 		return err;
 	for (; channel->reduced < jobs - channel->jobs_before; channel->reduced++, moves++) {
 		const struct ring_transfer *in = incoming(channel, channel->reduced);
+		err = ring_transfer_is_direct(in) ? ring_direct_finish(channel, in) : 0;
+		if (err)
+			return err;
 		release(channel, in);
 		note(channel, RING_REDUCED, channel->reduced, in);
 	}
@@ -490,7 +514,7 @@ static void announce(struct ring_channel *channel)
 			continue;
 		if (route->announced == link->released + link->depth)
 			return;
-		link->transport->expect(link, message_bytes(in),
+		link->transport->expect(link, message_bytes(channel, in),
 					in->action == RING_COPY ? address(channel, in->result)
 								: NULL);
 		route->announced++;

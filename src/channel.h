@@ -13,6 +13,8 @@
  *	start entry j     when sent >= incoming(j).needs and its message has arrived
  *
  * The call is done here when sent and reduced have reached the plan's totals.
+ *
+ * Entries that reach into peers' memory are direct.c's. One is started when all before it are complete.
  */
 #ifndef RING_CHANNEL_H
 #define RING_CHANNEL_H
@@ -22,6 +24,7 @@
 #include "plan.h"
 #include "record.h"
 
+struct ring_partners;
 struct ring_trace;
 
 _Static_assert(RING_SUM_RANKS <= RING_REDUCE_SOURCES, "a device adds as many as plans do");
@@ -74,7 +77,9 @@ struct ring_channel {
 	/* of the current call */
 	struct ring_plan plan;
 	struct ring_operands operands;
-	struct ring_opening opening; /* this rank's */
+	struct ring_opening opening;    /* this rank's */
+	struct ring_partners *partners; /* of direct plans, and of ranks that tell ... */
+	bool tells;                     /* ... where their buffers lie: behind each signal */
 	uint64_t posted, sent, started, reduced;
 	uint64_t jobs_before; /* the queue's jobs when the call started */
 	uint64_t expected;    /* incoming entries already announced, if the channel announces */
@@ -118,6 +123,13 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 /* Begins a call that has the same plan as the last one. */
 void ring_channel_repeat(struct ring_channel *channel, const struct ring_operands *operands,
 			 const struct ring_record *record);
+
+/*
+ * Begins a plan of signals alone that also tell where this rank's buffers lie, as `partners` has it, and
+ * puts there what the others tell. A direct plan that follows goes by it.
+ */
+void ring_channel_tell(struct ring_channel *channel, const struct ring_plan *plan,
+		       const struct ring_record *record, struct ring_partners *partners);
 
 /*
  * Moves every counter as far as it goes without blocking. returns how many moves that were, or

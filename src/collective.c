@@ -59,6 +59,19 @@ static const struct shape *shape_of(const struct request *request)
 	return &shapes[request->kind];
 }
 
+/* Whether this rank's send, or recv, is a buffer of the call. */
+static bool reads(const struct ring_comm *comm, const struct request *request)
+{
+	const struct shape *shape = shape_of(request);
+	return shape->has_send && (!shape->root_sends || request->root == comm->rank);
+}
+
+static bool writes(const struct ring_comm *comm, const struct request *request)
+{
+	const struct shape *shape = shape_of(request);
+	return shape->has_recv && (!shape->root_receives || request->root == comm->rank);
+}
+
 static bool is_message(const struct request *request)
 {
 	return request->kind == RING_KIND_SEND || request->kind == RING_KIND_RECV;
@@ -93,20 +106,18 @@ static int check_overlap(struct ring_comm *comm, const struct request *request, 
 
 static int check_buffers(struct ring_comm *comm, const struct request *request, uint64_t part_bytes)
 {
-	const struct shape *shape = shape_of(request);
-	bool root = request->root == comm->rank;
-	bool reads = shape->has_send && (!shape->root_sends || root);
-	bool writes = shape->has_recv && (!shape->root_receives || root);
 	const char *missing = NULL;
-	if (reads && !request->send)
+	if (reads(comm, request) && !request->send)
 		missing = is_message(request) ? "buffer" : "send";
-	else if (writes && !request->recv)
+	else if (writes(comm, request) && !request->recv)
 		missing = is_message(request) ? "buffer" : "recv";
 	if (missing)
 		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s is NULL though count is %llu",
 					ring_kind_name(request->kind), missing,
 					(unsigned long long)request->count);
-	return reads && writes ? check_overlap(comm, request, part_bytes) : 0;
+	return reads(comm, request) && writes(comm, request)
+		       ? check_overlap(comm, request, part_bytes)
+		       : 0;
 }
 
 static int check_type(struct ring_comm *comm, const struct request *request)
@@ -187,8 +198,8 @@ static struct ring_call make_call(const struct ring_comm *comm, const struct req
 	int type = request->type, op = made ? RING_SUM : request->op;
 	return (struct ring_call){
 		.kind = request->kind,
-		.operands = {.input = request->send,
-			     .output = request->recv,
+		.operands = {.input = reads(comm, request) ? request->send : NULL,
+			     .output = writes(comm, request) ? request->recv : NULL,
 			     .type = type >= 0 ? type : RING_UINT8,
 			     .op = op >= 0 ? op : RING_SUM,
 			     .divisor = op == RING_AVG ? (uint64_t)comm->size : 1,
@@ -223,6 +234,18 @@ static int post(struct ring_comm *comm, const struct ring_call *call)
 	return 0;
 }
 
+/* Buffers from ring_mem_alloc() are what peers of this host may map. */
+static void find_memory(struct ring_comm *comm, struct ring_call *call)
+{
+	const struct shape *shape = &shapes[call->kind];
+	size_t part = call->count * ring_datatype_bytes(call->operands.type);
+	size_t whole = part * (size_t)comm->size;
+	call->input_memory = ring_memory_find(comm, call->operands.input,
+					      shape->send_in_parts ? whole : part);
+	call->output_memory = ring_memory_find(comm, call->operands.output,
+					       shape->recv_in_parts ? whole : part);
+}
+
 static int submit(struct ring_comm *comm, const struct request *request)
 {
 	int err = ring_group_refused();
@@ -237,6 +260,7 @@ static int submit(struct ring_comm *comm, const struct request *request)
 	if (err)
 		return ring_group_is_open() ? ring_group_refuse(err) : err;
 	struct ring_call call = make_call(comm, request);
+	find_memory(comm, &call);
 	if (ring_group_is_open())
 		return ring_group_add(comm, &call);
 	if (call.stream)

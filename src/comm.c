@@ -89,7 +89,7 @@ static uint64_t count_memory(const struct ring_comm *comm)
 {
 	uint64_t bytes = sizeof(*comm) + ring_sealed_memory(1) /* doorbell */ +
 			 ring_pairs_memory(comm) + ring_trace_memory(comm->trace) +
-			 ring_memory_allocated(&comm->memory);
+			 ring_memory_allocated(&comm->memory) + ring_partners_bytes(comm);
 	bytes += (uint64_t)comm->size * (sizeof(*comm->order) + sizeof(*comm->peers));
 	bytes += (uint64_t)comm->fd_room * sizeof(*comm->fds);
 	for (int c = 0; c < comm->channel_count; c++)

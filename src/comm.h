@@ -17,6 +17,7 @@
 #include "op.h"
 #include "options.h"
 #include "pairs.h"
+#include "partners.h"
 #include "rendezvous.h"
 #include "wait.h"
 #include "watcher.h"
@@ -27,7 +28,8 @@
 struct ring_call {
 	enum ring_kind kind;
 	struct ring_operands operands;
-	bool scaled; /* operands has a scalar */
+	bool scaled;                                                   /* operands has a scalar */
+	const struct ring_shared_memory *input_memory, *output_memory; /* NULL: private */
 	uint64_t count;
 	int root; /* SEND, RECV: the other rank */
 	struct ring_record record;
@@ -77,6 +79,7 @@ struct ring_comm {
 	struct ring_channel *active; /* those that carry it out */
 	struct ring_record planned;  /* the call whose plans they have; zero: none */
 	struct ring_pairs pairs;
+	struct ring_partners partners;
 	struct pollfd *fds; /* room to sleep on */
 	int fd_room;
 	uint64_t calls;                /* completed */

@@ -135,6 +135,7 @@ static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
 	ring_bell_close(&comm->bell);
 	ring_trace_close(comm->trace);
 	ring_memory_close(&comm->memory);
+	ring_partners_free(&comm->partners);
 	ring_made_ops_free(&comm->made_ops);
 	free(comm->fds);
 	free(comm->table);

@@ -124,15 +124,26 @@ static int step_linking(struct ring_linkup *linkup)
 	return ring_join_report(linkup->comm->join, 0, "", linkup->failure);
 }
 
+/* Two rounds of a ring, or on the first channel a direct plan's pieces. */
+static size_t scratch_for(const struct ring_comm *comm, int channel)
+{
+	const struct ring_tuning *tuning = &comm->placement.tuning;
+	size_t rounds = 2 * (size_t)tuning->chunks_per_round * tuning->chunk_bytes;
+	size_t pieces = (size_t)comm->size * ring_tuning_direct_chunk(tuning, comm->size);
+	if (comm->size == 1)
+		return 0;
+	bool direct = channel == 0 && comm->placement.path == RING_PATH_MEMORY &&
+		      comm->size <= RING_SUM_RANKS;
+	return direct && pieces > rounds ? pieces : rounds;
+}
+
 /* Gives the finished links to their channels. */
 static int open_channels(struct ring_linkup *linkup)
 {
 	struct ring_comm *comm = linkup->comm;
-	const struct ring_tuning *tuning = &comm->placement.tuning;
-	size_t scratch = comm->size > 1 ? 2 * tuning->chunks_per_round * tuning->chunk_bytes : 0;
 	for (int c = 0; c < comm->channel_count; c++) {
 		int err = ring_channel_open(&comm->channels[c], comm->rank, &ring_device_cpu,
-					    scratch);
+					    scratch_for(comm, c));
 		if (err)
 			return ring_fail(linkup->failure, err, "rank %d: no memory for channel %d",
 					 comm->rank, c);

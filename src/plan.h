@@ -49,6 +49,7 @@ enum ring_kind {
 	X(RING_ALGORITHM_RING, "ring")                                                             \
 	X(RING_ALGORITHM_ONE_SHOT, "oneshot")                                                      \
 	X(RING_ALGORITHM_TWO_SHOT, "twoshot")                                                      \
+	X(RING_ALGORITHM_DIRECT, "direct")                                                         \
 	X(RING_ALGORITHM_PAIR, "pair")
 
 enum ring_algorithm {
@@ -58,14 +59,25 @@ enum ring_algorithm {
 };
 #define RING_ALGORITHMS (RING_ALGORITHM_PAIR + 1)
 
-enum ring_buffer { RING_INPUT, RING_OUTPUT, RING_SCRATCH, RING_PEER_INPUT, RING_PEER_OUTPUT };
+enum ring_buffer {
+	RING_INPUT,
+	RING_OUTPUT,
+	RING_SCRATCH,
+	/* Of incoming entries that need no message, because they reach into memory: */
+	RING_PEER_INPUT, /* peer's */
+	RING_PEER_OUTPUT,
+	RING_ALL_INPUTS, /* everybody's, in the order in which they are added */
+	RING_ALL_OUTPUTS,
+	RING_OTHER_OUTPUTS, /* everybody's but peer's */
+};
 
 enum ring_action {
 	RING_SEND,   /* outgoing: source goes to peer                                    */
 	RING_SIGNAL, /* both: the entry record alone                                     */
-	RING_COPY,   /* incoming: result = message; from oneself: result = source        */
+	RING_COPY,   /* incoming: result = message; without one: result = source         */
 	RING_HOLD,   /* incoming: the message stays in its slot, for the next REDUCE     */
-	RING_REDUCE, /* incoming: result = source op messages, source scaled if `scaled` */
+	RING_REDUCE, /* incoming: result = source op messages, source scaled if `scaled`;
+			without one: result = source op source ...                       */
 	RING_SCALE,  /* incoming, from oneself: result = scalar * source                 */
 };
 
@@ -88,6 +100,7 @@ struct ring_transfer {
 	bool last;  /* REDUCE: the last addition, where an average is divided */
 	int held;   /* REDUCE: adds the messages of so many HOLD, or, if 0, its own              */
 	int behind; /* ... the first so many behind source; with 0 it gives all slots back     */
+		    /* ALL_INPUTS: that rank is added last which lies so far along the ring      */
 	uint64_t skip; /* ... bytes of each before those that it adds                             */
 	uint64_t holds; /* ... index of the first of them                                          */
 	int step;       /* for people: traces and error sentences */
@@ -127,20 +140,23 @@ struct ring_plan {
 	uint64_t scalings; /* steps before them, in which what is sent first is scaled: 0 or 1 */
 	int hop;           /* REDUCE, BROADCAST: place in the chain, 0 sends first             */
 
-	/* ONE_SHOT, PAIR, chains of the RING */
+	/* ONE_SHOT, DIRECT, PAIR, chains of the RING */
 	uint64_t begin, length; /* this channel's elements of the vector, or of each part      */
 
-	/* ONE_SHOT, TWO_SHOT */
+	/* ONE_SHOT, TWO_SHOT, DIRECT */
 	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in            */
 
 	/* ONE_SHOT */
 	bool opens; /* instead of signals, the data itself begin with the entry record         */
+
+	/* DIRECT */
+	int behind; /* whose block's order sums have, as a distance along the ring             */
 };
 
 /* Steps and bytes of one rank on one channel. */
 struct ring_plan_cost {
 	uint64_t steps;      /* messages that must follow one another, entry records apart */
-	uint64_t sent_bytes; /* payload */
+	uint64_t sent_bytes; /* payload, on links or straight from memory to memory */
 };
 
 /* Share `index` of `count` elements among `parts`; shares differ by at most one, longer first. */
@@ -295,6 +311,7 @@ RING_PURE bool ring_kind_reduces(enum ring_kind kind)
 	       kind == RING_KIND_REDUCE;
 }
 
+#include "plan_direct.h"
 #include "plan_one_shot.h"
 #include "plan_pair.h"
 #include "plan_ring.h"
@@ -320,15 +337,18 @@ RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
 RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind kind, int size,
 				  bool scaled)
 {
+	bool collective = kind != RING_KIND_SEND && kind != RING_KIND_RECV;
 	if (algorithm == ring_algorithm_of(kind))
 		return true;
 	if (ring_kind_reduces(kind) && (scaled || size > RING_SUM_RANKS))
 		return false;
 	switch (algorithm) {
 	case RING_ALGORITHM_ONE_SHOT:
-		return kind != RING_KIND_SEND && kind != RING_KIND_RECV;
+		return collective;
 	case RING_ALGORITHM_TWO_SHOT:
 		return kind == RING_KIND_ALL_REDUCE;
+	case RING_ALGORITHM_DIRECT:
+		return collective && kind != RING_KIND_BARRIER;
 	default:
 		return false;
 	}
@@ -348,6 +368,8 @@ RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 		return ring_one_shot_make(params);
 	case RING_ALGORITHM_TWO_SHOT:
 		return ring_two_shot_make(params);
+	case RING_ALGORITHM_DIRECT:
+		return ring_direct_make(params);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_make(params);
 	case RING_ALGORITHM_RING:
@@ -364,6 +386,8 @@ RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, 
 		return ring_one_shot_outgoing(plan, i);
 	case RING_ALGORITHM_TWO_SHOT:
 		return ring_two_shot_outgoing(plan, i);
+	case RING_ALGORITHM_DIRECT:
+		return ring_direct_outgoing(plan, i);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_outgoing(plan, i);
 	case RING_ALGORITHM_RING:
@@ -380,6 +404,8 @@ RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, 
 		return ring_one_shot_incoming(plan, j);
 	case RING_ALGORITHM_TWO_SHOT:
 		return ring_two_shot_incoming(plan, j);
+	case RING_ALGORITHM_DIRECT:
+		return ring_direct_incoming(plan, j);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_incoming(plan, j);
 	case RING_ALGORITHM_RING:
@@ -398,6 +424,7 @@ RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outg
 	case RING_ALGORITHM_ONE_SHOT:
 		return ring_one_shot_edge(plan, index, outgoing);
 	case RING_ALGORITHM_TWO_SHOT:
+	case RING_ALGORITHM_DIRECT:
 		return ring_plan_edge_of_all(plan, index, outgoing);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_edge(plan, outgoing);
@@ -415,6 +442,8 @@ RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 		return ring_one_shot_cost(plan);
 	case RING_ALGORITHM_TWO_SHOT:
 		return ring_two_shot_cost(plan);
+	case RING_ALGORITHM_DIRECT:
+		return ring_direct_cost(plan);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_cost(plan);
 	case RING_ALGORITHM_RING:
@@ -428,6 +457,7 @@ RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
 	return params->algorithm == RING_ALGORITHM_TWO_SHOT ||
+	       params->algorithm == RING_ALGORITHM_DIRECT ||
 	       (params->algorithm == RING_ALGORITHM_ONE_SHOT && ring_one_shot_is_hub(plan));
 }
 
@@ -437,10 +467,18 @@ RING_PURE uint64_t ring_plan_scratch_bytes(const struct ring_plan *plan)
 	return plan->scratch_chunks * plan->chunk * plan->params.element_bytes;
 }
 
+/* True if the entry reaches into peers' memory. */
+RING_PURE bool ring_transfer_is_direct(const struct ring_transfer *transfer)
+{
+	return transfer->source.buffer >= RING_PEER_INPUT ||
+	       transfer->result.buffer >= RING_PEER_INPUT;
+}
+
 /* True if the entry is a message on a link (not nothing, and not to oneself). */
 RING_PURE bool ring_transfer_is_message(const struct ring_transfer *transfer, int self)
 {
-	return transfer->peer != self && (transfer->bytes > 0 || transfer->opens);
+	return transfer->peer != self && !ring_transfer_is_direct(transfer) &&
+	       (transfer->bytes > 0 || transfer->opens);
 }
 
 #endif

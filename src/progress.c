@@ -24,7 +24,7 @@ struct waiting {
 	uint64_t deadline_ms; /* 0: never */
 };
 
-static const struct ring_choice *choose(struct ring_comm *comm, const struct ring_call *call)
+static void ask(struct ring_comm *comm, const struct ring_call *call)
 {
 	comm->question = (struct ring_question){
 		.kind = call->kind,
@@ -34,6 +34,10 @@ static const struct ring_choice *choose(struct ring_comm *comm, const struct rin
 		.memory = RING_MEMORY_PRIVATE,
 		.scaled = call->scaled,
 	};
+}
+
+static const struct ring_choice *choose(struct ring_comm *comm)
+{
 	comm->choice = ring_tuning_choose(&comm->placement.tuning, &comm->question);
 	return &comm->choice;
 }
@@ -41,7 +45,7 @@ static const struct ring_choice *choose(struct ring_comm *comm, const struct rin
 /* One plan for each of a collective's channels. returns 0; RING_ENOMEM */
 static int plan_collective(struct ring_comm *comm, const struct ring_call *call)
 {
-	const struct ring_choice *choice = choose(comm, call);
+	const struct ring_choice *choice = choose(comm);
 	struct ring_plan_params params = {
 		.kind = call->kind,
 		.algorithm = choice->algorithm,
@@ -69,17 +73,6 @@ static int plan_collective(struct ring_comm *comm, const struct ring_call *call)
 		link = &channel->next;
 	}
 	*link = NULL;
-	comm->planned = call->record;
-	return 0;
-}
-
-/* Programs make the same call again and again: its plans are still there. returns 0; RING_ENOMEM */
-static int start_collective(struct ring_comm *comm, const struct ring_call *call)
-{
-	if (!ring_record_repeats(&call->record, &comm->planned))
-		return plan_collective(comm, call);
-	for (struct ring_channel *channel = comm->active; channel; channel = channel->next)
-		ring_channel_repeat(channel, &call->operands, &call->record);
 	return 0;
 }
 
@@ -87,7 +80,8 @@ static int start_collective(struct ring_comm *comm, const struct ring_call *call
 static int start_messages(struct ring_comm *comm, struct ring_call *call)
 {
 	int err = 0;
-	choose(comm, call);
+	ask(comm, call);
+	choose(comm);
 	comm->active = NULL;
 	comm->planned = (struct ring_record){0};
 	for (; call && !err; call = call->together)
@@ -323,9 +317,8 @@ static int wait_a_little(struct ring_comm *comm, struct waiting *waiting)
 	return sleep_once(comm, timeout_ms);
 }
 
-static int run(struct ring_comm *comm)
+static int run(struct ring_comm *comm, struct waiting *waiting)
 {
-	struct waiting waiting = {0};
 	for (;;) {
 		int moves = advance(comm);
 		if (moves < 0)
@@ -333,11 +326,11 @@ static int run(struct ring_comm *comm)
 		if (all_done(comm))
 			return 0;
 		if (moves == 0)
-			moves = wait_a_little(comm, &waiting);
+			moves = wait_a_little(comm, waiting);
 		if (moves < 0)
 			return moves;
 		if (moves > 0)
-			waiting.looks = 0;
+			waiting->looks = 0;
 	}
 }
 
@@ -372,6 +365,72 @@ static void note_failed(struct ring_comm *comm, const struct ring_call *call)
 	ring_comm_note_call(comm, &record, peer, step);
 }
 
+static int tell_out_of_memory(struct ring_comm *comm)
+{
+	return ring_comm_fail(comm, RING_ENOMEM, comm->rank, "rank %d: no memory", comm->rank);
+}
+
+static int run_messages(struct ring_comm *comm, struct ring_call *call)
+{
+	struct waiting waiting = {0};
+	return start_messages(comm, call) ? tell_out_of_memory(comm) : run(comm, &waiting);
+}
+
+/* Programs make the same call again and again: its plans are still there. */
+static int run_again(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct waiting waiting = {0};
+	for (struct ring_channel *channel = comm->active; channel; channel = channel->next)
+		ring_channel_repeat(channel, &call->operands, &call->record);
+	return run(comm, &waiting);
+}
+
+/* Finds the others' buffers. returns 0, or the failure */
+static int reach(struct ring_comm *comm, const struct ring_call *call)
+{
+	char who[RING_RANK_TEXT];
+	int peer, err = ring_partners_reach(comm, call, &peer);
+	if (!err)
+		return 0;
+	return ring_comm_fail(comm, err, peer, "rank %d could not map the memory of %s: %s",
+			      comm->rank, ring_comm_rank_text(comm, peer, who), ring_strerror(err));
+}
+
+/* Ranks tell one another where their buffers lie, and find them. returns 0, or the failure */
+static int meet(struct ring_comm *comm, const struct ring_call *call, struct waiting *waiting)
+{
+	int err;
+	do {
+		if (ring_partners_tell(comm, call))
+			return tell_out_of_memory(comm);
+		err = run(comm, waiting);
+		if (!err)
+			err = ring_partners_heard(comm);
+	} while (err == RING_EAGAIN);
+	if (err)
+		return err;
+	comm->question.memory = ring_partners_memory(comm);
+	return comm->question.memory == RING_MEMORY_PRIVATE ? 0 : reach(comm, call);
+}
+
+static int run_collective(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct waiting waiting = {0};
+	if (ring_record_repeats(&call->record, &comm->planned))
+		return run_again(comm, call);
+	ask(comm, call);
+	bool reaches = ring_tuning_reaches(&comm->placement.tuning, &comm->question);
+	int err = reaches ? meet(comm, call, &waiting) : 0;
+	if (!err)
+		err = plan_collective(comm, call) ? tell_out_of_memory(comm) : run(comm, &waiting);
+	comm->planned = reaches ? (struct ring_record){0} : call->record;
+	if (reaches && err)
+		ring_partners_fence(comm);
+	else if (reaches)
+		ring_partners_leave(comm);
+	return err;
+}
+
 int ring_progress_run(struct ring_comm *comm, struct ring_call *call)
 {
 	bool messages = call->kind == RING_KIND_SEND || call->kind == RING_KIND_RECV;
@@ -382,11 +441,7 @@ int ring_progress_run(struct ring_comm *comm, struct ring_call *call)
 	note(comm, call, RING_CALLED);
 	ring_memory_recall(comm);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
-	err = messages ? start_messages(comm, call) : start_collective(comm, call);
-	if (err)
-		err = ring_comm_fail(comm, err, comm->rank, "rank %d: no memory", comm->rank);
-	else
-		err = run(comm);
+	err = messages ? run_messages(comm, call) : run_collective(comm, call);
 	ring_fpenv_leave(fpenv);
 	note(comm, call, RING_RETURNED);
 	if (err) {

@@ -38,6 +38,18 @@ struct ring_opening {
 	unsigned char payload[RING_OPENING_BYTES];
 };
 
+/* Where a rank's buffers lie, for ranks that reach into them; differs from rank to rank. */
+struct ring_whereabouts {
+	uint64_t input, output; /* offset in its region, or the address of private memory */
+	uint32_t input_region, output_region;
+};
+
+/* Regions have their numbers, but for these. */
+#define RING_REGION_PRIVATE 0         /* memory that is not from ring_mem_alloc() */
+#define RING_REGION_UNUSED UINT32_MAX /* the rank has no such buffer in this call */
+
+_Static_assert(sizeof(struct ring_whereabouts) <= RING_OPENING_BYTES, "they travel with a record");
+
 /* What records say of pre-multiplied sums, whose handles and scalars differ between ranks. */
 #define RING_OP_PREMUL_SUM 16
 

@@ -325,9 +325,10 @@ static bool is_collective(enum ring_kind kind)
 
 static bool are_valid(const struct ring_simulation_params *params)
 {
-	return is_collective(params->kind) && params->size > 0 && params->root >= 0 &&
-	       params->root < params->size && params->channels > 0 && params->chunks_per_round > 0 &&
-	       params->chunk_bytes > 0 && params->depth > 0 && params->depth <= RING_DEPTH_MAX &&
+	return is_collective(params->kind) && params->algorithm != RING_ALGORITHM_DIRECT &&
+	       params->size > 0 && params->root >= 0 && params->root < params->size &&
+	       params->channels > 0 && params->chunks_per_round > 0 && params->chunk_bytes > 0 &&
+	       params->depth > 0 && params->depth <= RING_DEPTH_MAX &&
 	       ring_datatype_bytes(params->type) > 0 && !params->inputs == !params->outputs;
 }
 

@@ -30,6 +30,13 @@
 #define MESH_BYTES (4 << 20)
 #define PAIR_CHUNK_LEAST (4 << 10)
 
+/*
+ * A direct plan's pieces of all ranks together, in chunks: what is copied from private memory stays in a
+ * core's second-level cache until it is added.
+ */
+#define DIRECT_CHUNKS 8
+#define DIRECT_CHUNK_LEAST 8 /* an element of any type */
+
 #define CHANNEL_BYTES (64 << 10) /* a block is shared out to channels by no less than this */
 
 static uint64_t choose_chunk(int slowest, int size)
@@ -62,6 +69,12 @@ uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size)
 	return chunk < tuning->chunk_bytes ? chunk : tuning->chunk_bytes;
 }
 
+uint64_t ring_tuning_direct_chunk(const struct ring_tuning *tuning, int size)
+{
+	uint64_t chunk = tuning->chunk_bytes * DIRECT_CHUNKS / (uint64_t)size;
+	return chunk > DIRECT_CHUNK_LEAST ? chunk : DIRECT_CHUNK_LEAST;
+}
+
 static int channels_for(const struct ring_tuning *tuning, const struct ring_question *question)
 {
 	uint64_t bytes = question->bytes;
@@ -71,11 +84,17 @@ static int channels_for(const struct ring_tuning *tuning, const struct ring_ques
 	return worth < (uint64_t)tuning->channels ? (int)worth : tuning->channels;
 }
 
-static bool is_forced(const struct ring_tuning *tuning, const struct ring_question *question)
+static uint64_t chunk_for(const struct ring_tuning *tuning, const struct ring_question *question,
+			  enum ring_algorithm algorithm)
 {
-	return tuning->algorithm >= 0 &&
-	       ring_algorithm_can((enum ring_algorithm)tuning->algorithm, question->kind,
-				  question->ranks, question->scaled);
+	switch (algorithm) {
+	case RING_ALGORITHM_RING:
+		return tuning->chunk_bytes;
+	case RING_ALGORITHM_DIRECT:
+		return ring_tuning_direct_chunk(tuning, question->ranks);
+	default:
+		return ring_tuning_pair_chunk(tuning, question->ranks);
+	}
 }
 
 static const struct ring_tuning_row *find_row(const struct ring_tuning *tuning,
@@ -94,21 +113,29 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 		.algorithm = ring_algorithm_of(question->kind),
 		.chunks_per_round = tuning->chunks_per_round,
 	};
-	choice.forced = is_forced(tuning, question);
-	if (choice.forced)
-		choice.algorithm = (enum ring_algorithm)tuning->algorithm;
-	else
+	choice.forced = tuning->algorithm >= 0;
+	if (!choice.forced)
 		choice.row = find_row(tuning, question);
+	else if (ring_question_fits((enum ring_algorithm)tuning->algorithm, question))
+		choice.algorithm = (enum ring_algorithm)tuning->algorithm;
 	if (choice.row)
 		choice.algorithm = choice.row->algorithm;
 
 	bool rings = choice.algorithm == RING_ALGORITHM_RING;
 	choice.channels = rings ? channels_for(tuning, question) : 1;
-	choice.chunk_bytes = rings ? tuning->chunk_bytes
-				   : ring_tuning_pair_chunk(tuning, question->ranks);
+	choice.chunk_bytes = chunk_for(tuning, question, choice.algorithm);
 	if (choice.row && choice.row->chunk_bytes && choice.row->chunk_bytes < choice.chunk_bytes)
 		choice.chunk_bytes = choice.row->chunk_bytes;
 	return choice;
+}
+
+bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_question *question)
+{
+	struct ring_question shared = *question, reachable = *question;
+	shared.memory = RING_MEMORY_SHARED;
+	reachable.memory = RING_MEMORY_REACHABLE;
+	return ring_tuning_choose(tuning, &shared).algorithm == RING_ALGORITHM_DIRECT ||
+	       ring_tuning_choose(tuning, &reachable).algorithm == RING_ALGORITHM_DIRECT;
 }
 
 const char *ring_choice_reason(const struct ring_tuning *tuning, const struct ring_choice *choice,

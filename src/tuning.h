@@ -25,6 +25,9 @@ struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowes
 /* Largest message, and slot, of links beyond the rings: there may be many. */
 uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size);
 
+/* Largest piece that a direct plan does at once, of so many ranks' memory. */
+uint64_t ring_tuning_direct_chunk(const struct ring_tuning *tuning, int size);
+
 /* How a call is carried. */
 struct ring_choice {
 	enum ring_algorithm algorithm;
@@ -33,6 +36,12 @@ struct ring_choice {
 	bool forced;                       /* by the option                            */
 	const struct ring_tuning_row *row; /* which says so; NULL: none of the table's */
 };
+
+/*
+ * True if ranks that can reach one another's memory make use of it: then they must first tell one another
+ * where it lies. If not, the question is asked as if it were private.
+ */
+bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_question *question);
 
 struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 				      const struct ring_question *question);

@@ -17,7 +17,8 @@ enum ring_path {
 /* Whose memory a call's buffers are. */
 enum ring_memory {
 	RING_MEMORY_PRIVATE,
-	RING_MEMORY_SHARED, /* on every rank, from ring_mem_alloc */
+	RING_MEMORY_REACHABLE, /* private, but every rank can copy from and to that of all others */
+	RING_MEMORY_SHARED,    /* on every rank, from ring_mem_alloc */
 };
 #define RING_MEMORIES (RING_MEMORY_SHARED + 1)
 
@@ -51,6 +52,9 @@ struct ring_tuning_table {
 };
 
 extern const struct ring_tuning_table ring_tuning_built_in;
+
+/* True if the algorithm has a plan for the call, and the memory that this plan reaches into. */
+bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_question *question);
 
 /* The first row that fits and whose algorithm has a plan for the call, or NULL. */
 const struct ring_tuning_row *ring_tuning_find(const struct ring_tuning_table *table,

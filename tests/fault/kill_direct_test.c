@@ -266,6 +266,8 @@ static const struct kill_situation kinds[] = {
 	{"opposite", .within_s = .03, .act = act_opposite},
 	{"one shot", .within_s = .03, .act = act_all_reduce, .algorithm = "oneshot"},
 	{"two shots", .within_s = .03, .act = act_all_reduce, .algorithm = "twoshot"},
+	{"directly", .within_s = .03, .act = act_all_reduce, .algorithm = "direct"},
+	{"all_to_all, directly", .within_s = .03, .act = act_all_to_all, .algorithm = "direct"},
 	{"all_to_all", .within_s = .03, .act = act_all_to_all},
 	{"first use", .within_s = .0045, .act = act_first_use},
 	{"gather", .within_s = .03, .act = act_gather},

@@ -48,6 +48,7 @@ static uint64_t total_bytes(const struct call *call, const struct call_way *way)
 {
 	uint64_t size = (uint64_t)way->size, others = size - 1,
 		 part = call->count * element_bytes(call->type);
+	uint64_t share = (call->count + size - 1 - (uint64_t)call->root) / size; /* root's */
 	switch (call->kind) {
 	case ALL_REDUCE:
 		return (way->algorithm == BY_ONE_SHOT ? size : 2) * others * part;
@@ -57,6 +58,9 @@ static uint64_t total_bytes(const struct call *call, const struct call_way *way)
 		return others * part * size;
 	case BARRIER:
 		return 0;
+	case REDUCE: /* directly each rank's block comes to that rank, and then to root */
+		return others * part +
+		       (way->algorithm == DIRECTLY ? part - share * element_bytes(call->type) : 0);
 	default:
 		return others * part;
 	}
@@ -106,13 +110,13 @@ static int check_call(struct harness_rank *self, struct ring_comm *comm, const s
 {
 	struct ring_stats before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
 	char text[CALL_TEXT];
-	struct call_way way = choice_of(comm, call);
-	int position = position_of(comm);
-	uint64_t sends = call_sent_bytes(call, &way, position);
-	uint64_t receives = call_received_bytes(call, &way, position);
 	if (ring_comm_stats(comm, &before) || call_make(comm, call, send, recv, NULL) ||
 	    ring_comm_stats(comm, &after))
 		return harness_fail(self, "%s: %s", call_text(call, text), ring_comm_error(comm));
+	struct call_way way = choice_of(comm, call, false);
+	int position = position_of(comm);
+	uint64_t sends = call_sent_bytes(call, &way, position);
+	uint64_t receives = call_received_bytes(call, &way, position);
 	return check_growth(self, call, &before, &after, 1, sends, receives) ||
 	       check_total(self, call, &way, sends);
 }
@@ -191,11 +195,11 @@ static int be_rank(struct harness_rank *self)
 int main(void)
 {
 	static const size_t chunks[] = {0, 96, 4096};
-	static const char *const algorithms[] = {"ring", "oneshot", "twoshot", NULL};
+	static const char *const algorithms[] = {"ring", "oneshot", "twoshot", "direct", NULL};
 	unsigned calls = 0, teams = 0;
 	for (int size = 1; size <= RANKS; size++)
 		for (int w = 0; w < HARNESS_WORLDS; w++, teams++) {
-			struct way way = {chunks[teams % 3], algorithms[(size + w) % 4]};
+			struct way way = {chunks[teams % 3], algorithms[(size + w) % 5]};
 			struct harness team = {.world = &harness_worlds[w],
 					       .size = size,
 					       .body = be_rank,

@@ -148,8 +148,8 @@ static uint64_t shot_sent_bytes(const struct call *call, const struct call_way *
 	bool is_root = rank == call->root;
 	switch (call->kind) {
 	case ALL_REDUCE:
-		return way->algorithm == BY_TWO_SHOT ? bytes - block + others * block
-						     : others * bytes;
+		return way->algorithm == BY_ONE_SHOT ? others * bytes
+						     : bytes - block + others * block;
 	case BROADCAST:
 	case SCATTER:
 		return is_root ? others * bytes : 0;
@@ -177,6 +177,35 @@ static uint64_t shot_received_bytes(const struct call *call, const struct call_w
 	}
 }
 
+/* What the others read here and what is written there; of most kinds as much as in one shot. */
+static uint64_t direct_sent_bytes(const struct call *call, const struct call_way *way, int rank)
+{
+	uint64_t bytes = part_bytes(call), others = (uint64_t)(way->size - 1);
+	uint64_t block = block_bytes(call, way->size, rank);
+	bool is_root = rank == call->root;
+	switch (call->kind) {
+	case BROADCAST: /* each reads its block at root and writes it to all but root */
+		return is_root ? bytes - block + others * block : (others - 1) * block;
+	case REDUCE: /* each reads its block everywhere and writes it to root */
+		return is_root ? bytes - block : bytes;
+	default:
+		return shot_sent_bytes(call, way, rank);
+	}
+}
+
+static uint64_t direct_received_bytes(const struct call *call, const struct call_way *way, int rank)
+{
+	uint64_t bytes = part_bytes(call), others = (uint64_t)(way->size - 1);
+	uint64_t block = block_bytes(call, way->size, rank);
+	bool is_root = rank == call->root;
+	switch (call->kind) {
+	case REDUCE:
+		return (is_root ? bytes - block : 0) + others * block;
+	default:
+		return shot_received_bytes(call, way, rank);
+	}
+}
+
 static uint64_t ring_sent_bytes(const struct call *call, const struct call_way *way, int position)
 {
 	uint64_t bytes = part_bytes(call), others = (uint64_t)(way->size - 1);
@@ -198,6 +227,8 @@ uint64_t call_sent_bytes(const struct call *call, const struct call_way *way, in
 {
 	if (way->algorithm == BY_RING)
 		return ring_sent_bytes(call, way, position);
+	if (way->algorithm == DIRECTLY)
+		return direct_sent_bytes(call, way, way->order[position]);
 	return shot_sent_bytes(call, way, way->order[position]);
 }
 
@@ -205,6 +236,8 @@ uint64_t call_received_bytes(const struct call *call, const struct call_way *way
 {
 	if (way->algorithm == BY_RING)
 		return ring_sent_bytes(call, way, (position + way->size - 1) % way->size);
+	if (way->algorithm == DIRECTLY)
+		return direct_received_bytes(call, way, way->order[position]);
 	return shot_received_bytes(call, way, way->order[position]);
 }
 
@@ -236,10 +269,10 @@ static void reduce_at_once(const struct call *call, const struct call_way *way, 
 			   const void *const inputs[], void *result)
 {
 	const int n = way->size, owner = owner_position(call, way, index);
+	const size_t bytes = element_bytes(call->type);
 	const void *sources[CALL_RANKS_MAX];
 	for (int k = 0; k < n; k++)
-		sources[k] = (const char *)inputs[way->order[(owner + 1 + k) % n]] +
-			     index * element_bytes(call->type);
+		sources[k] = (const char *)inputs[way->order[(owner + 1 + k) % n]] + index * bytes;
 	element_reduce_all(call->type, call->op, sources, n, call->op == RING_AVG ? n : 1, result);
 }
 

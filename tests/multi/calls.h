@@ -66,7 +66,7 @@ int call_make(struct ring_comm *comm, const struct call *call, const void *send,
 	      struct ring_stream *stream);
 
 /* What carries a call, as ring_options.algorithm names it. */
-enum call_algorithm { BY_RING, BY_ONE_SHOT, BY_TWO_SHOT };
+enum call_algorithm { BY_RING, BY_ONE_SHOT, BY_TWO_SHOT, DIRECTLY };
 
 /* On what the bytes and bits of a call depend. */
 struct call_way {
@@ -75,7 +75,7 @@ struct call_way {
 	enum call_algorithm algorithm;
 };
 
-/* Payload bytes of the links of the rank at `position`. */
+/* Payload bytes that the rank at `position` counts. */
 uint64_t call_sent_bytes(const struct call *call, const struct call_way *way, int position);
 uint64_t call_received_bytes(const struct call *call, const struct call_way *way, int position);
 
@@ -84,7 +84,8 @@ bool call_has_one_result(const struct call *call);
 
 /*
  * Element `index` of what `rank` receives from a collective; inputs[rank] is that rank's send. A sum
- * is added from the position after its owner's around the ring to the owner: in shots, all at once.
+ * is added from the position after its owner's around the ring to the owner: in shots and directly,
+ * all at once.
  */
 void call_replay(const struct call *call, const struct call_way *way, int rank, size_t index,
 		 const void *const inputs[], void *result);

@@ -14,13 +14,21 @@ static enum ring_kind kind_of(const struct call *call)
 	return (enum ring_kind)kind;
 }
 
-struct call_way choice_of(const struct ring_comm *comm, const struct call *call)
+static enum ring_memory memory_of(const struct ring_comm *comm, bool shared)
+{
+	if (shared)
+		return RING_MEMORY_SHARED;
+	return comm->partners.all_reach ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
+}
+
+struct call_way choice_of(const struct ring_comm *comm, const struct call *call, bool shared)
 {
 	struct ring_question question = {
 		.kind = kind_of(call),
 		.ranks = comm->size,
 		.bytes = call->count * element_bytes(call->type),
 		.path = comm->placement.path,
+		.memory = memory_of(comm, shared),
 		.scaled = call->scalars != NULL,
 	};
 	struct ring_choice choice = ring_tuning_choose(&comm->placement.tuning, &question);
@@ -29,5 +37,7 @@ struct call_way choice_of(const struct ring_comm *comm, const struct call *call)
 		way.algorithm = BY_ONE_SHOT;
 	else if (choice.algorithm == RING_ALGORITHM_TWO_SHOT)
 		way.algorithm = BY_TWO_SHOT;
+	else if (choice.algorithm == RING_ALGORITHM_DIRECT)
+		way.algorithm = DIRECTLY;
 	return way;
 }

@@ -5,6 +5,10 @@
 
 #include "tests/multi/calls.h"
 
-struct call_way choice_of(const struct ring_comm *comm, const struct call *call);
+/*
+ * To be asked behind a call: what ranks can reach they find out in calls. shared: the buffers are from
+ * ring_mem_alloc() on all ranks.
+ */
+struct call_way choice_of(const struct ring_comm *comm, const struct call *call, bool shared);
 
 #endif

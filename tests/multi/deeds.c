@@ -113,7 +113,7 @@ static void fill_messages(const struct party *party, const struct deed *deed, ui
 {
 	for (int m = 0; m < deed->message_count; m++) {
 		const struct message *message = &deed->messages[m];
-		unsigned char *bytes = party->inputs[party->rank] + message->at;
+		unsigned char *bytes = party->input + message->at;
 		for (size_t i = 0; message->from == party->rank && i < message_bytes(message); i++)
 			bytes[i] = (unsigned char)(harness_random(&state) >> 32);
 	}
@@ -123,7 +123,7 @@ void deed_fill(const struct party *party, const struct deed *deed)
 {
 	const struct call *call = &deed->call;
 	uint64_t state = deed->seed + (uint64_t)party->rank * 0x51ed2701;
-	unsigned char *send = party->inputs[party->rank] + deed->send_at;
+	unsigned char *send = party->input + deed->send_at;
 	if (deed->message_count)
 		fill_messages(party, deed, state);
 	else if (call_reads_send(call, party->rank))
@@ -156,10 +156,10 @@ static int make_collective(const struct party *party, const struct deed *deed,
 	struct call call = deed->call;
 	const int rank = party->rank;
 	const size_t send_bytes = call_send_bytes(&call, party->size);
-	unsigned char *send = party->inputs[rank] + deed->send_at, *base, *recv;
+	unsigned char *send = party->input + deed->send_at, *base, *recv;
 	char text[CALL_TEXT];
 	size_t place_send, place_recv;
-	recv = base = party->outputs[rank] + deed->recv_at;
+	recv = base = party->output + deed->recv_at;
 	if (deed->in_place) {
 		call_place(&call, rank, &place_send, &place_recv);
 		if (call_reads_send(&call, rank))
@@ -194,8 +194,8 @@ static int make_half(const struct party *party, struct half half, struct ring_st
 			    .type = message->type,
 			    .root = half.receives ? message->from : message->to};
 	char text[CALL_TEXT];
-	if (call_make(party->comm, &call, party->inputs[party->rank] + message->at,
-		      party->outputs[party->rank] + message->at, stream))
+	if (call_make(party->comm, &call, party->input + message->at, party->output + message->at,
+		      stream))
 		return complain(party, call_text(&call, text));
 	return 0;
 }
@@ -280,7 +280,7 @@ static int differs(const struct party *party, const struct deed *deed, int rank,
 static int check_collective(const struct party *party, const struct deed *deed, uint64_t *hash)
 {
 	const struct call *call = &deed->call;
-	const struct call_way way = choice_of(party->comm, call);
+	const struct call_way way = choice_of(party->comm, call, party->shared);
 	const int size = party->size;
 	size_t bytes = element_bytes(call->type), elements = call_recv_bytes(call, size) / bytes;
 	bool shared = call_has_one_result(call);
@@ -350,7 +350,7 @@ void deed_count(const struct party *party, const struct deed *deed, struct tally
 	}
 	while (party->order[position] != party->rank)
 		position++;
-	struct call_way way = choice_of(party->comm, &deed->call);
+	struct call_way way = choice_of(party->comm, &deed->call, party->shared);
 	tally->calls++;
 	tally->sent_bytes += call_sent_bytes(&deed->call, &way, position);
 	tally->received_bytes += call_received_bytes(&deed->call, &way, position);

@@ -20,6 +20,8 @@ struct party {
 	const int *order; /* position -> rank */
 	int size, rank;
 	unsigned char *inputs[DEED_RANKS], *outputs[DEED_RANKS]; /* of every rank */
+	unsigned char *input, *output; /* where this rank's calls work: there, or ... */
+	bool shared;                   /* ... in memory from ring_mem_alloc(), on all ranks */
 };
 
 /* One message of an exchange: from and to the same place in the two ranks' memory. */

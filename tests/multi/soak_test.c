@@ -22,7 +22,7 @@
 
 /*
  * One way to make the calls. Those of one group make the same rings and use the same algorithms, so they
- * agree in all bits. What an algorithm has no plan for is chosen by what links the ranks.
+ * agree in all bits. Whether private memory of other processes can be reached is the system's choice.
  */
 struct way {
 	struct harness_world world;
@@ -30,25 +30,30 @@ struct way {
 	size_t chunk_bytes;
 	int depth, chunks_per_round, channels;
 	int group;
+	bool shared; /* buffers are from ring_mem_alloc() */
 };
 
 static const struct way ways[] = {
-	{{"shm", false, "shm", 0}, "ring", 0, 0, 0, 0, 0},
-	{{"shm again", false, "shm", 0}, "ring", 0, 0, 0, 0, 0},
-	{{"shm, deep", false, "shm", 0}, "ring", 8192, 8, 3, 4, 0},
-	{{"loopback", true, "loopback", 0}, "ring", 4096, 1, 1, 2, 0},
-	{{"tcp", false, "tcp", 0}, "ring", 16384, 2, 2, 3, 0},
-	{{"mixed", false, NULL, 2}, "ring", 0, 0, 0, 0, 1},
-	{{"mixed, shallow", false, NULL, 2}, "ring", 10000, 1, 4, 1, 1},
-	{{"shm, one shot", false, "shm", 0}, "oneshot", 0, 0, 0, 0, 2},
-	{{"tcp, one shot, shallow", false, "tcp", 0}, "oneshot", 3000, 1, 1, 1, 2},
-	{{"shm, two shots", false, "shm", 0}, "twoshot", 0, 0, 0, 0, 3},
-	{{"loopback, two shots, shallow", true, "loopback", 0}, "twoshot", 5000, 1, 1, 1, 3},
-	{{"loopback, chosen", true, "loopback", 0}, NULL, 0, 0, 0, 0, 4},
-	{{"shm, chosen", false, "shm", 0}, NULL, 0, 0, 0, 0, 4},
+	{{"shm", false, "shm", 0}, "ring", 0, 0, 0, 0, 0, false},
+	{{"shm again", false, "shm", 0}, "ring", 0, 0, 0, 0, 0, false},
+	{{"shm, deep", false, "shm", 0}, "ring", 8192, 8, 3, 4, 0, false},
+	{{"loopback", true, "loopback", 0}, "ring", 4096, 1, 1, 2, 0, false},
+	{{"tcp", false, "tcp", 0}, "ring", 16384, 2, 2, 3, 0, false},
+	{{"mixed", false, NULL, 2}, "ring", 0, 0, 0, 0, 1, false},
+	{{"mixed, shallow", false, NULL, 2}, "ring", 10000, 1, 4, 1, 1, false},
+	{{"shm, one shot", false, "shm", 0}, "oneshot", 0, 0, 0, 0, 2, false},
+	{{"tcp, one shot, shallow", false, "tcp", 0}, "oneshot", 3000, 1, 1, 1, 2, false},
+	{{"shm, two shots", false, "shm", 0}, "twoshot", 0, 0, 0, 0, 3, false},
+	{{"tcp, two shots, shallow", false, "tcp", 0}, "twoshot", 5000, 1, 1, 1, 3, false},
+	{{"loopback, chosen", true, "loopback", 0}, NULL, 0, 0, 0, 0, 4, false},
+	{{"shm, chosen", false, "shm", 0}, NULL, 0, 0, 0, 0, 7, false},
+	{{"shm, chosen, shared", false, "shm", 0}, NULL, 0, 0, 0, 0, 8, true},
+	{{"loopback, direct", true, "loopback", 0}, "direct", 0, 0, 0, 0, 5, false},
+	{{"shm, direct, small pieces", false, "shm", 0}, "direct", 1000, 1, 1, 1, 6, false},
+	{{"shm, direct, shared", false, "shm", 0}, "direct", 4096, 0, 0, 0, 5, true},
 };
 #define WAYS (int)(sizeof(ways) / sizeof(ways[0]))
-#define GROUPS 5
+#define GROUPS 9
 
 /* What to do; all ranks and all ways do the same. */
 struct plan {
@@ -77,9 +82,12 @@ struct program {
 
 /* ---- the communicators of a round ------------------------------------------------------------ */
 
-/* members[rank] is a rank of the whole team. */
+/*
+ * members[rank] is a rank of the whole team. Calls work in `memory`, as much as a rank's areas, or, if it
+ * is NULL, there.
+ */
 static void join_party(const struct harness_rank *self, struct ring_comm *comm, const int *members,
-		       struct party *party)
+		       unsigned char *memory, struct party *party)
 {
 	const struct plan *plan = self->context;
 	struct board *board = self->shared;
@@ -92,6 +100,9 @@ static void join_party(const struct harness_rank *self, struct ring_comm *comm, 
 		party->inputs[r] = board->memory + (size_t)(2 * members[r]) * plan->room;
 		party->outputs[r] = party->inputs[r] + plan->room;
 	}
+	party->shared = memory != NULL;
+	party->input = memory ? memory : party->inputs[party->rank];
+	party->output = party->input + plan->room;
 }
 
 /* One half of the memory is the whole team's, the other one that of the parts. */
@@ -152,7 +163,8 @@ static int split(struct program *whole, uint64_t seed, struct program *part)
 	if (ring_comm_size(comm) != size || members[ring_comm_rank(comm)] != self->rank)
 		return harness_fail(self, "split: rank %d of %d, of which %d were expected",
 				    ring_comm_rank(comm), ring_comm_size(comm), size);
-	join_party(self, comm, members, &part->party);
+	unsigned char *memory = whole->party.shared ? whole->party.input : NULL;
+	join_party(self, comm, members, memory, &part->party);
 	choose_deeds(part, seed + (uint64_t)color, true);
 	return 0;
 }
@@ -208,6 +220,16 @@ static int perform(const struct program *programs, int count, bool grouped)
 		if (await_streams(&programs[p]))
 			return 1;
 	return 0;
+}
+
+/* Where calls worked in memory of their own, all shall see it. */
+static void publish(const struct party *party)
+{
+	const struct plan *plan = party->self->context;
+	if (!party->shared)
+		return;
+	memcpy(party->inputs[party->rank], party->input, plan->room);
+	memcpy(party->outputs[party->rank], party->output, plan->room);
 }
 
 /* The counters have grown by what the formulas say. */
@@ -269,6 +291,7 @@ static int play(struct harness_rank *self, struct program programs[2], uint64_t 
 			return 1;
 	if (perform(programs, count, grouped))
 		return 1;
+	publish(&programs[0].party);
 	harness_barrier(self); /* all outputs are there */
 	for (int p = 0; p < count; p++) {
 		if (check(&programs[p], &hash))
@@ -290,9 +313,12 @@ static int play_all(struct harness_rank *self, struct ring_comm *comm)
 	static const int everyone[RANKS] = {0, 1, 2, 3, 4, 5, 6, 7};
 	const struct plan *plan = self->context;
 	struct program *programs = calloc(2, sizeof(*programs));
+	void *memory = NULL;
 	int bad = !programs;
+	if (plan->way->shared && ring_mem_alloc(comm, 2 * plan->room, &memory))
+		bad = harness_fail(self, "%s", ring_comm_error(comm));
 	if (programs)
-		join_party(self, comm, everyone, &programs[0].party);
+		join_party(self, comm, everyone, memory, &programs[0].party);
 	for (unsigned round = 0; !bad && round < plan->rounds; round++)
 		bad = play(self, programs, plan->seed * 1000003 + round * 31 + (uint64_t)self->size);
 	free(programs);

@@ -241,7 +241,7 @@ static uint64_t formula_at(const struct trainer *trainer, bool compressed, int p
 		struct call call = {.kind = ALL_REDUCE,
 				    .count = buckets[k].bytes / sizeof(float),
 				    .type = compressed ? RING_BFLOAT16 : RING_FLOAT32};
-		struct call_way way = choice_of(trainer->comm, &call);
+		struct call_way way = choice_of(trainer->comm, &call, false);
 		bytes += call_sent_bytes(&call, &way, position);
 	}
 	return bytes;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "channel.h"
+#include "partners.h"
 #include "tests/unit/lazy.h"
 
 #define RANKS 6
@@ -32,7 +33,13 @@ struct member {
 	struct ring_channel channels[CHANNELS];
 	float *input, *output; /* of the current call; one of them is `memory` if in place */
 	float *memory, *result;
-	int calls; /* completed */
+	struct ring_operands operands; /* of the current call, as are these: */
+	struct ring_record record;
+	bool tells; /* it tells and hears where buffers lie */
+	struct ring_whereabouts where[RANKS];
+	char *inputs[RANKS], *outputs[RANKS];
+	struct ring_partners partners; /* those three */
+	int calls;                     /* completed */
 	int err;
 };
 
@@ -265,7 +272,8 @@ static struct team *make_team(uint64_t seed, int size)
 		team->order[i] = team->order[j];
 		team->order[j] = i;
 	}
-	size_t scratch = 2 * team->chunk * team->chunks_per_round * sizeof(float);
+	size_t chunks = 2 * team->chunks_per_round;
+	size_t scratch = (chunks < RANKS ? RANKS : chunks) * team->chunk * sizeof(float);
 	for (int rank = 0; rank < team->size; rank++)
 		for (int c = 0; c < team->channels; c++)
 			assert_int_equal(ring_channel_open(&team->members[rank].channels[c], rank,
@@ -350,29 +358,75 @@ static struct ring_plan plan_for(const struct team *team, const struct request *
 	return plan;
 }
 
+static const struct request *request_of(const struct team *team, int rank)
+{
+	return rank == team->odd_one ? &team->odd : &team->requests[team->members[rank].calls];
+}
+
+/* All ranks tell where their buffers lie. */
+static void start_telling(struct team *team, int rank)
+{
+	const struct request barrier = {.kind = RING_KIND_BARRIER,
+					.algorithm = RING_ALGORITHM_ONE_SHOT};
+	struct member *member = &team->members[rank];
+	member->tells = true;
+	member->partners = (struct ring_partners){.where = member->where,
+						  .inputs = member->inputs,
+						  .outputs = member->outputs};
+	member->where[rank] = (struct ring_whereabouts){
+		.input = (uintptr_t)member->input,
+		.output = (uintptr_t)member->output,
+	};
+	for (int c = 0; c < team->channels; c++) {
+		struct ring_plan plan = plan_for(team, &barrier, rank, c);
+		ring_channel_tell(&member->channels[c], &plan, &member->record, &member->partners);
+	}
+}
+
+/* A peer's memory is mapped, or only to be copied, as chance will. */
+static void find_partners(struct team *team, int rank)
+{
+	struct member *member = &team->members[rank];
+	for (int peer = 0; peer < team->size; peer++) {
+		const struct ring_whereabouts *where = &member->where[peer];
+		bool here = peer == rank || dice_below(&lazy_dice, 2);
+		member->inputs[peer] = here ? (char *)(uintptr_t)where->input : NULL;
+		here = peer == rank || dice_below(&lazy_dice, 2);
+		member->outputs[peer] = here ? (char *)(uintptr_t)where->output : NULL;
+	}
+}
+
+static void start_plans(struct team *team, int rank)
+{
+	struct member *member = &team->members[rank];
+	for (int c = 0; c < team->channels; c++) {
+		struct ring_plan plan = plan_for(team, request_of(team, rank), rank, c);
+		ring_channel_start(&member->channels[c], &plan, &member->operands, &member->record);
+	}
+}
+
 static void start_call(struct team *team, int rank)
 {
 	struct member *member = &team->members[rank];
-	const struct request *request = rank == team->odd_one ? &team->odd
-							      : &team->requests[member->calls];
+	const struct request *request = request_of(team, rank);
 	prepare_buffers(team, request, member->calls, rank);
 	float *scalar = &team->scalars[member->calls][rank];
 	*scalar = request->scaled ? some_float() : 1;
-	struct ring_operands operands = {.input = (const char *)member->input,
-					 .output = (char *)member->output,
-					 .type = RING_FLOAT32,
-					 .op = request->op,
-					 .divisor = request->op == RING_AVG ? team->size : 1};
-	memcpy(&operands.scalar, scalar, sizeof(*scalar));
-	struct ring_record record = ring_record_make(request->kind, request->sequence,
-						     request->count, RING_FLOAT32, request->op,
-						     request->root);
+	member->operands = (struct ring_operands){.input = (const char *)member->input,
+						  .output = (char *)member->output,
+						  .type = RING_FLOAT32,
+						  .op = request->op,
+						  .divisor = request->op == RING_AVG ? team->size
+										     : 1};
+	memcpy(&member->operands.scalar, scalar, sizeof(*scalar));
+	member->record = ring_record_make(request->kind, request->sequence, request->count,
+					  RING_FLOAT32, request->op, request->root);
 	if (rank == team->odd_one && team->garbles)
-		record.magic ^= 1;
-	for (int c = 0; c < team->channels; c++) {
-		struct ring_plan plan = plan_for(team, request, rank, c);
-		ring_channel_start(&member->channels[c], &plan, &operands, &record);
-	}
+		member->record.magic ^= 1;
+	if (algorithm_of(team, request) == RING_ALGORITHM_DIRECT)
+		start_telling(team, rank);
+	else
+		start_plans(team, rank);
 }
 
 /* True if a link of this rank has room that its channel was refused and has not asked for again. */
@@ -403,6 +457,12 @@ static bool advance_member(struct team *team, int rank)
 		member->err = moves;
 	if (done < team->channels || moves < 0)
 		return moves != 0 || add_some_link(team, rank);
+	if (member->tells) {
+		member->tells = false;
+		find_partners(team, rank);
+		start_plans(team, rank);
+		return true;
+	}
 	if (team->odd_one < 0)
 		check_result(team, member->calls, rank);
 	if (++member->calls < team->calls)

@@ -3,7 +3,7 @@
 #ifndef RING_TEST_PLAN_RUN_H
 #define RING_TEST_PLAN_RUN_H
 
-#include "tests/unit/plan_world.h"
+#include "tests/unit/plan_moves.h"
 
 /*
  * Makes moves of one rank, as chance will. Returns whether it made any. Now and then it skips none, or

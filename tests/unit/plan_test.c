@@ -334,7 +334,7 @@ static void chains_need_hardly_any_room(void **state)
 			}
 }
 
-/* What channels of a communicator have: every call must do with it. */
+/* What channels of a communicator have, beside a direct plan's chunks: every call must do with it. */
 static void scratch_is_two_rounds_of_chunks(void **state)
 {
 	(void)state;
@@ -345,6 +345,8 @@ static void scratch_is_two_rounds_of_chunks(void **state)
 		shuffle(s.order, size, &dice);
 		struct ring_plan plan = plan_of(&s, 0, 0);
 		uint64_t bytes = 2 * s.chunks_per_round * s.chunk * s.element_bytes;
+		if (s.algorithm == RING_ALGORITHM_DIRECT)
+			bytes = s.size * s.chunk * s.element_bytes;
 		demand(&(struct world){.setting = &s}, ring_plan_scratch_bytes(&plan) <= bytes,
 		       "scratch holds two rounds of chunks");
 	}
@@ -389,8 +391,12 @@ static uint64_t formula(const struct setting *s, int position)
 	uint64_t block = ring_share_length(s->count, n, rank) * s->element_bytes;
 	if (s->algorithm == RING_ALGORITHM_RING)
 		return ring_formula(s, position);
-	if (s->algorithm == RING_ALGORITHM_TWO_SHOT)
+	if (is_in_blocks(s))
 		return bytes - block + (n - 1) * block;
+	if (s->algorithm == RING_ALGORITHM_DIRECT && s->kind == RING_KIND_BROADCAST)
+		return rank == s->root ? bytes - block + (n - 1) * block : (n - 2) * block;
+	if (s->algorithm == RING_ALGORITHM_DIRECT && s->kind == RING_KIND_REDUCE)
+		return bytes - block + (rank == s->root ? 0 : block);
 	switch (s->kind) {
 	case RING_KIND_REDUCE:
 	case RING_KIND_GATHER:

@@ -234,7 +234,25 @@ static void the_option_comes_first(void **state)
 
 	question.kind = RING_KIND_BROADCAST; /* which it has no plan for */
 	choice = choose("any any any any any oneshot", RING_ALGORITHM_TWO_SHOT, &question, reason);
-	assert_int_equal(choice.algorithm, RING_ALGORITHM_ONE_SHOT);
+	assert_int_equal(choice.algorithm, RING_ALGORITHM_RING);
+}
+
+/* Forced or by a row: only ranks that can reach one another's memory do it. */
+static void memory_is_reached_where_it_can_be(void **state)
+{
+	(void)state;
+	char reason[RING_REASON_TEXT];
+	const char *rows = "any any any any any direct";
+	struct ring_question question = small_all_reduce;
+	question.path = RING_PATH_MEMORY;
+	question.memory = RING_MEMORY_PRIVATE;
+	assert_int_not_equal(choose(rows, -1, &question, reason).algorithm, RING_ALGORITHM_DIRECT);
+	assert_int_equal(choose("", RING_ALGORITHM_DIRECT, &question, reason).algorithm,
+			 RING_ALGORITHM_RING);
+	question.memory = RING_MEMORY_REACHABLE;
+	assert_int_equal(choose(rows, -1, &question, reason).algorithm, RING_ALGORITHM_DIRECT);
+	question.path = RING_PATH_SOCKET;
+	assert_int_not_equal(choose(rows, -1, &question, reason).algorithm, RING_ALGORITHM_DIRECT);
 }
 
 /* The built-in rows are such that their text would be accepted. */
@@ -259,6 +277,7 @@ int main(void)
 		cmocka_unit_test(the_first_row_that_fits_decides),
 		cmocka_unit_test(rows_without_a_plan_are_passed_over),
 		cmocka_unit_test(the_option_comes_first),
+		cmocka_unit_test(memory_is_reached_where_it_can_be),
 		cmocka_unit_test(built_in_rows_are_sound),
 	};
 	return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Reaching into peers' memory, entry by entry; see direct.h. */
+#include "direct.h"
+
+#include "partners.h"
+#include "status.h"
+
+/* Ranks [first, end), without one that is left out, or -1. */
+struct span {
+	int first, end, without;
+};
+
+/* Whose memory a place is in. */
+static struct span ranks_of(const struct ring_channel *channel, const struct ring_transfer *in,
+			    enum ring_buffer buffer)
+{
+	if (buffer == RING_ALL_INPUTS || buffer == RING_ALL_OUTPUTS)
+		return (struct span){0, channel->plan.params.size, -1};
+	if (buffer == RING_OTHER_OUTPUTS)
+		return (struct span){0, channel->plan.params.size, in->peer};
+	bool peers = buffer == RING_PEER_INPUT || buffer == RING_PEER_OUTPUT;
+	int rank = peers ? in->peer : channel->self;
+	return (struct span){rank, rank + 1, -1};
+}
+
+static struct span sources_of(const struct ring_channel *channel, const struct ring_transfer *in)
+{
+	return ranks_of(channel, in, in->source.buffer);
+}
+
+static struct span results_of(const struct ring_channel *channel, const struct ring_transfer *in)
+{
+	return ranks_of(channel, in, in->result.buffer);
+}
+
+static bool holds(struct span ranks, int rank)
+{
+	return rank >= ranks.first && rank < ranks.end && rank != ranks.without;
+}
+
+/* NULL where it is not mapped. */
+static char *input_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
+{
+	char *input = channel->partners->inputs[rank];
+	return input ? input + in->source.offset : NULL;
+}
+
+static char *output_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
+{
+	char *output = channel->partners->outputs[rank];
+	return output ? output + in->result.offset : NULL;
+}
+
+static char *scratch_of(const struct ring_channel *channel, int rank)
+{
+	uint64_t chunk_bytes = channel->plan.chunk * channel->plan.params.element_bytes;
+	return channel->scratch + (uint64_t)rank * chunk_bytes;
+}
+
+/* Where this rank has the result: in its output, or where it goes to peers from. */
+static char *result_here(const struct ring_channel *channel, const struct ring_transfer *in)
+{
+	int self = channel->self;
+	if (holds(results_of(channel, in), self))
+		return output_of(channel, in, self);
+	if (in->action == RING_COPY && holds(sources_of(channel, in), self))
+		return input_of(channel, in, self);
+	return scratch_of(channel, self);
+}
+
+static int fail_at(struct ring_channel *channel, int peer, int err)
+{
+	channel->failed_peer = peer;
+	return err;
+}
+
+/* ---- gates ----------------------------------------------------------------------------------- */
+
+static bool is_touched(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
+{
+	return rank != channel->self &&
+	       (holds(sources_of(channel, in), rank) || holds(results_of(channel, in), rank));
+}
+
+/* Leaves the gates of those of the entry's peers that come before `end`. */
+static void leave(struct ring_channel *channel, const struct ring_transfer *in, int end)
+{
+	for (int rank = 0; rank < end; rank++) {
+		struct ring_link *out = channel->routes[rank].out;
+		if (is_touched(channel, in, rank))
+			out->transport->leave(out);
+	}
+}
+
+static int enter(struct ring_channel *channel, const struct ring_transfer *in)
+{
+	for (int rank = 0; rank < channel->plan.params.size; rank++) {
+		struct ring_link *out = channel->routes[rank].out;
+		int err = is_touched(channel, in, rank) ? out->transport->enter(out) : 0;
+		if (err) {
+			leave(channel, in, rank);
+			return fail_at(channel, rank, err);
+		}
+	}
+	return 0;
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+/* Copies a peer's input here; what is merely copied on needs no place in between. */
+static int fetch(struct ring_channel *channel, const struct ring_transfer *in, int rank, char **here)
+{
+	struct ring_link *link = channel->routes[rank].in;
+	uint64_t address = channel->partners->where[rank].input + in->source.offset;
+	*here = in->action == RING_COPY ? result_here(channel, in) : scratch_of(channel, rank);
+	int err = link->transport->get(link, address, *here, in->bytes);
+	return err ? fail_at(channel, rank, RING_EPEER) : 0;
+}
+
+static int add_source(struct ring_channel *channel, const struct ring_transfer *in, int rank,
+		      struct ring_reduction *job)
+{
+	char *input = input_of(channel, in, rank);
+	int err = input ? 0 : fetch(channel, in, rank, &input);
+	job->sources[job->nsources++] = input;
+	return err;
+}
+
+static int gather_sources(struct ring_channel *channel, const struct ring_transfer *in,
+			  struct ring_reduction *job)
+{
+	const struct ring_plan *plan = &channel->plan;
+	int err = 0;
+	job->nsources = job->nscalars = 0;
+	if (in->source.buffer != RING_ALL_INPUTS)
+		err = add_source(channel, in, sources_of(channel, in).first, job);
+	else
+		for (int k = 0; k < plan->params.size && !err; k++)
+			err = add_source(channel, in, ring_direct_summand(plan, in->behind, k), job);
+	return err;
+}
+
+/* The result's place here comes first, if it is needed and does not lie there already. */
+static void gather_results(const struct ring_channel *channel, const struct ring_transfer *in,
+			   struct ring_reduction *job)
+{
+	struct span results = results_of(channel, in);
+	char *here = result_here(channel, in);
+	bool needed = holds(results, channel->self);
+	for (int rank = results.first; rank < results.end; rank++)
+		needed = needed || (holds(results, rank) && !output_of(channel, in, rank));
+	job->nresults = 0;
+	if (needed && (in->action != RING_COPY || here != job->sources[0]))
+		job->results[job->nresults++] = here;
+	for (int rank = results.first; rank < results.end; rank++)
+		if (rank != channel->self && holds(results, rank) && output_of(channel, in, rank))
+			job->results[job->nresults++] = output_of(channel, in, rank);
+}
+
+int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *in)
+{
+	const struct ring_operands *operands = &channel->operands;
+	const struct ring_device *device = channel->device;
+	struct ring_reduction job;
+	int err = enter(channel, in);
+	if (err)
+		return err;
+	err = gather_sources(channel, in, &job);
+	if (err) {
+		leave(channel, in, channel->plan.params.size);
+		return err;
+	}
+	gather_results(channel, in, &job);
+	if (job.nresults == 0)
+		return device->copy(channel->queue, NULL, NULL, 0);
+	job.count = in->bytes / channel->plan.params.element_bytes;
+	job.type = operands->type;
+	job.op = operands->op;
+	job.divisor = in->last ? operands->divisor : 1;
+	return device->reduce(channel->queue, &job);
+}
+
+/* Copies the result to those peers where it could not be written to. */
+static int hand_out(struct ring_channel *channel, const struct ring_transfer *in)
+{
+	struct span results = results_of(channel, in);
+	const char *here = result_here(channel, in);
+	for (int rank = results.first; rank < results.end; rank++) {
+		struct ring_link *link = channel->routes[rank].out;
+		uint64_t address = channel->partners->where[rank].output + in->result.offset;
+		if (rank == channel->self || !holds(results, rank) || output_of(channel, in, rank))
+			continue;
+		if (link->transport->put(link, address, here, in->bytes))
+			return fail_at(channel, rank, RING_EPEER);
+	}
+	return 0;
+}
+
+void ring_direct_count(struct ring_channel *channel, int peer)
+{
+	const struct ring_plan *plan = &channel->plan;
+	struct ring_route *route = &channel->routes[peer];
+	uint64_t sent = ring_direct_payload(plan, channel->self, peer);
+	uint64_t received = ring_direct_payload(plan, peer, channel->self);
+	route->sent_messages += sent > 0;
+	route->sent_bytes += sent;
+	route->received_messages += received > 0;
+	route->received_bytes += received;
+}
+
+int ring_direct_finish(struct ring_channel *channel, const struct ring_transfer *in)
+{
+	int err = hand_out(channel, in);
+	leave(channel, in, channel->plan.params.size);
+	return err;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranks that reach one another's memory, as a plan: each reads its share of all inputs once and writes
+ * it to all outputs once. Included by plan.h only.
+ *
+ *	                  a rank reads               and writes
+ *	all-reduce        its share of all INPUTs    its share of all OUTPUTs
+ *	reduce-scatter    its part of all INPUTs     its OUTPUT
+ *	all-gather        its INPUT                  its part of all OUTPUTs
+ *	broadcast         its share of root's        its share of all OUTPUTs but root's
+ *	reduce            its share of all INPUTs    its share of root's OUTPUT
+ *	gather            its INPUT                  its part of root's OUTPUT
+ *	scatter           its part of root's         its OUTPUT
+ *	all-to-all        each part of its INPUT     its part of that rank's OUTPUT
+ *
+ * Root of a broadcast copies the vector to its own OUTPUT, if that is another place.
+ *
+ * The shares of a vector lie in the order of ranks, like the ring's blocks, and one rank adds each in one
+ * pass and in the order that the ring would; so all receive the same bits. In place is like out of place:
+ * what one rank reads, no other one writes.
+ *
+ *	incoming   chunk after chunk of this, then a signal from every rank: it is done
+ *	outgoing   behind all chunks, a signal to every rank
+ *
+ * Where memory is not mapped it is copied to SCRATCH, a chunk for each rank.
+ *
+ * Agreement: whoever begins knows where everybody's memory lies, and so that all make this call.
+ *
+ * No deadlock: nothing waits for a peer but the end, for one message of each.
+ */
+#ifndef RING_PLAN_DIRECT_H
+#define RING_PLAN_DIRECT_H
+
+/* Parts that a buffer holds: one for each rank, or the whole. */
+RING_PURE int ring_direct_parts_in(enum ring_kind kind, int size)
+{
+	bool in_parts = kind == RING_KIND_REDUCE_SCATTER || kind == RING_KIND_SCATTER ||
+			kind == RING_KIND_ALL_TO_ALL;
+	return in_parts ? size : 1;
+}
+
+RING_PURE int ring_direct_parts_out(enum ring_kind kind, int size)
+{
+	bool in_parts = kind == RING_KIND_ALL_GATHER || kind == RING_KIND_GATHER ||
+			kind == RING_KIND_ALL_TO_ALL;
+	return in_parts ? size : 1;
+}
+
+/* Kinds whose vector is whole in both buffers: it is cut into shares. */
+RING_PURE bool ring_direct_has_shares(enum ring_kind kind)
+{
+	return kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_BROADCAST ||
+	       kind == RING_KIND_REDUCE;
+}
+
+/* Elements that a rank has to do on this channel, of its share or of each part; *begin is in there. */
+RING_PURE uint64_t ring_direct_share(const struct ring_plan *plan, int rank, uint64_t *begin)
+{
+	const struct ring_plan_params *params = &plan->params;
+	uint64_t length = params->count;
+	*begin = 0;
+	if (ring_direct_has_shares(params->kind)) {
+		*begin = ring_share_begin(params->count, params->size, rank);
+		length = ring_share_length(params->count, params->size, rank);
+	}
+	*begin += ring_share_begin(length, params->channels, params->channel);
+	return ring_share_length(length, params->channels, params->channel);
+}
+
+RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *params)
+{
+	struct ring_plan plan = {.params = *params};
+	uint64_t others = params->size - 1;
+	plan.next = ring_plan_at(&plan, 1);
+	plan.prev = ring_plan_at(&plan, -1);
+	plan.edges = 2 * (params->size - 1);
+	plan.length = ring_direct_share(&plan, ring_plan_self(&plan), &plan.begin);
+	while (params->kind == RING_KIND_REDUCE && ring_plan_at(&plan, plan.behind) != params->root)
+		plan.behind++;
+	ring_plan_cut(&plan, plan.length, 1);
+	plan.scratch_chunks = params->size;
+	plan.fan_in = params->kind == RING_KIND_ALL_TO_ALL ? params->size : 1;
+	bool copies = params->kind == RING_KIND_BROADCAST && ring_plan_self(&plan) == params->root;
+	plan.outgoing = others;
+	plan.incoming = plan.rounds * plan.fan_in + (copies ? params->size : 0) + others;
+	return plan;
+}
+
+/* The rank whose input a sum takes as number k < n, where that rank is last which lies `behind`. */
+RING_PURE int ring_direct_summand(const struct ring_plan *plan, int behind, int k)
+{
+	return ring_plan_at(plan, behind + 1 + k - plan->params.size);
+}
+
+/* Where a kind reads: everywhere, at root, or here. */
+RING_PURE enum ring_buffer ring_direct_source(const struct ring_plan *plan)
+{
+	enum ring_kind kind = plan->params.kind;
+	bool from_root = kind == RING_KIND_BROADCAST || kind == RING_KIND_SCATTER;
+	if (ring_kind_reduces(kind))
+		return RING_ALL_INPUTS;
+	return from_root && ring_plan_self(plan) != plan->params.root ? RING_PEER_INPUT : RING_INPUT;
+}
+
+/* Where a kind writes: everywhere, everywhere but at root, at `peer`, or here. */
+RING_PURE enum ring_buffer ring_direct_result(const struct ring_plan *plan, int peer)
+{
+	switch (plan->params.kind) {
+	case RING_KIND_ALL_REDUCE:
+	case RING_KIND_ALL_GATHER:
+		return RING_ALL_OUTPUTS;
+	case RING_KIND_BROADCAST:
+		return RING_OTHER_OUTPUTS;
+	case RING_KIND_REDUCE_SCATTER:
+	case RING_KIND_SCATTER:
+		return RING_OUTPUT;
+	default:
+		return peer == ring_plan_self(plan) ? RING_OUTPUT : RING_PEER_OUTPUT;
+	}
+}
+
+/* Who has the other end: root, or in all-to-all one after the other, oneself at last. */
+RING_PURE int ring_direct_peer(const struct ring_plan *plan, int step)
+{
+	switch (plan->params.kind) {
+	case RING_KIND_ALL_TO_ALL:
+		return ring_plan_at(plan, step + 1);
+	case RING_KIND_BROADCAST:
+	case RING_KIND_REDUCE:
+	case RING_KIND_GATHER:
+	case RING_KIND_SCATTER:
+		return plan->params.root;
+	default:
+		return ring_plan_self(plan);
+	}
+}
+
+/* Done with everybody's memory. */
+RING_PURE struct ring_transfer ring_direct_outgoing(const struct ring_plan *plan, uint64_t i)
+{
+	return ring_plan_signal(ring_plan_at(plan, (int)i + 1), plan->incoming - plan->outgoing);
+}
+
+/* Root of a broadcast: the share of `rank`, from its INPUT to its own OUTPUT. */
+RING_PURE struct ring_transfer ring_direct_copy(const struct ring_plan *plan, int rank)
+{
+	uint64_t begin, length = ring_direct_share(plan, rank, &begin);
+	uint64_t offset = begin * plan->params.element_bytes;
+	return (struct ring_transfer){.action = RING_COPY,
+				      .peer = ring_plan_self(plan),
+				      .source = {RING_INPUT, offset},
+				      .result = {RING_OUTPUT, offset},
+				      .bytes = length * plan->params.element_bytes,
+				      .step = 1};
+}
+
+RING_PURE struct ring_transfer ring_direct_incoming(const struct ring_plan *plan, uint64_t j)
+{
+	uint64_t work = plan->incoming - plan->outgoing;
+	if (j >= work)
+		return ring_plan_signal(ring_plan_at(plan, -(int)(j - work) - 1), 0);
+	if (j >= plan->rounds * plan->fan_in)
+		return ring_direct_copy(plan, (int)(j - plan->rounds * plan->fan_in));
+	enum ring_kind kind = plan->params.kind;
+	uint64_t chunk = plan->fan_in == 1 ? j : j / plan->fan_in;
+	int step = (int)(j - chunk * plan->fan_in), self = ring_plan_self(plan);
+	int peer = ring_direct_peer(plan, step), size = plan->params.size;
+	bool exchanges = kind == RING_KIND_ALL_TO_ALL;
+	struct ring_transfer transfer = {
+		.action = ring_kind_reduces(kind) ? RING_REDUCE : RING_COPY,
+		.peer = peer,
+		.source = {ring_direct_source(plan), 0},
+		.result = {ring_direct_result(plan, peer), 0},
+		.last = ring_kind_reduces(kind),
+		.behind = plan->behind,
+		.step = step,
+	};
+	int part = ring_direct_parts_in(kind, size) == 1 ? 0 : exchanges ? peer : self;
+	ring_plan_piece(plan, part, chunk, &transfer.source.offset);
+	part = ring_direct_parts_out(kind, size) == 1 ? 0 : self;
+	transfer.bytes = ring_plan_piece(plan, part, chunk, &transfer.result.offset);
+	return transfer;
+}
+
+RING_PURE uint64_t ring_direct_bytes(const struct ring_plan *plan, int rank)
+{
+	uint64_t begin;
+	return ring_direct_share(plan, rank, &begin) * plan->params.element_bytes;
+}
+
+/* Bytes that `reader` reads of `owner`'s memory, and that `writer` writes into it. */
+RING_PURE uint64_t ring_direct_read(const struct ring_plan *plan, int reader, int owner)
+{
+	switch (plan->params.kind) {
+	case RING_KIND_ALL_REDUCE:
+	case RING_KIND_REDUCE_SCATTER:
+	case RING_KIND_REDUCE:
+		return ring_direct_bytes(plan, reader);
+	case RING_KIND_BROADCAST:
+	case RING_KIND_SCATTER:
+		return owner == plan->params.root ? ring_direct_bytes(plan, reader) : 0;
+	default:
+		return 0;
+	}
+}
+
+RING_PURE uint64_t ring_direct_written(const struct ring_plan *plan, int writer, int owner)
+{
+	switch (plan->params.kind) {
+	case RING_KIND_ALL_REDUCE:
+	case RING_KIND_ALL_GATHER:
+	case RING_KIND_ALL_TO_ALL:
+		return ring_direct_bytes(plan, writer);
+	case RING_KIND_BROADCAST:
+		return owner == plan->params.root ? 0 : ring_direct_bytes(plan, writer);
+	case RING_KIND_REDUCE:
+	case RING_KIND_GATHER:
+		return owner == plan->params.root ? ring_direct_bytes(plan, writer) : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Payload from one rank's memory to another's, whichever of the two moves it. */
+RING_PURE uint64_t ring_direct_payload(const struct ring_plan *plan, int from, int to)
+{
+	return ring_direct_written(plan, from, to) + ring_direct_read(plan, to, from);
+}
+
+RING_PURE struct ring_plan_cost ring_direct_cost(const struct ring_plan *plan)
+{
+	struct ring_plan_cost cost = {.steps = plan->params.size > 1};
+	int self = ring_plan_self(plan);
+	for (int rank = 0; rank < plan->params.size; rank++)
+		if (rank != self)
+			cost.sent_bytes += ring_direct_payload(plan, self, rank);
+	return cost;
+}
+
+#endif
