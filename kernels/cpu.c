@@ -160,7 +160,7 @@ static bool is_streamed(const struct ring_reduction *reduction)
 {
 	const void *to = reduction->results[0];
 	size_t element_bytes = ring_datatype_bytes(reduction->type);
-	return reduction->count >= STREAM_BYTES / element_bytes && to != reduction->sources[0] &&
+	return reduction->count * element_bytes >= STREAM_BYTES && to != reduction->sources[0] &&
 	       to != reduction->sources[1] && (uintptr_t)to % element_bytes == 0;
 }
 
@@ -184,18 +184,25 @@ static size_t stream_pair(const struct ring_cpu_family *family, const struct rin
 	return done;
 }
 
-static void reduce(const struct ring_cpu_family *family, const struct ring_cpu_kernel *kernel,
-		   const struct ring_reduction *reduction)
+static void reduce_at_once(const struct ring_cpu_family *family,
+			   const struct ring_cpu_kernel *kernel,
+			   const struct ring_reduction *reduction)
+{
+	size_t done = 0;
+	if (family->stream && is_streamed(reduction))
+		done = stream_pair(family, kernel, reduction);
+	reduce_pair(kernel, reduction,
+		    (struct part){done * ring_datatype_bytes(reduction->type),
+				  reduction->count - done});
+}
+
+static void reduce_in_tiles(const struct ring_cpu_kernel *kernel,
+			    const struct ring_reduction *reduction)
 {
 	size_t element_bytes = ring_datatype_bytes(reduction->type), count = reduction->count;
-	bool at_once = kernel->pair && is_pair(reduction) && reduction->nresults == 1;
-	size_t step = at_once ? count : RING_TILE, done = 0;
-	if (at_once && family->stream && is_streamed(reduction))
-		done = stream_pair(family, kernel, reduction);
-
-	for (; done < count; done += step) {
+	for (size_t done = 0; done < count; done += RING_TILE) {
 		size_t rest = count - done;
-		struct part part = {done * element_bytes, rest < step ? rest : step};
+		struct part part = {done * element_bytes, rest < RING_TILE ? rest : RING_TILE};
 		reduce_part(kernel, reduction, part);
 	}
 }
@@ -206,7 +213,10 @@ int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_redu
 							       reduction->op);
 	if (!kernel)
 		return RING_ENOTSUP;
-	reduce(family, kernel, reduction);
+	if (kernel->pair && reduction->nresults == 1 && is_pair(reduction))
+		reduce_at_once(family, kernel, reduction);
+	else
+		reduce_in_tiles(kernel, reduction);
 	return 0;
 }
 

@@ -2,16 +2,17 @@
 /* The tables of element types and reductions. */
 #include "datatype.h"
 
-static const struct {
-	const char *name;
-	size_t bytes;
-} types[] = {
-	[RING_INT8] = {"int8", 1},          [RING_UINT8] = {"uint8", 1},
-	[RING_INT32] = {"int32", 4},        [RING_UINT32] = {"uint32", 4},
-	[RING_INT64] = {"int64", 8},        [RING_UINT64] = {"uint64", 8},
-	[RING_FLOAT16] = {"half", 2},       [RING_FLOAT32] = {"float", 4},
-	[RING_FLOAT64] = {"double", 8},     [RING_BFLOAT16] = {"bfloat16", 2},
-	[RING_FLOAT8_E4M3] = {"f8e4m3", 1}, [RING_FLOAT8_E5M2] = {"f8e5m2", 1},
+const unsigned char ring_datatype_sizes[RING_DATATYPES] = {
+	[RING_INT8] = 1,    [RING_UINT8] = 1,    [RING_INT32] = 4,       [RING_UINT32] = 4,
+	[RING_INT64] = 8,   [RING_UINT64] = 8,   [RING_FLOAT16] = 2,     [RING_FLOAT32] = 4,
+	[RING_FLOAT64] = 8, [RING_BFLOAT16] = 2, [RING_FLOAT8_E4M3] = 1, [RING_FLOAT8_E5M2] = 1,
+};
+
+static const char *const type_names[RING_DATATYPES] = {
+	[RING_INT8] = "int8",         [RING_UINT8] = "uint8",        [RING_INT32] = "int32",
+	[RING_UINT32] = "uint32",     [RING_INT64] = "int64",        [RING_UINT64] = "uint64",
+	[RING_FLOAT16] = "half",      [RING_FLOAT32] = "float",      [RING_FLOAT64] = "double",
+	[RING_BFLOAT16] = "bfloat16", [RING_FLOAT8_E4M3] = "f8e4m3", [RING_FLOAT8_E5M2] = "f8e5m2",
 };
 
 static const char *const op_names[] = {
@@ -22,14 +23,9 @@ static const char *const op_names[] = {
 /* Compared as unsigned numbers, negative values are out of range too. */
 #define IS_INDEX(table, value) ((unsigned)(value) < sizeof(table) / sizeof((table)[0]))
 
-size_t ring_datatype_bytes(enum ring_datatype type)
-{
-	return IS_INDEX(types, type) ? types[type].bytes : 0;
-}
-
 const char *ring_datatype_name(enum ring_datatype type)
 {
-	return IS_INDEX(types, type) ? types[type].name : "?";
+	return IS_INDEX(type_names, type) ? type_names[type] : "?";
 }
 
 const char *ring_op_name(enum ring_op op)

@@ -5,8 +5,15 @@
 
 #include "ringccl.h"
 
+#define RING_DATATYPES (RING_FLOAT8_E5M2 + 1)
+
+extern const unsigned char ring_datatype_sizes[RING_DATATYPES];
+
 /* Bytes of one element; 0 for a value that is no type. */
-size_t ring_datatype_bytes(enum ring_datatype type);
+static inline size_t ring_datatype_bytes(enum ring_datatype type)
+{
+	return (unsigned)type < RING_DATATYPES ? ring_datatype_sizes[type] : 0;
+}
 
 /* nccl-tests' short names ("float", "bfloat16", "sum"); "?" for an unknown value. */
 const char *ring_datatype_name(enum ring_datatype type);
