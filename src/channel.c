@@ -168,21 +168,33 @@ static inline void keep(struct ring_known *known, uint64_t index, struct ring_tr
 	known->transfer.step = transfer.step;
 }
 
-__attribute__((flatten)) static const struct ring_transfer *outgoing(struct ring_channel *channel,
-								     uint64_t i)
+__attribute__((flatten, noinline)) static void learn_outgoing(struct ring_known *known,
+							      const struct ring_plan *plan,
+							      uint64_t i)
+{
+	keep(known, i, ring_plan_outgoing(plan, i));
+}
+
+__attribute__((flatten, noinline)) static void learn_incoming(struct ring_known *known,
+							      const struct ring_plan *plan,
+							      uint64_t j)
+{
+	keep(known, j, ring_plan_incoming(plan, j));
+}
+
+static inline const struct ring_transfer *outgoing(struct ring_channel *channel, uint64_t i)
 {
 	struct ring_known *known = &channel->outgoing[i % RING_KNOWN];
 	if (known->index != i)
-		keep(known, i, ring_plan_outgoing(&channel->plan, i));
+		learn_outgoing(known, &channel->plan, i);
 	return &known->transfer;
 }
 
-__attribute__((flatten)) static const struct ring_transfer *incoming(struct ring_channel *channel,
-								     uint64_t j)
+static inline const struct ring_transfer *incoming(struct ring_channel *channel, uint64_t j)
 {
 	struct ring_known *known = &channel->incoming[j % RING_KNOWN];
 	if (known->index != j)
-		keep(known, j, ring_plan_incoming(&channel->plan, j));
+		learn_incoming(known, &channel->plan, j);
 	return &known->transfer;
 }
 
@@ -321,6 +333,19 @@ static int post_sends(struct ring_channel *channel)
 	return err ? err : moves + retire(channel);
 }
 
+/* HOLD number `index` of a REDUCE: known, or else in `room`, as it must not replace the REDUCE. */
+static const struct ring_transfer *held(const struct ring_channel *channel,
+					const struct ring_transfer *in, int index,
+					struct ring_transfer *room)
+{
+	uint64_t j = in->holds + (uint64_t)index;
+	const struct ring_known *known = &channel->incoming[j % RING_KNOWN];
+	if (known->index == j)
+		return &known->transfer;
+	*room = ring_plan_incoming(&channel->plan, j);
+	return room;
+}
+
 /* The payload of a message. */
 static const char *payload(const struct ring_transfer *in, const struct ring_arrival *message)
 {
@@ -331,9 +356,10 @@ static const char *payload(const struct ring_transfer *in, const struct ring_arr
 static const void *held_payload(const struct ring_channel *channel, const struct ring_transfer *in,
 				int index)
 {
-	struct ring_transfer hold = ring_plan_incoming(&channel->plan, in->holds + (uint64_t)index);
-	const struct ring_route *route = route_to(channel, hold.peer);
-	return payload(&hold, ring_link_arrival(route->in, route->taken - 1)) + in->skip;
+	struct ring_transfer room;
+	const struct ring_transfer *hold = held(channel, in, index, &room);
+	const struct ring_route *route = route_to(channel, hold->peer);
+	return payload(hold, ring_link_arrival(route->in, route->taken - 1)) + in->skip;
 }
 
 /* What a REDUCE adds, in order: one's own source, and what arrived or is held. Returns how many. */
@@ -463,10 +489,10 @@ static void release(const struct ring_channel *channel, const struct ring_transf
 	if (link)
 		link->transport->release(link);
 	for (int k = 0; in->behind == 0 && k < in->held; k++) {
-		struct ring_transfer hold = ring_plan_incoming(&channel->plan,
-							       in->holds + (uint64_t)k);
-		link = route_to(channel, hold.peer)->in;
-		if (hold.bytes > 0)
+		struct ring_transfer room;
+		const struct ring_transfer *hold = held(channel, in, k, &room);
+		link = route_to(channel, hold->peer)->in;
+		if (hold->bytes > 0)
 			link->transport->release(link);
 	}
 }
@@ -476,8 +502,6 @@ static int finish(struct ring_channel *channel)
 {
 	uint64_t jobs;
 	int moves = 0;
-	if (channel->reduced == channel->started)
-		return 0;
 	int err = channel->device->finished(channel->queue, &jobs);
 	if (err)
 		return err;
@@ -539,10 +563,10 @@ int ring_channel_advance(struct ring_channel *channel)
 		if (channel->posted < channel->plan.outgoing)
 			break; /* send on what is still in cache */
 	}
-	int finished = finish(channel);
+	int finished = channel->reduced < channel->started ? finish(channel) : 0;
 	if (finished < 0)
 		return finished;
-	int posted = post_sends(channel);
+	int posted = channel->sent < channel->plan.outgoing ? post_sends(channel) : 0;
 	return posted < 0 ? posted : moves + finished + posted;
 }
 

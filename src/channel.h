@@ -58,7 +58,7 @@ struct ring_known {
 	struct ring_transfer transfer;
 };
 
-#define RING_KNOWN 4
+#define RING_KNOWN 16 /* all entries of small calls of 8 ranks */
 
 struct ring_channel {
 	int self; /* rank */
