@@ -163,6 +163,7 @@ static inline void keep(struct ring_known *known, uint64_t index, struct ring_tr
 	known->transfer.last = transfer.last;
 	known->transfer.held = transfer.held;
 	known->transfer.behind = transfer.behind;
+	known->transfer.releases = transfer.releases;
 	known->transfer.skip = transfer.skip;
 	known->transfer.holds = transfer.holds;
 	known->transfer.step = transfer.step;
@@ -488,7 +489,7 @@ static void release(const struct ring_channel *channel, const struct ring_transf
 		link = route_to(channel, in->peer)->in;
 	if (link)
 		link->transport->release(link);
-	for (int k = 0; in->behind == 0 && k < in->held; k++) {
+	for (int k = 0; in->releases && k < in->held; k++) {
 		struct ring_transfer room;
 		const struct ring_transfer *hold = held(channel, in, k, &room);
 		link = route_to(channel, hold->peer)->in;
@@ -551,12 +552,13 @@ int ring_channel_advance(struct ring_channel *channel)
 	while (channel->started < channel->plan.incoming) {
 		if (channel->announces)
 			announce(channel);
+		bool holds = incoming(channel, channel->started)->action == RING_HOLD;
 		int moved = start(channel);
 		if (moved < 0)
 			return moved;
 		if (moved == 0)
 			break;
-		moved = finish(channel);
+		moved = holds ? 0 : finish(channel); /* what is held gives nothing back */
 		if (moved < 0)
 			return moved;
 		moves++;

@@ -99,8 +99,9 @@ struct ring_transfer {
 	bool opens; /* the message begins with the entry record, which the receiver compares */
 	bool last;  /* REDUCE: the last addition, where an average is divided */
 	int held;   /* REDUCE: adds the messages of so many HOLD, or, if 0, its own              */
-	int behind; /* ... the first so many behind source; with 0 it gives all slots back     */
+	int behind; /* ... the first so many behind source                                     */
 		    /* ALL_INPUTS: that rank is added last which lies so far along the ring      */
+	bool releases; /* ... and gives all slots back: nobody adds them any more                 */
 	uint64_t skip; /* ... bytes of each before those that it adds                             */
 	uint64_t holds; /* ... index of the first of them                                          */
 	int step;       /* for people: traces and error sentences */
@@ -301,6 +302,7 @@ RING_PURE struct ring_transfer ring_plan_sum(const struct ring_plan *plan, uint6
 				      .last = true,
 				      .held = plan->params.size - 1,
 				      .behind = behind,
+				      .releases = behind == 0,
 				      .holds = holds,
 				      .step = plan->params.size - 1};
 }

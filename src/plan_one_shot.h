@@ -13,8 +13,9 @@
  *
  * What is to be added is held in its slots until all of a chunk is there, and then added in one pass, so
  * the first byte that lands is the result. The order of additions is the ring's: the block of position
- * p from p+1 around to p. So an all-reduce adds each block of a chunk by itself. Of two ranks each adds
- * what arrives to its own, as the sum of two has one order only.
+ * p from p+1 around to p. So an all-reduce adds each block of a chunk by itself, but for blocks that are
+ * empty in every chunk. Of two ranks each adds what arrives to its own, as the sum of two has one order
+ * only.
  *
  * Agreement: where all send to all they begin with a signal to every rank, so each hears of all others
  * itself. Where there is a root, a rank signals to its next on the ring (ranks that disagree about the
@@ -81,6 +82,24 @@ RING_PURE uint64_t ring_one_shot_ring_signals(const struct ring_plan *plan)
 	return ring_one_shot_is_rooted(plan->params.kind) && plan->params.size > 1;
 }
 
+/* Blocks of an all-reduced vector that are not empty: those of the first so many ranks. */
+RING_PURE uint64_t ring_one_shot_blocks(const struct ring_plan *plan)
+{
+	uint64_t ranks = (uint64_t)plan->params.size;
+	return plan->params.count < ranks ? plan->params.count : ranks;
+}
+
+/* How far along the ring the owner of such a block lies, for number `index` of them, farthest first. */
+RING_PURE int ring_one_shot_owner(const struct ring_plan *plan, uint64_t index)
+{
+	int behind = plan->params.size - 1;
+	if (ring_one_shot_blocks(plan) == (uint64_t)plan->params.size)
+		return behind - (int)index;
+	while ((uint64_t)ring_plan_at(plan, behind) >= ring_one_shot_blocks(plan) || index-- > 0)
+		behind--;
+	return behind;
+}
+
 RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -99,7 +118,7 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 		plan.fan_out = hub ? others : 0;
 		plan.fan_in = 1;
 	} else if (params->kind == RING_KIND_ALL_REDUCE && params->size > 2) {
-		plan.fan_in = 2 * others + 1;
+		plan.fan_in = others + ring_one_shot_blocks(&plan);
 	}
 	if (ring_kind_reduces(params->kind) && params->size == 2)
 		plan.fan_in = plan.fan_in > 0;
@@ -191,9 +210,10 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 		return hold;
 	}
 	ring_plan_piece(plan, 0, chunk, &sum);
-	int behind = (int)plan->fan_in - 1 - step;
+	int behind = 0;
 	uint64_t begin = own;
-	if (plan->fan_in > (uint64_t)held + 1) {
+	if (kind == RING_KIND_ALL_REDUCE && held > 0) {
+		behind = ring_one_shot_owner(plan, (uint64_t)(step - held));
 		bytes = ring_one_shot_block(plan, ring_plan_at(plan, behind), &own, bytes);
 		sum = own;
 	}
@@ -206,6 +226,7 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 	}
 	transfer.bytes = bytes;
 	transfer.skip = own - begin;
+	transfer.releases = (uint64_t)step + 1 == plan->fan_in;
 	if (kind == RING_KIND_ALL_REDUCE)
 		transfer.needs = plan->signals + (chunk + 1) * plan->fan_out;
 	return transfer;

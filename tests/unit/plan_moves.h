@@ -361,7 +361,7 @@ static bool finish(struct world *world, struct actor *actor)
 		write_result(world, actor, &in);
 	if (in.action != RING_HOLD)
 		release(world, link_of(actor, actor->reduced));
-	for (int k = 0; in.behind == 0 && k < in.held; k++)
+	for (int k = 0; in.releases && k < in.held; k++)
 		release(world, link_of(actor, in.holds + (uint64_t)k));
 	actor->reduced++;
 	return true;
