@@ -76,10 +76,9 @@ static struct ring_whereabouts locate(struct ring_comm *comm, const struct ring_
 	return where;
 }
 
-int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)
+/* Before the first exchange: room, the plan of all of them, and its links. */
+static int prepare(struct ring_comm *comm)
 {
-	struct ring_partners *partners = &comm->partners;
-	struct ring_channel *channel = channel_of(comm);
 	struct ring_plan_params params = {
 		.kind = RING_KIND_BARRIER,
 		.algorithm = RING_ALGORITHM_ONE_SHOT,
@@ -89,17 +88,24 @@ int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)
 		.element_bytes = 1,
 		.channels = 1,
 	};
-	struct ring_plan plan = ring_plan_make(&params);
+	struct ring_partners *partners = &comm->partners;
+	partners->signals = ring_plan_make(&params);
 	int err = allocate(partners, (size_t)comm->size);
-	if (!err)
-		err = ring_pairs_want(comm, channel, &plan);
+	return err ? err : ring_pairs_want(comm, channel_of(comm), &partners->signals);
+}
+
+int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_partners *partners = &comm->partners;
+	struct ring_channel *channel = channel_of(comm);
+	int err = partners->stage == RING_PARTNERS_LINKING ? prepare(comm) : 0;
 	if (err)
 		return err;
 	struct ring_whereabouts *own = &partners->where[comm->rank];
 	*own = (struct ring_whereabouts){.input = partners->reaches};
 	if (partners->stage == RING_PARTNERS_CALLING)
 		*own = locate(comm, call);
-	ring_channel_tell(channel, &plan, &call->record, partners);
+	ring_channel_tell(channel, &partners->signals, &call->record, partners);
 	channel->next = NULL;
 	comm->active = channel;
 	return 0;

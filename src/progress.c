@@ -377,12 +377,11 @@ static int run_messages(struct ring_comm *comm, struct ring_call *call)
 }
 
 /* Programs make the same call again and again: its plans are still there. */
-static int run_again(struct ring_comm *comm, const struct ring_call *call)
+static int run_again(struct ring_comm *comm, const struct ring_call *call, struct waiting *waiting)
 {
-	struct waiting waiting = {0};
 	for (struct ring_channel *channel = comm->active; channel; channel = channel->next)
 		ring_channel_repeat(channel, &call->operands, &call->record);
-	return run(comm, &waiting);
+	return run(comm, waiting);
 }
 
 /* Finds the others' buffers. returns 0, or the failure */
@@ -413,22 +412,54 @@ static int meet(struct ring_comm *comm, const struct ring_call *call, struct wai
 	return comm->question.memory == RING_MEMORY_PRIVATE ? 0 : reach(comm, call);
 }
 
+/* The plan of the last call, which was the same and reached into memory in the same way. */
+static int run_directly_again(struct ring_comm *comm, const struct ring_call *call,
+			      struct waiting *waiting)
+{
+	ring_channel_start(&comm->channels[0], &comm->partners.plan, &call->operands, &call->record);
+	return run(comm, waiting);
+}
+
+/* returns 0, or the failure */
+static int run_planned(struct ring_comm *comm, const struct ring_call *call, struct waiting *waiting)
+{
+	if (plan_collective(comm, call))
+		return tell_out_of_memory(comm);
+	if (comm->choice.algorithm == RING_ALGORITHM_DIRECT)
+		comm->partners.plan = comm->channels[0].plan;
+	return run(comm, waiting);
+}
+
+/* A call of ranks that reach into one another's memory, if it turns out that they can. */
+static int run_among_partners(struct ring_comm *comm, const struct ring_call *call, bool again)
+{
+	struct waiting waiting = {0};
+	enum ring_memory memory = comm->question.memory;
+	int err = meet(comm, call, &waiting);
+	bool direct = comm->choice.algorithm == RING_ALGORITHM_DIRECT;
+	if (!err && again && direct && memory == comm->question.memory)
+		err = run_directly_again(comm, call, &waiting);
+	else if (!err)
+		err = run_planned(comm, call, &waiting);
+	if (err)
+		ring_partners_fence(comm);
+	else
+		ring_partners_leave(comm);
+	return err;
+}
+
 static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct waiting waiting = {0};
-	if (ring_record_repeats(&call->record, &comm->planned))
-		return run_again(comm, call);
-	ask(comm, call);
-	bool reaches = ring_tuning_reaches(&comm->placement.tuning, &comm->question);
-	int err = reaches ? meet(comm, call, &waiting) : 0;
-	if (!err)
-		err = plan_collective(comm, call) ? tell_out_of_memory(comm) : run(comm, &waiting);
-	comm->planned = reaches ? (struct ring_record){0} : call->record;
-	if (reaches && err)
-		ring_partners_fence(comm);
-	else if (reaches)
-		ring_partners_leave(comm);
-	return err;
+	bool again = ring_record_repeats(&call->record, &comm->planned);
+	if (!again) {
+		ask(comm, call);
+		comm->reaches = ring_tuning_reaches(&comm->placement.tuning, &comm->question);
+		comm->planned = call->record;
+	}
+	if (comm->reaches)
+		return run_among_partners(comm, call, again);
+	return again ? run_again(comm, call, &waiting) : run_planned(comm, call, &waiting);
 }
 
 int ring_progress_run(struct ring_comm *comm, struct ring_call *call)
