@@ -15,6 +15,7 @@
 #include "trace.h"
 
 #define LOOKS_PER_CLOCK 64 /* the clock is read once in so many empty looks */
+#define LOOKS_PER_NEAR 8   /* ... and asked whether the CPU is needed by who is waited for */
 #define NEWS_GRACE_MS 500  /* a broken link waits so long for the control lanes to say why */
 #define LEFT_GRACE_MS 200  /* ... and a call so long for what a departed rank had still sent */
 
@@ -292,6 +293,19 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
 	return moves;
 }
 
+/*
+ * Whether the rank that must move next was last seen on this CPU. Where another program is busy on
+ * the others, and where a message woke a sleeper next to its sender, spinning would keep the CPU from
+ * that rank until this one sleeps; then it is the other's turn to spin.
+ */
+static bool waits_for_near(const struct ring_comm *comm)
+{
+	const struct ring_channel *channel = find_unfinished(comm);
+	int step, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
+	const struct ring_link *link = peer < 0 ? NULL : ring_channel_link(channel, peer, false);
+	return link && link->transport->is_near && link->transport->is_near(link);
+}
+
 /* Nothing moved: looks again at once, yields, or sleeps. returns moves, or the failure */
 static int wait_a_little(struct ring_comm *comm, struct waiting *waiting)
 {
@@ -300,7 +314,8 @@ static int wait_a_little(struct ring_comm *comm, struct waiting *waiting)
 	int err = ended(comm);
 	if (err)
 		return err;
-	bool awake = ring_wait_awake(&comm->patience, looks);
+	bool near = looks % LOOKS_PER_NEAR == LOOKS_PER_NEAR - 1 && waits_for_near(comm);
+	bool awake = ring_wait_awake(&comm->patience, looks, near);
 	if (awake && looks % LOOKS_PER_CLOCK != LOOKS_PER_CLOCK - 1)
 		return 0;
 	uint64_t now = ring_clock_ms();

@@ -27,13 +27,13 @@ static void relax(void)
 #endif
 }
 
-bool ring_wait_awake(const struct ring_patience *patience, int looks)
+bool ring_wait_awake(const struct ring_patience *patience, int looks, bool near)
 {
-	if (looks < patience->spins)
-		relax();
-	else if (looks < patience->spins + patience->yields)
+	if (looks >= patience->spins + patience->yields)
+		return false;
+	if (looks >= patience->spins || near)
 		sched_yield();
 	else
-		return false;
+		relax();
 	return true;
 }

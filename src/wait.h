@@ -24,8 +24,9 @@ struct ring_patience {
 struct ring_patience ring_patience_choose(const struct ring_load *load);
 
 /*
- * Pauses after `looks` empty looks in a row. returns false, at once, if the rank should sleep instead
+ * Pauses after `looks` empty looks in a row. near: whoever is waited for needs this CPU, as far as is known
+ * returns   false, at once, if the rank should sleep instead
  */
-bool ring_wait_awake(const struct ring_patience *patience, int looks);
+bool ring_wait_awake(const struct ring_patience *patience, int looks, bool near);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,10 +66,10 @@ static bool loops_back(int fd)
  * What was asked for; else reno where packets cannot be lost and the usual choices only slow down
  * (bbr 1.9 GB/s, reno 3.4 over loopback, 256 MiB both ways); else the system's.
  */
-static void set_congestion(int fd, const struct ring_link_params *params)
+static void set_congestion(int fd, bool local, const struct ring_link_params *params)
 {
 	const char *name = params->congestion;
-	if (!name && loops_back(fd))
+	if (!name && local)
 		name = "reno";
 	if (!name || setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name)) == 0)
 		return;
@@ -142,8 +143,9 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 	link->base.depth = params->depth;
 	link->base.slot_bytes = params->slot_bytes;
 	link->fd = params->fd;
+	link->local = loops_back(params->fd);
 	set_int(link->fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	set_congestion(link->fd, params);
+	set_congestion(link->fd, link->local, params);
 	set_patience(link->fd, params);
 	*opened = &link->base;
 	return 0;
@@ -164,6 +166,16 @@ static int poll_link(struct ring_link *base)
 static void release(struct ring_link *base)
 {
 	base->released++;
+}
+
+/* On loopback the sender's CPU delivers what it sends. */
+static bool is_near(const struct ring_link *base)
+{
+	const struct ring_tcp_link *link = (const struct ring_tcp_link *)base;
+	int cpu = -1;
+	socklen_t bytes = sizeof(cpu);
+	return link->local && getsockopt(link->fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, &bytes) == 0 &&
+	       cpu == sched_getcpu();
 }
 
 static int wait_fd(const struct ring_link *base, short *events)
@@ -219,6 +231,7 @@ const struct ring_transport ring_transport_tcp = {
 	.poll = poll_link,
 	.release = release,
 	.expect = ring_tcp_expect,
+	.is_near = is_near,
 	.wait_fd = wait_fd,
 	.close = close_link,
 };

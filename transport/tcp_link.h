@@ -17,6 +17,7 @@
 struct ring_tcp_link {
 	struct ring_link base;
 	int fd;
+	bool local; /* the other end is on this host, as far as addresses tell */
 	bool quiet; /* the socket had no more when it was last asked */
 	bool lost;  /* nothing moves on this connection any more */
 };

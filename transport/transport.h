@@ -147,6 +147,11 @@ struct ring_transport {
 	int (*wait_fd)(const struct ring_link *link, short *events);
 
 	/*
+	 * Optional, receiver: whether the other end was last seen on the CPU that the caller is on.
+	 */
+	bool (*is_near)(const struct ring_link *link);
+
+	/*
 	 * Reaching the other end's memory, for links within one host. All of these are there or none
 	 * (NULL), and none blocks. The owner of memory is the sending end of the link that its
 	 * descriptors travel on, and the receiving end of the link whose gate guards it.

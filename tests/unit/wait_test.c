@@ -41,7 +41,7 @@ static void paced_links(void **state)
 	for (int crowded = 0; crowded <= 1; crowded++) {
 		struct ring_patience patience = choose(
 			(struct ring_load){.crowded = crowded, .paced = true});
-		assert_false(ring_wait_awake(&patience, 0));
+		assert_false(ring_wait_awake(&patience, 0, false));
 	}
 }
 
@@ -50,9 +50,9 @@ static void spins_then_yields_then_sleeps(void **state)
 	(void)state;
 	const struct ring_patience patience = {.spins = 3, .yields = 2};
 	for (int looks = 0; looks < 5; looks++)
-		assert_true(ring_wait_awake(&patience, looks));
-	assert_false(ring_wait_awake(&patience, 5));
-	assert_false(ring_wait_awake(&patience, 1000000));
+		assert_true(ring_wait_awake(&patience, looks, looks % 2));
+	assert_false(ring_wait_awake(&patience, 5, true));
+	assert_false(ring_wait_awake(&patience, 1000000, false));
 }
 
 int main(void)
