@@ -148,15 +148,27 @@ static int try_size(struct tuner *tuner, const struct perf_call *call)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void say_row(struct tuner *tuner, const struct perf_call *call, int last)
+static void say_row(struct tuner *tuner, const struct perf_call *call, int last, const char *memory)
 {
 	char bytes[24] = "any";
 	const struct trial *trial = &tuner->trials[last];
 	if (last + 1 < tuner->trial_count)
 		snprintf(bytes, sizeof(bytes), "%zu", trial->part);
-	const char *memory = trial->best == PERF_DIRECT ? tuner->carried.memory : "any";
 	say(tuner, "%s %s %s %d %s %s\n", call->collective->name, tuner->carried.path, memory,
 	    call->size, bytes, perf_algorithms[trial->best]);
+}
+
+/*
+ * Memory counts as private where ranks do not ask one another whose it is: what can do with any has a
+ * row for that, too. No row is for any memory, lest it keep DIRECT from memory that was not measured.
+ */
+static void say_rows_of(struct tuner *tuner, const struct perf_call *call, int last)
+{
+	const char *unasked = "private", *asked = tuner->carried.memory;
+	if (tuner->trials[last].best != PERF_DIRECT)
+		say_row(tuner, call, last, unasked);
+	if (strcmp(asked, unasked) != 0)
+		say_row(tuner, call, last, asked);
 }
 
 /* One for each stretch of sizes that one algorithm carries best; the last goes on for ever. */
@@ -165,7 +177,7 @@ static void say_rows(struct tuner *tuner, const struct perf_call *call)
 	for (int i = 0; i < tuner->trial_count; i++)
 		if (i + 1 == tuner->trial_count ||
 		    tuner->trials[i + 1].best != tuner->trials[i].best)
-			say_row(tuner, call, i);
+			say_rows_of(tuner, call, i);
 }
 
 static void say_heading(struct tuner *tuner, const struct perf_call *call)

@@ -21,24 +21,24 @@
  * does where all have a CPU, and a ring of large messages less. So rows end well before the size at which
  * the ring won, and what saved nothing but turns has none: large vectors in one shot to or from a root.
  */
-#define BUILT_IN(X)                                                                                \
-	X(ALL_REDUCE, MEMORY, 2, 2, 32, ONE_SHOT)     /* 2: 1.02 to 1.16 */                        \
-	X(ALL_REDUCE, MEMORY, 3, 8, 4, ONE_SHOT)      /* 4, 8: 1.08 to 1.63 */                     \
-	X(ALL_REDUCE, MEMORY, 3, 8, 16, TWO_SHOT)     /* 4, 8: 1.13 to 1.26 */                     \
+#define ANY_MEMORY(X)                                                                              \
+	X(ALL_REDUCE, MEMORY, 2, 2, 32, ONE_SHOT)     /* 2: 1.15 to 2.02 */                        \
+	X(ALL_REDUCE, MEMORY, 3, 8, 4, ONE_SHOT)      /* 4, 8: 1.14 to 2.22 */                     \
+	X(ALL_REDUCE, MEMORY, 3, 8, 32, TWO_SHOT)     /* 4, 8: 1.08 to 1.36 */                     \
 	X(ALL_REDUCE, MEMORY, 9, 16, 16, TWO_SHOT)    /* 16: 1.19 to 1.80 */                       \
-	X(REDUCE_SCATTER, MEMORY, 3, 16, 2, ONE_SHOT) /* 4, 8, 16: 1.03 to 1.83 */                 \
-	X(ALL_GATHER, MEMORY, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.20 to 2.28 */                     \
+	X(REDUCE_SCATTER, MEMORY, 3, 16, 2, ONE_SHOT) /* 4, 8, 16: 1.11 to 1.83 */                 \
+	X(ALL_GATHER, MEMORY, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.15 to 3.16 */                     \
 	X(ALL_GATHER, MEMORY, 9, 16, 4, ONE_SHOT)     /* 16: 1.70 to 3.31 */                       \
-	X(BROADCAST, MEMORY, 3, 16, 64, ONE_SHOT)     /* 4, 8, 16: 1.22 to 3.79 */                 \
-	X(REDUCE, MEMORY, 3, 16, 64, ONE_SHOT)        /* 4, 8, 16: 1.30 to 4.73 */                 \
-	X(BARRIER, MEMORY, 3, 16, 0, ONE_SHOT)        /* 4, 8, 16: 1.42 to 2.00 */                 \
-	X(ALL_REDUCE, SOCKET, 2, 2, 32, ONE_SHOT)     /* 2: 1.41 to 1.98 */                        \
-	X(ALL_REDUCE, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.11 to 2.47 */                     \
-	X(ALL_REDUCE, SOCKET, 3, 4, 128, TWO_SHOT)    /* 4: 1.22 to 1.46 */                        \
-	X(REDUCE_SCATTER, SOCKET, 3, 4, 1, ONE_SHOT)  /* 4: 1.08 to 1.46 */                        \
-	X(ALL_GATHER, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.20 to 2.18 */                     \
-	X(BROADCAST, SOCKET, 3, 8, 64, ONE_SHOT)      /* 4, 8: 1.12 to 1.71 */                     \
-	X(REDUCE, SOCKET, 3, 8, 64, ONE_SHOT)         /* 4, 8: 1.03 to 1.57 */                     \
+	X(BROADCAST, MEMORY, 3, 16, 64, ONE_SHOT)     /* 4, 8, 16: 1.07 to 3.79 */                 \
+	X(REDUCE, MEMORY, 3, 16, 64, ONE_SHOT)        /* 4, 8, 16: 1.27 to 4.73 */                 \
+	X(BARRIER, MEMORY, 3, 16, 0, ONE_SHOT)        /* 4, 8, 16: 1.66 to 1.98 */                 \
+	X(ALL_REDUCE, SOCKET, 2, 2, 64, ONE_SHOT)     /* 2: 1.13 to 2.07 */                        \
+	X(ALL_REDUCE, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.34 to 2.44 */                     \
+	X(ALL_REDUCE, SOCKET, 3, 4, 128, TWO_SHOT)    /* 4: 1.19 to 1.20 */                        \
+	X(REDUCE_SCATTER, SOCKET, 3, 4, 1, ONE_SHOT)  /* 4: 1.06 to 1.26 */                        \
+	X(ALL_GATHER, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.19 to 2.07 */                     \
+	X(BROADCAST, SOCKET, 3, 8, 64, ONE_SHOT)      /* 4, 8: 0.99 to 1.70 */                     \
+	X(REDUCE, SOCKET, 3, 8, 64, ONE_SHOT)         /* 4, 8: 1.20 to 1.77 */                     \
 	X(ALL_REDUCE, NETWORK, 2, 2, 32, ONE_SHOT)    /* 2: 1.40 to 1.89 */                        \
 	X(ALL_REDUCE, NETWORK, 3, 8, 8, ONE_SHOT)     /* 4, 8: 1.42 to 3.57 */                     \
 	X(ALL_REDUCE, NETWORK, 3, 8, 32, TWO_SHOT)    /* 4, 8: 1.18 to 1.24 */                     \
@@ -47,6 +47,28 @@
 	X(BROADCAST, NETWORK, 3, 8, 32, ONE_SHOT)     /* 4, 8: 1.70 to 2.51 */                     \
 	X(REDUCE, NETWORK, 3, 8, 32, ONE_SHOT)        /* 4, 8: 1.93 to 2.72 */                     \
 	X(BARRIER, NETWORK, 3, 8, 0, ONE_SHOT)        /* 4, 8: 1.88 to 2.29 */
+
+/*
+ * One host: X(call, whose memory, from so many ranks, to so many, KiB at most or 0, algorithm). What is
+ * larger than a call costs to tell where buffers lie is reached into. Shared memory always, before the rows
+ * above: 2 ranks took 3 to 5 times as long without, from 64 KiB to 4 MiB. Private memory, which is
+ * copied, behind them, and where that was faster; sums of it were not, but for 2 ranks that need both.
+ * Behind the rows how many times as long the ring took, or one shot, from 256 KiB to 16 MiB.
+ */
+#define SHARED_MEMORY(X)                                                                           \
+	X(ANY, SHARED, 2, INT_MAX, 32, RING)                                                       \
+	X(ANY, SHARED, 2, INT_MAX, 32, ONE_SHOT)                                                   \
+	X(ANY, SHARED, 2, INT_MAX, 0, DIRECT)
+
+#define REACHABLE_MEMORY(X)                                                                        \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 128, RING)                                        \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.06 to 1.59 */                  \
+	X(RING_KIND_ALL_GATHER, REACHABLE, 2, 2, 64, RING)                                         \
+	X(RING_KIND_ALL_GATHER, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.10 to 1.56 */                  \
+	X(RING_KIND_BROADCAST, REACHABLE, 2, 8, 128, RING)                                         \
+	X(RING_KIND_BROADCAST, REACHABLE, 2, 8, 0, DIRECT) /* 2, 4, 8: 0.94 to 1.84 */             \
+	X(RING_KIND_ALL_TO_ALL, REACHABLE, 2, 4, 64, ONE_SHOT)                                     \
+	X(RING_KIND_ALL_TO_ALL, REACHABLE, 2, 4, 0, DIRECT) /* 2, 4: 1.03 to 1.68 */
 
 #define COUNT(...) +1
 #define ROW(call, links, from, to, kib, carrier)                                                   \
@@ -57,33 +79,18 @@
 	 .ranks_to = to,                                                                           \
 	 .bytes = (kib) << 10,                                                                     \
 	 .algorithm = RING_ALGORITHM_##carrier},
-
-/*
- * Behind those, on one host: X(whose memory, KiB at most or 0, algorithm). What is larger than a call
- * costs to tell where buffers lie is reached into. 2 ranks, in place, 64 KiB, 1 MiB, 64 MiB: the ring
- * took 1.8, 3.6, 2.4 times as long in shared memory; 0.8, 1.1, 1.0 in private memory, where systems
- * differ much.
- */
-#define BUILT_IN_LARGE(X)                                                                          \
-	X(SHARED, 32, RING)                                                                        \
-	X(SHARED, 32, ONE_SHOT)                                                                    \
-	X(SHARED, 0, DIRECT)                                                                       \
-	X(REACHABLE, 128, RING)                                                                    \
-	X(REACHABLE, 128, ONE_SHOT)                                                                \
-	X(REACHABLE, 0, DIRECT)
-
-#define LARGE_ROW(whose, kib, carrier)                                                             \
-	{.kind = ANY,                                                                              \
+#define MEMORY_ROW(call, whose, from, to, kib, carrier)                                            \
+	{.kind = call,                                                                             \
 	 .path = RING_PATH_MEMORY,                                                                 \
 	 .memory = RING_MEMORY_##whose,                                                            \
-	 .ranks_from = 2,                                                                          \
-	 .ranks_to = INT_MAX,                                                                      \
+	 .ranks_from = from,                                                                       \
+	 .ranks_to = to,                                                                           \
 	 .bytes = (kib) ? (kib) << 10 : UINT64_MAX,                                                \
 	 .algorithm = RING_ALGORITHM_##carrier},
 
 const struct ring_tuning_table ring_tuning_built_in = {
-	.count = 0 BUILT_IN(COUNT) BUILT_IN_LARGE(COUNT),
-	.rows = {BUILT_IN(ROW) BUILT_IN_LARGE(LARGE_ROW)},
+	.count = 0 SHARED_MEMORY(COUNT) ANY_MEMORY(COUNT) REACHABLE_MEMORY(COUNT),
+	.rows = {SHARED_MEMORY(MEMORY_ROW) ANY_MEMORY(ROW) REACHABLE_MEMORY(MEMORY_ROW)},
 };
 
 bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_question *question)

@@ -31,6 +31,8 @@ struct call_way choice_of(const struct ring_comm *comm, const struct call *call,
 		.memory = memory_of(comm, shared),
 		.scaled = call->scalars != NULL,
 	};
+	if (!ring_tuning_reaches(&comm->placement.tuning, &question))
+		question.memory = RING_MEMORY_PRIVATE;
 	struct ring_choice choice = ring_tuning_choose(&comm->placement.tuning, &question);
 	struct call_way way = {.size = comm->size, .order = comm->order};
 	if (choice.algorithm == RING_ALGORITHM_ONE_SHOT)
