@@ -5,12 +5,10 @@ import json
 import re
 from dataclasses import dataclass
 
+from results import Unreadable
+
 # nccl-tests' names of calls that ring_perf names otherwise.
 CALLS = {"alltoall": "all_to_all"}
-
-
-class Unreadable(Exception):
-    """The file is none of nccl-tests'; the text says why."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,10 @@ from targets import Cell, Measurement
 UNDISTURBED = "undisturbed"
 
 
+class Unreadable(Exception):
+    """A file is not what it should be; the text says why."""
+
+
 @dataclass(frozen=True)
 class Record:
     """One launch of one contender. 0: not known."""
@@ -43,10 +47,13 @@ def read_csv(path):
     lines = path.read_text(encoding="utf-8").splitlines()
     facts = [line[2:] for line in lines if line.startswith("# ")]
     records = []
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        call, path, ranks, size, buffers, contender, launch, *times = (row[name] for name in COLUMNS)
-        measurement = Measurement(call, path, int(ranks), int(size), buffers)
-        records.append(Record(measurement, contender, int(launch), *map(float, times)))
+    try:
+        for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+            call, path, ranks, size, buffers, contender, launch, *times = (row[name] for name in COLUMNS)
+            measurement = Measurement(call, path, int(ranks), int(size), buffers)
+            records.append(Record(measurement, contender, int(launch), *map(float, times)))
+    except (KeyError, TypeError, ValueError) as reason:
+        raise Unreadable(f"this is not what --csv writes: {reason!r}") from None
     return facts, records
 
 
