@@ -79,6 +79,7 @@ struct ring_comm {
 	struct ring_channel *active; /* those that carry it out */
 	struct ring_record planned;  /* the call whose plans they have; zero: none */
 	bool reaches;                /* that call's ranks reach into memory if they can */
+	uint64_t repeats;            /* calls alike behind it */
 	struct ring_pairs pairs;
 	struct ring_partners partners;
 	struct pollfd *fds; /* room to sleep on */

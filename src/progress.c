@@ -14,6 +14,7 @@
 #include "fpenv.h"
 #include "trace.h"
 
+#define REPEATS_TOLD 64 /* of calls alike that reach into no memory, every so-manieth asks again */
 #define LOOKS_PER_CLOCK 64 /* the clock is read once in so many empty looks */
 #define LOOKS_PER_NEAR 8   /* ... and asked whether the CPU is needed by who is waited for */
 #define NEWS_GRACE_MS 500  /* a broken link waits so long for the control lanes to say why */
@@ -463,16 +464,27 @@ static int run_among_partners(struct ring_comm *comm, const struct ring_call *ca
 	return err;
 }
 
+/*
+ * Whether ranks tell one another where buffers lie. Where that made no difference to a call they do not
+ * ask before every one like it, but now and then: the buffers may be others now.
+ */
+static bool tells(const struct ring_comm *comm)
+{
+	return comm->reaches && (comm->choice.algorithm == RING_ALGORITHM_DIRECT ||
+				 comm->repeats % REPEATS_TOLD == 0);
+}
+
 static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct waiting waiting = {0};
 	bool again = ring_record_repeats(&call->record, &comm->planned);
+	comm->repeats = again ? comm->repeats + 1 : 0;
 	if (!again) {
 		ask(comm, call);
 		comm->reaches = ring_tuning_reaches(&comm->placement.tuning, &comm->question);
 		comm->planned = call->record;
 	}
-	if (comm->reaches)
+	if (tells(comm))
 		return run_among_partners(comm, call, again);
 	return again ? run_again(comm, call, &waiting) : run_planned(comm, call, &waiting);
 }
