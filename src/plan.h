@@ -81,8 +81,8 @@ enum ring_action {
 	RING_SCALE,  /* incoming, from oneself: result = scalar * source                 */
 };
 
-#define RING_SUM_RANKS 64     /* of so many at most all inputs are added at once */
-#define RING_OPENING_BYTES 24 /* of payload fit behind an entry record in one message */
+#define RING_SUM_RANKS 64      /* of so many at most all inputs are added at once */
+#define RING_OPENING_BYTES 224 /* of payload at most travel behind an entry record */
 
 struct ring_place {
 	enum ring_buffer buffer;

@@ -17,7 +17,7 @@
 #define CHANNELS 2
 #define CALLS 4
 #define KINDS ((int)RING_KIND_ALL_TO_ALL + 1)
-#define SLOT_BYTES 64 /* as much as a record, at least */
+#define SLOT_BYTES sizeof(struct ring_opening)
 
 /* What all ranks are asked for in one call. */
 struct request {
@@ -265,7 +265,7 @@ static struct team *make_team(uint64_t seed, int size)
 	team->channels = 1 + (int)dice_below(&lazy_dice, CHANNELS);
 	team->chunks_per_round = 1 + (int)dice_below(&lazy_dice, 4);
 	team->depth = 1 + (unsigned)dice_below(&lazy_dice, RING_DEPTH_MAX);
-	team->chunk = 1 + dice_below(&lazy_dice, SLOT_BYTES / sizeof(float));
+	team->chunk = 1 + dice_below(&lazy_dice, 16);
 	team->odd_one = -1;
 	for (int i = 0; i < team->size; i++) {
 		int j = (int)dice_below(&lazy_dice, i + 1);
