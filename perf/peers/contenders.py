@@ -59,15 +59,24 @@ def busy_cpus():
         yield
 
 
+def is_crowded(measurement):
+    return measurement.ranks > len(os.sched_getaffinity(0))
+
+
 def samples_of(measurement, quick):
-    """How many samples, after how many calls to warm up."""
-    size = measurement.size
+    """How many samples, after how many calls to warm up.
+
+    Where ranks have a CPU each but begin on one, the scheduler needs some milliseconds to see that.
+    """
+    size, crowded = measurement.size, is_crowded(measurement)
     if quick:
         return 5, 2
     if size < 1 << 20:
-        return 40, 10
+        return 40, 10 if crowded else 1000
+    if size < 16 << 20:
+        return 20, 5 if crowded else 50
     if size < 64 << 20:
-        return (20, 5) if size < 16 << 20 else (10, 2)
+        return 10, 2
     return (3, 1) if measurement.ranks * size > 1 << 30 else (5, 1)
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """How long a comparison takes: guessed before it begins, and corrected by what it has taken so far."""
 
-import os
 import time
 
-from contenders import samples_of
+from contenders import is_crowded, samples_of
 from targets import are_hosts
 
 START_S, RANK_S = 0.5, 0.1  # a program's, and what every rank adds
@@ -17,8 +16,7 @@ BUS_RATES = {"shm": 4e9, "tcp": 2e9, "tcp-reno": 2e9, "1gbit": 1e8, "5gbit": 4e8
 def guess_s(measurement, quick):
     """Seconds of one contender's launch."""
     samples, warmup = samples_of(measurement, quick)
-    crowded = measurement.ranks > len(os.sched_getaffinity(0))
-    call_s = (CROWDED_CALL_S if crowded else CALL_S) * (measurement.call != "start")
+    call_s = (CROWDED_CALL_S if is_crowded(measurement) else CALL_S) * (measurement.call != "start")
     slower = 1 if are_hosts(measurement.path) else measurement.ranks / 2
     call_s += measurement.bus_bytes() * slower / BUS_RATES[measurement.path]
     fixed_s = START_S + RANK_S * measurement.ranks + FLOW_S * are_hosts(measurement.path)
