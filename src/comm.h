@@ -47,6 +47,16 @@ static inline bool ring_call_is_message(const struct ring_call *call)
 	return call->kind == RING_KIND_SEND || call->kind == RING_KIND_RECV;
 }
 
+#define RING_PLANS_KEPT 4
+
+/* How a call of one channel that reaches into no memory was carried, for the next one like it. */
+struct ring_kept_plan {
+	struct ring_record record; /* zero: none */
+	struct ring_question question;
+	struct ring_choice choice;
+	struct ring_plan plan;
+};
+
 struct ring_queue;
 
 struct ring_comm {
@@ -80,6 +90,8 @@ struct ring_comm {
 	struct ring_record planned;  /* the call whose plans they have; zero: none */
 	bool reaches;                /* that call's ranks reach into memory if they can */
 	uint64_t repeats;            /* calls alike behind it */
+	struct ring_kept_plan kept[RING_PLANS_KEPT]; /* of several calls that take turns */
+	unsigned next_kept;                          /* is to be forgotten next */
 	struct ring_pairs pairs;
 	struct ring_partners partners;
 	struct pollfd *fds; /* room to sleep on */

@@ -474,19 +474,58 @@ static bool tells(const struct ring_comm *comm)
 				 comm->repeats % REPEATS_TOLD == 0);
 }
 
+static void keep_plan(struct ring_comm *comm, const struct ring_call *call)
+{
+	if (comm->choice.channels == 1)
+		comm->kept[comm->next_kept++ % RING_PLANS_KEPT] = (struct ring_kept_plan){
+			call->record, comm->question, comm->choice, comm->channels[0].plan};
+}
+
+/* Programs take turns between a few calls: a barrier behind every sum. NULL if there is none. */
+static const struct ring_kept_plan *find_kept(const struct ring_comm *comm,
+					      const struct ring_record *record)
+{
+	for (int i = 0; i < RING_PLANS_KEPT; i++)
+		if (ring_record_repeats(record, &comm->kept[i].record))
+			return &comm->kept[i];
+	return NULL;
+}
+
+static int run_kept(struct ring_comm *comm, const struct ring_call *call,
+		    const struct ring_kept_plan *kept, struct waiting *waiting)
+{
+	comm->question = kept->question;
+	comm->choice = kept->choice;
+	comm->reaches = false;
+	ring_channel_start(&comm->channels[0], &kept->plan, &call->operands, &call->record);
+	comm->channels[0].next = NULL;
+	comm->active = &comm->channels[0];
+	return run(comm, waiting);
+}
+
+static int run_new(struct ring_comm *comm, const struct ring_call *call, struct waiting *waiting)
+{
+	ask(comm, call);
+	comm->reaches = ring_tuning_reaches(&comm->placement.tuning, &comm->question);
+	if (comm->reaches)
+		return run_among_partners(comm, call, false);
+	int err = run_planned(comm, call, waiting);
+	if (!err)
+		keep_plan(comm, call);
+	return err;
+}
+
 static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct waiting waiting = {0};
 	bool again = ring_record_repeats(&call->record, &comm->planned);
 	comm->repeats = again ? comm->repeats + 1 : 0;
-	if (!again) {
-		ask(comm, call);
-		comm->reaches = ring_tuning_reaches(&comm->placement.tuning, &comm->question);
-		comm->planned = call->record;
-	}
-	if (tells(comm))
-		return run_among_partners(comm, call, again);
-	return again ? run_again(comm, call, &waiting) : run_planned(comm, call, &waiting);
+	if (again)
+		return tells(comm) ? run_among_partners(comm, call, true)
+				   : run_again(comm, call, &waiting);
+	const struct ring_kept_plan *kept = find_kept(comm, &call->record);
+	comm->planned = call->record;
+	return kept ? run_kept(comm, call, kept, &waiting) : run_new(comm, call, &waiting);
 }
 
 int ring_progress_run(struct ring_comm *comm, struct ring_call *call)
