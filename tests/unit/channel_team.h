@@ -287,16 +287,22 @@ static struct team *make_team(uint64_t seed, int size)
 	return team;
 }
 
+static void close_channels(struct team *team, int rank)
+{
+	for (int peer = 0; peer < team->size; peer++)
+		add_links(team, rank, peer); /* the channel closes them */
+	for (int c = 0; c < team->channels; c++)
+		ring_channel_close(&team->members[rank].channels[c]);
+}
+
+/* Closing finishes jobs, which may reach into other ranks' memory. */
 static void free_team(struct team *team)
 {
+	for (int rank = 0; rank < team->size; rank++)
+		close_channels(team, rank);
 	for (int rank = 0; rank < team->size; rank++) {
-		struct member *member = &team->members[rank];
-		for (int peer = 0; peer < team->size; peer++)
-			add_links(team, rank, peer); /* the channel closes them */
-		for (int c = 0; c < team->channels; c++)
-			ring_channel_close(&member->channels[c]);
-		free(member->memory);
-		free(member->result);
+		free(team->members[rank].memory);
+		free(team->members[rank].result);
 		for (int call = 0; call < CALLS; call++)
 			free(team->inputs[call][rank]);
 	}
