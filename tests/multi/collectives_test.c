@@ -404,7 +404,7 @@ int main(int argc, char **argv)
 				const char *algorithm = algorithms[(w + s + k) % ALGORITHMS];
 				struct plan plan = {.settings = all_settings[chosen],
 						    .algorithm = algorithm,
-						    .stride = is_long ? 23 : 167,
+						    .stride = is_long ? 23 : 331,
 						    .seconds = is_long ? 600 : 60,
 						    .phase = teams};
 				uint64_t made = run_team(&harness_worlds[w], sizes[s], &plan);

@@ -392,7 +392,7 @@ int main(int argc, char **argv)
 	bool is_long = harness_is_long(argc, argv);
 	struct plan plan = {
 		.seed = harness_seed(argc, argv),
-		.rounds = is_long ? 60 : 8,
+		.rounds = is_long ? 60 : 6,
 		.room = is_long ? 16u << 20 : 1u << 20,
 	};
 	double began = harness_clock();
