@@ -546,9 +546,14 @@ static void announce(struct ring_channel *channel)
 	}
 }
 
+/*
+ * Sends first: at a call's start what this rank has to say can go, and the others' has hardly come.
+ */
 int ring_channel_advance(struct ring_channel *channel)
 {
-	int moves = 0;
+	int moves = channel->sent < channel->plan.outgoing ? post_sends(channel) : 0;
+	if (moves < 0)
+		return moves;
 	while (channel->started < channel->plan.incoming) {
 		if (channel->announces)
 			announce(channel);
@@ -566,10 +571,7 @@ int ring_channel_advance(struct ring_channel *channel)
 			break; /* send on what is still in cache */
 	}
 	int finished = channel->reduced < channel->started ? finish(channel) : 0;
-	if (finished < 0)
-		return finished;
-	int posted = channel->sent < channel->plan.outgoing ? post_sends(channel) : 0;
-	return posted < 0 ? posted : moves + finished + posted;
+	return finished < 0 ? finished : moves + finished;
 }
 
 int ring_channel_waits_for(const struct ring_channel *channel, int *step)
