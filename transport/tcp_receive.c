@@ -103,8 +103,8 @@ static void empty_inbox(struct ring_tcp_receiver *receiver)
 	}
 }
 
-/* Asks the socket once. */
-static void read_on(struct ring_tcp_receiver *receiver)
+/* Asks the socket once. True if it gave all that was asked for, so there may be more. */
+static bool read_on(struct ring_tcp_receiver *receiver)
 {
 	struct ring_tcp_link *link = &receiver->link;
 	size_t left = receiver->in_end - receiver->in_first;
@@ -124,7 +124,6 @@ static void read_on(struct ring_tcp_receiver *receiver)
 		size_t placed = (size_t)got < missing ? (size_t)got : missing;
 		receiver->have += placed;
 		receiver->in_end += (size_t)got - placed;
-		link->quiet = (size_t)got < missing + parts[1].iov_len;
 		if (missing > 0 && placed == missing)
 			end_message(receiver);
 	} else if (got == 0) {
@@ -136,6 +135,7 @@ static void read_on(struct ring_tcp_receiver *receiver)
 	} else if (errno != EINTR) {
 		ring_tcp_lose(link, strerror(errno));
 	}
+	return got > 0 && (size_t)got == missing + parts[1].iov_len;
 }
 
 static bool wants_more(const struct ring_tcp_receiver *receiver)
@@ -150,9 +150,9 @@ int ring_tcp_receive(struct ring_tcp_receiver *receiver)
 	empty_inbox(receiver);
 	bool more = wants_more(receiver) && ring_tcp_is_ready(link, POLLIN);
 	while (more) {
-		read_on(receiver);
+		more = read_on(receiver);
 		empty_inbox(receiver);
-		more = wants_more(receiver) && !link->quiet;
+		more = more && wants_more(receiver);
 	}
 	/* Whoever still works on what arrived may finish that first. */
 	return link->lost && link->base.released == link->base.arrived ? RING_EPEER : 0;
