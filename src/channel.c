@@ -23,11 +23,18 @@ static struct ring_route *route_to(const struct ring_channel *channel, int peer)
 	return NULL;
 }
 
+static void use(struct ring_channel *channel, struct ring_known_plan *known)
+{
+	channel->known = known;
+	channel->plan = &known->plan;
+}
+
 int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
 		      size_t scratch_bytes)
 {
 	*channel = (struct ring_channel){.self = self, .device = device};
 	channel->routes = channel->ring_routes;
+	use(channel, &channel->own);
 	int err = device->queue_open(&channel->queue);
 	if (err)
 		return err;
@@ -110,22 +117,30 @@ void ring_channel_close(struct ring_channel *channel)
 	*channel = (struct ring_channel){0};
 }
 
+void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *plan)
+{
+	known->plan = *plan;
+	for (int i = 0; i < RING_KNOWN_OUTGOING; i++)
+		known->outgoing[i].index = UINT64_MAX;
+	for (int j = 0; j < RING_KNOWN_INCOMING; j++)
+		known->incoming[j].index = UINT64_MAX;
+}
+
 void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
 			const struct ring_operands *operands, const struct ring_record *record)
 {
-	size_t scratch = ring_plan_scratch_bytes(plan);
-	if (channel->scratch_used < scratch)
-		channel->scratch_used = scratch;
-	channel->plan = *plan;
-	channel->tells = false;
-	for (int i = 0; i < RING_KNOWN; i++)
-		channel->outgoing[i].index = channel->incoming[i].index = UINT64_MAX;
-	ring_channel_repeat(channel, operands, record);
+	ring_known_plan_set(&channel->own, plan);
+	ring_channel_start_known(channel, &channel->own, operands, record);
 }
 
-void ring_channel_repeat(struct ring_channel *channel, const struct ring_operands *operands,
-			 const struct ring_record *record)
+void ring_channel_start_known(struct ring_channel *channel, struct ring_known_plan *known,
+			      const struct ring_operands *operands, const struct ring_record *record)
 {
+	size_t scratch = ring_plan_scratch_bytes(&known->plan);
+	if (channel->scratch_used < scratch)
+		channel->scratch_used = scratch;
+	use(channel, known);
+	channel->tells = false;
 	channel->operands = *operands;
 	channel->opening.record = *record;
 	channel->jobs_before += channel->reduced;
@@ -133,10 +148,11 @@ void ring_channel_repeat(struct ring_channel *channel, const struct ring_operand
 	channel->expected = 0;
 }
 
-void ring_channel_tell(struct ring_channel *channel, const struct ring_plan *plan,
+void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *known,
 		       const struct ring_record *record, struct ring_partners *partners)
 {
-	ring_channel_start(channel, plan, &(struct ring_operands){.type = RING_UINT8}, record);
+	ring_channel_start_known(channel, known, &(struct ring_operands){.type = RING_UINT8},
+				 record);
 	channel->partners = partners;
 	channel->tells = true;
 	memcpy(channel->opening.payload, &partners->where[channel->self],
@@ -185,17 +201,17 @@ __attribute__((flatten, noinline)) static void learn_incoming(struct ring_known 
 
 static inline const struct ring_transfer *outgoing(struct ring_channel *channel, uint64_t i)
 {
-	struct ring_known *known = &channel->outgoing[i % RING_KNOWN];
+	struct ring_known *known = &channel->known->outgoing[i % RING_KNOWN_OUTGOING];
 	if (known->index != i)
-		learn_outgoing(known, &channel->plan, i);
+		learn_outgoing(known, channel->plan, i);
 	return &known->transfer;
 }
 
 static inline const struct ring_transfer *incoming(struct ring_channel *channel, uint64_t j)
 {
-	struct ring_known *known = &channel->incoming[j % RING_KNOWN];
+	struct ring_known *known = &channel->known->incoming[j % RING_KNOWN_INCOMING];
 	if (known->index != j)
-		learn_incoming(known, &channel->plan, j);
+		learn_incoming(known, channel->plan, j);
 	return &known->transfer;
 }
 
@@ -218,7 +234,7 @@ static void note(struct ring_channel *channel, enum ring_trace_counter counter, 
 			       &(struct ring_trace_record){.time_ns = ring_clock_ns(),
 							   .call = channel->opening.record.sequence,
 							   .index = index,
-							   .channel = channel->plan.params.channel,
+							   .channel = channel->plan->params.channel,
 							   .peer = transfer->peer,
 							   .step = transfer->step,
 							   .counter = counter});
@@ -321,7 +337,7 @@ static int post_sends(struct ring_channel *channel)
 {
 	int moves = 0;
 	int err = poll_sends(channel);
-	while (!err && channel->posted < channel->plan.outgoing) {
+	while (!err && channel->posted < channel->plan->outgoing) {
 		int moved = post(channel);
 		if (moved < 0)
 			return moved;
@@ -340,10 +356,10 @@ static const struct ring_transfer *held(const struct ring_channel *channel,
 					struct ring_transfer *room)
 {
 	uint64_t j = in->holds + (uint64_t)index;
-	const struct ring_known *known = &channel->incoming[j % RING_KNOWN];
+	const struct ring_known *known = &channel->known->incoming[j % RING_KNOWN_INCOMING];
 	if (known->index == j)
 		return &known->transfer;
-	*room = ring_plan_incoming(&channel->plan, j);
+	*room = ring_plan_incoming(channel->plan, j);
 	return room;
 }
 
@@ -385,10 +401,10 @@ static int reduce(struct ring_channel *channel, const struct ring_transfer *in, 
 	struct ring_reduction reduction;
 	reduction.nsources = gather_sources(channel, in, arrived, reduction.sources);
 	reduction.scalars = &operands->scalar;
-	reduction.nscalars = channel->plan.params.scaled ? 1 : 0;
+	reduction.nscalars = channel->plan->params.scaled ? 1 : 0;
 	reduction.results[0] = address(channel, in->result);
 	reduction.nresults = 1;
-	reduction.count = in->bytes / channel->plan.params.element_bytes;
+	reduction.count = in->bytes / channel->plan->params.element_bytes;
 	reduction.type = operands->type;
 	reduction.op = operands->op;
 	reduction.divisor = in->last ? operands->divisor : 1;
@@ -467,7 +483,7 @@ static int start(struct ring_channel *channel)
 		route->taken++;
 		route->received_messages += in->bytes > 0;
 		route->received_bytes += in->bytes;
-		if (channel->plan.params.algorithm == RING_ALGORITHM_DIRECT)
+		if (channel->plan->params.algorithm == RING_ALGORITHM_DIRECT)
 			ring_direct_count(channel, in->peer);
 	}
 	const void *data = message ? payload(in, message) : NULL;
@@ -524,9 +540,9 @@ static int finish(struct ring_channel *channel)
  */
 static void announce(struct ring_channel *channel)
 {
-	for (; channel->expected < channel->plan.incoming; channel->expected++) {
-		if (channel->expected >= channel->plan.signals &&
-		    channel->started < channel->plan.signals)
+	for (; channel->expected < channel->plan->incoming; channel->expected++) {
+		if (channel->expected >= channel->plan->signals &&
+		    channel->started < channel->plan->signals)
 			return;
 		const struct ring_transfer *in = incoming(channel, channel->expected);
 		if (!ring_transfer_is_message(in, channel->self))
@@ -551,10 +567,10 @@ static void announce(struct ring_channel *channel)
  */
 int ring_channel_advance(struct ring_channel *channel)
 {
-	int moves = channel->sent < channel->plan.outgoing ? post_sends(channel) : 0;
+	int moves = channel->sent < channel->plan->outgoing ? post_sends(channel) : 0;
 	if (moves < 0)
 		return moves;
-	while (channel->started < channel->plan.incoming) {
+	while (channel->started < channel->plan->incoming) {
 		if (channel->announces)
 			announce(channel);
 		bool holds = incoming(channel, channel->started)->action == RING_HOLD;
@@ -567,7 +583,7 @@ int ring_channel_advance(struct ring_channel *channel)
 		if (moved < 0)
 			return moved;
 		moves++;
-		if (channel->posted < channel->plan.outgoing)
+		if (channel->posted < channel->plan->outgoing)
 			break; /* send on what is still in cache */
 	}
 	int finished = channel->reduced < channel->started ? finish(channel) : 0;
@@ -576,14 +592,14 @@ int ring_channel_advance(struct ring_channel *channel)
 
 int ring_channel_waits_for(const struct ring_channel *channel, int *step)
 {
-	if (channel->started < channel->plan.incoming) {
-		struct ring_transfer in = ring_plan_incoming(&channel->plan, channel->started);
+	if (channel->started < channel->plan->incoming) {
+		struct ring_transfer in = ring_plan_incoming(channel->plan, channel->started);
 		*step = in.step;
 		if (channel->sent >= in.needs && in.peer != channel->self)
 			return in.peer;
 	}
-	if (channel->sent < channel->plan.outgoing) {
-		struct ring_transfer out = ring_plan_outgoing(&channel->plan, channel->sent);
+	if (channel->sent < channel->plan->outgoing) {
+		struct ring_transfer out = ring_plan_outgoing(channel->plan, channel->sent);
 		*step = out.step;
 		return out.peer;
 	}
@@ -593,9 +609,9 @@ int ring_channel_waits_for(const struct ring_channel *channel, int *step)
 /* The rank whose message is next to be started, -1 if something else comes first. */
 static int listens_to(const struct ring_channel *channel)
 {
-	if (channel->started == channel->plan.incoming)
+	if (channel->started == channel->plan->incoming)
 		return -1;
-	struct ring_transfer in = ring_plan_incoming(&channel->plan, channel->started);
+	struct ring_transfer in = ring_plan_incoming(channel->plan, channel->started);
 	return channel->sent >= in.needs ? in.peer : -1;
 }
 

@@ -52,13 +52,25 @@ struct ring_operands {
 	uint64_t scalar;  /* of plans that are `scaled`: one element, its first bytes */
 };
 
-/* An entry of a plan as it was last computed; the counters walk close together, so it is used again. */
+/* An entry of a plan as it was last computed. */
 struct ring_known {
 	uint64_t index; /* UINT64_MAX: none yet */
 	struct ring_transfer transfer;
 };
 
-#define RING_KNOWN 16 /* all entries of small calls of 8 ranks */
+#define RING_KNOWN_OUTGOING 8 /* all entries of small calls of 8 ranks */
+#define RING_KNOWN_INCOMING 16
+
+/*
+ * A plan, and entries that are computed already, number i at i modulo the room: the counters walk close
+ * together, and of a short plan that is carried out again all are known.
+ */
+struct ring_known_plan {
+	struct ring_plan plan;
+	struct ring_known outgoing[RING_KNOWN_OUTGOING], incoming[RING_KNOWN_INCOMING];
+};
+
+void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *plan);
 
 struct ring_channel {
 	int self; /* rank */
@@ -74,8 +86,11 @@ struct ring_channel {
 	size_t scratch_used;      /* by the call that used most */
 	struct ring_trace *trace; /* NULL: no trace */
 
+	struct ring_known_plan own; /* room for plans that nobody else keeps */
+
 	/* of the current call */
-	struct ring_plan plan;
+	struct ring_known_plan *known;
+	const struct ring_plan *plan; /* that one */
 	struct ring_operands operands;
 	struct ring_opening opening;    /* this rank's */
 	struct ring_partners *partners; /* of direct plans, and of ranks that tell ... */
@@ -83,7 +98,6 @@ struct ring_channel {
 	uint64_t posted, sent, started, reduced;
 	uint64_t jobs_before; /* the queue's jobs when the call started */
 	uint64_t expected;    /* incoming entries already announced, if the channel announces */
-	struct ring_known outgoing[RING_KNOWN], incoming[RING_KNOWN]; /* entry i at i % RING_KNOWN */
 	struct ring_channel *next; /* of those that carry out the call */
 
 	/* of the failure that advance() returned */
@@ -116,19 +130,23 @@ size_t ring_channel_memory(const struct ring_channel *channel);
 /* Closes links and frees; accepts what open left behind on failure, and all zero. */
 void ring_channel_close(struct ring_channel *channel);
 
-/* Begins a call. The last one must be done. plan->scratch must fit scratch_bytes. */
+/*
+ * Begins a call. The last one must be done. The plan's scratch must fit scratch_bytes; whoever keeps it
+ * does so until the next call.
+ */
+void ring_channel_start_known(struct ring_channel *channel, struct ring_known_plan *known,
+			      const struct ring_operands *operands,
+			      const struct ring_record *record);
+
+/* The same for a plan that the channel keeps. */
 void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
 			const struct ring_operands *operands, const struct ring_record *record);
-
-/* Begins a call that has the same plan as the last one. */
-void ring_channel_repeat(struct ring_channel *channel, const struct ring_operands *operands,
-			 const struct ring_record *record);
 
 /*
  * Begins a plan of signals alone that also tell where this rank's buffers lie, as `partners` has it, and
  * puts there what the others tell. A direct plan that follows goes by it.
  */
-void ring_channel_tell(struct ring_channel *channel, const struct ring_plan *plan,
+void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *known,
 		       const struct ring_record *record, struct ring_partners *partners);
 
 /*
@@ -140,7 +158,8 @@ int ring_channel_advance(struct ring_channel *channel);
 
 static inline bool ring_channel_is_done(const struct ring_channel *channel)
 {
-	return channel->reduced == channel->plan.incoming && channel->sent == channel->plan.outgoing;
+	return channel->reduced == channel->plan->incoming &&
+	       channel->sent == channel->plan->outgoing;
 }
 
 /* The rank whose move this channel waits for, -1 if none; *step is the plan's step. */

@@ -54,7 +54,7 @@ struct ring_kept_plan {
 	struct ring_record record; /* zero: none */
 	struct ring_question question;
 	struct ring_choice choice;
-	struct ring_plan plan;
+	struct ring_known_plan known;
 };
 
 struct ring_queue;
@@ -91,7 +91,7 @@ struct ring_comm {
 	bool reaches;                /* that call's ranks reach into memory if they can */
 	uint64_t repeats;            /* calls alike behind it */
 	struct ring_kept_plan kept[RING_PLANS_KEPT]; /* of several calls that take turns */
-	unsigned next_kept;                          /* is to be forgotten next */
+	unsigned next_kept;                          /* is forgotten next */
 	struct ring_pairs pairs;
 	struct ring_partners partners;
 	struct pollfd *fds; /* room to sleep on */

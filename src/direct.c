@@ -15,9 +15,9 @@ static struct span ranks_of(const struct ring_channel *channel, const struct rin
 			    enum ring_buffer buffer)
 {
 	if (buffer == RING_ALL_INPUTS || buffer == RING_ALL_OUTPUTS)
-		return (struct span){0, channel->plan.params.size, -1};
+		return (struct span){0, channel->plan->params.size, -1};
 	if (buffer == RING_OTHER_OUTPUTS)
-		return (struct span){0, channel->plan.params.size, in->peer};
+		return (struct span){0, channel->plan->params.size, in->peer};
 	bool peers = buffer == RING_PEER_INPUT || buffer == RING_PEER_OUTPUT;
 	int rank = peers ? in->peer : channel->self;
 	return (struct span){rank, rank + 1, -1};
@@ -53,7 +53,7 @@ static char *output_of(const struct ring_channel *channel, const struct ring_tra
 
 static char *scratch_of(const struct ring_channel *channel, int rank)
 {
-	uint64_t chunk_bytes = channel->plan.chunk * channel->plan.params.element_bytes;
+	uint64_t chunk_bytes = channel->plan->chunk * channel->plan->params.element_bytes;
 	return channel->scratch + (uint64_t)rank * chunk_bytes;
 }
 
@@ -94,7 +94,7 @@ static void leave(struct ring_channel *channel, const struct ring_transfer *in, 
 
 static int enter(struct ring_channel *channel, const struct ring_transfer *in)
 {
-	for (int rank = 0; rank < channel->plan.params.size; rank++) {
+	for (int rank = 0; rank < channel->plan->params.size; rank++) {
 		struct ring_link *out = channel->routes[rank].out;
 		int err = is_touched(channel, in, rank) ? out->transport->enter(out) : 0;
 		if (err) {
@@ -129,7 +129,7 @@ static int add_source(struct ring_channel *channel, const struct ring_transfer *
 static int gather_sources(struct ring_channel *channel, const struct ring_transfer *in,
 			  struct ring_reduction *job)
 {
-	const struct ring_plan *plan = &channel->plan;
+	const struct ring_plan *plan = channel->plan;
 	int err = 0;
 	job->nsources = job->nscalars = 0;
 	if (in->source.buffer != RING_ALL_INPUTS)
@@ -167,13 +167,13 @@ int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *
 		return err;
 	err = gather_sources(channel, in, &job);
 	if (err) {
-		leave(channel, in, channel->plan.params.size);
+		leave(channel, in, channel->plan->params.size);
 		return err;
 	}
 	gather_results(channel, in, &job);
 	if (job.nresults == 0)
 		return device->copy(channel->queue, NULL, NULL, 0);
-	job.count = in->bytes / channel->plan.params.element_bytes;
+	job.count = in->bytes / channel->plan->params.element_bytes;
 	job.type = operands->type;
 	job.op = operands->op;
 	job.divisor = in->last ? operands->divisor : 1;
@@ -198,7 +198,7 @@ static int hand_out(struct ring_channel *channel, const struct ring_transfer *in
 
 void ring_direct_count(struct ring_channel *channel, int peer)
 {
-	const struct ring_plan *plan = &channel->plan;
+	const struct ring_plan *plan = channel->plan;
 	struct ring_route *route = &channel->routes[peer];
 	uint64_t sent = ring_direct_payload(plan, channel->self, peer);
 	uint64_t received = ring_direct_payload(plan, peer, channel->self);
@@ -211,6 +211,6 @@ void ring_direct_count(struct ring_channel *channel, int peer)
 int ring_direct_finish(struct ring_channel *channel, const struct ring_transfer *in)
 {
 	int err = hand_out(channel, in);
-	leave(channel, in, channel->plan.params.size);
+	leave(channel, in, channel->plan->params.size);
 	return err;
 }

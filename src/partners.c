@@ -89,9 +89,10 @@ static int prepare(struct ring_comm *comm)
 		.channels = 1,
 	};
 	struct ring_partners *partners = &comm->partners;
-	partners->signals = ring_plan_make(&params);
+	struct ring_plan plan = ring_plan_make(&params);
+	ring_known_plan_set(&partners->signals, &plan);
 	int err = allocate(partners, (size_t)comm->size);
-	return err ? err : ring_pairs_want(comm, channel_of(comm), &partners->signals);
+	return err ? err : ring_pairs_want(comm, channel_of(comm), &plan);
 }
 
 int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)

@@ -14,6 +14,7 @@
 #ifndef RING_PARTNERS_H
 #define RING_PARTNERS_H
 
+#include "channel.h"
 #include "record.h"
 #include "tuning.h"
 
@@ -25,10 +26,10 @@ enum ring_partners_stage { RING_PARTNERS_LINKING, RING_PARTNERS_PROVING, RING_PA
 /* What a rank knows of all others; arrays by rank. All zero at first. */
 struct ring_partners {
 	enum ring_partners_stage stage;
-	bool reaches;             /* this rank copies from and to all others' private memory ... */
-	bool all_reach;           /* ... and so do all */
-	struct ring_plan signals; /* of every exchange */
-	struct ring_plan plan;    /* of the last direct call */
+	bool reaches;   /* this rank copies from and to all others' private memory ... */
+	bool all_reach; /* ... and so do all */
+	struct ring_known_plan signals; /* of every exchange */
+	struct ring_known_plan plan;    /* of the last direct call */
 	struct ring_whereabouts *where; /* as they tell */
 	char **inputs, **outputs;       /* here; NULL: to be reached by get and put alone */
 };

@@ -44,6 +44,21 @@ static const struct ring_choice *choose(struct ring_comm *comm)
 	return &comm->choice;
 }
 
+/*
+ * Where the plan of a channel is kept: by whom it may be carried out again, if the call has one channel
+ * only; else by the channel, until it has another.
+ */
+static struct ring_known_plan *keeper(struct ring_comm *comm, struct ring_channel *channel)
+{
+	if (comm->choice.algorithm == RING_ALGORITHM_DIRECT)
+		return &comm->partners.plan;
+	if (comm->choice.channels > 1)
+		return &channel->own;
+	struct ring_kept_plan *kept = &comm->kept[comm->next_kept % RING_PLANS_KEPT];
+	kept->record = (struct ring_record){0};
+	return &kept->known;
+}
+
 /* One plan for each of a collective's channels. returns 0; RING_ENOMEM */
 static int plan_collective(struct ring_comm *comm, const struct ring_call *call)
 {
@@ -70,7 +85,9 @@ static int plan_collective(struct ring_comm *comm, const struct ring_call *call)
 		int err = rings ? 0 : ring_pairs_want(comm, channel, &plan);
 		if (err)
 			return err;
-		ring_channel_start(channel, &plan, &call->operands, &call->record);
+		struct ring_known_plan *known = keeper(comm, channel);
+		ring_known_plan_set(known, &plan);
+		ring_channel_start_known(channel, known, &call->operands, &call->record);
 		*link = channel;
 		link = &channel->next;
 	}
@@ -111,9 +128,9 @@ static int ended(const struct ring_comm *comm)
 static struct ring_record own_record(const struct ring_channel *channel)
 {
 	struct ring_record record = channel->opening.record;
-	if (record.kind == RING_KIND_SEND && channel->plan.params.kind == RING_KIND_RECV) {
+	if (record.kind == RING_KIND_SEND && channel->plan->params.kind == RING_KIND_RECV) {
 		record.kind = RING_KIND_RECV;
-		record.root = channel->plan.params.root;
+		record.root = channel->plan->params.root;
 	}
 	return record;
 }
@@ -150,7 +167,7 @@ static int find_departed(const struct ring_comm *comm, const struct ring_channel
 {
 	const struct ring_placement *placement = &comm->placement;
 	const int suspects[] = {channel->failed_peer, placement->next.rank, placement->prev.rank};
-	enum ring_kind kind = channel->plan.params.kind;
+	enum ring_kind kind = channel->plan->params.kind;
 	int count = kind == RING_KIND_SEND || kind == RING_KIND_RECV ? 1 : 3;
 	for (int i = 0; i < count; i++)
 		if (ring_comm_departed(comm, suspects[i], 0))
@@ -396,7 +413,7 @@ static int run_messages(struct ring_comm *comm, struct ring_call *call)
 static int run_again(struct ring_comm *comm, const struct ring_call *call, struct waiting *waiting)
 {
 	for (struct ring_channel *channel = comm->active; channel; channel = channel->next)
-		ring_channel_repeat(channel, &call->operands, &call->record);
+		ring_channel_start_known(channel, channel->known, &call->operands, &call->record);
 	return run(comm, waiting);
 }
 
@@ -432,18 +449,15 @@ static int meet(struct ring_comm *comm, const struct ring_call *call, struct wai
 static int run_directly_again(struct ring_comm *comm, const struct ring_call *call,
 			      struct waiting *waiting)
 {
-	ring_channel_start(&comm->channels[0], &comm->partners.plan, &call->operands, &call->record);
+	ring_channel_start_known(&comm->channels[0], &comm->partners.plan, &call->operands,
+				 &call->record);
 	return run(comm, waiting);
 }
 
 /* returns 0, or the failure */
 static int run_planned(struct ring_comm *comm, const struct ring_call *call, struct waiting *waiting)
 {
-	if (plan_collective(comm, call))
-		return tell_out_of_memory(comm);
-	if (comm->choice.algorithm == RING_ALGORITHM_DIRECT)
-		comm->partners.plan = comm->channels[0].plan;
-	return run(comm, waiting);
+	return plan_collective(comm, call) ? tell_out_of_memory(comm) : run(comm, waiting);
 }
 
 /* A call of ranks that reach into one another's memory, if it turns out that they can. */
@@ -474,16 +488,17 @@ static bool tells(const struct ring_comm *comm)
 				 comm->repeats % REPEATS_TOLD == 0);
 }
 
-static void keep_plan(struct ring_comm *comm, const struct ring_call *call)
+/* The call was carried out, by one channel, whose plan is in its place already. */
+static void keep(struct ring_comm *comm, const struct ring_call *call)
 {
-	if (comm->choice.channels == 1)
-		comm->kept[comm->next_kept++ % RING_PLANS_KEPT] = (struct ring_kept_plan){
-			call->record, comm->question, comm->choice, comm->channels[0].plan};
+	struct ring_kept_plan *kept = &comm->kept[comm->next_kept++ % RING_PLANS_KEPT];
+	kept->record = call->record;
+	kept->question = comm->question;
+	kept->choice = comm->choice;
 }
 
 /* Programs take turns between a few calls: a barrier behind every sum. NULL if there is none. */
-static const struct ring_kept_plan *find_kept(const struct ring_comm *comm,
-					      const struct ring_record *record)
+static struct ring_kept_plan *find_kept(struct ring_comm *comm, const struct ring_record *record)
 {
 	for (int i = 0; i < RING_PLANS_KEPT; i++)
 		if (ring_record_repeats(record, &comm->kept[i].record))
@@ -492,12 +507,12 @@ static const struct ring_kept_plan *find_kept(const struct ring_comm *comm,
 }
 
 static int run_kept(struct ring_comm *comm, const struct ring_call *call,
-		    const struct ring_kept_plan *kept, struct waiting *waiting)
+		    struct ring_kept_plan *kept, struct waiting *waiting)
 {
 	comm->question = kept->question;
 	comm->choice = kept->choice;
 	comm->reaches = false;
-	ring_channel_start(&comm->channels[0], &kept->plan, &call->operands, &call->record);
+	ring_channel_start_known(&comm->channels[0], &kept->known, &call->operands, &call->record);
 	comm->channels[0].next = NULL;
 	comm->active = &comm->channels[0];
 	return run(comm, waiting);
@@ -510,8 +525,8 @@ static int run_new(struct ring_comm *comm, const struct ring_call *call, struct 
 	if (comm->reaches)
 		return run_among_partners(comm, call, false);
 	int err = run_planned(comm, call, waiting);
-	if (!err)
-		keep_plan(comm, call);
+	if (!err && comm->choice.channels == 1)
+		keep(comm, call);
 	return err;
 }
 
@@ -523,7 +538,7 @@ static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 	if (again)
 		return tells(comm) ? run_among_partners(comm, call, true)
 				   : run_again(comm, call, &waiting);
-	const struct ring_kept_plan *kept = find_kept(comm, &call->record);
+	struct ring_kept_plan *kept = find_kept(comm, &call->record);
 	comm->planned = call->record;
 	return kept ? run_kept(comm, call, kept, &waiting) : run_new(comm, call, &waiting);
 }

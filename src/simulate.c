@@ -399,8 +399,8 @@ static uint64_t waits_for_sent(const struct ring_channel *channel)
 {
 	if (channel->sent == channel->posted)
 		return RING_NEVER;
-	if (channel->started < channel->plan.incoming &&
-	    ring_plan_incoming(&channel->plan, channel->started).needs <= channel->sent)
+	if (channel->started < channel->plan->incoming &&
+	    ring_plan_incoming(channel->plan, channel->started).needs <= channel->sent)
 		return RING_NEVER;
 	uint64_t earliest = RING_NEVER;
 	for (int i = 0; i < channel->route_count; i++) {

@@ -385,7 +385,9 @@ static void start_telling(struct team *team, int rank)
 	};
 	for (int c = 0; c < team->channels; c++) {
 		struct ring_plan plan = plan_for(team, &barrier, rank, c);
-		ring_channel_tell(&member->channels[c], &plan, &member->record, &member->partners);
+		struct ring_channel *channel = &member->channels[c];
+		ring_known_plan_set(&channel->own, &plan);
+		ring_channel_tell(channel, &channel->own, &member->record, &member->partners);
 	}
 }
 
