@@ -235,15 +235,22 @@ static int wait_fd(const struct ring_link *base, short *events)
 	return link->timer;
 }
 
+static void discard_link(struct paced_link *link)
+{
+	ring_fd_close(link->timer);
+	free(link);
+}
+
 static void close_link(struct ring_link *base)
 {
 	struct paced_link *link = (struct paced_link *)base;
 	if (!link)
 		return;
 	link->inner->transport->close(link->inner);
-	ring_fd_close(link->timer);
-	free(link);
+	discard_link(link);
 }
+
+static int reverse(struct ring_link *base, struct ring_link **back);
 
 static const struct ring_transport paced = {
 	.finish = finish,
@@ -254,6 +261,55 @@ static const struct ring_transport paced = {
 	.close = close_link,
 };
 
+/* Without its inner link. returns 0; RING_ENOMEM, RING_ESYSTEM */
+static int make_link(struct ring_pace *pace, struct paced_link **made)
+{
+	struct paced_link *link = calloc(1, sizeof(*link));
+	if (!link)
+		return RING_ENOMEM;
+	link->timer = ring_fd_timer();
+	if (link->timer < 0) {
+		ring_log(RING_WARN, "paced link: timerfd: %s", strerror(errno));
+		free(link);
+		return RING_ESYSTEM;
+	}
+	link->pace = pace;
+	*made = link;
+	return 0;
+}
+
+static struct ring_link *dress_link(struct paced_link *link, unsigned depth, size_t slot_bytes)
+{
+	const struct ring_transport *transport = link->inner->transport;
+	link->transport = paced;
+	link->transport.name = transport->name;
+	link->transport.lane = transport->lane;
+	link->transport.expect = transport->expect ? expect : NULL;
+	link->transport.reverse = transport->reverse ? reverse : NULL;
+	link->base = *link->inner;
+	link->base.transport = &link->transport;
+	link->base.depth = depth;
+	link->base.slot_bytes = slot_bytes;
+	link->base.memory_bytes += sizeof(*link);
+	return &link->base;
+}
+
+static int reverse(struct ring_link *base, struct ring_link **back)
+{
+	struct paced_link *link = (struct paced_link *)base, *made;
+	int err = make_link(link->pace, &made);
+	if (err)
+		return err;
+	err = link->inner->transport->reverse(link->inner, &made->inner);
+	if (err) {
+		discard_link(made);
+		return err;
+	}
+	made->finished = true;
+	*back = dress_link(made, base->depth, base->slot_bytes);
+	return 0;
+}
+
 int ring_paced_open(const struct ring_transport *transport, const struct ring_link_params *params,
 		    struct ring_pace *pace, struct ring_link **opened)
 {
@@ -263,35 +319,15 @@ int ring_paced_open(const struct ring_transport *transport, const struct ring_li
 	if (inner.slot_bytes < sizeof(uint64_t))
 		inner.slot_bytes = sizeof(uint64_t);
 
-	struct paced_link *link = calloc(1, sizeof(*link));
-	if (!link)
-		return RING_ENOMEM;
-	int err = RING_ESYSTEM;
-	link->timer = ring_fd_timer();
-	if (link->timer < 0) {
-		ring_log(RING_WARN, "rank %d with %d paced %s: timerfd: %s", params->self,
-			 params->peer, transport->name, strerror(errno));
-		goto free_link;
-	}
-	err = transport->open(&inner, &link->inner);
+	struct paced_link *link;
+	int err = make_link(pace, &link);
 	if (err)
-		goto close_timer;
-	link->transport = paced;
-	link->transport.name = transport->name;
-	link->transport.lane = transport->lane;
-	link->transport.expect = transport->expect ? expect : NULL;
-	link->base = *link->inner;
-	link->base.transport = &link->transport;
-	link->base.depth = depth;
-	link->base.slot_bytes = params->slot_bytes;
-	link->base.memory_bytes += sizeof(*link);
-	link->pace = pace;
-	*opened = &link->base;
+		return err;
+	err = transport->open(&inner, &link->inner);
+	if (err) {
+		discard_link(link);
+		return err;
+	}
+	*opened = dress_link(link, depth, params->slot_bytes);
 	return 0;
-
-close_timer:
-	ring_fd_close(link->timer);
-free_link:
-	free(link);
-	return err;
 }

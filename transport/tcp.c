@@ -88,8 +88,7 @@ static void set_int(int fd, int level, int option, int value)
  * An idle connection is probed, so that an unreachable peer is an error after peer_lost_ms, in
  * whole seconds. TCP_USER_TIMEOUT would also hold while data is under way, but it takes a peer
  * that is merely late for a lost one: not reading is our back-pressure, the window stays shut while
- * that rank computes, and the kernel counts this time although every probe is answered. A receiver
- * never waits for acknowledgements: there it is safe, and makes the probes end in time.
+ * that rank computes, and the kernel counts this time although every probe is answered.
  */
 static void set_patience(int fd, const struct ring_link_params *params)
 {
@@ -101,8 +100,6 @@ static void set_patience(int fd, const struct ring_link_params *params)
 	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, pause);
 	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, pause);
 	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 2);
-	if (!params->outgoing)
-		set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, params->peer_lost_ms);
 }
 
 static struct ring_tcp_link *make_sender(void)
@@ -129,10 +126,8 @@ static struct ring_tcp_link *make_receiver(const struct ring_link_params *params
 	return &receiver->link;
 }
 
-static int open_link(const struct ring_link_params *params, struct ring_link **opened)
+static int make_link(const struct ring_link_params *params, struct ring_tcp_link **made)
 {
-	if (ring_fifo_memory(params->depth, params->slot_bytes) == 0)
-		return RING_EINVAL;
 	struct ring_tcp_link *link = params->outgoing ? make_sender() : make_receiver(params);
 	if (!link)
 		return RING_ENOMEM;
@@ -143,6 +138,18 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 	link->base.depth = params->depth;
 	link->base.slot_bytes = params->slot_bytes;
 	link->fd = params->fd;
+	*made = link;
+	return 0;
+}
+
+static int open_link(const struct ring_link_params *params, struct ring_link **opened)
+{
+	struct ring_tcp_link *link;
+	if (ring_fifo_memory(params->depth, params->slot_bytes) == 0)
+		return RING_EINVAL;
+	int err = make_link(params, &link);
+	if (err)
+		return err;
 	link->local = loops_back(params->fd);
 	set_int(link->fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set_congestion(link->fd, link->local, params);
@@ -154,6 +161,28 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 static int finish(struct ring_link *base)
 {
 	(void)base;
+	return 0;
+}
+
+/*
+ * What one end sends then carries the acknowledgement of what it received, and both share what the
+ * kernel holds of a connection in the CPU's cache.
+ */
+static int reverse(struct ring_link *base, struct ring_link **back)
+{
+	struct ring_tcp_link *link = (struct ring_tcp_link *)base;
+	struct ring_link_params params = {.fd = link->fd,
+					  .outgoing = !base->outgoing,
+					  .self = base->self,
+					  .peer = base->peer,
+					  .depth = base->depth,
+					  .slot_bytes = base->slot_bytes};
+	int err = make_link(&params, &link->back);
+	if (err)
+		return err;
+	link->back->back = link;
+	link->back->local = link->local;
+	*back = &link->back->base;
 	return 0;
 }
 
@@ -215,7 +244,10 @@ static void close_link(struct ring_link *base)
 	struct ring_tcp_link *link = (struct ring_tcp_link *)base;
 	if (!link)
 		return;
-	close_socket(link->fd);
+	if (link->back)
+		link->back->back = NULL;
+	else
+		close_socket(link->fd);
 	if (!base->outgoing)
 		free(((struct ring_tcp_receiver *)base)->slots);
 	free(link);
@@ -227,6 +259,7 @@ const struct ring_transport ring_transport_tcp = {
 	.reaches = reaches,
 	.open = open_link,
 	.finish = finish,
+	.reverse = reverse,
 	.send = ring_tcp_send,
 	.poll = poll_link,
 	.release = release,

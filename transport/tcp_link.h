@@ -16,6 +16,7 @@
 
 struct ring_tcp_link {
 	struct ring_link base;
+	struct ring_tcp_link *back; /* has the same connection, the other way; NULL: none has */
 	int fd;
 	bool local; /* the other end is on this host, as far as addresses tell */
 	bool quiet; /* the socket had no more when it was last asked */

@@ -111,6 +111,13 @@ struct ring_transport {
 	int (*finish)(struct ring_link *link);
 
 	/*
+	 * Optional: the link that goes the other way over a finished link's connection, finished as
+	 * well; once per link, at both ends. Either may be used first, and closed first: the
+	 * connection ends with the last of them. returns 0; RING_ENOMEM
+	 */
+	int (*reverse)(struct ring_link *link, struct ring_link **back);
+
+	/*
 	 * Sending. send() takes the next message: RING_EAGAIN means no room, call again after
 	 * poll(). It may keep it and move it during later poll()s, so source must not change until
 	 * `sent` has passed it. bytes is 1..slot_bytes. RING_EPEER: the connection is lost; the

@@ -307,6 +307,67 @@ static void no_wakeup_is_lost_in_ping_pong(void **state)
 	pair_close(&there);
 }
 
+/* ---- both ways ---- */
+
+/* Makes the links that go the other way. */
+static void reverse(const struct pair *there, struct pair *back)
+{
+	*back = (struct pair){.bells = {there->bells[RECEIVER], there->bells[SENDER]}};
+	for (int end = 0; end < 2; end++) {
+		struct ring_link *link = there->ends[end];
+		assert_int_equal(link->transport->reverse(link, &back->ends[!end]), 0);
+		assert_int_equal(back->ends[!end]->outgoing, !link->outgoing);
+		assert_int_equal(back->ends[!end]->self, link->self);
+		assert_int_equal(back->ends[!end]->peer, link->peer);
+	}
+}
+
+static void run_both_ways(struct pair *pairs[2])
+{
+	struct traffic traffic[4];
+	for (int i = 0; i < 4; i++)
+		assert_true(traffic_init(&traffic[i], pairs[i / 2]->ends[i % 2],
+					 &pairs[i / 2]->bells[i % 2], seed + i / 2, 20000));
+	uint64_t dice = seed;
+	for (bool over = false; !over;) {
+		struct traffic *some = &traffic[dice_below(&dice, 4)];
+		uint64_t steps = dice_below(&dice, 24);
+		while (steps-- > 0 && traffic_step(some))
+			;
+		over = true;
+		for (int i = 0; i < 4; i++)
+			over = over && traffic_is_over(&traffic[i]);
+	}
+	for (int i = 0; i < 4; i++) {
+		assert_string_equal(traffic[i].wrong, "");
+		assert_int_equal(traffic[i].moved, 20000);
+		traffic_free(&traffic[i]);
+	}
+}
+
+static void a_connection_goes_both_ways(void **state)
+{
+	struct pair there, back;
+	make_pair(&there, state, 4, 300);
+	if (!there.ends[SENDER]->transport->reverse) {
+		pair_close(&there);
+		skip();
+	}
+	reverse(&there, &back);
+	run_both_ways((struct pair *[]){&there, &back});
+	for (int end = 0; end < 2; end++)
+		pair_close_end(&there, end);
+	uint64_t arrived = back.ends[RECEIVER]->arrived;
+	send_whole(&back, "still here", 10);
+	poll_until(&back, &back.ends[RECEIVER]->arrived, arrived + 1);
+	assert_memory_equal(data_of(back.ends[RECEIVER], arrived), "still here", 10);
+	release(back.ends[RECEIVER]);
+	pair_close_end(&back, SENDER);
+	assert_int_equal(poll_until_error(back.ends[RECEIVER]), RING_EPEER);
+	pair_close_end(&back, RECEIVER);
+	pair_close(&there);
+}
+
 /* ---- beginnings and ends ---- */
 
 static void the_other_end_may_come_late(void **state)
@@ -530,6 +591,7 @@ static const struct {
 	{"every depth works", every_depth_works},
 	{"no wake-up is lost on a busy link", no_wakeup_is_lost_on_a_busy_link},
 	{"no wake-up is lost in ping-pong", no_wakeup_is_lost_in_ping_pong},
+	{"a connection goes both ways", a_connection_goes_both_ways},
 	{"the other end may come late", the_other_end_may_come_late},
 	{"half-open ends can be closed", half_open_ends_can_be_closed},
 	{"what was sent before close arrives", what_was_sent_before_close_arrives},
