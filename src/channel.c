@@ -78,6 +78,15 @@ void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
 	channel->announces = channel->announces || link->transport->expect;
 }
 
+int ring_channel_add_reverse(struct ring_channel *channel, struct ring_link *link)
+{
+	struct ring_link *back;
+	int err = link->transport->reverse(link, &back);
+	if (!err)
+		ring_channel_add_link(channel, back);
+	return err;
+}
+
 struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer, bool outgoing)
 {
 	const struct ring_route *route = route_to(channel, peer);

@@ -118,6 +118,12 @@ int ring_channel_reserve(struct ring_channel *channel, int size);
  */
 void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link);
 
+/*
+ * Gives the channel the link that goes the other way over the connection of one that it has, whose
+ * transport can reverse it. returns 0; RING_ENOMEM, RING_ESYSTEM
+ */
+int ring_channel_add_reverse(struct ring_channel *channel, struct ring_link *link);
+
 /* The link to or from a peer, NULL if there is none. */
 struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer, bool outgoing);
 

@@ -29,30 +29,21 @@ struct ring_wanted_link {
 
 /* ---- links ---- */
 
-static bool is_wanted(const struct ring_pairs *pairs, const struct ring_channel *channel, int peer,
-		      bool outgoing)
+static bool is_wanted(const struct ring_pairs *pairs, const struct ring_channel *channel,
+		      const struct ring_edge *edge)
 {
 	const struct ring_wanted_link *wanted = pairs->wanted;
-	while (wanted && (wanted->channel != channel || wanted->edge.peer->rank != peer ||
-			  wanted->edge.outgoing != outgoing))
+	while (wanted && (wanted->channel != channel || wanted->edge.peer != edge->peer ||
+			  wanted->edge.outgoing != edge->outgoing))
 		wanted = wanted->next;
 	return wanted != NULL;
 }
 
-/* Nothing if the channel has the link, or will have it. */
-static int want_link(struct ring_comm *comm, struct ring_channel *channel, int number, int peer,
-		     bool outgoing)
+static struct ring_edge make_edge(const struct ring_comm *comm, int number, int peer, bool outgoing)
 {
-	struct ring_pairs *pairs = &comm->pairs;
-	if (ring_channel_link(channel, peer, outgoing) || is_wanted(pairs, channel, peer, outgoing))
-		return 0;
-	struct ring_wanted_link *wanted = calloc(1, sizeof(*wanted));
-	if (!wanted)
-		return RING_ENOMEM;
 	const struct ring_peer *self = &comm->peers[comm->rank], *other = &comm->peers[peer];
 	const char *allowed = comm->config.transport[0] ? comm->config.transport : NULL;
-	wanted->channel = channel;
-	wanted->edge = (struct ring_edge){
+	return (struct ring_edge){
 		.role = RING_ROLE_DATA,
 		.channel = number,
 		.outgoing = outgoing,
@@ -62,6 +53,35 @@ static int want_link(struct ring_comm *comm, struct ring_channel *channel, int n
 		.depth = comm->placement.tuning.depth,
 		.slot_bytes = ring_tuning_pair_chunk(&comm->placement.tuning, comm->size),
 	};
+}
+
+/* In the mesh, where a connection can carry links both ways, it does so, and the lower rank dials. */
+static bool goes_both_ways(const struct ring_edge *edge)
+{
+	return edge->channel == RING_CHANNEL_MESH && edge->transport >= 0 &&
+	       ring_transports[edge->transport]->reverse;
+}
+
+/* Nothing if the channel has the link, or will have it. */
+static int want_link(struct ring_comm *comm, struct ring_channel *channel, int number, int peer,
+		     bool outgoing)
+{
+	struct ring_pairs *pairs = &comm->pairs;
+	if (ring_channel_link(channel, peer, outgoing))
+		return 0;
+	struct ring_edge edge = make_edge(comm, number, peer, outgoing);
+	struct ring_link *there = ring_channel_link(channel, peer, !outgoing);
+	if (goes_both_ways(&edge) && there)
+		return ring_channel_add_reverse(channel, there);
+	if (goes_both_ways(&edge))
+		edge.outgoing = comm->rank < peer;
+	if (is_wanted(pairs, channel, &edge))
+		return 0;
+	struct ring_wanted_link *wanted = calloc(1, sizeof(*wanted));
+	if (!wanted)
+		return RING_ENOMEM;
+	wanted->channel = channel;
+	wanted->edge = edge;
 	wanted->next = pairs->wanted;
 	pairs->wanted = wanted;
 	return 0;
@@ -88,12 +108,13 @@ static void drop_wanted(struct ring_wanted_link **link)
 	free(wanted);
 }
 
-/* Where this rank dials as well, what it dials ends with the other's door. */
+/* Where this rank dials the same peer as well, what it dials ends with the other's door. */
 static bool keeps_vigil(const struct ring_wanted_link *wanted)
 {
 	const struct ring_edge *edge = &wanted->edge;
 	return !edge->outgoing && !edge->connected &&
-	       (edge->channel == RING_CHANNEL_PAIR || !ring_plan_is_mutual(wanted->channel->plan));
+	       (edge->channel == RING_CHANNEL_PAIR || goes_both_ways(edge) ||
+		!ring_plan_is_mutual(wanted->channel->plan));
 }
 
 static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
@@ -111,6 +132,13 @@ static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
 	return err;
 }
 
+static int add_links(struct ring_wanted_link *wanted)
+{
+	struct ring_link *link = ring_edge_take_link(&wanted->edge);
+	ring_channel_add_link(wanted->channel, link);
+	return goes_both_ways(&wanted->edge) ? ring_channel_add_reverse(wanted->channel, link) : 0;
+}
+
 /* returns the links that were finished, or an error */
 static int step_links(struct ring_comm *comm, struct ring_failure *failure, int *peer)
 {
@@ -123,11 +151,12 @@ static int step_links(struct ring_comm *comm, struct ring_failure *failure, int 
 			link = &wanted->next;
 			continue;
 		}
+		if (!err)
+			err = add_links(wanted);
 		if (err) {
 			*peer = wanted->edge.peer->rank;
 			return err;
 		}
-		ring_channel_add_link(wanted->channel, ring_edge_take_link(&wanted->edge));
 		drop_wanted(link);
 		moves++;
 	}
