@@ -27,6 +27,12 @@ static void add_edge(struct ring_linkup *linkup, enum ring_role role, int channe
 	};
 }
 
+/* Between two ranks one connection carries both ways, where it can. */
+static bool reverses(const struct ring_comm *comm)
+{
+	return comm->size == 2 && ring_transports[comm->placement.next_transport]->reverse;
+}
+
 /* A place was given: what must be connected follows from it. */
 static int step_placing(struct ring_linkup *linkup)
 {
@@ -43,9 +49,13 @@ static int step_placing(struct ring_linkup *linkup)
 		return 0;
 	add_edge(linkup, RING_ROLE_CONTROL, 0, true);
 	add_edge(linkup, RING_ROLE_CONTROL, 0, false);
+	bool dials = !reverses(comm) || comm->rank == 0;
+	bool is_dialled = !reverses(comm) || comm->rank == 1;
 	for (int c = 0; c < comm->channel_count; c++) {
-		add_edge(linkup, RING_ROLE_DATA, c, true);
-		add_edge(linkup, RING_ROLE_DATA, c, false);
+		if (dials)
+			add_edge(linkup, RING_ROLE_DATA, c, true);
+		if (is_dialled)
+			add_edge(linkup, RING_ROLE_DATA, c, false);
 	}
 	return 0;
 }
@@ -137,6 +147,14 @@ static size_t scratch_for(const struct ring_comm *comm, int channel)
 	return direct && pieces > rounds ? pieces : rounds;
 }
 
+static int add_links(struct ring_comm *comm, struct ring_edge *edge)
+{
+	struct ring_channel *channel = &comm->channels[edge->channel];
+	struct ring_link *link = ring_edge_take_link(edge);
+	ring_channel_add_link(channel, link);
+	return reverses(comm) ? ring_channel_add_reverse(channel, link) : 0;
+}
+
 /* Gives the finished links to their channels. */
 static int open_channels(struct ring_linkup *linkup)
 {
@@ -150,9 +168,11 @@ static int open_channels(struct ring_linkup *linkup)
 	}
 	for (int i = 0; i < linkup->edge_count; i++) {
 		struct ring_edge *edge = &linkup->edges[i];
-		if (edge->role == RING_ROLE_DATA)
-			ring_channel_add_link(&comm->channels[edge->channel],
-					      ring_edge_take_link(edge));
+		int err = edge->role == RING_ROLE_DATA ? add_links(comm, edge) : 0;
+		if (err)
+			return ring_fail(linkup->failure, err,
+					 "rank %d: a link cannot go both ways: %s", comm->rank,
+					 ring_strerror(err));
 	}
 	return 0;
 }
