@@ -35,7 +35,7 @@ void perf_export_csv(const struct perf_run *run, FILE *out)
 				(unsigned long long)check->out_of_bounds,
 				(unsigned long long)check->sent_bytes,
 				(unsigned long long)check->formula_bytes, row->limit_us,
-				perf_memory_name(run->options), perf_buffers_name(run->options),
+				perf_memory_name(run->options), perf_buffers_names[row->buffers],
 				check->carried.algorithm);
 		}
 	}

@@ -11,6 +11,20 @@
 
 #define JSON_FORMAT 1
 
+static void write_steps(struct json *json, const struct perf_options *options)
+{
+	if (options->size_count > 0) {
+		json_open(json, "sizes", '[');
+		for (int i = 0; i < options->size_count; i++)
+			json_put_integer(json, NULL, options->sizes[i]);
+		json_close(json, ']');
+	} else if (options->step_factor > 0) {
+		json_put_real(json, "step_factor", options->step_factor);
+	} else {
+		json_put_integer(json, "step_bytes", options->step_bytes);
+	}
+}
+
 static void write_config(struct json *json, const struct perf_run *run)
 {
 	const struct perf_options *options = run->options;
@@ -19,12 +33,10 @@ static void write_config(struct json *json, const struct perf_run *run)
 	json_put_bool(json, "threads", options->threads);
 	json_put_integer(json, "minimum_bytes", options->min_bytes);
 	json_put_integer(json, "maximum_bytes", options->max_bytes);
-	if (options->step_factor > 0)
-		json_put_real(json, "step_factor", options->step_factor);
-	else
-		json_put_integer(json, "step_bytes", options->step_bytes);
-	json_put_signed(json, "warmup_iters", options->warmup);
-	json_put_signed(json, "iterations", options->iterations);
+	write_steps(json, options);
+	json_put_signed(json, "warmup_iters", options->effort.warmup);
+	json_put_signed(json, "iterations", options->effort.samples);
+	json_put_real(json, "seconds", options->effort.seconds);
 	json_put_signed(json, "validation", options->checks);
 	json_put_string(json, "data", options->random ? "random" : "exact");
 	json_put_integer(json, "seed", options->seed);
@@ -111,7 +123,7 @@ static void write_place(struct json *json, const char *name, const struct perf_r
 static void write_row(struct json *json, const struct perf_run *run, const struct perf_row *row)
 {
 	const struct perf_call *call = &row->call;
-	const struct ring_carried *carried = perf_row_carried(row);
+	const struct ring_carried *carried = &perf_row_result(row)->check.carried;
 	json_open(json, NULL, '{');
 	json_put_string(json, "collective", call->collective->name);
 	json_put_integer(json, "size", call->bytes);
@@ -119,6 +131,7 @@ static void write_row(struct json *json, const struct perf_run *run, const struc
 	json_put_string(json, "type", perf_call_type_name(call));
 	json_put_string(json, "redop", perf_call_op_name(call));
 	json_put_signed(json, "root", perf_call_root(call));
+	json_put_string(json, "buffers", perf_buffers_names[row->buffers]);
 	json_put_string(json, "algorithm", carried->algorithm);
 	json_put_string(json, "decided_by", carried->reason);
 	json_put_integer(json, "chunk_bytes", carried->chunk_bytes);

@@ -1,108 +1,94 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timing: every sample begins at a barrier and is a batch of back-to-back calls, long enough that
- * reading the clock does not count, or one call on a fresh input; a sample's time is that of the
- * slowest rank.
+ * This library's calls as what sampling.h measures, and the places of a row.
  */
 #include "measure.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "samples.h"
+/* What is called, and by whom. */
+struct calling {
+	struct perf_team *team;
+	const struct perf_placed *placed;
+};
 
-/* How many calls make a sample: alike on all ranks. */
-static int choose_batch(struct perf_team *team, const struct perf_options *options,
-			const struct perf_placed *placed, int *batch)
+static int run(void *context, int calls)
 {
-	*batch = 1;
-	int err = perf_placed_run(team, placed, options->warmup);
-	if (err || options->fresh)
-		return err;
-	const int probes = 3;
-	double seconds = perf_now();
-	err = perf_placed_run(team, placed, probes);
-	seconds = (perf_now() - seconds) / probes;
-	if (!err)
-		err = perf_team_max(team, &seconds, 1);
-	*batch = perf_batch_calls(seconds);
-	return err;
+	const struct calling *calling = context;
+	return perf_placed_run(calling->team, calling->placed, calls);
 }
 
-/* Writes the input anew, as a training step does, while nobody is in a call. */
-static int refresh(struct perf_team *team, const struct perf_placed *placed)
+static int refresh(void *context)
 {
-	int err = perf_team_barrier(team);
-	if (!err && placed->send_bytes > 0)
-		memset(placed->send, 0, placed->send_bytes);
-	return err;
+	const struct calling *calling = context;
+	if (calling->placed->send_bytes > 0)
+		memset(calling->placed->send, 0, calling->placed->send_bytes);
+	return 0;
 }
 
-static int time_samples(struct perf_team *team, const struct perf_options *options,
-			const struct perf_placed *placed, int batch, double *microseconds)
+static int barrier(void *context)
 {
-	for (int i = 0; i < options->iterations; i++) {
-		int err = options->fresh ? refresh(team, placed) : 0;
-		if (!err)
-			err = perf_team_barrier(team);
-		if (err)
-			return err;
-		double start = perf_now();
-		err = perf_placed_run(team, placed, batch);
-		if (err)
-			return err;
-		microseconds[i] = (perf_now() - start) * 1e6 / batch;
-	}
-	return perf_team_max(team, microseconds, (size_t)options->iterations);
+	const struct calling *calling = context;
+	return perf_team_barrier(calling->team);
+}
+
+static int max(void *context, double *values, int count)
+{
+	const struct calling *calling = context;
+	return perf_team_max(calling->team, values, (size_t)count);
 }
 
 int perf_measure_times(struct perf_team *team, const struct perf_options *options,
-		       const struct perf_placed *placed, struct perf_times *times)
+		       const struct perf_placed *placed, struct perf_times times[PERF_BUFFERS])
 {
-	int samples = options->iterations;
-	double *microseconds = calloc((size_t)samples, sizeof(*microseconds));
-	if (!microseconds)
+	struct calling calling = {.team = team, .placed = placed};
+	struct perf_subject subject = {
+		.context = &calling,
+		.run = run,
+		.refresh = refresh,
+		.barrier = barrier,
+		.max = max,
+		.us = calloc((size_t)options->effort.samples, sizeof(double)),
+	};
+	if (!subject.us)
 		return perf_team_failed(team, RING_ENOMEM, "timing");
 	/* Zeros stay zeros under every operation, so results of calls in place do not overflow. */
 	memset(placed->buffers[0].data, 0, placed->call->bytes);
 	memset(placed->buffers[1].data, 0, placed->call->bytes);
-
-	int batch;
-	int err = choose_batch(team, options, placed, &batch);
-	if (!err)
-		err = time_samples(team, options, placed, batch, microseconds);
-	if (!err) {
-		perf_sort(microseconds, samples);
-		*times = (struct perf_times){
-			.median = perf_quantile(microseconds, samples, 0.5),
-			.p10 = perf_quantile(microseconds, samples, 0.1),
-			.p90 = perf_quantile(microseconds, samples, 0.9),
-			.p99 = perf_quantile(microseconds, samples, 0.99),
-			.min = microseconds[0],
-			.max = microseconds[samples - 1],
-			.samples = samples,
-			.calls_per_sample = batch,
-		};
-	}
-	free(microseconds);
+	int err = perf_sample(&subject, &options->effort, times);
+	free(subject.us);
 	return err;
 }
 
-int perf_measure_row(struct perf_team *team, const struct perf_options *options,
-		     struct perf_buffer buffers[2], struct perf_row *row)
+static bool has_place(const struct perf_options *options, const struct perf_call *call,
+		      enum perf_place place)
 {
+	bool both = perf_call_is(call, PERF_BOTH_PLACES);
+	return place == PERF_IN_PLACE ? both : !both || !options->in_place;
+}
+
+int perf_measure_rows(struct perf_team *team, const struct perf_options *options,
+		      const struct perf_call *call, struct perf_buffer buffers[2],
+		      struct perf_row rows[PERF_BUFFERS])
+{
+	for (int kind = 0; kind < PERF_BUFFERS; kind++)
+		rows[kind] = (struct perf_row){.call = *call, .buffers = (enum perf_buffers)kind};
 	int err = 0;
 	for (int place = 0; place < PERF_PLACES && !err; place++) {
-		row->has_place[place] = place == PERF_OUT_OF_PLACE ||
-					perf_call_is(&row->call, PERF_BOTH_PLACES);
-		row->places[place] = (struct perf_result){0};
-		if (!row->has_place[place])
+		if (!has_place(options, call, (enum perf_place)place))
 			continue;
-		struct perf_placed placed = perf_place(&row->call, (enum perf_place)place, buffers,
+		struct perf_placed placed = perf_place(call, (enum perf_place)place, buffers,
 						       team->rank);
-		err = perf_measure_times(team, options, &placed, &row->places[place].times);
+		struct perf_times times[PERF_BUFFERS] = {0};
+		struct perf_check check = {0};
+		err = perf_measure_times(team, options, &placed, times);
 		if (!err)
-			err = perf_check_calls(team, options, &placed, &row->places[place].check);
+			err = perf_check_calls(team, options, &placed, &check);
+		for (int kind = 0; kind < PERF_BUFFERS; kind++) {
+			rows[kind].has_place[place] = true;
+			rows[kind].places[place] = (struct perf_result){times[kind], check};
+		}
 	}
 	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One row of the table: timed calls, then checked and counted calls, out of place and in place.
+ * The rows of one call: timed calls, then checked and counted calls, out of place and in place.
  */
 #ifndef PERF_MEASURE_H
 #define PERF_MEASURE_H
@@ -8,13 +8,8 @@
 #include "check.h"
 #include "options.h"
 #include "placed.h"
+#include "sampling.h"
 #include "team.h"
-
-/* Microseconds of one call; each sample is the slowest rank's. */
-struct perf_times {
-	double median, p10, p90, p99, min, max;
-	int samples, calls_per_sample;
-};
 
 /* One place of a row. */
 struct perf_result {
@@ -24,17 +19,24 @@ struct perf_result {
 
 struct perf_row {
 	struct perf_call call;
+	enum perf_buffers buffers;
 	bool has_place[PERF_PLACES];
 	struct perf_result places[PERF_PLACES];
 	double limit_us; /* no ring here can be faster; 0: unknown */
 };
 
-/* Times calls on zeros. Collective. returns 0, or a RING_E... with team->error */
+/* Times calls on zeros, with the kinds of buffers that are wanted. Collective. returns 0, or a RING_E... with team->error */
 int perf_measure_times(struct perf_team *team, const struct perf_options *options,
-		       const struct perf_placed *placed, struct perf_times *times);
+		       const struct perf_placed *placed, struct perf_times times[PERF_BUFFERS]);
 
-/* Fills in the row for row->call; collective. returns 0, or a RING_E... with team->error */
-int perf_measure_row(struct perf_team *team, const struct perf_options *options,
-		     struct perf_buffer buffers[2], struct perf_row *row);
+/*
+ * Measures a call at its places. Fills in the rows of the kinds of buffers that are wanted; what was
+ * checked is the same in all. Collective.
+ *
+ * returns   0, or a RING_E... with team->error
+ */
+int perf_measure_rows(struct perf_team *team, const struct perf_options *options,
+		      const struct perf_call *call, struct perf_buffer buffers[2],
+		      struct perf_row rows[PERF_BUFFERS]);
 
 #endif

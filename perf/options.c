@@ -33,8 +33,11 @@ static const char usage[] =
 	"  -e, --maxbytes SIZE      last size, 32M\n"
 	"  -i, --stepbytes SIZE     add this from row to row\n"
 	"  -f, --stepfactor FACTOR  multiply by this from row to row, 4\n"
+	"      --sizes LIST         these, \"8,64K,1M\"\n"
 	"  -n, --iters N            timed samples of a row, 20\n"
 	"  -w, --warmup_iters N     calls before them, 5\n"
+	"      --seconds SECONDS    warm up for a tenth of it, and take only as many samples as "
+	"fit\n"
 	"  -c, --check N            checked calls of a row, 1; 0 checks nothing\n"
 	"  -o, --op NAME            sum, prod, max, min, avg, mulsum, all\n"
 	"  -d, --datatype NAME      int8, uint8, int32, uint32, int64, uint64, half, float, "
@@ -46,7 +49,9 @@ static const char usage[] =
 	"      --seed N             of the data, 1\n"
 	"      --stream             call through a stream\n"
 	"      --memory KIND        private, or shared: from ring_mem_alloc\n"
+	"      --in-place           nothing out of place that can be in place\n"
 	"      --fresh              rewrite the input before each timed call\n"
+	"      --hot                leave the buffers alone, as without --fresh; or both in turn\n"
 	"      --timeout SECONDS    of creation and of each call\n"
 	"\n"
 	"      --explain            tell what carries each call and what decided that; measure "
@@ -68,7 +73,11 @@ enum long_option {
 	SEED,
 	STREAM,
 	MEMORY,
+	SIZES,
+	SECONDS,
+	IN_PLACE,
 	FRESH,
+	HOT,
 	TIMEOUT,
 	EXPLAIN,
 	TUNE,
@@ -98,7 +107,11 @@ static const struct option long_options[] = {
 	{"seed", required_argument, NULL, SEED},
 	{"stream", no_argument, NULL, STREAM},
 	{"memory", required_argument, NULL, MEMORY},
+	{"sizes", required_argument, NULL, SIZES},
+	{"seconds", required_argument, NULL, SECONDS},
+	{"in-place", no_argument, NULL, IN_PLACE},
 	{"fresh", no_argument, NULL, FRESH},
+	{"hot", no_argument, NULL, HOT},
 	{"timeout", required_argument, NULL, TIMEOUT},
 	{"explain", no_argument, NULL, EXPLAIN},
 	{"tune", required_argument, NULL, TUNE},
@@ -158,6 +171,15 @@ static bool parse_seed(const char *text, uint64_t *seed)
 	return (end != text && !*end) || perf_refuse("--seed", "a number", text);
 }
 
+static bool parse_sizes(struct perf_options *options, const char *text)
+{
+	int count = perf_parse_sizes("--sizes", text, PERF_MOST_SIZES, options->sizes);
+	options->size_count = count;
+	options->min_bytes = options->sizes[0];
+	options->max_bytes = options->sizes[count > 0 ? count - 1 : 0];
+	return count > 0;
+}
+
 /* What was given, which decides about the others' defaults. */
 struct given {
 	bool collective, min, max, step, factor;
@@ -181,9 +203,9 @@ static bool parse_letter(struct perf_options *options, struct given *given, int 
 		given->factor = true;
 		return perf_parse_real("-f", text, 1, &options->step_factor);
 	case 'n':
-		return perf_parse_int("-n", text, 1, 1000000, &options->iterations);
+		return perf_parse_int("-n", text, 1, 1000000, &options->effort.samples);
 	case 'w':
-		return perf_parse_int("-w", text, 0, 1000000, &options->warmup);
+		return perf_parse_int("-w", text, 0, 1000000, &options->effort.warmup);
 	case 'c':
 		return perf_parse_int("-c", text, 0, 1000000, &options->checks);
 	case 'o':
@@ -221,8 +243,19 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 	case STREAM:
 		options->stream = true;
 		return true;
+	case SIZES:
+		given->min = given->max = true;
+		return parse_sizes(options, text);
+	case SECONDS:
+		return perf_parse_real("--seconds", text, 0, &options->effort.seconds);
+	case IN_PLACE:
+		options->in_place = true;
+		return true;
 	case FRESH:
-		options->fresh = true;
+		options->effort.wanted[PERF_FRESH] = true;
+		return true;
+	case HOT:
+		options->effort.wanted[PERF_HOT] = true;
 		return true;
 	case EXPLAIN:
 		options->explain = true;
@@ -257,6 +290,8 @@ static bool settle(struct perf_options *options, const struct given *given)
 		options->collective = PERF_ALL;
 	if (given->step && !given->factor)
 		options->step_factor = 0;
+	bool *wanted = options->effort.wanted;
+	wanted[PERF_HOT] = (wanted[PERF_HOT] && !options->tune) || !wanted[PERF_FRESH];
 	if (given->min && !given->max && options->max_bytes < options->min_bytes)
 		options->max_bytes = options->min_bytes;
 	if (given->max && !given->min && options->min_bytes > options->max_bytes)
@@ -275,8 +310,7 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 		.min_bytes = 8,
 		.max_bytes = (size_t)32 << 20,
 		.step_factor = 4,
-		.iterations = 20,
-		.warmup = 5,
+		.effort = {.samples = 20, .warmup = 5},
 		.checks = 1,
 		.seed = 1,
 	};
@@ -313,5 +347,20 @@ const char *perf_memory_name(const struct perf_options *options)
 
 const char *perf_buffers_name(const struct perf_options *options)
 {
-	return options->fresh ? "fresh" : "hot";
+	const struct perf_effort *effort = &options->effort;
+	if (effort->wanted[PERF_HOT] && effort->wanted[PERF_FRESH])
+		return "hot and fresh";
+	return perf_buffers_names[effort->wanted[PERF_FRESH]];
+}
+
+size_t perf_next_size(const struct perf_options *options, size_t bytes)
+{
+	for (int i = 0; i < options->size_count; i++)
+		if (options->sizes[i] > bytes)
+			return options->sizes[i];
+	if (options->step_factor > 0) {
+		size_t next = (size_t)((double)bytes * options->step_factor);
+		return next > bytes ? next : bytes + 1;
+	}
+	return bytes + options->step_bytes;
 }

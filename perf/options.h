@@ -9,7 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PERF_ALL (-1) /* for collective, type, op and root: each in turn */
+#include "sampling.h"
+
+#define PERF_ALL (-1)      /* for collective, type, op and root: each in turn */
+#define PERF_MOST_SIZES 32 /* that can be listed                              */
 
 /* Exit statuses; where nccl-tests has the case, they are nccl-tests' numbers. */
 enum perf_exit {
@@ -28,17 +31,18 @@ struct perf_options {
 	int root;       /* a rank, or PERF_ALL                    */
 
 	size_t min_bytes, max_bytes;
-	size_t step_bytes;  /* used if step_factor is 0 */
-	double step_factor; /* above 1, or 0            */
+	size_t step_bytes;             /* used if step_factor is 0 */
+	double step_factor;            /* above 1, or 0            */
+	size_t sizes[PERF_MOST_SIZES]; /* instead of steps, from small to large */
+	int size_count;                /* of these, or 0                        */
 
-	int iterations; /* timed samples of each row                 */
-	int warmup;     /* calls before them                         */
-	int checks;     /* checked calls of each row, fresh data each */
+	struct perf_effort effort; /* of each row and place                      */
+	int checks;                /* checked calls of each row, fresh data each */
 	uint64_t seed;
-	bool random; /* arbitrary floats, not exactly summable ones */
-	bool stream; /* call through a ring_stream                  */
-	bool shared; /* buffers from ring_mem_alloc                 */
-	bool fresh;  /* buffers rewritten before each timed call    */
+	bool random;   /* arbitrary floats, not exactly summable ones */
+	bool stream;   /* call through a ring_stream                  */
+	bool shared;   /* buffers from ring_mem_alloc                 */
+	bool in_place; /* nothing out of place but what cannot be in place */
 	bool verdict;
 	bool explain; /* tells how calls are carried, instead of measuring them */
 
@@ -60,5 +64,8 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 /* For people and files. */
 const char *perf_memory_name(const struct perf_options *options);
 const char *perf_buffers_name(const struct perf_options *options);
+
+/* The size of the row after that of `bytes`; above max_bytes if there is none. */
+size_t perf_next_size(const struct perf_options *options, size_t bytes);
 
 #endif

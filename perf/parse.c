@@ -44,21 +44,45 @@ bool perf_parse_real(const char *option, const char *text, double above, double 
 	return true;
 }
 
-/* "1.5G": a number and a binary unit. */
-bool perf_parse_size(const char *option, const char *text, size_t *bytes)
+/* A number and a binary unit, and where they end; 0 if there are none. */
+static size_t read_size(const char *text, char **end)
 {
 	static const char units[] = "KMGT";
-	char *end;
-	double number = strtod(text, &end);
-	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	double number = strtod(text, end);
+	const char *unit = **end ? strchr(units, **end & ~0x20) : NULL;
 	if (unit) {
 		number = ldexp(number, 10 * (int)(unit - units + 1));
-		end++;
+		++*end;
 	}
-	if (end == text || *end || !(number >= 1 && number < 0x1p50))
+	return number >= 1 && number < 0x1p50 ? (size_t)number : 0;
+}
+
+bool perf_parse_size(const char *option, const char *text, size_t *bytes)
+{
+	char *end;
+	size_t size = read_size(text, &end);
+	if (size == 0 || *end)
 		return perf_refuse(option, "a size such as 8, 64K or 1.5G", text);
-	*bytes = (size_t)number;
+	*bytes = size;
 	return true;
+}
+
+int perf_parse_sizes(const char *option, const char *text, int most, size_t *sizes)
+{
+	const char *at = text;
+	size_t before = 0;
+	for (int count = 0; count < most; count++) {
+		char *end;
+		sizes[count] = read_size(at, &end);
+		if (sizes[count] <= before || (*end && *end != ','))
+			break;
+		if (!*end)
+			return count + 1;
+		before = sizes[count];
+		at = end + 1;
+	}
+	perf_refuse(option, "sizes from small to large such as 8,64K,1.5G", text);
+	return 0;
 }
 
 bool perf_parse_name(const char *option, const char *text, const char *const *names, int count,

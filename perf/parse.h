@@ -18,6 +18,9 @@ bool perf_parse_real(const char *option, const char *text, double above, double 
 /* "1.5G": a number and a binary unit. */
 bool perf_parse_size(const char *option, const char *text, size_t *bytes);
 
+/* "8,64K,1M": at most so many, from small to large. returns how many; 0 if it is wrong */
+int perf_parse_sizes(const char *option, const char *text, int most, size_t *sizes);
+
 /* The index of one of `count` names, or PERF_ALL. */
 bool perf_parse_name(const char *option, const char *text, const char *const *names, int count,
 		     int *value);

@@ -68,12 +68,14 @@ void report_start(const struct perf_run *run)
 	       RING_VERSION_MAJOR * 10000 + RING_VERSION_MINOR * 100 + RING_VERSION_PATCH, version);
 	printf("# nThread 1 nGpus 0 minBytes %zu maxBytes %zu step: ", options->min_bytes,
 	       options->max_bytes);
-	if (options->step_factor > 0)
+	if (options->size_count > 0)
+		printf("%d(sizes)", options->size_count);
+	else if (options->step_factor > 0)
 		printf("%g(factor)", options->step_factor);
 	else
 		printf("%zu(bytes)", options->step_bytes);
 	printf(" warmup iters: %d iters: %d agg iters: 1 validation: %d graph: 0 unalign: 0\n",
-	       options->warmup, options->iterations, options->checks);
+	       options->effort.warmup, options->effort.samples, options->checks);
 	printf("#\n# Using %d rank%s%s%s, transport %s, data %s, seed %llu", run->team.size,
 	       run->team.size == 1 ? "" : "s", options->threads ? " as threads" : "",
 	       options->stream ? " on streams" : "", run->team.transports,
@@ -164,7 +166,7 @@ void report_row(const struct perf_run *run, const struct perf_row *row)
 	print_call(call);
 	print_place(run, row, PERF_OUT_OF_PLACE);
 	print_place(run, row, PERF_IN_PLACE);
-	printf("  %9s  %9s", perf_row_carried(row)->algorithm, run->team.transports);
+	printf("  %9s  %9s", perf_row_result(row)->check.carried.algorithm, run->team.transports);
 	if (row->limit_us > 0)
 		printf("  %6.0f\n", perf_row_percent(row));
 	else
@@ -193,7 +195,7 @@ static const char *okay(bool ok)
 /* The row's payload per rank; the formula's rest of a division goes to some ranks only. */
 static void print_payload(const struct perf_row *row)
 {
-	const struct perf_check *check = &row->places[PERF_OUT_OF_PLACE].check;
+	const struct perf_check *check = &perf_row_result(row)->check;
 	printf("%llu", (unsigned long long)check->sent_least);
 	if (check->sent_most != check->sent_least)
 		printf(" to %llu", (unsigned long long)check->sent_most);

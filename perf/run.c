@@ -46,26 +46,21 @@ static int explain_row(struct perf_run *run, struct perf_buffer buffers[2],
 	return err;
 }
 
-static int measure_row(struct perf_run *run, struct perf_buffer buffers[2],
-		       const struct perf_call *call)
+static int measure_rows(struct perf_run *run, struct perf_buffer buffers[2],
+			const struct perf_call *call)
 {
-	struct perf_row row = {.call = *call, .limit_us = perf_limit_us(&run->limits, call)};
+	struct perf_row rows[PERF_BUFFERS];
 	report_progress(run, call);
-	int err = perf_measure_row(&run->team, run->options, buffers, &row);
-	if (!err)
-		err = add_row(run, &row);
-	if (!err)
-		report_row(run, &row);
-	return err;
-}
-
-size_t perf_next_size(const struct perf_options *options, size_t bytes)
-{
-	if (options->step_factor > 0) {
-		size_t next = (size_t)((double)bytes * options->step_factor);
-		return next > bytes ? next : bytes + 1;
+	int err = perf_measure_rows(&run->team, run->options, call, buffers, rows);
+	for (int kind = 0; kind < PERF_BUFFERS && !err; kind++) {
+		if (!run->options->effort.wanted[kind])
+			continue;
+		rows[kind].limit_us = perf_limit_us(&run->limits, call);
+		err = add_row(run, &rows[kind]);
+		if (!err)
+			report_row(run, &rows[kind]);
 	}
-	return bytes + options->step_bytes;
+	return err;
 }
 
 static int measure_sizes(struct perf_run *run, struct perf_buffer buffers[2], struct perf_call *call)
@@ -75,7 +70,7 @@ static int measure_sizes(struct perf_run *run, struct perf_buffer buffers[2], st
 	for (size_t bytes = options->min_bytes; bytes <= options->max_bytes && !err;
 	     bytes = perf_next_size(options, bytes)) {
 		perf_call_set_bytes(call, bytes);
-		err = (options->explain ? explain_row : measure_row)(run, buffers, call);
+		err = (options->explain ? explain_row : measure_rows)(run, buffers, call);
 		if (!perf_call_is(call, PERF_DATA))
 			break;
 	}
@@ -209,19 +204,14 @@ double perf_bus_bandwidth(const struct perf_call *call, double microseconds)
 	return sent * perf_algorithm_bandwidth(call, microseconds);
 }
 
-static const struct perf_result *last_place(const struct perf_row *row)
+const struct perf_result *perf_row_result(const struct perf_row *row)
 {
 	return &row->places[row->has_place[PERF_IN_PLACE] ? PERF_IN_PLACE : PERF_OUT_OF_PLACE];
 }
 
 double perf_row_time(const struct perf_row *row)
 {
-	return last_place(row)->times.median;
-}
-
-const struct ring_carried *perf_row_carried(const struct perf_row *row)
-{
-	return &last_place(row)->check.carried;
+	return perf_row_result(row)->times.median;
 }
 
 double perf_row_percent(const struct perf_row *row)

@@ -39,20 +39,17 @@ struct perf_summary {
 int perf_run_rows(struct perf_run *run);
 void perf_run_free(struct perf_run *run);
 
-/* The size of the row after that of `bytes`. */
-size_t perf_next_size(const struct perf_options *options, size_t bytes);
-
 struct perf_summary perf_run_summary(const struct perf_run *run);
 
 /* GB/s of 1e9 bytes: of the vector, and as if over one link of the ring. */
 double perf_algorithm_bandwidth(const struct perf_call *call, double microseconds);
 double perf_bus_bandwidth(const struct perf_call *call, double microseconds);
 
-/* The median time of the row's last place, in place if there is one; compared with the limit. */
-double perf_row_time(const struct perf_row *row);
+/* Of the row's last place: in place if there is one. */
+const struct perf_result *perf_row_result(const struct perf_row *row);
 
-/* How that place's calls were carried. */
-const struct ring_carried *perf_row_carried(const struct perf_row *row);
+/* Its median time, which is compared with the limit. */
+double perf_row_time(const struct perf_row *row);
 
 /* How close that comes to the limit, 0 if it is not known. */
 double perf_row_percent(const struct perf_row *row);

@@ -86,15 +86,16 @@ static int find_candidates(struct tuner *tuner, const struct perf_placed *placed
 
 static int measure(struct tuner *tuner, const struct perf_placed *placed, struct trial *trial)
 {
+	const struct perf_options *options = tuner->run->options;
 	double us[PERF_ALGORITHMS][TURNS];
 	int err = 0;
 	for (int turn = 0; turn < TURNS; turn++) {
 		for (int a = 0; a < PERF_PAIR && !err; a++) {
 			struct perf_team *team = &tuner->teams[a];
-			struct perf_times times = {0};
+			struct perf_times times[PERF_BUFFERS] = {0};
 			if (tuner->can[a])
-				err = perf_measure_times(team, tuner->run->options, placed, &times);
-			us[a][turn] = times.median;
+				err = perf_measure_times(team, options, placed, times);
+			us[a][turn] = times[options->effort.wanted[PERF_FRESH]].median;
 			failed(tuner, team, err);
 		}
 	}
