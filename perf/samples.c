@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock, batches and quantiles.
+ * The clock and quantiles.
  */
 #include "samples.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-#define BATCH_SECONDS 200e-6
-#define BATCH_CALLS 1000
-
 double perf_now(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-int perf_batch_calls(double seconds)
-{
-	double calls = seconds > 0 ? BATCH_SECONDS / seconds : BATCH_CALLS;
-	return calls < 1 ? 1 : calls > BATCH_CALLS ? BATCH_CALLS : (int)calls;
 }
 
 static int compare_doubles(const void *a, const void *b)

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every measurement does with times: reads the clock, chooses how many calls make a sample, and
- * sorts samples. Nothing here knows what is measured.
+ * What every measurement does with times: reads the clock and sorts samples. Nothing here knows what is
+ * measured.
  */
 #ifndef PERF_SAMPLES_H
 #define PERF_SAMPLES_H
 
 /* Seconds of a clock that only grows. */
 double perf_now(void);
-
-/* How many back-to-back calls of `seconds` each make a sample long enough to be timed. */
-int perf_batch_calls(double seconds);
 
 void perf_sort(double *values, int count);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who takes part in a measurement, and how each is measured once."""
+"""Who takes part in measurements, and how each makes all of them that differ in size and buffers in one launch."""
 
 import csv
 import os
@@ -14,7 +14,6 @@ from launching import Failed, run, started
 from peers import on_hosts
 from targets import are_hosts
 
-CHECK_S = 300  # of one in which ring_perf compares every element
 HERE = Path(__file__).parent
 TYPES = ("half", "bfloat16")
 
@@ -41,12 +40,9 @@ def can_have(path):
     return subprocess.run([*map(str, command), "true"], capture_output=True, check=False).returncode == 0
 
 
-def limit_us(measurement, row):
-    """The one in ring_perf's row; between hosts, by what one TCP flow carries right after it."""
-    if not are_hosts(measurement.path):
-        return float(row["limit_us"])
-    rate = float(run([*on_hosts(measurement.path, 2), sys.executable, HERE / "flow.py"]))
-    return 1e6 * measurement.bus_bytes() / rate
+def flow_rate(path):
+    """Bytes per second that one TCP flow carries between hosts."""
+    return float(run([*on_hosts(path, 2), sys.executable, HERE / "flow.py"]))
 
 
 @contextmanager
@@ -59,25 +55,14 @@ def busy_cpus():
         yield
 
 
-def is_crowded(measurement):
-    return measurement.ranks > len(os.sched_getaffinity(0))
+def checks_of(launch):
+    """The first launch compares every element of a call of each kind."""
+    return 1 if launch == 0 else 0
 
 
-def samples_of(measurement, quick):
-    """How many samples, after how many calls to warm up.
-
-    Where ranks have a CPU each but begin on one, the scheduler needs some milliseconds to see that.
-    """
-    size, crowded = measurement.size, is_crowded(measurement)
-    if quick:
-        return 5, 2
-    if size < 1 << 20:
-        return 40, 10 if crowded else 1000
-    if size < 16 << 20:
-        return 20, 5 if crowded else 50
-    if size < 64 << 20:
-        return 10, 2
-    return (3, 1) if measurement.ranks * size > 1 << 30 else (5, 1)
+def rows_of(said):
+    """Of CSV; without a last line that is not complete."""
+    return csv.DictReader(said.splitlines(keepends=True)[: said.count("\n")])
 
 
 def call_of(measurement):
@@ -86,11 +71,31 @@ def call_of(measurement):
 
 
 @dataclass(frozen=True)
+class Effort:
+    """How much is measured, by the rules of sampling.h."""
+
+    samples: int
+    warmup: int  # calls
+    seconds: float  # of one size and kind of buffers
+
+
+EFFORT, QUICK = Effort(40, 1, 0.25), Effort(5, 1, 0.02)
+
+
+@dataclass(frozen=True)
 class Setting:
     """How everything is measured."""
 
     folder: Path  # for files that nobody keeps
-    quick: bool
+    effort: Effort
+
+
+def sizes_of(measurements):
+    return ",".join(str(size) for size in dict.fromkeys(which.size for which in measurements))
+
+
+def buffers_of(measurements):
+    return {which.buffers for which in measurements}
 
 
 class RingPerf:
@@ -105,21 +110,20 @@ class RingPerf:
         transport = "shm" if path == "shm" else "tcp"
         return [*network(path), "perf/ring_perf", "--ranks", ranks, "--transport", transport]
 
-    def measure(self, measurement, launch, setting):
-        """The first launch on hot buffers compares every element, but for the most, where it takes minutes."""
-        samples, warmup = samples_of(measurement, setting.quick)
-        most = measurement.ranks**2 * measurement.size > 1 << 31
-        checks = 1 if launch == 0 and measurement.buffers == "hot" and not most else 0
+    def measure(self, measurements, launch, setting):
+        first, effort = measurements[0], setting.effort
         record = setting.folder / "ring_perf.csv"
-        command = self.launcher(measurement.path, measurement.ranks)
-        command += ["--collective", call_of(measurement), "-d", self.datatype, "-o", self.op]
-        command += ["-b", measurement.size, "-e", measurement.size]
-        command += ["-n", samples, "-w", warmup, "-c", checks, "--memory", self.memory]
-        command += ["--fresh"] if measurement.buffers == "fresh" else []
-        run([*command, "--csv", record], limit_s=CHECK_S)
+        command = self.launcher(first.path, first.ranks)
+        command += ["--collective", call_of(first), "-d", self.datatype, "-o", self.op]
+        command += ["--sizes", sizes_of(measurements), "--memory", self.memory, "--in-place"]
+        command += [f"--{buffers}" for buffers in buffers_of(measurements)]
+        command += ["-n", effort.samples, "-w", effort.warmup, "--seconds", effort.seconds]
+        run([*command, "-c", checks_of(launch), "--csv", record])
+        rate = flow_rate(first.path) if are_hosts(first.path) else None
         with record.open(encoding="utf-8") as file:
-            row = list(csv.DictReader(file))[-1]  # in place, if it can be
-        return {"time_us": float(row["time_us"]), "limit_us": limit_us(measurement, row)}
+            for which, row in zip(measurements, csv.DictReader(file)):
+                limit_us = 1e6 * which.bus_bytes() / rate if rate else float(row["limit_us"])
+                yield which, {"time_us": float(row["time_us"]), "limit_us": limit_us}
 
 
 class Driver:
@@ -130,24 +134,34 @@ class Driver:
         self.peer, self.algorithm = peer, algorithm
 
     def drive(self, measurement, arguments):
-        """Runs the driver; the one row that it writes."""
+        """Runs the driver. What it writes."""
         launcher, variables = self.peer.launcher(measurement.path, measurement.ranks)
-        command = [*network(measurement.path), *launcher, self.peer.driver(), *arguments]
-        return next(csv.DictReader(run(command, variables).splitlines()))
+        return run([*network(measurement.path), *launcher, self.peer.driver(), *arguments], variables)
 
     def measure_start(self, measurement):
-        row = self.drive(measurement, ["first", time.monotonic()])
+        row = next(rows_of(self.drive(measurement, ["first", time.monotonic()])))
         return {"time_us": 1e3 * float(row["first_ms"]), "join_us": 1e3 * float(row["join_ms"])}
 
-    def measure(self, measurement, launch, setting):
-        if measurement.call == "start":
-            return self.measure_start(measurement)
-        samples = samples_of(measurement, setting.quick)
-        arguments = ["time", call_of(measurement), measurement.size, measurement.buffers, *samples]
-        row = self.drive(measurement, [*arguments, self.algorithm])
-        if row["nwrong"] != "0":
-            raise Failed(f"{self.name}: {row['nwrong']} wrong elements in {measurement}")
-        return {"time_us": float(row["time_us"])}
+    def judge(self, measurements, said):
+        for which, row in zip(measurements, rows_of(said)):
+            if row["nwrong"] != "0":
+                raise Failed(f"{self.name}: {row['nwrong']} wrong elements in {which}")
+            yield which, {"time_us": float(row["time_us"])}
+
+    def measure(self, measurements, launch, setting):
+        first, effort = measurements[0], setting.effort
+        if first.call == "start":
+            yield first, self.measure_start(first)
+            return
+        buffers = buffers_of(measurements)
+        arguments = ["time", call_of(first), sizes_of(measurements), "both" if len(buffers) > 1 else buffers.pop()]
+        arguments += [effort.samples, effort.warmup, effort.seconds, checks_of(launch), self.algorithm]
+        try:
+            said = self.drive(first, arguments)
+        except Failed as failed:  # what came before that is as good as ever
+            yield from self.judge(measurements, failed.said)
+            raise
+        yield from self.judge(measurements, said)
 
 
 class Beside:
@@ -156,9 +170,9 @@ class Beside:
     def __init__(self, contender):
         self.name, self.contender = contender.name, contender
 
-    def measure(self, measurement, launch, setting):
+    def measure(self, measurements, launch, setting):
         with busy_cpus():
-            return self.contender.measure(measurement, launch, setting)
+            yield from self.contender.measure(measurements, launch, setting)
 
 
 def drivers(peers, path, call):
@@ -169,13 +183,25 @@ def drivers(peers, path, call):
                 yield Driver(peer, algorithm)
 
 
-def contenders_for(measurement, memories, ring, peers):
-    """Who takes part: this library, with each kind of memory by name, then whom it is compared with."""
-    others = list(drivers(peers, measurement.path, call_of(measurement)))
-    if measurement.call == "start":
-        return [Driver(ring), *(Driver(peer) for peer in peers)]
-    if measurement.call == "busy":
-        return [Beside(RingPerf()), RingPerf("undisturbed"), *map(Beside, others)]
-    if measurement.call in TYPES:
-        return [RingPerf(datatype=measurement.call), RingPerf("float")]
-    return [*(RingPerf(name, memory) for name, memory in memories.items()), *others]
+def rings_for(cells, every):
+    """This library with each kind of memory, and what is asked of it with that."""
+    wanted = {}
+    for cell in cells:
+        wanted.setdefault((cell.contender(), cell.memory), set()).add(cell.measurement)
+    return {RingPerf(*kind): [which for which in every if which in some] for kind, some in wanted.items()}
+
+
+def contenders_for(cells, ring, peers):
+    """Who takes part in the measurements of the cells, which are of one series, and in which: ours come first."""
+    every = sorted({cell.measurement for cell in cells}, key=lambda which: (which.size, which.buffers == "fresh"))
+    first = every[0]
+    others = list(drivers(peers, first.path, call_of(first)))
+    if first.call == "start":
+        field = [Driver(ring), *(Driver(peer) for peer in peers)]
+    elif first.call == "busy":
+        field = [Beside(RingPerf()), RingPerf("undisturbed"), *map(Beside, others)]
+    elif first.call in TYPES:
+        field = [RingPerf(datatype=first.call), RingPerf("float")]
+    else:
+        return {**rings_for(cells, every), **dict.fromkeys(others, every)}
+    return dict.fromkeys(field, every)

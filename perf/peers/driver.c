@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures a peer as ring_perf measures this library: samples that begin at a barrier, batches of calls
- * on hot buffers or single calls on fresh ones, the slowest rank's time, the median; and compares every
- * element with exact integers before and after.
+ * Measures a peer as ring_perf measures this library, by the same sampling.c; then, if it is to check,
+ * compares every element with exact integers.
  *
- *	driver time COLLECTIVE BYTES hot|fresh SAMPLES WARMUP [ALGORITHM]
+ *	driver time COLLECTIVE BYTES,BYTES,... hot|fresh|both SAMPLES WARMUP SECONDS CHECKS [ALGORITHM]
  *	driver first SECONDS    milliseconds since that time of the clock until the first result
  *
  * Rank 0 writes CSV with ring_perf's column names.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../samples.h"
+#include "../sampling.h"
 #include "peer.h"
 
 #define PERIOD 1009 /* inputs repeat; a prime, so that parts of ranks do not */
@@ -106,60 +107,71 @@ static double check(const struct job *job)
 	return wrong;
 }
 
-static void run(const struct job *job, int calls)
+/* ---- what sampling.h measures ---------------------------------------------------------------- */
+
+static int run(void *job, int calls)
 {
 	for (int i = 0; i < calls; i++)
 		peer_call(job);
+	return 0;
 }
 
-static int choose_batch(const struct job *job, bool fresh, int warmup)
+static int refresh(void *context)
 {
-	const int probes = 3;
-	run(job, warmup);
-	if (fresh)
-		return 1;
-	double seconds = perf_now();
-	run(job, probes);
-	seconds = (perf_now() - seconds) / probes;
-	peer_max(&seconds, 1);
-	return perf_batch_calls(seconds);
-}
-
-static void refresh(const struct job *job)
-{
+	const struct job *job = context;
 	size_t first, count;
 	input_of(job, &first, &count);
-	peer_barrier();
 	memset(job->data + first, 0, count * sizeof(float));
+	return 0;
 }
 
-static void measure(const struct job *job, bool fresh, int samples, int warmup)
+static int barrier(void *job)
 {
-	double *us = calloc((size_t)samples, sizeof(*us));
-	if (!us)
+	(void)job;
+	peer_barrier();
+	return 0;
+}
+
+static int max(void *job, double *values, int count)
+{
+	(void)job;
+	peer_max(values, count);
+	return 0;
+}
+
+/* ---- what is shown --------------------------------------------------------------------------- */
+
+static void print_times(const struct job *job, size_t bytes, enum perf_buffers buffers,
+			const struct perf_times *times, double wrong)
+{
+	printf("%s,%zu,%d,%s,%.4f,%.4f,%.4f,%d,%d,%.0f\n", job->collective, bytes, job->size,
+	       perf_buffers_names[buffers], times->median, times->min, times->max, times->samples,
+	       times->calls_per_sample, wrong);
+}
+
+/* How one call is measured; its rows come at once, in case the next never ends. */
+static void measure(struct job *job, size_t bytes, const struct perf_effort *effort, bool checks)
+{
+	struct perf_subject subject = {
+		.context = job,
+		.run = run,
+		.refresh = refresh,
+		.barrier = barrier,
+		.max = max,
+		.us = calloc((size_t)effort->samples, sizeof(double)),
+	};
+	if (!subject.us)
 		abort();
-	double wrong = check(job);
+	struct perf_times times[PERF_BUFFERS];
 	memset(job->data, 0, job->count * sizeof(float));
 	memset(job->result, 0, job->count * sizeof(float));
-	int batch = choose_batch(job, fresh, warmup);
-	for (int i = 0; i < samples; i++) {
-		if (fresh)
-			refresh(job);
-		peer_barrier();
-		double start = perf_now();
-		run(job, batch);
-		us[i] = (perf_now() - start) * 1e6 / batch;
-	}
-	peer_max(us, samples);
-	perf_sort(us, samples);
-	wrong += check(job);
-	if (job->rank == 0)
-		printf("collective,size,ranks,buffers,time_us,min_us,max_us,samples,"
-		       "calls_per_sample,nwrong\n%s,%zu,%d,%s,%.4f,%.4f,%.4f,%d,%d,%.0f\n",
-		       job->collective, job->count * sizeof(float), job->size,
-		       fresh ? "fresh" : "hot", perf_quantile(us, samples, 0.5), us[0],
-		       us[samples - 1], samples, batch, wrong);
-	free(us);
+	perf_sample(&subject, effort, times);
+	double wrong = checks ? check(job) : 0;
+	for (int kind = 0; kind < PERF_BUFFERS && job->rank == 0; kind++)
+		if (effort->wanted[kind])
+			print_times(job, bytes, (enum perf_buffers)kind, &times[kind], wrong);
+	fflush(stdout);
+	free(subject.us);
 }
 
 /* When the slowest rank had its first result, and how long it took to meet the others. */
@@ -172,28 +184,78 @@ static void measure_first(const struct job *job, double launched, double started
 		printf("ranks,first_ms,join_ms\n%d,%.3f,%.3f\n", job->size, ms[0], ms[1]);
 }
 
+/* ---- what is asked for ----------------------------------------------------------------------- */
+
+static void set_bytes(struct job *job, size_t bytes)
+{
+	bool has_parts = !is(job, "all_reduce") && !is(job, "broadcast");
+	size_t parts = has_parts ? (size_t)job->size : 1;
+	job->part = bytes / (parts * sizeof(float));
+	job->part = job->part > 0 ? job->part : 1; /* as ring_perf does */
+	job->count = job->part * parts;
+}
+
+static float *map_floats(size_t count)
+{
+	size_t bytes = (count * sizeof(float) + 4095) / 4096 * 4096;
+	float *floats = aligned_alloc(4096, bytes);
+	if (!floats)
+		abort();
+	memset(floats, 0, bytes);
+	return floats;
+}
+
+/* For calls of up to so many bytes; as ring_perf's, one memory is for all sizes. */
 static struct job make_job(int rank, int size, const char *collective, size_t bytes,
 			   const char *algorithm)
 {
 	struct job job = {
 		.collective = collective, .algorithm = algorithm, .rank = rank, .size = size};
-	bool has_parts = !is(&job, "all_reduce") && !is(&job, "broadcast");
-	size_t parts = has_parts ? (size_t)size : 1;
-	job.part = bytes / (parts * sizeof(float));
-	job.part = job.part > 0 ? job.part : 1; /* as ring_perf does */
-	job.count = job.part * parts;
-	job.data = aligned_alloc(4096, (job.count * sizeof(float) + 4095) / 4096 * 4096);
-	job.result = aligned_alloc(4096, (job.count * sizeof(float) + 4095) / 4096 * 4096);
-	if (!job.data || !job.result)
-		abort();
-	memset(job.data, 0, job.count * sizeof(float));
+	set_bytes(&job, bytes);
+	job.data = map_floats(job.count);
+	job.result = map_floats(job.count);
 	return job;
+}
+
+static bool prepare(const struct job *job)
+{
+	bool can = peer_prepare(job);
+	if (!can)
+		fprintf(stderr, "driver: no %s %s here\n", job->algorithm, job->collective);
+	return can;
+}
+
+static bool measure_sizes(struct job *job, char **argv)
+{
+	const struct perf_effort effort = {
+		.wanted = {strcmp(argv[4], "fresh") != 0, strcmp(argv[4], "hot") != 0},
+		.samples = atoi(argv[5]),
+		.warmup = atoi(argv[6]),
+		.seconds = strtod(argv[7], NULL),
+	};
+	if (job->rank == 0)
+		puts("collective,size,ranks,buffers,time_us,min_us,max_us,samples,calls_per_sample,"
+		     "nwrong");
+	for (char *at = argv[3]; *at; at += *at == ',') {
+		size_t bytes = strtoull(at, &at, 10);
+		set_bytes(job, bytes);
+		if (!prepare(job))
+			return false;
+		measure(job, bytes, &effort, atoi(argv[8]) > 0);
+	}
+	return true;
+}
+
+static size_t last_size(const char *sizes)
+{
+	const char *comma = strrchr(sizes, ',');
+	return strtoull(comma ? comma + 1 : sizes, NULL, 10);
 }
 
 int main(int argc, char **argv)
 {
 	bool first = argc == 3 && strcmp(argv[1], "first") == 0;
-	if (!first && (argc < 7 || strcmp(argv[1], "time") != 0)) {
+	if (!first && (argc < 9 || strcmp(argv[1], "time") != 0)) {
 		fprintf(stderr, "driver: see driver.c\n");
 		return 2;
 	}
@@ -202,15 +264,11 @@ int main(int argc, char **argv)
 	peer_join(&rank, &size);
 	double joined = perf_now();
 	struct job job = first ? make_job(rank, size, "all_reduce", 8, "")
-			       : make_job(rank, size, argv[2], strtoull(argv[3], NULL, 10),
-					  argc > 7 ? argv[7] : "");
-	bool can = peer_prepare(&job);
+			       : make_job(rank, size, argv[2], last_size(argv[3]),
+					  argc > 9 ? argv[9] : "");
+	bool can = first ? prepare(&job) : measure_sizes(&job, argv);
 	if (can && first)
 		measure_first(&job, strtod(argv[2], NULL), started, joined);
-	else if (can)
-		measure(&job, strcmp(argv[4], "fresh") == 0, atoi(argv[5]), atoi(argv[6]));
-	else
-		fprintf(stderr, "driver: no %s %s here\n", job.algorithm, job.collective);
 	peer_leave();
 	free(job.data);
 	free(job.result);

@@ -1,40 +1,57 @@
 # SPDX-License-Identifier: MIT
 """How long a comparison takes: guessed before it begins, and corrected by what it has taken so far."""
 
+import os
 import time
 
-from contenders import is_crowded, samples_of
 from targets import are_hosts
 
-START_S, RANK_S = 0.5, 0.1  # a program's, and what every rank adds
-FLOW_S = 4  # between hosts: making them twice, and one flow
+START_S, RANK_S = 0.3, 0.05  # a program's, and what every rank adds
+HOSTS_S = 4  # making hosts twice, and one flow between them
 CALL_S, CROWDED_CALL_S = 1e-4, 5e-3  # of few bytes; with more ranks than CPUs, on average over libraries
-PREPARED_RATE = 1e8  # bytes of all ranks per second that are filled, compared and probed
-BUS_RATES = {"shm": 4e9, "tcp": 2e9, "tcp-reno": 2e9, "1gbit": 1e8, "5gbit": 4e8}
+BUS_RATES = {"shm": 2.5e9, "tcp": 1.6e9, "tcp-reno": 1.6e9, "1gbit": 1.2e8, "5gbit": 4e8}
+PREPARED_RATE = 5e8  # bytes of all ranks per second that are mapped, filled and used to find limits
+CHECKED_RATE = 8e8  # of those that are compared, times ranks, whose inputs are added up for that
+LEAST_CALLS = 4  # of one size and kind of buffers, however long they take
 
 
-def guess_s(measurement, quick):
-    """Seconds of one contender's launch."""
-    samples, warmup = samples_of(measurement, quick)
-    call_s = (CROWDED_CALL_S if is_crowded(measurement) else CALL_S) * (measurement.call != "start")
+def guess_call_s(measurement):
+    """Seconds of one call, on average over contenders."""
+    crowded = measurement.ranks > len(os.sched_getaffinity(0))
     slower = 1 if are_hosts(measurement.path) else measurement.ranks / 2
-    call_s += measurement.bus_bytes() * slower / BUS_RATES[measurement.path]
-    fixed_s = START_S + RANK_S * measurement.ranks + FLOW_S * are_hosts(measurement.path)
-    prepared = measurement.size * measurement.ranks
-    return fixed_s + 1.5 * (samples + warmup) * call_s + prepared / PREPARED_RATE / 2
+    few_s = CROWDED_CALL_S if crowded else CALL_S
+    return few_s + measurement.bus_bytes() * slower / BUS_RATES[measurement.path]
+
+
+def guess_samples_s(measurement, effort):
+    """Seconds of one size and kind of buffers."""
+    call_s = guess_call_s(measurement)
+    return max(LEAST_CALLS * call_s, min(effort.samples * call_s, effort.seconds))
+
+
+def guess_s(measurements, launches, effort):
+    """Seconds of all launches of one contender."""
+    first = measurements[0]
+    launch_s = START_S + RANK_S * first.ranks + HOSTS_S * are_hosts(first.path)
+    prepared = first.ranks * max(which.size for which in measurements)
+    launch_s += prepared / PREPARED_RATE
+    if first.call != "start":
+        launch_s += sum(guess_samples_s(which, effort) for which in measurements)
+    return launches * launch_s + prepared * first.ranks / CHECKED_RATE
 
 
 class Duration:
-    """Of a number of measurements, each with the number of its launches."""
+    """Of a number of series, each with its contenders and what they measure."""
 
-    def __init__(self, launches, quick):
-        self.guesses = {which: count * guess_s(which, quick) for which, count in launches.items()}
+    def __init__(self, fields, launches, effort):
+        self.guesses = {series: sum(guess_s(measurements, launches, effort) for measurements in field.values())
+                        for series, field in fields.items()}
         self.done_s = 0
         self.began = time.monotonic()
 
-    def note(self, measurement):
+    def note(self, series):
         """It is done."""
-        self.done_s += self.guesses[measurement]
+        self.done_s += self.guesses[series]
 
     def minutes(self):
         """How long it has taken, and all of it will."""

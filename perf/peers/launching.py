@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 GRACE_S = 5
-LIMIT_S = 120  # of whatever nobody knows better
+LIMIT_S = 300  # of whatever nobody knows better
 
 
 class Failed(Exception):
-    """A program ended badly; the text says which and how."""
+    """A program ended badly; the text says which and how, `said` what it had written until then."""
 
-
-class TooSlow(Failed):
-    """It did not end in time."""
+    def __init__(self, text, said=""):
+        super().__init__(text)
+        self.said = said
 
 
 def session_of(stat):
@@ -76,8 +76,9 @@ def run(command, environment=None, limit_s=LIMIT_S):
     with started(command, environment) as process:
         try:
             said, complaints = process.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            raise TooSlow(f"not done after {limit_s:g} s: {text}") from None
+        except subprocess.TimeoutExpired as expired:
+            said = (expired.output or b"").decode()
+            raise Failed(f"not done after {limit_s:g} s: {text}", said) from None
     if process.returncode != 0:
-        raise Failed(f"ended with {process.returncode}: {text}\n{said}{complaints}")
+        raise Failed(f"ended with {process.returncode}: {text}\n{said}{complaints}", said)
     return said

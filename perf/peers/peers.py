@@ -40,7 +40,7 @@ class Peer:
     def build(self, folder):
         self.folder = folder
         objects = []
-        for source in (HERE / "driver.c", HERE.parent / "samples.c"):
+        for source in (HERE / "driver.c", HERE.parent / "samples.c", HERE.parent / "sampling.c"):
             objects.append(folder / f"{source.stem}.o")
             run(["cc", *C, "-c", source, "-o", objects[-1]])
         command, libraries = self.compilation()

@@ -76,6 +76,10 @@ class Measurement:
     size: int
     buffers: str
 
+    def series(self):
+        """What it has in common with those that are measured in the same launches."""
+        return self.call, self.path, self.ranks
+
     def bus_bytes(self):
         """What the busiest rank sends, as in ring_perf."""
         others = (self.ranks - 1) / self.ranks
