@@ -137,11 +137,8 @@ void ring_arrangement_free(struct ring_arrangement *arrangement)
 /* The stamps of paced links mean something only where there is one clock. */
 static int check_clock(const struct ring_peer *peers, int size, struct ring_failure *failure)
 {
-	static const unsigned char unknown[sizeof(peers->boot_id)];
 	for (int rank = 0; rank < size; rank++) {
-		const unsigned char *boot_id = peers[rank].boot_id;
-		if (memcmp(boot_id, unknown, sizeof(unknown)) != 0 &&
-		    memcmp(boot_id, peers[0].boot_id, sizeof(unknown)) == 0)
+		if (ring_same_machine(&peers[rank], &peers[0]))
 			continue;
 		char here[RING_PEER_NAME], there[RING_PEER_NAME];
 		return ring_fail(failure, RING_ENOTSUP,

@@ -51,6 +51,13 @@ bool ring_same_host(const struct ring_peer *a, const struct ring_peer *b)
 	return compare_hosts(a, b) == 0;
 }
 
+bool ring_same_machine(const struct ring_peer *a, const struct ring_peer *b)
+{
+	static const unsigned char unknown[sizeof(a->boot_id)];
+	return memcmp(a->boot_id, unknown, sizeof(unknown)) != 0 &&
+	       memcmp(a->boot_id, b->boot_id, sizeof(unknown)) == 0;
+}
+
 static void name_hosts(struct place *places, int n)
 {
 	qsort(places, (size_t)n, sizeof(*places), by_identity);
@@ -88,24 +95,27 @@ static const struct ring_peer *find_rank(const struct ring_peer *peers, int rank
 }
 
 /*
- * Control groups have no names here. If ranks of a host tell different quotas, the smallest counts:
- * sleeping too early costs less than spinning on a CPU that somebody else needs.
+ * Hosts may be containers, which share their machine's CPUs and have quotas of their own. Control groups
+ * have no names here. If ranks of a host tell different quotas, the smallest counts: sleeping too early
+ * costs less than spinning on a CPU that somebody else needs.
  */
 bool ring_order_crowded(const struct ring_peer *peers, int n, int rank)
 {
 	const struct ring_peer *self = find_rank(peers, rank);
 	uint64_t cpus[RING_CPU_WORDS] = {0};
-	int ranks = 0, usable = 0, quota = 0;
+	int on_machine = 0, on_host = 0, usable = 0, quota = 0;
 	for (const struct ring_peer *peer = peers; peer < peers + n; peer++) {
-		if (!ring_same_host(self, peer))
+		bool same_host = ring_same_host(self, peer);
+		if (!same_host && !ring_same_machine(self, peer))
 			continue;
-		ranks++;
+		on_machine++;
+		on_host += same_host;
 		for (int i = 0; i < RING_CPU_WORDS; i++)
 			cpus[i] |= peer->cpus[i];
-		if (peer->cpu_quota > 0 && (quota == 0 || peer->cpu_quota < quota))
+		if (same_host && peer->cpu_quota > 0 && (quota == 0 || peer->cpu_quota < quota))
 			quota = peer->cpu_quota;
 	}
 	for (int i = 0; i < RING_CPU_WORDS; i++)
 		usable += __builtin_popcountll(cpus[i]);
-	return ranks > usable || (quota > 0 && ranks > quota);
+	return on_machine > usable || (quota > 0 && on_host > quota);
 }

@@ -17,11 +17,14 @@ struct ring_peer;
 int ring_order_compute(const struct ring_peer *peers, int n, int *order); /* 0; RING_ENOMEM */
 
 /*
- * True if rank's host has more ranks than usable CPUs: the union of their affinity masks, no more
- * than their control group's quota.
+ * True if rank's machine has more ranks than usable CPUs, the union of their affinity masks; or its
+ * host more than their control group's quota.
  */
 bool ring_order_crowded(const struct ring_peer *peers, int n, int rank);
 
 bool ring_same_host(const struct ring_peer *a, const struct ring_peer *b);
+
+/* True if both are known to run under the same kernel, whatever their hosts are called. */
+bool ring_same_machine(const struct ring_peer *a, const struct ring_peer *b);
 
 #endif

@@ -21,7 +21,7 @@ struct ring_placement {
 	int *order; /* order[size]: position -> rank; owned by the join */
 	struct ring_peer next, prev;
 	int next_transport, prev_transport; /* indices of ring_transports; -1 if alone */
-	bool crowded;                       /* this rank's host has more ranks than CPUs */
+	bool crowded;                       /* this rank's machine has more ranks than CPUs */
 	uint32_t attempt;
 	uint32_t masked; /* transports that all ranks do without (bits) */
 	struct ring_tuning tuning;

@@ -10,7 +10,7 @@
 
 /* Who shares the CPUs with a rank, and what a look costs it. */
 struct ring_load {
-	bool crowded; /* its host has more ranks than CPUs */
+	bool crowded; /* its machine has more ranks than CPUs */
 	bool sockets; /* among the links on which it waits */
 	bool paced;   /* links are paced */
 };

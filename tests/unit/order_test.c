@@ -303,6 +303,23 @@ static void crowded_beyond_the_union_of_masks(void **state)
 	assert_false(ring_order_crowded(peers, 4, 3));
 }
 
+/* Containers: their names differ, their CPUs are the machine's, their quotas their own. */
+static void hosts_of_one_machine_share_its_cpus(void **state)
+{
+	(void)state;
+	struct ring_peer peers[] = {peer_at(0, "a", 0, 0), peer_at(1, "b", 0, 0),
+				    peer_at(2, "c", 0, 0)};
+	for (int i = 0; i < 3; i++)
+		peers[i].cpus[0] = 0x3;
+	assert_false(ring_order_crowded(peers, 3, 1)); /* who knows where they are */
+	for (int i = 0; i < 3; i++)
+		peers[i].boot_id[0] = 7;
+	assert_true(ring_order_crowded(peers, 3, 1));
+	assert_false(ring_order_crowded(peers, 2, 1));
+	peers[0].cpu_quota = peers[1].cpu_quota = 1;
+	assert_false(ring_order_crowded(peers, 2, 1));
+}
+
 static void crowded_beyond_the_quota(void **state)
 {
 	(void)state;
@@ -335,6 +352,7 @@ int main(void)
 		cmocka_unit_test(places),
 		cmocka_unit_test(this_machine),
 		cmocka_unit_test(crowded_beyond_the_union_of_masks),
+		cmocka_unit_test(hosts_of_one_machine_share_its_cpus),
 		cmocka_unit_test(crowded_beyond_the_quota),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
