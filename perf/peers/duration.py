@@ -6,10 +6,10 @@ import time
 
 from targets import are_hosts
 
-START_S, RANK_S = 0.3, 0.05  # a program's, and what every rank adds
-HOSTS_S = 4  # making hosts twice, and one flow between them
+START_S, RANK_S = 0.3, 0.03  # a program's, and what every rank adds
+HOSTS_S = 2  # making hosts, and one flow between them on average over contenders
 CALL_S, CROWDED_CALL_S = 1e-4, 5e-3  # of few bytes; with more ranks than CPUs, on average over libraries
-BUS_RATES = {"shm": 2.5e9, "tcp": 1.6e9, "tcp-reno": 1.6e9, "1gbit": 1.2e8, "5gbit": 4e8}
+BUS_RATES = {"shm": 2.5e9, "tcp": 1.6e9, "tcp-reno": 1.6e9, "1gbit": 1.2e8, "5gbit": 5.5e8}
 PREPARED_RATE = 5e8  # bytes of all ranks per second that are mapped, filled and used to find limits
 CHECKED_RATE = 8e8  # of those that are compared, times ranks, whose inputs are added up for that
 LEAST_CALLS = 4  # of one size and kind of buffers, however long they take
