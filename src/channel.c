@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../transport/board.h"
 #include "clock.h"
 #include "direct.h"
 #include "partners.h"
@@ -49,6 +50,11 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 	return 0;
 }
 
+void ring_channel_use_board(struct ring_channel *channel, struct ring_board *board)
+{
+	channel->board = board;
+}
+
 int ring_channel_reserve(struct ring_channel *channel, int size)
 {
 	if (channel->reserved)
@@ -75,6 +81,8 @@ void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
 		*route = (struct ring_route){.peer = link->peer};
 	}
 	*(link->outgoing ? &route->out : &route->in) = link;
+	if (!link->outgoing && link->transport->board)
+		route->board = link->transport->board(link);
 	channel->announces = channel->announces || link->transport->expect;
 }
 
@@ -150,6 +158,8 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 		channel->scratch_used = scratch;
 	use(channel, known);
 	channel->tells = false;
+	channel->on_boards = channel->board && ring_plan_is_exchange(&known->plan);
+	channel->exchanges += channel->on_boards;
 	channel->operands = *operands;
 	channel->opening.record = *record;
 	channel->jobs_before += channel->reduced;
@@ -280,7 +290,29 @@ static const void *open_with(struct ring_channel *channel, const void *payload, 
 	return &channel->opening;
 }
 
-/* Hands entry `posted` to its link. returns 1; 0 if it cannot go yet; an error */
+static bool is_on_board(const struct ring_channel *channel, const struct ring_transfer *transfer)
+{
+	return channel->on_boards && transfer->opens;
+}
+
+/* Written for the first of all peers, who are all told of it. */
+static void post_on_board(struct ring_channel *channel, const struct ring_route *route,
+			  const void *opening, size_t bytes)
+{
+	if (channel->posted == 0)
+		ring_board_write(channel->board, channel->exchanges, opening, bytes);
+	route->in->transport->wake(route->in);
+}
+
+static int post_on_link(struct ring_channel *channel, struct ring_route *route, const void *message,
+			size_t bytes)
+{
+	int err = send_message(route->out, message, bytes);
+	route->queued += err == 0;
+	return err && err != RING_EAGAIN ? fail_at(channel, route->peer, err) : err;
+}
+
+/* Hands entry `posted` to its link, or writes it. returns 1; 0 if it cannot go yet; an error */
 static int post(struct ring_channel *channel)
 {
 	const struct ring_transfer *out = outgoing(channel, channel->posted);
@@ -288,17 +320,20 @@ static int post(struct ring_channel *channel)
 		return 0;
 	if (ring_transfer_is_message(out, channel->self)) {
 		struct ring_route *route = route_to(channel, out->peer);
-		if (!route || !route->out)
+		bool on_board = is_on_board(channel, out);
+		if (!route || !route->out || (on_board && !route->in))
 			return 0;
 		const void *source = address(channel, out->source);
+		size_t bytes = message_bytes(channel, out);
 		if (out->opens)
 			source = open_with(channel, source, out->bytes);
-		int err = send_message(route->out, source, message_bytes(channel, out));
-		if (err == RING_EAGAIN)
-			return 0;
+		int err = 0;
+		if (on_board)
+			post_on_board(channel, route, source, bytes);
+		else
+			err = post_on_link(channel, route, source, bytes);
 		if (err)
-			return fail_at(channel, out->peer, err);
-		route->queued++;
+			return err == RING_EAGAIN ? 0 : err;
 		route->sent_messages += out->bytes > 0;
 		route->sent_bytes += out->bytes;
 	}
@@ -313,7 +348,7 @@ static int retire(struct ring_channel *channel)
 	int moves = 0;
 	for (; channel->sent < channel->posted; channel->sent++, moves++) {
 		const struct ring_transfer *out = outgoing(channel, channel->sent);
-		if (ring_transfer_is_message(out, channel->self)) {
+		if (ring_transfer_is_message(out, channel->self) && !is_on_board(channel, out)) {
 			struct ring_route *route = route_to(channel, out->peer);
 			if (route->out->sent == route->retired)
 				break;
@@ -385,6 +420,8 @@ static const void *held_payload(const struct ring_channel *channel, const struct
 	struct ring_transfer room;
 	const struct ring_transfer *hold = held(channel, in, index, &room);
 	const struct ring_route *route = route_to(channel, hold->peer);
+	if (is_on_board(channel, hold))
+		return payload(hold, &route->sheet) + in->skip;
 	return payload(hold, ring_link_arrival(route->in, route->taken - 1)) + in->skip;
 }
 
@@ -432,8 +469,20 @@ static int give_to_device(struct ring_channel *channel, const struct ring_transf
 	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
 }
 
-/* The next message of `route`, NULL if it has not arrived; *err tells a broken link from that. */
-static const struct ring_arrival *arrived(struct ring_channel *channel, struct ring_route *route,
+/* Of ranks that disagree messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER */
+static int compare_records(struct ring_channel *channel, const struct ring_arrival *message)
+{
+	const struct ring_record *mine = &channel->opening.record;
+	if (message->bytes < sizeof(*mine))
+		return RING_EPEER;
+	if (memcmp(message->data, mine, sizeof(*mine)) == 0)
+		return 0;
+	memcpy(&channel->theirs, message->data, sizeof(channel->theirs));
+	return ring_record_is_valid(&channel->theirs) ? RING_EMISMATCH : RING_EPEER;
+}
+
+/* The link's next message, NULL if it has not arrived; *err tells a broken link from that. */
+static const struct ring_arrival *sent_by(struct ring_channel *channel, struct ring_route *route,
 					  int *err)
 {
 	struct ring_link *in = route->in;
@@ -448,25 +497,71 @@ static const struct ring_arrival *arrived(struct ring_channel *channel, struct r
 	return ring_link_arrival(in, route->taken);
 }
 
-/* Of ranks that disagree messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER */
-static int compare_records(struct ring_channel *channel, const struct ring_arrival *message)
+/* A peer says something in place of what this call needs of it: returns RING_EMISMATCH; RING_EPEER */
+static int differ(struct ring_channel *channel, const struct ring_route *route,
+		  const struct ring_arrival *said)
 {
-	const struct ring_record *mine = &channel->opening.record;
-	if (message->bytes < sizeof(*mine))
-		return RING_EPEER;
-	if (memcmp(message->data, mine, sizeof(*mine)) == 0)
-		return 0;
-	memcpy(&channel->theirs, message->data, sizeof(channel->theirs));
-	return ring_record_is_valid(&channel->theirs) ? RING_EMISMATCH : RING_EPEER;
+	int err = compare_records(channel, said);
+	return fail_at(channel, route->peer, err ? err : RING_EPEER);
 }
 
-/* Compares a message with what the plan and the entry record say it must be. */
-static int check(struct ring_channel *channel, const struct ring_transfer *in,
-		 const struct ring_arrival *message)
+/* What the peer wrote for this exchange. A message by its link instead is another call's. */
+static const struct ring_arrival *written_by(struct ring_channel *channel, struct ring_route *route,
+					     int *err)
 {
+	*err = 0;
+	if (ring_board_read(route->board, channel->exchanges, &route->sheet))
+		return &route->sheet;
+	const struct ring_arrival *message = sent_by(channel, route, err);
+	if (!message && !*err)
+		return NULL;
+	/* It may have written before it went on, or away. */
+	if (ring_board_read(route->board, channel->exchanges, &route->sheet)) {
+		*err = 0;
+		return &route->sheet;
+	}
+	if (message)
+		*err = differ(channel, route, message);
+	return NULL;
+}
+
+/* Whether a peer has written for the next exchange: then it has sent all that it sends for this call. */
+static bool has_gone_on(const struct ring_channel *channel, const struct ring_route *route,
+			struct ring_arrival *next)
+{
+	return channel->board && ring_board_read(route->board, channel->exchanges + 1, next);
+}
+
+/* What entry `in` needs of its peer, NULL if it is not there yet, with *err if it never will be. */
+static const struct ring_arrival *arrived(struct ring_channel *channel,
+					  const struct ring_transfer *in, struct ring_route *route,
+					  int *err)
+{
+	struct ring_arrival next;
+	if (is_on_board(channel, in))
+		return written_by(channel, route, err);
+	const struct ring_arrival *message = sent_by(channel, route, err);
+	if (message || *err || !has_gone_on(channel, route, &next))
+		return message;
+	message = sent_by(channel, route, err);
+	if (!message && !*err)
+		*err = differ(channel, route, &next);
+	return message;
+}
+
+/*
+ * Compares a message with what the plan and the entry record say it must be. If it is not even a record
+ * where that should be, the peer may have written one, for a call of another kind.
+ */
+static int check(struct ring_channel *channel, const struct ring_transfer *in,
+		 const struct ring_route *route, const struct ring_arrival *message)
+{
+	struct ring_arrival next;
 	int err = in->opens ? compare_records(channel, message) : 0;
 	if (!err && message->bytes != message_bytes(channel, in))
 		err = RING_EPEER;
+	if (err == RING_EPEER && has_gone_on(channel, route, &next))
+		return differ(channel, route, &next);
 	return err ? fail_at(channel, in->peer, err) : 0;
 }
 
@@ -483,13 +578,13 @@ static int start(struct ring_channel *channel)
 		int err;
 		if (!route || !route->in)
 			return 0;
-		message = arrived(channel, route, &err);
+		message = arrived(channel, in, route, &err);
 		if (!message)
 			return err;
-		err = check(channel, in, message);
+		err = check(channel, in, route, message);
 		if (err)
 			return err;
-		route->taken++;
+		route->taken += !is_on_board(channel, in);
 		route->received_messages += in->bytes > 0;
 		route->received_bytes += in->bytes;
 		if (channel->plan->params.algorithm == RING_ALGORITHM_DIRECT)
@@ -510,7 +605,8 @@ static int start(struct ring_channel *channel)
 static void release(const struct ring_channel *channel, const struct ring_transfer *in)
 {
 	struct ring_link *link = NULL;
-	if (in->action != RING_HOLD && ring_transfer_is_message(in, channel->self))
+	if (in->action != RING_HOLD && ring_transfer_is_message(in, channel->self) &&
+	    !is_on_board(channel, in))
 		link = route_to(channel, in->peer)->in;
 	if (link)
 		link->transport->release(link);
@@ -518,7 +614,7 @@ static void release(const struct ring_channel *channel, const struct ring_transf
 		struct ring_transfer room;
 		const struct ring_transfer *hold = held(channel, in, k, &room);
 		link = route_to(channel, hold->peer)->in;
-		if (hold->bytes > 0)
+		if (hold->bytes > 0 && !is_on_board(channel, hold))
 			link->transport->release(link);
 	}
 }
@@ -554,7 +650,7 @@ static void announce(struct ring_channel *channel)
 		    channel->started < channel->plan->signals)
 			return;
 		const struct ring_transfer *in = incoming(channel, channel->expected);
-		if (!ring_transfer_is_message(in, channel->self))
+		if (!ring_transfer_is_message(in, channel->self) || is_on_board(channel, in))
 			continue;
 		struct ring_route *route = route_to(channel, in->peer);
 		struct ring_link *link = route ? route->in : NULL;

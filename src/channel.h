@@ -14,6 +14,9 @@
  *
  * The call is done here when sent and reduced have reached the plan's totals.
  *
+ * What a rank says to all others alike it writes once, on its board, where ranks have boards: its entries
+ * are counted like messages, but no link carries them.
+ *
  * Entries that reach into peers' memory are direct.c's. One is started when all before it are complete.
  */
 #ifndef RING_CHANNEL_H
@@ -39,6 +42,8 @@ struct ring_route {
 	uint64_t retired;           /* ... whose source may change again    */
 	uint64_t taken;             /* messages of `in` given to the device */
 	uint64_t announced;         /* messages of `in` expected so far     */
+	struct ring_board *board;   /* of the peer, once `in` is there; NULL: it has none */
+	struct ring_arrival sheet;  /* what was last read there             */
 	uint64_t sent_messages, sent_bytes, received_messages, received_bytes; /* payload only */
 };
 
@@ -78,7 +83,9 @@ struct ring_channel {
 	struct ring_route *routes; /* ring_routes; once reserved: one for every rank, by rank */
 	int route_count;
 	bool reserved;
-	bool announces; /* some link wants to know what comes next */
+	bool announces;           /* some link wants to know what comes next */
+	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
+	uint64_t exchanges;       /* over boards, with the current call's; on all ranks alike */
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
 	char *scratch;
@@ -95,6 +102,7 @@ struct ring_channel {
 	struct ring_opening opening;    /* this rank's */
 	struct ring_partners *partners; /* of direct plans, and of ranks that tell ... */
 	bool tells;                     /* ... where their buffers lie: behind each signal */
+	bool on_boards;                 /* what opens messages is written there instead */
 	uint64_t posted, sent, started, reduced;
 	uint64_t jobs_before; /* the queue's jobs when the call started */
 	uint64_t expected;    /* incoming entries already announced, if the channel announces */
@@ -108,6 +116,12 @@ struct ring_channel {
 /* Allocates scratch and queue. returns 0; RING_ENOMEM */
 int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
 		      size_t scratch_bytes);
+
+/*
+ * Has what is said to all written on this rank's board from now on. All ranks must have that, and all
+ * links that this channel is given boards.
+ */
+void ring_channel_use_board(struct ring_channel *channel, struct ring_board *board);
 
 /* Makes room for links with all of `size` ranks; without it, with two. returns 0; RING_ENOMEM */
 int ring_channel_reserve(struct ring_channel *channel, int size);

@@ -463,6 +463,15 @@ RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
 	       (params->algorithm == RING_ALGORITHM_ONE_SHOT && ring_one_shot_is_hub(plan));
 }
 
+/* True if what opens messages goes to all ranks alike, and comes from all, once in the plan. */
+RING_PURE bool ring_plan_is_exchange(const struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	return params->size > 1 && (params->algorithm == RING_ALGORITHM_DIRECT ||
+				    (params->algorithm == RING_ALGORITHM_ONE_SHOT &&
+				     !ring_one_shot_is_rooted(params->kind)));
+}
+
 /* Bytes of scratch memory the plan uses. */
 RING_PURE uint64_t ring_plan_scratch_bytes(const struct ring_plan *plan)
 {

@@ -96,6 +96,11 @@ bool ring_bell_is_awaited(const struct ring_bell *bell)
 	return ring_doorbell_is_awaited(bell->page);
 }
 
+struct ring_board *ring_bell_board(const struct ring_bell *bell)
+{
+	return &bell->page->board;
+}
+
 uint32_t ring_bell_announce(struct ring_bell *bell, bool with_fds)
 {
 	return ring_doorbell_announce(bell->page,

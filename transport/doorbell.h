@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ring_board;
 struct ring_doorbell_page; /* the shared words; slot_fifo.h */
 
 /* A doorbell, one's own or a peer's that was mapped. */
@@ -39,6 +40,9 @@ void ring_bell_ring(const struct ring_bell *bell);
 
 /* Whether ringing would wake somebody. Call after the change was published. */
 bool ring_bell_is_awaited(const struct ring_bell *bell);
+
+/* The owner's board, on the same page. */
+struct ring_board *ring_bell_board(const struct ring_bell *bell);
 
 /*
  * Sleeping, owner only:

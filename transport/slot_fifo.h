@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The atomic words that ranks share, and their memory order: a first-in first-out queue of slots
- * between one sender and one receiver, and the words of a doorbell. But for the gate, whose words are in
- * gate.h, nobody else needs an atomic to move data.
+ * between one sender and one receiver, and the words of a doorbell. But for gates and boards, whose words
+ * are in gate.h and board.h, nobody else needs an atomic to move data.
  *
  *	sender                       shared memory                        receiver
  *	                 +--------------------------------------+
@@ -49,6 +49,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "board.h"
 #include "gate.h"
 #include "transport.h"
 
@@ -214,10 +215,11 @@ static inline void ring_fifo_close(struct ring_fifo_end *end, bool outgoing)
 
 enum ring_sleep { RING_AWAKE = 0, RING_SLEEPS_ON_WORD = 1, RING_SLEEPS_ON_EVENT = 2 };
 
-/* A doorbell's shared words. */
+/* A doorbell's shared words, and its owner's board. */
 struct ring_doorbell_page {
 	_Atomic uint32_t state; /* enum ring_sleep of the owner; whoever is to wake it resets it */
 	_Atomic uint32_t word;  /* futex; changes with every waking */
+	struct ring_board board;
 };
 
 /* Owner: says how it is about to sleep; look once more afterwards. Returns the word to sleep on. */

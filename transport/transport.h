@@ -159,6 +159,14 @@ struct ring_transport {
 	bool (*is_near)(const struct ring_link *link);
 
 	/*
+	 * Optional, receiver: the other end's board (board.h), and waking its owner for what was written
+	 * on one's own. Once the link is finished, and until it is closed. What the other end sent
+	 * before it wrote is found by the next poll().
+	 */
+	struct ring_board *(*board)(const struct ring_link *link);
+	void (*wake)(const struct ring_link *link);
+
+	/*
 	 * Reaching the other end's memory, for links within one host. All of these are there or none
 	 * (NULL), and none blocks. The owner of memory is the sending end of the link that its
 	 * descriptors travel on, and the receiving end of the link whose gate guards it.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes all-reduces on one rank that is all its peers: the other end of each of its links is its own, so
- * it receives what it sends, records and all. Nothing depends on anybody's speed, and instructions can be
+ * it receives what it sends, records and all, and reads what it writes on its board. Nothing depends on anybody's speed, and instructions can be
  * counted: tests/check-instructions does, see there.
  *
  *	instructions                        tells by what it was compiled
@@ -42,6 +42,7 @@ static int link_with(struct ring_comm *comm, int peer, struct pair *pair)
 		pair->ends[end]->peer = peer;
 		ring_channel_add_link(channel, pair->ends[end]);
 	}
+	channel->routes[peer].board = channel->board;
 	return err;
 }
 

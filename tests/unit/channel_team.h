@@ -31,6 +31,7 @@ struct request {
 
 struct member {
 	struct ring_channel channels[CHANNELS];
+	struct ring_board boards[CHANNELS];
 	float *input, *output; /* of the current call; one of them is `memory` if in place */
 	float *memory, *result;
 	struct ring_operands operands; /* of the current call, as are these: */
@@ -57,6 +58,7 @@ struct team {
 	struct request odd; /* what `odd_one` is asked for instead */
 	int odd_one;        /* -1: nobody */
 	bool garbles;       /* ... or it sends no record at all */
+	bool boards;        /* ranks have them */
 	float *inputs[CALLS][RANKS];
 	float scalars[CALLS][RANKS]; /* 1 where the call is not scaled */
 };
@@ -208,9 +210,12 @@ static void connect_channel(struct team *team, int channel)
 {
 	for (int from = 0; from < team->size; from++)
 		for (int to = 0; to < team->size; to++)
-			if (from != to)
+			if (from != to) {
 				team->mesh[channel][from][to] = lazy_wire_make(from, to, team->depth,
 									       SLOT_BYTES);
+				team->mesh[channel][from][to]->board =
+					&team->members[from].boards[channel];
+			}
 	for (int position = 0; position < team->size && team->size > 1; position++) {
 		int from = team->order[position];
 		int to = team->order[(position + 1) % team->size];
@@ -266,6 +271,7 @@ static struct team *make_team(uint64_t seed, int size)
 	team->chunks_per_round = 1 + (int)dice_below(&lazy_dice, 4);
 	team->depth = 1 + (unsigned)dice_below(&lazy_dice, RING_DEPTH_MAX);
 	team->chunk = 1 + dice_below(&lazy_dice, 16);
+	team->boards = dice_below(&lazy_dice, 2);
 	team->odd_one = -1;
 	for (int i = 0; i < team->size; i++) {
 		int j = (int)dice_below(&lazy_dice, i + 1);
@@ -281,6 +287,10 @@ static struct team *make_team(uint64_t seed, int size)
 					 0);
 	for (int c = 0; c < team->channels; c++)
 		connect_channel(team, c);
+	for (int rank = 0; rank < team->size && team->boards; rank++)
+		for (int c = 0; c < team->channels; c++)
+			ring_channel_use_board(&team->members[rank].channels[c],
+					       &team->members[rank].boards[c]);
 	team->calls = CALLS;
 	for (int call = 0; call < CALLS; call++)
 		team->requests[call] = some_request(team, call + 1);

@@ -4,7 +4,8 @@
  * in bursts, and as chance will, and fail the test if the other side takes a liberty. One thread.
  *
  * The link reads a source some polls after send(), lands it in the announced place if there is one,
- * having scribbled over that first, and forgets to look for room until it is polled. On demand it
+ * having scribbled over that first, and forgets to look for room until it is polled. What was sent before
+ * something was written on a board has arrived by then. On demand it
  * breaks at the k-th operation, or delivers one message with a wrong size.
  */
 #ifndef RING_TEST_LAZY_H
@@ -15,6 +16,7 @@
 
 #include "kernels/device.h"
 #include "tests/transport/dice.h"
+#include "transport/board.h"
 #include "transport/transport.h"
 
 /* The one source of chance. */
@@ -53,8 +55,10 @@ struct lazy_wire {
 	struct lazy_message messages[RING_DEPTH_MAX];
 	uint64_t wrong_at; /* this message, from 1, arrives with wrong_bytes; 0: none */
 	size_t wrong_bytes;
-	uint64_t landed; /* messages that went to their landing place */
-	bool inside;     /* the sender, in the receiver's memory */
+	uint64_t landed;          /* messages that went to their landing place */
+	bool inside;              /* the sender, in the receiver's memory */
+	struct ring_board *board; /* the sender's */
+	uint64_t written;         /* the last exchange on it, as of the receiver's last poll */
 	int open_ends;
 };
 
@@ -117,6 +121,17 @@ static int lazy_send(struct ring_link *base, const void *source, size_t bytes)
 	return 0;
 }
 
+/* Whether the sender has written on its board since. */
+static bool has_written(struct lazy_wire *wire)
+{
+	uint64_t before = wire->written;
+	for (int i = 0; i < 2; i++) {
+		uint64_t exchange = atomic_load(&wire->board->sheets[i].word) >> 32;
+		wire->written = exchange > wire->written ? exchange : wire->written;
+	}
+	return wire->written > before;
+}
+
 static int lazy_poll(struct ring_link *base)
 {
 	struct lazy_wire *wire = ((struct lazy_end *)base)->wire;
@@ -127,7 +142,8 @@ static int lazy_poll(struct ring_link *base)
 		base->sent += some_of(wire->flown - base->sent);
 		wire->seen_released += some_of(wire->receiver.base.released - wire->seen_released);
 	} else {
-		base->arrived += some_of(wire->flown - base->arrived);
+		uint64_t under_way = wire->flown - base->arrived;
+		base->arrived += has_written(wire) ? under_way : some_of(under_way);
 	}
 	return 0;
 }
@@ -202,6 +218,17 @@ static void lazy_close(struct ring_link *base)
 	free(wire);
 }
 
+static struct ring_board *lazy_board(const struct ring_link *link)
+{
+	return ((const struct lazy_end *)link)->wire->board;
+}
+
+/* Nobody sleeps. */
+static void lazy_wake(const struct ring_link *link)
+{
+	(void)link;
+}
+
 static const struct ring_transport lazy_transport = {
 	.name = "lazy",
 	.send = lazy_send,
@@ -209,6 +236,8 @@ static const struct ring_transport lazy_transport = {
 	.release = lazy_release,
 	.expect = lazy_expect,
 	.wait_fd = lazy_wait_fd,
+	.board = lazy_board,
+	.wake = lazy_wake,
 	.get = lazy_get,
 	.put = lazy_put,
 	.enter = lazy_enter,
@@ -223,6 +252,8 @@ static const struct ring_transport lazy_transport_of_slots = {
 	.poll = lazy_poll,
 	.release = lazy_release,
 	.wait_fd = lazy_wait_fd,
+	.board = lazy_board,
+	.wake = lazy_wake,
 	.get = lazy_get,
 	.put = lazy_put,
 	.enter = lazy_enter,
