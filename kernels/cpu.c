@@ -107,19 +107,33 @@ static void load_tile(const struct ring_cpu_kernel *kernel, const struct ring_re
 		kernel->scale(tile, &reduction->scalars[index], part.count);
 }
 
+/* Folds in source `index`, and two more if that takes one pass. Returns how many. */
+static int fold_tile(const struct ring_cpu_kernel *kernel, const struct ring_reduction *reduction,
+		     int index, struct part part, union ring_tile *tile)
+{
+	union ring_tile other;
+	const void *from = source(reduction, index, part);
+	if (index < reduction->nscalars) {
+		load_tile(kernel, reduction, index, part, &other);
+		kernel->fold_tile(tile, &other, part.count);
+		return 1;
+	}
+	if (!kernel->fold_three || reduction->nsources - index < 3) {
+		kernel->fold(tile, from, part.count);
+		return 1;
+	}
+	kernel->fold_three(tile, from, source(reduction, index + 1, part),
+			   source(reduction, index + 2, part), part.count);
+	return 3;
+}
+
 static void reduce_tile(const struct ring_cpu_kernel *kernel,
 			const struct ring_reduction *reduction, struct part part)
 {
-	union ring_tile tile, other;
+	union ring_tile tile;
 	load_tile(kernel, reduction, 0, part, &tile);
-	for (int i = 1; i < reduction->nsources; i++) {
-		if (i >= reduction->nscalars) {
-			kernel->fold(&tile, source(reduction, i, part), part.count);
-			continue;
-		}
-		load_tile(kernel, reduction, i, part, &other);
-		kernel->fold_tile(&tile, &other, part.count);
-	}
+	for (int i = 1; i < reduction->nsources;)
+		i += fold_tile(kernel, reduction, i, part, &tile);
 	if (reduction->divisor > 1)
 		kernel->divide(&tile, reduction->divisor, part.count);
 	kernel->store(result(reduction, 0, part), &tile, part.count);
@@ -131,7 +145,20 @@ static void copy_bytes(void *dst, const void *src, size_t bytes)
 		memcpy(dst, src, bytes);
 }
 
-static void reduce_part(const struct ring_cpu_kernel *kernel,
+/* The first result to all others. */
+static void copy_on(const struct ring_cpu_family *family, const struct ring_reduction *reduction,
+		    struct part part, size_t bytes)
+{
+	const void *from = result(reduction, 0, part);
+	int i = 1;
+	for (; i + 3 <= reduction->nresults; i += 3)
+		family->spread(result(reduction, i, part), result(reduction, i + 1, part),
+			       result(reduction, i + 2, part), from, bytes);
+	for (; i < reduction->nresults; i++)
+		copy_bytes(result(reduction, i, part), from, bytes);
+}
+
+static void reduce_part(const struct ring_cpu_family *family, const struct ring_cpu_kernel *kernel,
 			const struct ring_reduction *reduction, struct part part)
 {
 	size_t bytes = part.count * ring_datatype_bytes(reduction->type);
@@ -141,8 +168,7 @@ static void reduce_part(const struct ring_cpu_kernel *kernel,
 		reduce_pair(kernel, reduction, part);
 	else
 		reduce_tile(kernel, reduction, part);
-	for (int i = 1; i < reduction->nresults; i++)
-		copy_bytes(result(reduction, i, part), result(reduction, 0, part), bytes);
+	copy_on(family, reduction, part, bytes);
 }
 
 /* Results this large are not found in a cache by whoever reads them next. */
@@ -174,7 +200,7 @@ static size_t stream_pair(const struct ring_cpu_family *family, const struct rin
 	_Alignas(RING_STREAM_LINE) unsigned char buffer[512];
 	size_t element_bytes = ring_datatype_bytes(reduction->type);
 	size_t step = sizeof(buffer) / element_bytes, done = head_of(reduction);
-	reduce_part(kernel, reduction, (struct part){0, done});
+	reduce_part(family, kernel, reduction, (struct part){0, done});
 	for (; done + step <= reduction->count; done += step) {
 		struct part part = {done * element_bytes, step};
 		kernel->pair(buffer, source(reduction, 0, part), source(reduction, 1, part), step);
@@ -196,14 +222,15 @@ static void reduce_at_once(const struct ring_cpu_family *family,
 				  reduction->count - done});
 }
 
-static void reduce_in_tiles(const struct ring_cpu_kernel *kernel,
+static void reduce_in_tiles(const struct ring_cpu_family *family,
+			    const struct ring_cpu_kernel *kernel,
 			    const struct ring_reduction *reduction)
 {
 	size_t element_bytes = ring_datatype_bytes(reduction->type), count = reduction->count;
 	for (size_t done = 0; done < count; done += RING_TILE) {
 		size_t rest = count - done;
 		struct part part = {done * element_bytes, rest < RING_TILE ? rest : RING_TILE};
-		reduce_part(kernel, reduction, part);
+		reduce_part(family, kernel, reduction, part);
 	}
 }
 
@@ -216,7 +243,7 @@ int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_redu
 	if (kernel->pair && reduction->nresults == 1 && is_pair(reduction))
 		reduce_at_once(family, kernel, reduction);
 	else
-		reduce_in_tiles(kernel, reduction);
+		reduce_in_tiles(family, kernel, reduction);
 	return 0;
 }
 

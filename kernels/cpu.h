@@ -30,6 +30,9 @@ struct ring_cpu_kernel {
 	void (*load)(union ring_tile *tile, const void *source, size_t count);
 	void (*scale)(union ring_tile *tile, const void *scalar, size_t count);
 	void (*fold)(union ring_tile *tile, const void *source, size_t count);
+	/* One after the other in one pass; NULL where a source is converted before it is folded in. */
+	void (*fold_three)(union ring_tile *tile, const void *first, const void *second,
+			   const void *third, size_t count);
 	void (*fold_tile)(union ring_tile *tile, const void *other_tile, size_t count);
 	void (*divide)(union ring_tile *tile, uint64_t divisor, size_t count);
 	void (*store)(void *result, const union ring_tile *tile, size_t count);
@@ -40,6 +43,8 @@ struct ring_cpu_family {
 	/* stream.h's stores past the caches, NULL where there are none. */
 	void (*stream)(void *dst, const void *src, size_t bytes);
 	void (*stream_end)(void);
+	/* Copies to three places in one pass. */
+	void (*spread)(void *first, void *second, void *third, const void *source, size_t bytes);
 	struct ring_cpu_kernel kernels[RING_FLOAT8_E5M2 + 1][RING_MIN + 1];
 };
 

@@ -96,6 +96,19 @@ RING_CONVERTED_TYPES(ELEMENTS_OF_TYPE, )
 		for (size_t i = 0; i < count; i++)                                                 \
 			tile->computed[i] = ring_##computed##_##op(                                \
 				tile->computed[i], ring_##type##_load(b + i * bytes));             \
+	}                                                                                          \
+                                                                                                   \
+	static void fold_three_##type##_##op(union ring_tile *restrict tile, const void *first,    \
+					     const void *second, const void *third, size_t count)  \
+	{                                                                                          \
+		const unsigned char *b = first, *c = second, *d = third;                           \
+		for (size_t i = 0; i < count; i++) {                                               \
+			__typeof__(tile->computed[0]) sum = tile->computed[i];                     \
+			sum = ring_##computed##_##op(sum, ring_##type##_load(b + i * bytes));      \
+			sum = ring_##computed##_##op(sum, ring_##type##_load(c + i * bytes));      \
+			sum = ring_##computed##_##op(sum, ring_##type##_load(d + i * bytes));      \
+			tile->computed[i] = sum;                                                   \
+		}                                                                                  \
 	}
 #define LOADED_FOLD(OP, op, TYPE, type, bytes, computed, ...)                                      \
 	static void fold_##type##_##op(union ring_tile *restrict tile,                             \
@@ -186,16 +199,37 @@ RING_PACKED_TYPES(PACKED_PAIRS, )
 RING_CONVERTED_TYPES(HALVES_PAIRS, )
 #endif
 
+/* ---- copying --------------------------------------------------------------------------------- */
+
+/* In words, as compilers make three loops of one that copies bytes. */
+static void spread(void *restrict first, void *restrict second, void *restrict third,
+		   const void *restrict source, size_t bytes)
+{
+	unsigned char *a = first, *b = second, *c = third;
+	const unsigned char *from = source;
+	size_t i = 0;
+	for (; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t)) {
+		uint64_t word = ring_uint64_load(from + i);
+		ring_uint64_store(a + i, word);
+		ring_uint64_store(b + i, word);
+		ring_uint64_store(c + i, word);
+	}
+	for (; i < bytes; i++)
+		a[i] = b[i] = c[i] = from[i];
+}
+
 /* ---- the table -------------------------------------------------------------------------------- */
 
 #define STEPS(type, op, computed)                                                                  \
 	.load = load_##type, .scale = scale_##type, .fold = fold_##type##_##op,                    \
 	.fold_tile = fold_##computed##_##op, .divide = divide_##type, .store = store_##type
+#define FOLD_THREE(type, op) .fold_three = fold_three_##type##_##op,
 #define PAIR(type, op) .pair = pair_##type##_##op, .onto = onto_##type##_##op,
 #define KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                           \
-	[TYPE][OP] = {PAIR(type, op) STEPS(type, op, computed)},
+	[TYPE][OP] = {PAIR(type, op) FOLD_THREE(type, op) STEPS(type, op, computed)},
 #if RING_HAVE_HALF_PAIRS
-#define CONVERTED_KERNEL KERNEL
+#define CONVERTED_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                 \
+	[TYPE][OP] = {PAIR(type, op) STEPS(type, op, computed)},
 #else
 #define CONVERTED_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                 \
 	[TYPE][OP] = {STEPS(type, op, computed)},
@@ -208,6 +242,7 @@ const struct ring_cpu_family SYMBOL(RING_CPU_FAMILY) = {
 	.stream = ring_stream,
 	.stream_end = ring_stream_end,
 #endif
+	.spread = spread,
 	.kernels = {RING_DIRECT_TYPES(KERNELS, ) RING_PACKED_TYPES(KERNELS, )
 			    RING_CONVERTED_TYPES(CONVERTED_KERNELS, )},
 };
