@@ -133,8 +133,8 @@ struct ring_plan {
 	uint64_t scratch_chunks;     /* chunks that may be reduced and not yet sent            */
 	int next, prev;              /* ranks                                                  */
 
-	/* RING, TWO_SHOT */
-	uint64_t block, longer_blocks; /* ALL_REDUCE: elements of a block; so many have one more */
+	/* RING, TWO_SHOT, DIRECT */
+	uint64_t block, longer_blocks; /* elements of a block of a vector; so many have one more */
 
 	/* RING */
 	int first, steps;  /* the ring's steps that this kind walks: [first, first+steps)      */
@@ -196,21 +196,34 @@ RING_PURE void ring_plan_cut_blocks(struct ring_plan *plan, uint64_t chunks_per_
 	ring_plan_cut(plan, longest, chunks_per_round);
 }
 
-/* Elements [*begin, *begin + length) of the vector that `rank`'s block has on this channel. */
-RING_PURE uint64_t ring_plan_block(const struct ring_plan *plan, int rank, uint64_t *begin)
+/* Elements [*begin, *begin + length) of a vector that is cut into blocks that `rank`'s has. */
+RING_PURE uint64_t ring_plan_whole_block(const struct ring_plan *plan, int rank, uint64_t *begin)
+{
+	uint64_t before = rank;
+	bool longer = before < plan->longer_blocks;
+	*begin = plan->block * before + (longer ? before : plan->longer_blocks);
+	return plan->block + longer;
+}
+
+/* What this channel has of `length` elements from *begin on. */
+RING_PURE uint64_t ring_plan_of_channel(const struct ring_plan *plan, uint64_t length,
+					uint64_t *begin)
 {
 	const struct ring_plan_params *params = &plan->params;
-	uint64_t length = params->count, before = rank;
-	*begin = params->count * before;
-	if (params->kind == RING_KIND_ALL_REDUCE) {
-		bool longer = before < plan->longer_blocks;
-		*begin = plan->block * before + (longer ? before : plan->longer_blocks);
-		length = plan->block + longer;
-	}
 	if (params->channels == 1)
 		return length;
 	*begin += ring_share_begin(length, params->channels, params->channel);
 	return ring_share_length(length, params->channels, params->channel);
+}
+
+/* Elements [*begin, *begin + length) of the vector that `rank`'s block has on this channel. */
+RING_PURE uint64_t ring_plan_block(const struct ring_plan *plan, int rank, uint64_t *begin)
+{
+	uint64_t length = plan->params.count;
+	*begin = plan->params.count * (uint64_t)rank;
+	if (plan->params.kind == RING_KIND_ALL_REDUCE)
+		length = ring_plan_whole_block(plan, rank, begin);
+	return ring_plan_of_channel(plan, length, begin);
 }
 
 /* Bytes of chunk `index` of `rank`'s block on this channel, and where they begin in the vector. */

@@ -56,15 +56,11 @@ RING_PURE bool ring_direct_has_shares(enum ring_kind kind)
 /* Elements that a rank has to do on this channel, of its share or of each part; *begin is in there. */
 RING_PURE uint64_t ring_direct_share(const struct ring_plan *plan, int rank, uint64_t *begin)
 {
-	const struct ring_plan_params *params = &plan->params;
-	uint64_t length = params->count;
+	uint64_t length = plan->params.count;
 	*begin = 0;
-	if (ring_direct_has_shares(params->kind)) {
-		*begin = ring_share_begin(params->count, params->size, rank);
-		length = ring_share_length(params->count, params->size, rank);
-	}
-	*begin += ring_share_begin(length, params->channels, params->channel);
-	return ring_share_length(length, params->channels, params->channel);
+	if (ring_direct_has_shares(plan->params.kind))
+		length = ring_plan_whole_block(plan, rank, begin);
+	return ring_plan_of_channel(plan, length, begin);
 }
 
 RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *params)
@@ -74,6 +70,8 @@ RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *param
 	plan.next = ring_plan_at(&plan, 1);
 	plan.prev = ring_plan_at(&plan, -1);
 	plan.edges = 2 * (params->size - 1);
+	plan.block = params->count / params->size;
+	plan.longer_blocks = params->count % params->size;
 	plan.length = ring_direct_share(&plan, ring_plan_self(&plan), &plan.begin);
 	while (params->kind == RING_KIND_REDUCE && ring_plan_at(&plan, plan.behind) != params->root)
 		plan.behind++;
