@@ -22,7 +22,7 @@
  * the ring won, and what saved nothing but turns has none: large vectors in one shot to or from a root.
  */
 #define ANY_MEMORY(X)                                                                              \
-	X(ALL_REDUCE, MEMORY, 2, 2, 64, ONE_SHOT)     /* 2: 1.08 to 2.02 */                        \
+	X(ALL_REDUCE, MEMORY, 2, 2, 64, ONE_SHOT)     /* 2: 1.05 to 2.02 */                        \
 	X(ALL_REDUCE, MEMORY, 3, 8, 4, ONE_SHOT)      /* 4, 8: 1.14 to 2.22 */                     \
 	X(ALL_REDUCE, MEMORY, 3, 8, 32, TWO_SHOT)     /* 4, 8: 1.08 to 1.36 */                     \
 	X(ALL_REDUCE, MEMORY, 9, 16, 16, TWO_SHOT)    /* 16: 1.19 to 1.80 */                       \
