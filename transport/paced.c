@@ -149,6 +149,19 @@ static int send_stamp(struct paced_link *link, uint64_t now_ns, size_t bytes)
 }
 
 /*
+ * A caller that is refused goes to sleep, having looked for room before the stamp took some. What the
+ * receiver gave back meanwhile it gave to a sender whose slots were not all full, whom nobody wakes.
+ */
+static int send_behind_stamp(struct ring_link *inner, const void *source, size_t bytes)
+{
+	int err = inner->transport->send(inner, source, bytes);
+	if (err != RING_EAGAIN)
+		return err;
+	err = inner->transport->poll(inner);
+	return err ? err : inner->transport->send(inner, source, bytes);
+}
+
+/*
  * The inner link has room for a stamp and its message, or for neither; or the receiver is giving two
  * slots back at this moment. So a message that is refused behind its stamp goes soon.
  */
@@ -160,7 +173,7 @@ static int send_message(struct ring_link *base, const void *source, size_t bytes
 	if (!err && !link->stamped)
 		err = send_stamp(link, now_ns, bytes);
 	if (!err)
-		err = link->inner->transport->send(link->inner, source, bytes);
+		err = send_behind_stamp(link->inner, source, bytes);
 	if (err)
 		return err;
 	link->posted++;
