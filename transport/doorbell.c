@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,6 +25,39 @@
 
 #define PAGE_BYTES 4096
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all holders */
+
+/* Its first holder. returns 0; RING_ENOMEM */
+static int take(struct ring_bell *bell, struct ring_doorbell_page *page)
+{
+	bell->holders = malloc(sizeof(*bell->holders));
+	if (!bell->holders) {
+		munmap(page, PAGE_BYTES);
+		return RING_ENOMEM;
+	}
+	*bell->holders = 1;
+	bell->page = page;
+	return 0;
+}
+
+void ring_bell_hold(const struct ring_bell *bell, struct ring_bell *held)
+{
+	pthread_mutex_lock(&lock);
+	++*bell->holders;
+	pthread_mutex_unlock(&lock);
+	*held = *bell;
+	held->memory_fd = -1;
+}
+
+/* Whether nobody else holds it. */
+static bool let_go(const struct ring_bell *bell)
+{
+	pthread_mutex_lock(&lock);
+	bool last = --*bell->holders == 0;
+	pthread_mutex_unlock(&lock);
+	return last;
+}
+
 int ring_bell_create(struct ring_bell *bell)
 {
 	struct ring_bell made = {.memory_fd = -1, .event_fd = -1};
@@ -30,7 +65,11 @@ int ring_bell_create(struct ring_bell *bell)
 	int err = ring_sealed_create("ringccl-doorbell", PAGE_BYTES, &made.memory_fd, &page);
 	if (err)
 		return err;
-	made.page = page;
+	err = take(&made, page);
+	if (err) {
+		ring_fd_close(made.memory_fd);
+		return err;
+	}
 	made.event_fd = ring_fd_event();
 	if (made.event_fd < 0) {
 		ring_log(RING_WARN, "doorbell: eventfd: %s", strerror(errno));
@@ -61,20 +100,25 @@ int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd)
 		return RING_EPEER;
 	}
 	void *page;
+	struct ring_bell mapped = {.memory_fd = -1, .event_fd = event_fd};
 	int err = ring_sealed_map(memory_fd, PAGE_BYTES, &page);
+	if (!err)
+		err = take(&mapped, page);
 	if (err)
 		return err;
 	ring_fd_close(memory_fd);
-	*bell = (struct ring_bell){.page = page, .memory_fd = -1, .event_fd = event_fd};
+	*bell = mapped;
 	return 0;
 }
 
 void ring_bell_close(struct ring_bell *bell)
 {
-	if (bell->page)
+	if (bell->page && let_go(bell)) {
 		munmap(bell->page, PAGE_BYTES);
+		ring_fd_close(bell->event_fd);
+		free(bell->holders);
+	}
 	ring_fd_close(bell->memory_fd);
-	ring_fd_close(bell->event_fd);
 	*bell = (struct ring_bell){.memory_fd = -1, .event_fd = -1};
 }
 

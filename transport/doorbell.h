@@ -16,23 +16,27 @@
 struct ring_board;
 struct ring_doorbell_page; /* the shared words; slot_fifo.h */
 
-/* A doorbell, one's own or a peer's that was mapped. */
+/* A doorbell: one's own, a peer's that was mapped, or one that is held with others of this process. */
 struct ring_bell {
 	struct ring_doorbell_page *page;
-	int memory_fd; /* memfd of the page, sealed; -1 once a mapped peer's was closed */
+	int memory_fd; /* memfd of the page, sealed; -1 where it need not be passed on */
 	int event_fd;
+	int *holders; /* of page and event_fd */
 };
 
-/* Makes a doorbell. returns 0; RING_ESYSTEM */
+/* Makes a doorbell. returns 0; RING_ENOMEM; RING_ESYSTEM */
 int ring_bell_create(struct ring_bell *bell);
+
+/* Another hold on it, for a thread of the same process: each is closed by itself, in any order. */
+void ring_bell_hold(const struct ring_bell *bell, struct ring_bell *held);
 
 /*
  * Maps a doorbell whose two descriptors a peer passed; checks seals, size and kind first. Takes
- * both descriptors on success. returns 0; RING_EPEER if they are anything else; RING_ESYSTEM
+ * both descriptors on success. returns 0; RING_EPEER if they are anything else; RING_ENOMEM; RING_ESYSTEM
  */
 int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd);
 
-/* Frees either kind; accepts all zero with both fds -1. */
+/* Frees it, or this hold on it; accepts all zero with both fds -1. */
 void ring_bell_close(struct ring_bell *bell);
 
 /* Wakes the owner if it sleeps; cheap if it does not. Call after the change was published. */

@@ -7,8 +7,6 @@
  * A rank of this process cannot die alone, but it can close; then the FIFO lives on until both
  * ends have closed.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +23,7 @@ struct pipe {
 	unsigned char token[RING_TOKEN_BYTES];
 	struct ring_fifo *fifo;
 	struct ring_bell *receiver_bell; /* valid while the pipe is registered */
-	struct ring_bell sender_bell;    /* a copy for the receiver, once the sender came */
+	struct ring_bell sender_bell;    /* held for the receiver, once the sender came */
 	int ends;
 	struct pipe *next; /* in the registry */
 };
@@ -45,23 +43,6 @@ static struct pipe *registry; /* pipes without a sender yet; it and every `ends`
 static bool reaches(const struct ring_peer *from, const struct ring_peer *to)
 {
 	return from->process != 0 && from->process == to->process;
-}
-
-/* A bell of one's own to ring: the other rank may close its bell before this end closes. */
-static int copy_bell(const struct ring_bell *bell, struct ring_bell *copy)
-{
-	int memory_fd = fcntl(bell->memory_fd, F_DUPFD_CLOEXEC, 0);
-	int event_fd = fcntl(bell->event_fd, F_DUPFD_CLOEXEC, 0);
-	int err = RING_ESYSTEM;
-	if (memory_fd >= 0 && event_fd >= 0)
-		err = ring_bell_map(copy, memory_fd, event_fd);
-	else
-		ring_log(RING_WARN, "loopback: dup: %s", strerror(errno));
-	if (err) {
-		ring_fd_close(memory_fd);
-		ring_fd_close(event_fd);
-	}
-	return err;
 }
 
 static int make_pipe(const struct ring_link_params *params, struct pipe **made)
@@ -162,15 +143,11 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 /* Sender: joins the pipe that the receiver's token names and leaves a bell for the receiver. */
 static int join_pipe(struct loopback_link *link)
 {
-	int err = RING_EPEER;
 	pthread_mutex_lock(&lock);
 	struct pipe *pipe = find(&link->inbox.offer);
 	if (pipe) {
-		err = copy_bell(pipe->receiver_bell, &link->fifo.bell);
-		if (!err)
-			err = copy_bell(link->own_bell, &pipe->sender_bell);
-	}
-	if (!err) {
+		ring_bell_hold(pipe->receiver_bell, &link->fifo.bell);
+		ring_bell_hold(link->own_bell, &pipe->sender_bell);
 		unregister(pipe);
 		pipe->ends++;
 		link->pipe = pipe;
@@ -178,10 +155,11 @@ static int join_pipe(struct loopback_link *link)
 		memcpy(link->offer.token, pipe->token, sizeof(pipe->token));
 	}
 	pthread_mutex_unlock(&lock);
-	if (!pipe)
-		ring_log(RING_WARN, "rank %d -> %d loopback: no such token in this process",
-			 link->fifo.base.self, link->fifo.base.peer);
-	return err;
+	if (pipe)
+		return 0;
+	ring_log(RING_WARN, "rank %d -> %d loopback: no such token in this process",
+		 link->fifo.base.self, link->fifo.base.peer);
+	return RING_EPEER;
 }
 
 /* Receiver: the sender answered with the token, so it has left its bell. */
