@@ -81,6 +81,7 @@ void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
 		*route = (struct ring_route){.peer = link->peer};
 	}
 	*(link->outgoing ? &route->out : &route->in) = link;
+	channel->linked += route->out && route->in;
 	if (!link->outgoing && link->transport->board)
 		route->board = link->transport->board(link);
 	channel->announces = channel->announces || link->transport->expect;
@@ -160,6 +161,8 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 	channel->tells = false;
 	channel->on_boards = channel->board && ring_plan_is_exchange(&known->plan);
 	channel->exchanges += channel->on_boards;
+	channel->is_small = channel->on_boards && known->plan.opens;
+	channel->heard = 0;
 	channel->operands = *operands;
 	channel->opening.record = *record;
 	channel->jobs_before += channel->reduced;
@@ -667,11 +670,104 @@ static void announce(struct ring_channel *channel)
 	}
 }
 
+/* A small sum over boards: says one's operand to all at once. returns 1; 0 as long as links are missing */
+static int say(struct ring_channel *channel)
+{
+	const struct ring_plan *plan = channel->plan;
+	const struct ring_transfer *first = outgoing(channel, 0);
+	if (channel->linked < plan->params.size - 1)
+		return 0;
+	const void *opening = open_with(channel, address(channel, first->source), first->bytes);
+	ring_board_write(channel->board, channel->exchanges, opening, message_bytes(channel, first));
+	for (; channel->posted < plan->outgoing; channel->posted++) {
+		const struct ring_transfer *out = outgoing(channel, channel->posted);
+		struct ring_route *route = route_to(channel, out->peer);
+		route->in->transport->wake(route->in);
+		route->sent_messages++;
+		route->sent_bytes += out->bytes;
+		note(channel, RING_POSTED, channel->posted, out);
+		note(channel, RING_SENT, channel->posted, out);
+	}
+	channel->sent = channel->posted;
+	return 1;
+}
+
+/* Hears the next peer's. returns 1; 0 if it has said nothing yet; an error */
+static int hear(struct ring_channel *channel)
+{
+	const struct ring_transfer *in = incoming(channel, channel->heard);
+	struct ring_route *route = route_to(channel, in->peer);
+	int err;
+	const struct ring_arrival *said = arrived(channel, in, route, &err);
+	if (!said)
+		return err;
+	err = check(channel, in, route, said);
+	if (err)
+		return err;
+	route->received_messages++;
+	route->received_bytes += in->bytes;
+	channel->heard++;
+	return 1;
+}
+
+/* Adds what was heard; that it was held until now takes no job. returns 0, or an error */
+static int add(struct ring_channel *channel)
+{
+	const struct ring_plan *plan = channel->plan;
+	uint64_t held = plan->params.size > 2 ? plan->outgoing : 0;
+	int err = 0;
+	for (uint64_t j = held; !err && j < plan->incoming; j++) {
+		const struct ring_transfer *in = incoming(channel, j);
+		bool is_message = ring_transfer_is_message(in, channel->self);
+		err = reduce(channel, in,
+			     is_message ? payload(in, &route_to(channel, in->peer)->sheet) : NULL);
+	}
+	for (; !err && channel->started < plan->incoming; channel->started++)
+		note(channel, RING_STARTED, channel->started, incoming(channel, channel->started));
+	channel->jobs_before -= held;
+	return err;
+}
+
+/* No slot is to be given back. returns the moves, or an error */
+static int count_added(struct ring_channel *channel)
+{
+	uint64_t jobs, before = channel->reduced;
+	int err = channel->device->finished(channel->queue, &jobs);
+	if (err)
+		return err;
+	for (; channel->reduced < jobs - channel->jobs_before; channel->reduced++)
+		note(channel, RING_REDUCED, channel->reduced, incoming(channel, channel->reduced));
+	return (int)(channel->reduced - before);
+}
+
+/*
+ * In a straight line: nothing is ever in the way of a small sum but what is not said yet. returns the moves,
+ * or an error
+ */
+static int advance_small(struct ring_channel *channel)
+{
+	const struct ring_plan *plan = channel->plan;
+	int moves = channel->posted == 0 ? say(channel) : 0, moved = 1;
+	if (channel->posted == 0)
+		return 0;
+	while (channel->heard < plan->outgoing) {
+		moved = hear(channel);
+		if (moved <= 0)
+			return moved < 0 ? moved : moves;
+		moves++;
+	}
+	int err = channel->started == 0 ? add(channel) : 0;
+	moved = err ? err : count_added(channel);
+	return moved < 0 ? moved : moves + moved;
+}
+
 /*
  * Sends first: at a call's start what this rank has to say can go, and the others' has hardly come.
  */
 int ring_channel_advance(struct ring_channel *channel)
 {
+	if (channel->is_small)
+		return advance_small(channel);
 	int moves = channel->sent < channel->plan->outgoing ? post_sends(channel) : 0;
 	if (moves < 0)
 		return moves;
@@ -695,10 +791,16 @@ int ring_channel_advance(struct ring_channel *channel)
 	return finished < 0 ? finished : moves + finished;
 }
 
+/* The incoming entry that is next. */
+static uint64_t next_in(const struct ring_channel *channel)
+{
+	return channel->is_small && channel->started == 0 ? channel->heard : channel->started;
+}
+
 int ring_channel_waits_for(const struct ring_channel *channel, int *step)
 {
-	if (channel->started < channel->plan->incoming) {
-		struct ring_transfer in = ring_plan_incoming(channel->plan, channel->started);
+	if (next_in(channel) < channel->plan->incoming) {
+		struct ring_transfer in = ring_plan_incoming(channel->plan, next_in(channel));
 		*step = in.step;
 		if (channel->sent >= in.needs && in.peer != channel->self)
 			return in.peer;
@@ -714,9 +816,9 @@ int ring_channel_waits_for(const struct ring_channel *channel, int *step)
 /* The rank whose message is next to be started, -1 if something else comes first. */
 static int listens_to(const struct ring_channel *channel)
 {
-	if (channel->started == channel->plan->incoming)
+	if (next_in(channel) == channel->plan->incoming)
 		return -1;
-	struct ring_transfer in = ring_plan_incoming(channel->plan, channel->started);
+	struct ring_transfer in = ring_plan_incoming(channel->plan, next_in(channel));
 	return channel->sent >= in.needs ? in.peer : -1;
 }
 

@@ -86,6 +86,7 @@ struct ring_channel {
 	bool announces;           /* some link wants to know what comes next */
 	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
 	uint64_t exchanges;       /* over boards, with the current call's; on all ranks alike */
+	int linked;               /* peers with links both ways */
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
 	char *scratch;
@@ -102,7 +103,9 @@ struct ring_channel {
 	struct ring_opening opening;    /* this rank's */
 	struct ring_partners *partners; /* of direct plans, and of ranks that tell ... */
 	bool tells;                     /* ... where their buffers lie: behind each signal */
-	bool on_boards;                 /* what opens messages is written there instead */
+	bool on_boards;                 /* what opens messages is written there instead ... */
+	bool is_small;                  /* ... and nothing else is to be done than to add it */
+	uint64_t heard;                 /* peers, of such a call */
 	uint64_t posted, sent, started, reduced;
 	uint64_t jobs_before; /* the queue's jobs when the call started */
 	uint64_t expected;    /* incoming entries already announced, if the channel announces */

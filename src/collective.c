@@ -122,21 +122,21 @@ static int check_buffers(struct ring_comm *comm, const struct request *request, 
 
 static int check_type(struct ring_comm *comm, const struct request *request)
 {
-	const char *name = ring_kind_name(request->kind);
 	if (ring_datatype_bytes(request->type) == 0)
-		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no datatype", name,
-					request->type);
+		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no datatype",
+					ring_kind_name(request->kind), request->type);
 	if (!shape_of(request)->reduces)
 		return 0;
 	const struct ring_made_op *made = ring_made_op_find(&comm->made_ops, request->op);
 	if (made && (int)made->type != request->type)
 		return ring_comm_refuse(comm, RING_EINVAL,
-					"%s: operation %d was made for %s, not for %s", name,
-					request->op, ring_datatype_name(made->type),
+					"%s: operation %d was made for %s, not for %s",
+					ring_kind_name(request->kind), request->op,
+					ring_datatype_name(made->type),
 					ring_datatype_name(request->type));
 	if (!made && *ring_op_name(request->op) == '?')
-		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no operation", name,
-					request->op);
+		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no operation",
+					ring_kind_name(request->kind), request->op);
 	return 0;
 }
 
@@ -165,19 +165,20 @@ static bool has_root(const struct request *request)
 
 static int check(struct ring_comm *comm, const struct request *request)
 {
-	const char *name = ring_kind_name(request->kind);
 	if (request->stream && ring_stream_comm(request->stream) != comm)
 		return ring_comm_refuse(comm, RING_EINVAL,
-					"%s: the stream is another communicator's", name);
+					"%s: the stream is another communicator's",
+					ring_kind_name(request->kind));
 	if (has_root(request) && (request->root < 0 || request->root >= comm->size))
-		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s %d is not in 0..%d", name,
+		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s %d is not in 0..%d",
+					ring_kind_name(request->kind),
 					is_message(request) ? "peer" : "root", request->root,
 					comm->size - 1);
 	if (is_message(request) && request->root == comm->rank && !ring_group_is_open())
 		return ring_comm_refuse(comm, RING_EINVAL,
 					"%s: rank %d can exchange with itself only in a group that "
 					"holds both ends",
-					name, comm->rank);
+					ring_kind_name(request->kind), comm->rank);
 	return request->kind == RING_KIND_BARRIER ? 0 : check_elements(comm, request);
 }
 
