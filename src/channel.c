@@ -161,7 +161,8 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 	channel->tells = false;
 	channel->on_boards = channel->board && ring_plan_is_exchange(&known->plan);
 	channel->exchanges += channel->on_boards;
-	channel->is_small = channel->on_boards && known->plan.opens;
+	channel->is_small = channel->on_boards && (known->plan.opening > 0 ||
+						   known->plan.incoming == known->plan.signals);
 	channel->heard = 0;
 	channel->operands = *operands;
 	channel->opening.record = *record;
@@ -280,17 +281,22 @@ static int send_message(struct ring_link *link, const void *source, size_t bytes
 
 static size_t message_bytes(const struct ring_channel *channel, const struct ring_transfer *transfer)
 {
-	bool tells = channel->tells && transfer->action == RING_SIGNAL;
-	return transfer->bytes + (transfer->opens ? sizeof(struct ring_record) : 0) +
-	       (tells ? sizeof(struct ring_whereabouts) : 0);
+	if (!transfer->opens)
+		return transfer->bytes;
+	size_t bytes = channel->on_boards ? channel->plan->opening : transfer->bytes;
+	return sizeof(struct ring_record) +
+	       (channel->tells ? sizeof(struct ring_whereabouts) : bytes);
 }
 
-/* A payload behind this rank's record; of one call all that travel so are the same. */
-static const void *open_with(struct ring_channel *channel, const void *payload, size_t bytes)
+/* What opens a message, with a payload if there is one, which stays as it is until it is sent. */
+static const void *open_with(struct ring_channel *channel, struct ring_route *route,
+			     const void *payload, size_t bytes)
 {
-	if (bytes > 0)
-		memcpy(channel->opening.payload, payload, bytes);
-	return &channel->opening;
+	if (bytes == 0)
+		return &channel->opening;
+	route->opening.record = channel->opening.record;
+	memcpy(route->opening.payload, payload, bytes);
+	return &route->opening;
 }
 
 static bool is_on_board(const struct ring_channel *channel, const struct ring_transfer *transfer)
@@ -329,7 +335,7 @@ static int post(struct ring_channel *channel)
 		const void *source = address(channel, out->source);
 		size_t bytes = message_bytes(channel, out);
 		if (out->opens)
-			source = open_with(channel, source, out->bytes);
+			source = open_with(channel, route, source, out->bytes);
 		int err = 0;
 		if (on_board)
 			post_on_board(channel, route, source, bytes);
@@ -397,7 +403,7 @@ static int post_sends(struct ring_channel *channel)
 	return err ? err : moves + retire(channel);
 }
 
-/* HOLD number `index` of a REDUCE: known, or else in `room`, as it must not replace the REDUCE. */
+/* HOLD number `index` of an entry: known, or else in `room`, as it must not replace that entry. */
 static const struct ring_transfer *held(const struct ring_channel *channel,
 					const struct ring_transfer *in, int index,
 					struct ring_transfer *room)
@@ -410,13 +416,17 @@ static const struct ring_transfer *held(const struct ring_channel *channel,
 	return room;
 }
 
-/* The payload of a message. */
-static const char *payload(const struct ring_transfer *in, const struct ring_arrival *message)
+/* The payload of a message. On a board lies all of the peer's input. */
+static const char *payload(const struct ring_channel *channel, const struct ring_transfer *in,
+			   const struct ring_arrival *message)
 {
-	return (const char *)message->data + (in->opens ? sizeof(struct ring_record) : 0);
+	if (!in->opens)
+		return message->data;
+	uint64_t skip = channel->on_boards ? in->source.offset : 0;
+	return (const char *)message->data + sizeof(struct ring_record) + skip;
 }
 
-/* What HOLD number `index` of a REDUCE keeps for it: nothing was taken from there since. */
+/* What HOLD number `index` keeps for an entry: nothing was taken from there since. */
 static const void *held_payload(const struct ring_channel *channel, const struct ring_transfer *in,
 				int index)
 {
@@ -424,8 +434,9 @@ static const void *held_payload(const struct ring_channel *channel, const struct
 	const struct ring_transfer *hold = held(channel, in, index, &room);
 	const struct ring_route *route = route_to(channel, hold->peer);
 	if (is_on_board(channel, hold))
-		return payload(hold, &route->sheet) + in->skip;
-	return payload(hold, ring_link_arrival(route->in, route->taken - 1)) + in->skip;
+		return payload(channel, hold, &route->sheet) + in->skip;
+	const struct ring_arrival *message = ring_link_arrival(route->in, route->taken - 1);
+	return payload(channel, hold, message) + in->skip;
 }
 
 /* What a REDUCE adds, in order: one's own source, and what arrived or is held. Returns how many. */
@@ -467,7 +478,9 @@ static int give_to_device(struct ring_channel *channel, const struct ring_transf
 	if ((in->action == RING_REDUCE || in->action == RING_SCALE) && in->bytes > 0)
 		return reduce(channel, in, arrived);
 	char *result = address(channel, in->result);
-	const void *source = in->peer == channel->self ? address(channel, in->source) : arrived;
+	const void *source = arrived;
+	if (in->peer == channel->self)
+		source = in->held > 0 ? held_payload(channel, in, 0) : address(channel, in->source);
 	bool nothing = in->action == RING_SIGNAL || in->action == RING_HOLD || source == result;
 	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
 }
@@ -568,6 +581,31 @@ static int check(struct ring_channel *channel, const struct ring_transfer *in,
 	return err ? fail_at(channel, in->peer, err) : 0;
 }
 
+/* Receives what entry `in` needs of its peer. returns 1; 0 if it is not there yet; an error */
+static int receive(struct ring_channel *channel, const struct ring_transfer *in,
+		   const struct ring_arrival **message)
+{
+	struct ring_route *route = route_to(channel, in->peer);
+	int err;
+	if (!route || !route->in)
+		return 0;
+	*message = arrived(channel, in, route, &err);
+	if (!*message)
+		return err;
+	err = check(channel, in, route, *message);
+	if (err)
+		return err;
+	route->taken += !is_on_board(channel, in);
+	route->received_messages += in->bytes > 0;
+	route->received_bytes += in->bytes;
+	if (channel->plan->params.algorithm == RING_ALGORITHM_DIRECT)
+		ring_direct_count(channel, in->peer);
+	if (channel->tells)
+		memcpy(&channel->partners->where[in->peer], payload(channel, in, *message),
+		       sizeof(struct ring_whereabouts));
+	return 1;
+}
+
 /* Starts entry `started`. returns 1; 0 if it cannot start yet; an error */
 static int start(struct ring_channel *channel)
 {
@@ -575,27 +613,14 @@ static int start(struct ring_channel *channel)
 	bool direct = ring_transfer_is_direct(in);
 	if (channel->sent < in->needs || (direct && channel->reduced < channel->started))
 		return 0;
-	const struct ring_arrival *message = NULL;
+	const void *data = NULL;
 	if (ring_transfer_is_message(in, channel->self)) {
-		struct ring_route *route = route_to(channel, in->peer);
-		int err;
-		if (!route || !route->in)
-			return 0;
-		message = arrived(channel, in, route, &err);
-		if (!message)
-			return err;
-		err = check(channel, in, route, message);
-		if (err)
-			return err;
-		route->taken += !is_on_board(channel, in);
-		route->received_messages += in->bytes > 0;
-		route->received_bytes += in->bytes;
-		if (channel->plan->params.algorithm == RING_ALGORITHM_DIRECT)
-			ring_direct_count(channel, in->peer);
+		const struct ring_arrival *message;
+		int moved = receive(channel, in, &message);
+		if (moved <= 0)
+			return moved;
+		data = payload(channel, in, message);
 	}
-	const void *data = message ? payload(in, message) : NULL;
-	if (message && in->action == RING_SIGNAL && channel->tells)
-		memcpy(&channel->partners->where[in->peer], data, sizeof(struct ring_whereabouts));
 	int err = direct ? ring_direct_start(channel, in) : give_to_device(channel, in, data);
 	if (err)
 		return err;
@@ -663,27 +688,28 @@ static void announce(struct ring_channel *channel)
 			continue;
 		if (route->announced == link->released + link->depth)
 			return;
+		bool lands = in->action == RING_COPY && !in->opens;
 		link->transport->expect(link, message_bytes(channel, in),
-					in->action == RING_COPY ? address(channel, in->result)
-								: NULL);
+					lands ? address(channel, in->result) : NULL);
 		route->announced++;
 	}
 }
 
-/* A small sum over boards: says one's operand to all at once. returns 1; 0 as long as links are missing */
+/* A small call over boards: says one's input to all at once. returns 1; 0 as long as links are missing */
 static int say(struct ring_channel *channel)
 {
 	const struct ring_plan *plan = channel->plan;
-	const struct ring_transfer *first = outgoing(channel, 0);
 	if (channel->linked < plan->params.size - 1)
 		return 0;
-	const void *opening = open_with(channel, address(channel, first->source), first->bytes);
-	ring_board_write(channel->board, channel->exchanges, opening, message_bytes(channel, first));
+	if (plan->opening > 0)
+		memcpy(channel->opening.payload, channel->operands.input, plan->opening);
+	ring_board_write(channel->board, channel->exchanges, &channel->opening,
+			 message_bytes(channel, outgoing(channel, 0)));
 	for (; channel->posted < plan->outgoing; channel->posted++) {
 		const struct ring_transfer *out = outgoing(channel, channel->posted);
 		struct ring_route *route = route_to(channel, out->peer);
 		route->in->transport->wake(route->in);
-		route->sent_messages++;
+		route->sent_messages += out->bytes > 0;
 		route->sent_bytes += out->bytes;
 		note(channel, RING_POSTED, channel->posted, out);
 		note(channel, RING_SENT, channel->posted, out);
@@ -695,32 +721,24 @@ static int say(struct ring_channel *channel)
 /* Hears the next peer's. returns 1; 0 if it has said nothing yet; an error */
 static int hear(struct ring_channel *channel)
 {
-	const struct ring_transfer *in = incoming(channel, channel->heard);
-	struct ring_route *route = route_to(channel, in->peer);
-	int err;
-	const struct ring_arrival *said = arrived(channel, in, route, &err);
-	if (!said)
-		return err;
-	err = check(channel, in, route, said);
-	if (err)
-		return err;
-	route->received_messages++;
-	route->received_bytes += in->bytes;
-	channel->heard++;
-	return 1;
+	const struct ring_arrival *said;
+	int moved = receive(channel, incoming(channel, channel->heard), &said);
+	channel->heard += moved > 0;
+	return moved;
 }
 
-/* Adds what was heard; that it was held until now takes no job. returns 0, or an error */
-static int add(struct ring_channel *channel)
+/* Adds or copies what was heard; that it was held until now takes no job. returns 0, or an error */
+static int take(struct ring_channel *channel)
 {
 	const struct ring_plan *plan = channel->plan;
 	uint64_t held = plan->params.size > 2 ? plan->outgoing : 0;
 	int err = 0;
 	for (uint64_t j = held; !err && j < plan->incoming; j++) {
 		const struct ring_transfer *in = incoming(channel, j);
+		const struct ring_route *route = route_to(channel, in->peer);
 		bool is_message = ring_transfer_is_message(in, channel->self);
-		err = reduce(channel, in,
-			     is_message ? payload(in, &route_to(channel, in->peer)->sheet) : NULL);
+		err = give_to_device(channel, in,
+				     is_message ? payload(channel, in, &route->sheet) : NULL);
 	}
 	for (; !err && channel->started < plan->incoming; channel->started++)
 		note(channel, RING_STARTED, channel->started, incoming(channel, channel->started));
@@ -729,7 +747,7 @@ static int add(struct ring_channel *channel)
 }
 
 /* No slot is to be given back. returns the moves, or an error */
-static int count_added(struct ring_channel *channel)
+static int count_taken(struct ring_channel *channel)
 {
 	uint64_t jobs, before = channel->reduced;
 	int err = channel->device->finished(channel->queue, &jobs);
@@ -741,7 +759,7 @@ static int count_added(struct ring_channel *channel)
 }
 
 /*
- * In a straight line: nothing is ever in the way of a small sum but what is not said yet. returns the moves,
+ * In a straight line: nothing is ever in the way of a small call but what is not said yet. returns the moves,
  * or an error
  */
 static int advance_small(struct ring_channel *channel)
@@ -756,8 +774,8 @@ static int advance_small(struct ring_channel *channel)
 			return moved < 0 ? moved : moves;
 		moves++;
 	}
-	int err = channel->started == 0 ? add(channel) : 0;
-	moved = err ? err : count_added(channel);
+	int err = channel->started == 0 ? take(channel) : 0;
+	moved = err ? err : count_taken(channel);
 	return moved < 0 ? moved : moves + moved;
 }
 

@@ -14,8 +14,8 @@
  *
  * The call is done here when sent and reduced have reached the plan's totals.
  *
- * What a rank says to all others alike it writes once, on its board, where ranks have boards: its entries
- * are counted like messages, but no link carries them.
+ * What a rank says to all others it writes once, on its board, where ranks have boards: its entries are
+ * counted like messages, but no link carries them.
  *
  * Entries that reach into peers' memory are direct.c's. One is started when all before it are complete.
  */
@@ -45,6 +45,7 @@ struct ring_route {
 	struct ring_board *board;   /* of the peer, once `in` is there; NULL: it has none */
 	struct ring_arrival sheet;  /* what was last read there             */
 	uint64_t sent_messages, sent_bytes, received_messages, received_bytes; /* payload only */
+	struct ring_opening opening; /* what goes to this rank alone, behind the record */
 };
 
 /* Where the plan's buffers lie in this call, and what the elements are. */
@@ -100,11 +101,11 @@ struct ring_channel {
 	struct ring_known_plan *known;
 	const struct ring_plan *plan; /* that one */
 	struct ring_operands operands;
-	struct ring_opening opening;    /* this rank's */
+	struct ring_opening opening;    /* this rank's, as all are told */
 	struct ring_partners *partners; /* of direct plans, and of ranks that tell ... */
 	bool tells;                     /* ... where their buffers lie: behind each signal */
 	bool on_boards;                 /* what opens messages is written there instead ... */
-	bool is_small;                  /* ... and nothing else is to be done than to add it */
+	bool is_small;                  /* ... and nothing else is to be done than to take it */
 	uint64_t heard;                 /* peers, of such a call */
 	uint64_t posted, sent, started, reduced;
 	uint64_t jobs_before; /* the queue's jobs when the call started */

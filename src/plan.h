@@ -75,7 +75,7 @@ enum ring_action {
 	RING_SEND,   /* outgoing: source goes to peer                                    */
 	RING_SIGNAL, /* both: the entry record alone                                     */
 	RING_COPY,   /* incoming: result = message; without one: result = source         */
-	RING_HOLD,   /* incoming: the message stays in its slot, for the next REDUCE     */
+	RING_HOLD,   /* incoming: the message stays in its slot, for entries behind it   */
 	RING_REDUCE, /* incoming: result = source op messages, source scaled if `scaled`;
 			without one: result = source op source ...                       */
 	RING_SCALE,  /* incoming, from oneself: result = scalar * source                 */
@@ -92,14 +92,15 @@ struct ring_place {
 /* One entry of either sequence. */
 struct ring_transfer {
 	enum ring_action action;
-	int peer; /* rank, may be this one */
-	struct ring_place source, result;
-	uint64_t bytes; /* of payload */
+	int peer;                         /* rank, may be this one */
+	struct ring_place source, result; /* a message that opens was at source in peer's INPUT */
+	uint64_t bytes;                   /* of payload */
 	uint64_t needs;
 	bool opens; /* the message begins with the entry record, which the receiver compares */
 	bool last;  /* REDUCE: the last addition, where an average is divided */
 	int held;   /* REDUCE: adds the messages of so many HOLD, or, if 0, its own              */
-	int behind; /* ... the first so many behind source                                     */
+		    /* COPY: 1: result = the message of a HOLD                                   */
+	int behind; /* REDUCE: adds the first so many behind source                              */
 		    /* ALL_INPUTS: that rank is added last which lies so far along the ring      */
 	bool releases; /* ... and gives all slots back: nobody adds them any more                 */
 	uint64_t skip; /* ... bytes of each before those that it adds                             */
@@ -148,7 +149,7 @@ struct ring_plan {
 	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in            */
 
 	/* ONE_SHOT */
-	bool opens; /* instead of signals, the data itself begin with the entry record         */
+	uint64_t opening; /* of a small call: bytes of input, which goes with the record; or 0   */
 
 	/* DIRECT */
 	int behind; /* whose block's order sums have, as a distance along the ring             */
@@ -476,7 +477,7 @@ RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
 	       (params->algorithm == RING_ALGORITHM_ONE_SHOT && ring_one_shot_is_hub(plan));
 }
 
-/* True if what opens messages goes to all ranks alike, and comes from all, once in the plan. */
+/* True if what opens messages goes to all ranks, and comes from all, once in the plan. */
 RING_PURE bool ring_plan_is_exchange(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;

@@ -20,8 +20,8 @@
  * Agreement: where all send to all they begin with a signal to every rank, so each hears of all others
  * itself. Where there is a root, a rank signals to its next on the ring (ranks that disagree about the
  * kind still meet there) and to root; root answers all of them once it has heard all of them, so an
- * answer proves that every rank agrees. A small all-reduce needs no signals: each rank's data travel in
- * one message with its record, and all of those are there before the first sum lands.
+ * answer proves that every rank agrees. Where all send to all, small calls need no signals: each rank's
+ * data travel with its record, and are held until all of those are there, to be added or copied then.
  *
  *	out of root    next, then behind all incoming signals: distance 1, 2 ... n-1
  *	into root      prev, distance 1, 2 ... n-1          the first two of these share a link
@@ -68,6 +68,13 @@ RING_PURE int ring_one_shot_output_part(enum ring_kind kind, int rank)
 	return in_parts ? rank : 0;
 }
 
+/* Bytes of a rank's whole input, of a kind without root. */
+RING_PURE uint64_t ring_one_shot_input_bytes(const struct ring_plan_params *params)
+{
+	int last_part = ring_one_shot_input_part(params->kind, params->size - 1);
+	return (last_part + 1) * params->count * params->element_bytes;
+}
+
 /* True for a rank that has a link to and from every other one. */
 RING_PURE bool ring_one_shot_is_hub(const struct ring_plan *plan)
 {
@@ -100,6 +107,13 @@ RING_PURE int ring_one_shot_owner(const struct ring_plan *plan, uint64_t index)
 	return behind;
 }
 
+/* Messages of a chunk that are held until all of them are there. Of two ranks there is but one. */
+RING_PURE uint64_t ring_one_shot_held(const struct ring_plan *plan)
+{
+	bool holds = ring_kind_reduces(plan->params.kind) || plan->opening > 0;
+	return holds && plan->params.size > 2 ? (uint64_t)plan->params.size - 1 : 0;
+}
+
 RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -123,10 +137,14 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 	if (ring_kind_reduces(params->kind) && params->size == 2)
 		plan.fan_in = plan.fan_in > 0;
 	ring_plan_cut_part(&plan);
-	plan.opens = params->kind == RING_KIND_ALL_REDUCE && plan.rounds == 1 &&
-		     plan.length * params->element_bytes <= RING_OPENING_BYTES;
-	if (!plan.opens)
+	uint64_t input_bytes = ring_one_shot_input_bytes(params);
+	if (!ring_one_shot_is_rooted(params->kind) && plan.rounds == 1 &&
+	    input_bytes <= RING_OPENING_BYTES)
+		plan.opening = input_bytes;
+	else
 		plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);
+	if (!ring_kind_reduces(params->kind))
+		plan.fan_in += ring_one_shot_held(&plan);
 	plan.outgoing = plan.signals + plan.rounds * plan.fan_out;
 	plan.incoming = plan.signals + plan.rounds * plan.fan_in;
 	return plan;
@@ -168,7 +186,7 @@ RING_PURE struct ring_transfer ring_one_shot_outgoing(const struct ring_plan *pl
 	int step = (int)(i - chunk * plan->fan_out);
 	int peer = ring_one_shot_partner(plan, step + 1);
 	struct ring_transfer transfer = {
-		.action = RING_SEND, .peer = peer, .opens = plan->opens, .step = step};
+		.action = RING_SEND, .peer = peer, .opens = plan->opening > 0, .step = step};
 	transfer.bytes = ring_plan_piece(plan, ring_one_shot_input_part(plan->params.kind, peer),
 					 chunk, &transfer.source.offset);
 	return transfer;
@@ -193,22 +211,28 @@ RING_PURE uint64_t ring_one_shot_block(const struct ring_plan *plan, int rank, u
 	return end - begin;
 }
 
-/*
- * Entry `step` of a chunk that is added up. What an all-reduce adds, all others have been sent; in
- * place, the sum replaces it.
- */
-RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, uint64_t chunk,
-						 int step)
+/* Entry `step` of a chunk: what another rank sends is held. */
+RING_PURE struct ring_transfer ring_one_shot_hold(const struct ring_plan *plan, uint64_t chunk,
+						  int step)
 {
 	enum ring_kind kind = plan->params.kind;
-	int held = plan->params.size > 2 ? plan->params.size - 1 : 0;
+	struct ring_transfer hold = ring_plan_hold(plan, step, 0);
+	hold.opens = plan->opening > 0;
+	hold.bytes = ring_plan_piece(plan, ring_one_shot_input_part(kind, ring_plan_self(plan)),
+				     chunk, &hold.source.offset);
+	return hold;
+}
+
+/*
+ * Entry `step` of a chunk that is added up, behind `held` that hold. What an all-reduce adds, all others
+ * have been sent; in place, the sum replaces it.
+ */
+RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, uint64_t chunk,
+						 int step, int held)
+{
+	enum ring_kind kind = plan->params.kind;
 	int part = ring_one_shot_input_part(kind, ring_plan_self(plan));
 	uint64_t own, sum, bytes = ring_plan_piece(plan, part, chunk, &own);
-	if (step < held) {
-		struct ring_transfer hold = ring_plan_hold(plan, step, bytes);
-		hold.opens = plan->opens;
-		return hold;
-	}
 	ring_plan_piece(plan, 0, chunk, &sum);
 	int behind = 0;
 	uint64_t begin = own;
@@ -221,7 +245,7 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 						      behind, own, sum);
 	if (plan->params.size == 2) {
 		transfer.peer = plan->next;
-		transfer.opens = plan->opens;
+		transfer.opens = plan->opening > 0;
 		transfer.held = 0;
 	}
 	transfer.bytes = bytes;
@@ -232,26 +256,42 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 	return transfer;
 }
 
+/* Entry `step` of a chunk that is copied, behind `held` that hold. */
+RING_PURE struct ring_transfer ring_one_shot_copy(const struct ring_plan *plan, uint64_t chunk,
+						  int step, int held)
+{
+	enum ring_kind kind = plan->params.kind;
+	int self = ring_plan_self(plan);
+	int from = ring_plan_at(plan, held > 0 ? step - held + 1 : -step - 1);
+	if (ring_one_shot_is_from_root(kind))
+		from = plan->params.root;
+	struct ring_transfer transfer = {.action = RING_COPY, .peer = from, .step = step};
+	if (from != self && held > 0) {
+		transfer.peer = self;
+		transfer.held = 1;
+		transfer.holds = (uint64_t)(step - held);
+		transfer.releases = true;
+	}
+	transfer.opens = plan->opening > 0 && transfer.peer != self;
+	ring_plan_piece(plan, ring_one_shot_input_part(kind, self), chunk, &transfer.source.offset);
+	transfer.result.buffer = RING_OUTPUT;
+	transfer.bytes = ring_plan_piece(plan, ring_one_shot_output_part(kind, from), chunk,
+					 &transfer.result.offset);
+	return transfer;
+}
+
 RING_PURE struct ring_transfer ring_one_shot_incoming(const struct ring_plan *plan, uint64_t j)
 {
 	if (j < plan->signals)
 		return ring_one_shot_incoming_signal(plan, j);
 	j -= plan->signals;
-	enum ring_kind kind = plan->params.kind;
 	uint64_t chunk = plan->fan_in == 1 ? j : j / plan->fan_in;
-	int step = (int)(j - chunk * plan->fan_in);
-	if (ring_kind_reduces(kind))
-		return ring_one_shot_sum(plan, chunk, step);
-	int peer = ring_plan_at(plan, -step - 1);
-	if (ring_one_shot_is_from_root(kind))
-		peer = plan->params.root;
-	struct ring_transfer transfer = {.action = RING_COPY, .peer = peer, .step = step};
-	ring_plan_piece(plan, ring_one_shot_input_part(kind, ring_plan_self(plan)), chunk,
-			&transfer.source.offset);
-	transfer.result.buffer = RING_OUTPUT;
-	transfer.bytes = ring_plan_piece(plan, ring_one_shot_output_part(kind, peer), chunk,
-					 &transfer.result.offset);
-	return transfer;
+	int step = (int)(j - chunk * plan->fan_in), held = (int)ring_one_shot_held(plan);
+	if (step < held)
+		return ring_one_shot_hold(plan, chunk, step);
+	if (ring_kind_reduces(plan->params.kind))
+		return ring_one_shot_sum(plan, chunk, step, held);
+	return ring_one_shot_copy(plan, chunk, step, held);
 }
 
 /* A hub's links by distance, to and from; the others' to next, from prev, to and from root. */

@@ -26,11 +26,14 @@
 	X(ALL_REDUCE, MEMORY, 3, 8, 4, ONE_SHOT)      /* 4, 8: 1.14 to 2.22 */                     \
 	X(ALL_REDUCE, MEMORY, 3, 8, 32, TWO_SHOT)     /* 4, 8: 1.08 to 1.36 */                     \
 	X(ALL_REDUCE, MEMORY, 9, 16, 16, TWO_SHOT)    /* 16: 1.19 to 1.80 */                       \
+	X(REDUCE_SCATTER, MEMORY, 2, 2, 1, ONE_SHOT)  /* 2: 0.99 to 1.78 */                        \
 	X(REDUCE_SCATTER, MEMORY, 3, 16, 2, ONE_SHOT) /* 4, 8, 16: 1.11 to 1.83 */                 \
+	X(ALL_GATHER, MEMORY, 2, 2, 1, ONE_SHOT)      /* 2: 1.48 to 2.54 */                        \
 	X(ALL_GATHER, MEMORY, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.15 to 3.16 */                     \
 	X(ALL_GATHER, MEMORY, 9, 16, 4, ONE_SHOT)     /* 16: 1.70 to 3.31 */                       \
 	X(BROADCAST, MEMORY, 3, 16, 64, ONE_SHOT)     /* 4, 8, 16: 1.07 to 3.79 */                 \
 	X(REDUCE, MEMORY, 3, 16, 64, ONE_SHOT)        /* 4, 8, 16: 1.27 to 4.73 */                 \
+	X(BARRIER, MEMORY, 2, 2, 0, ONE_SHOT)         /* 2: 1.26 */                                \
 	X(BARRIER, MEMORY, 3, 16, 0, ONE_SHOT)        /* 4, 8, 16: 1.66 to 1.98 */                 \
 	X(ALL_REDUCE, SOCKET, 2, 2, 64, ONE_SHOT)     /* 2: 1.13 to 2.07 */                        \
 	X(ALL_REDUCE, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.34 to 2.44 */                     \

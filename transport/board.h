@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A board: where a rank writes what it says to all others alike, so that it is written once, and they
- * read it in place. It lies on the page of the rank's doorbell, which they all map.
+ * A board: where a rank writes what it says to all others, so that it is written once, and they read it,
+ * or their parts of it, in place. It lies on the page of the rank's doorbell, which they all map.
  *
  *	sheet 0 | what was said in exchanges 2, 4, 6 ...      one writer, who owns the board
  *	sheet 1 | what was said in exchanges 1, 3, 5 ...      many readers

@@ -190,6 +190,14 @@ static void spoil_all(struct world *world, struct actor *actor)
 	}
 }
 
+static bool was_at_source(const struct world *world, const struct actor *actor,
+			  const struct ring_transfer *in, const struct message *message)
+{
+	struct ring_place source = {RING_PEER_INPUT, in->source.offset};
+	return in->bytes == 0 ||
+	       message->source == values_of(world, actor, in->peer, source, in->bytes);
+}
+
 static bool start(struct world *world, struct actor *actor)
 {
 	const struct setting *s = world->setting;
@@ -207,6 +215,8 @@ static bool start(struct world *world, struct actor *actor)
 		const struct message *message = &link->messages[link->taken++ % s->depth];
 		demand(world, message->bytes == in->bytes && message->opens == in->opens,
 		       "both ends know a message's size");
+		demand(world, !in->opens || was_at_source(world, actor, in, message),
+		       "the receiver knows where what opens lies in its sender's input");
 		proof = message->proof;
 	}
 	prove(world, actor, proof);
@@ -214,7 +224,8 @@ static bool start(struct world *world, struct actor *actor)
 		spoil_all(world, actor);
 	} else if (in->bytes > 0 && in->action != RING_HOLD) {
 		struct value *result = values_at(world, actor, in->result, in->bytes);
-		bool aliased = in->action == RING_REDUCE || in->peer == actor->rank;
+		bool aliased = in->action == RING_REDUCE ||
+			       (in->peer == actor->rank && in->held == 0);
 		aliased = aliased && result == values_at(world, actor, in->source, in->bytes);
 		if (!aliased)
 			memset(result, 0, in->bytes / s->element_bytes * sizeof(*result));
@@ -287,19 +298,21 @@ static void write_result(struct world *world, struct actor *actor, const struct 
 {
 	const struct setting *s = world->setting;
 	bool sums = in->action == RING_REDUCE || in->action == RING_SCALE;
-	bool local = in->peer == actor->rank;
+	bool local = in->peer == actor->rank && in->held == 0;
+	uint64_t message = in->held > 0 ? in->holds : actor->reduced;
 	struct value *result = values_at(world, actor, in->result, in->bytes);
 	const struct value *own = NULL;
 	if (sums || local)
 		own = values_at(world, actor, in->source, in->bytes);
 	demand(world, !sums || in->source.buffer == RING_INPUT, "only one's own input is added");
+	demand(world, sums || in->held <= 1, "copies have one source");
 	demand(world, in->action != RING_SCALE || (s->scaled && local),
 	       "scaled calls scale what a rank has itself");
 	for (uint64_t i = 0; i < in->bytes / s->element_bytes; i++) {
 		if (sums)
 			result[i] = add_up(world, actor, in, own[i], i);
 		else
-			result[i] = local ? own[i] : arrived_at(world, actor, actor->reduced, i);
+			result[i] = local ? own[i] : arrived_at(world, actor, message, i);
 		demand(world,
 		       !sums || in->result.buffer != RING_OUTPUT || result[i].length == s->size,
 		       "no partial sum lands in the output");

@@ -224,10 +224,11 @@ static void every_pair(void **state)
 
 /* ---- every interleaving ------------------------------------------------------------------- */
 
-/* shape counts in bits: in place, scaled, depth, chunks. */
+/* shape counts in bits: in place, scaled, depth, chunks or whether records come with data. */
 static struct setting small_setting(struct way way, int size, int shape)
 {
 	enum ring_kind kind = way.kind;
+	bool shoots = way.algorithm == RING_ALGORITHM_ONE_SHOT;
 	struct setting s = {.kind = kind,
 			    .algorithm = way.algorithm,
 			    .size = size,
@@ -237,8 +238,8 @@ static struct setting small_setting(struct way way, int size, int shape)
 			    .chunks_per_round = 1 + shape / 8,
 			    .depth = 1 + shape / 4 % 2,
 			    .count = size == 2 ? 2 : 1,
-			    .chunk = 1,
-			    .element_bytes = 4,
+			    .chunk = size == 2 && shoots ? 1 + shape / 8 : 1,
+			    .element_bytes = size == 3 && shape >= 8 ? RING_OPENING_BYTES + 4 : 4,
 			    .in_place = shape % 2 && kind != RING_KIND_ALL_TO_ALL,
 			    .scaled = shape / 2 % 2 && can_scale(way)};
 	if (is_in_blocks(&s))
@@ -253,7 +254,7 @@ static int shapes_of_three(struct way way)
 {
 	if (way.algorithm == RING_ALGORITHM_RING || is_rooted(way.kind))
 		return 3;
-	return way.algorithm == RING_ALGORITHM_ONE_SHOT && way.kind == RING_KIND_ALL_REDUCE;
+	return way.algorithm == RING_ALGORITHM_ONE_SHOT;
 }
 
 static void every_interleaving_of_two_and_three(void **state)
@@ -549,7 +550,7 @@ static void draw_one_shot(enum ring_kind kind, int size, char *text)
 			    .depth = 1,
 			    .count = 1,
 			    .chunk = 1,
-			    .element_bytes = 1};
+			    .element_bytes = RING_OPENING_BYTES + 1};
 	for (int i = 0; i < size; i++)
 		s.order[i] = i;
 	for (int rank = 0; rank < size; rank++) {
