@@ -129,7 +129,8 @@ struct ring_options {
 	int yields; /* RING_YIELDS: sched_yield() calls after that, before sleeping; -1 chooses */
 
 	const char *link; /* A RING_LINK: slow links down to "1GB/s,20us", on one host; NULL: do not */
-	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "twoshot", "direct"; NULL */
+	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "twoshot", "bruck", "direct";
+				  NULL chooses */
 	const char *tuning; /* A RING_TUNING: file of rows that choose, by ring_perf --tune; NULL */
 };
 
@@ -145,7 +146,7 @@ struct ring_link_stats {
 
 /* How a call was carried, and why so. */
 struct ring_carried {
-	char algorithm[16]; /* "ring", "oneshot", "twoshot", "direct", "pair"; "" before any call */
+	char algorithm[16]; /* RING_ALGORITHM's names, or "pair"; "" before any call */
 	char path[16];      /* what links ranks: "memory", "socket", "network", "mixed"         */
 	char memory[16]; /* whose buffers, as far as it matters: "private", "reachable", "shared" */
 	uint64_t chunk_bytes; /* largest message                                                  */

@@ -9,8 +9,8 @@
 
 #include "call.h"
 
-const char *const perf_algorithms[PERF_ALGORITHMS] = {"ring", "oneshot", "twoshot", "direct",
-						      "pair"};
+const char *const perf_algorithms[PERF_ALGORITHMS] = {"ring",  "oneshot", "twoshot",
+						      "bruck", "direct",  "pair"};
 
 enum perf_algorithm perf_algorithm_find(const char *name)
 {
@@ -94,6 +94,7 @@ static uint64_t all_reduce_sent(const struct perf_call *call, const struct perf_
 	uint64_t next = block_count(call, sender->next) * call->type->bytes;
 	switch (sender->algorithm) {
 	case PERF_ONE_SHOT:
+	case PERF_BRUCK:
 		return all_to_each(call);
 	case PERF_TWO_SHOT: /* every block but its own, and that to all others */
 	case PERF_DIRECT:

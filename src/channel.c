@@ -244,7 +244,7 @@ static char *address(const struct ring_channel *channel, struct ring_place place
 	char *buffer = channel->operands.output;
 	if (place.buffer == RING_INPUT)
 		buffer = (char *)channel->operands.input;
-	else if (place.buffer == RING_SCRATCH)
+	else if (place.buffer == RING_SCRATCH || place.buffer == RING_SUMMANDS)
 		buffer = channel->scratch;
 	return buffer ? buffer + place.offset : NULL;
 }
@@ -439,11 +439,24 @@ static const void *held_payload(const struct ring_channel *channel, const struct
 	return payload(channel, hold, message) + in->skip;
 }
 
+/* The same where all of them were collected in scratch. */
+static int gather_summands(const struct ring_channel *channel, const struct ring_transfer *in,
+			   const void *sources[])
+{
+	const struct ring_plan *plan = channel->plan;
+	for (int k = 0; k < plan->params.size; k++)
+		sources[k] = address(channel, in->source) +
+			     ring_bruck_place(plan, in->behind, k) * ring_bruck_bytes(plan);
+	return plan->params.size;
+}
+
 /* What a REDUCE adds, in order: one's own source, and what arrived or is held. Returns how many. */
 static int gather_sources(const struct ring_channel *channel, const struct ring_transfer *in,
 			  const void *arrived, const void *sources[])
 {
 	int count = 0;
+	if (in->source.buffer == RING_SUMMANDS)
+		return gather_summands(channel, in, sources);
 	for (int k = in->behind; k < in->held; k++)
 		sources[count++] = held_payload(channel, in, k);
 	sources[count++] = address(channel, in->source);

@@ -142,6 +142,8 @@ static size_t scratch_for(const struct ring_comm *comm, int channel)
 	size_t pieces = (size_t)comm->size * ring_tuning_direct_chunk(tuning, comm->size);
 	if (comm->size == 1)
 		return 0;
+	if (rounds < RING_BRUCK_SCRATCH_BYTES)
+		rounds = RING_BRUCK_SCRATCH_BYTES;
 	bool direct = channel == 0 && comm->placement.path == RING_PATH_MEMORY &&
 		      comm->size <= RING_SUM_RANKS;
 	return direct && pieces > rounds ? pieces : rounds;

@@ -49,6 +49,7 @@ enum ring_kind {
 	X(RING_ALGORITHM_RING, "ring")                                                             \
 	X(RING_ALGORITHM_ONE_SHOT, "oneshot")                                                      \
 	X(RING_ALGORITHM_TWO_SHOT, "twoshot")                                                      \
+	X(RING_ALGORITHM_BRUCK, "bruck")                                                           \
 	X(RING_ALGORITHM_DIRECT, "direct")                                                         \
 	X(RING_ALGORITHM_PAIR, "pair")
 
@@ -63,6 +64,7 @@ enum ring_buffer {
 	RING_INPUT,
 	RING_OUTPUT,
 	RING_SCRATCH,
+	RING_SUMMANDS, /* of a REDUCE without messages: everybody's, one behind the other in SCRATCH */
 	/* Of incoming entries that need no message, because they reach into memory: */
 	RING_PEER_INPUT, /* peer's */
 	RING_PEER_OUTPUT,
@@ -93,7 +95,7 @@ struct ring_place {
 struct ring_transfer {
 	enum ring_action action;
 	int peer;                         /* rank, may be this one */
-	struct ring_place source, result; /* a message that opens was at source in peer's INPUT */
+	struct ring_place source, result; /* what opens an exchange was at source in peer's INPUT */
 	uint64_t bytes;                   /* of payload */
 	uint64_t needs;
 	bool opens; /* the message begins with the entry record, which the receiver compares */
@@ -142,7 +144,7 @@ struct ring_plan {
 	uint64_t scalings; /* steps before them, in which what is sent first is scaled: 0 or 1 */
 	int hop;           /* REDUCE, BROADCAST: place in the chain, 0 sends first             */
 
-	/* ONE_SHOT, DIRECT, PAIR, chains of the RING */
+	/* ONE_SHOT, BRUCK, DIRECT, PAIR, chains of the RING */
 	uint64_t begin, length; /* this channel's elements of the vector, or of each part      */
 
 	/* ONE_SHOT, TWO_SHOT, DIRECT */
@@ -327,6 +329,7 @@ RING_PURE bool ring_kind_reduces(enum ring_kind kind)
 	       kind == RING_KIND_REDUCE;
 }
 
+#include "plan_bruck.h"
 #include "plan_direct.h"
 #include "plan_one_shot.h"
 #include "plan_pair.h"
@@ -349,9 +352,12 @@ RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
 	}
 }
 
-/* True if there is such a plan. Only the ring adds one's own input where it scales it. */
+/*
+ * True if there is such a plan for so many bytes, as the plan's count has them. Only the ring adds one's
+ * own input where it scales it.
+ */
 RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind kind, int size,
-				  bool scaled)
+				  uint64_t bytes, bool scaled)
 {
 	bool collective = kind != RING_KIND_SEND && kind != RING_KIND_RECV;
 	if (algorithm == ring_algorithm_of(kind))
@@ -363,6 +369,9 @@ RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind 
 		return collective;
 	case RING_ALGORITHM_TWO_SHOT:
 		return kind == RING_KIND_ALL_REDUCE;
+	case RING_ALGORITHM_BRUCK:
+		return (kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_BARRIER) &&
+		       ring_bruck_fits(size, bytes);
 	case RING_ALGORITHM_DIRECT:
 		return collective && kind != RING_KIND_BARRIER;
 	default:
@@ -372,9 +381,10 @@ RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind 
 
 /* The wanted algorithm where there is such a plan. */
 RING_PURE enum ring_algorithm ring_algorithm_for(enum ring_algorithm wanted, enum ring_kind kind,
-						 int size, bool scaled)
+						 int size, uint64_t bytes, bool scaled)
 {
-	return ring_algorithm_can(wanted, kind, size, scaled) ? wanted : ring_algorithm_of(kind);
+	return ring_algorithm_can(wanted, kind, size, bytes, scaled) ? wanted
+								     : ring_algorithm_of(kind);
 }
 
 RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
@@ -384,6 +394,8 @@ RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 		return ring_one_shot_make(params);
 	case RING_ALGORITHM_TWO_SHOT:
 		return ring_two_shot_make(params);
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_make(params);
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_make(params);
 	case RING_ALGORITHM_PAIR:
@@ -402,6 +414,8 @@ RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, 
 		return ring_one_shot_outgoing(plan, i);
 	case RING_ALGORITHM_TWO_SHOT:
 		return ring_two_shot_outgoing(plan, i);
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_outgoing(plan, i);
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_outgoing(plan, i);
 	case RING_ALGORITHM_PAIR:
@@ -420,6 +434,8 @@ RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, 
 		return ring_one_shot_incoming(plan, j);
 	case RING_ALGORITHM_TWO_SHOT:
 		return ring_two_shot_incoming(plan, j);
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_incoming(plan, j);
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_incoming(plan, j);
 	case RING_ALGORITHM_PAIR:
@@ -439,6 +455,8 @@ RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outg
 	switch (plan->params.algorithm) {
 	case RING_ALGORITHM_ONE_SHOT:
 		return ring_one_shot_edge(plan, index, outgoing);
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_edge(plan, index, outgoing);
 	case RING_ALGORITHM_TWO_SHOT:
 	case RING_ALGORITHM_DIRECT:
 		return ring_plan_edge_of_all(plan, index, outgoing);
@@ -458,6 +476,8 @@ RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 		return ring_one_shot_cost(plan);
 	case RING_ALGORITHM_TWO_SHOT:
 		return ring_two_shot_cost(plan);
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_cost(plan);
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_cost(plan);
 	case RING_ALGORITHM_PAIR:

@@ -199,15 +199,17 @@ static const struct ring_device virtual_device = {
 static struct ring_plan plan_of(const struct simulator *simulator, int position, int channel)
 {
 	const struct ring_simulation_params *params = simulator->params;
+	size_t element_bytes = ring_datatype_bytes(params->type);
 	struct ring_plan_params plan = {
 		.kind = params->kind,
-		.algorithm = ring_algorithm_for(params->algorithm, params->kind, params->size, false),
+		.algorithm = ring_algorithm_for(params->algorithm, params->kind, params->size,
+						params->count * element_bytes, false),
 		.size = params->size,
 		.position = position,
 		.order = simulator->order,
 		.root = params->root,
 		.count = params->count,
-		.element_bytes = (uint32_t)ring_datatype_bytes(params->type),
+		.element_bytes = (uint32_t)element_bytes,
 		.chunk_bytes = params->chunk_bytes,
 		.chunks_per_round = params->chunks_per_round,
 		.channel = channel,
@@ -226,8 +228,8 @@ static int open_channel(struct simulator *simulator, int position, int channel)
 	int rank = simulator->order[position];
 	struct ring_channel *opened = &simulator->nodes[rank].channels[channel];
 	struct ring_plan plan = plan_of(simulator, position, channel);
-	/* Without data nothing of it is used but its address. */
-	size_t scratch = moves_data(simulator) ? ring_plan_scratch_bytes(&plan) : 1;
+	/* Without data nothing of it is used but its address, and what records take along. */
+	size_t scratch = moves_data(simulator) ? ring_plan_scratch_bytes(&plan) : RING_OPENING_BYTES;
 	int err = ring_channel_open(opened, rank, &virtual_device, scratch);
 	if (err)
 		return err;

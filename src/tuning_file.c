@@ -120,7 +120,8 @@ static bool has_plan(const struct ring_tuning_row *row)
 {
 	for (int kind = 0; kind <= RING_KIND_ALL_TO_ALL; kind++)
 		if ((row->kind == RING_TUNING_ANY || row->kind == kind) &&
-		    ring_algorithm_can(row->algorithm, (enum ring_kind)kind, row->ranks_from, false))
+		    ring_algorithm_can(row->algorithm, (enum ring_kind)kind, row->ranks_from, 0,
+				       false))
 			return true;
 	return false;
 }

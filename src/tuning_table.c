@@ -102,7 +102,8 @@ bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_questio
 {
 	bool reached = question->path == RING_PATH_MEMORY && question->ranks > 1 &&
 		       question->memory != RING_MEMORY_PRIVATE;
-	return ring_algorithm_can(algorithm, question->kind, question->ranks, question->scaled) &&
+	return ring_algorithm_can(algorithm, question->kind, question->ranks, question->bytes,
+				  question->scaled) &&
 	       (algorithm != RING_ALGORITHM_DIRECT || reached);
 }
 

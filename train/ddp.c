@@ -142,7 +142,8 @@ static int learn_promise(struct train_ddp *ddp)
 			err = ring_stream_wait(ddp->stream, ring_stream_position(ddp->stream));
 		if (!err)
 			err = ring_comm_stats(ddp->comm, &stats);
-		bool at_once = !err && strcmp(stats.last.algorithm, "oneshot") == 0;
+		bool at_once = !err && (strcmp(stats.last.algorithm, "oneshot") == 0 ||
+					strcmp(stats.last.algorithm, "bruck") == 0);
 		ddp->promise += (n - 1) * (at_once ? n : 2) * count_of(&ddp->buckets[k]) * element;
 	}
 	return err ? train_agree_failed(ddp->comm, "averaging for the first time", err) : 0;

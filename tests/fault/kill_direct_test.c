@@ -67,6 +67,11 @@ static int step_all_reduce(struct stage *stage)
 			       RING_SUM, NULL);
 }
 
+static int step_barrier(struct stage *stage)
+{
+	return ring_barrier(stage->comm, NULL);
+}
+
 static int step_all_to_all(struct stage *stage)
 {
 	return ring_all_to_all(stage->comm, stage->send, stage->recv, PART_BYTES, RING_INT8, NULL);
@@ -210,6 +215,11 @@ static int act_all_reduce(struct scene_actor *actor)
 	return act(actor, step_all_reduce, false, 0);
 }
 
+static int act_barrier(struct scene_actor *actor)
+{
+	return act(actor, step_barrier, false, 0);
+}
+
 static int act_all_to_all(struct scene_actor *actor)
 {
 	return act(actor, step_all_to_all, false, 0);
@@ -266,6 +276,7 @@ static const struct kill_situation kinds[] = {
 	{"opposite", .within_s = .03, .act = act_opposite},
 	{"one shot", .within_s = .03, .act = act_all_reduce, .algorithm = "oneshot"},
 	{"two shots", .within_s = .03, .act = act_all_reduce, .algorithm = "twoshot"},
+	{"barrier, log steps", .within_s = .03, .act = act_barrier, .algorithm = "bruck"},
 	{"directly", .within_s = .03, .act = act_all_reduce, .algorithm = "direct"},
 	{"all_to_all, directly", .within_s = .03, .act = act_all_to_all, .algorithm = "direct"},
 	{"all_to_all", .within_s = .03, .act = act_all_to_all},

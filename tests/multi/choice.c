@@ -35,7 +35,7 @@ struct call_way choice_of(const struct ring_comm *comm, const struct call *call,
 		question.memory = RING_MEMORY_PRIVATE;
 	struct ring_choice choice = ring_tuning_choose(&comm->placement.tuning, &question);
 	struct call_way way = {.size = comm->size, .order = comm->order};
-	if (choice.algorithm == RING_ALGORITHM_ONE_SHOT)
+	if (choice.algorithm == RING_ALGORITHM_ONE_SHOT || choice.algorithm == RING_ALGORITHM_BRUCK)
 		way.algorithm = BY_ONE_SHOT;
 	else if (choice.algorithm == RING_ALGORITHM_TWO_SHOT)
 		way.algorithm = BY_TWO_SHOT;

@@ -45,6 +45,8 @@ static const struct way ways[] = {
 	{{"tcp, one shot, shallow", false, "tcp", 0}, "oneshot", 3000, 1, 1, 1, 2, false},
 	{{"shm, two shots", false, "shm", 0}, "twoshot", 0, 0, 0, 0, 3, false},
 	{{"tcp, two shots, shallow", false, "tcp", 0}, "twoshot", 5000, 1, 1, 1, 3, false},
+	{{"shm, log steps", false, "shm", 0}, "bruck", 0, 0, 0, 0, 9, false},
+	{{"tcp, log steps, shallow", false, "tcp", 0}, "bruck", 100, 1, 1, 1, 9, false},
 	{{"loopback, chosen", true, "loopback", 0}, NULL, 0, 0, 0, 0, 4, false},
 	{{"shm, chosen", false, "shm", 0}, NULL, 0, 0, 0, 0, 7, false},
 	{{"shm, chosen, shared", false, "shm", 0}, NULL, 0, 0, 0, 0, 8, true},
@@ -53,7 +55,7 @@ static const struct way ways[] = {
 	{{"shm, direct, shared", false, "shm", 0}, "direct", 4096, 0, 0, 0, 5, true},
 };
 #define WAYS (int)(sizeof(ways) / sizeof(ways[0]))
-#define GROUPS 9
+#define GROUPS 10
 
 /* What to do; all ranks and all ways do the same. */
 struct plan {

@@ -91,7 +91,8 @@ static bool is_scaled(const struct request *request)
 
 static enum ring_algorithm algorithm_of(const struct team *team, const struct request *request)
 {
-	return ring_algorithm_for(request->algorithm, request->kind, team->size, is_scaled(request));
+	return ring_algorithm_for(request->algorithm, request->kind, team->size,
+				  request->count * sizeof(float), is_scaled(request));
 }
 
 static uint64_t input_length(const struct team *team, const struct request *request, int rank)
@@ -279,7 +280,8 @@ static struct team *make_team(uint64_t seed, int size)
 		team->order[j] = i;
 	}
 	size_t chunks = 2 * team->chunks_per_round;
-	size_t scratch = (chunks < RANKS ? RANKS : chunks) * team->chunk * sizeof(float);
+	size_t scratch = (chunks < RANKS ? RANKS : chunks) * team->chunk * sizeof(float) +
+			 RING_BRUCK_SCRATCH_BYTES;
 	for (int rank = 0; rank < team->size; rank++)
 		for (int c = 0; c < team->channels; c++)
 			assert_int_equal(ring_channel_open(&team->members[rank].channels[c], rank,

@@ -23,7 +23,7 @@ static struct value *values_of(const struct world *world, const struct actor *ac
 	if (place.buffer == RING_INPUT || place.buffer == RING_PEER_INPUT ||
 	    place.buffer == RING_ALL_INPUTS)
 		buffer = world->input[rank];
-	else if (place.buffer != RING_SCRATCH)
+	else if (place.buffer != RING_SCRATCH && place.buffer != RING_SUMMANDS)
 		buffer = world->output[rank];
 	demand(world, place.offset % element_bytes == 0 && bytes % element_bytes == 0,
 	       "elements are whole");
@@ -35,7 +35,7 @@ static struct value *values_of(const struct world *world, const struct actor *ac
 static struct value *values_at(const struct world *world, const struct actor *actor,
 			       struct ring_place place, uint64_t bytes)
 {
-	demand(world, place.buffer <= RING_SCRATCH, "places are this rank's own");
+	demand(world, place.buffer <= RING_SUMMANDS, "places are this rank's own");
 	return values_of(world, actor, actor->rank, place, bytes);
 }
 
@@ -44,6 +44,7 @@ static void queue_message(struct world *world, struct actor *actor, struct link 
 	const struct setting *s = world->setting;
 	const struct ring_transfer *out = &actor->out;
 	demand(world, out->bytes <= actor->plan.chunk * s->element_bytes, "messages fit a slot");
+	demand(world, !out->opens || out->bytes <= RING_OPENING_BYTES, "what opens fits an opening");
 	if (out->needs > actor->proved_by_needs)
 		actor->proved_by_needs = out->needs;
 	struct message *message = &link->messages[link->queued % s->depth];
@@ -154,7 +155,7 @@ static int find_ranks(const struct actor *actor, const struct ring_transfer *in,
 		return n - 1;
 	if (buffer == RING_ALL_INPUTS || buffer == RING_ALL_OUTPUTS)
 		return n;
-	ranks[0] = buffer <= RING_SCRATCH ? actor->rank : in->peer;
+	ranks[0] = buffer <= RING_SUMMANDS ? actor->rank : in->peer;
 	return 1;
 }
 
@@ -215,7 +216,8 @@ static bool start(struct world *world, struct actor *actor)
 		const struct message *message = &link->messages[link->taken++ % s->depth];
 		demand(world, message->bytes == in->bytes && message->opens == in->opens,
 		       "both ends know a message's size");
-		demand(world, !in->opens || was_at_source(world, actor, in, message),
+		bool on_board = in->opens && ring_plan_is_exchange(&actor->plan);
+		demand(world, !on_board || was_at_source(world, actor, in, message),
 		       "the receiver knows where what opens lies in its sender's input");
 		proof = message->proof;
 	}
@@ -294,6 +296,21 @@ static struct value add_up(const struct world *world, const struct actor *actor,
 	return sum;
 }
 
+/* Element i of a sum of what scratch has of all ranks, this rank's first. */
+static struct value add_summands(const struct world *world, const struct actor *actor,
+				 const struct ring_transfer *in, uint64_t i)
+{
+	const struct ring_plan *plan = &actor->plan;
+	struct value sum = {0};
+	for (int k = 0; k < plan->params.size; k++) {
+		struct ring_place place = in->source;
+		place.offset += ring_bruck_place(plan, in->behind, k) * ring_bruck_bytes(plan);
+		struct value next = values_at(world, actor, place, in->bytes)[i];
+		sum = k == 0 ? next : add(world, sum, next);
+	}
+	return sum;
+}
+
 static void write_result(struct world *world, struct actor *actor, const struct ring_transfer *in)
 {
 	const struct setting *s = world->setting;
@@ -304,12 +321,16 @@ static void write_result(struct world *world, struct actor *actor, const struct 
 	const struct value *own = NULL;
 	if (sums || local)
 		own = values_at(world, actor, in->source, in->bytes);
-	demand(world, !sums || in->source.buffer == RING_INPUT, "only one's own input is added");
+	bool summands = in->source.buffer == RING_SUMMANDS;
+	demand(world, !sums || summands || in->source.buffer == RING_INPUT,
+	       "only one's own input is added, or what all have sent");
 	demand(world, sums || in->held <= 1, "copies have one source");
 	demand(world, in->action != RING_SCALE || (s->scaled && local),
 	       "scaled calls scale what a rank has itself");
 	for (uint64_t i = 0; i < in->bytes / s->element_bytes; i++) {
-		if (sums)
+		if (sums && summands)
+			result[i] = add_summands(world, actor, in, i);
+		else if (sums)
 			result[i] = add_up(world, actor, in, own[i], i);
 		else
 			result[i] = local ? own[i] : arrived_at(world, actor, message, i);

@@ -30,7 +30,7 @@ static bool find_way(int index, struct way *way)
 	for (int kind = 0; kind < KINDS; kind++)
 		for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++) {
 			*way = (struct way){(enum ring_kind)kind, (enum ring_algorithm)algorithm};
-			if (ring_algorithm_can(way->algorithm, way->kind, RANKS_MAX, false) &&
+			if (ring_algorithm_can(way->algorithm, way->kind, RANKS_MAX, 0, false) &&
 			    index-- == 0)
 				return true;
 		}
@@ -57,7 +57,7 @@ static struct way way_of(int index)
 static bool can_scale(struct way way)
 {
 	return ring_kind_reduces(way.kind) &&
-	       ring_algorithm_can(way.algorithm, way.kind, RANKS_MAX, true);
+	       ring_algorithm_can(way.algorithm, way.kind, RANKS_MAX, 0, true);
 }
 
 static bool is_rooted(enum ring_kind kind)
@@ -115,10 +115,14 @@ static void must_finish(struct setting *setting)
 /* The vector is cut into blocks. */
 static bool is_in_blocks(const struct setting *s)
 {
-	return s->kind == RING_KIND_ALL_REDUCE && s->algorithm != RING_ALGORITHM_ONE_SHOT;
+	return s->kind == RING_KIND_ALL_REDUCE && s->algorithm != RING_ALGORITHM_ONE_SHOT &&
+	       s->algorithm != RING_ALGORITHM_BRUCK;
 }
 
-/* The count's neighbourhoods where schedules go wrong: none, one, about n, about whole chunks. */
+/*
+ * The count's neighbourhoods where schedules go wrong: none, one, about n, about whole chunks; less where
+ * there is no plan for so much.
+ */
 static uint64_t some_count(const struct setting *s, uint64_t pick, uint64_t *dice)
 {
 	uint64_t n = (uint64_t)s->size, chunks = 1 + dice_below(dice, 3);
@@ -131,7 +135,10 @@ static uint64_t some_count(const struct setting *s, uint64_t pick, uint64_t *dic
 				   parts * s->chunk * chunks - 1,
 				   parts * s->chunk * chunks,
 				   parts * s->chunk * chunks + 1};
-	return counts[pick % (sizeof(counts) / sizeof(counts[0]))];
+	uint64_t count = counts[pick % (sizeof(counts) / sizeof(counts[0]))];
+	while (!ring_algorithm_can(s->algorithm, s->kind, s->size, count * s->element_bytes, false))
+		count /= 2;
+	return count;
 }
 
 static struct setting some_setting(struct way way, int size, uint64_t pick, uint64_t *dice)
@@ -254,7 +261,7 @@ static int shapes_of_three(struct way way)
 {
 	if (way.algorithm == RING_ALGORITHM_RING || is_rooted(way.kind))
 		return 3;
-	return way.algorithm == RING_ALGORITHM_ONE_SHOT;
+	return way.algorithm == RING_ALGORITHM_ONE_SHOT || way.algorithm == RING_ALGORITHM_BRUCK;
 }
 
 static void every_interleaving_of_two_and_three(void **state)
@@ -335,7 +342,7 @@ static void chains_need_hardly_any_room(void **state)
 			}
 }
 
-/* What channels of a communicator have, beside a direct plan's chunks: every call must do with it. */
+/* What channels of a communicator have, beside a direct plan's chunks or Bruck's: every call must do with it. */
 static void scratch_is_two_rounds_of_chunks(void **state)
 {
 	(void)state;
@@ -346,6 +353,8 @@ static void scratch_is_two_rounds_of_chunks(void **state)
 		shuffle(s.order, size, &dice);
 		struct ring_plan plan = plan_of(&s, 0, 0);
 		uint64_t bytes = 2 * s.chunks_per_round * s.chunk * s.element_bytes;
+		if (s.algorithm == RING_ALGORITHM_BRUCK)
+			bytes = RING_BRUCK_SCRATCH_BYTES;
 		if (s.algorithm == RING_ALGORITHM_DIRECT)
 			bytes = s.size * s.chunk * s.element_bytes;
 		demand(&(struct world){.setting = &s}, ring_plan_scratch_bytes(&plan) <= bytes,
@@ -425,6 +434,8 @@ static uint64_t steps_formula(const struct setting *s)
 		return s->kind == RING_KIND_ALL_REDUCE ? 2 * (n - 1) : n - 1;
 	case RING_ALGORITHM_TWO_SHOT:
 		return n > 1 ? 2 : 0;
+	case RING_ALGORITHM_BRUCK:
+		return n > 1 ? 64 - (uint64_t)__builtin_clzll(n - 1) : 0;
 	case RING_ALGORITHM_PAIR:
 		return s->root != s->receiver;
 	default:
@@ -584,6 +595,69 @@ static void pictures_of_one_shot(void **state)
 				  "rank 2:; 1\n");
 }
 
+/* "rank r: to whom it sends how many summands, one behind the other; from whom". */
+static void draw_bruck(int size, char *text)
+{
+	struct setting s = {.kind = RING_KIND_ALL_REDUCE,
+			    .algorithm = RING_ALGORITHM_BRUCK,
+			    .size = size,
+			    .channels = 1,
+			    .count = 1,
+			    .element_bytes = 1};
+	for (int i = 0; i < size; i++)
+		s.order[i] = i;
+	for (int rank = 0; rank < size; rank++) {
+		struct ring_plan plan = plan_of(&s, rank, 0);
+		text += sprintf(text, "rank %d:", rank);
+		for (uint64_t i = 0; i < plan.outgoing; i++) {
+			struct ring_transfer out = ring_plan_outgoing(&plan, i);
+			text += sprintf(text, " %dx%d", out.peer, (int)out.bytes);
+		}
+		text += sprintf(text, ";");
+		for (uint64_t j = 1; j <= plan.outgoing; j++)
+			text += sprintf(text, " %d", ring_plan_incoming(&plan, j).peer);
+		text += sprintf(text, "\n");
+	}
+}
+
+static void pictures_of_bruck(void **state)
+{
+	(void)state;
+	char text[256];
+	draw_bruck(4, text);
+	assert_string_equal(text, "rank 0: 1x1 2x2; 3 2\n"
+				  "rank 1: 2x1 3x2; 0 3\n"
+				  "rank 2: 3x1 0x2; 1 0\n"
+				  "rank 3: 0x1 1x2; 2 1\n");
+	draw_bruck(5, text);
+	assert_string_equal(text, "rank 0: 1x1 2x2 4x1; 4 3 1\n"
+				  "rank 1: 2x1 3x2 0x1; 0 4 2\n"
+				  "rank 2: 3x1 4x2 1x1; 1 0 3\n"
+				  "rank 3: 4x1 0x2 2x1; 2 1 4\n"
+				  "rank 4: 0x1 1x2 3x1; 3 2 0\n");
+}
+
+/* What is sent last fits behind a record, or there is no such plan. */
+static void bruck_carries_what_fits(void **state)
+{
+	(void)state;
+	for (int size = 1; size <= RING_SUM_RANKS; size++)
+		for (uint64_t bytes = 0; bytes <= RING_OPENING_BYTES + 1; bytes++) {
+			struct setting s = {.algorithm = RING_ALGORITHM_BRUCK,
+					    .size = size,
+					    .channels = 1,
+					    .count = bytes,
+					    .element_bytes = 1};
+			struct ring_plan plan = plan_of(&s, 0, 0);
+			bool fits = bytes <= RING_OPENING_BYTES;
+			for (uint64_t i = 0; i < plan.outgoing; i++)
+				fits = fits &&
+				       ring_plan_outgoing(&plan, i).bytes <= RING_OPENING_BYTES;
+			assert_int_equal(ring_algorithm_can(s.algorithm, s.kind, size, bytes, false),
+					 fits);
+		}
+}
+
 static void oneself_needs_no_link_and_no_signal(void **state)
 {
 	(void)state;
@@ -606,6 +680,8 @@ int main(void)
 		cmocka_unit_test(shares_cover_everything),
 		cmocka_unit_test(pictures_of_three_and_four),
 		cmocka_unit_test(pictures_of_one_shot),
+		cmocka_unit_test(pictures_of_bruck),
+		cmocka_unit_test(bruck_carries_what_fits),
 		cmocka_unit_test(oneself_needs_no_link_and_no_signal),
 		cmocka_unit_test(bytes_are_optimal),
 		cmocka_unit_test(scratch_is_two_rounds_of_chunks),

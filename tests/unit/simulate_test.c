@@ -160,6 +160,21 @@ static void shots_of_reductions(void **state)
 		}
 }
 
+/* Every step waits for the one before it, and takes so many summands along. */
+static void bruck_takes_a_latency_for_each_step(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 48; n++) {
+		uint64_t end = 0;
+		for (int step = 1; step < n; step *= 2)
+			end += RECORD + LATENCY + 4 * (uint64_t)(step < n - step ? step : n - step);
+		struct ring_simulation_params params = uniform(RING_KIND_ALL_REDUCE, n, 1);
+		params.algorithm = RING_ALGORITHM_BRUCK;
+		params.count = 1;
+		assert_int_equal(end_of(&params), end);
+	}
+}
+
 /* What arrives at once is copied one after the other: n parts at a root, and at all of all-to-all. */
 static void the_device_takes_parts_in_turn(void **state)
 {
@@ -322,20 +337,20 @@ static uint64_t planned_bytes(const struct ring_simulation_params *params, int p
 {
 	uint64_t sum = 0;
 	for (int channel = 0; channel < params->channels; channel++) {
-		struct ring_plan_params of = {.kind = params->kind,
-					      .algorithm = ring_algorithm_for(params->algorithm,
-									      params->kind,
-									      params->size, false),
-					      .size = params->size,
-					      .position = position,
-					      .order = params->order,
-					      .root = params->root,
-					      .count = params->count,
-					      .element_bytes = 4,
-					      .chunk_bytes = params->chunk_bytes,
-					      .chunks_per_round = params->chunks_per_round,
-					      .channel = channel,
-					      .channels = params->channels};
+		struct ring_plan_params of = {
+			.kind = params->kind,
+			.algorithm = ring_algorithm_for(params->algorithm, params->kind,
+							params->size, params->count * 4, false),
+			.size = params->size,
+			.position = position,
+			.order = params->order,
+			.root = params->root,
+			.count = params->count,
+			.element_bytes = 4,
+			.chunk_bytes = params->chunk_bytes,
+			.chunks_per_round = params->chunks_per_round,
+			.channel = channel,
+			.channels = params->channels};
 		struct ring_plan plan = ring_plan_make(&of);
 		sum += ring_plan_cost(&plan).sent_bytes;
 	}
@@ -494,6 +509,7 @@ int main(void)
 		cmocka_unit_test(chains_are_pipelines),
 		cmocka_unit_test(one_shot_takes_one_part_and_its_signals),
 		cmocka_unit_test(shots_of_reductions),
+		cmocka_unit_test(bruck_takes_a_latency_for_each_step),
 		cmocka_unit_test(the_device_takes_parts_in_turn),
 		cmocka_unit_test(the_device_adds_its_time),
 		cmocka_unit_test(one_rank_only_copies),

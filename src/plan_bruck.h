@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small sums, and barriers, in as few messages as there can be: about log2(n) for each rank. Included by
+ * plan.h only.
+ *
+ * Every rank collects the summands of all, in scratch: its own at place 0, behind it that of the rank
+ * which lies so far back along the ring. In step k it passes on what it has, 2^k summands or all that
+ * are missing there, to the rank 2^k ahead, and gets as many from the rank 2^k back. Five ranks, what
+ * rank 4 has at each place, when all begin with their own:
+ *
+ *	            0 | 1 | 2 3 | 4          rank 4 gets          and sends
+ *	at first    4 |   |     |
+ *	step 0      4 | 3 |     |            3     from rank 3    4     to rank 0
+ *	step 1      4 | 3 | 2 1 |            2 1   from rank 2    4 3   to rank 1
+ *	step 2      4 | 3 | 2 1 | 0          0     from rank 0    4     to rank 3
+ *
+ * Then it adds them, block by block in the order of one shot (plan_one_shot.h), which is the ring's: the
+ * bits are those of one shot. There a rank sends n-1 messages, all at once; here it waits log2(n) times,
+ * but small messages cost the CPU more than they cost the wire.
+ *
+ * Agreement: every message opens with its sender's record, and is sent once the records of those before
+ * it were found equal. So a rank that has all summands knows that all ranks agree. What is sent last must
+ * fit behind a record, which limits how large a sum can be.
+ *
+ * No deadlock at any depth: a message needs the ones of the steps before it only.
+ *
+ * Source: the all-gather of Bruck, Ho, Kipnis, Upfal & Weathersby 1997, "Efficient algorithms for all-to-all
+ * communications in multiport message-passing systems", turned round. Without summands it is the barrier of
+ * Hensgen, Finkel & Manber 1988, "Two algorithms for barrier synchronization".
+ */
+#ifndef RING_PLAN_BRUCK_H
+#define RING_PLAN_BRUCK_H
+
+#include "plan_one_shot.h" /* the blocks of what is added at once */
+
+/* What all ranks' summands take at most: a third of them, or more, is sent at once. */
+#define RING_BRUCK_SCRATCH_BYTES (3 * RING_OPENING_BYTES)
+
+/* Summands of message number `step`. */
+RING_PURE int ring_bruck_summands(int size, int step)
+{
+	int collected = 1 << step;
+	return collected < size - collected ? collected : size - collected;
+}
+
+/* Messages that each rank sends. */
+RING_PURE int ring_bruck_steps(int size)
+{
+	int steps = 0;
+	while (1 << steps < size)
+		steps++;
+	return steps;
+}
+
+/* Summands of the largest message. */
+RING_PURE int ring_bruck_most(int size)
+{
+	int most = 1;
+	for (int step = 0; step < ring_bruck_steps(size); step++)
+		if (ring_bruck_summands(size, step) > most)
+			most = ring_bruck_summands(size, step);
+	return most;
+}
+
+/* True if the largest message fits behind a record, where a summand has so many bytes. */
+RING_PURE bool ring_bruck_fits(int size, uint64_t bytes)
+{
+	return bytes <= (uint64_t)(RING_OPENING_BYTES / ring_bruck_most(size));
+}
+
+RING_PURE struct ring_plan ring_bruck_make(const struct ring_plan_params *params)
+{
+	struct ring_plan plan = {.params = *params};
+	int steps = ring_bruck_steps(params->size), most = ring_bruck_most(params->size);
+	plan.next = ring_plan_at(&plan, 1);
+	plan.prev = ring_plan_at(&plan, -1);
+	plan.edges = 2 * steps;
+	plan.begin = ring_share_begin(params->count, params->channels, params->channel);
+	plan.length = ring_share_length(params->count, params->channels, params->channel);
+	plan.chunk = most * plan.length;
+	plan.outgoing = steps;
+	plan.incoming = 1 + steps;
+	if (params->size > 1) { /* else one's own is the sum */
+		plan.scratch_chunks = (params->size + most - 1) / most;
+		plan.incoming += ring_one_shot_blocks(&plan);
+	}
+	return plan;
+}
+
+/* The place of number k < n of what is added for the owner that lies `behind`. */
+RING_PURE int ring_bruck_place(const struct ring_plan *plan, int behind, int k)
+{
+	return ring_plan_mod(plan->params.size - 1 - behind - k, plan->params.size);
+}
+
+/* Bytes of an summand. */
+RING_PURE uint64_t ring_bruck_bytes(const struct ring_plan *plan)
+{
+	return plan->length * plan->params.element_bytes;
+}
+
+RING_PURE struct ring_transfer ring_bruck_outgoing(const struct ring_plan *plan, uint64_t i)
+{
+	int step = (int)i, summands = ring_bruck_summands(plan->params.size, step);
+	return (struct ring_transfer){.action = RING_SEND,
+				      .peer = ring_plan_at(plan, 1 << step),
+				      .source = {RING_SCRATCH, 0},
+				      .bytes = summands * ring_bruck_bytes(plan),
+				      .needs = 1 + i,
+				      .opens = true,
+				      .step = step};
+}
+
+/* What this rank begins with. */
+RING_PURE struct ring_transfer ring_bruck_own(const struct ring_plan *plan)
+{
+	uint64_t begin = plan->begin * plan->params.element_bytes;
+	bool alone = plan->params.size == 1;
+	return (struct ring_transfer){
+		.action = RING_COPY,
+		.peer = ring_plan_self(plan),
+		.source = {RING_INPUT, begin},
+		.result = {alone ? RING_OUTPUT : RING_SCRATCH, alone ? begin : 0},
+		.bytes = ring_bruck_bytes(plan),
+	};
+}
+
+/* Adds up the block of owner number `index`. In place the sum replaces one's own, once that was copied. */
+RING_PURE struct ring_transfer ring_bruck_sum(const struct ring_plan *plan, uint64_t index)
+{
+	uint64_t begin = plan->begin * plan->params.element_bytes, sum = begin;
+	int behind = ring_one_shot_owner(plan, index);
+	uint64_t bytes = ring_one_shot_block(plan, ring_plan_at(plan, behind), &sum,
+					     ring_bruck_bytes(plan));
+	return (struct ring_transfer){.action = RING_REDUCE,
+				      .peer = ring_plan_self(plan),
+				      .source = {RING_SUMMANDS, sum - begin},
+				      .result = {RING_OUTPUT, sum},
+				      .bytes = bytes,
+				      .needs = 1,
+				      .last = true,
+				      .behind = behind,
+				      .step = (int)plan->outgoing};
+}
+
+RING_PURE struct ring_transfer ring_bruck_incoming(const struct ring_plan *plan, uint64_t j)
+{
+	if (j == 0)
+		return ring_bruck_own(plan);
+	if (j > plan->outgoing)
+		return ring_bruck_sum(plan, j - plan->outgoing - 1);
+	int step = (int)j - 1, collected = 1 << step;
+	return (struct ring_transfer){
+		.action = RING_COPY,
+		.peer = ring_plan_at(plan, -collected),
+		.result = {RING_SCRATCH, collected * ring_bruck_bytes(plan)},
+		.bytes = ring_bruck_summands(plan->params.size, step) * ring_bruck_bytes(plan),
+		.opens = true,
+		.step = step,
+	};
+}
+
+/* Links of each step, to and from. */
+RING_PURE int ring_bruck_edge(const struct ring_plan *plan, int index, bool *outgoing)
+{
+	int distance = 1 << index / 2;
+	*outgoing = index % 2 == 0;
+	return ring_plan_at(plan, *outgoing ? distance : -distance);
+}
+
+RING_PURE struct ring_plan_cost ring_bruck_cost(const struct ring_plan *plan)
+{
+	return (struct ring_plan_cost){.steps = plan->outgoing,
+				       .sent_bytes = (plan->params.size - 1) *
+						     ring_bruck_bytes(plan)};
+}
+
+#endif
