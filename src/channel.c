@@ -81,7 +81,6 @@ void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
 		*route = (struct ring_route){.peer = link->peer};
 	}
 	*(link->outgoing ? &route->out : &route->in) = link;
-	channel->linked += route->out && route->in;
 	if (!link->outgoing && link->transport->board)
 		route->board = link->transport->board(link);
 	channel->announces = channel->announces || link->transport->expect;
@@ -161,8 +160,7 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 	channel->tells = false;
 	channel->on_boards = channel->board && ring_plan_is_exchange(&known->plan);
 	channel->exchanges += channel->on_boards;
-	channel->is_small = channel->on_boards && (known->plan.opening > 0 ||
-						   known->plan.incoming == known->plan.signals);
+	channel->is_small = channel->on_boards && ring_plan_is_said_at_once(&known->plan);
 	channel->heard = 0;
 	channel->operands = *operands;
 	channel->opening.record = *record;
@@ -281,11 +279,15 @@ static int send_message(struct ring_link *link, const void *source, size_t bytes
 
 static size_t message_bytes(const struct ring_channel *channel, const struct ring_transfer *transfer)
 {
-	if (!transfer->opens)
-		return transfer->bytes;
-	size_t bytes = channel->on_boards ? channel->plan->opening : transfer->bytes;
-	return sizeof(struct ring_record) +
-	       (channel->tells ? sizeof(struct ring_whereabouts) : bytes);
+	return transfer->bytes + (transfer->opens ? sizeof(struct ring_record) : 0) +
+	       (transfer->opens && channel->tells ? sizeof(struct ring_whereabouts) : 0);
+}
+
+/* What a rank writes on its board. */
+static size_t sheet_bytes(const struct ring_channel *channel, int rank)
+{
+	return sizeof(struct ring_record) + (channel->tells ? sizeof(struct ring_whereabouts)
+							    : ring_plan_said(channel->plan, rank));
 }
 
 /* What opens a message, with a payload if there is one, which stays as it is until it is sent. */
@@ -304,19 +306,30 @@ static bool is_on_board(const struct ring_channel *channel, const struct ring_tr
 	return channel->on_boards && transfer->opens;
 }
 
-/* Written for the first of all peers, who are all told of it. */
-static void post_on_board(struct ring_channel *channel, const struct ring_route *route,
-			  const void *opening, size_t bytes)
+static void write_on_board(struct ring_channel *channel)
 {
-	if (channel->posted == 0)
-		ring_board_write(channel->board, channel->exchanges, opening, bytes);
-	route->in->transport->wake(route->in);
+	uint64_t said = ring_plan_said(channel->plan, channel->self);
+	if (said > 0)
+		memcpy(channel->opening.payload, channel->operands.input, said);
+	ring_board_write(channel->board, channel->exchanges, &channel->opening,
+			 sheet_bytes(channel, channel->self));
 }
 
-static int post_on_link(struct ring_channel *channel, struct ring_route *route, const void *message,
-			size_t bytes)
+/* Written for the first of all peers, who are all told of it. */
+static void post_on_board(struct ring_channel *channel, const struct ring_route *route)
 {
-	int err = send_message(route->out, message, bytes);
+	if (channel->posted == 0)
+		write_on_board(channel);
+	route->out->transport->wake(route->out);
+}
+
+static int post_on_link(struct ring_channel *channel, struct ring_route *route,
+			const struct ring_transfer *out)
+{
+	const void *message = address(channel, out->source);
+	if (out->opens)
+		message = open_with(channel, route, message, out->bytes);
+	int err = send_message(route->out, message, message_bytes(channel, out));
 	route->queued += err == 0;
 	return err && err != RING_EAGAIN ? fail_at(channel, route->peer, err) : err;
 }
@@ -330,17 +343,13 @@ static int post(struct ring_channel *channel)
 	if (ring_transfer_is_message(out, channel->self)) {
 		struct ring_route *route = route_to(channel, out->peer);
 		bool on_board = is_on_board(channel, out);
-		if (!route || !route->out || (on_board && !route->in))
+		if (!route || !route->out)
 			return 0;
-		const void *source = address(channel, out->source);
-		size_t bytes = message_bytes(channel, out);
-		if (out->opens)
-			source = open_with(channel, route, source, out->bytes);
 		int err = 0;
 		if (on_board)
-			post_on_board(channel, route, source, bytes);
+			post_on_board(channel, route);
 		else
-			err = post_on_link(channel, route, source, bytes);
+			err = post_on_link(channel, route, out);
 		if (err)
 			return err == RING_EAGAIN ? 0 : err;
 		route->sent_messages += out->bytes > 0;
@@ -587,7 +596,9 @@ static int check(struct ring_channel *channel, const struct ring_transfer *in,
 {
 	struct ring_arrival next;
 	int err = in->opens ? compare_records(channel, message) : 0;
-	if (!err && message->bytes != message_bytes(channel, in))
+	size_t bytes = is_on_board(channel, in) ? sheet_bytes(channel, in->peer)
+						: message_bytes(channel, in);
+	if (!err && message->bytes != bytes)
 		err = RING_EPEER;
 	if (err == RING_EPEER && has_gone_on(channel, route, &next))
 		return differ(channel, route, &next);
@@ -708,27 +719,23 @@ static void announce(struct ring_channel *channel)
 	}
 }
 
-/* A small call over boards: says one's input to all at once. returns 1; 0 as long as links are missing */
+/* A small call over boards: says one's input, to all whom there are links to. returns the moves */
 static int say(struct ring_channel *channel)
 {
-	const struct ring_plan *plan = channel->plan;
-	if (channel->linked < plan->params.size - 1)
-		return 0;
-	if (plan->opening > 0)
-		memcpy(channel->opening.payload, channel->operands.input, plan->opening);
-	ring_board_write(channel->board, channel->exchanges, &channel->opening,
-			 message_bytes(channel, outgoing(channel, 0)));
-	for (; channel->posted < plan->outgoing; channel->posted++) {
+	uint64_t before = channel->posted;
+	for (; channel->posted < channel->plan->outgoing; channel->posted++) {
 		const struct ring_transfer *out = outgoing(channel, channel->posted);
 		struct ring_route *route = route_to(channel, out->peer);
-		route->in->transport->wake(route->in);
+		if (!route || !route->out)
+			break;
+		post_on_board(channel, route);
 		route->sent_messages += out->bytes > 0;
 		route->sent_bytes += out->bytes;
 		note(channel, RING_POSTED, channel->posted, out);
 		note(channel, RING_SENT, channel->posted, out);
 	}
 	channel->sent = channel->posted;
-	return 1;
+	return (int)(channel->posted - before);
 }
 
 /* Hears the next peer's. returns 1; 0 if it has said nothing yet; an error */
@@ -772,15 +779,13 @@ static int count_taken(struct ring_channel *channel)
 }
 
 /*
- * In a straight line: nothing is ever in the way of a small call but what is not said yet. returns the moves,
- * or an error
+ * In a straight line: nothing is ever in the way of a small call but what is not said yet, and links that
+ * are still made. returns the moves, or an error
  */
 static int advance_small(struct ring_channel *channel)
 {
 	const struct ring_plan *plan = channel->plan;
-	int moves = channel->posted == 0 ? say(channel) : 0, moved = 1;
-	if (channel->posted == 0)
-		return 0;
+	int moves = channel->posted < plan->outgoing ? say(channel) : 0, moved = 1;
 	while (channel->heard < plan->outgoing) {
 		moved = hear(channel);
 		if (moved <= 0)

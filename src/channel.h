@@ -87,7 +87,6 @@ struct ring_channel {
 	bool announces;           /* some link wants to know what comes next */
 	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
 	uint64_t exchanges;       /* over boards, with the current call's; on all ranks alike */
-	int linked;               /* peers with links both ways */
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
 	char *scratch;

@@ -124,6 +124,7 @@ struct ring_plan_params {
 	int chunks_per_round;
 	int channel, channels; /* this channel of so many */
 	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */
+	bool boards;           /* what a rank says to all others takes no messages */
 };
 
 struct ring_plan {
@@ -501,9 +502,24 @@ RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
 RING_PURE bool ring_plan_is_exchange(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
-	return params->size > 1 && (params->algorithm == RING_ALGORITHM_DIRECT ||
-				    (params->algorithm == RING_ALGORITHM_ONE_SHOT &&
-				     !ring_one_shot_is_rooted(params->kind)));
+	return params->size > 1 &&
+	       (params->algorithm == RING_ALGORITHM_DIRECT ||
+		(params->algorithm == RING_ALGORITHM_ONE_SHOT && ring_one_shot_is_exchange(plan)));
+}
+
+/* True for exchanges with nothing to send behind what opens messages. */
+RING_PURE bool ring_plan_is_said_at_once(const struct ring_plan *plan)
+{
+	bool signals_only = plan->outgoing == plan->signals && plan->incoming == plan->signals;
+	return plan->opening > 0 || signals_only;
+}
+
+/* Bytes of input that a rank says at once, behind its record. */
+RING_PURE uint64_t ring_plan_said(const struct ring_plan *plan, int rank)
+{
+	const struct ring_plan_params *params = &plan->params;
+	bool has_input = rank == params->root || !ring_one_shot_is_from_root(params->kind);
+	return has_input ? plan->opening : 0;
 }
 
 /* Bytes of scratch memory the plan uses. */

@@ -18,10 +18,13 @@
  * only.
  *
  * Agreement: where all send to all they begin with a signal to every rank, so each hears of all others
- * itself. Where there is a root, a rank signals to its next on the ring (ranks that disagree about the
- * kind still meet there) and to root; root answers all of them once it has heard all of them, so an
- * answer proves that every rank agrees. Where all send to all, small calls need no signals: each rank's
- * data travel with its record, and are held until all of those are there, to be added or copied then.
+ * itself. So they do where there is a root and signals to all take no more messages than others: over boards,
+ * and between two ranks. Else a rank signals to its next on the ring (ranks that disagree about the kind
+ * still meet there) and to root; root answers all of them once it has heard all of them, so an answer
+ * proves that every rank agrees.
+ *
+ * Small calls where all signal to all do without that: each rank's data travel with its record, and are held
+ * until all of those are there, to be added or copied then.
  *
  *	out of root    next, then behind all incoming signals: distance 1, 2 ... n-1
  *	into root      prev, distance 1, 2 ... n-1          the first two of these share a link
@@ -68,25 +71,48 @@ RING_PURE int ring_one_shot_output_part(enum ring_kind kind, int rank)
 	return in_parts ? rank : 0;
 }
 
-/* Bytes of a rank's whole input, of a kind without root. */
+/* Bytes of the whole input of a rank that has one. */
 RING_PURE uint64_t ring_one_shot_input_bytes(const struct ring_plan_params *params)
 {
 	int last_part = ring_one_shot_input_part(params->kind, params->size - 1);
 	return (last_part + 1) * params->count * params->element_bytes;
 }
 
+/* True if all send to all, at least their records. */
+RING_PURE bool ring_one_shot_is_exchange(const struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	return !ring_one_shot_is_rooted(params->kind) || params->boards || params->size == 2;
+}
+
 /* True for a rank that has a link to and from every other one. */
 RING_PURE bool ring_one_shot_is_hub(const struct ring_plan *plan)
 {
+	return ring_one_shot_is_exchange(plan) || ring_plan_self(plan) == plan->params.root;
+}
+
+/* True if data go from rank to rank. */
+RING_PURE bool ring_one_shot_flows(const struct ring_plan *plan, int from, int to)
+{
 	const struct ring_plan_params *params = &plan->params;
-	return !ring_one_shot_is_rooted(params->kind) ||
-	       params->order[params->position] == params->root;
+	return (to == params->root || !ring_one_shot_is_to_root(params->kind)) &&
+	       (from == params->root || !ring_one_shot_is_from_root(params->kind));
+}
+
+/* Ranks that this one has data for. */
+RING_PURE uint64_t ring_one_shot_receivers(const struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	bool is_root = ring_plan_self(plan) == params->root;
+	if (ring_one_shot_is_to_root(params->kind))
+		return !is_root;
+	return is_root || !ring_one_shot_is_from_root(params->kind) ? params->size - 1 : 0;
 }
 
 /* Signals on the ring alone; where all send to all, distance 1 is the ring. */
 RING_PURE uint64_t ring_one_shot_ring_signals(const struct ring_plan *plan)
 {
-	return ring_one_shot_is_rooted(plan->params.kind) && plan->params.size > 1;
+	return !ring_one_shot_is_exchange(plan) && plan->params.size > 1;
 }
 
 /* Blocks of an all-reduced vector that are not empty: those of the first so many ranks. */
@@ -107,44 +133,52 @@ RING_PURE int ring_one_shot_owner(const struct ring_plan *plan, uint64_t index)
 	return behind;
 }
 
-/* Messages of a chunk that are held until all of them are there. Of two ranks there is but one. */
-RING_PURE uint64_t ring_one_shot_held(const struct ring_plan *plan)
+/* Entries of a chunk whose result is in OUTPUT. */
+RING_PURE uint64_t ring_one_shot_results(const struct ring_plan *plan)
 {
-	bool holds = ring_kind_reduces(plan->params.kind) || plan->opening > 0;
-	return holds && plan->params.size > 2 ? (uint64_t)plan->params.size - 1 : 0;
+	enum ring_kind kind = plan->params.kind;
+	if (ring_one_shot_is_from_root(kind))
+		return 1;
+	if (!ring_one_shot_flows(plan, plan->params.root, ring_plan_self(plan)))
+		return 0;
+	if (!ring_kind_reduces(kind))
+		return (uint64_t)plan->params.size;
+	return kind == RING_KIND_ALL_REDUCE && plan->params.size > 2 ? ring_one_shot_blocks(plan)
+								     : 1;
+}
+
+/* Entries before them: messages that are held until all of them are there. Of two ranks there is but one. */
+RING_PURE uint64_t ring_one_shot_heard(const struct ring_plan *plan)
+{
+	bool adds = ring_kind_reduces(plan->params.kind) && ring_one_shot_results(plan) > 0;
+	if (plan->params.size == 2)
+		return plan->opening > 0 &&
+		       !ring_one_shot_flows(plan, plan->next, ring_plan_self(plan));
+	return adds || plan->opening > 0 ? (uint64_t)plan->params.size - 1 : 0;
+}
+
+/* True for calls whose data go with the records. */
+RING_PURE bool ring_one_shot_is_small(const struct ring_plan *plan)
+{
+	return ring_one_shot_is_exchange(plan) && plan->rounds == 1 &&
+	       ring_one_shot_input_bytes(&plan->params) <= RING_OPENING_BYTES;
 }
 
 RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
 	uint64_t others = params->size - 1;
+	ring_plan_cut_part(&plan);
+	if (ring_one_shot_is_small(&plan))
+		plan.opening = ring_one_shot_input_bytes(params);
 	bool hub = ring_one_shot_is_hub(&plan);
 	plan.next = ring_plan_at(&plan, 1);
 	plan.prev = ring_plan_at(&plan, -1);
 	plan.edges = hub ? 2 * (params->size - 1) : 4;
-
-	plan.fan_out = others;
-	plan.fan_in = others + 1;
-	if (ring_one_shot_is_to_root(params->kind)) {
-		plan.fan_out = !hub;
-		plan.fan_in = hub ? others + 1 : 0;
-	} else if (ring_one_shot_is_from_root(params->kind)) {
-		plan.fan_out = hub ? others : 0;
-		plan.fan_in = 1;
-	} else if (params->kind == RING_KIND_ALL_REDUCE && params->size > 2) {
-		plan.fan_in = others + ring_one_shot_blocks(&plan);
-	}
-	if (ring_kind_reduces(params->kind) && params->size == 2)
-		plan.fan_in = plan.fan_in > 0;
-	ring_plan_cut_part(&plan);
-	uint64_t input_bytes = ring_one_shot_input_bytes(params);
-	if (!ring_one_shot_is_rooted(params->kind) && plan.rounds == 1 &&
-	    input_bytes <= RING_OPENING_BYTES)
-		plan.opening = input_bytes;
-	else
+	plan.fan_out = plan.opening > 0 ? others : ring_one_shot_receivers(&plan);
+	plan.fan_in = ring_one_shot_heard(&plan) + ring_one_shot_results(&plan);
+	if (plan.opening == 0)
 		plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);
-	if (!ring_kind_reduces(params->kind))
-		plan.fan_in += ring_one_shot_held(&plan);
 	plan.outgoing = plan.signals + plan.rounds * plan.fan_out;
 	plan.incoming = plan.signals + plan.rounds * plan.fan_in;
 	return plan;
@@ -184,7 +218,11 @@ RING_PURE struct ring_transfer ring_one_shot_outgoing(const struct ring_plan *pl
 	i -= plan->signals;
 	uint64_t chunk = plan->fan_out == 1 ? i : i / plan->fan_out;
 	int step = (int)(i - chunk * plan->fan_out);
-	int peer = ring_one_shot_partner(plan, step + 1);
+	int peer = ring_plan_at(plan, step + 1);
+	if (ring_one_shot_is_to_root(plan->params.kind) && plan->opening == 0)
+		peer = plan->params.root;
+	if (!ring_one_shot_flows(plan, ring_plan_self(plan), peer))
+		return ring_plan_signal(peer, 0);
 	struct ring_transfer transfer = {
 		.action = RING_SEND, .peer = peer, .opens = plan->opening > 0, .step = step};
 	transfer.bytes = ring_plan_piece(plan, ring_one_shot_input_part(plan->params.kind, peer),
@@ -211,11 +249,14 @@ RING_PURE uint64_t ring_one_shot_block(const struct ring_plan *plan, int rank, u
 	return end - begin;
 }
 
-/* Entry `step` of a chunk: what another rank sends is held. */
-RING_PURE struct ring_transfer ring_one_shot_hold(const struct ring_plan *plan, uint64_t chunk,
+/* Entry `step` of a chunk: what another rank sends is held, if it is more than its record. */
+RING_PURE struct ring_transfer ring_one_shot_hear(const struct ring_plan *plan, uint64_t chunk,
 						  int step)
 {
 	enum ring_kind kind = plan->params.kind;
+	int peer = ring_plan_at(plan, step + 1);
+	if (!ring_one_shot_flows(plan, peer, ring_plan_self(plan)))
+		return ring_plan_signal(peer, 0);
 	struct ring_transfer hold = ring_plan_hold(plan, step, 0);
 	hold.opens = plan->opening > 0;
 	hold.bytes = ring_plan_piece(plan, ring_one_shot_input_part(kind, ring_plan_self(plan)),
@@ -224,11 +265,11 @@ RING_PURE struct ring_transfer ring_one_shot_hold(const struct ring_plan *plan, 
 }
 
 /*
- * Entry `step` of a chunk that is added up, behind `held` that hold. What an all-reduce adds, all others
+ * Entry `step` of a chunk that is added up, behind `heard` others. What an all-reduce adds, all others
  * have been sent; in place, the sum replaces it.
  */
 RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, uint64_t chunk,
-						 int step, int held)
+						 int step, int heard)
 {
 	enum ring_kind kind = plan->params.kind;
 	int part = ring_one_shot_input_part(kind, ring_plan_self(plan));
@@ -236,8 +277,8 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 	ring_plan_piece(plan, 0, chunk, &sum);
 	int behind = 0;
 	uint64_t begin = own;
-	if (kind == RING_KIND_ALL_REDUCE && held > 0) {
-		behind = ring_one_shot_owner(plan, (uint64_t)(step - held));
+	if (kind == RING_KIND_ALL_REDUCE && heard > 0) {
+		behind = ring_one_shot_owner(plan, (uint64_t)(step - heard));
 		bytes = ring_one_shot_block(plan, ring_plan_at(plan, behind), &own, bytes);
 		sum = own;
 	}
@@ -256,20 +297,20 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 	return transfer;
 }
 
-/* Entry `step` of a chunk that is copied, behind `held` that hold. */
+/* Entry `step` of a chunk that is copied, behind `heard` others; the farthest rank's first. */
 RING_PURE struct ring_transfer ring_one_shot_copy(const struct ring_plan *plan, uint64_t chunk,
-						  int step, int held)
+						  int step, int heard)
 {
 	enum ring_kind kind = plan->params.kind;
-	int self = ring_plan_self(plan);
-	int from = ring_plan_at(plan, held > 0 ? step - held + 1 : -step - 1);
-	if (ring_one_shot_is_from_root(kind))
-		from = plan->params.root;
+	int self = ring_plan_self(plan), distance = plan->params.size - 1 - (step - heard);
+	while (ring_one_shot_is_from_root(kind) && ring_plan_at(plan, distance) != plan->params.root)
+		distance--;
+	int from = ring_plan_at(plan, distance);
 	struct ring_transfer transfer = {.action = RING_COPY, .peer = from, .step = step};
-	if (from != self && held > 0) {
+	if (heard > 0 && from != self) {
 		transfer.peer = self;
 		transfer.held = 1;
-		transfer.holds = (uint64_t)(step - held);
+		transfer.holds = (uint64_t)distance - 1;
 		transfer.releases = true;
 	}
 	transfer.opens = plan->opening > 0 && transfer.peer != self;
@@ -286,12 +327,12 @@ RING_PURE struct ring_transfer ring_one_shot_incoming(const struct ring_plan *pl
 		return ring_one_shot_incoming_signal(plan, j);
 	j -= plan->signals;
 	uint64_t chunk = plan->fan_in == 1 ? j : j / plan->fan_in;
-	int step = (int)(j - chunk * plan->fan_in), held = (int)ring_one_shot_held(plan);
-	if (step < held)
-		return ring_one_shot_hold(plan, chunk, step);
+	int step = (int)(j - chunk * plan->fan_in), heard = (int)ring_one_shot_heard(plan);
+	if (step < heard)
+		return ring_one_shot_hear(plan, chunk, step);
 	if (ring_kind_reduces(plan->params.kind))
-		return ring_one_shot_sum(plan, chunk, step, held);
-	return ring_one_shot_copy(plan, chunk, step, held);
+		return ring_one_shot_sum(plan, chunk, step, heard);
+	return ring_one_shot_copy(plan, chunk, step, heard);
 }
 
 /* A hub's links by distance, to and from; the others' to next, from prev, to and from root. */
@@ -307,7 +348,7 @@ RING_PURE int ring_one_shot_edge(const struct ring_plan *plan, int index, bool *
 RING_PURE struct ring_plan_cost ring_one_shot_cost(const struct ring_plan *plan)
 {
 	return (struct ring_plan_cost){.steps = plan->params.size > 1,
-				       .sent_bytes = plan->fan_out * plan->length *
+				       .sent_bytes = ring_one_shot_receivers(plan) * plan->length *
 						     plan->params.element_bytes};
 }
 

@@ -75,6 +75,7 @@ static int plan_collective(struct ring_comm *comm, const struct ring_call *call)
 		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
 		.chunk_bytes = choice->chunk_bytes,
 		.chunks_per_round = choice->chunks_per_round,
+		.boards = comm->placement.path == RING_PATH_MEMORY,
 		.channels = choice->channels,
 	};
 	bool rings = choice->algorithm == RING_ALGORITHM_RING;

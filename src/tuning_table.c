@@ -34,7 +34,9 @@
 	X(ALL_GATHER, MEMORY, 2, 2, 1, ONE_SHOT)      /* 2: 1.48 to 2.54 */                        \
 	X(ALL_GATHER, MEMORY, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.15 to 3.16 */                     \
 	X(ALL_GATHER, MEMORY, 9, 16, 4, ONE_SHOT)     /* 16: 1.70 to 3.31 */                       \
+	X(BROADCAST, MEMORY, 2, 2, 16, ONE_SHOT)      /* 2: 1.03 to 1.58 */                        \
 	X(BROADCAST, MEMORY, 3, 16, 64, ONE_SHOT)     /* 4, 8, 16: 1.07 to 3.79 */                 \
+	X(REDUCE, MEMORY, 2, 2, 16, ONE_SHOT)         /* 2: 1.04 to 1.60 */                        \
 	X(REDUCE, MEMORY, 3, 16, 64, ONE_SHOT)        /* 4, 8, 16: 1.27 to 4.73 */                 \
 	X(BARRIER, MEMORY, 2, 2, 0, ONE_SHOT)         /* 2: 1.26 */                                \
 	X(BARRIER, MEMORY, 3, 16, 0, ONE_SHOT)        /* 4, 8, 16: 1.66 to 1.98 */                 \

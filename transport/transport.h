@@ -159,8 +159,8 @@ struct ring_transport {
 	bool (*is_near)(const struct ring_link *link);
 
 	/*
-	 * Optional, receiver: the other end's board (board.h), and waking its owner for what was written
-	 * on one's own. Once the link is finished, and until it is closed. What the other end sent
+	 * Optional: the other end's board (board.h), for the receiver; and waking its owner for what was
+	 * written on one's own, for the sender. Once the link is finished, and until it is closed. What the other end sent
 	 * before it wrote is found by the next poll().
 	 */
 	struct ring_board *(*board)(const struct ring_link *link);

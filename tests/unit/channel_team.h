@@ -369,7 +369,8 @@ static struct ring_plan plan_for(const struct team *team, const struct request *
 					  .chunks_per_round = team->chunks_per_round,
 					  .channel = channel,
 					  .channels = team->channels,
-					  .scaled = is_scaled(request)};
+					  .scaled = is_scaled(request),
+					  .boards = team->boards};
 	struct ring_plan plan = ring_plan_make(&params);
 	if (team->scratch_chunks)
 		plan.scratch_chunks = team->scratch_chunks;

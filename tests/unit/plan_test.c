@@ -154,6 +154,7 @@ static struct setting some_setting(struct way way, int size, uint64_t pick, uint
 			    .element_bytes = 1u << dice_below(dice, 4),
 			    .in_place = kind != RING_KIND_ALL_TO_ALL && dice_below(dice, 2),
 			    .scaled = can_scale(way) && dice_below(dice, 2),
+			    .boards = dice_below(dice, 2),
 			    .root = (int)dice_below(dice, size),
 			    .receiver = (int)dice_below(dice, size),
 			    .seed = dice_roll(dice)};
@@ -248,7 +249,8 @@ static struct setting small_setting(struct way way, int size, int shape)
 			    .chunk = size == 2 && shoots ? 1 + shape / 8 : 1,
 			    .element_bytes = size == 3 && shape >= 8 ? RING_OPENING_BYTES + 4 : 4,
 			    .in_place = shape % 2 && kind != RING_KIND_ALL_TO_ALL,
-			    .scaled = shape / 2 % 2 && can_scale(way)};
+			    .scaled = shape / 2 % 2 && can_scale(way),
+			    .boards = shape / 2 % 2};
 	if (is_in_blocks(&s))
 		s.count *= (uint64_t)size;
 	if (kind == RING_KIND_BARRIER)
