@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes all-reduces on one rank that is all its peers: the other end of each of its links is its own, so
- * it receives what it sends, records and all, and reads what it writes on its board. Nothing depends on anybody's speed, and instructions can be
- * counted: tests/check-instructions does, see there.
+ * Makes calls on one rank that is all its peers: the other end of each of its links is its own, so it
+ * receives what it sends, records and all, and reads what it writes on its board. Nothing depends on
+ * anybody's speed, and instructions can be counted: tests/check-instructions does, see there.
  *
- *	instructions                        tells by what it was compiled
- *	instructions RANKS BYTES CALLS      makes the calls
+ *	instructions                           tells by what it was compiled
+ *	instructions CALL RANKS BYTES TIMES    makes them, each rank with so many bytes for another
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "comm.h"
 #include "tests/transport/pair.h"
@@ -63,21 +64,37 @@ static int pretend(struct ring_comm *comm, int size)
 	return err;
 }
 
+static int make_call(struct ring_comm *comm, const char *call, const float *send, float *recv,
+		     size_t count)
+{
+	if (strcmp(call, "all_reduce") == 0)
+		return ring_all_reduce(comm, send, recv, count, RING_FLOAT32, RING_SUM, NULL);
+	if (strcmp(call, "reduce_scatter") == 0)
+		return ring_reduce_scatter(comm, send, recv, count, RING_FLOAT32, RING_SUM, NULL);
+	if (strcmp(call, "all_gather") == 0)
+		return ring_all_gather(comm, send, recv, count, RING_FLOAT32, NULL);
+	if (strcmp(call, "all_to_all") == 0)
+		return ring_all_to_all(comm, send, recv, count, RING_FLOAT32, NULL);
+	return RING_EINVAL;
+}
+
 /* Nothing is closed in the end: a goodbye would be to ranks that are not there. */
 int main(int argc, char **argv)
 {
 	struct ring_unique_id id;
 	struct ring_comm *comm;
-	if (argc < 4)
+	if (argc < 5)
 		return printf("%s on %s\n", COMPILER, CPU) < 0;
-	size_t count = strtoull(argv[2], NULL, 0) / sizeof(float);
-	float *send = calloc(count, sizeof(float)), *recv = calloc(count, sizeof(float));
+	size_t ranks = strtoull(argv[2], NULL, 0),
+	       count = strtoull(argv[3], NULL, 0) / sizeof(float);
+	float *send = calloc(ranks * count, sizeof(float));
+	float *recv = calloc(ranks * count, sizeof(float));
 	if (!send || !recv || ring_unique_id_create(&id) ||
-	    ring_comm_create(&comm, 1, 0, &id, NULL) || pretend(comm, atoi(argv[1])))
+	    ring_comm_create(&comm, 1, 0, &id, NULL) || pretend(comm, (int)ranks))
 		return 1;
-	for (long call = strtol(argv[3], NULL, 0); call > 0; call--)
-		if (ring_all_reduce(comm, send, recv, count, RING_FLOAT32, RING_SUM, NULL)) {
-			fprintf(stderr, "%s\n", ring_comm_error(comm));
+	for (long times = strtol(argv[4], NULL, 0); times > 0; times--)
+		if (make_call(comm, argv[1], send, recv, count)) {
+			fprintf(stderr, "%s: %s\n", argv[1], ring_comm_error(comm));
 			return 1;
 		}
 	return 0;
