@@ -371,7 +371,8 @@ RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind 
 	case RING_ALGORITHM_TWO_SHOT:
 		return kind == RING_KIND_ALL_REDUCE;
 	case RING_ALGORITHM_BRUCK:
-		return (kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_BARRIER) &&
+		return (kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_ALL_GATHER ||
+			kind == RING_KIND_BARRIER) &&
 		       ring_bruck_fits(size, bytes);
 	case RING_ALGORITHM_DIRECT:
 		return collective && kind != RING_KIND_BARRIER;

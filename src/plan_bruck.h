@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small sums, and barriers, in as few messages as there can be: about log2(n) for each rank. Included by
- * plan.h only.
+ * Small sums, all-gathers and barriers, in as few messages as there can be: about log2(n) for each rank.
+ * Included by plan.h only.
  *
- * Every rank collects the summands of all, in scratch: its own at place 0, behind it that of the rank
- * which lies so far back along the ring. In step k it passes on what it has, 2^k summands or all that
+ * Every rank collects the inputs of all, in scratch: its own at place 0, behind it that of the rank
+ * which lies so far back along the ring. In step k it passes on what it has, 2^k inputs or all that
  * are missing there, to the rank 2^k ahead, and gets as many from the rank 2^k back. Five ranks, what
  * rank 4 has at each place, when all begin with their own:
  *
@@ -14,18 +14,19 @@
  *	step 1      4 | 3 | 2 1 |            2 1   from rank 2    4 3   to rank 1
  *	step 2      4 | 3 | 2 1 | 0          0     from rank 0    4     to rank 3
  *
- * Then it adds them, block by block in the order of one shot (plan_one_shot.h), which is the ring's: the
- * bits are those of one shot. There a rank sends n-1 messages, all at once; here it waits log2(n) times,
- * but small messages cost the CPU more than they cost the wire.
+ * Then it copies them to where they belong, or adds them, block by block in the order of one shot
+ * (plan_one_shot.h), which is the ring's: the bits are those of one shot. There a rank sends n-1
+ * messages, all at once; here it waits log2(n) times, but small messages cost the CPU more than they
+ * cost the wire.
  *
  * Agreement: every message opens with its sender's record, and is sent once the records of those before
- * it were found equal. So a rank that has all summands knows that all ranks agree. What is sent last must
- * fit behind a record, which limits how large a sum can be.
+ * it were found equal. So a rank that has all inputs knows that all ranks agree. What is sent last must
+ * fit behind a record, which limits how large inputs can be.
  *
  * No deadlock at any depth: a message needs the ones of the steps before it only.
  *
  * Source: the all-gather of Bruck, Ho, Kipnis, Upfal & Weathersby 1997, "Efficient algorithms for all-to-all
- * communications in multiport message-passing systems", turned round. Without summands it is the barrier of
+ * communications in multiport message-passing systems", turned round. Without inputs it is the barrier of
  * Hensgen, Finkel & Manber 1988, "Two algorithms for barrier synchronization".
  */
 #ifndef RING_PLAN_BRUCK_H
@@ -33,11 +34,11 @@
 
 #include "plan_one_shot.h" /* the blocks of what is added at once */
 
-/* What all ranks' summands take at most: a third of them, or more, is sent at once. */
+/* What the inputs of all take at most: a third of them, or more, is sent at once. */
 #define RING_BRUCK_SCRATCH_BYTES (3 * RING_OPENING_BYTES)
 
-/* Summands of message number `step`. */
-RING_PURE int ring_bruck_summands(int size, int step)
+/* Inputs of message number `step`. */
+RING_PURE int ring_bruck_inputs(int size, int step)
 {
 	int collected = 1 << step;
 	return collected < size - collected ? collected : size - collected;
@@ -52,17 +53,17 @@ RING_PURE int ring_bruck_steps(int size)
 	return steps;
 }
 
-/* Summands of the largest message. */
+/* Inputs of the largest message. */
 RING_PURE int ring_bruck_most(int size)
 {
 	int most = 1;
 	for (int step = 0; step < ring_bruck_steps(size); step++)
-		if (ring_bruck_summands(size, step) > most)
-			most = ring_bruck_summands(size, step);
+		if (ring_bruck_inputs(size, step) > most)
+			most = ring_bruck_inputs(size, step);
 	return most;
 }
 
-/* True if the largest message fits behind a record, where a summand has so many bytes. */
+/* True if the largest message fits behind a record, where one input has so many bytes. */
 RING_PURE bool ring_bruck_fits(int size, uint64_t bytes)
 {
 	return bytes <= (uint64_t)(RING_OPENING_BYTES / ring_bruck_most(size));
@@ -80,9 +81,10 @@ RING_PURE struct ring_plan ring_bruck_make(const struct ring_plan_params *params
 	plan.chunk = most * plan.length;
 	plan.outgoing = steps;
 	plan.incoming = 1 + steps;
-	if (params->size > 1) { /* else one's own is the sum */
+	if (params->size > 1) { /* else one's own is the result */
 		plan.scratch_chunks = (params->size + most - 1) / most;
-		plan.incoming += ring_one_shot_blocks(&plan);
+		plan.incoming += params->kind == RING_KIND_ALL_GATHER ? (uint64_t)params->size
+								      : ring_one_shot_blocks(&plan);
 	}
 	return plan;
 }
@@ -93,7 +95,7 @@ RING_PURE int ring_bruck_place(const struct ring_plan *plan, int behind, int k)
 	return ring_plan_mod(plan->params.size - 1 - behind - k, plan->params.size);
 }
 
-/* Bytes of an summand. */
+/* Bytes of an input. */
 RING_PURE uint64_t ring_bruck_bytes(const struct ring_plan *plan)
 {
 	return plan->length * plan->params.element_bytes;
@@ -101,11 +103,11 @@ RING_PURE uint64_t ring_bruck_bytes(const struct ring_plan *plan)
 
 RING_PURE struct ring_transfer ring_bruck_outgoing(const struct ring_plan *plan, uint64_t i)
 {
-	int step = (int)i, summands = ring_bruck_summands(plan->params.size, step);
+	int step = (int)i, inputs = ring_bruck_inputs(plan->params.size, step);
 	return (struct ring_transfer){.action = RING_SEND,
 				      .peer = ring_plan_at(plan, 1 << step),
 				      .source = {RING_SCRATCH, 0},
-				      .bytes = summands * ring_bruck_bytes(plan),
+				      .bytes = inputs * ring_bruck_bytes(plan),
 				      .needs = 1 + i,
 				      .opens = true,
 				      .step = step};
@@ -143,18 +145,41 @@ RING_PURE struct ring_transfer ring_bruck_sum(const struct ring_plan *plan, uint
 				      .step = (int)plan->outgoing};
 }
 
+/* Copies what lies at a place to where it belongs. */
+RING_PURE struct ring_transfer ring_bruck_part(const struct ring_plan *plan, uint64_t place)
+{
+	uint64_t rank = (uint64_t)ring_plan_at(plan, -(int)place);
+	uint64_t begin = plan->params.count * rank + plan->begin;
+	return (struct ring_transfer){
+		.action = RING_COPY,
+		.peer = ring_plan_self(plan),
+		.source = {RING_SCRATCH, place * ring_bruck_bytes(plan)},
+		.result = {RING_OUTPUT, begin * plan->params.element_bytes},
+		.bytes = ring_bruck_bytes(plan),
+		.needs = 1,
+		.step = (int)plan->outgoing,
+	};
+}
+
+/* Entry `index` behind all messages. */
+RING_PURE struct ring_transfer ring_bruck_result(const struct ring_plan *plan, uint64_t index)
+{
+	bool gathers = plan->params.kind == RING_KIND_ALL_GATHER;
+	return gathers ? ring_bruck_part(plan, index) : ring_bruck_sum(plan, index);
+}
+
 RING_PURE struct ring_transfer ring_bruck_incoming(const struct ring_plan *plan, uint64_t j)
 {
 	if (j == 0)
 		return ring_bruck_own(plan);
 	if (j > plan->outgoing)
-		return ring_bruck_sum(plan, j - plan->outgoing - 1);
+		return ring_bruck_result(plan, j - plan->outgoing - 1);
 	int step = (int)j - 1, collected = 1 << step;
 	return (struct ring_transfer){
 		.action = RING_COPY,
 		.peer = ring_plan_at(plan, -collected),
 		.result = {RING_SCRATCH, collected * ring_bruck_bytes(plan)},
-		.bytes = ring_bruck_summands(plan->params.size, step) * ring_bruck_bytes(plan),
+		.bytes = ring_bruck_inputs(plan->params.size, step) * ring_bruck_bytes(plan),
 		.opens = true,
 		.step = step,
 	};

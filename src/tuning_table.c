@@ -45,6 +45,7 @@
 	X(ALL_REDUCE, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.34 to 2.44 */                     \
 	X(ALL_REDUCE, SOCKET, 3, 4, 128, TWO_SHOT)    /* 4: 1.19 to 1.20 */                        \
 	X(REDUCE_SCATTER, SOCKET, 3, 4, 1, ONE_SHOT)  /* 4: 1.06 to 1.26 */                        \
+	X(ALL_GATHER, SOCKET, 4, 8, 1, BRUCK)         /* 4, 8: 1.93 to 3.77 */                     \
 	X(ALL_GATHER, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.19 to 2.07 */                     \
 	X(BROADCAST, SOCKET, 3, 8, 64, ONE_SHOT)      /* 4, 8: 0.99 to 1.70 */                     \
 	X(REDUCE, SOCKET, 3, 8, 64, ONE_SHOT)         /* 4, 8: 1.20 to 1.77 */                     \

@@ -253,7 +253,8 @@ static struct setting small_setting(struct way way, int size, int shape)
 			    .boards = shape / 2 % 2};
 	if (is_in_blocks(&s))
 		s.count *= (uint64_t)size;
-	if (kind == RING_KIND_BARRIER)
+	if (kind == RING_KIND_BARRIER ||
+	    !ring_algorithm_can(s.algorithm, kind, size, s.count * s.element_bytes, false))
 		s.count = 0;
 	return s;
 }
@@ -597,7 +598,7 @@ static void pictures_of_one_shot(void **state)
 				  "rank 2:; 1\n");
 }
 
-/* "rank r: to whom it sends how many summands, one behind the other; from whom". */
+/* "rank r: to whom it sends how many inputs, one behind the other; from whom". */
 static void draw_bruck(int size, char *text)
 {
 	struct setting s = {.kind = RING_KIND_ALL_REDUCE,

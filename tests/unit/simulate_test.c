@@ -167,7 +167,7 @@ static void shots_of_reductions(void **state)
 		}
 }
 
-/* Every step waits for the one before it, and takes so many summands along. */
+/* Every step waits for the one before it, and takes so many inputs along. */
 static void bruck_takes_a_latency_for_each_step(void **state)
 {
 	(void)state;
