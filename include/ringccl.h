@@ -129,8 +129,8 @@ struct ring_options {
 	int yields; /* RING_YIELDS: sched_yield() calls after that, before sleeping; -1 chooses */
 
 	const char *link; /* A RING_LINK: slow links down to "1GB/s,20us", on one host; NULL: do not */
-	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "twoshot", "bruck", "direct";
-				  NULL chooses */
+	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "twoshot", "bruck", "staged",
+				  "direct"; NULL chooses */
 	const char *tuning; /* A RING_TUNING: file of rows that choose, by ring_perf --tune; NULL */
 };
 

@@ -9,8 +9,8 @@
 
 #include "call.h"
 
-const char *const perf_algorithms[PERF_ALGORITHMS] = {"ring",  "oneshot", "twoshot",
-						      "bruck", "direct",  "pair"};
+const char *const perf_algorithms[PERF_ALGORITHMS] = {"ring",   "oneshot", "twoshot", "bruck",
+						      "staged", "direct",  "pair"};
 
 enum perf_algorithm perf_algorithm_find(const char *name)
 {
@@ -97,6 +97,7 @@ static uint64_t all_reduce_sent(const struct perf_call *call, const struct perf_
 	case PERF_BRUCK:
 		return all_to_each(call);
 	case PERF_TWO_SHOT: /* every block but its own, and that to all others */
+	case PERF_STAGED:
 	case PERF_DIRECT:
 		return call->bytes - own + (uint64_t)(call->size - 1) * own;
 	default:

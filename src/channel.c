@@ -158,8 +158,9 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 		channel->scratch_used = scratch;
 	use(channel, known);
 	channel->tells = false;
-	channel->on_boards = channel->board && ring_plan_is_exchange(&known->plan);
-	channel->exchanges += channel->on_boards;
+	channel->on_boards = channel->board && known->plan.exchanges > 0;
+	channel->exchanges += channel->on_boards ? known->plan.exchanges : 0;
+	channel->written = 0;
 	channel->is_small = channel->on_boards && ring_plan_is_said_at_once(&known->plan);
 	channel->heard = 0;
 	channel->operands = *operands;
@@ -203,6 +204,7 @@ static inline void keep(struct ring_known *known, uint64_t index, struct ring_tr
 	known->transfer.releases = transfer.releases;
 	known->transfer.skip = transfer.skip;
 	known->transfer.holds = transfer.holds;
+	known->transfer.exchange = transfer.exchange;
 	known->transfer.step = transfer.step;
 }
 
@@ -244,6 +246,8 @@ static char *address(const struct ring_channel *channel, struct ring_place place
 		buffer = (char *)channel->operands.input;
 	else if (place.buffer == RING_SCRATCH || place.buffer == RING_SUMMANDS)
 		buffer = channel->scratch;
+	else if (place.buffer == RING_STAGE)
+		buffer = channel->partners->stage.all[channel->self];
 	return buffer ? buffer + place.offset : NULL;
 }
 
@@ -306,20 +310,29 @@ static bool is_on_board(const struct ring_channel *channel, const struct ring_tr
 	return channel->on_boards && transfer->opens;
 }
 
-static void write_on_board(struct ring_channel *channel)
+/* Boards count the exchanges of all calls. */
+static uint64_t exchange_of(const struct ring_channel *channel, const struct ring_transfer *transfer)
+{
+	return channel->exchanges - channel->plan->exchanges + transfer->exchange + 1;
+}
+
+static void write_on_board(struct ring_channel *channel, uint64_t exchange)
 {
 	uint64_t said = ring_plan_said(channel->plan, channel->self);
 	if (said > 0)
 		memcpy(channel->opening.payload, channel->operands.input, said);
-	ring_board_write(channel->board, channel->exchanges, &channel->opening,
+	ring_board_write(channel->board, exchange, &channel->opening,
 			 sheet_bytes(channel, channel->self));
 }
 
 /* Written for the first of all peers, who are all told of it. */
-static void post_on_board(struct ring_channel *channel, const struct ring_route *route)
+static void post_on_board(struct ring_channel *channel, const struct ring_transfer *out,
+			  const struct ring_route *route)
 {
-	if (channel->posted == 0)
-		write_on_board(channel);
+	if (channel->written == out->exchange) {
+		write_on_board(channel, exchange_of(channel, out));
+		channel->written++;
+	}
 	route->out->transport->wake(route->out);
 }
 
@@ -347,7 +360,7 @@ static int post(struct ring_channel *channel)
 			return 0;
 		int err = 0;
 		if (on_board)
-			post_on_board(channel, route);
+			post_on_board(channel, out, route);
 		else
 			err = post_on_link(channel, route, out);
 		if (err)
@@ -543,18 +556,18 @@ static int differ(struct ring_channel *channel, const struct ring_route *route,
 	return fail_at(channel, route->peer, err ? err : RING_EPEER);
 }
 
-/* What the peer wrote for this exchange. A message by its link instead is another call's. */
+/* What the peer wrote for an exchange. A message by its link instead is another call's. */
 static const struct ring_arrival *written_by(struct ring_channel *channel, struct ring_route *route,
-					     int *err)
+					     uint64_t exchange, int *err)
 {
 	*err = 0;
-	if (ring_board_read(route->board, channel->exchanges, &route->sheet))
+	if (ring_board_read(route->board, exchange, &route->sheet))
 		return &route->sheet;
 	const struct ring_arrival *message = sent_by(channel, route, err);
 	if (!message && !*err)
 		return NULL;
 	/* It may have written before it went on, or away. */
-	if (ring_board_read(route->board, channel->exchanges, &route->sheet)) {
+	if (ring_board_read(route->board, exchange, &route->sheet)) {
 		*err = 0;
 		return &route->sheet;
 	}
@@ -577,7 +590,7 @@ static const struct ring_arrival *arrived(struct ring_channel *channel,
 {
 	struct ring_arrival next;
 	if (is_on_board(channel, in))
-		return written_by(channel, route, err);
+		return written_by(channel, route, exchange_of(channel, in), err);
 	const struct ring_arrival *message = sent_by(channel, route, err);
 	if (message || *err || !has_gone_on(channel, route, &next))
 		return message;
@@ -622,7 +635,7 @@ static int receive(struct ring_channel *channel, const struct ring_transfer *in,
 	route->taken += !is_on_board(channel, in);
 	route->received_messages += in->bytes > 0;
 	route->received_bytes += in->bytes;
-	if (channel->plan->params.algorithm == RING_ALGORITHM_DIRECT)
+	if (ring_plan_reaches(channel->plan) && in->exchange + 1 == channel->plan->exchanges)
 		ring_direct_count(channel, in->peer);
 	if (channel->tells)
 		memcpy(&channel->partners->where[in->peer], payload(channel, in, *message),
@@ -728,7 +741,7 @@ static int say(struct ring_channel *channel)
 		struct ring_route *route = route_to(channel, out->peer);
 		if (!route || !route->out)
 			break;
-		post_on_board(channel, route);
+		post_on_board(channel, out, route);
 		route->sent_messages += out->bytes > 0;
 		route->sent_bytes += out->bytes;
 		note(channel, RING_POSTED, channel->posted, out);

@@ -86,7 +86,7 @@ struct ring_channel {
 	bool reserved;
 	bool announces;           /* some link wants to know what comes next */
 	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
-	uint64_t exchanges;       /* over boards, with the current call's; on all ranks alike */
+	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike */
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
 	char *scratch;
@@ -100,8 +100,9 @@ struct ring_channel {
 	struct ring_known_plan *known;
 	const struct ring_plan *plan; /* that one */
 	struct ring_operands operands;
-	struct ring_opening opening;    /* this rank's, as all are told */
-	struct ring_partners *partners; /* of direct plans, and of ranks that tell ... */
+	struct ring_opening opening; /* this rank's, as all are told */
+	uint64_t written;            /* exchanges of the plan, on its board */
+	struct ring_partners *partners; /* of plans that reach into memory, and of ranks that tell ... */
 	bool tells;                     /* ... where their buffers lie: behind each signal */
 	bool on_boards;                 /* what opens messages is written there instead ... */
 	bool is_small;                  /* ... and nothing else is to be done than to take it */

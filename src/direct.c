@@ -14,11 +14,12 @@ struct span {
 static struct span ranks_of(const struct ring_channel *channel, const struct ring_transfer *in,
 			    enum ring_buffer buffer)
 {
-	if (buffer == RING_ALL_INPUTS || buffer == RING_ALL_OUTPUTS)
+	if (buffer == RING_ALL_INPUTS || buffer == RING_ALL_OUTPUTS || buffer == RING_ALL_STAGES)
 		return (struct span){0, channel->plan->params.size, -1};
 	if (buffer == RING_OTHER_OUTPUTS)
 		return (struct span){0, channel->plan->params.size, in->peer};
-	bool peers = buffer == RING_PEER_INPUT || buffer == RING_PEER_OUTPUT;
+	bool peers = buffer == RING_PEER_INPUT || buffer == RING_PEER_OUTPUT ||
+		     buffer == RING_PEER_STAGE;
 	int rank = peers ? in->peer : channel->self;
 	return (struct span){rank, rank + 1, -1};
 }
@@ -38,16 +39,32 @@ static bool holds(struct span ranks, int rank)
 	return rank >= ranks.first && rank < ranks.end && rank != ranks.without;
 }
 
+static bool is_on_stage(const struct ring_transfer *in)
+{
+	return in->source.buffer == RING_PEER_STAGE || in->source.buffer == RING_ALL_STAGES;
+}
+
+/* What is on others' stages, this rank has in its input. */
+static char *summand_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
+{
+	if (rank == channel->self)
+		return (char *)channel->operands.input + in->result.offset;
+	return channel->partners->stage.all[rank] + in->source.offset;
+}
+
 /* NULL where it is not mapped. */
 static char *input_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
 {
+	if (is_on_stage(in))
+		return summand_of(channel, in, rank);
 	char *input = channel->partners->inputs[rank];
 	return input ? input + in->source.offset : NULL;
 }
 
 static char *output_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
 {
-	char *output = channel->partners->outputs[rank];
+	char *output = rank == channel->self ? channel->operands.output
+					     : channel->partners->outputs[rank];
 	return output ? output + in->result.offset : NULL;
 }
 
@@ -76,9 +93,10 @@ static int fail_at(struct ring_channel *channel, int peer, int err)
 
 /* ---- gates ----------------------------------------------------------------------------------- */
 
+/* Stages stay mapped and are no buffers of the program: they have no gates. */
 static bool is_touched(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
 {
-	return rank != channel->self &&
+	return rank != channel->self && !is_on_stage(in) &&
 	       (holds(sources_of(channel, in), rank) || holds(results_of(channel, in), rank));
 }
 
@@ -132,7 +150,7 @@ static int gather_sources(struct ring_channel *channel, const struct ring_transf
 	const struct ring_plan *plan = channel->plan;
 	int err = 0;
 	job->nsources = job->nscalars = 0;
-	if (in->source.buffer != RING_ALL_INPUTS)
+	if (in->action == RING_COPY)
 		err = add_source(channel, in, sources_of(channel, in).first, job);
 	else
 		for (int k = 0; k < plan->params.size && !err; k++)
@@ -155,6 +173,9 @@ static void gather_results(const struct ring_channel *channel, const struct ring
 	for (int rank = results.first; rank < results.end; rank++)
 		if (rank != channel->self && holds(results, rank) && output_of(channel, in, rank))
 			job->results[job->nresults++] = output_of(channel, in, rank);
+	if (in->source.buffer == RING_ALL_STAGES)
+		job->results[job->nresults++] = channel->partners->stage.all[channel->self] +
+						in->source.offset;
 }
 
 int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *in)
@@ -162,6 +183,8 @@ int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *
 	const struct ring_operands *operands = &channel->operands;
 	const struct ring_device *device = channel->device;
 	struct ring_reduction job;
+	if (in->bytes == 0)
+		return device->copy(channel->queue, NULL, NULL, 0);
 	int err = enter(channel, in);
 	if (err)
 		return err;

@@ -35,7 +35,8 @@ size_t ring_partners_bytes(const struct ring_comm *comm)
 	const struct ring_partners *partners = &comm->partners;
 	size_t each = sizeof(*partners->where) + sizeof(*partners->inputs) +
 		      sizeof(*partners->outputs);
-	return partners->where ? (size_t)comm->size * each : 0;
+	size_t tables = partners->where ? (size_t)comm->size * each : 0;
+	return tables + ring_stage_bytes(&partners->stage);
 }
 
 void ring_partners_free(struct ring_partners *partners)
@@ -43,6 +44,7 @@ void ring_partners_free(struct ring_partners *partners)
 	free(partners->where);
 	free(partners->inputs);
 	free(partners->outputs);
+	ring_stage_free(&partners->stage);
 	*partners = (struct ring_partners){0};
 }
 
@@ -92,6 +94,7 @@ static int prepare(struct ring_comm *comm)
 	struct ring_plan plan = ring_plan_make(&params);
 	ring_known_plan_set(&partners->signals, &plan);
 	int err = allocate(partners, (size_t)comm->size);
+	ring_stage_make(comm);
 	return err ? err : ring_pairs_want(comm, channel_of(comm), &plan);
 }
 
@@ -99,12 +102,14 @@ int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct ring_partners *partners = &comm->partners;
 	struct ring_channel *channel = channel_of(comm);
-	int err = partners->stage == RING_PARTNERS_LINKING ? prepare(comm) : 0;
+	int err = partners->acquaintance == RING_PARTNERS_LINKING ? prepare(comm) : 0;
 	if (err)
 		return err;
 	struct ring_whereabouts *own = &partners->where[comm->rank];
 	*own = (struct ring_whereabouts){.input = partners->reaches};
-	if (partners->stage == RING_PARTNERS_CALLING)
+	if (partners->acquaintance == RING_PARTNERS_PROVING)
+		own->output_region = ring_stage_lend(comm);
+	if (partners->acquaintance == RING_PARTNERS_CALLING)
 		*own = locate(comm, call);
 	ring_channel_tell(channel, &partners->signals, &call->record, partners);
 	channel->next = NULL;
@@ -131,20 +136,22 @@ static bool reaches_all(struct ring_comm *comm)
 	return true;
 }
 
-int ring_partners_heard(struct ring_comm *comm)
+int ring_partners_heard(struct ring_comm *comm, int *peer)
 {
+	int err;
 	struct ring_partners *partners = &comm->partners;
-	switch (partners->stage) {
+	switch (partners->acquaintance) {
 	case RING_PARTNERS_LINKING:
 		partners->reaches = reaches_all(comm);
-		partners->stage = RING_PARTNERS_PROVING;
+		partners->acquaintance = RING_PARTNERS_PROVING;
 		return RING_EAGAIN;
 	case RING_PARTNERS_PROVING:
 		partners->all_reach = true;
 		for (int rank = 0; rank < comm->size; rank++)
 			partners->all_reach = partners->all_reach && partners->where[rank].input;
-		partners->stage = RING_PARTNERS_CALLING;
-		return RING_EAGAIN;
+		partners->acquaintance = RING_PARTNERS_CALLING;
+		err = ring_stage_find(comm, peer);
+		return err ? err : RING_EAGAIN;
 	case RING_PARTNERS_CALLING:
 		break;
 	}

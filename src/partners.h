@@ -5,7 +5,7 @@
  * proves that all make the same call.
  *
  *	first such call   linking    signals to and from everybody, so the links are there then
- *	                  proving    who can copy from and to all others' memory?
+ *	                  proving    who can copy from and to all others' memory? where are the stages?
  *	every such call   calling    where do the buffers of this call lie?
  *
  * Each of these is an exchange of its own: ring_partners_tell() begins the next one, and when the
@@ -16,29 +16,34 @@
 
 #include "channel.h"
 #include "record.h"
+#include "stage.h"
 #include "tuning.h"
 
 struct ring_comm;
 struct ring_call;
 
-enum ring_partners_stage { RING_PARTNERS_LINKING, RING_PARTNERS_PROVING, RING_PARTNERS_CALLING };
+enum ring_acquaintance { RING_PARTNERS_LINKING, RING_PARTNERS_PROVING, RING_PARTNERS_CALLING };
 
 /* What a rank knows of all others; arrays by rank. All zero at first. */
 struct ring_partners {
-	enum ring_partners_stage stage;
+	enum ring_acquaintance acquaintance;
 	bool reaches;   /* this rank copies from and to all others' private memory ... */
 	bool all_reach; /* ... and so do all */
 	struct ring_known_plan signals; /* of every exchange */
 	struct ring_known_plan plan;    /* of the last direct call */
 	struct ring_whereabouts *where; /* as they tell */
 	char **inputs, **outputs;       /* here; NULL: to be reached by get and put alone */
+	struct ring_stage stage;
 };
 
 /* Begins the next exchange, on the first channel. returns 0; RING_ENOMEM */
 int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call);
 
-/* Takes in an exchange. returns 0: all is told; RING_EAGAIN: another one must follow */
-int ring_partners_heard(struct ring_comm *comm);
+/*
+ * Takes in an exchange. returns 0: all is told; RING_EAGAIN: another one must follow; an error of
+ * ring_stage_find(), and whose stage it is about
+ */
+int ring_partners_heard(struct ring_comm *comm, int *peer);
 
 /* Whose memory the buffers of the call are: the same answer on all ranks. */
 enum ring_memory ring_partners_memory(const struct ring_comm *comm);

@@ -50,6 +50,7 @@ enum ring_kind {
 	X(RING_ALGORITHM_ONE_SHOT, "oneshot")                                                      \
 	X(RING_ALGORITHM_TWO_SHOT, "twoshot")                                                      \
 	X(RING_ALGORITHM_BRUCK, "bruck")                                                           \
+	X(RING_ALGORITHM_STAGED, "staged")                                                         \
 	X(RING_ALGORITHM_DIRECT, "direct")                                                         \
 	X(RING_ALGORITHM_PAIR, "pair")
 
@@ -65,12 +66,16 @@ enum ring_buffer {
 	RING_OUTPUT,
 	RING_SCRATCH,
 	RING_SUMMANDS, /* of a REDUCE without messages: everybody's, one behind the other in SCRATCH */
+	RING_STAGE,    /* memory of this rank that all others read */
 	/* Of incoming entries that need no message, because they reach into memory: */
 	RING_PEER_INPUT, /* peer's */
 	RING_PEER_OUTPUT,
 	RING_ALL_INPUTS, /* everybody's, in the order in which they are added */
 	RING_ALL_OUTPUTS,
 	RING_OTHER_OUTPUTS, /* everybody's but peer's */
+	RING_PEER_STAGE,
+	RING_ALL_STAGES, /* everybody's, as ALL_INPUTS, but of oneself INPUT, where the result is in OUTPUT;
+			    the result goes to this rank's as well */
 };
 
 enum ring_action {
@@ -107,7 +112,8 @@ struct ring_transfer {
 	bool releases; /* ... and gives all slots back: nobody adds them any more                 */
 	uint64_t skip; /* ... bytes of each before those that it adds                             */
 	uint64_t holds; /* ... index of the first of them                                          */
-	int step;       /* for people: traces and error sentences */
+	uint64_t exchange; /* SIGNAL: of those of the plan, from 0                              */
+	int step;          /* for people: traces and error sentences */
 };
 
 /* What a plan is made of; all ranks fill in the same, but for position and channel. */
@@ -122,6 +128,7 @@ struct ring_plan_params {
 	uint32_t element_bytes;
 	uint64_t chunk_bytes; /* largest message */
 	int chunks_per_round;
+	uint64_t place_bytes; /* STAGED: from place to place in a stage, in all calls; a chunk at least */
 	int channel, channels; /* this channel of so many */
 	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */
 	bool boards;           /* what a rank says to all others takes no messages */
@@ -131,13 +138,14 @@ struct ring_plan {
 	struct ring_plan_params params;
 	uint64_t signals;            /* entries that incoming begins with and that are SIGNAL  */
 	uint64_t outgoing, incoming; /* entries of the two sequences                           */
+	uint64_t exchanges;          /* how often every rank opens messages to all others alike */
 	int edges;                   /* links that this rank needs, counted with duplicates    */
 	uint64_t chunk;              /* elements of a chunk                                    */
 	uint64_t chunks, rounds;     /* chunks of a block in each round; rounds                */
 	uint64_t scratch_chunks;     /* chunks that may be reduced and not yet sent            */
 	int next, prev;              /* ranks                                                  */
 
-	/* RING, TWO_SHOT, DIRECT */
+	/* RING, TWO_SHOT, STAGED, DIRECT */
 	uint64_t block, longer_blocks; /* elements of a block of a vector; so many have one more */
 
 	/* RING */
@@ -148,7 +156,7 @@ struct ring_plan {
 	/* ONE_SHOT, BRUCK, DIRECT, PAIR, chains of the RING */
 	uint64_t begin, length; /* this channel's elements of the vector, or of each part      */
 
-	/* ONE_SHOT, TWO_SHOT, DIRECT */
+	/* ONE_SHOT, TWO_SHOT, STAGED, DIRECT */
 	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in            */
 
 	/* ONE_SHOT */
@@ -335,6 +343,7 @@ RING_PURE bool ring_kind_reduces(enum ring_kind kind)
 #include "plan_one_shot.h"
 #include "plan_pair.h"
 #include "plan_ring.h"
+#include "plan_staged.h"
 #include "plan_two_shot.h"
 
 /* What carries a kind where nothing else is chosen. */
@@ -374,6 +383,8 @@ RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind 
 		return (kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_ALL_GATHER ||
 			kind == RING_KIND_BARRIER) &&
 		       ring_bruck_fits(size, bytes);
+	case RING_ALGORITHM_STAGED:
+		return kind == RING_KIND_ALL_REDUCE && size <= RING_STAGED_RANKS;
 	case RING_ALGORITHM_DIRECT:
 		return collective && kind != RING_KIND_BARRIER;
 	default:
@@ -398,6 +409,8 @@ RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 		return ring_two_shot_make(params);
 	case RING_ALGORITHM_BRUCK:
 		return ring_bruck_make(params);
+	case RING_ALGORITHM_STAGED:
+		return ring_staged_make(params);
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_make(params);
 	case RING_ALGORITHM_PAIR:
@@ -418,6 +431,8 @@ RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, 
 		return ring_two_shot_outgoing(plan, i);
 	case RING_ALGORITHM_BRUCK:
 		return ring_bruck_outgoing(plan, i);
+	case RING_ALGORITHM_STAGED:
+		return ring_staged_outgoing(plan, i);
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_outgoing(plan, i);
 	case RING_ALGORITHM_PAIR:
@@ -438,6 +453,8 @@ RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, 
 		return ring_two_shot_incoming(plan, j);
 	case RING_ALGORITHM_BRUCK:
 		return ring_bruck_incoming(plan, j);
+	case RING_ALGORITHM_STAGED:
+		return ring_staged_incoming(plan, j);
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_incoming(plan, j);
 	case RING_ALGORITHM_PAIR:
@@ -460,6 +477,7 @@ RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outg
 	case RING_ALGORITHM_BRUCK:
 		return ring_bruck_edge(plan, index, outgoing);
 	case RING_ALGORITHM_TWO_SHOT:
+	case RING_ALGORITHM_STAGED:
 	case RING_ALGORITHM_DIRECT:
 		return ring_plan_edge_of_all(plan, index, outgoing);
 	case RING_ALGORITHM_PAIR:
@@ -477,6 +495,7 @@ RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 	case RING_ALGORITHM_ONE_SHOT:
 		return ring_one_shot_cost(plan);
 	case RING_ALGORITHM_TWO_SHOT:
+	case RING_ALGORITHM_STAGED: /* the same bytes, though others fetch them */
 		return ring_two_shot_cost(plan);
 	case RING_ALGORITHM_BRUCK:
 		return ring_bruck_cost(plan);
@@ -495,17 +514,16 @@ RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
 	return params->algorithm == RING_ALGORITHM_TWO_SHOT ||
+	       params->algorithm == RING_ALGORITHM_STAGED ||
 	       params->algorithm == RING_ALGORITHM_DIRECT ||
 	       (params->algorithm == RING_ALGORITHM_ONE_SHOT && ring_one_shot_is_hub(plan));
 }
 
-/* True if what opens messages goes to all ranks, and comes from all, once in the plan. */
-RING_PURE bool ring_plan_is_exchange(const struct ring_plan *plan)
+/* True if entries of the plan reach into peers' memory. */
+RING_PURE bool ring_plan_reaches(const struct ring_plan *plan)
 {
-	const struct ring_plan_params *params = &plan->params;
-	return params->size > 1 &&
-	       (params->algorithm == RING_ALGORITHM_DIRECT ||
-		(params->algorithm == RING_ALGORITHM_ONE_SHOT && ring_one_shot_is_exchange(plan)));
+	enum ring_algorithm algorithm = plan->params.algorithm;
+	return algorithm == RING_ALGORITHM_STAGED || algorithm == RING_ALGORITHM_DIRECT;
 }
 
 /* True for exchanges with nothing to send behind what opens messages. */

@@ -79,6 +79,7 @@ RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *param
 	plan.scratch_chunks = params->size;
 	plan.fan_in = params->kind == RING_KIND_ALL_TO_ALL ? params->size : 1;
 	bool copies = params->kind == RING_KIND_BROADCAST && ring_plan_self(&plan) == params->root;
+	plan.exchanges = others > 0;
 	plan.outgoing = others;
 	plan.incoming = plan.rounds * plan.fan_in + (copies ? params->size : 0) + others;
 	return plan;

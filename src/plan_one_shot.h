@@ -179,6 +179,7 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 	plan.fan_in = ring_one_shot_heard(&plan) + ring_one_shot_results(&plan);
 	if (plan.opening == 0)
 		plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);
+	plan.exchanges = others > 0 && ring_one_shot_is_exchange(&plan);
 	plan.outgoing = plan.signals + plan.rounds * plan.fan_out;
 	plan.incoming = plan.signals + plan.rounds * plan.fan_in;
 	return plan;

@@ -35,6 +35,7 @@ static void ask(struct ring_comm *comm, const struct ring_call *call)
 		.path = comm->placement.path,
 		.memory = RING_MEMORY_PRIVATE,
 		.scaled = call->scaled,
+		.staged = comm->partners.stage.all,
 	};
 }
 
@@ -74,6 +75,7 @@ static int plan_collective(struct ring_comm *comm, const struct ring_call *call)
 		.count = call->count,
 		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
 		.chunk_bytes = choice->chunk_bytes,
+		.place_bytes = RING_PLACE_BYTES,
 		.chunks_per_round = choice->chunks_per_round,
 		.boards = comm->placement.path == RING_PATH_MEMORY,
 		.channels = choice->channels,
@@ -418,15 +420,25 @@ static int run_again(struct ring_comm *comm, const struct ring_call *call, struc
 	return run(comm, waiting);
 }
 
+static int tell_unmapped(struct ring_comm *comm, int peer, int err)
+{
+	char who[RING_RANK_TEXT];
+	return ring_comm_fail(comm, err, peer, "rank %d could not map the memory of %s: %s",
+			      comm->rank, ring_comm_rank_text(comm, peer, who), ring_strerror(err));
+}
+
 /* Finds the others' buffers. returns 0, or the failure */
 static int reach(struct ring_comm *comm, const struct ring_call *call)
 {
-	char who[RING_RANK_TEXT];
 	int peer, err = ring_partners_reach(comm, call, &peer);
-	if (!err)
-		return 0;
-	return ring_comm_fail(comm, err, peer, "rank %d could not map the memory of %s: %s",
-			      comm->rank, ring_comm_rank_text(comm, peer, who), ring_strerror(err));
+	return err ? tell_unmapped(comm, peer, err) : 0;
+}
+
+/* Takes in what all have told. returns 0; RING_EAGAIN; or the failure */
+static int hear(struct ring_comm *comm)
+{
+	int peer, err = ring_partners_heard(comm, &peer);
+	return err && err != RING_EAGAIN ? tell_unmapped(comm, peer, err) : err;
 }
 
 /* Ranks tell one another where their buffers lie, and find them. returns 0, or the failure */
@@ -438,10 +450,11 @@ static int meet(struct ring_comm *comm, const struct ring_call *call, struct wai
 			return tell_out_of_memory(comm);
 		err = run(comm, waiting);
 		if (!err)
-			err = ring_partners_heard(comm);
+			err = hear(comm);
 	} while (err == RING_EAGAIN);
 	if (err)
 		return err;
+	comm->question.staged = comm->partners.stage.all;
 	comm->question.memory = ring_partners_memory(comm);
 	return comm->question.memory == RING_MEMORY_PRIVATE ? 0 : reach(comm, call);
 }

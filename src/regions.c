@@ -51,6 +51,14 @@ int ring_regions_add(struct ring_shared_memory *memory)
 	return err;
 }
 
+uint64_t ring_regions_number(void)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t number = ++numbers;
+	pthread_mutex_unlock(&lock);
+	return number;
+}
+
 void ring_regions_remove(const struct ring_shared_memory *memory)
 {
 	pthread_mutex_lock(&lock);

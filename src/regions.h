@@ -14,6 +14,9 @@
 /* Adds memory, which stays where it is, and gives it its number. returns 0; RING_ENOMEM */
 int ring_regions_add(struct ring_shared_memory *memory);
 
+/* A number for memory that no call is given places in: it is not added. */
+uint64_t ring_regions_number(void);
+
 void ring_regions_remove(const struct ring_shared_memory *memory);
 
 /* The memory in which all `bytes` bytes at `start` lie, NULL if there is none. */

@@ -327,7 +327,7 @@ static bool is_collective(enum ring_kind kind)
 
 static bool are_valid(const struct ring_simulation_params *params)
 {
-	return is_collective(params->kind) && params->algorithm != RING_ALGORITHM_DIRECT &&
+	return is_collective(params->kind) && params->algorithm < RING_ALGORITHM_STAGED &&
 	       params->size > 0 && params->root >= 0 && params->root < params->size &&
 	       params->channels > 0 && params->chunks_per_round > 0 && params->chunk_bytes > 0 &&
 	       params->depth > 0 && params->depth <= RING_DEPTH_MAX &&

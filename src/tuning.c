@@ -84,12 +84,19 @@ static int channels_for(const struct ring_tuning *tuning, const struct ring_ques
 	return worth < (uint64_t)tuning->channels ? (int)worth : tuning->channels;
 }
 
+static uint64_t staged_chunk(const struct ring_tuning *tuning)
+{
+	return tuning->chunk_bytes < RING_STAGED_CHUNK ? tuning->chunk_bytes : RING_STAGED_CHUNK;
+}
+
 static uint64_t chunk_for(const struct ring_tuning *tuning, const struct ring_question *question,
 			  enum ring_algorithm algorithm)
 {
 	switch (algorithm) {
 	case RING_ALGORITHM_RING:
 		return tuning->chunk_bytes;
+	case RING_ALGORITHM_STAGED:
+		return staged_chunk(tuning);
 	case RING_ALGORITHM_DIRECT:
 		return ring_tuning_direct_chunk(tuning, question->ranks);
 	default:
@@ -131,11 +138,13 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 
 bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_question *question)
 {
-	struct ring_question shared = *question, reachable = *question;
+	struct ring_question shared = *question, reachable = *question, staged = *question;
 	shared.memory = RING_MEMORY_SHARED;
 	reachable.memory = RING_MEMORY_REACHABLE;
+	staged.staged = true;
 	return ring_tuning_choose(tuning, &shared).algorithm == RING_ALGORITHM_DIRECT ||
-	       ring_tuning_choose(tuning, &reachable).algorithm == RING_ALGORITHM_DIRECT;
+	       ring_tuning_choose(tuning, &reachable).algorithm == RING_ALGORITHM_DIRECT ||
+	       ring_tuning_choose(tuning, &staged).algorithm == RING_ALGORITHM_STAGED;
 }
 
 const char *ring_choice_reason(const struct ring_tuning *tuning, const struct ring_choice *choice,

@@ -28,6 +28,13 @@ uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size);
 /* Largest piece that a direct plan does at once, of so many ranks' memory. */
 uint64_t ring_tuning_direct_chunk(const struct ring_tuning *tuning, int size);
 
+/*
+ * Largest piece of a staged plan, and from place to place in a stage: an odd number of cache lines, so
+ * that equal places share no set of a cache.
+ */
+#define RING_STAGED_CHUNK (64 << 10)
+#define RING_PLACE_BYTES (RING_STAGED_CHUNK + 64)
+
 /* How a call is carried. */
 struct ring_choice {
 	enum ring_algorithm algorithm;

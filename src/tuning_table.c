@@ -27,8 +27,10 @@
 #define ANY_MEMORY(X)                                                                              \
 	X(ALL_REDUCE, MEMORY, 2, 2, 64, ONE_SHOT)     /* 2: 1.05 to 2.02 */                        \
 	X(ALL_REDUCE, MEMORY, 3, 8, 4, ONE_SHOT)      /* 4, 8: 1.14 to 2.22 */                     \
-	X(ALL_REDUCE, MEMORY, 3, 8, 32, TWO_SHOT)     /* 4, 8: 1.08 to 1.36 */                     \
-	X(ALL_REDUCE, MEMORY, 9, 16, 16, TWO_SHOT)    /* 16: 1.19 to 1.80 */                       \
+	X(ALL_REDUCE, MEMORY, 3, 16, 16, TWO_SHOT)    /* 4, 8, 16: 1.08 to 1.80 */                 \
+	X(ALL_REDUCE, MEMORY, 3, 4, 65536, STAGED)    /* 4: 1.11 to 1.32 */                        \
+	X(ALL_REDUCE, MEMORY, 5, 16, 2048, STAGED)    /* 8, 16: 1.02 to 1.61 */                    \
+	X(ALL_REDUCE, MEMORY, 3, 8, 32, TWO_SHOT)     /* 4, 8: 1.08 to 1.36, without stages */     \
 	X(REDUCE_SCATTER, MEMORY, 2, 2, 1, ONE_SHOT)  /* 2: 0.99 to 1.78 */                        \
 	X(REDUCE_SCATTER, MEMORY, 3, 16, 2, ONE_SHOT) /* 4, 8, 16: 1.11 to 1.83 */                 \
 	X(ALL_GATHER, MEMORY, 2, 2, 1, ONE_SHOT)      /* 2: 1.48 to 2.54 */                        \
@@ -74,6 +76,8 @@
 #define REACHABLE_MEMORY(X)                                                                        \
 	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 128, RING)                                        \
 	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.06 to 1.59 */                  \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 3, 4, 65536, RING)                                      \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 3, 4, 0, DIRECT) /* 4: 1.21 */                          \
 	X(RING_KIND_ALL_REDUCE, REACHABLE, 5, 64, 2048, RING)                                      \
 	X(RING_KIND_ALL_REDUCE, REACHABLE, 5, 64, 0, DIRECT) /* 8: 1.29 to 1.62 */                 \
 	X(RING_KIND_ALL_GATHER, REACHABLE, 2, 4, 32, RING)                                         \
@@ -108,10 +112,11 @@ const struct ring_tuning_table ring_tuning_built_in = {
 
 bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_question *question)
 {
-	bool reached = question->path == RING_PATH_MEMORY && question->ranks > 1 &&
-		       question->memory != RING_MEMORY_PRIVATE;
+	bool mapped = question->path == RING_PATH_MEMORY && question->ranks > 1;
+	bool reached = mapped && question->memory != RING_MEMORY_PRIVATE;
 	return ring_algorithm_can(algorithm, question->kind, question->ranks, question->bytes,
 				  question->scaled) &&
+	       (algorithm != RING_ALGORITHM_STAGED || (mapped && question->staged)) &&
 	       (algorithm != RING_ALGORITHM_DIRECT || reached);
 }
 

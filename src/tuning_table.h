@@ -30,6 +30,7 @@ struct ring_question {
 	enum ring_path path;
 	enum ring_memory memory;
 	bool scaled;
+	bool staged; /* every rank maps the stages of all others */
 };
 
 #define RING_TUNING_ANY (-1)

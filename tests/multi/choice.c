@@ -30,6 +30,7 @@ struct call_way choice_of(const struct ring_comm *comm, const struct call *call,
 		.path = comm->placement.path,
 		.memory = memory_of(comm, shared),
 		.scaled = call->scalars != NULL,
+		.staged = comm->partners.stage.all != NULL,
 	};
 	if (!ring_tuning_reaches(&comm->placement.tuning, &question))
 		question.memory = RING_MEMORY_PRIVATE;
@@ -37,7 +38,8 @@ struct call_way choice_of(const struct ring_comm *comm, const struct call *call,
 	struct call_way way = {.size = comm->size, .order = comm->order};
 	if (choice.algorithm == RING_ALGORITHM_ONE_SHOT || choice.algorithm == RING_ALGORITHM_BRUCK)
 		way.algorithm = BY_ONE_SHOT;
-	else if (choice.algorithm == RING_ALGORITHM_TWO_SHOT)
+	else if (choice.algorithm == RING_ALGORITHM_TWO_SHOT ||
+		 choice.algorithm == RING_ALGORITHM_STAGED) /* alike in bytes and bits */
 		way.algorithm = BY_TWO_SHOT;
 	else if (choice.algorithm == RING_ALGORITHM_DIRECT)
 		way.algorithm = DIRECTLY;

@@ -326,7 +326,8 @@ static int run(const struct harness_world *world, int size, const struct plan *p
 	return harness_run(&team);
 }
 
-static const char *const algorithms[] = {NULL, "ring", "oneshot", "twoshot", "bruck", "direct"};
+static const char *const algorithms[] = {NULL,    "ring",   "oneshot", "twoshot",
+					 "bruck", "staged", "direct"};
 #define ALGORITHMS (sizeof(algorithms) / sizeof(algorithms[0]))
 
 static int run_size(const struct harness_world *world, int size, unsigned *teams)

@@ -16,6 +16,7 @@
 #define RANKS 6
 #define CHANNELS 2
 #define CALLS 4
+#define CHUNK_MOST 16
 #define KINDS ((int)RING_KIND_ALL_TO_ALL + 1)
 #define SLOT_BYTES sizeof(struct ring_opening)
 
@@ -38,9 +39,10 @@ struct member {
 	struct ring_record record;
 	bool tells; /* it tells and hears where buffers lie */
 	struct ring_whereabouts where[RANKS];
-	char *inputs[RANKS], *outputs[RANKS];
-	struct ring_partners partners; /* those three */
-	int calls;                     /* completed */
+	char *inputs[RANKS], *outputs[RANKS], *stages[RANKS];
+	struct ring_partners partners; /* those four */
+	float stage[2 * RANKS * CHUNK_MOST];
+	int calls; /* completed */
 	int err;
 };
 
@@ -91,8 +93,11 @@ static bool is_scaled(const struct request *request)
 
 static enum ring_algorithm algorithm_of(const struct team *team, const struct request *request)
 {
-	return ring_algorithm_for(request->algorithm, request->kind, team->size,
-				  request->count * sizeof(float), is_scaled(request));
+	enum ring_algorithm wanted = request->algorithm;
+	if (wanted == RING_ALGORITHM_STAGED && team->channels > 1)
+		wanted = RING_ALGORITHM_TWO_SHOT; /* there is one stage */
+	return ring_algorithm_for(wanted, request->kind, team->size, request->count * sizeof(float),
+				  is_scaled(request));
 }
 
 static uint64_t input_length(const struct team *team, const struct request *request, int rank)
@@ -260,6 +265,20 @@ static bool add_some_link(struct team *team, int rank)
 	return false;
 }
 
+/* All ranks map all stages. */
+static void make_partners(struct team *team, int rank)
+{
+	struct member *member = &team->members[rank];
+	for (int peer = 0; peer < team->size; peer++)
+		member->stages[peer] = (char *)team->members[peer].stage;
+	member->partners = (struct ring_partners){.where = member->where,
+						  .inputs = member->inputs,
+						  .outputs = member->outputs,
+						  .stage = {.all = member->stages}};
+	for (int c = 0; c < team->channels; c++)
+		member->channels[c].partners = &member->partners;
+}
+
 /* Any shape, from the seed; size 0 is any too. */
 static struct team *make_team(uint64_t seed, int size)
 {
@@ -271,7 +290,7 @@ static struct team *make_team(uint64_t seed, int size)
 	team->channels = 1 + (int)dice_below(&lazy_dice, CHANNELS);
 	team->chunks_per_round = 1 + (int)dice_below(&lazy_dice, 4);
 	team->depth = 1 + (unsigned)dice_below(&lazy_dice, RING_DEPTH_MAX);
-	team->chunk = 1 + dice_below(&lazy_dice, 16);
+	team->chunk = 1 + dice_below(&lazy_dice, CHUNK_MOST);
 	team->boards = dice_below(&lazy_dice, 2);
 	team->odd_one = -1;
 	for (int i = 0; i < team->size; i++) {
@@ -289,6 +308,8 @@ static struct team *make_team(uint64_t seed, int size)
 					 0);
 	for (int c = 0; c < team->channels; c++)
 		connect_channel(team, c);
+	for (int rank = 0; rank < team->size; rank++)
+		make_partners(team, rank);
 	for (int rank = 0; rank < team->size && team->boards; rank++)
 		for (int c = 0; c < team->channels; c++)
 			ring_channel_use_board(&team->members[rank].channels[c],
@@ -367,6 +388,7 @@ static struct ring_plan plan_for(const struct team *team, const struct request *
 					  .element_bytes = sizeof(float),
 					  .chunk_bytes = team->chunk * sizeof(float),
 					  .chunks_per_round = team->chunks_per_round,
+					  .place_bytes = CHUNK_MOST * sizeof(float),
 					  .channel = channel,
 					  .channels = team->channels,
 					  .scaled = is_scaled(request),
@@ -389,9 +411,6 @@ static void start_telling(struct team *team, int rank)
 					.algorithm = RING_ALGORITHM_ONE_SHOT};
 	struct member *member = &team->members[rank];
 	member->tells = true;
-	member->partners = (struct ring_partners){.where = member->where,
-						  .inputs = member->inputs,
-						  .outputs = member->outputs};
 	member->where[rank] = (struct ring_whereabouts){
 		.input = (uintptr_t)member->input,
 		.output = (uintptr_t)member->output,

@@ -44,6 +44,23 @@ static void results_are_exact(void **state)
 	assert_true(landed > 0);
 }
 
+/* What a call leaves on the stages the next one overwrites, but not before all have read it. */
+static void stages_are_used_again(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < (is_long() ? 100000 : 4000); seed++) {
+		struct team *team = make_team(first_seed() * 1000000 + seed, 0);
+		for (int call = 0; call < CALLS; call++) {
+			team->requests[call].kind = RING_KIND_ALL_REDUCE;
+			team->requests[call].algorithm = RING_ALGORITHM_STAGED;
+			team->requests[call].scaled = false;
+		}
+		demand(team, run(team), "every call comes to its end");
+		check_counts(team);
+		free_team(team);
+	}
+}
+
 /* The plan's condition for progress is the channel's. */
 static void too_little_room_stops(void **state)
 {
@@ -100,6 +117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closing_accepts_anything),
 		cmocka_unit_test(results_are_exact),
+		cmocka_unit_test(stages_are_used_again),
 		cmocka_unit_test(too_little_room_stops),
 		cmocka_unit_test(a_waiting_channel_says_for_whom),
 	};

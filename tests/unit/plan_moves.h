@@ -23,6 +23,9 @@ static struct value *values_of(const struct world *world, const struct actor *ac
 	if (place.buffer == RING_INPUT || place.buffer == RING_PEER_INPUT ||
 	    place.buffer == RING_ALL_INPUTS)
 		buffer = world->input[rank];
+	else if (place.buffer == RING_STAGE || place.buffer == RING_PEER_STAGE ||
+		 place.buffer == RING_ALL_STAGES)
+		buffer = peer_of(world, actor, rank)->stage;
 	else if (place.buffer != RING_SCRATCH && place.buffer != RING_SUMMANDS)
 		buffer = world->output[rank];
 	demand(world, place.offset % element_bytes == 0 && bytes % element_bytes == 0,
@@ -35,7 +38,7 @@ static struct value *values_of(const struct world *world, const struct actor *ac
 static struct value *values_at(const struct world *world, const struct actor *actor,
 			       struct ring_place place, uint64_t bytes)
 {
-	demand(world, place.buffer <= RING_SUMMANDS, "places are this rank's own");
+	demand(world, place.buffer <= RING_STAGE, "places are this rank's own");
 	return values_of(world, actor, actor->rank, place, bytes);
 }
 
@@ -132,8 +135,9 @@ static void prove(struct world *world, struct actor *actor, uint64_t proof)
 {
 	proof |= actor->proof[actor->started] | UINT64_C(1) << actor->rank;
 	actor->proof[actor->started + 1] = proof;
-	if (actor->in.bytes > 0 && actor->in.action != RING_HOLD &&
-	    actor->in.result.buffer != RING_SCRATCH)
+	enum ring_buffer result = actor->in.result.buffer;
+	if (actor->in.bytes > 0 && actor->in.action != RING_HOLD && result != RING_SCRATCH &&
+	    result != RING_STAGE)
 		demand(world, proof == everybody(world->setting),
 		       "nothing lands before every rank's record could have come");
 }
@@ -145,7 +149,8 @@ static int find_ranks(const struct actor *actor, const struct ring_transfer *in,
 		      enum ring_buffer buffer, int *ranks)
 {
 	int n = actor->plan.params.size;
-	for (int k = 0; buffer == RING_ALL_INPUTS && k < n; k++)
+	bool summands = buffer == RING_ALL_INPUTS || buffer == RING_ALL_STAGES;
+	for (int k = 0; summands && k < n; k++)
 		ranks[k] = ring_direct_summand(&actor->plan, in->behind, k);
 	for (int rank = 0; buffer == RING_ALL_OUTPUTS && rank < n; rank++)
 		ranks[rank] = rank;
@@ -153,10 +158,20 @@ static int find_ranks(const struct actor *actor, const struct ring_transfer *in,
 		ranks[rank] = rank < in->peer ? rank : rank + 1;
 	if (buffer == RING_OTHER_OUTPUTS)
 		return n - 1;
-	if (buffer == RING_ALL_INPUTS || buffer == RING_ALL_OUTPUTS)
+	if (summands || buffer == RING_ALL_OUTPUTS)
 		return n;
-	ranks[0] = buffer <= RING_SUMMANDS ? actor->rank : in->peer;
+	ranks[0] = buffer <= RING_STAGE ? actor->rank : in->peer;
 	return 1;
+}
+
+/* Where number k of the sources lies: of what is on others' stages, one's own is in the input. */
+static struct value *source_of(const struct world *world, const struct actor *actor,
+			       const struct ring_transfer *in, int rank)
+{
+	struct ring_place place = in->source;
+	if (place.buffer == RING_ALL_STAGES && rank == actor->rank)
+		place = (struct ring_place){RING_INPUT, in->result.offset};
+	return values_of(world, actor, rank, place, in->bytes);
 }
 
 /* Whose memory is touched is still in the call. */
@@ -178,14 +193,17 @@ static void spoil_all(struct world *world, struct actor *actor)
 	int sources = find_ranks(actor, in, in->source.buffer, readers);
 	int results = find_ranks(actor, in, in->result.buffer, writers);
 	uint64_t bytes = in->bytes / world->setting->element_bytes * sizeof(struct value);
-	check_touched(world, actor, readers, sources);
+	bool staged = world->setting->algorithm == RING_ALGORITHM_STAGED;
+	if (!staged)
+		check_touched(world, actor, readers, sources);
 	check_touched(world, actor, writers, results);
+	if (in->source.buffer == RING_ALL_STAGES)
+		memset(values_of(world, actor, actor->rank, in->source, in->bytes), 0, bytes);
 	for (int r = 0; r < results; r++) {
 		struct value *result = values_of(world, actor, writers[r], in->result, in->bytes);
 		bool replaces = false;
 		for (int k = 0; k < sources; k++)
-			replaces = replaces || result == values_of(world, actor, readers[k],
-								   in->source, in->bytes);
+			replaces = replaces || result == source_of(world, actor, in, readers[k]);
 		if (!replaces)
 			memset(result, 0, bytes);
 	}
@@ -216,7 +234,7 @@ static bool start(struct world *world, struct actor *actor)
 		const struct message *message = &link->messages[link->taken++ % s->depth];
 		demand(world, message->bytes == in->bytes && message->opens == in->opens,
 		       "both ends know a message's size");
-		bool on_board = in->opens && ring_plan_is_exchange(&actor->plan);
+		bool on_board = in->opens && actor->plan.exchanges > 0;
 		demand(world, !on_board || was_at_source(world, actor, in, message),
 		       "the receiver knows where what opens lies in its sender's input");
 		proof = message->proof;
@@ -354,21 +372,23 @@ static void write_all(struct world *world, struct actor *actor, const struct rin
 	int sources = find_ranks(actor, in, in->source.buffer, readers);
 	int results = find_ranks(actor, in, in->result.buffer, writers);
 	bool sums = in->action == RING_REDUCE;
-	check_touched(world, actor, readers, sources);
+	if (world->setting->algorithm != RING_ALGORITHM_STAGED)
+		check_touched(world, actor, readers, sources);
 	check_touched(world, actor, writers, results);
 	demand(world, sums || sources == 1, "copies have one source");
 	demand(world, in->last == sums, "the last addition is marked");
 	for (uint64_t i = 0; i < in->bytes / world->setting->element_bytes; i++) {
 		struct value value = {0};
 		for (int k = 0; k < sources; k++) {
-			struct value next = values_of(world, actor, readers[k], in->source,
-						      in->bytes)[i];
+			struct value next = source_of(world, actor, in, readers[k])[i];
 			if (sums)
 				next = own_summand(world, peer_of(world, actor, readers[k]), next);
 			value = k == 0 ? next : add(world, value, next);
 		}
 		for (int r = 0; r < results; r++)
 			values_of(world, actor, writers[r], in->result, in->bytes)[i] = value;
+		if (in->source.buffer == RING_ALL_STAGES)
+			values_of(world, actor, actor->rank, in->source, in->bytes)[i] = value;
 	}
 	for (int k = 0; k < sources; k++)
 		count_payload(peer_of(world, actor, readers[k]), actor->rank, in->bytes);

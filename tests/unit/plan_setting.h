@@ -174,6 +174,7 @@ static struct ring_plan plan_of(const struct setting *s, int place, int channel)
 					  .element_bytes = s->element_bytes,
 					  .chunk_bytes = s->chunk * s->element_bytes,
 					  .chunks_per_round = s->chunks_per_round,
+					  .place_bytes = s->chunk * s->element_bytes,
 					  .channel = channel,
 					  .channels = s->channels,
 					  .scaled = s->scaled,

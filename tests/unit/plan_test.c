@@ -30,7 +30,8 @@ static bool find_way(int index, struct way *way)
 	for (int kind = 0; kind < KINDS; kind++)
 		for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++) {
 			*way = (struct way){(enum ring_kind)kind, (enum ring_algorithm)algorithm};
-			if (ring_algorithm_can(way->algorithm, way->kind, RANKS_MAX, 0, false) &&
+			if (ring_algorithm_can(way->algorithm, way->kind, RING_STAGED_RANKS, 0,
+					       false) &&
 			    index-- == 0)
 				return true;
 		}
@@ -136,7 +137,8 @@ static uint64_t some_count(const struct setting *s, uint64_t pick, uint64_t *dic
 				   parts * s->chunk * chunks,
 				   parts * s->chunk * chunks + 1};
 	uint64_t count = counts[pick % (sizeof(counts) / sizeof(counts[0]))];
-	while (!ring_algorithm_can(s->algorithm, s->kind, s->size, count * s->element_bytes, false))
+	while (s->algorithm == RING_ALGORITHM_BRUCK &&
+	       !ring_bruck_fits(s->size, count * s->element_bytes))
 		count /= 2;
 	return count;
 }
@@ -436,6 +438,7 @@ static uint64_t steps_formula(const struct setting *s)
 	case RING_ALGORITHM_RING:
 		return s->kind == RING_KIND_ALL_REDUCE ? 2 * (n - 1) : n - 1;
 	case RING_ALGORITHM_TWO_SHOT:
+	case RING_ALGORITHM_STAGED:
 		return n > 1 ? 2 : 0;
 	case RING_ALGORITHM_BRUCK:
 		return n > 1 ? 64 - (uint64_t)__builtin_clzll(n - 1) : 0;

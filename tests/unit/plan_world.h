@@ -29,6 +29,11 @@ struct link {
 	bool named_by_sender, named_by_receiver;
 };
 
+struct buffer {
+	struct value *values;
+	uint64_t length;
+};
+
 /* One rank on one channel. */
 struct actor {
 	struct ring_plan plan;
@@ -40,13 +45,9 @@ struct actor {
 	struct ring_transfer out, in; /* entries `posted` and `started`, if there are such */
 	uint64_t payload;
 	struct value *scratch;
+	struct buffer stage;
 	uint64_t *proof; /* [incoming + 1]: ranks that are proved once so many entries are started */
 	uint64_t proved_by_needs; /* the most that a posted entry needed */
-};
-
-struct buffer {
-	struct value *values;
-	uint64_t length;
 };
 
 struct world {
@@ -82,6 +83,11 @@ static struct value *take_values(struct world *world, uint64_t count)
 	return take(world, count * sizeof(struct value));
 }
 
+static uint64_t stage_length(const struct setting *s)
+{
+	return s->algorithm == RING_ALGORITHM_STAGED ? ring_staged_bytes(s->chunk, s->size) : 0;
+}
+
 /* More than is needed: every link is counted by both its ends, and duplicates once more. */
 static size_t world_bytes(const struct setting *s)
 {
@@ -96,7 +102,8 @@ static size_t world_bytes(const struct setting *s)
 			bytes += sizeof(struct actor) + sizeof(bool) +
 				 (plan.incoming + 1) * sizeof(uint64_t) +
 				 plan.scratch_chunks * plan.chunk * sizeof(struct value) +
-				 plan.edges * link + 2 * s->size * sizeof(struct link *);
+				 stage_length(s) * sizeof(struct value) + plan.edges * link +
+				 2 * s->size * sizeof(struct link *);
 		}
 	return bytes;
 }
@@ -202,6 +209,8 @@ static void make_actor(struct world *world, int place, int channel)
 	actor->to = take(world, s->size * sizeof(struct link *));
 	actor->from = take(world, s->size * sizeof(struct link *));
 	actor->scratch = take_values(world, actor->plan.scratch_chunks * actor->plan.chunk);
+	actor->stage.length = stage_length(s);
+	actor->stage.values = take_values(world, actor->stage.length);
 	actor->proof = take(world, (actor->plan.incoming + 1) * sizeof(uint64_t));
 	if (s->algorithm == RING_ALGORITHM_DIRECT)
 		actor->proof[0] = everybody(s);

@@ -323,7 +323,7 @@ static struct ring_simulation_params some_params(uint64_t *dice, int *order)
 	}
 	struct ring_simulation_params params = {
 		.kind = (enum ring_kind)dice_below(dice, RING_KIND_ALL_TO_ALL + 1),
-		.algorithm = (enum ring_algorithm)dice_below(dice, RING_ALGORITHM_DIRECT),
+		.algorithm = (enum ring_algorithm)dice_below(dice, RING_ALGORITHM_STAGED),
 		.size = size,
 		.order = order,
 		.root = (int)dice_below(dice, size),
