@@ -120,13 +120,15 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 
 /*
  * Accepts every half-built state; `reason` is what the others learn if they are still meeting.
- * Lanes close first: nothing may call back into a communicator that is being freed.
+ * Lanes close first: nothing may call back into a communicator that is being freed. Stages are let go by
+ * their places, so before links unmap those of other processes: new memory may come to lie there at once.
  */
 static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
 {
 	ring_lanes_close(comm->lanes, GOODBYE_MS);
 	ring_join_close(comm->join, reason);
 	ring_pairs_close(comm);
+	ring_partners_free(&comm->partners);
 	for (int c = 0; c < comm->channel_count; c++)
 		ring_channel_close(&comm->channels[c]);
 	ring_contact_close(comm->ends.contact);
@@ -135,7 +137,6 @@ static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
 	ring_bell_close(&comm->bell);
 	ring_trace_close(comm->trace);
 	ring_memory_close(&comm->memory);
-	ring_partners_free(&comm->partners);
 	ring_made_ops_free(&comm->made_ops);
 	free(comm->fds);
 	free(comm->table);
