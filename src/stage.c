@@ -114,6 +114,7 @@ int ring_stage_find(struct ring_comm *comm, int *peer)
 {
 	struct ring_stage *stage = &comm->partners.stage;
 	int err = 0;
+	*peer = comm->rank;
 	if (!all_have_one(comm))
 		return 0;
 	stage->size = (unsigned)comm->size;
