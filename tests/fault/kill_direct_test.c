@@ -277,6 +277,7 @@ static const struct kill_situation kinds[] = {
 	{"one shot", .within_s = .03, .act = act_all_reduce, .algorithm = "oneshot"},
 	{"two shots", .within_s = .03, .act = act_all_reduce, .algorithm = "twoshot"},
 	{"barrier, log steps", .within_s = .03, .act = act_barrier, .algorithm = "bruck"},
+	{"by way of stages", .within_s = .03, .act = act_all_reduce, .algorithm = "staged"},
 	{"directly", .within_s = .03, .act = act_all_reduce, .algorithm = "direct"},
 	{"all_to_all, directly", .within_s = .03, .act = act_all_to_all, .algorithm = "direct"},
 	{"all_to_all", .within_s = .03, .act = act_all_to_all},
