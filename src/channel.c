@@ -265,6 +265,13 @@ static void note(struct ring_channel *channel, enum ring_trace_counter counter, 
 							   .counter = counter});
 }
 
+static void note_incoming(struct ring_channel *channel, enum ring_trace_counter counter,
+			  uint64_t from, uint64_t to)
+{
+	for (uint64_t j = from; channel->trace && j < to; j++)
+		note(channel, counter, j, incoming(channel, j));
+}
+
 static int fail_at(struct ring_channel *channel, int peer, int err)
 {
 	channel->failed_peer = peer;
@@ -773,10 +780,12 @@ static int take(struct ring_channel *channel)
 		err = give_to_device(channel, in,
 				     is_message ? payload(channel, in, &route->sheet) : NULL);
 	}
-	for (; !err && channel->started < plan->incoming; channel->started++)
-		note(channel, RING_STARTED, channel->started, incoming(channel, channel->started));
+	if (err)
+		return err;
+	note_incoming(channel, RING_STARTED, 0, plan->incoming);
+	channel->started = plan->incoming;
 	channel->jobs_before -= held;
-	return err;
+	return 0;
 }
 
 /* No slot is to be given back. returns the moves, or an error */
@@ -786,8 +795,8 @@ static int count_taken(struct ring_channel *channel)
 	int err = channel->device->finished(channel->queue, &jobs);
 	if (err)
 		return err;
-	for (; channel->reduced < jobs - channel->jobs_before; channel->reduced++)
-		note(channel, RING_REDUCED, channel->reduced, incoming(channel, channel->reduced));
+	channel->reduced = jobs - channel->jobs_before;
+	note_incoming(channel, RING_REDUCED, before, channel->reduced);
 	return (int)(channel->reduced - before);
 }
 
@@ -808,6 +817,13 @@ static int advance_small(struct ring_channel *channel)
 	int err = channel->started == 0 ? take(channel) : 0;
 	moved = err ? err : count_taken(channel);
 	return moved < 0 ? moved : moves + moved;
+}
+
+/* Whether what is next to be sent is complete. */
+static bool can_send_next(struct ring_channel *channel)
+{
+	return channel->posted < channel->plan->outgoing &&
+	       outgoing(channel, channel->posted)->needs <= channel->reduced;
 }
 
 /*
@@ -833,7 +849,7 @@ int ring_channel_advance(struct ring_channel *channel)
 		if (moved < 0)
 			return moved;
 		moves++;
-		if (channel->posted < channel->plan->outgoing)
+		if (can_send_next(channel))
 			break; /* send on what is still in cache */
 	}
 	int finished = channel->reduced < channel->started ? finish(channel) : 0;

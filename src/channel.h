@@ -64,8 +64,8 @@ struct ring_known {
 	struct ring_transfer transfer;
 };
 
-#define RING_KNOWN_OUTGOING 8 /* all entries of small calls of 8 ranks */
-#define RING_KNOWN_INCOMING 16
+#define RING_KNOWN_OUTGOING 16 /* all entries of small calls of 8 ranks, and over stages */
+#define RING_KNOWN_INCOMING 32
 
 /*
  * A plan, and entries that are computed already, number i at i modulo the room: the counters walk close
