@@ -35,7 +35,10 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 {
 	*channel = (struct ring_channel){.self = self, .device = device};
 	channel->routes = channel->ring_routes;
-	use(channel, &channel->own);
+	channel->own = calloc(1, sizeof(*channel->own));
+	if (!channel->own)
+		return RING_ENOMEM;
+	use(channel, channel->own);
 	int err = device->queue_open(&channel->queue);
 	if (err)
 		return err;
@@ -105,7 +108,7 @@ struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer
 
 size_t ring_channel_memory(const struct ring_channel *channel)
 {
-	size_t bytes = channel->scratch_used;
+	size_t bytes = channel->scratch_used + sizeof(*channel->own);
 	if (channel->reserved)
 		bytes += (size_t)channel->route_count * sizeof(*channel->routes);
 	for (int i = 0; i < channel->route_count; i++) {
@@ -131,6 +134,7 @@ void ring_channel_close(struct ring_channel *channel)
 	}
 	if (channel->reserved)
 		free(channel->routes);
+	free(channel->own);
 	*channel = (struct ring_channel){0};
 }
 
@@ -146,8 +150,8 @@ void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *
 void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
 			const struct ring_operands *operands, const struct ring_record *record)
 {
-	ring_known_plan_set(&channel->own, plan);
-	ring_channel_start_known(channel, &channel->own, operands, record);
+	ring_known_plan_set(channel->own, plan);
+	ring_channel_start_known(channel, channel->own, operands, record);
 }
 
 void ring_channel_start_known(struct ring_channel *channel, struct ring_known_plan *known,

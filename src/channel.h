@@ -94,7 +94,7 @@ struct ring_channel {
 	size_t scratch_used;      /* by the call that used most */
 	struct ring_trace *trace; /* NULL: no trace */
 
-	struct ring_known_plan own; /* room for plans that nobody else keeps */
+	struct ring_known_plan *own; /* room for plans that nobody else keeps */
 
 	/* of the current call */
 	struct ring_known_plan *known;
@@ -117,7 +117,7 @@ struct ring_channel {
 	struct ring_record theirs; /* RING_EMISMATCH: what failed_peer says it does */
 };
 
-/* Allocates scratch and queue. returns 0; RING_ENOMEM */
+/* Allocates scratch, queue and room for a plan. returns 0; RING_ENOMEM; close it then, too */
 int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
 		      size_t scratch_bytes);
 

@@ -210,6 +210,7 @@ static struct ring_pair *find_pair(struct ring_comm *comm, int peer, bool outgoi
 	if (!pair)
 		return NULL;
 	if (ring_channel_open(&pair->channel, comm->rank, &ring_device_cpu, 0)) {
+		ring_channel_close(&pair->channel);
 		free(pair);
 		return NULL;
 	}

@@ -54,7 +54,7 @@ static struct ring_known_plan *keeper(struct ring_comm *comm, struct ring_channe
 	if (comm->choice.algorithm == RING_ALGORITHM_DIRECT)
 		return &comm->partners.plan;
 	if (comm->choice.channels > 1)
-		return &channel->own;
+		return channel->own;
 	struct ring_kept_plan *kept = &comm->kept[comm->next_kept % RING_PLANS_KEPT];
 	kept->record = (struct ring_record){0};
 	return &kept->known;

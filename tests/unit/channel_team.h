@@ -418,8 +418,8 @@ static void start_telling(struct team *team, int rank)
 	for (int c = 0; c < team->channels; c++) {
 		struct ring_plan plan = plan_for(team, &barrier, rank, c);
 		struct ring_channel *channel = &member->channels[c];
-		ring_known_plan_set(&channel->own, &plan);
-		ring_channel_tell(channel, &channel->own, &member->record, &member->partners);
+		ring_known_plan_set(channel->own, &plan);
+		ring_channel_tell(channel, channel->own, &member->record, &member->partners);
 	}
 }
 
