@@ -226,8 +226,10 @@ static void settle(struct ring_comm *comm)
 	comm->pace.early_ns = load.crowded ? EARLY_CROWDED_NS : EARLY_NS;
 	if (comm->config.spins >= 0)
 		comm->patience.spins = comm->config.spins;
-	if (comm->config.yields >= 0)
+	if (comm->config.yields >= 0) {
 		comm->patience.yields = comm->config.yields;
+		comm->patience.ms = 0;
+	}
 	for (int c = 0; c < comm->channel_count; c++)
 		comm->channels[c].trace = comm->trace;
 }

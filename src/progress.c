@@ -23,6 +23,7 @@
 /* How long this call has found nothing to do, and when it must end. */
 struct waiting {
 	int looks;            /* empty looks in a row */
+	uint64_t since_ms;    /* ... about so long; 0: not long enough to read the clock */
 	uint64_t deadline_ms; /* 0: never */
 };
 
@@ -344,8 +345,10 @@ static int wait_a_little(struct ring_comm *comm, struct waiting *waiting)
 		waiting->deadline_ms = now + config->call_timeout_ms; /* it never waited before */
 	if (waiting->deadline_ms && now >= waiting->deadline_ms)
 		return time_out(comm);
+	if (!waiting->since_ms)
+		waiting->since_ms = now;
 	err = check_departed(comm);
-	if (err || awake)
+	if (err || (awake && !ring_wait_is_long(&comm->patience, now - waiting->since_ms)))
 		return err;
 	int timeout_ms = waiting->deadline_ms ? (int)(waiting->deadline_ms - now) : -1;
 	if (ring_comm_departed(comm, -1, 0))
@@ -365,8 +368,10 @@ static int run(struct ring_comm *comm, struct waiting *waiting)
 			moves = wait_a_little(comm, waiting);
 		if (moves < 0)
 			return moves;
-		if (moves > 0)
+		if (moves > 0) {
 			waiting->looks = 0;
+			waiting->since_ms = 0;
+		}
 	}
 }
 

@@ -2,20 +2,27 @@
 /* Spinning, yielding, and when to sleep instead; see wait.h. */
 #include "wait.h"
 
+#include <limits.h>
 #include <sched.h>
 
 /*
- * Memory is looked at until a wake-up would have cost as much. A look at a socket is a system call,
- * forty times as dear. With more ranks than CPUs those that spin keep the CPU from those that are
- * waited for. Paced links are for seeing what a rank has time for while it waits, so it sleeps.
+ * Whoever sleeps may not wake soon: a CPU without work halts, and of a virtual machine's CPUs that sleep in
+ * turn the host may run one at a time. (4 and 8 ranks on 2 such CPUs took up to 30 times as long
+ * in calls in which they slept.) So memory is looked at for some milliseconds, and most of that
+ * time between yields, which keep the CPU from nobody. A look at a socket is a system call, forty times as
+ * dear. With more ranks than CPUs those that spin keep the CPU from those that are waited for. Paced links
+ * are for seeing what a rank has time for while it waits, so it sleeps.
  */
 struct ring_patience ring_patience_choose(const struct ring_load *load)
 {
 	if (load->paced)
 		return (struct ring_patience){0};
-	if (load->crowded)
-		return (struct ring_patience){.yields = 10};
-	return (struct ring_patience){.spins = load->sockets ? 500 : 20000};
+	if (load->sockets)
+		return load->crowded ? (struct ring_patience){.yields = 10}
+				     : (struct ring_patience){.spins = 500};
+	return (struct ring_patience){.spins = load->crowded ? 0 : 20000,
+				      .yields = INT_MAX / 2,
+				      .ms = 20};
 }
 
 static void relax(void)
@@ -36,4 +43,9 @@ bool ring_wait_awake(const struct ring_patience *patience, int looks, bool near)
 	else
 		relax();
 	return true;
+}
+
+bool ring_wait_is_long(const struct ring_patience *patience, uint64_t ms)
+{
+	return patience->ms > 0 && ms >= patience->ms;
 }

@@ -7,6 +7,7 @@
 #define RING_WAIT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Who shares the CPUs with a rank, and what a look costs it. */
 struct ring_load {
@@ -15,10 +16,11 @@ struct ring_load {
 	bool paced;   /* links are paced */
 };
 
-/* Empty looks in a row. */
+/* Empty looks in a row, before a rank sleeps. */
 struct ring_patience {
-	int spins;  /* one after the other */
-	int yields; /* then with a sched_yield() between them, before it sleeps */
+	int spins;   /* one after the other, */
+	int yields;  /* then with a sched_yield() between them, */
+	uint64_t ms; /* and all of them for about so long at most; 0: for any time */
 };
 
 struct ring_patience ring_patience_choose(const struct ring_load *load);
@@ -28,5 +30,8 @@ struct ring_patience ring_patience_choose(const struct ring_load *load);
  * returns   false, at once, if the rank should sleep instead
  */
 bool ring_wait_awake(const struct ring_patience *patience, int looks, bool near);
+
+/* Whether a rank that has looked for so long should sleep, however many looks that were. */
+bool ring_wait_is_long(const struct ring_patience *patience, uint64_t ms);
 
 #endif
