@@ -13,7 +13,8 @@
  *	scatter           its part of root's         its OUTPUT
  *	all-to-all        each part of its INPUT     its part of that rank's OUTPUT
  *
- * Root of a broadcast copies the vector to its own OUTPUT, if that is another place.
+ * Root of a broadcast copies the vector to its own OUTPUT, if that is another place. What stays on a rank, there
+ * and in all-to-all, is copied whole and last: so memcpy sees how much it is, and passes caches by.
  *
  * The shares of a vector lie in the order of ranks, like the ring's blocks, and one rank adds each in one
  * pass and in the order that the ring would; so all receive the same bits. In place is like out of place:
@@ -63,6 +64,14 @@ RING_PURE uint64_t ring_direct_share(const struct ring_plan *plan, int rank, uin
 	return ring_plan_of_channel(plan, length, begin);
 }
 
+/* Pieces of what stays on this rank. */
+RING_PURE int ring_direct_copies(const struct ring_plan *plan)
+{
+	if (plan->params.kind == RING_KIND_BROADCAST)
+		return ring_plan_self(plan) == plan->params.root ? plan->params.size : 0;
+	return plan->params.kind == RING_KIND_ALL_TO_ALL ? 1 : 0;
+}
+
 RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -77,11 +86,10 @@ RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *param
 		plan.behind++;
 	ring_plan_cut(&plan, plan.length, 1);
 	plan.scratch_chunks = params->size;
-	plan.fan_in = params->kind == RING_KIND_ALL_TO_ALL ? params->size : 1;
-	bool copies = params->kind == RING_KIND_BROADCAST && ring_plan_self(&plan) == params->root;
+	plan.fan_in = params->kind == RING_KIND_ALL_TO_ALL ? params->size - 1 : 1;
 	plan.exchanges = others > 0;
 	plan.outgoing = others;
-	plan.incoming = plan.rounds * plan.fan_in + (copies ? params->size : 0) + others;
+	plan.incoming = plan.rounds * plan.fan_in + ring_direct_copies(&plan) + others;
 	return plan;
 }
 
@@ -118,7 +126,7 @@ RING_PURE enum ring_buffer ring_direct_result(const struct ring_plan *plan, int 
 	}
 }
 
-/* Who has the other end: root, or in all-to-all one after the other, oneself at last. */
+/* Who has the other end: root, or in all-to-all one after the other. */
 RING_PURE int ring_direct_peer(const struct ring_plan *plan, int step)
 {
 	switch (plan->params.kind) {
@@ -140,10 +148,12 @@ RING_PURE struct ring_transfer ring_direct_outgoing(const struct ring_plan *plan
 	return ring_plan_signal(ring_plan_at(plan, (int)i + 1), plan->incoming - plan->outgoing);
 }
 
-/* Root of a broadcast: the share of `rank`, from its INPUT to its own OUTPUT. */
-RING_PURE struct ring_transfer ring_direct_copy(const struct ring_plan *plan, int rank)
+/* Piece number `index` of what stays on this rank: the share of that rank, or the part for oneself. */
+RING_PURE struct ring_transfer ring_direct_copy(const struct ring_plan *plan, int index)
 {
-	uint64_t begin, length = ring_direct_share(plan, rank, &begin);
+	uint64_t begin, length = ring_direct_share(plan, index, &begin);
+	if (plan->params.kind == RING_KIND_ALL_TO_ALL)
+		begin += ring_plan_self(plan) * plan->params.count;
 	uint64_t offset = begin * plan->params.element_bytes;
 	return (struct ring_transfer){.action = RING_COPY,
 				      .peer = ring_plan_self(plan),
