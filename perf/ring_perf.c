@@ -92,6 +92,7 @@ static int run_children(const struct perf_options *options, char **argv)
 		.path = "/proc/self/exe",
 		.argv = argv,
 		.ranks = options->ranks,
+		.bind = true,
 		.grace_ms = 200,
 	};
 	return launch_ranks(&launch);

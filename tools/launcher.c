@@ -386,6 +386,7 @@ int launch_ranks(const struct launch *launch)
 		.id = id,
 		.size = launch->ranks,
 		.capture = launch->capture,
+		.bind = launch->bind,
 		.mask = &before,
 	};
 	int status = run_job(&job, &spawn);

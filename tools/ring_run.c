@@ -21,6 +21,7 @@ static const char usage[] =
 	"  -n, --ranks RANKS      how many to start, 1 to 1024\n"
 	"  -t, --tag              put \"[rank] \" before every line of output\n"
 	"  -x, --env NAME=VALUE   set a variable for the ranks; may be repeated\n"
+	"      --no-bind          more ranks than CPUs are bound to a CPU each, in turn; do not\n"
 	"      --timeout SECONDS  end the job if it takes longer\n"
 	"      --grace MS         time for the others to report once a rank has failed; 200\n"
 	"  -h, --help             show this and exit\n"
@@ -72,18 +73,19 @@ static void set_variable(const char *assignment)
 
 int main(int argc, char **argv)
 {
-	enum { TIMEOUT = 256, GRACE, VERSION };
+	enum { TIMEOUT = 256, GRACE, NO_BIND, VERSION };
 	static const struct option options[] = {
 		{"ranks", required_argument, NULL, 'n'},
 		{"tag", no_argument, NULL, 't'},
 		{"env", required_argument, NULL, 'x'},
 		{"timeout", required_argument, NULL, TIMEOUT},
 		{"grace", required_argument, NULL, GRACE},
+		{"no-bind", no_argument, NULL, NO_BIND},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, VERSION},
 		{0},
 	};
-	struct launch launch = {.name = "ring_run", .capture = true, .grace_ms = 200};
+	struct launch launch = {.name = "ring_run", .capture = true, .bind = true, .grace_ms = 200};
 
 	int option;
 	while ((option = getopt_long(argc, argv, "+n:tx:h", options, NULL)) != -1) {
@@ -102,6 +104,9 @@ int main(int argc, char **argv)
 			break;
 		case GRACE:
 			launch.grace_ms = parse_int("--grace", optarg, 0, 3600000);
+			break;
+		case NO_BIND:
+			launch.bind = false;
 			break;
 		case 'h':
 			fputs(usage, stdout);

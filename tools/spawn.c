@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +70,33 @@ static char **environment_of_rank(const struct spawn *spawn, int rank)
 	return environment;
 }
 
+/*
+ * The CPU that a rank is bound to, -1 if to none. Where ranks share CPUs and mostly wait for one another by
+ * yielding, the kernel takes its time to see that one CPU has two of them more than another.
+ */
+static int cpu_of_rank(const struct spawn *spawn, int rank)
+{
+	cpu_set_t cpus;
+	if (!spawn->bind || sched_getaffinity(0, sizeof(cpus), &cpus) < 0 ||
+	    spawn->size <= CPU_COUNT(&cpus))
+		return -1;
+	int cpu = -1;
+	for (int left = rank % CPU_COUNT(&cpus); left >= 0; left -= CPU_ISSET(cpu, &cpus) != 0)
+		cpu++;
+	return cpu;
+}
+
+static void bind_to(int cpu)
+{
+	cpu_set_t cpus;
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
 /* In the child, between fork and exec: only what is safe in a copy of a threaded process. */
-static _Noreturn void become_program(const struct spawn *spawn, char **environment, pid_t launcher,
-				     const int write_ends[2], int failure)
+static _Noreturn void become_program(const struct spawn *spawn, char **environment, int cpu,
+				     pid_t launcher, const int write_ends[2], int failure)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != launcher) /* it died before we asked to be told */
@@ -85,6 +110,8 @@ static _Noreturn void become_program(const struct spawn *spawn, char **environme
 		dup2(write_ends[0], STDOUT_FILENO);
 		dup2(write_ends[1], STDERR_FILENO);
 	}
+	if (cpu >= 0)
+		bind_to(cpu);
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, spawn->mask, NULL);
 	execvpe(spawn->path, spawn->argv, environment);
@@ -128,8 +155,8 @@ static int open_output(const struct spawn *spawn, int read_ends[2], int write_en
 	return 0;
 }
 
-static int fork_and_exec(const struct spawn *spawn, char **environment, const int write_ends[2],
-			 pid_t *pid)
+static int fork_and_exec(const struct spawn *spawn, char **environment, int cpu,
+			 const int write_ends[2], pid_t *pid)
 {
 	int failure[2];
 	if (pipe2(failure, O_CLOEXEC) < 0)
@@ -138,7 +165,7 @@ static int fork_and_exec(const struct spawn *spawn, char **environment, const in
 	pid_t launcher = getpid();
 	pid_t forked = fork();
 	if (forked == 0)
-		become_program(spawn, environment, launcher, write_ends, failure[1]);
+		become_program(spawn, environment, cpu, launcher, write_ends, failure[1]);
 	int err = forked < 0 ? errno : 0;
 	close(failure[1]);
 	if (!err) {
@@ -161,7 +188,7 @@ int spawn_rank(const struct spawn *spawn, int rank, struct spawned *child)
 	char **environment = environment_of_rank(spawn, rank);
 	int err = environment ? open_output(spawn, read_ends, write_ends) : ENOMEM;
 	if (!err)
-		err = fork_and_exec(spawn, environment, write_ends, &pid);
+		err = fork_and_exec(spawn, environment, cpu_of_rank(spawn, rank), write_ends, &pid);
 	close_pair(write_ends);
 	environment_free(environment);
 	if (err) {
