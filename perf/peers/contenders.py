@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launching import Failed, run, started
-from peers import on_hosts
+from peers import HAND, on_hosts
 from targets import are_hosts
 
 HERE = Path(__file__).parent
@@ -79,7 +79,7 @@ class Effort:
     seconds: float  # of one size and kind of buffers
 
 
-EFFORT, QUICK = Effort(40, 1, 0.25), Effort(5, 1, 0.02)
+EFFORT, QUICK = Effort(40, 1, 0.15), Effort(5, 1, 0.02)
 
 
 @dataclass(frozen=True)
@@ -183,6 +183,14 @@ def drivers(peers, path, call):
                 yield Driver(peer, algorithm)
 
 
+def by_hand(cells):
+    """The ways by hand that the cells' memory can be used in."""
+    first = cells[0].measurement
+    shared = any(cell.memory == "shared" for cell in cells)
+    ways = HAND.algorithms.get(first.call, ()) if first.path in HAND.paths else ()
+    return [Driver(HAND, way) for way in ways if way != "mapped" or shared]
+
+
 def rings_for(cells, every):
     """This library with each kind of memory, and what is asked of it with that."""
     wanted = {}
@@ -203,5 +211,5 @@ def contenders_for(cells, ring, peers):
     elif first.call in TYPES:
         field = [RingPerf(datatype=first.call), RingPerf("float")]
     else:
-        return {**rings_for(cells, every), **dict.fromkeys(others, every)}
+        return {**rings_for(cells, every), **dict.fromkeys([*others, *by_hand(cells)], every)}
     return dict.fromkeys(field, every)

@@ -195,10 +195,12 @@ static void set_bytes(struct job *job, size_t bytes)
 	job->count = job->part * parts;
 }
 
-static float *map_floats(size_t count)
+static float *map_floats(const char *algorithm, size_t count)
 {
 	size_t bytes = (count * sizeof(float) + 4095) / 4096 * 4096;
-	float *floats = aligned_alloc(4096, bytes);
+	float *floats = peer_alloc(algorithm, bytes);
+	if (!floats)
+		floats = aligned_alloc(4096, bytes);
 	if (!floats)
 		abort();
 	memset(floats, 0, bytes);
@@ -212,8 +214,8 @@ static struct job make_job(int rank, int size, const char *collective, size_t by
 	struct job job = {
 		.collective = collective, .algorithm = algorithm, .rank = rank, .size = size};
 	set_bytes(&job, bytes);
-	job.data = map_floats(job.count);
-	job.result = map_floats(job.count);
+	job.data = map_floats(algorithm, job.count);
+	job.result = map_floats(algorithm, job.count);
 	return job;
 }
 
@@ -270,7 +272,5 @@ int main(int argc, char **argv)
 	if (can && first)
 		measure_first(&job, strtod(argv[2], NULL), started, joined);
 	peer_leave();
-	free(job.data);
-	free(job.result);
 	return can ? 0 : 3;
 }

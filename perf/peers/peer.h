@@ -29,6 +29,9 @@ void peer_join(int *rank, int *size);
 void peer_barrier(void);
 void peer_max(double *values, int count); /* over all ranks, to all */
 
+/* Where a vector is to lie; NULL: anywhere. It is never freed, and not collective. */
+void *peer_alloc(const char *algorithm, size_t bytes);
+
 /* Makes ready to call. returns false if the peer has no such call or algorithm */
 bool peer_prepare(const struct job *job);
 void peer_call(const struct job *job);

@@ -155,4 +155,26 @@ class Ring(RingRun):
         return ["cc", *C, f"-I{include}", HERE / "ring_driver.c"], ["-L.libs", "-lringccl"]
 
 
+class Hand(Peer):
+    """No library: what each call could take on one host, in the ways that hand_driver.c knows."""
+
+    name, title = "by hand", "loops by hand"
+    paths = ("shm",)
+    algorithms = {
+        "all_reduce": ("mapped", "reached", "slots"),
+        "all_gather": ("reached",),
+        "all_to_all": ("reached",),
+    }
+
+    def compilation(self):
+        return ["cc", *C, "-O3", "-march=native", HERE / "hand_driver.c"], []
+
+    def driver(self):
+        return self.folder / "hand_driver"
+
+    def launcher(self, path, ranks):
+        return ["env", f"DRIVER_RANKS={ranks}"], {}
+
+
+HAND = Hand()
 PEERS = {peer.name: peer for peer in (OpenMpi(), Mpich(), Gloo())}

@@ -57,6 +57,8 @@ def line_of(outcome, names):
     percent = f"{outcome.percent:.0f} %" if outcome.percent else "-"
     words += [f"{bus:>8} {ratio_text(outcome):>22} {percent:>7}"]
     words += [f"{'met' if outcome.is_met() else 'MISSED':>7}  {outcome.cell.wanted}"]
+    if outcome.hand_ratio and not outcome.is_met():
+        words += [f"(by hand {outcome.hand_ratio:.2f})"]
     if outcome.join_us:
         words += [f" (creation {outcome.join_us / 1e3:.1f} ms)"]
     return " ".join(words)
@@ -82,7 +84,8 @@ def explanation(records, seed):
         "their extremes; GB/s are of the bus, ours; ratio is how many times as fast as the best peer, with",
         f"its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed}); %limit is of the",
         "least time by the copy, reduction, hop and wire rates that ring_perf measured in the same launch,",
-        "between hosts by the rate of one TCP flow right after it",
+        "between hosts by the rate of one TCP flow right after it; by hand are the fastest loops that do the",
+        "same without a library, and the ratio that they reach",
     ]
 
 
