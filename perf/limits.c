@@ -15,6 +15,8 @@
 #include "sockets.h"
 
 #define TRIALS 7
+#define LARGE_TRIALS 3 /* of so much that rates hardly differ */
+#define LARGE_BYTES ((size_t)64 << 20)
 #define TRIAL_BYTES ((size_t)8 << 20) /* moved per trial at least */
 
 #define FLAG_ROUNDS 200
@@ -66,10 +68,11 @@ static int measure_rate(struct perf_team *team, struct perf_buffer buffers[2], s
 			probe *pass, struct perf_sockets *sockets, double *rate)
 {
 	size_t passes = bytes < TRIAL_BYTES ? TRIAL_BYTES / bytes : 1;
+	int trials = bytes < LARGE_BYTES ? TRIALS : LARGE_TRIALS;
 	double seconds[TRIALS];
 	int failed = 0;
 	int err = perf_team_barrier(team);
-	for (int trial = 0; trial < TRIALS && !err; trial++) {
+	for (int trial = 0; trial < trials && !err; trial++) {
 		double start = perf_now();
 		for (size_t i = 0; i < passes && !failed; i++) {
 			failed = pass(buffers, bytes, sockets);
@@ -79,10 +82,10 @@ static int measure_rate(struct perf_team *team, struct perf_buffer buffers[2], s
 		seconds[trial] = failed ? 1e9 : (perf_now() - start) / (double)passes;
 	}
 	if (!err)
-		err = perf_team_max(team, seconds, TRIALS);
+		err = perf_team_max(team, seconds, trials);
 	if (err)
 		return err;
-	perf_sort(seconds, TRIALS);
+	perf_sort(seconds, trials);
 	*rate = (double)bytes / seconds[0];
 	return 0;
 }
