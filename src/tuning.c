@@ -89,6 +89,15 @@ static uint64_t staged_chunk(const struct ring_tuning *tuning)
 	return tuning->chunk_bytes < RING_STAGED_CHUNK ? tuning->chunk_bytes : RING_STAGED_CHUNK;
 }
 
+/* Of what is copied to be added half as much: with more ranks than two, some may share a CPU and its cache. */
+static uint64_t direct_chunk(const struct ring_tuning *tuning, const struct ring_question *question)
+{
+	uint64_t most = ring_tuning_direct_chunk(tuning, question->ranks);
+	bool copied = question->memory == RING_MEMORY_REACHABLE;
+	bool halved = copied && ring_kind_reduces(question->kind) && question->ranks > 2;
+	return halved && most / 2 > DIRECT_CHUNK_LEAST ? most / 2 : most;
+}
+
 static uint64_t chunk_for(const struct ring_tuning *tuning, const struct ring_question *question,
 			  enum ring_algorithm algorithm)
 {
@@ -98,7 +107,7 @@ static uint64_t chunk_for(const struct ring_tuning *tuning, const struct ring_qu
 	case RING_ALGORITHM_STAGED:
 		return staged_chunk(tuning);
 	case RING_ALGORITHM_DIRECT:
-		return ring_tuning_direct_chunk(tuning, question->ranks);
+		return direct_chunk(tuning, question);
 	default:
 		return ring_tuning_pair_chunk(tuning, question->ranks);
 	}
