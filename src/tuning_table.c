@@ -25,10 +25,10 @@
  * end where it has no plan. Over a network each wait is a latency.
  */
 #define ANY_MEMORY(X)                                                                              \
-	X(ALL_REDUCE, MEMORY, 2, 2, 64, ONE_SHOT)     /* 2: 1.05 to 2.02 */                        \
+	X(ALL_REDUCE, MEMORY, 2, 2, 32, ONE_SHOT)     /* 2: 1.05 to 2.02 */                        \
 	X(ALL_REDUCE, MEMORY, 3, 8, 4, ONE_SHOT)      /* 4, 8: 1.14 to 2.22 */                     \
 	X(ALL_REDUCE, MEMORY, 3, 16, 16, TWO_SHOT)    /* 4, 8, 16: 1.08 to 1.80 */                 \
-	X(ALL_REDUCE, MEMORY, 3, 4, 65536, STAGED)    /* 4: 1.11 to 1.32 */                        \
+	X(ALL_REDUCE, MEMORY, 3, 4, 512, STAGED)      /* 4: 1.11 to 1.32 */                        \
 	X(ALL_REDUCE, MEMORY, 5, 16, 2048, STAGED)    /* 8, 16: 1.02 to 1.61 */                    \
 	X(ALL_REDUCE, MEMORY, 3, 8, 32, TWO_SHOT)     /* 4, 8: 1.08 to 1.36, without stages */     \
 	X(REDUCE_SCATTER, MEMORY, 2, 2, 1, ONE_SHOT)  /* 2: 0.99 to 1.78 */                        \
@@ -74,17 +74,23 @@
 	X(ANY, SHARED, 2, INT_MAX, 0, DIRECT)
 
 #define REACHABLE_MEMORY(X)                                                                        \
-	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 128, RING)                                        \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 32, RING)                                         \
 	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.06 to 1.59 */                  \
-	X(RING_KIND_ALL_REDUCE, REACHABLE, 3, 4, 65536, RING)                                      \
-	X(RING_KIND_ALL_REDUCE, REACHABLE, 3, 4, 0, DIRECT) /* 4: 1.21 */                          \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 3, 4, 512, RING)                                        \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 3, 4, 0, DIRECT) /* 4: 1.21; stages 1.07 to 1.15 */     \
 	X(RING_KIND_ALL_REDUCE, REACHABLE, 5, 64, 2048, RING)                                      \
 	X(RING_KIND_ALL_REDUCE, REACHABLE, 5, 64, 0, DIRECT) /* 8: 1.29 to 1.62 */                 \
-	X(RING_KIND_ALL_GATHER, REACHABLE, 2, 4, 32, RING)                                         \
-	X(RING_KIND_ALL_GATHER, REACHABLE, 2, 4, 0, DIRECT) /* 2, 4: 1.10 to 2.15 */               \
-	X(RING_KIND_BROADCAST, REACHABLE, 2, 8, 128, RING)                                         \
-	X(RING_KIND_BROADCAST, REACHABLE, 2, 8, 0, DIRECT) /* 2, 4, 8: 0.94 to 1.84 */             \
-	X(RING_KIND_ALL_TO_ALL, REACHABLE, 2, 4, 64, ONE_SHOT)                                     \
+	X(RING_KIND_ALL_REDUCE, PRIVATE, 2, 2, 64, ONE_SHOT)                                       \
+	X(RING_KIND_ALL_REDUCE, PRIVATE, 3, 4, 65536, STAGED)                                      \
+	X(RING_KIND_ALL_GATHER, REACHABLE, 2, 2, 8, RING)                                          \
+	X(RING_KIND_ALL_GATHER, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.24 to 2.15 */                  \
+	X(RING_KIND_ALL_GATHER, REACHABLE, 3, 4, 32, RING)                                         \
+	X(RING_KIND_ALL_GATHER, REACHABLE, 3, 4, 0, DIRECT) /* 4: 1.10 to 1.5 */                   \
+	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 16, RING)                                          \
+	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.07 to 2.12 */                   \
+	X(RING_KIND_BROADCAST, REACHABLE, 3, 8, 64, RING)                                          \
+	X(RING_KIND_BROADCAST, REACHABLE, 3, 8, 0, DIRECT) /* 4, 8: 0.94 to 1.84 */                \
+	X(RING_KIND_ALL_TO_ALL, REACHABLE, 2, 4, 16, ONE_SHOT)                                     \
 	X(RING_KIND_ALL_TO_ALL, REACHABLE, 2, 4, 0, DIRECT) /* 2, 4: 1.03 to 1.68 */
 
 #define COUNT(...) +1
