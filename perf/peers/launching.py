@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 GRACE_S = 5
-LIMIT_S = 300  # of whatever nobody knows better
+LIMIT_S = 120  # of whatever nobody knows better
 
 
 class Failed(Exception):
