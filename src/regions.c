@@ -2,13 +2,13 @@
 /* Two search trees over the same memory, under one lock. */
 #include "regions.h"
 
-#include <pthread.h>
 #include <search.h>
 
 #include "flag.h"
+#include "fork_lock.h"
 #include "status.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+RING_FORK_LOCK(lock)
 static void *by_address, *by_number; /* of struct ring_shared_memory */
 static uint64_t numbers;
 static struct ring_counter epoch;

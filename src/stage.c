@@ -5,7 +5,6 @@
  */
 #include "stage.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "../transport/sealed.h"
 #include "comm.h"
 #include "fd.h"
+#include "fork_lock.h"
 
 struct ring_stage_memory {
 	struct ring_shared_memory shared;
@@ -20,7 +20,7 @@ struct ring_stage_memory {
 	struct ring_stage_memory *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+RING_FORK_LOCK(lock)
 static struct ring_stage_memory *stages; /* of the ranks of this process */
 
 /* Where a stage of this process lies, which is the caller's, too, from now on; NULL: it is gone. */
