@@ -10,7 +10,7 @@
 #include "datatype.h"
 #include "log.h"
 
-#define FENCE_MS 1000 /* a peer that is still inside after so long is stopped */
+#define FENCE_MS 500 /* a peer that is still inside after so long is stopped */
 #define FENCE_NS 50000
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
