@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "samples.h"
 #include "sockets.h"
@@ -21,6 +22,7 @@
 
 #define FLAG_ROUNDS 200
 #define FLAG_TRIALS 50
+#define ASLEEP_US 50000 /* ranks that wait for this one sleep by then */
 
 /* 32 bytes of floats: what a compiler turns into the vector instructions it may use. */
 typedef float lanes __attribute__((vector_size(32), may_alias));
@@ -162,6 +164,20 @@ static double measure_flag(void)
 	return best * 1e6 / (2 * FLAG_ROUNDS);
 }
 
+/* The same where the two threads have all CPUs to choose from, also if this rank is bound to one. */
+static double measure_flag_unbound(void)
+{
+	cpu_set_t bound, all;
+	memset(&all, 0xff, sizeof(all));
+	usleep(ASLEEP_US);
+	if (sched_getaffinity(0, sizeof(bound), &bound) < 0)
+		return measure_flag();
+	sched_setaffinity(0, sizeof(all), &all);
+	double hop_us = measure_flag();
+	sched_setaffinity(0, sizeof(bound), &bound);
+	return hop_us;
+}
+
 /* Rank 0 alone plays with flags while the others sleep; over a network all pass a token around. */
 static int measure_hop(struct perf_team *team, struct perf_sockets *sockets,
 		       struct perf_limits *limits)
@@ -171,7 +187,7 @@ static int measure_hop(struct perf_team *team, struct perf_sockets *sockets,
 	if (!err && sockets)
 		hop_us = perf_sockets_hop_us(sockets, team->size);
 	else if (!err && team->rank == 0)
-		hop_us = measure_flag();
+		hop_us = measure_flag_unbound();
 	if (!err)
 		err = perf_team_max(team, &hop_us, 1);
 	limits->hop_us = hop_us;
