@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <sched.h>
 
+#define MEMORY_SPINS 20000
+
 /*
  * Whoever sleeps may not wake soon: a CPU without work halts, and of a virtual machine's CPUs that sleep in
  * turn the host may run one at a time. (4 and 8 ranks on 2 such CPUs took up to 30 times as long
@@ -20,8 +22,8 @@ struct ring_patience ring_patience_choose(const struct ring_load *load)
 	if (load->sockets)
 		return load->crowded ? (struct ring_patience){.yields = 10}
 				     : (struct ring_patience){.spins = 500};
-	return (struct ring_patience){.spins = load->crowded ? 0 : 20000,
-				      .yields = INT_MAX / 2,
+	return (struct ring_patience){.spins = load->crowded ? 0 : MEMORY_SPINS,
+				      .yields = INT_MAX - MEMORY_SPINS, /* ms is what ends it */
 				      .ms = 20};
 }
 
