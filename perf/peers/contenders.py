@@ -12,6 +12,7 @@ from pathlib import Path
 
 from launching import Failed, run, started
 from peers import HAND, on_hosts
+from results import is_way_for
 from targets import are_hosts
 
 HERE = Path(__file__).parent
@@ -186,9 +187,9 @@ def drivers(peers, path, call):
 def by_hand(cells):
     """The ways by hand that the cells' memory can be used in."""
     first = cells[0].measurement
-    shared = any(cell.memory == "shared" for cell in cells)
+    memories = {cell.memory for cell in cells}
     ways = HAND.algorithms.get(first.call, ()) if first.path in HAND.paths else ()
-    return [Driver(HAND, way) for way in ways if way != "mapped" or shared]
+    return [Driver(HAND, way) for way in ways if any(is_way_for(memory, way) for memory in memories)]
 
 
 def rings_for(cells, every):

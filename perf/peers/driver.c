@@ -195,6 +195,13 @@ static void set_bytes(struct job *job, size_t bytes)
 	job->count = job->part * parts;
 }
 
+__attribute__((weak)) void *peer_alloc(const char *algorithm, size_t bytes)
+{
+	(void)algorithm;
+	(void)bytes;
+	return NULL;
+}
+
 static float *map_floats(const char *algorithm, size_t count)
 {
 	size_t bytes = (count * sizeof(float) + 4095) / 4096 * 4096;

@@ -120,13 +120,6 @@ static const struct {
 	{"all_to_all", "ring", make_all_to_all},
 };
 
-void *peer_alloc(const char *algorithm, size_t bytes)
-{
-	(void)algorithm;
-	(void)bytes;
-	return nullptr;
-}
-
 bool peer_prepare(const struct job *job)
 {
 	for (const auto &maker : makers) {

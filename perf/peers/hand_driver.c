@@ -40,7 +40,7 @@ struct line {
 
 struct place {
 	_Alignas(LINE) _Atomic uint64_t arrived;
-	double values[2];
+	double value;
 	struct line lines[2];
 	pid_t pid;
 	float *data;
@@ -136,11 +136,11 @@ void peer_barrier(void)
 void peer_max(double *values, int count)
 {
 	for (int i = 0; i < count; i++) {
-		places[rank].values[0] = values[i];
+		places[rank].value = values[i];
 		meet();
 		for (int other = 0; other < size; other++)
-			if (places[other].values[0] > values[i])
-				values[i] = places[other].values[0];
+			if (places[other].value > values[i])
+				values[i] = places[other].value;
 		meet();
 	}
 }

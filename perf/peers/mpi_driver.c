@@ -62,13 +62,6 @@ static const struct {
 
 static void (*call)(const struct job *job);
 
-void *peer_alloc(const char *algorithm, size_t bytes)
-{
-	(void)algorithm;
-	(void)bytes;
-	return NULL;
-}
-
 bool peer_prepare(const struct job *job)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {

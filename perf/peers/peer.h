@@ -29,7 +29,7 @@ void peer_join(int *rank, int *size);
 void peer_barrier(void);
 void peer_max(double *values, int count); /* over all ranks, to all */
 
-/* Where a vector is to lie; NULL: anywhere. It is never freed, and not collective. */
+/* Where a vector is to lie; NULL: anywhere, as of peers that do not have this. Never freed; not collective. */
 void *peer_alloc(const char *algorithm, size_t bytes);
 
 /* Makes ready to call. returns false if the peer has no such call or algorithm */

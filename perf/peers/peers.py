@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from launching import LIMIT_S, Failed, run
+from results import BY_HAND
 from targets import are_hosts
 
 HERE = Path(__file__).parent
@@ -158,7 +159,7 @@ class Ring(RingRun):
 class Hand(Peer):
     """No library: what each call could take on one host, in the ways that hand_driver.c knows."""
 
-    name, title = "by hand", "loops by hand"
+    name, title = BY_HAND, "loops by hand"
     paths = ("shm",)
     algorithms = {
         "all_reduce": ("mapped", "reached", "slots"),

@@ -102,10 +102,15 @@ class Outcome:
         return all(good)
 
 
+def is_way_for(memory, way):
+    """Whether that memory can be used in this way, by hand."""
+    return memory == "shared" or way != "mapped"
+
+
 def take_by_hand(cell, times):
     """Takes the ways by hand out of the times. Of those that the cell's memory can be used in, the fastest."""
-    ways = {name: times.pop(name) for name in list(times) if is_by_hand(name)}
-    usable = [values for name, values in ways.items() if cell.memory == "shared" or not name.endswith("mapped")]
+    ways = {name.split()[-1]: times.pop(name) for name in list(times) if is_by_hand(name)}
+    usable = [values for way, values in ways.items() if is_way_for(cell.memory, way)]
     return min(usable, key=median, default=None)
 
 

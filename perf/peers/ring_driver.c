@@ -37,13 +37,6 @@ void peer_max(double *values, int count)
 	check(ring_all_reduce(comm, values, values, (size_t)count, RING_FLOAT64, RING_MAX, NULL));
 }
 
-void *peer_alloc(const char *algorithm, size_t bytes)
-{
-	(void)algorithm;
-	(void)bytes;
-	return NULL;
-}
-
 bool peer_prepare(const struct job *job)
 {
 	return strcmp(job->collective, "all_reduce") == 0 && job->algorithm[0] == '\0';
