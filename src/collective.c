@@ -8,16 +8,7 @@
 #include "fd.h"
 #include "group.h"
 #include "queue.h"
-
-/* What was asked for; type, op and root are -1 where the kind has none. */
-struct request {
-	enum ring_kind kind;
-	const void *send;
-	void *recv;
-	uint64_t count;
-	int type, op, root; /* SEND, RECV: root is the peer */
-	struct ring_stream *stream;
-};
+#include "regions.h"
 
 /* What the kinds' buffers are. A buffer of parts holds `count` elements for each rank. */
 static const struct shape {
@@ -54,25 +45,25 @@ static const struct shape {
 	[RING_KIND_RECV] = {.has_recv = true},
 };
 
-static const struct shape *shape_of(const struct request *request)
+static const struct shape *shape_of(const struct ring_request *request)
 {
 	return &shapes[request->kind];
 }
 
 /* Whether this rank's send, or recv, is a buffer of the call. */
-static bool reads(const struct ring_comm *comm, const struct request *request)
+static bool reads(const struct ring_comm *comm, const struct ring_request *request)
 {
 	const struct shape *shape = shape_of(request);
 	return shape->has_send && (!shape->root_sends || request->root == comm->rank);
 }
 
-static bool writes(const struct ring_comm *comm, const struct request *request)
+static bool writes(const struct ring_comm *comm, const struct ring_request *request)
 {
 	const struct shape *shape = shape_of(request);
 	return shape->has_recv && (!shape->root_receives || request->root == comm->rank);
 }
 
-static bool is_message(const struct request *request)
+static bool is_message(const struct ring_request *request)
 {
 	return request->kind == RING_KIND_SEND || request->kind == RING_KIND_RECV;
 }
@@ -86,7 +77,8 @@ static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_b
  * Checks that send and recv are disjoint, or stand to each other as in place means for this kind: one
  * is this rank's part of the other.
  */
-static int check_overlap(struct ring_comm *comm, const struct request *request, uint64_t part_bytes)
+static int check_overlap(struct ring_comm *comm, const struct ring_request *request,
+			 uint64_t part_bytes)
 {
 	const struct shape *shape = shape_of(request);
 	const char *send = request->send, *recv = request->recv;
@@ -104,7 +96,8 @@ static int check_overlap(struct ring_comm *comm, const struct request *request, 
 				exchange ? "" : " or exactly in place");
 }
 
-static int check_buffers(struct ring_comm *comm, const struct request *request, uint64_t part_bytes)
+static int check_buffers(struct ring_comm *comm, const struct ring_request *request,
+			 uint64_t part_bytes)
 {
 	const char *missing = NULL;
 	if (reads(comm, request) && !request->send)
@@ -120,7 +113,7 @@ static int check_buffers(struct ring_comm *comm, const struct request *request, 
 		       : 0;
 }
 
-static int check_type(struct ring_comm *comm, const struct request *request)
+static int check_type(struct ring_comm *comm, const struct ring_request *request)
 {
 	if (ring_datatype_bytes(request->type) == 0)
 		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no datatype",
@@ -140,7 +133,7 @@ static int check_type(struct ring_comm *comm, const struct request *request)
 	return 0;
 }
 
-static int check_elements(struct ring_comm *comm, const struct request *request)
+static int check_elements(struct ring_comm *comm, const struct ring_request *request)
 {
 	const struct shape *shape = shape_of(request);
 	int err = check_type(comm, request);
@@ -157,13 +150,13 @@ static int check_elements(struct ring_comm *comm, const struct request *request)
 	return request->count == 0 ? 0 : check_buffers(comm, request, part_bytes);
 }
 
-static bool has_root(const struct request *request)
+static bool has_root(const struct ring_request *request)
 {
 	const struct shape *shape = shape_of(request);
 	return shape->root_sends || shape->root_receives || is_message(request);
 }
 
-static int check(struct ring_comm *comm, const struct request *request)
+static int check(struct ring_comm *comm, const struct ring_request *request)
 {
 	if (request->stream && ring_stream_comm(request->stream) != comm)
 		return ring_comm_refuse(comm, RING_EINVAL,
@@ -182,7 +175,7 @@ static int check(struct ring_comm *comm, const struct request *request)
 	return request->kind == RING_KIND_BARRIER ? 0 : check_elements(comm, request);
 }
 
-static int refuse_stranger(const struct ring_comm *comm, const struct request *request)
+static int refuse_stranger(const struct ring_comm *comm, const struct ring_request *request)
 {
 	struct ring_failure failure = {0};
 	int err = ring_fail(&failure, RING_EINVAL, "%s: %s", ring_kind_name(request->kind),
@@ -193,7 +186,7 @@ static int refuse_stranger(const struct ring_comm *comm, const struct request *r
 	return err;
 }
 
-static struct ring_call make_call(const struct ring_comm *comm, const struct request *request)
+static struct ring_call make_call(const struct ring_comm *comm, const struct ring_request *request)
 {
 	const struct ring_made_op *made = ring_made_op_find(&comm->made_ops, request->op);
 	int type = request->type, op = made ? RING_SUM : request->op;
@@ -247,7 +240,33 @@ static void find_memory(struct ring_comm *comm, struct ring_call *call)
 					       shape->recv_in_parts ? whole : part);
 }
 
-static int submit(struct ring_comm *comm, const struct request *request)
+/* True for the last call once more: it was right, and its memory is where it was. */
+static bool repeats(const struct ring_comm *comm, const struct ring_request *request)
+{
+	const struct ring_request *last = &comm->last.request;
+	return comm->last.holds && request->kind == last->kind && request->send == last->send &&
+	       request->recv == last->recv && request->count == last->count &&
+	       request->type == last->type && request->op == last->op &&
+	       request->root == last->root && request->stream == last->stream &&
+	       comm->last.regions_epoch == ring_regions_epoch();
+}
+
+/* Checks a call and makes it the last one. returns 0; RING_EINVAL, with the sentence */
+static int prepare(struct ring_comm *comm, const struct ring_request *request)
+{
+	int err = check(comm, request);
+	if (err)
+		return err;
+	comm->last.request = *request;
+	comm->last.call = make_call(comm, request);
+	comm->last.regions_epoch = ring_regions_epoch();
+	find_memory(comm, &comm->last.call);
+	/* Handles of operations and streams can be others' next time. */
+	comm->last.holds = !comm->last.call.scaled && !is_message(request) && !request->stream;
+	return 0;
+}
+
+static int submit(struct ring_comm *comm, const struct ring_request *request)
 {
 	int err = ring_group_refused();
 	if (err)
@@ -256,91 +275,92 @@ static int submit(struct ring_comm *comm, const struct request *request)
 		err = refuse_stranger(comm, request);
 	if (!err)
 		err = ring_comm_failed_in(comm, comm->sequence + 1);
-	if (!err)
-		err = check(comm, request);
+	if (!err && !repeats(comm, request))
+		err = prepare(comm, request);
 	if (err)
 		return ring_group_is_open() ? ring_group_refuse(err) : err;
-	struct ring_call call = make_call(comm, request);
-	find_memory(comm, &call);
+	struct ring_call *call = &comm->last.call;
 	if (ring_group_is_open())
-		return ring_group_add(comm, &call);
-	if (call.stream)
-		return post(comm, &call);
-	ring_call_number(comm, &call);
-	return ring_queue_run(comm, &call);
+		return ring_group_add(comm, call);
+	if (call->stream)
+		return post(comm, call);
+	ring_call_number(comm, call);
+	call->done = false;
+	return ring_queue_run(comm, call);
 }
 
 int ring_all_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
 		    enum ring_datatype type, enum ring_op op, struct ring_stream *stream)
 {
-	return submit(comm, &(struct request){RING_KIND_ALL_REDUCE, send, recv, count, type, op, -1,
-					      stream});
+	return submit(comm, &(struct ring_request){RING_KIND_ALL_REDUCE, send, recv, count, type,
+						   op, -1, stream});
 }
 
 int ring_reduce_scatter(struct ring_comm *comm, const void *send, void *recv, size_t recv_count,
 			enum ring_datatype type, enum ring_op op, struct ring_stream *stream)
 {
-	return submit(comm, &(struct request){RING_KIND_REDUCE_SCATTER, send, recv, recv_count,
-					      type, op, -1, stream});
+	return submit(comm, &(struct ring_request){RING_KIND_REDUCE_SCATTER, send, recv, recv_count,
+						   type, op, -1, stream});
 }
 
 int ring_all_gather(struct ring_comm *comm, const void *send, void *recv, size_t send_count,
 		    enum ring_datatype type, struct ring_stream *stream)
 {
-	return submit(comm, &(struct request){RING_KIND_ALL_GATHER, send, recv, send_count, type,
-					      -1, -1, stream});
+	return submit(comm, &(struct ring_request){RING_KIND_ALL_GATHER, send, recv, send_count,
+						   type, -1, -1, stream});
 }
 
 int ring_broadcast(struct ring_comm *comm, const void *send, void *recv, size_t count,
 		   enum ring_datatype type, int root, struct ring_stream *stream)
 {
-	return submit(comm, &(struct request){RING_KIND_BROADCAST, send, recv, count, type, -1,
-					      root, stream});
+	return submit(comm, &(struct ring_request){RING_KIND_BROADCAST, send, recv, count, type, -1,
+						   root, stream});
 }
 
 int ring_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
 		enum ring_datatype type, enum ring_op op, int root, struct ring_stream *stream)
 {
-	return submit(comm, &(struct request){RING_KIND_REDUCE, send, recv, count, type, op, root,
-					      stream});
+	return submit(comm, &(struct ring_request){RING_KIND_REDUCE, send, recv, count, type, op,
+						   root, stream});
 }
 
 int ring_gather(struct ring_comm *comm, const void *send, void *recv, size_t send_count,
 		enum ring_datatype type, int root, struct ring_stream *stream)
 {
-	return submit(comm, &(struct request){RING_KIND_GATHER, send, recv, send_count, type, -1,
-					      root, stream});
+	return submit(comm, &(struct ring_request){RING_KIND_GATHER, send, recv, send_count, type,
+						   -1, root, stream});
 }
 
 int ring_scatter(struct ring_comm *comm, const void *send, void *recv, size_t recv_count,
 		 enum ring_datatype type, int root, struct ring_stream *stream)
 {
-	return submit(comm, &(struct request){RING_KIND_SCATTER, send, recv, recv_count, type, -1,
-					      root, stream});
+	return submit(comm, &(struct ring_request){RING_KIND_SCATTER, send, recv, recv_count, type,
+						   -1, root, stream});
 }
 
 int ring_all_to_all(struct ring_comm *comm, const void *send, void *recv, size_t count_per_peer,
 		    enum ring_datatype type, struct ring_stream *stream)
 {
-	return submit(comm, &(struct request){RING_KIND_ALL_TO_ALL, send, recv, count_per_peer,
-					      type, -1, -1, stream});
+	return submit(comm, &(struct ring_request){RING_KIND_ALL_TO_ALL, send, recv, count_per_peer,
+						   type, -1, -1, stream});
 }
 
 int ring_barrier(struct ring_comm *comm, struct ring_stream *stream)
 {
-	return submit(comm, &(struct request){RING_KIND_BARRIER, NULL, NULL, 0, -1, -1, -1, stream});
+	return submit(comm,
+		      &(struct ring_request){RING_KIND_BARRIER, NULL, NULL, 0, -1, -1, -1, stream});
 }
 
 int ring_send(struct ring_comm *comm, const void *buffer, size_t count, enum ring_datatype type,
 	      int peer, struct ring_stream *stream)
 {
-	return submit(comm, &(struct request){RING_KIND_SEND, buffer, NULL, count, type, -1, peer,
-					      stream});
+	return submit(comm, &(struct ring_request){RING_KIND_SEND, buffer, NULL, count, type, -1,
+						   peer, stream});
 }
 
 int ring_recv(struct ring_comm *comm, void *buffer, size_t count, enum ring_datatype type, int peer,
 	      struct ring_stream *stream)
 {
-	return submit(comm, &(struct request){RING_KIND_RECV, NULL, buffer, count, type, -1, peer,
-					      stream});
+	return submit(comm, &(struct ring_request){RING_KIND_RECV, NULL, buffer, count, type, -1,
+						   peer, stream});
 }

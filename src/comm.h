@@ -24,6 +24,16 @@
 
 #define RING_CHANNELS_MAX 8
 
+/* What was asked for; type, op and root are -1 where the kind has none. */
+struct ring_request {
+	enum ring_kind kind;
+	const void *send;
+	void *recv;
+	uint64_t count;
+	int type, op, root; /* SEND, RECV: root is the peer */
+	struct ring_stream *stream;
+};
+
 /* One call, from its arguments to its end. */
 struct ring_call {
 	enum ring_kind kind;
@@ -57,6 +67,14 @@ struct ring_kept_plan {
 	struct ring_known_plan known;
 };
 
+/* The last call that was found right: programs make the same one again and again. */
+struct ring_last_call {
+	bool holds;
+	struct ring_request request;
+	struct ring_call call;
+	uint64_t regions_epoch; /* when its memory was found */
+};
+
 struct ring_queue;
 
 struct ring_comm {
@@ -81,6 +99,7 @@ struct ring_comm {
 	uint64_t sequence; /* collectives made; the caller's */
 	struct ring_queue *queue;
 	struct ring_made_ops made_ops; /* the caller's */
+	struct ring_last_call last;    /* the caller's */
 	struct ring_comm_memory memory;
 
 	/* Of whoever runs a call, which is done under this lock. */
