@@ -18,13 +18,14 @@
  * counted like messages, but no link carries them.
  *
  * Entries that reach into peers' memory are direct.c's. One is started when all before it are complete.
+ * What peers say is receive.c's business, what becomes of it job.c's, and small calls over boards small.c's.
  */
 #ifndef RING_CHANNEL_H
 #define RING_CHANNEL_H
 
 #include "../kernels/device.h"
 #include "../transport/transport.h"
-#include "plan.h"
+#include "known_plan.h"
 #include "record.h"
 
 struct ring_partners;
@@ -42,7 +43,8 @@ struct ring_route {
 	uint64_t retired;           /* ... whose source may change again    */
 	uint64_t taken;             /* messages of `in` given to the device */
 	uint64_t announced;         /* messages of `in` expected so far     */
-	struct ring_board *board;   /* of the peer, once `in` is there; NULL: it has none */
+	const struct ring_bell *bell; /* of the peer, once `out` is there; NULL: it has none */
+	struct ring_board *board;     /* ... once `in` is there */
 	struct ring_arrival sheet;  /* what was last read there             */
 	uint64_t sent_messages, sent_bytes, received_messages, received_bytes; /* payload only */
 	struct ring_opening opening; /* what goes to this rank alone, behind the record */
@@ -57,26 +59,6 @@ struct ring_operands {
 	uint64_t divisor; /* the last addition divides by it; 1 leaves the sum */
 	uint64_t scalar;  /* of plans that are `scaled`: one element, its first bytes */
 };
-
-/* An entry of a plan as it was last computed. */
-struct ring_known {
-	uint64_t index; /* UINT64_MAX: none yet */
-	struct ring_transfer transfer;
-};
-
-#define RING_KNOWN_OUTGOING 16 /* all entries of small calls of 8 ranks, and over stages */
-#define RING_KNOWN_INCOMING 32
-
-/*
- * A plan, and entries that are computed already, number i at i modulo the room: the counters walk close
- * together, and of a short plan that is carried out again all are known.
- */
-struct ring_known_plan {
-	struct ring_plan plan;
-	struct ring_known outgoing[RING_KNOWN_OUTGOING], incoming[RING_KNOWN_INCOMING];
-};
-
-void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *plan);
 
 struct ring_channel {
 	int self; /* rank */
@@ -102,11 +84,14 @@ struct ring_channel {
 	struct ring_operands operands;
 	struct ring_opening opening; /* this rank's, as all are told */
 	uint64_t written;            /* exchanges of the plan, on its board */
+	size_t sheet_bytes;          /* on the board of a rank that has something to say ... */
+	bool root_says;              /* ... which is root alone */
 	struct ring_partners *partners; /* of plans that reach into memory, and of ranks that tell ... */
 	bool tells;                     /* ... where their buffers lie: behind each signal */
 	bool on_boards;                 /* what opens messages is written there instead ... */
 	bool is_small;                  /* ... and nothing else is to be done than to take it */
-	uint64_t heard;                 /* peers, of such a call */
+	uint64_t heard;                 /* peers, of such a call ... */
+	const char *said[RING_KNOWN_OUTGOING]; /* ... and what each said behind its record */
 	uint64_t posted, sent, started, reduced;
 	uint64_t jobs_before; /* the queue's jobs when the call started */
 	uint64_t expected;    /* incoming entries already announced, if the channel announces */

@@ -66,6 +66,12 @@ static inline struct ring_record ring_record_make(enum ring_kind kind, uint64_t 
 				    .count = count};
 }
 
+/* True if a record that was sent, at any address, is the same. */
+static inline bool ring_record_equals(const void *sent, const struct ring_record *record)
+{
+	return memcmp(sent, record, sizeof(*record)) == 0;
+}
+
 /* True if both calls are the same but for their numbers, so that they have the same plans. */
 static inline bool ring_record_repeats(const struct ring_record *record,
 				       const struct ring_record *last)

@@ -10,8 +10,8 @@
  * writes for exchange k has read what all wrote for k - 1, and they had read everything of k - 2 by then.
  *
  * What is said comes before its word: store-release and load-acquire. A reader who sleeps is woken as
- * slot_fifo.h has it: a board's owner rings behind what it wrote. The owner may be broken: what is read
- * of it is checked before it is used.
+ * doorbell_words.h has it: a board's owner rings behind what it wrote. The owner may be broken: what is
+ * read of it is checked before it is used.
  */
 #ifndef RING_BOARD_H
 #define RING_BOARD_H
@@ -49,7 +49,7 @@ static inline void ring_board_write(struct ring_board *board, uint64_t exchange,
 	struct ring_sheet *sheet = ring_board_sheet(board, exchange);
 	memcpy(sheet->text, text, bytes);
 	atomic_store_explicit(&sheet->word, exchange << 32 | bytes,
-			      memory_order_release); /* pairs with: read */
+			      memory_order_release); /* pairs with: read, says */
 }
 
 /* Reader: what was said in an exchange; false if nothing was yet. */
@@ -65,6 +65,16 @@ static inline bool ring_board_read(struct ring_board *board, uint64_t exchange,
 	arrival->data = sheet->text;
 	arrival->bytes = bytes <= RING_SHEET_BYTES ? bytes : 0;
 	return true;
+}
+
+/* Reader: what was said in an exchange if it has so many bytes, else NULL. */
+static inline const unsigned char *ring_board_says(struct ring_board *board, uint64_t exchange,
+						   size_t bytes)
+{
+	struct ring_sheet *sheet = ring_board_sheet(board, exchange);
+	uint64_t word = atomic_load_explicit(&sheet->word,
+					     memory_order_acquire); /* pairs with: write */
+	return word == (exchange << 32 | bytes) ? sheet->text : NULL;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Doorbells: making and mapping them, and the system calls of sleeping and waking. When somebody
- * must be woken is decided by the words in slot_fifo.h.
+ * must be woken is decided by the words in doorbell_words.h.
  */
 #include "doorbell.h"
 
@@ -17,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "doorbell_words.h"
 #include "fd.h"
 #include "log.h"
 #include "sealed.h"
-#include "slot_fifo.h"
 #include "status.h"
 
 #define PAGE_BYTES 4096
@@ -122,7 +122,7 @@ void ring_bell_close(struct ring_bell *bell)
 	*bell = (struct ring_bell){.memory_fd = -1, .event_fd = -1};
 }
 
-void ring_bell_ring(const struct ring_bell *bell)
+void ring_bell_wake(const struct ring_bell *bell)
 {
 	enum ring_sleep sleeps = ring_doorbell_look(bell->page);
 	if (sleeps == RING_SLEEPS_ON_WORD) {
@@ -135,8 +135,16 @@ void ring_bell_ring(const struct ring_bell *bell)
 	}
 }
 
+void ring_bell_ring(const struct ring_bell *bell)
+{
+	ring_doorbell_published();
+	if (ring_doorbell_is_awaited(bell->page))
+		ring_bell_wake(bell);
+}
+
 bool ring_bell_is_awaited(const struct ring_bell *bell)
 {
+	ring_doorbell_published();
 	return ring_doorbell_is_awaited(bell->page);
 }
 

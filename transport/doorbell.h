@@ -4,7 +4,7 @@
  * eventfd for poll(2), so that shared memory and sockets can be awaited at once.
  *
  * Nothing is lost: a sleeper announces itself, looks once more, then sleeps; a waker publishes its
- * change, then looks for sleepers. The orderings are in slot_fifo.h.
+ * change, then looks for sleepers. The orderings are in doorbell_words.h.
  */
 #ifndef RING_DOORBELL_H
 #define RING_DOORBELL_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct ring_board;
-struct ring_doorbell_page; /* the shared words; slot_fifo.h */
+struct ring_doorbell_page; /* the shared words; doorbell_words.h */
 
 /* A doorbell: one's own, a peer's that was mapped, or one that is held with others of this process. */
 struct ring_bell {
@@ -41,6 +41,9 @@ void ring_bell_close(struct ring_bell *bell);
 
 /* Wakes the owner if it sleeps; cheap if it does not. Call after the change was published. */
 void ring_bell_ring(const struct ring_bell *bell);
+
+/* The same behind ring_doorbell_published() of doorbell_words.h, for who looks at many doorbells. */
+void ring_bell_wake(const struct ring_bell *bell);
 
 /* Whether ringing would wake somebody. Call after the change was published. */
 bool ring_bell_is_awaited(const struct ring_bell *bell);

@@ -153,14 +153,9 @@ int ring_fifo_link_wait_fd(const struct ring_link *base, short *events)
 	return setting_up ? link->fd : -1;
 }
 
-struct ring_board *ring_fifo_link_board(const struct ring_link *base)
+const struct ring_bell *ring_fifo_link_bell(const struct ring_link *base)
 {
-	return ring_bell_board(&((const struct ring_fifo_link *)base)->bell);
-}
-
-void ring_fifo_link_wake(const struct ring_link *base)
-{
-	ring_bell_ring(&((const struct ring_fifo_link *)base)->bell);
+	return &((const struct ring_fifo_link *)base)->bell;
 }
 
 int ring_fifo_link_enter(struct ring_link *base)

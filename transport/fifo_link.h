@@ -30,8 +30,7 @@ int ring_fifo_link_send(struct ring_link *base, const void *source, size_t bytes
 int ring_fifo_link_poll(struct ring_link *base);
 void ring_fifo_link_release(struct ring_link *base);
 int ring_fifo_link_wait_fd(const struct ring_link *base, short *events);
-struct ring_board *ring_fifo_link_board(const struct ring_link *base);
-void ring_fifo_link_wake(const struct ring_link *base);
+const struct ring_bell *ring_fifo_link_bell(const struct ring_link *base);
 int ring_fifo_link_enter(struct ring_link *base);
 void ring_fifo_link_leave(struct ring_link *base);
 int ring_fifo_link_revoke(struct ring_link *base);

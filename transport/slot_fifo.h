@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The atomic words that ranks share, and their memory order: a first-in first-out queue of slots
- * between one sender and one receiver, and the words of a doorbell. But for gates and boards, whose words
- * are in gate.h and board.h, nobody else needs an atomic to move data.
+ * between one sender and one receiver. But for doorbells, gates and boards, whose words are in
+ * doorbell_words.h, gate.h and board.h, nobody else needs an atomic to move data.
  *
  *	sender                       shared memory                        receiver
  *	                 +--------------------------------------+
@@ -31,12 +31,9 @@
  *
  * An end that closes says how far it came: the top bit of head, or of `ended`, beside the count.
  *
- * Two things have to be ordered. A message comes before its flag, and the end of reading it before head:
- * store-release and load-acquire. And nobody sleeps through a change: a mover stores a flag, or head, or
- * ended, then loads the doorbell's state; a sleeper stores the state, then loads what the mover stores;
- * one of them must see the other's store. That takes a seq_cst fence between the two, on both sides: one
- * of the fences is the first, and what was stored before it is seen after the other (C11, 7.17.3, 11).
- * They are the doorbell's, so a mover may store a lot and then look once.
+ * A message comes before its flag, and the end of reading it before head: store-release and
+ * load-acquire. That nobody sleeps through a change of a flag, of head or of ended is the doorbell's
+ * business.
  *
  * The peer may be broken: what it wrote is checked before it is used, and read only once.
  */
@@ -49,7 +46,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "board.h"
 #include "gate.h"
 #include "transport.h"
 
@@ -211,52 +207,6 @@ static inline void ring_fifo_close(struct ring_fifo_end *end, bool outgoing)
 	_Atomic uint64_t *counter = outgoing ? &end->fifo->ended : &end->fifo->head;
 	atomic_store_explicit(counter, end->mine | RING_FIFO_CLOSED,
 			      memory_order_relaxed); /* nobody reads or writes more for it */
-}
-
-enum ring_sleep { RING_AWAKE = 0, RING_SLEEPS_ON_WORD = 1, RING_SLEEPS_ON_EVENT = 2 };
-
-/* A doorbell's shared words, and its owner's board. */
-struct ring_doorbell_page {
-	_Atomic uint32_t state; /* enum ring_sleep of the owner; whoever is to wake it resets it */
-	_Atomic uint32_t word;  /* futex; changes with every waking */
-	struct ring_board board;
-};
-
-/* Owner: says how it is about to sleep; look once more afterwards. Returns the word to sleep on. */
-static inline uint32_t ring_doorbell_announce(struct ring_doorbell_page *page, enum ring_sleep how)
-{
-	/* The word first: read later, it might be one that a waker has changed already. */
-	uint32_t word = atomic_load_explicit(&page->word, memory_order_relaxed);
-	atomic_store_explicit(&page->state, how, memory_order_relaxed);
-	atomic_thread_fence(memory_order_seq_cst); /* pairs with: bell is_awaited */
-	return word;
-}
-
-/* Owner: nobody needs to wake it any more. */
-static inline void ring_doorbell_awake(struct ring_doorbell_page *page)
-{
-	atomic_store_explicit(&page->state, RING_AWAKE, memory_order_relaxed);
-}
-
-/* Mover: false if nobody needs to be woken. */
-static inline bool ring_doorbell_is_awaited(const struct ring_doorbell_page *page)
-{
-	atomic_thread_fence(memory_order_seq_cst); /* pairs with: bell announce */
-	return atomic_load_explicit(&page->state, memory_order_relaxed) != RING_AWAKE;
-}
-
-/*
- * Mover: returns how the owner must be woken, RING_AWAKE if it need not be. Of several movers one
- * is told to.
- */
-static inline enum ring_sleep ring_doorbell_look(struct ring_doorbell_page *page)
-{
-	if (!ring_doorbell_is_awaited(page))
-		return RING_AWAKE;
-	uint32_t state = atomic_exchange_explicit(&page->state, RING_AWAKE, memory_order_relaxed);
-	if (state != RING_AWAKE)
-		atomic_fetch_add_explicit(&page->word, 1, memory_order_relaxed);
-	return state;
 }
 
 #endif

@@ -159,12 +159,11 @@ struct ring_transport {
 	bool (*is_near)(const struct ring_link *link);
 
 	/*
-	 * Optional: the other end's board (board.h), for the receiver; and waking its owner for what was
-	 * written on one's own, for the sender. Once the link is finished, and until it is closed. What the other end sent
-	 * before it wrote is found by the next poll().
+	 * Optional: the other end's doorbell, for the sender to ring, with its board (board.h), for the
+	 * receiver to read. Once the link is finished, and until it is closed. What the other end sent before
+	 * it wrote on its board is found by the next poll().
 	 */
-	struct ring_board *(*board)(const struct ring_link *link);
-	void (*wake)(const struct ring_link *link);
+	const struct ring_bell *(*bell)(const struct ring_link *link);
 
 	/*
 	 * Reaching the other end's memory, for links within one host. All of these are there or none

@@ -32,7 +32,7 @@ struct request {
 
 struct member {
 	struct ring_channel channels[CHANNELS];
-	struct ring_board boards[CHANNELS];
+	struct ring_doorbell_page pages[CHANNELS];
 	float *input, *output; /* of the current call; one of them is `memory` if in place */
 	float *memory, *result;
 	struct ring_operands operands; /* of the current call, as are these: */
@@ -219,8 +219,8 @@ static void connect_channel(struct team *team, int channel)
 			if (from != to) {
 				team->mesh[channel][from][to] = lazy_wire_make(from, to, team->depth,
 									       SLOT_BYTES);
-				team->mesh[channel][from][to]->board =
-					&team->members[from].boards[channel];
+				team->mesh[channel][from][to]->bell.page =
+					&team->members[from].pages[channel];
 			}
 	for (int position = 0; position < team->size && team->size > 1; position++) {
 		int from = team->order[position];
@@ -313,7 +313,7 @@ static struct team *make_team(uint64_t seed, int size)
 	for (int rank = 0; rank < team->size && team->boards; rank++)
 		for (int c = 0; c < team->channels; c++)
 			ring_channel_use_board(&team->members[rank].channels[c],
-					       &team->members[rank].boards[c]);
+					       &team->members[rank].pages[c].board);
 	team->calls = CALLS;
 	for (int call = 0; call < CALLS; call++)
 		team->requests[call] = some_request(team, call + 1);

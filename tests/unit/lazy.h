@@ -16,7 +16,7 @@
 
 #include "kernels/device.h"
 #include "tests/transport/dice.h"
-#include "transport/board.h"
+#include "transport/doorbell_words.h"
 #include "transport/transport.h"
 
 /* The one source of chance. */
@@ -57,7 +57,7 @@ struct lazy_wire {
 	size_t wrong_bytes;
 	uint64_t landed;          /* messages that went to their landing place */
 	bool inside;              /* the sender, in the receiver's memory */
-	struct ring_board *board; /* the sender's */
+	struct ring_bell bell;    /* the sender's, with its board; nobody sleeps */
 	uint64_t written;         /* the last exchange on it, as of the receiver's last poll */
 	int open_ends;
 };
@@ -126,7 +126,7 @@ static bool has_written(struct lazy_wire *wire)
 {
 	uint64_t before = wire->written;
 	for (int i = 0; i < 2; i++) {
-		uint64_t exchange = atomic_load(&wire->board->sheets[i].word) >> 32;
+		uint64_t exchange = atomic_load(&wire->bell.page->board.sheets[i].word) >> 32;
 		wire->written = exchange > wire->written ? exchange : wire->written;
 	}
 	return wire->written > before;
@@ -218,15 +218,9 @@ static void lazy_close(struct ring_link *base)
 	free(wire);
 }
 
-static struct ring_board *lazy_board(const struct ring_link *link)
+static const struct ring_bell *lazy_bell(const struct ring_link *link)
 {
-	return ((const struct lazy_end *)link)->wire->board;
-}
-
-/* Nobody sleeps. */
-static void lazy_wake(const struct ring_link *link)
-{
-	(void)link;
+	return &((const struct lazy_end *)link)->wire->bell;
 }
 
 static const struct ring_transport lazy_transport = {
@@ -236,8 +230,7 @@ static const struct ring_transport lazy_transport = {
 	.release = lazy_release,
 	.expect = lazy_expect,
 	.wait_fd = lazy_wait_fd,
-	.board = lazy_board,
-	.wake = lazy_wake,
+	.bell = lazy_bell,
 	.get = lazy_get,
 	.put = lazy_put,
 	.enter = lazy_enter,
@@ -252,8 +245,7 @@ static const struct ring_transport lazy_transport_of_slots = {
 	.poll = lazy_poll,
 	.release = lazy_release,
 	.wait_fd = lazy_wait_fd,
-	.board = lazy_board,
-	.wake = lazy_wake,
+	.bell = lazy_bell,
 	.get = lazy_get,
 	.put = lazy_put,
 	.enter = lazy_enter,

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/meet.h"
+#include "transport/doorbell_words.h"
 #include "transport/slot_fifo.h"
 
 #define SLOT_BYTES 200
@@ -130,10 +131,12 @@ static void *move(void *argument)
 		bool missed = true;
 		if (dozing->sender_sleeps) {
 			ring_fifo_release(&dozing->pair.receiver);
+			ring_doorbell_published();
 			missed = ring_doorbell_is_awaited(&dozing->page) &&
 				 ring_fifo_was_full(&dozing->pair.receiver);
 		} else {
 			ring_fifo_put(&dozing->pair.sender, 1);
+			ring_doorbell_published();
 		}
 		dozing->mover_saw[k] = missed && ring_doorbell_look(&dozing->page) != RING_AWAKE;
 		meet(&dozing->mover_round, &dozing->sleeper_round, 2 * k + 1);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What a rank says to all others: written once, on its board, and then each of them is told. */
+#ifndef RING_EXCHANGE_H
+#define RING_EXCHANGE_H
+
+#include "../transport/doorbell_words.h"
+#include "channel_parts.h"
+
+/* Writes what this rank says in an exchange of the plan. Look at the others' doorbells next. */
+void ring_exchange_write(struct ring_channel *channel, uint64_t exchange);
+
+/* Tells the entry's peer. returns false if there is no link to it yet */
+static inline bool ring_exchange_tell(struct ring_channel *channel, const struct ring_transfer *out)
+{
+	struct ring_route *route = ring_channel_route(channel, out->peer);
+	if (!route || !route->out)
+		return false;
+	if (channel->written == out->exchange)
+		ring_exchange_write(channel, out->exchange);
+	if (ring_doorbell_is_awaited(route->bell->page))
+		ring_bell_wake(route->bell);
+	route->sent_messages += out->bytes > 0;
+	route->sent_bytes += out->bytes;
+	return true;
+}
+
+#endif

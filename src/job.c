@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding the operands of a job; see job.h. */
+#include "job.h"
+
+#include "channel_parts.h"
+
+/* What HOLD number `index` keeps for an entry: nothing was taken from there since. */
+static inline const void *held_payload(const struct ring_channel *channel,
+				       const struct ring_transfer *in, int index)
+{
+	struct ring_transfer room;
+	const struct ring_transfer *hold = ring_known_plan_peek(channel->known,
+								in->holds + (uint64_t)index, &room);
+	const struct ring_route *route = ring_channel_route(channel, hold->peer);
+	if (ring_channel_is_on_board(channel, hold))
+		return ring_channel_payload(channel, hold, &route->sheet) + in->skip;
+	const struct ring_arrival *message = ring_link_arrival(route->in, route->taken - 1);
+	return ring_channel_payload(channel, hold, message) + in->skip;
+}
+
+/* The same where all of them were collected in scratch. */
+static int gather_summands(const struct ring_channel *channel, const struct ring_transfer *in,
+			   const void *sources[])
+{
+	const struct ring_plan *plan = channel->plan;
+	for (int k = 0; k < plan->params.size; k++)
+		sources[k] = ring_channel_address(channel, in->source) +
+			     ring_bruck_place(plan, in->behind, k) * ring_bruck_bytes(plan);
+	return plan->params.size;
+}
+
+/* What a REDUCE adds, in order: one's own source, and what arrived or is held. Returns how many. */
+static int gather_sources(const struct ring_channel *channel, const struct ring_transfer *in,
+			  const void *arrived, const void *sources[])
+{
+	int count = 0;
+	if (in->source.buffer == RING_SUMMANDS)
+		return gather_summands(channel, in, sources);
+	for (int k = in->behind; k < in->held; k++)
+		sources[count++] = held_payload(channel, in, k);
+	sources[count++] = ring_channel_address(channel, in->source);
+	for (int k = 0; k < in->behind; k++)
+		sources[count++] = held_payload(channel, in, k);
+	if (arrived)
+		sources[count++] = arrived;
+	return count;
+}
+
+int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in,
+		    struct ring_reduction *job)
+{
+	const struct ring_operands *operands = &channel->operands;
+	job->scalars = &operands->scalar;
+	job->nscalars = channel->plan->params.scaled ? 1 : 0;
+	job->results[0] = ring_channel_address(channel, in->result);
+	job->nresults = 1;
+	job->count = in->bytes / channel->plan->params.element_bytes;
+	job->type = operands->type;
+	job->op = operands->op;
+	job->divisor = in->last ? operands->divisor : 1;
+	return channel->device->reduce(channel->queue, job);
+}
+
+int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in,
+		    const void *arrived)
+{
+	if ((in->action == RING_REDUCE || in->action == RING_SCALE) && in->bytes > 0) {
+		struct ring_reduction job; /* most of which this one has no use for */
+		job.nsources = gather_sources(channel, in, arrived, job.sources);
+		return ring_job_reduce(channel, in, &job);
+	}
+	char *result = ring_channel_address(channel, in->result);
+	const void *source = arrived;
+	if (in->peer == channel->self)
+		source = in->held > 0 ? held_payload(channel, in, 0)
+				      : ring_channel_address(channel, in->source);
+	bool nothing = in->action == RING_SIGNAL || in->action == RING_HOLD || source == result;
+	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
+}

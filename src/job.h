@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Entries as jobs of the device: additions of what came, or is held, to one's own, and copies. */
+#ifndef RING_JOB_H
+#define RING_JOB_H
+
+#include "channel.h"
+
+/*
+ * Gives a payload that arrived (NULL: none did), or a local copy, to the device: always exactly one job.
+ * returns 0; an error of the device
+ */
+int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in,
+		    const void *arrived);
+
+/* The same for an addition whose sources the caller has found: fills in the rest of the job. */
+int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in,
+		    struct ring_reduction *job);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Computing a plan's entries once; see known_plan.h. */
+#include "known_plan.h"
+
+/*
+ * Field by field, with the plan inlined: a struct that is returned and copied whole passes through
+ * memory, and reading it back so soon waits for all stores before it, among them those to slots
+ * that the other CPU still holds. (8 B on 2 ranks: 1.1 us with copying, 0.8 us so.)
+ */
+static inline void keep(struct ring_known_entry *entry, uint64_t index,
+			struct ring_transfer transfer)
+{
+	entry->index = index;
+	entry->transfer.action = transfer.action;
+	entry->transfer.peer = transfer.peer;
+	entry->transfer.source.buffer = transfer.source.buffer;
+	entry->transfer.source.offset = transfer.source.offset;
+	entry->transfer.result.buffer = transfer.result.buffer;
+	entry->transfer.result.offset = transfer.result.offset;
+	entry->transfer.bytes = transfer.bytes;
+	entry->transfer.needs = transfer.needs;
+	entry->transfer.opens = transfer.opens;
+	entry->transfer.last = transfer.last;
+	entry->transfer.held = transfer.held;
+	entry->transfer.behind = transfer.behind;
+	entry->transfer.releases = transfer.releases;
+	entry->transfer.skip = transfer.skip;
+	entry->transfer.holds = transfer.holds;
+	entry->transfer.exchange = transfer.exchange;
+	entry->transfer.step = transfer.step;
+}
+
+__attribute__((flatten)) void ring_known_plan_learn_outgoing(struct ring_known_plan *known,
+							     uint64_t i)
+{
+	keep(&known->outgoing[i % RING_KNOWN_OUTGOING], i, ring_plan_outgoing(&known->plan, i));
+}
+
+__attribute__((flatten)) void ring_known_plan_learn_incoming(struct ring_known_plan *known,
+							     uint64_t j)
+{
+	keep(&known->incoming[j % RING_KNOWN_INCOMING], j, ring_plan_incoming(&known->plan, j));
+}
+
+static void learn_all(struct ring_known_plan *known)
+{
+	for (uint64_t i = 0; i < known->plan.outgoing; i++)
+		ring_known_plan_learn_outgoing(known, i);
+	for (uint64_t j = 0; j < known->plan.incoming; j++)
+		ring_known_plan_learn_incoming(known, j);
+}
+
+void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *plan)
+{
+	known->plan = *plan;
+	for (int i = 0; i < RING_KNOWN_OUTGOING; i++)
+		known->outgoing[i].index = UINT64_MAX;
+	for (int j = 0; j < RING_KNOWN_INCOMING; j++)
+		known->incoming[j].index = UINT64_MAX;
+	known->is_small = ring_plan_is_said_at_once(plan) && plan->outgoing <= RING_KNOWN_OUTGOING &&
+			  plan->incoming <= RING_KNOWN_INCOMING;
+	if (known->is_small)
+		learn_all(known);
+}

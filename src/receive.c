@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Taking what peers say, and saying what is wrong with it; see receive.h. */
+#include "receive.h"
+
+#include <string.h>
+
+#include "direct.h"
+#include "status.h"
+
+/* Of ranks that disagree messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER */
+static int compare_records(struct ring_channel *channel, const struct ring_arrival *message)
+{
+	const struct ring_record *mine = &channel->opening.record;
+	if (message->bytes < sizeof(*mine))
+		return RING_EPEER;
+	if (ring_record_equals(message->data, mine))
+		return 0;
+	memcpy(&channel->theirs, message->data, sizeof(channel->theirs));
+	return ring_record_is_valid(&channel->theirs) ? RING_EMISMATCH : RING_EPEER;
+}
+
+/* The link's next message, NULL if it has not arrived; *err tells a broken link from that. */
+static const struct ring_arrival *sent_by(struct ring_channel *channel, struct ring_route *route,
+					  int *err)
+{
+	struct ring_link *in = route->in;
+	*err = 0;
+	if (in->arrived == route->taken) {
+		int failed = in->transport->poll(in);
+		if (in->arrived == route->taken) {
+			*err = failed ? ring_channel_fail(channel, in->peer, failed) : 0;
+			return NULL;
+		}
+	}
+	return ring_link_arrival(in, route->taken);
+}
+
+/* A peer says something in place of what this call needs of it: returns RING_EMISMATCH; RING_EPEER */
+static int differ(struct ring_channel *channel, const struct ring_route *route,
+		  const struct ring_arrival *said)
+{
+	int err = compare_records(channel, said);
+	return ring_channel_fail(channel, route->peer, err ? err : RING_EPEER);
+}
+
+/* What the peer wrote for an exchange. A message by its link instead is another call's. */
+static const struct ring_arrival *written_by(struct ring_channel *channel, struct ring_route *route,
+					     uint64_t exchange, int *err)
+{
+	*err = 0;
+	if (ring_board_read(route->board, exchange, &route->sheet))
+		return &route->sheet;
+	const struct ring_arrival *message = sent_by(channel, route, err);
+	if (!message && !*err)
+		return NULL;
+	/* It may have written before it went on, or away. */
+	if (ring_board_read(route->board, exchange, &route->sheet)) {
+		*err = 0;
+		return &route->sheet;
+	}
+	if (message)
+		*err = differ(channel, route, message);
+	return NULL;
+}
+
+/* Whether a peer has written for the next exchange: then it has sent all that it sends for this call. */
+static bool has_gone_on(const struct ring_channel *channel, const struct ring_route *route,
+			struct ring_arrival *next)
+{
+	return channel->board && ring_board_read(route->board, channel->exchanges + 1, next);
+}
+
+/* What entry `in` needs of its peer, NULL if it is not there yet, with *err if it never will be. */
+static const struct ring_arrival *arrived(struct ring_channel *channel,
+					  const struct ring_transfer *in, struct ring_route *route,
+					  int *err)
+{
+	struct ring_arrival next;
+	if (ring_channel_is_on_board(channel, in))
+		return written_by(channel, route, ring_channel_exchange(channel, in->exchange), err);
+	const struct ring_arrival *message = sent_by(channel, route, err);
+	if (message || *err || !has_gone_on(channel, route, &next))
+		return message;
+	message = sent_by(channel, route, err);
+	if (!message && !*err)
+		*err = differ(channel, route, &next);
+	return message;
+}
+
+/*
+ * Compares a message with what the plan and the entry record say it must be. If it is not even a record
+ * where that should be, the peer may have written one, for a call of another kind.
+ */
+static int check(struct ring_channel *channel, const struct ring_transfer *in,
+		 const struct ring_route *route, const struct ring_arrival *message)
+{
+	struct ring_arrival next;
+	int err = in->opens ? compare_records(channel, message) : 0;
+	size_t bytes = ring_channel_is_on_board(channel, in)
+			       ? ring_channel_sheet_bytes(channel, in->peer)
+			       : ring_channel_message_bytes(channel, in);
+	if (!err && message->bytes != bytes)
+		err = RING_EPEER;
+	if (err == RING_EPEER && has_gone_on(channel, route, &next))
+		return differ(channel, route, &next);
+	return err ? ring_channel_fail(channel, in->peer, err) : 0;
+}
+
+/* Looks for it on its link or board, and checks it. returns as ring_receive() */
+static int find(struct ring_channel *channel, const struct ring_transfer *in,
+		struct ring_route *route, const struct ring_arrival **message)
+{
+	int err;
+	*message = arrived(channel, in, route, &err);
+	if (!*message)
+		return err;
+	err = check(channel, in, route, *message);
+	return err ? err : 1;
+}
+
+int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, const char **payload)
+{
+	struct ring_route *route = ring_channel_route(channel, in->peer);
+	const struct ring_arrival *message;
+	if (!route || !route->in)
+		return 0;
+	int found = find(channel, in, route, &message);
+	if (found <= 0)
+		return found;
+	*payload = ring_channel_payload(channel, in, message);
+	route->taken += !ring_channel_is_on_board(channel, in);
+	ring_receive_count(channel, in, route, *payload);
+	if (ring_plan_reaches(channel->plan) && in->exchange + 1 == channel->plan->exchanges)
+		ring_direct_count(channel, in->peer);
+	return 1;
+}

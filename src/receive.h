@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a peer sent by its link, or wrote on its board: taken when it is there, and compared with what
+ * the plan and the entry record say it must be.
+ */
+#ifndef RING_RECEIVE_H
+#define RING_RECEIVE_H
+
+#include <string.h>
+
+#include "../transport/board.h"
+#include "channel_parts.h"
+
+/*
+ * What a peer says behind its record, if it has written for an exchange just what it must: the case that
+ * has to be quick. NULL else.
+ */
+static inline const char *ring_receive_said(const struct ring_channel *channel,
+					    const struct ring_transfer *in,
+					    const struct ring_route *route, uint64_t exchange)
+{
+	const unsigned char *said = ring_board_says(route->board, exchange,
+						    ring_channel_sheet_bytes(channel, in->peer));
+	if (!said || !ring_record_equals(said, &channel->opening.record))
+		return NULL;
+	return (const char *)said + sizeof(struct ring_record) + in->source.offset;
+}
+
+/* Counts it, and keeps where the peer's buffers lie if that is what it says. */
+static inline void ring_receive_count(struct ring_channel *channel, const struct ring_transfer *in,
+				      struct ring_route *route, const char *payload)
+{
+	route->received_messages += in->bytes > 0;
+	route->received_bytes += in->bytes;
+	if (channel->tells)
+		memcpy(&channel->partners->where[in->peer], payload,
+		       sizeof(struct ring_whereabouts));
+}
+
+/*
+ * Receives what entry `in` needs of its peer. returns 1, with what it says behind its record; 0 if it is
+ * not there yet; RING_EMISMATCH, RING_EPEER, with failed_peer
+ */
+int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, const char **payload);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Saying, hearing and taking in; see small.h. */
+#include "small.h"
+
+#include "exchange.h"
+#include "job.h"
+#include "receive.h"
+
+static void note_outgoing(struct ring_channel *channel, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; channel->trace && i < to; i++) {
+		const struct ring_transfer *out = &channel->known->outgoing[i].transfer;
+		ring_channel_note(channel, RING_POSTED, i, out);
+		ring_channel_note(channel, RING_SENT, i, out);
+	}
+}
+
+static void note_incoming(struct ring_channel *channel, enum ring_trace_counter counter,
+			  uint64_t from, uint64_t to)
+{
+	for (uint64_t j = from; channel->trace && j < to; j++)
+		ring_channel_note(channel, counter, j, &channel->known->incoming[j].transfer);
+}
+
+/* Says one's input, to all whom there are links to. returns the moves */
+static int say(struct ring_channel *channel)
+{
+	const struct ring_known_plan *known = channel->known;
+	uint64_t before = channel->posted, i = before;
+	while (i < known->plan.outgoing && ring_exchange_tell(channel, &known->outgoing[i].transfer))
+		i++;
+	note_outgoing(channel, before, i);
+	channel->posted = channel->sent = i;
+	return (int)(i - before);
+}
+
+/* Hears one peer after the other. returns the moves, or an error */
+static int hear(struct ring_channel *channel)
+{
+	const struct ring_known_plan *known = channel->known;
+	const uint64_t exchange = ring_channel_exchange(channel, 0), before = channel->heard;
+	for (uint64_t k = before; k < known->plan.outgoing; k++) {
+		const struct ring_transfer *in = &known->incoming[k].transfer;
+		struct ring_route *route = ring_channel_route(channel, in->peer);
+		const char *said = NULL;
+		int moved = 1;
+		if (route && route->in)
+			said = ring_receive_said(channel, in, route, exchange);
+		if (said)
+			ring_receive_count(channel, in, route, said);
+		else
+			moved = ring_receive(channel, in, &said);
+		if (moved < 0)
+			return moved;
+		if (moved == 0)
+			break;
+		channel->said[k] = said;
+		channel->heard++;
+	}
+	return (int)(channel->heard - before);
+}
+
+/* In the order of additions; of two ranks each adds what it hears to its own. */
+static int add(struct ring_channel *channel, const struct ring_transfer *in)
+{
+	struct ring_reduction job; /* most of which this one has no use for */
+	int count = 0;
+	for (int k = in->behind; k < in->held; k++)
+		job.sources[count++] = channel->said[k] + in->skip;
+	job.sources[count++] = channel->operands.input + in->source.offset;
+	for (int k = 0; k < in->behind; k++)
+		job.sources[count++] = channel->said[k] + in->skip;
+	if (in->held == 0)
+		job.sources[count++] = channel->said[0];
+	job.nsources = count;
+	return ring_job_reduce(channel, in, &job);
+}
+
+static int copy(struct ring_channel *channel, const struct ring_transfer *in)
+{
+	char *result = ring_channel_address(channel, in->result);
+	const char *source = in->peer != channel->self ? channel->said[0]
+			     : in->held > 0            ? channel->said[in->holds]
+						       : ring_channel_address(channel, in->source);
+	bool nothing = in->action == RING_SIGNAL || source == result;
+	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
+}
+
+/* Adds or copies what was heard; that it was held until now takes no job. returns 0, or an error */
+static int take(struct ring_channel *channel)
+{
+	const struct ring_plan *plan = channel->plan;
+	uint64_t held = plan->params.size > 2 ? plan->outgoing : 0;
+	int err = 0;
+	for (uint64_t j = held; !err && j < plan->incoming; j++) {
+		const struct ring_transfer *in = &channel->known->incoming[j].transfer;
+		bool adds = in->action == RING_REDUCE && in->bytes > 0;
+		err = adds ? add(channel, in) : copy(channel, in);
+	}
+	if (err)
+		return err;
+	note_incoming(channel, RING_STARTED, 0, plan->incoming);
+	channel->started = plan->incoming;
+	channel->jobs_before -= held;
+	return 0;
+}
+
+/* No slot is to be given back. returns the moves, or an error */
+static int count_taken(struct ring_channel *channel)
+{
+	uint64_t jobs, before = channel->reduced;
+	int err = channel->device->finished(channel->queue, &jobs);
+	if (err)
+		return err;
+	channel->reduced = jobs - channel->jobs_before;
+	note_incoming(channel, RING_REDUCED, before, channel->reduced);
+	return (int)(channel->reduced - before);
+}
+
+int ring_small_advance(struct ring_channel *channel)
+{
+	uint64_t peers = channel->plan->outgoing;
+	int moves = channel->posted < peers ? say(channel) : 0;
+	int moved = channel->heard < peers ? hear(channel) : 0;
+	if (moved < 0 || channel->heard < peers)
+		return moved < 0 ? moved : moves + moved;
+	moves += moved;
+	int err = channel->started == 0 ? take(channel) : 0;
+	moved = err ? err : count_taken(channel);
+	return moved < 0 ? moved : moves + moved;
+}

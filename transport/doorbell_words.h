@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The words of a doorbell, and their memory order, so that nobody sleeps through a change:
+ *
+ *	mover      stores what the sleeper looks at    fence    loads the state
+ *	sleeper    stores the state                    fence    loads what movers store
+ *
+ * One of them must see the other's store: one of the fences is the first, and what was stored before it is
+ * seen after the other (C11, 7.17.3, 11). A mover may store a lot and fence once, and then look at many
+ * doorbells.
+ */
+#ifndef RING_DOORBELL_WORDS_H
+#define RING_DOORBELL_WORDS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "board.h"
+
+enum ring_sleep { RING_AWAKE = 0, RING_SLEEPS_ON_WORD = 1, RING_SLEEPS_ON_EVENT = 2 };
+
+/* A doorbell's shared words, and its owner's board. */
+struct ring_doorbell_page {
+	_Atomic uint32_t state; /* enum ring_sleep of the owner; whoever is to wake it resets it */
+	_Atomic uint32_t word;  /* futex; changes with every waking */
+	struct ring_board board;
+};
+
+/* Owner: says how it is about to sleep; look once more afterwards. Returns the word to sleep on. */
+static inline uint32_t ring_doorbell_announce(struct ring_doorbell_page *page, enum ring_sleep how)
+{
+	/* The word first: read later, it might be one that a waker has changed already. */
+	uint32_t word = atomic_load_explicit(&page->word, memory_order_relaxed);
+	atomic_store_explicit(&page->state, how, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst); /* pairs with: published */
+	return word;
+}
+
+/* Owner: nobody needs to wake it any more. */
+static inline void ring_doorbell_awake(struct ring_doorbell_page *page)
+{
+	atomic_store_explicit(&page->state, RING_AWAKE, memory_order_relaxed);
+}
+
+/* Mover: has stored what sleepers may look at, and looks at doorbells next. */
+static inline void ring_doorbell_published(void)
+{
+	atomic_thread_fence(memory_order_seq_cst); /* pairs with: announce */
+}
+
+/* Mover, who has published: false if nobody needs to be woken. */
+static inline bool ring_doorbell_is_awaited(const struct ring_doorbell_page *page)
+{
+	return atomic_load_explicit(&page->state, memory_order_relaxed) != RING_AWAKE;
+}
+
+/*
+ * Mover, who has published: returns how the owner must be woken, RING_AWAKE if it need not be. Of several
+ * movers one is told to.
+ */
+static inline enum ring_sleep ring_doorbell_look(struct ring_doorbell_page *page)
+{
+	if (!ring_doorbell_is_awaited(page))
+		return RING_AWAKE;
+	uint32_t state = atomic_exchange_explicit(&page->state, RING_AWAKE, memory_order_relaxed);
+	if (state != RING_AWAKE)
+		atomic_fetch_add_explicit(&page->word, 1, memory_order_relaxed);
+	return state;
+}
+
+#endif
