@@ -55,10 +55,10 @@ struct lazy_wire {
 	struct lazy_message messages[RING_DEPTH_MAX];
 	uint64_t wrong_at; /* this message, from 1, arrives with wrong_bytes; 0: none */
 	size_t wrong_bytes;
-	uint64_t landed;          /* messages that went to their landing place */
-	bool inside;              /* the sender, in the receiver's memory */
-	struct ring_bell bell;    /* the sender's, with its board; nobody sleeps */
-	uint64_t written;         /* the last exchange on it, as of the receiver's last poll */
+	uint64_t landed;       /* messages that went to their landing place */
+	bool inside;           /* the sender, in the receiver's memory */
+	struct ring_bell bell; /* the sender's, with its board; nobody sleeps */
+	uint64_t written;      /* the last exchange on it, as of the receiver's last poll */
 	int open_ends;
 };
 
