@@ -10,6 +10,7 @@
 #include "direct.h"
 #include "exchange.h"
 #include "job.h"
+#include "reaching.h"
 #include "receive.h"
 #include "small.h"
 #include "status.h"
@@ -151,6 +152,7 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 	channel->sheet_bytes = sizeof(*record) + known->plan.opening;
 	channel->root_says = ring_one_shot_is_from_root(known->plan.params.kind);
 	channel->is_small = channel->on_boards && known->is_small;
+	channel->reaches = ring_plan_reaches(&known->plan);
 	channel->heard = 0;
 	channel->operands = *operands;
 	channel->opening.record = *record;
@@ -384,6 +386,8 @@ int ring_channel_advance(struct ring_channel *channel)
 {
 	if (channel->is_small)
 		return ring_small_advance(channel);
+	if (channel->reaches && channel->on_boards)
+		return ring_reaching_advance(channel);
 	int moves = channel->sent < channel->plan->outgoing ? post_sends(channel) : 0;
 	if (moves < 0)
 		return moves;

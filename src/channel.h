@@ -18,7 +18,8 @@
  * counted like messages, but no link carries them.
  *
  * Entries that reach into peers' memory are direct.c's. One is started when all before it are complete.
- * What peers say is receive.c's business, what becomes of it job.c's, and small calls over boards small.c's.
+ * What peers say is receive.c's business, what becomes of it job.c's, and plans without messages on links
+ * go straight: small calls in small.c, those that reach into memory in reaching.c.
  */
 #ifndef RING_CHANNEL_H
 #define RING_CHANNEL_H
@@ -38,14 +39,14 @@ _Static_assert(RING_SUM_RANKS <= RING_REDUCE_SOURCES, "a device adds as many as 
 /* The links to and from one other rank, and how far this channel has used them; for life. */
 struct ring_route {
 	int peer;
-	struct ring_link *out, *in; /* NULL where no plan needs one, or not yet */
-	uint64_t queued;            /* messages handed to out               */
-	uint64_t retired;           /* ... whose source may change again    */
-	uint64_t taken;             /* messages of `in` given to the device */
-	uint64_t announced;         /* messages of `in` expected so far     */
+	struct ring_link *out, *in;   /* NULL where no plan needs one, or not yet */
+	uint64_t queued;              /* messages handed to out               */
+	uint64_t retired;             /* ... whose source may change again    */
+	uint64_t taken;               /* messages of `in` given to the device */
+	uint64_t announced;           /* messages of `in` expected so far     */
 	const struct ring_bell *bell; /* of the peer, once `out` is there; NULL: it has none */
 	struct ring_board *board;     /* ... once `in` is there */
-	struct ring_arrival sheet;  /* what was last read there             */
+	struct ring_arrival sheet;    /* what was last read there             */
 	uint64_t sent_messages, sent_bytes, received_messages, received_bytes; /* payload only */
 	struct ring_opening opening; /* what goes to this rank alone, behind the record */
 };
@@ -90,7 +91,8 @@ struct ring_channel {
 	bool tells;                     /* ... where their buffers lie: behind each signal */
 	bool on_boards;                 /* what opens messages is written there instead ... */
 	bool is_small;                  /* ... and nothing else is to be done than to take it */
-	uint64_t heard;                 /* peers, of such a call ... */
+	bool reaches;                   /* the plan has entries that reach into memory */
+	uint64_t heard;                 /* peers, of a small call ... */
 	const char *said[RING_KNOWN_OUTGOING]; /* ... and what each said behind its record */
 	uint64_t posted, sent, started, reduced;
 	uint64_t jobs_before; /* the queue's jobs when the call started */

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "direct.h"
 #include "status.h"
 
 /* Of ranks that disagree messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER */
@@ -130,7 +129,5 @@ int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, c
 	*payload = ring_channel_payload(channel, in, message);
 	route->taken += !ring_channel_is_on_board(channel, in);
 	ring_receive_count(channel, in, route, *payload);
-	if (ring_plan_reaches(channel->plan) && in->exchange + 1 == channel->plan->exchanges)
-		ring_direct_count(channel, in->peer);
 	return 1;
 }

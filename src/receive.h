@@ -10,9 +10,10 @@
 
 #include "../transport/board.h"
 #include "channel_parts.h"
+#include "direct.h"
 
 /*
- * What a peer says behind its record, if it has written for an exchange just what it must: the case that
+ * What a peer says behind its record, if it has written just what it must for the entry: the case that
  * has to be quick. NULL else.
  */
 static inline const char *ring_receive_said(const struct ring_channel *channel,
@@ -26,7 +27,10 @@ static inline const char *ring_receive_said(const struct ring_channel *channel,
 	return (const char *)said + sizeof(struct ring_record) + in->source.offset;
 }
 
-/* Counts it, and keeps where the peer's buffers lie if that is what it says. */
+/*
+ * Counts it, and keeps where the peer's buffers lie if that is what it says. The last that it says to ranks
+ * that reach it is that it is done: then all that went between the two is counted.
+ */
 static inline void ring_receive_count(struct ring_channel *channel, const struct ring_transfer *in,
 				      struct ring_route *route, const char *payload)
 {
@@ -35,6 +39,8 @@ static inline void ring_receive_count(struct ring_channel *channel, const struct
 	if (channel->tells)
 		memcpy(&channel->partners->where[in->peer], payload,
 		       sizeof(struct ring_whereabouts));
+	if (channel->reaches && in->exchange + 1 == channel->plan->exchanges)
+		ring_direct_count(channel, in->peer);
 }
 
 /*
@@ -42,5 +48,19 @@ static inline void ring_receive_count(struct ring_channel *channel, const struct
  * not there yet; RING_EMISMATCH, RING_EPEER, with failed_peer
  */
 int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, const char **payload);
+
+/* The same for a signal on the peer's board. returns 1; 0; an error */
+static inline int ring_receive_signal(struct ring_channel *channel, const struct ring_transfer *in)
+{
+	struct ring_route *route = ring_channel_route(channel, in->peer);
+	const char *said = route && route->in
+				   ? ring_receive_said(channel, in, route,
+						       ring_channel_exchange(channel, in->exchange))
+				   : NULL;
+	if (!said)
+		return ring_receive(channel, in, &said);
+	ring_receive_count(channel, in, route, said);
+	return 1;
+}
 
 #endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* Working, telling and hearing in turn; see reaching.h. */
+#include "reaching.h"
+
+#include "direct.h"
+#include "exchange.h"
+#include "job.h"
+#include "receive.h"
+
+/* Tells that the work is done which an exchange needs, all to whom there are links. returns the moves */
+static int tell(struct ring_channel *channel)
+{
+	uint64_t i = channel->posted, before = i;
+	for (; i < channel->plan->outgoing; i++) {
+		const struct ring_transfer *out = ring_channel_outgoing(channel, i);
+		if (channel->reduced < out->needs || !ring_exchange_tell(channel, out))
+			break;
+		ring_channel_note(channel, RING_POSTED, i, out);
+		ring_channel_note(channel, RING_SENT, i, out);
+	}
+	channel->posted = channel->sent = i;
+	return (int)(i - before);
+}
+
+/* Hears one peer after the other. returns the moves, or an error */
+static int hear(struct ring_channel *channel)
+{
+	const uint64_t before = channel->started;
+	uint64_t j = before;
+	int moved = 1;
+	for (; j < channel->plan->incoming; j++) {
+		const struct ring_transfer *in = ring_channel_incoming(channel, j);
+		moved = in->opens ? ring_receive_signal(channel, in) : 0;
+		if (moved <= 0)
+			break;
+		ring_channel_note(channel, RING_STARTED, j, in);
+		ring_channel_note(channel, RING_REDUCED, j, in);
+	}
+	channel->started = channel->reduced = j;
+	channel->jobs_before -= j - before;
+	return moved < 0 ? moved : (int)(j - before);
+}
+
+/* Moves `reduced` over what the device has finished. returns 0, or an error */
+static int finish(struct ring_channel *channel)
+{
+	uint64_t jobs;
+	int err = channel->device->finished(channel->queue, &jobs);
+	while (!err && channel->reduced < jobs - channel->jobs_before) {
+		const struct ring_transfer *in = ring_channel_incoming(channel, channel->reduced);
+		err = ring_transfer_is_direct(in) ? ring_direct_finish(channel, in) : 0;
+		if (!err)
+			ring_channel_note(channel, RING_REDUCED, channel->reduced++, in);
+	}
+	return err;
+}
+
+/* Gives one entry after the other to the device, each when those before it are done. returns as hear */
+static int work(struct ring_channel *channel)
+{
+	const uint64_t before = channel->started + channel->reduced;
+	int err = channel->reduced < channel->started ? finish(channel) : 0;
+	while (!err && channel->reduced == channel->started &&
+	       channel->started < channel->plan->incoming) {
+		const struct ring_transfer *in = ring_channel_incoming(channel, channel->started);
+		if (in->opens)
+			break;
+		err = ring_transfer_is_direct(in) ? ring_direct_start(channel, in)
+						  : ring_job_submit(channel, in, NULL);
+		if (err)
+			break;
+		ring_channel_note(channel, RING_STARTED, channel->started++, in);
+		err = finish(channel);
+	}
+	return err ? err : (int)(channel->started + channel->reduced - before);
+}
+
+int ring_reaching_advance(struct ring_channel *channel)
+{
+	int moves = 0, moved;
+	do {
+		int worked = work(channel);
+		if (worked < 0)
+			return worked;
+		moved = channel->posted < channel->plan->outgoing ? tell(channel) : 0;
+		int heard = channel->reduced == channel->started ? hear(channel) : 0;
+		if (heard < 0)
+			return heard;
+		moved += worked + heard;
+		moves += moved;
+	} while (moved > 0 && !ring_channel_is_done(channel));
+	return moves;
+}
