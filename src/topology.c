@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "../transport/transport.h"
+#include "fork_lock.h"
 #include "log.h"
 #include "ringccl.h"
 
@@ -30,7 +31,7 @@
  * they are installed. 64 processes that start at once on these 2 CPUs take 0.2 s. That is small
  * beside their start, so each process reads the machine itself.
  */
-static hwloc_topology_t load_machine(const char *synthetic)
+static hwloc_topology_t read_machine(const char *synthetic)
 {
 	hwloc_topology_t machine;
 	if (hwloc_topology_init(&machine))
@@ -46,6 +47,24 @@ static hwloc_topology_t load_machine(const char *synthetic)
 		return NULL;
 	}
 	return machine;
+}
+
+/* hwloc has a lock of its own for that, which a child would find taken. */
+RING_FORK_LOCK(reading)
+
+static hwloc_topology_t load_machine(const char *synthetic)
+{
+	reading_take();
+	hwloc_topology_t machine = read_machine(synthetic);
+	reading_give();
+	return machine;
+}
+
+static void forget_machine(hwloc_topology_t machine)
+{
+	reading_take();
+	hwloc_topology_destroy(machine);
+	reading_give();
 }
 
 static pthread_once_t machine_loaded = PTHREAD_ONCE_INIT;
@@ -100,7 +119,7 @@ int ring_topology_place(const char *synthetic, const uint64_t *cpus, int *numa, 
 	if (!machine)
 		return RING_ESYSTEM;
 	int err = place(machine, cpus, numa, core);
-	hwloc_topology_destroy(machine);
+	forget_machine(machine);
 	return err;
 }
 
