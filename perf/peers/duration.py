@@ -12,6 +12,7 @@ CALL_S, CROWDED_CALL_S = 1e-4, 5e-3  # of few bytes; with more ranks than CPUs, 
 BUS_RATES = {"shm": 2.5e9, "tcp": 1.6e9, "tcp-reno": 1.6e9, "1gbit": 1.2e8, "5gbit": 5.5e8}
 PREPARED_RATE = 5e8  # bytes of all ranks per second that are mapped, filled and used to find limits
 CHECKED_RATE = 8e8  # of those that are compared, times ranks, whose inputs are added up for that
+QUICK_LAUNCHES = 3  # of what is quick, for each of everything
 LEAST_CALLS = 4  # of one size and kind of buffers, however long they take
 
 
@@ -29,23 +30,34 @@ def guess_samples_s(measurement, effort):
     return max(LEAST_CALLS * call_s, min(effort.samples * call_s, effort.seconds))
 
 
-def guess_s(measurements, launches, effort):
-    """Seconds of all launches of one contender."""
+def guess_launch_s(measurements, effort):
+    """Seconds of one launch of a contender."""
     first = measurements[0]
     launch_s = START_S + RANK_S * first.ranks + HOSTS_S * are_hosts(first.path)
-    prepared = first.ranks * max(which.size for which in measurements)
-    launch_s += prepared / PREPARED_RATE
+    launch_s += first.ranks * max(which.size for which in measurements) / PREPARED_RATE
     if first.call != "start":
         launch_s += sum(guess_samples_s(which, effort) for which in measurements)
-    return launches * launch_s + prepared * first.ranks / CHECKED_RATE
+    return launch_s
+
+
+def guess_s(measurements, launches, quick_launches, effort):
+    """Seconds of all launches of one contender."""
+    first = measurements[0]
+    quick = [which for which in measurements if which.is_quick()]
+    all_s = guess_launch_s(measurements, effort)
+    all_s += (quick_launches - 1) * guess_launch_s(quick, effort) if quick else 0
+    prepared = first.ranks * max(which.size for which in measurements)
+    return launches * all_s + prepared * first.ranks / CHECKED_RATE
 
 
 class Duration:
     """Of a number of series, each with its contenders and what they measure."""
 
-    def __init__(self, fields, launches, effort):
-        self.guesses = {series: sum(guess_s(measurements, launches, effort) for measurements in field.values())
-                        for series, field in fields.items()}
+    def __init__(self, fields, launches, quick_launches, effort):
+        self.guesses = {
+            series: sum(guess_s(measurements, launches, quick_launches, effort) for measurements in field.values())
+            for series, field in fields.items()
+        }
         self.done_s = 0
         self.began = time.monotonic()
 

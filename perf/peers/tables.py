@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What people see of a comparison: tables and a plot."""
 
+from collections import Counter
 from itertools import groupby
 from statistics import median
 
@@ -77,11 +78,18 @@ def table(outcomes):
     return lines
 
 
+def launches_of(records, quick):
+    """How many there are of one measurement that is quick, or not, by one contender."""
+    counts = Counter((record.measurement, record.contender) for record in records
+                     if record.measurement.is_quick() == quick)
+    return max(counts.values(), default=0)
+
+
 def explanation(records, seed):
-    launches = max((record.launch for record in records), default=0) + 1
+    most, fewer = (launches_of(records, quick) for quick in (True, False))
     return [
-        f"times in us, in place: medians of {launches} interleaved launches, and half the distance of",
-        "their extremes; GB/s are of the bus, ours; ratio is how many times as fast as the best peer, with",
+        f"times in us, in place: medians of {fewer} interleaved launches, {most} of sizes up to 1 MiB on one host,",
+        "and half the distance of their extremes; GB/s are of the bus, ours; ratio is how many times as fast as the best peer, with",
         f"its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed}); %limit is of the",
         "least time by the copy, reduction, hop and wire rates that ring_perf measured in the same launch,",
         "between hosts by the rate of one TCP flow right after it; by hand are the fastest loops that do the",

@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 BUFFERS = ("hot", "fresh")
+QUICK_BYTES = 1 << 20
 
 
 def parse_size(text):
@@ -79,6 +80,10 @@ class Measurement:
     def series(self):
         """What it has in common with those that are measured in the same launches."""
         return self.call, self.path, self.ranks
+
+    def is_quick(self):
+        """Whether a launch that measures nothing else takes hardly longer than starting the ranks."""
+        return self.size <= QUICK_BYTES and self.call != "start" and not are_hosts(self.path)
 
     def bus_bytes(self):
         """What the busiest rank sends, as in ring_perf."""
