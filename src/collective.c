@@ -285,7 +285,6 @@ static int submit(struct ring_comm *comm, const struct ring_request *request)
 	if (call->stream)
 		return post(comm, call);
 	ring_call_number(comm, call);
-	call->done = false;
 	return ring_queue_run(comm, call);
 }
 

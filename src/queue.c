@@ -167,9 +167,11 @@ void ring_queue_add(struct ring_comm *comm, struct ring_call *call)
 {
 	struct ring_queue *queue = comm->queue;
 	pthread_mutex_lock(&queue->lock);
-	for (struct ring_call *one = call; one; one = one->together)
+	for (struct ring_call *one = call; one; one = one->together) {
+		one->done = false;
 		if (one->stream)
 			one->position = ++one->stream->issued;
+	}
 	append(queue, call);
 	pthread_mutex_unlock(&queue->lock);
 }

@@ -213,6 +213,31 @@ static int check_streams(struct harness_rank *self, struct ring_comm *comm)
 	return 0;
 }
 
+/* The same call by itself and in a group, of one communicator or of two, in turn: once somebody else runs them. */
+static int check_repeated(struct harness_rank *self, struct ring_comm *comm)
+{
+	struct ring_comm *other;
+	int32_t mine, sum, of_other;
+	if (ring_comm_split(comm, 0, self->rank, &other))
+		return harness_fail(self, "a copy: %s", ring_comm_error(comm));
+	int bad = 0;
+	for (int round = 0; !bad && round < 20; round++) {
+		mine = self->rank + round, sum = of_other = -1;
+		if (round % 3 > 0)
+			ring_group_start();
+		ring_all_reduce(comm, &mine, &sum, 1, RING_INT32, RING_SUM, NULL);
+		if (round % 3 == 2)
+			ring_all_reduce(other, &mine, &of_other, 1, RING_INT32, RING_SUM, NULL);
+		int err = round % 3 > 0 ? ring_group_end() : 0;
+		int32_t right = self->size * (self->size - 1) / 2 + self->size * round;
+		if (err || sum != right || of_other != (round % 3 == 2 ? right : -1))
+			bad = harness_fail(self, "round %d: the sums are %d and %d: %s", round, sum,
+					   of_other, ring_comm_error(comm));
+	}
+	ring_comm_destroy(other);
+	return bad;
+}
+
 /* A group of messages alone: one blocks until the group ends, the other is on a stream. */
 static int check_messages(struct harness_rank *self, struct ring_comm *comm)
 {
@@ -239,7 +264,7 @@ static int be_rank(struct harness_rank *self)
 	if (harness_join(self, NULL, &comm))
 		return 1;
 	int bad = check_oneself(self, comm) || check_refusals(self, comm) ||
-		  check_two(self, comm) || check_streams(self, comm) ||
+		  check_two(self, comm) || check_streams(self, comm) || check_repeated(self, comm) ||
 		  check_messages(self, comm) || check_oneself(self, comm);
 	ring_comm_destroy(comm);
 	return bad;
