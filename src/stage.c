@@ -104,10 +104,12 @@ static int find(struct ring_comm *comm, int rank, void **place)
 {
 	uint32_t region = comm->partners.where[rank].output_region;
 	struct ring_link *in = comm->channels[0].routes[rank].in;
-	if (comm->peers[rank].process != comm->peers[comm->rank].process)
-		return in->transport->map(in, region, 0, bytes_of(comm), place);
-	*place = hold(region);
-	return *place ? 0 : RING_EPEER;
+	if (comm->peers[rank].process == comm->peers[comm->rank].process) {
+		*place = hold(region);
+		return *place ? 0 : RING_EPEER;
+	}
+	int err = in->transport->map(in, region, 0, bytes_of(comm), place);
+	return err ? err : in->transport->keep(in, region);
 }
 
 int ring_stage_find(struct ring_comm *comm, int *peer)

@@ -39,13 +39,13 @@ int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd);
 /* Frees it, or this hold on it; accepts all zero with both fds -1. */
 void ring_bell_close(struct ring_bell *bell);
 
-/* Wakes the owner if it sleeps; cheap if it does not. Call after the change was published. */
+/* Wakes the owner if it sleeps; cheap if it does not. Call after the change was stored. */
 void ring_bell_ring(const struct ring_bell *bell);
 
 /* The same behind ring_doorbell_published() of doorbell_words.h, for who looks at many doorbells. */
 void ring_bell_wake(const struct ring_bell *bell);
 
-/* Whether ringing would wake somebody. Call after the change was published. */
+/* Whether ringing would wake somebody. Call after the change was stored. */
 bool ring_bell_is_awaited(const struct ring_bell *bell);
 
 /* The owner's board, on the same page. */

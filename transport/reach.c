@@ -133,11 +133,11 @@ static int add(struct ring_fifo_link *link, const struct ring_notice *notice, in
 	return err;
 }
 
-/* False if there is no such region, or no more. */
+/* False if there is no such region, or no more, or if it was to stay. */
 static bool mark_forgotten(struct ring_reach *reach, uint64_t region)
 {
 	struct ring_reached *reached = find(reach, region);
-	if (!reached || reached->forgotten)
+	if (!reached || reached->forgotten || reached->kept)
 		return false;
 	reached->forgotten = true;
 	reach->forgotten++;
@@ -151,7 +151,8 @@ static int obey(struct ring_fifo_link *link, const struct ring_notice *notice, i
 	bool forgets = notice->kind == RING_FORGET && fd < 0;
 	if (forgets && mark_forgotten(&link->reach, notice->region))
 		return 0;
-	return lose(link, forgets ? "it was forgotten, but not shared" : "a notice is none");
+	return lose(link,
+		    forgets ? "it was forgotten, but not shared, or in use" : "a notice is none");
 }
 
 /* Receiver: does what has been said since the last time. */
@@ -246,6 +247,16 @@ int ring_reach_map(struct ring_link *base, uint64_t region, uint64_t offset, siz
 	if (!reached || offset > reached->bytes || bytes > reached->bytes - offset)
 		return lose(link, "a message names a place that was not shared");
 	*address = (char *)reached->memory + offset;
+	return 0;
+}
+
+int ring_reach_keep(struct ring_link *base, uint64_t region)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	struct ring_reached *reached = find(&link->reach, region);
+	if (!reached || reached->forgotten)
+		return lose(link, "what is to stay was not shared, or is forgotten already");
+	reached->kept = true;
 	return 0;
 }
 

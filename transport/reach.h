@@ -35,6 +35,7 @@ struct ring_reached {
 	uint64_t region;
 	void *memory;   /* receiver: where it lies here ... */
 	size_t bytes;   /* ... and its size */
+	bool kept;      /* receiver: for life */
 	bool forgotten; /* sender: the other end is yet to be told; receiver: yet to be unmapped */
 };
 
@@ -52,6 +53,7 @@ int ring_reach_share(struct ring_link *base, const struct ring_shared_memory *me
 void ring_reach_forget(struct ring_link *base, uint64_t region);
 int ring_reach_map(struct ring_link *base, uint64_t region, uint64_t offset, size_t bytes,
 		   void **address);
+int ring_reach_keep(struct ring_link *base, uint64_t region);
 int ring_reach_tidy(struct ring_link *base);
 
 /* Unmaps and frees; accepts all zero. */

@@ -192,6 +192,7 @@ const struct ring_transport ring_transport_shm = {
 	.share = ring_reach_share,
 	.forget = ring_reach_forget,
 	.map = ring_reach_map,
+	.keep = ring_reach_keep,
 	.tidy = ring_reach_tidy,
 	.get = get,
 	.put = put,

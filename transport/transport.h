@@ -183,10 +183,13 @@ struct ring_transport {
 	 * Receiver: where `bytes` bytes at `offset` of the other end's region lie here, as a message
 	 * named them. A region is mapped once. RING_EPEER: it was not shared, is not what it should
 	 * be, or not that large; RING_ESYSTEM. The address holds until tidy(), which lets go what the
-	 * other end forgot: for when no such address is in use, after each call. It is cheap.
+	 * other end forgot: for when no such address is in use, after each call. It is cheap. That of a
+	 * mapped region that is kept holds until close(): whoever forgets it all the same, or has done so
+	 * already, is broken, RING_EPEER.
 	 */
 	int (*map)(struct ring_link *link, uint64_t region, uint64_t offset, size_t bytes,
 		   void **address);
+	int (*keep)(struct ring_link *link, uint64_t region);
 	int (*tidy)(struct ring_link *link);
 
 	/*

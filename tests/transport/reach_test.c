@@ -176,6 +176,48 @@ static void a_forgotten_region_stays_until_tidied(void **state)
 	free_region(&other);
 }
 
+static void what_is_kept_stays_whatever_its_owner_says(void **state)
+{
+	struct pair pair;
+	struct ring_shared_memory region = make_region(7);
+	struct ring_link *receiver;
+	unsigned char *there;
+	make_pair(&pair, state);
+	receiver = pair.ends[RECEIVER];
+	assert_int_equal(share(&pair, &region), 0);
+	assert_int_equal(map(&pair, 7, 0, 1, &there), 0);
+	assert_int_equal(receiver->transport->keep(receiver, 7), 0);
+	int mappings = mapped_regions();
+	assert_int_equal(tidy(&pair), 0);
+	forget(&pair, 7);
+	assert_int_equal(tidy(&pair), RING_EPEER);
+	assert_int_equal(mapped_regions(), mappings);
+	there[0] = 'x';
+	assert_int_equal(((char *)region.memory)[0], 'x');
+	pair_close(&pair);
+	free_region(&region);
+}
+
+static void what_is_forgotten_cannot_be_kept(void **state)
+{
+	struct pair pair;
+	struct ring_shared_memory region = make_region(7);
+	struct ring_link *receiver;
+	unsigned char *there;
+	make_pair(&pair, state);
+	receiver = pair.ends[RECEIVER];
+	assert_int_equal(share(&pair, &region), 0);
+	forget(&pair, 7);
+	assert_int_equal(map(&pair, 7, 0, 1, &there), 0);
+	assert_int_equal(receiver->transport->keep(receiver, 7), RING_EPEER);
+	pair_close(&pair);
+	make_pair(&pair, state);
+	receiver = pair.ends[RECEIVER];
+	assert_int_equal(receiver->transport->keep(receiver, 7), RING_EPEER); /* never shared */
+	pair_close(&pair);
+	free_region(&region);
+}
+
 /* Shares until that is refused; the receiver hears of it only when it must. Returns the last error. */
 static int share_up_to(const struct pair *pair, struct ring_shared_memory *region, int *tidied)
 {
@@ -431,6 +473,8 @@ static const struct {
 	{"a shared region lies at the other end", a_shared_region_lies_at_the_other_end},
 	{"places outside a region are refused", places_outside_a_region_are_refused},
 	{"a forgotten region stays until tidied", a_forgotten_region_stays_until_tidied},
+	{"what is kept stays, whatever its owner says", what_is_kept_stays_whatever_its_owner_says},
+	{"what is forgotten cannot be kept", what_is_forgotten_cannot_be_kept},
 	{"many regions have a limit", many_regions_have_a_limit},
 	{"what cannot be forgotten now is later", what_cannot_be_forgotten_now_is_later},
 	{"nothing is left behind", nothing_is_left_behind},
