@@ -52,7 +52,7 @@ static bool all_idle(const struct world *world)
 }
 
 /* Moves until nothing can. Whoever is lazy moves only when nobody else can. */
-static void run_randomly(struct world *world, uint64_t *dice)
+static inline void run_randomly(struct world *world, uint64_t *dice)
 {
 	int lazy_rank = (int)dice_below(dice, 2 * world->setting->size);
 	int lazy_move = (int)dice_below(dice, 2 * MOVES);
@@ -62,7 +62,7 @@ static void run_randomly(struct world *world, uint64_t *dice)
 			sweep(world, dice, -1, -1);
 }
 
-static bool all_done(const struct world *world)
+static inline bool all_done(const struct world *world)
 {
 	for (int i = 0; i < world->actor_count; i++) {
 		const struct actor *actor = &world->actors[i];
@@ -106,7 +106,7 @@ static void check_actor(const struct world *world, const struct actor *actor)
 }
 
 /* Everything is done: nothing is on its way, results are right, inputs as they were. */
-static void check_end(const struct world *world)
+static inline void check_end(const struct world *world)
 {
 	const struct setting *s = world->setting;
 	for (int i = 0; i < world->actor_count; i++)

@@ -217,7 +217,7 @@ static void make_actor(struct world *world, int place, int channel)
 	load_entries(actor);
 }
 
-static struct world *make_world(const struct setting *setting)
+static inline struct world *make_world(const struct setting *setting)
 {
 	size_t bytes = world_bytes(setting);
 	struct world *world = calloc(1, bytes);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every kind with every algorithm that can do it, and settings of each by chance.
+ *
+ * RING_TEST_LONG takes many more cases, RING_TEST_SEED other ones.
+ */
+#ifndef RING_TEST_PLAN_WAYS_H
+#define RING_TEST_PLAN_WAYS_H
+
+#include "tests/unit/plan_run.h"
+
+#define KINDS ((int)RING_KIND_SEND + 1) /* a pair is called SEND */
+
+/* A kind, and an algorithm that can do it. */
+struct way {
+	enum ring_kind kind;
+	enum ring_algorithm algorithm;
+};
+
+/* Finds way `index` of all there are. Returns false behind the last. */
+static bool find_way(int index, struct way *way)
+{
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++) {
+			*way = (struct way){(enum ring_kind)kind, (enum ring_algorithm)algorithm};
+			if (ring_algorithm_can(way->algorithm, way->kind, RING_STAGED_RANKS, 0,
+					       false) &&
+			    index-- == 0)
+				return true;
+		}
+	return false;
+}
+
+static int count_ways(void)
+{
+	int count = 0;
+	struct way way;
+	while (find_way(count, &way))
+		count++;
+	return count;
+}
+
+static struct way way_of(int index)
+{
+	struct way way;
+	bool found = find_way(index % count_ways(), &way);
+	assert_true(found);
+	return way;
+}
+
+static bool can_scale(struct way way)
+{
+	return ring_kind_reduces(way.kind) &&
+	       ring_algorithm_can(way.algorithm, way.kind, RANKS_MAX, 0, true);
+}
+
+static inline bool is_rooted(enum ring_kind kind)
+{
+	return kind == RING_KIND_BROADCAST || kind == RING_KIND_REDUCE ||
+	       kind == RING_KIND_GATHER || kind == RING_KIND_SCATTER || kind == RING_KIND_SEND;
+}
+
+static inline bool is_long(void)
+{
+	const char *text = getenv("RING_TEST_LONG");
+	return text && *text;
+}
+
+static uint64_t first_seed(void)
+{
+	const char *text = getenv("RING_TEST_SEED");
+	return text ? strtoull(text, NULL, 0) : 1;
+}
+
+static inline void shuffle(int *order, int size, uint64_t *dice)
+{
+	for (int i = 0; i < size; i++) {
+		int j = (int)dice_below(dice, i + 1);
+		order[i] = order[j];
+		order[j] = i;
+	}
+}
+
+static const struct way pairs __attribute__((unused)) = {RING_KIND_SEND, RING_ALGORITHM_PAIR};
+
+/* The vector is cut into blocks. */
+static bool is_in_blocks(const struct setting *s)
+{
+	return s->kind == RING_KIND_ALL_REDUCE && s->algorithm != RING_ALGORITHM_ONE_SHOT &&
+	       s->algorithm != RING_ALGORITHM_BRUCK;
+}
+
+/*
+ * The count's neighbourhoods where schedules go wrong: none, one, about n, about whole chunks; less where
+ * there is no plan for so much.
+ */
+static uint64_t some_count(const struct setting *s, uint64_t pick, uint64_t *dice)
+{
+	uint64_t n = (uint64_t)s->size, chunks = 1 + dice_below(dice, 3);
+	uint64_t parts = is_in_blocks(s) ? n * s->channels : (uint64_t)s->channels;
+	const uint64_t counts[] = {0,
+				   1,
+				   n - 1,
+				   n,
+				   n + 1,
+				   parts * s->chunk * chunks - 1,
+				   parts * s->chunk * chunks,
+				   parts * s->chunk * chunks + 1};
+	uint64_t count = counts[pick % (sizeof(counts) / sizeof(counts[0]))];
+	while (s->algorithm == RING_ALGORITHM_BRUCK &&
+	       !ring_bruck_fits(s->size, count * s->element_bytes))
+		count /= 2;
+	return count;
+}
+
+static struct setting some_setting(struct way way, int size, uint64_t pick, uint64_t *dice)
+{
+	enum ring_kind kind = way.kind;
+	struct setting s = {.kind = kind,
+			    .algorithm = way.algorithm,
+			    .size = size,
+			    .channels = 1 + (int)dice_below(dice, 3),
+			    .chunks_per_round = 1 + (int)dice_below(dice, 4),
+			    .depth = 1 + (int)dice_below(dice, DEPTH_MAX),
+			    .chunk = 1 + dice_below(dice, 3),
+			    .element_bytes = 1u << dice_below(dice, 4),
+			    .in_place = kind != RING_KIND_ALL_TO_ALL && dice_below(dice, 2),
+			    .scaled = can_scale(way) && dice_below(dice, 2),
+			    .boards = dice_below(dice, 2),
+			    .root = (int)dice_below(dice, size),
+			    .receiver = (int)dice_below(dice, size),
+			    .seed = dice_roll(dice)};
+	s.count = kind == RING_KIND_BARRIER ? 0 : some_count(&s, pick, dice);
+	uint64_t share = s.count / s.channels;
+	if (is_in_blocks(&s))
+		share /= size;
+	if (size > 8 && share / s.chunk > 3) /* or it takes too long */
+		s.chunk = share / 3;
+	return s;
+}
+
+#endif
