@@ -74,16 +74,16 @@ static void *result(const struct ring_reduction *reduction, int index, struct pa
 	return (char *)reduction->results[index] + part.offset;
 }
 
-static bool is_copy(const struct ring_reduction *reduction)
-{
-	return reduction->nsources == 1 && reduction->divisor <= 1 && reduction->nscalars == 0;
-}
+/* What is done with the sources of a job; a pair are two different ones and nothing else. */
+enum way { COPIES, ADDS_A_PAIR, FOLDS };
 
-/* Two different sources and nothing else. */
-static bool is_pair(const struct ring_reduction *reduction)
+static enum way way_of(const struct ring_cpu_kernel *kernel, const struct ring_reduction *reduction)
 {
-	return reduction->nsources == 2 && reduction->sources[0] != reduction->sources[1] &&
-	       reduction->divisor <= 1 && reduction->nscalars == 0;
+	if (reduction->nsources > 2 || reduction->divisor > 1 || reduction->nscalars > 0)
+		return FOLDS;
+	if (reduction->nsources == 1)
+		return COPIES;
+	return kernel->pair && reduction->sources[0] != reduction->sources[1] ? ADDS_A_PAIR : FOLDS;
 }
 
 static void reduce_pair(const struct ring_cpu_kernel *kernel,
@@ -159,16 +159,17 @@ static void copy_on(const struct ring_cpu_family *family, const struct ring_redu
 }
 
 static void reduce_part(const struct ring_cpu_family *family, const struct ring_cpu_kernel *kernel,
-			const struct ring_reduction *reduction, struct part part)
+			const struct ring_reduction *reduction, enum way way, struct part part)
 {
 	size_t bytes = part.count * ring_datatype_bytes(reduction->type);
-	if (is_copy(reduction))
+	if (way == COPIES)
 		copy_bytes(result(reduction, 0, part), source(reduction, 0, part), bytes);
-	else if (kernel->pair && is_pair(reduction))
+	else if (way == ADDS_A_PAIR)
 		reduce_pair(kernel, reduction, part);
 	else
 		reduce_tile(kernel, reduction, part);
-	copy_on(family, reduction, part, bytes);
+	if (reduction->nresults > 1)
+		copy_on(family, reduction, part, bytes);
 }
 
 /* Results this large are not found in a cache by whoever reads them next. */
@@ -200,7 +201,7 @@ static size_t stream_pair(const struct ring_cpu_family *family, const struct rin
 	_Alignas(RING_STREAM_LINE) unsigned char buffer[512];
 	size_t element_bytes = ring_datatype_bytes(reduction->type);
 	size_t step = sizeof(buffer) / element_bytes, done = head_of(reduction);
-	reduce_part(family, kernel, reduction, (struct part){0, done});
+	reduce_part(family, kernel, reduction, ADDS_A_PAIR, (struct part){0, done});
 	for (; done + step <= reduction->count; done += step) {
 		struct part part = {done * element_bytes, step};
 		kernel->pair(buffer, source(reduction, 0, part), source(reduction, 1, part), step);
@@ -224,13 +225,13 @@ static void reduce_at_once(const struct ring_cpu_family *family,
 
 static void reduce_in_tiles(const struct ring_cpu_family *family,
 			    const struct ring_cpu_kernel *kernel,
-			    const struct ring_reduction *reduction)
+			    const struct ring_reduction *reduction, enum way way)
 {
 	size_t element_bytes = ring_datatype_bytes(reduction->type), count = reduction->count;
 	for (size_t done = 0; done < count; done += RING_TILE) {
 		size_t rest = count - done;
 		struct part part = {done * element_bytes, rest < RING_TILE ? rest : RING_TILE};
-		reduce_part(family, kernel, reduction, part);
+		reduce_part(family, kernel, reduction, way, part);
 	}
 }
 
@@ -240,10 +241,11 @@ int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_redu
 							       reduction->op);
 	if (!kernel)
 		return RING_ENOTSUP;
-	if (kernel->pair && reduction->nresults == 1 && is_pair(reduction))
+	enum way way = way_of(kernel, reduction);
+	if (way == ADDS_A_PAIR && reduction->nresults == 1)
 		reduce_at_once(family, kernel, reduction);
 	else
-		reduce_in_tiles(family, kernel, reduction);
+		reduce_in_tiles(family, kernel, reduction, way);
 	return 0;
 }
 

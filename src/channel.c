@@ -221,7 +221,7 @@ static int post(struct ring_channel *channel)
 	if (channel->reduced < out->needs)
 		return 0;
 	if (ring_channel_is_on_board(channel, out))
-		err = ring_exchange_tell(channel, out) ? 0 : RING_EAGAIN;
+		err = ring_exchange_say(channel, out) ? 0 : RING_EAGAIN;
 	else if (ring_transfer_is_message(out, channel->self))
 		err = post_on_link(channel, out);
 	if (err)

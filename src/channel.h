@@ -45,8 +45,8 @@ struct ring_route {
 	uint64_t taken;               /* messages of `in` given to the device */
 	uint64_t announced;           /* messages of `in` expected so far     */
 	const struct ring_bell *bell; /* of the peer, once `out` is there; NULL: it has none */
-	struct ring_board *board;     /* ... once `in` is there */
-	struct ring_arrival sheet;    /* what was last read there             */
+	struct ring_board *board;     /* ... once `in` is there               */
+	struct ring_arrival sheet;    /* what ring_receive() last read there  */
 	uint64_t sent_messages, sent_bytes, received_messages, received_bytes; /* payload only */
 	struct ring_opening opening; /* what goes to this rank alone, behind the record */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How channel.c finds its way among entries, routes and buffers, and receive.c, job.c and small.c with it. */
+/* How channel.c and the files that work for it find their way among entries, routes and buffers. */
 #ifndef RING_CHANNEL_PARTS_H
 #define RING_CHANNEL_PARTS_H
 

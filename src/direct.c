@@ -2,7 +2,7 @@
 /* Reaching into peers' memory, entry by entry; see direct.h. */
 #include "direct.h"
 
-#include "partners.h"
+#include "channel_parts.h"
 #include "status.h"
 
 /* Ranks [first, end), without one that is left out, or -1. */
@@ -85,12 +85,6 @@ static char *result_here(const struct ring_channel *channel, const struct ring_t
 	return scratch_of(channel, self);
 }
 
-static int fail_at(struct ring_channel *channel, int peer, int err)
-{
-	channel->failed_peer = peer;
-	return err;
-}
-
 /* ---- gates ----------------------------------------------------------------------------------- */
 
 /* Stages stay mapped and are no buffers of the program: they have no gates. */
@@ -117,7 +111,7 @@ static int enter(struct ring_channel *channel, const struct ring_transfer *in)
 		int err = is_touched(channel, in, rank) ? out->transport->enter(out) : 0;
 		if (err) {
 			leave(channel, in, rank);
-			return fail_at(channel, rank, err);
+			return ring_channel_fail(channel, rank, err);
 		}
 	}
 	return 0;
@@ -132,7 +126,7 @@ static int fetch(struct ring_channel *channel, const struct ring_transfer *in, i
 	uint64_t address = channel->partners->where[rank].input + in->source.offset;
 	*here = in->action == RING_COPY ? result_here(channel, in) : scratch_of(channel, rank);
 	int err = link->transport->get(link, address, *here, in->bytes);
-	return err ? fail_at(channel, rank, RING_EPEER) : 0;
+	return err ? ring_channel_fail(channel, rank, RING_EPEER) : 0;
 }
 
 static int add_source(struct ring_channel *channel, const struct ring_transfer *in, int rank,
@@ -214,7 +208,7 @@ static int hand_out(struct ring_channel *channel, const struct ring_transfer *in
 		if (rank == channel->self || !holds(results, rank) || output_of(channel, in, rank))
 			continue;
 		if (link->transport->put(link, address, here, in->bytes))
-			return fail_at(channel, rank, RING_EPEER);
+			return ring_channel_fail(channel, rank, RING_EPEER);
 	}
 	return 0;
 }

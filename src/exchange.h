@@ -6,22 +6,28 @@
 #include "../transport/doorbell_words.h"
 #include "channel_parts.h"
 
-/* Writes what this rank says in an exchange of the plan. Look at the others' doorbells next. */
+/* Writes what this rank says in an exchange of the plan. Tell the others next. */
 void ring_exchange_write(struct ring_channel *channel, uint64_t exchange);
 
-/* Tells the entry's peer. returns false if there is no link to it yet */
+/* Tells the entry's peer that it is written. returns false if there is no link to it yet */
 static inline bool ring_exchange_tell(struct ring_channel *channel, const struct ring_transfer *out)
 {
 	struct ring_route *route = ring_channel_route(channel, out->peer);
-	if (!route || !route->out)
+	if (!route || !route->bell)
 		return false;
-	if (channel->written == out->exchange)
-		ring_exchange_write(channel, out->exchange);
 	if (ring_doorbell_is_awaited(route->bell->page))
 		ring_bell_wake(route->bell);
 	route->sent_messages += out->bytes > 0;
 	route->sent_bytes += out->bytes;
 	return true;
+}
+
+/* The same, and writes it before the first of the peers is told. */
+static inline bool ring_exchange_say(struct ring_channel *channel, const struct ring_transfer *out)
+{
+	if (channel->written == out->exchange)
+		ring_exchange_write(channel, out->exchange);
+	return ring_exchange_tell(channel, out);
 }
 
 #endif

@@ -13,7 +13,7 @@ static int tell(struct ring_channel *channel)
 	uint64_t i = channel->posted, before = i;
 	for (; i < channel->plan->outgoing; i++) {
 		const struct ring_transfer *out = ring_channel_outgoing(channel, i);
-		if (channel->reduced < out->needs || !ring_exchange_tell(channel, out))
+		if (channel->reduced < out->needs || !ring_exchange_say(channel, out))
 			break;
 		ring_channel_note(channel, RING_POSTED, i, out);
 		ring_channel_note(channel, RING_SENT, i, out);
@@ -30,7 +30,9 @@ static int hear(struct ring_channel *channel)
 	int moved = 1;
 	for (; j < channel->plan->incoming; j++) {
 		const struct ring_transfer *in = ring_channel_incoming(channel, j);
-		moved = in->opens ? ring_receive_signal(channel, in) : 0;
+		uint64_t exchange = ring_channel_exchange(channel, in->exchange);
+		const char *said;
+		moved = in->opens ? ring_receive_written(channel, in, exchange, &said) : 0;
 		if (moved <= 0)
 			break;
 		ring_channel_note(channel, RING_STARTED, j, in);

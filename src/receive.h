@@ -49,17 +49,16 @@ static inline void ring_receive_count(struct ring_channel *channel, const struct
  */
 int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, const char **payload);
 
-/* The same for a signal on the peer's board. returns 1; 0; an error */
-static inline int ring_receive_signal(struct ring_channel *channel, const struct ring_transfer *in)
+/* The same for what a peer writes on its board in an exchange. */
+static inline int ring_receive_written(struct ring_channel *channel, const struct ring_transfer *in,
+				       uint64_t exchange, const char **payload)
 {
 	struct ring_route *route = ring_channel_route(channel, in->peer);
-	const char *said = route && route->in
-				   ? ring_receive_said(channel, in, route,
-						       ring_channel_exchange(channel, in->exchange))
-				   : NULL;
-	if (!said)
-		return ring_receive(channel, in, &said);
-	ring_receive_count(channel, in, route, said);
+	bool has_board = route && route->board;
+	*payload = has_board ? ring_receive_said(channel, in, route, exchange) : NULL;
+	if (!*payload)
+		return ring_receive(channel, in, payload);
+	ring_receive_count(channel, in, route, *payload);
 	return 1;
 }
 

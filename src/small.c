@@ -27,6 +27,8 @@ static int say(struct ring_channel *channel)
 {
 	const struct ring_known_plan *known = channel->known;
 	uint64_t before = channel->posted, i = before;
+	if (channel->written == 0)
+		ring_exchange_write(channel, 0);
 	while (i < known->plan.outgoing && ring_exchange_tell(channel, &known->outgoing[i].transfer))
 		i++;
 	note_outgoing(channel, before, i);
@@ -39,25 +41,13 @@ static int hear(struct ring_channel *channel)
 {
 	const struct ring_known_plan *known = channel->known;
 	const uint64_t exchange = ring_channel_exchange(channel, 0), before = channel->heard;
-	for (uint64_t k = before; k < known->plan.outgoing; k++) {
+	int moved = 1;
+	for (uint64_t k = before; moved > 0 && k < known->plan.outgoing; k++) {
 		const struct ring_transfer *in = &known->incoming[k].transfer;
-		struct ring_route *route = ring_channel_route(channel, in->peer);
-		const char *said = NULL;
-		int moved = 1;
-		if (route && route->in)
-			said = ring_receive_said(channel, in, route, exchange);
-		if (said)
-			ring_receive_count(channel, in, route, said);
-		else
-			moved = ring_receive(channel, in, &said);
-		if (moved < 0)
-			return moved;
-		if (moved == 0)
-			break;
-		channel->said[k] = said;
-		channel->heard++;
+		moved = ring_receive_written(channel, in, exchange, &channel->said[k]);
+		channel->heard += moved > 0;
 	}
-	return (int)(channel->heard - before);
+	return moved < 0 ? moved : (int)(channel->heard - before);
 }
 
 /* In the order of additions; of two ranks each adds what it hears to its own. */
