@@ -43,7 +43,7 @@ static void any_setting_of_any_size(void **state)
 {
 	(void)state;
 	uint64_t dice = first_seed();
-	for (int size = 1; size <= RANKS_MAX; size++) {
+	for (int size = 1; size <= RANKS_MAX; size += size < 8 ? 1 : stride_of_cases()) {
 		int cases = (is_long() ? 1000 : 50) / size + 1;
 		for (int way = 0; way < count_ways(); way++) {
 			for (int i = 0; i < cases; i++) {
@@ -60,7 +60,8 @@ static void all_shapes_of_small_rings(void **state)
 	uint64_t dice = first_seed();
 	for (int size = 1; size <= 5; size++)
 		for (int way = 0; way < count_ways(); way++)
-			for (int shape = 0; shape < 3 * 4 * DEPTH_MAX * 2 * 8; shape++) {
+			for (int shape = 0; shape < 3 * 4 * DEPTH_MAX * 2 * 8;
+			     shape += stride_of_cases()) {
 				struct setting s = some_setting(way_of(way), size, shape, &dice);
 				s.in_place = s.kind != RING_KIND_ALL_TO_ALL && shape / 8 % 2;
 				s.channels = 1 + shape / 16 % 3;
@@ -77,7 +78,8 @@ static void every_root(void **state)
 	(void)state;
 	uint64_t dice = first_seed();
 	for (int way = 0; way < count_ways(); way++)
-		for (int size = 1; is_rooted(way_of(way).kind) && size <= RANKS_MAX; size++) {
+		for (int size = 1; is_rooted(way_of(way).kind) && size <= RANKS_MAX;
+		     size += size < 8 ? 1 : stride_of_cases()) {
 			int stride = size <= 16 || is_long() ? 1 : size / 3;
 			for (int root = 0; root < size; root += stride) {
 				struct setting s = some_setting(way_of(way), size, 5 + root, &dice);

@@ -2,7 +2,7 @@
 /*
  * Every kind with every algorithm that can do it, and settings of each by chance.
  *
- * RING_TEST_LONG takes many more cases, RING_TEST_SEED other ones.
+ * RING_TEST_LONG takes many more cases, RING_TEST_QUICK fewer, RING_TEST_SEED other ones.
  */
 #ifndef RING_TEST_PLAN_WAYS_H
 #define RING_TEST_PLAN_WAYS_H
@@ -64,6 +64,13 @@ static inline bool is_long(void)
 {
 	const char *text = getenv("RING_TEST_LONG");
 	return text && *text;
+}
+
+/* To the next case: under sanitizers, where each takes long, to one of several. */
+static inline int stride_of_cases(void)
+{
+	const char *text = getenv("RING_TEST_QUICK");
+	return text && *text ? 5 : 1;
 }
 
 static uint64_t first_seed(void)
