@@ -525,6 +525,31 @@ static void a_peer_that_dies_is_noticed(void **state)
 
 /* ---- landings ---- */
 
+/* Two messages have come before a place is told for the second: no look takes both. */
+static void a_message_waits_to_be_announced(void **state)
+{
+	struct pair pair;
+	make_pair(&pair, state, 2, SLOT_BYTES);
+	struct ring_link *receiver = pair.ends[RECEIVER];
+	if (!receiver->transport->expect || kind_of(state)->transport != &ring_transport_tcp) {
+		pair_close(&pair);
+		skip();
+	}
+	static unsigned char source[SLOT_BYTES], landing[SLOT_BYTES];
+	memset(source, 'x', sizeof(source));
+	receiver->transport->expect(receiver, 40, NULL);
+	send_whole(&pair, source, 40);
+	send_whole(&pair, source, sizeof(source));
+	while (receiver->arrived == 0)
+		assert_int_equal(receiver->transport->poll(receiver), 0);
+	assert_int_equal(receiver->arrived, 1);
+	receiver->transport->expect(receiver, sizeof(source), landing);
+	poll_until(&pair, &receiver->arrived, 2);
+	assert_ptr_equal(data_of(receiver, 1), landing);
+	assert_memory_equal(landing, source, sizeof(source));
+	pair_close(&pair);
+}
+
 static void an_announced_message_lands(void **state)
 {
 	struct pair pair;
@@ -598,6 +623,7 @@ static const struct {
 	{"a receiver that closes is noticed", a_receiver_that_closes_is_noticed},
 	{"a peer that dies is noticed", a_peer_that_dies_is_noticed},
 	{"an announced message lands", an_announced_message_lands},
+	{"a message waits to be announced", a_message_waits_to_be_announced},
 	{"a faulty link breaks where it should", a_faulty_link_breaks_where_it_should},
 };
 #define CASES (sizeof(cases) / sizeof(cases[0]))
