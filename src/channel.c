@@ -152,7 +152,6 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 	channel->sheet_bytes = sizeof(*record) + known->plan.opening;
 	channel->root_says = ring_one_shot_is_from_root(known->plan.params.kind);
 	channel->is_small = channel->on_boards && known->is_small;
-	channel->reaches = ring_plan_reaches(&known->plan);
 	channel->heard = 0;
 	channel->operands = *operands;
 	channel->opening.record = *record;
@@ -169,7 +168,6 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
 	channel->partners = partners;
 	channel->tells = true;
 	channel->sheet_bytes = sizeof(*record) + sizeof(struct ring_whereabouts);
-	channel->root_says = false;
 	memcpy(channel->opening.payload, &partners->where[channel->self],
 	       sizeof(partners->where[channel->self]));
 }
@@ -386,7 +384,7 @@ int ring_channel_advance(struct ring_channel *channel)
 {
 	if (channel->is_small)
 		return ring_small_advance(channel);
-	if (channel->reaches && channel->on_boards)
+	if (channel->on_boards && ring_plan_reaches(channel->plan))
 		return ring_reaching_advance(channel);
 	int moves = channel->sent < channel->plan->outgoing ? post_sends(channel) : 0;
 	if (moves < 0)

@@ -91,7 +91,6 @@ struct ring_channel {
 	bool tells;                     /* ... where their buffers lie: behind each signal */
 	bool on_boards;                 /* what opens messages is written there instead ... */
 	bool is_small;                  /* ... and nothing else is to be done than to take it */
-	bool reaches;                   /* the plan has entries that reach into memory */
 	uint64_t heard;                 /* peers, of a small call ... */
 	const char *said[RING_KNOWN_OUTGOING]; /* ... and what each said behind its record */
 	uint64_t posted, sent, started, reduced;

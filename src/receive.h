@@ -39,7 +39,7 @@ static inline void ring_receive_count(struct ring_channel *channel, const struct
 	if (channel->tells)
 		memcpy(&channel->partners->where[in->peer], payload,
 		       sizeof(struct ring_whereabouts));
-	if (channel->reaches && in->exchange + 1 == channel->plan->exchanges)
+	if (ring_plan_reaches(channel->plan) && in->exchange + 1 == channel->plan->exchanges)
 		ring_direct_count(channel, in->peer);
 }
 

@@ -21,11 +21,11 @@
 #include "tests/transport/dice.h"
 #include "tests/transport/faulty.h"
 #include "tests/transport/pair.h"
+#include "tests/transport/steps.h"
 #include "tests/transport/traffic.h"
 
 #define SLOT_BYTES 20000
 #define MANY 1000000
-#define DEADLINE_MS 20000
 
 static const struct pair_kind kinds[] = {
 	{.name = "loopback", .transport = &ring_transport_loopback},
@@ -53,26 +53,9 @@ static void make_pair(struct pair *pair, void **state, unsigned depth, size_t sl
 	assert_int_equal(pair_open(pair, kind_of(state), depth, slot_bytes, seed), 0);
 }
 
-static int poll_link(struct ring_link *link)
-{
-	return link->transport->poll(link);
-}
-
 static int finish(struct ring_link *link)
 {
 	return link->transport->finish(link);
-}
-
-/* Polls both ends until *counter is `value`. */
-static void poll_until(struct pair *pair, const uint64_t *counter, uint64_t value)
-{
-	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
-	while (*counter != value) {
-		assert_true(ring_clock_ms() < deadline);
-		for (int end = 0; end < 2; end++)
-			if (pair->ends[end])
-				assert_int_equal(poll_link(pair->ends[end]), 0);
-	}
 }
 
 /* Polls one end until it fails, and returns the error. */
@@ -83,36 +66,6 @@ static int poll_until_error(struct ring_link *link)
 	while (!err && ring_clock_ms() < deadline)
 		err = poll_link(link);
 	return err;
-}
-
-static void send_whole(struct pair *pair, const void *source, size_t bytes)
-{
-	struct ring_link *sender = pair->ends[SENDER];
-	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
-	uint64_t sent = sender->sent;
-	int err;
-	while ((err = sender->transport->send(sender, source, bytes)) == RING_EAGAIN) {
-		assert_true(ring_clock_ms() < deadline);
-		assert_int_equal(poll_link(sender), 0);
-	}
-	assert_int_equal(err, 0);
-	poll_until(pair, &sender->sent, sent + 1);
-}
-
-static void release(struct ring_link *link)
-{
-	link->transport->release(link);
-}
-
-static const void *data_of(struct ring_link *link, uint64_t message)
-{
-	assert_true(link->released <= message && message < link->arrived);
-	return ring_link_arrival(link, message)->data;
-}
-
-static size_t bytes_of(struct ring_link *link, uint64_t message)
-{
-	return ring_link_arrival(link, message)->bytes;
 }
 
 /* ---- one thread ---- */
@@ -525,70 +478,6 @@ static void a_peer_that_dies_is_noticed(void **state)
 
 /* ---- landings ---- */
 
-/* Two messages have come before a place is told for the second: no look takes both. */
-static void a_message_waits_to_be_announced(void **state)
-{
-	struct pair pair;
-	make_pair(&pair, state, 2, SLOT_BYTES);
-	struct ring_link *sender = pair.ends[SENDER], *receiver = pair.ends[RECEIVER];
-	if (receiver->transport != &ring_transport_tcp) { /* others show what they look at later */
-		pair_close(&pair);
-		skip();
-	}
-	static unsigned char source[SLOT_BYTES], landing[SLOT_BYTES];
-	memset(source, 'x', sizeof(source));
-	receiver->transport->expect(receiver, 40, NULL);
-	assert_int_equal(sender->transport->send(sender, source, 40), 0);
-	assert_int_equal(sender->transport->send(sender, source, sizeof(source)), 0);
-	while (sender->sent < 2)
-		assert_int_equal(sender->transport->poll(sender), 0);
-	while (receiver->arrived == 0)
-		assert_int_equal(receiver->transport->poll(receiver), 0);
-	assert_int_equal(receiver->arrived, 1);
-	receiver->transport->expect(receiver, sizeof(source), landing);
-	poll_until(&pair, &receiver->arrived, 2);
-	assert_ptr_equal(data_of(receiver, 1), landing);
-	assert_memory_equal(landing, source, sizeof(source));
-	pair_close(&pair);
-}
-
-static void an_announced_message_lands(void **state)
-{
-	struct pair pair;
-	make_pair(&pair, state, 2, SLOT_BYTES);
-	struct ring_link *receiver = pair.ends[RECEIVER];
-	if (!receiver->transport->expect || kind_of(state)->transport != &ring_transport_tcp) {
-		pair_close(&pair);
-		skip();
-	}
-	static unsigned char source[SLOT_BYTES], landing[4][SLOT_BYTES];
-	memset(source, 'x', sizeof(source));
-	receiver->transport->expect(receiver, sizeof(source), landing[0]);
-	receiver->transport->expect(receiver, 100, NULL); /* no landing */
-	for (int k = 0; k < 2; k++)
-		send_whole(&pair, source, k == 0 ? sizeof(source) : 100);
-	poll_until(&pair, &receiver->arrived, 2);
-	assert_ptr_equal(data_of(receiver, 0), landing[0]);
-	assert_memory_equal(landing[0], source, sizeof(source));
-	assert_memory_equal(data_of(receiver, 1), source, 100);
-	release(receiver);
-	release(receiver);
-
-	send_whole(&pair, source, 300);
-	poll_until(&pair, &receiver->arrived, 3);
-	receiver->transport->expect(receiver, 300, landing[2]); /* too late */
-	assert_ptr_not_equal(data_of(receiver, 2), landing[2]);
-	assert_memory_equal(data_of(receiver, 2), source, 300);
-	release(receiver);
-
-	receiver->transport->expect(receiver, 10, landing[3]); /* what comes is longer */
-	send_whole(&pair, source, 500);
-	poll_until(&pair, &receiver->arrived, 4);
-	assert_ptr_not_equal(data_of(receiver, 3), landing[3]);
-	assert_int_equal(bytes_of(receiver, 3), 500);
-	pair_close(&pair);
-}
-
 /* ---- the faulty link itself ---- */
 
 static void a_faulty_link_breaks_where_it_should(void **state)
@@ -624,8 +513,6 @@ static const struct {
 	{"what was sent before close arrives", what_was_sent_before_close_arrives},
 	{"a receiver that closes is noticed", a_receiver_that_closes_is_noticed},
 	{"a peer that dies is noticed", a_peer_that_dies_is_noticed},
-	{"an announced message lands", an_announced_message_lands},
-	{"a message waits to be announced", a_message_waits_to_be_announced},
 	{"a faulty link breaks where it should", a_faulty_link_breaks_where_it_should},
 };
 #define CASES (sizeof(cases) / sizeof(cases[0]))
