@@ -48,35 +48,20 @@ static void *remote(uint64_t address)
 	return (void *)(uintptr_t)address; /* a value to the kernel, which checks it */
 }
 
-/* Reads the token and as much of the rest as goes at once. returns 0; or the error */
-static int read_some(struct ring_attach *attach, uint64_t address, void *local, size_t bytes,
-		     size_t *done)
+/* Reads the token where the other end said that it is. returns 0; or the error */
+static int prove_anew(struct ring_attach *attach)
 {
 	unsigned char token[RING_TOKEN_BYTES] = {0};
-	struct iovec here[] = {{token, sizeof(token)}, {local, bytes}};
-	struct iovec there[] = {{remote(attach->token_at), sizeof(token)}, {remote(address), bytes}};
-	ssize_t got = process_vm_readv(attach->pid, here, 2, there, 2, 0);
+	struct iovec here = {token, sizeof(token)};
+	struct iovec there = {remote(attach->token_at), sizeof(token)};
+	if (attach->denied)
+		return RING_ENOTSUP;
+	ssize_t got = process_vm_readv(attach->pid, &here, 1, &there, 1, 0);
 	if (got < 0)
 		return fail_with(attach, errno);
 	if ((size_t)got < sizeof(token) || memcmp(token, attach->token, sizeof(token)) != 0)
 		return fail(attach, "it is another process");
 	attach->proved_ms = ring_clock_ms();
-	*done = (size_t)got - sizeof(token);
-	return *done || !bytes ? 0 : fail_with(attach, EFAULT);
-}
-
-int ring_attach_get(struct ring_attach *attach, uint64_t address, void *local, size_t bytes)
-{
-	size_t done = 0;
-	do {
-		int err = attach->denied ? RING_ENOTSUP
-					 : read_some(attach, address, local, bytes, &done);
-		if (err)
-			return err;
-		address += done;
-		local = (char *)local + done;
-		bytes -= done;
-	} while (bytes > 0);
 	return 0;
 }
 
@@ -84,22 +69,38 @@ static int prove(struct ring_attach *attach)
 {
 	if (attach->proved_ms && ring_clock_ms() - attach->proved_ms <= PROOF_HOLDS_MS)
 		return 0;
-	return ring_attach_get(attach, 0, NULL, 0);
+	return prove_anew(attach);
 }
 
-int ring_attach_put(struct ring_attach *attach, uint64_t address, const void *local, size_t bytes)
+typedef ssize_t (*ring_attach_mover)(pid_t pid, const struct iovec *here, unsigned long heres,
+				     const struct iovec *there, unsigned long theres,
+				     unsigned long flags);
+
+/* Moves all, as much as goes at once each time. returns 0; or the error */
+static int move(struct ring_attach *attach, ring_attach_mover mover, uint64_t address, void *local,
+		size_t bytes)
 {
 	for (;;) {
 		int err = prove(attach);
 		if (err || !bytes)
 			return err;
-		struct iovec here = {(void *)local, bytes};
+		struct iovec here = {local, bytes};
 		struct iovec there = {remote(address), bytes};
-		ssize_t put = process_vm_writev(attach->pid, &here, 1, &there, 1, 0);
-		if (put <= 0)
-			return fail_with(attach, put < 0 ? errno : EFAULT);
-		address += (size_t)put;
-		local = (const char *)local + put;
-		bytes -= (size_t)put;
+		ssize_t moved = mover(attach->pid, &here, 1, &there, 1, 0);
+		if (moved <= 0)
+			return fail_with(attach, moved < 0 ? errno : EFAULT);
+		address += (size_t)moved;
+		local = (char *)local + moved;
+		bytes -= (size_t)moved;
 	}
+}
+
+int ring_attach_get(struct ring_attach *attach, uint64_t address, void *local, size_t bytes)
+{
+	return move(attach, process_vm_readv, address, local, bytes);
+}
+
+int ring_attach_put(struct ring_attach *attach, uint64_t address, const void *local, size_t bytes)
+{
+	return move(attach, process_vm_writev, address, (void *)local, bytes);
 }
