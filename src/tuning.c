@@ -89,13 +89,17 @@ static uint64_t staged_chunk(const struct ring_tuning *tuning)
 	return tuning->chunk_bytes < RING_STAGED_CHUNK ? tuning->chunk_bytes : RING_STAGED_CHUNK;
 }
 
-/* Of what is copied to be added half as much: with more ranks than two, some may share a CPU and its cache. */
+/*
+ * Of what is copied to be added half as much, since all that the system copies passes that cache as well, but no
+ * less than a chunk, for which a system call is worth it.
+ */
 static uint64_t direct_chunk(const struct ring_tuning *tuning, const struct ring_question *question)
 {
 	uint64_t most = ring_tuning_direct_chunk(tuning, question->ranks);
 	bool copied = question->memory == RING_MEMORY_REACHABLE;
-	bool halved = copied && ring_kind_reduces(question->kind) && question->ranks > 2;
-	return halved && most / 2 > DIRECT_CHUNK_LEAST ? most / 2 : most;
+	if (!copied || !ring_kind_reduces(question->kind) || most <= tuning->chunk_bytes)
+		return most;
+	return most / 2 > tuning->chunk_bytes ? most / 2 : tuning->chunk_bytes;
 }
 
 static uint64_t chunk_for(const struct ring_tuning *tuning, const struct ring_question *question,
