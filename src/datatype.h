@@ -15,6 +15,12 @@ static inline size_t ring_datatype_bytes(enum ring_datatype type)
 	return (unsigned)type < RING_DATATYPES ? ring_datatype_sizes[type] : 0;
 }
 
+/* Elements in so many bytes. Sizes are powers of two, and a division takes as long as a small sum. */
+static inline size_t ring_datatype_elements(enum ring_datatype type, size_t bytes)
+{
+	return bytes >> __builtin_ctz(ring_datatype_sizes[type]);
+}
+
 /* nccl-tests' short names ("float", "bfloat16", "sum"); "?" for an unknown value. */
 const char *ring_datatype_name(enum ring_datatype type);
 const char *ring_op_name(enum ring_op op);

@@ -3,6 +3,7 @@
 #include "job.h"
 
 #include "channel_parts.h"
+#include "datatype.h"
 
 /* What HOLD number `index` keeps for an entry: nothing was taken from there since. */
 static inline const void *held_payload(const struct ring_channel *channel,
@@ -54,7 +55,7 @@ int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in
 	job->nscalars = channel->plan->params.scaled ? 1 : 0;
 	job->results[0] = ring_channel_address(channel, in->result);
 	job->nresults = 1;
-	job->count = in->bytes / channel->plan->params.element_bytes;
+	job->count = ring_datatype_elements(operands->type, in->bytes);
 	job->type = operands->type;
 	job->op = operands->op;
 	job->divisor = in->last ? operands->divisor : 1;

@@ -139,13 +139,11 @@ static void forget(struct ring_comm *comm, uint64_t region)
 	}
 }
 
-void ring_memory_recall(struct ring_comm *comm)
+/* Regions are other ones than when it was last looked which of those that were lent live. */
+static void look_at_lent(struct ring_comm *comm, uint64_t epoch)
 {
 	struct ring_comm_memory *memory = &comm->memory;
-	uint64_t epoch = ring_regions_epoch();
 	int kept = 0;
-	if (memory->lent_epoch == epoch)
-		return;
 	for (int i = 0; i < memory->lent_count; i++) {
 		if (ring_regions_have(memory->lent[i]))
 			memory->lent[kept++] = memory->lent[i];
@@ -154,6 +152,13 @@ void ring_memory_recall(struct ring_comm *comm)
 	}
 	memory->lent_count = kept;
 	memory->lent_epoch = epoch;
+}
+
+void ring_memory_recall(struct ring_comm *comm)
+{
+	uint64_t epoch = ring_regions_epoch();
+	if (comm->memory.lent_epoch != epoch)
+		look_at_lent(comm, epoch);
 }
 
 /* ---- ringccl.h ------------------------------------------------------------------------------- */
