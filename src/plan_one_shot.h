@@ -3,13 +3,15 @@
  * Everything straight from rank to rank in one step, over links between any two. Included by plan.h only.
  *
  * Distances are counted along the ring: at distance d = 1..n-1, position p sends to p+d and receives
- * from p-d, so that no rank is everybody's first; d = n is oneself, a copy. Data go in the order
- * (chunk, distance). Three ranks, who sends to whom, when all send to all:
+ * from p-d, so that no rank is everybody's first. Data go in the order (chunk, distance). Three ranks, who
+ * sends to whom, when all send to all:
  *
- *	         d = 1   d = 2 |  d = 3                gather, reduce: only what goes to root,
- *	rank 0     1       2   |    0 (copied)         scatter, broadcast: only what comes from root
- *	rank 1     2       0   |    1
- *	rank 2     0       1   |    2
+ *	         d = 1   d = 2
+ *	rank 0     1       2          gather, reduce: only what goes to root,
+ *	rank 1     2       0          scatter, broadcast: only what comes from root
+ *	rank 2     0       1
+ *
+ * What stays on a rank and is not added is copied whole and last, when all that others wait for is sent.
  *
  * What is to be added is held in its slots until all of a chunk is there, and then added in one pass, so
  * the first byte that lands is the result. The order of additions is the ring's: the block of position
@@ -133,18 +135,26 @@ RING_PURE int ring_one_shot_owner(const struct ring_plan *plan, uint64_t index)
 	return behind;
 }
 
-/* Entries of a chunk whose result is in OUTPUT. */
+/* Entries of a chunk whose result is in OUTPUT: sums, or what comes from others. */
 RING_PURE uint64_t ring_one_shot_results(const struct ring_plan *plan)
 {
 	enum ring_kind kind = plan->params.kind;
 	if (ring_one_shot_is_from_root(kind))
-		return 1;
+		return ring_plan_self(plan) != plan->params.root;
 	if (!ring_one_shot_flows(plan, plan->params.root, ring_plan_self(plan)))
 		return 0;
 	if (!ring_kind_reduces(kind))
-		return (uint64_t)plan->params.size;
+		return (uint64_t)plan->params.size - 1;
 	return kind == RING_KIND_ALL_REDUCE && plan->params.size > 2 ? ring_one_shot_blocks(plan)
 								     : 1;
+}
+
+/* Entries behind all chunks: a copy of what stays on this rank. */
+RING_PURE uint64_t ring_one_shot_copies(const struct ring_plan *plan)
+{
+	int self = ring_plan_self(plan);
+	return plan->rounds > 0 && !ring_kind_reduces(plan->params.kind) &&
+	       ring_one_shot_flows(plan, self, self);
 }
 
 /* Entries before them: messages that are held until all of them are there. Of two ranks there is but one. */
@@ -181,7 +191,7 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 		plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);
 	plan.exchanges = others > 0 && ring_one_shot_is_exchange(&plan);
 	plan.outgoing = plan.signals + plan.rounds * plan.fan_out;
-	plan.incoming = plan.signals + plan.rounds * plan.fan_in;
+	plan.incoming = plan.signals + plan.rounds * plan.fan_in + ring_one_shot_copies(&plan);
 	return plan;
 }
 
@@ -308,17 +318,34 @@ RING_PURE struct ring_transfer ring_one_shot_copy(const struct ring_plan *plan, 
 		distance--;
 	int from = ring_plan_at(plan, distance);
 	struct ring_transfer transfer = {.action = RING_COPY, .peer = from, .step = step};
-	if (heard > 0 && from != self) {
+	if (heard > 0) {
 		transfer.peer = self;
 		transfer.held = 1;
 		transfer.holds = (uint64_t)distance - 1;
 		transfer.releases = true;
 	}
-	transfer.opens = plan->opening > 0 && transfer.peer != self;
+	transfer.opens = plan->opening > 0 && heard == 0;
 	ring_plan_piece(plan, ring_one_shot_input_part(kind, self), chunk, &transfer.source.offset);
 	transfer.result.buffer = RING_OUTPUT;
 	transfer.bytes = ring_plan_piece(plan, ring_one_shot_output_part(kind, from), chunk,
 					 &transfer.result.offset);
+	return transfer;
+}
+
+/* What stays on this rank, all at once. */
+RING_PURE struct ring_transfer ring_one_shot_keep(const struct ring_plan *plan)
+{
+	enum ring_kind kind = plan->params.kind;
+	int self = ring_plan_self(plan);
+	struct ring_transfer transfer = {.action = RING_COPY,
+					 .peer = self,
+					 .source = {RING_INPUT, 0},
+					 .result = {RING_OUTPUT, 0},
+					 .bytes = plan->length * plan->params.element_bytes,
+					 .needs = plan->outgoing,
+					 .step = plan->params.size - 1};
+	ring_plan_piece(plan, ring_one_shot_input_part(kind, self), 0, &transfer.source.offset);
+	ring_plan_piece(plan, ring_one_shot_output_part(kind, self), 0, &transfer.result.offset);
 	return transfer;
 }
 
@@ -327,6 +354,8 @@ RING_PURE struct ring_transfer ring_one_shot_incoming(const struct ring_plan *pl
 	if (j < plan->signals)
 		return ring_one_shot_incoming_signal(plan, j);
 	j -= plan->signals;
+	if (j == plan->rounds * plan->fan_in)
+		return ring_one_shot_keep(plan);
 	uint64_t chunk = plan->fan_in == 1 ? j : j / plan->fan_in;
 	int step = (int)(j - chunk * plan->fan_in), heard = (int)ring_one_shot_heard(plan);
 	if (step < heard)
