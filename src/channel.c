@@ -329,7 +329,7 @@ static int finish(struct ring_channel *channel)
 	int err = channel->device->finished(channel->queue, &jobs);
 	if (err)
 		return err;
-	for (; channel->reduced < jobs - channel->jobs_before; channel->reduced++, moves++) {
+	for (; channel->jobs_before + channel->reduced < jobs; channel->reduced++, moves++) {
 		const struct ring_transfer *in = ring_channel_incoming(channel, channel->reduced);
 		err = ring_transfer_is_direct(in) ? ring_direct_finish(channel, in) : 0;
 		if (err)

@@ -94,7 +94,7 @@ struct ring_channel {
 	uint64_t heard;                 /* peers, of a small call ... */
 	const char *said[RING_KNOWN_OUTGOING]; /* ... and what each said behind its record */
 	uint64_t posted, sent, started, reduced;
-	uint64_t jobs_before; /* the queue's jobs when the call started */
+	uint64_t jobs_before; /* the queue's jobs that are no entry's of this call */
 	uint64_t expected;    /* incoming entries already announced, if the channel announces */
 	struct ring_channel *next; /* of those that carry out the call */
 

@@ -48,7 +48,7 @@ static int finish(struct ring_channel *channel)
 {
 	uint64_t jobs;
 	int err = channel->device->finished(channel->queue, &jobs);
-	while (!err && channel->reduced < jobs - channel->jobs_before) {
+	while (!err && channel->jobs_before + channel->reduced < jobs) {
 		const struct ring_transfer *in = ring_channel_incoming(channel, channel->reduced);
 		err = ring_transfer_is_direct(in) ? ring_direct_finish(channel, in) : 0;
 		if (!err)
