@@ -54,6 +54,12 @@ bool harness_is_long(int argc, char **argv)
 	return asked && *asked && strcmp(asked, "0") != 0;
 }
 
+bool harness_is_quick(void)
+{
+	const char *asked = getenv("RING_TEST_QUICK");
+	return asked && *asked && strcmp(asked, "0") != 0;
+}
+
 uint64_t harness_seed(int argc, char **argv)
 {
 	for (int i = 1; i + 1 < argc; i++)

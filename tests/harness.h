@@ -98,6 +98,9 @@ __attribute__((format(printf, 2, 3))) int harness_fail(const struct harness_rank
 /* True for the long form: --long, or RING_TEST_LONG in the environment. */
 bool harness_is_long(int argc, char **argv);
 
+/* True if RING_TEST_QUICK asks for fewer cases: under sanitizers each takes long. */
+bool harness_is_quick(void);
+
 /* --seed N, or a fresh one. */
 uint64_t harness_seed(int argc, char **argv);
 

@@ -70,7 +70,7 @@ static inline bool is_long(void)
 static inline int stride_of_cases(void)
 {
 	const char *text = getenv("RING_TEST_QUICK");
-	return text && *text ? 5 : 1;
+	return text && *text ? 10 : 1;
 }
 
 static uint64_t first_seed(void)
