@@ -3,6 +3,7 @@
 #include "direct.h"
 
 #include "channel_parts.h"
+#include "datatype.h"
 #include "status.h"
 
 /* Ranks [first, end), without one that is left out, or -1. */
@@ -117,8 +118,6 @@ static int enter(struct ring_channel *channel, const struct ring_transfer *in)
 	return 0;
 }
 
-#define RANKS_AT_ONCE 4 /* whose summands are fetched before any is added */
-
 /* ---- entries --------------------------------------------------------------------------------- */
 
 /* A job without sources and results yet; most of its room is never used, so it is left as it is. */
@@ -126,7 +125,7 @@ static void begin(const struct ring_channel *channel, const struct ring_transfer
 		  struct ring_reduction *job)
 {
 	job->nsources = job->nscalars = job->nresults = 0;
-	job->count = in->bytes / channel->plan->params.element_bytes;
+	job->count = ring_datatype_elements(channel->operands.type, in->bytes);
 	job->type = channel->operands.type;
 	job->op = channel->operands.op;
 	job->divisor = 1;
@@ -174,6 +173,8 @@ static bool is_idle(const struct ring_channel *channel)
 	return channel->device->finished(channel->queue, &jobs) == 0 &&
 	       jobs == channel->jobs_before + channel->started;
 }
+
+#define RANKS_AT_ONCE 4 /* whose summands are fetched before any is added */
 
 /*
  * Whether summands that are fetched are added as they come, so that two places do for all: where all at once

@@ -149,8 +149,8 @@ RING_PURE uint64_t ring_one_shot_results(const struct ring_plan *plan)
 								     : 1;
 }
 
-/* Entries behind all chunks: a copy of what stays on this rank. */
-RING_PURE uint64_t ring_one_shot_copies(const struct ring_plan *plan)
+/* Entries behind all chunks: what stays on this rank is copied there. */
+RING_PURE uint64_t ring_one_shot_keeps(const struct ring_plan *plan)
 {
 	int self = ring_plan_self(plan);
 	return plan->rounds > 0 && !ring_kind_reduces(plan->params.kind) &&
@@ -191,7 +191,7 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 		plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);
 	plan.exchanges = others > 0 && ring_one_shot_is_exchange(&plan);
 	plan.outgoing = plan.signals + plan.rounds * plan.fan_out;
-	plan.incoming = plan.signals + plan.rounds * plan.fan_in + ring_one_shot_copies(&plan);
+	plan.incoming = plan.signals + plan.rounds * plan.fan_in + ring_one_shot_keeps(&plan);
 	return plan;
 }
 

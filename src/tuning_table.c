@@ -104,22 +104,6 @@
 	X(ALL_REDUCE, SOCKET, 2, 16, 0, RING, 128) /* 2, 4, 8: 1.03 to 1.14 */
 
 #define COUNT(...) +1
-#define ROW(call, links, from, to, kib, carrier)                                                   \
-	{.kind = RING_KIND_##call,                                                                 \
-	 .path = RING_PATH_##links,                                                                \
-	 .memory = ANY,                                                                            \
-	 .ranks_from = from,                                                                       \
-	 .ranks_to = to,                                                                           \
-	 .bytes = (kib) << 10,                                                                     \
-	 .algorithm = RING_ALGORITHM_##carrier},
-#define MEMORY_ROW(call, whose, from, to, kib, carrier)                                            \
-	{.kind = call,                                                                             \
-	 .path = RING_PATH_MEMORY,                                                                 \
-	 .memory = RING_MEMORY_##whose,                                                            \
-	 .ranks_from = from,                                                                       \
-	 .ranks_to = to,                                                                           \
-	 .bytes = (kib) ? (kib) << 10 : UINT64_MAX,                                                \
-	 .algorithm = RING_ALGORITHM_##carrier},
 #define CHUNK_ROW(call, links, from, to, kib, carrier, chunk_kib)                                  \
 	{.kind = RING_KIND_##call,                                                                 \
 	 .path = RING_PATH_##links,                                                                \
@@ -129,6 +113,15 @@
 	 .bytes = (kib) ? (kib) << 10 : UINT64_MAX,                                                \
 	 .algorithm = RING_ALGORITHM_##carrier,                                                    \
 	 .chunk_bytes = (chunk_kib) << 10},
+#define ROW(call, links, from, to, kib, carrier) CHUNK_ROW(call, links, from, to, kib, carrier, 0)
+#define MEMORY_ROW(call, whose, from, to, kib, carrier)                                            \
+	{.kind = call,                                                                             \
+	 .path = RING_PATH_MEMORY,                                                                 \
+	 .memory = RING_MEMORY_##whose,                                                            \
+	 .ranks_from = from,                                                                       \
+	 .ranks_to = to,                                                                           \
+	 .bytes = (kib) ? (kib) << 10 : UINT64_MAX,                                                \
+	 .algorithm = RING_ALGORITHM_##carrier},
 
 const struct ring_tuning_table ring_tuning_built_in = {
 	.count = 0 SHARED_MEMORY(COUNT) ANY_MEMORY(COUNT) REACHABLE_MEMORY(COUNT) LARGE_SUMS(COUNT),
