@@ -57,6 +57,7 @@ struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowes
 							     : CHUNKS_PER_ROUND,
 		.channels = config->channels ? config->channels : CHANNELS,
 		.algorithm = config->algorithm[0] ? ring_algorithm_find(config->algorithm) : -1,
+		.cpu = ring_cpu_find(),
 	};
 }
 
@@ -123,7 +124,7 @@ static const struct ring_tuning_row *find_row(const struct ring_tuning *tuning,
 	const struct ring_tuning_row *row = NULL;
 	if (tuning->table)
 		row = ring_tuning_find(tuning->table, question);
-	return row ? row : ring_tuning_find(&ring_tuning_built_in, question);
+	return row ? row : ring_tuning_find(&ring_tuning_built_in[tuning->cpu], question);
 }
 
 struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
@@ -163,6 +164,7 @@ bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_que
 const char *ring_choice_reason(const struct ring_tuning *tuning, const struct ring_choice *choice,
 			       char text[RING_REASON_TEXT])
 {
+	const struct ring_tuning_table *built_in = &ring_tuning_built_in[tuning->cpu];
 	const struct ring_tuning_row *row = choice->row;
 	char row_text[RING_TUNING_ROW_TEXT];
 	if (choice->forced)
@@ -173,8 +175,7 @@ const char *ring_choice_reason(const struct ring_tuning *tuning, const struct ri
 		snprintf(text, RING_REASON_TEXT, "%.160s, line %d: %s", tuning->table->file,
 			 row->line, ring_tuning_row_format(row, row_text));
 	else
-		snprintf(text, RING_REASON_TEXT, "built-in row %d: %s",
-			 (int)(row - ring_tuning_built_in.rows) + 1,
-			 ring_tuning_row_format(row, row_text));
+		snprintf(text, RING_REASON_TEXT, "%s row %d: %s", built_in->file,
+			 (int)(row - built_in->rows) + 1, ring_tuning_row_format(row, row_text));
 	return text;
 }

@@ -47,12 +47,22 @@ struct ring_tuning_row {
 #define RING_TUNING_ROWS 128
 
 struct ring_tuning_table {
-	const char *file; /* whose rows these are; NULL: built in */
+	const char *file; /* whose rows these are, or which of the built-in tables this is */
 	int count;
 	struct ring_tuning_row rows[RING_TUNING_ROWS];
 };
 
-extern const struct ring_tuning_table ring_tuning_built_in;
+/* CPUs with a built-in table of their own; the tables differ for ranks of one host only, which have the same CPU. */
+enum ring_cpu {
+	RING_CPU_ANY,
+	RING_CPU_AMD,
+};
+#define RING_CPUS (RING_CPU_AMD + 1)
+
+extern const struct ring_tuning_table ring_tuning_built_in[RING_CPUS];
+
+/* Which of them this one is. */
+enum ring_cpu ring_cpu_find(void);
 
 /* True if the algorithm has a plan for the call, and the memory that this plan reaches into. */
 bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_question *question);

@@ -170,17 +170,17 @@ static void hashes_are_of_rows(void **state)
 static const struct ring_question small_all_reduce = {
 	.kind = RING_KIND_ALL_REDUCE, .ranks = 4, .bytes = 100, .path = RING_PATH_NETWORK};
 
+static const struct ring_tuning any_tuning = {
+	.chunk_bytes = 64 << 10, .depth = 4, .chunks_per_round = 2, .channels = 1, .algorithm = -1};
+
 static struct ring_choice choose(const char *text, int forced, const struct ring_question *question,
 				 char reason[RING_REASON_TEXT])
 {
 	static struct ring_tuning_table table;
 	table = table_of(text);
-	struct ring_tuning tuning = {.chunk_bytes = 64 << 10,
-				     .depth = 4,
-				     .chunks_per_round = 2,
-				     .channels = 1,
-				     .algorithm = forced,
-				     .table = &table};
+	struct ring_tuning tuning = any_tuning;
+	tuning.algorithm = forced;
+	tuning.table = &table;
 	struct ring_choice choice = ring_tuning_choose(&tuning, question);
 	ring_choice_reason(&tuning, &choice, reason);
 	return choice;
@@ -259,10 +259,55 @@ static void memory_is_reached_where_it_can_be(void **state)
 static void built_in_rows_are_sound(void **state)
 {
 	(void)state;
-	for (int i = 0; i < ring_tuning_built_in.count; i++) {
-		char text[RING_TUNING_ROW_TEXT];
-		ring_tuning_row_format(&ring_tuning_built_in.rows[i], text);
-		assert_int_equal(table_of(text).count, 1);
+	for (int cpu = 0; cpu < RING_CPUS; cpu++) {
+		const struct ring_tuning_table *table = &ring_tuning_built_in[cpu];
+		for (int i = 0; i < table->count; i++) {
+			char text[RING_TUNING_ROW_TEXT];
+			ring_tuning_row_format(&table->rows[i], text);
+			assert_int_equal(table_of(text).count, 1);
+		}
+	}
+}
+
+/* A few calls whose rows are worth most. */
+static void built_in_rows_choose(void **state)
+{
+	(void)state;
+	static const struct {
+		enum ring_path path;
+		enum ring_memory memory;
+		int ranks;
+		uint64_t kib;
+		enum ring_algorithm algorithms[RING_CPUS];
+		uint64_t chunk_kib;
+	} calls[] = {
+#define BOTH(algorithm) {RING_ALGORITHM_##algorithm, RING_ALGORITHM_##algorithm}
+#define EACH(any, amd)                                                                             \
+	{                                                                                          \
+		[RING_CPU_ANY] = RING_ALGORITHM_##any, [RING_CPU_AMD] = RING_ALGORITHM_##amd       \
+	}
+		{RING_PATH_MEMORY, RING_MEMORY_SHARED, 4, 64, BOTH(DIRECT), 128},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 32, BOTH(ONE_SHOT), 64},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 1024, EACH(DIRECT, RING), 0},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 4, 1024, EACH(DIRECT, TWO_SHOT), 0},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 8, 65536, EACH(DIRECT, RING), 64},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2048, BOTH(RING), 256},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2049, BOTH(RING), 128},
+	};
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) * RING_CPUS; i++) {
+		size_t which = i / RING_CPUS, cpu = i % RING_CPUS;
+		struct ring_tuning tuning = any_tuning;
+		tuning.chunk_bytes = calls[which].path == RING_PATH_MEMORY ? 64 << 10 : 256 << 10;
+		tuning.cpu = (int)cpu;
+		struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
+						 .ranks = calls[which].ranks,
+						 .bytes = calls[which].kib << 10,
+						 .path = calls[which].path,
+						 .memory = calls[which].memory};
+		struct ring_choice choice = ring_tuning_choose(&tuning, &question);
+		assert_int_equal(choice.algorithm, calls[which].algorithms[cpu]);
+		if (calls[which].chunk_kib)
+			assert_int_equal(choice.chunk_bytes, calls[which].chunk_kib << 10);
 	}
 }
 
@@ -279,6 +324,7 @@ int main(void)
 		cmocka_unit_test(the_option_comes_first),
 		cmocka_unit_test(memory_is_reached_where_it_can_be),
 		cmocka_unit_test(built_in_rows_are_sound),
+		cmocka_unit_test(built_in_rows_choose),
 	};
 	return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
 }
