@@ -190,13 +190,19 @@ static inline void prefetch(const unsigned char *block)
 #define HALVES_PAIR(OP, op, TYPE, type, bytes, ...)                                                \
 	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
 	PAIR_LOOPS(type, op, bytes, 2, word_##type##_##op)
+#define CONVERTED_PAIR(OP, op, TYPE, type, bytes, ...)                                             \
+	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
+	PAIR_LOOPS(type, op, bytes, (HALVES * bytes), words_##type##_##op)
 #define DIRECT_PAIRS(...) RING_REDUCE_OPS(DIRECT_PAIR, __VA_ARGS__)
 #define PACKED_PAIRS(...) RING_REDUCE_OPS(PACKED_PAIR, __VA_ARGS__)
 #define HALVES_PAIRS(...) RING_REDUCE_OPS(HALVES_PAIR, __VA_ARGS__)
+#define CONVERTED_PAIRS(...) RING_REDUCE_OPS(CONVERTED_PAIR, __VA_ARGS__)
 RING_DIRECT_TYPES(DIRECT_PAIRS, )
 RING_PACKED_TYPES(PACKED_PAIRS, )
 #if RING_HAVE_HALF_PAIRS
 RING_CONVERTED_TYPES(HALVES_PAIRS, )
+#elif RING_HAVE_HALVES
+RING_HALF_TYPES(CONVERTED_PAIRS, )
 #endif
 
 /* ---- copying --------------------------------------------------------------------------------- */
@@ -227,15 +233,23 @@ static void spread(void *restrict first, void *restrict second, void *restrict t
 #define PAIR(type, op) .pair = pair_##type##_##op, .onto = onto_##type##_##op,
 #define KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                           \
 	[TYPE][OP] = {PAIR(type, op) FOLD_THREE(type, op) STEPS(type, op, computed)},
-#if RING_HAVE_HALF_PAIRS
-#define CONVERTED_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                 \
-	[TYPE][OP] = {PAIR(type, op) STEPS(type, op, computed)},
-#else
-#define CONVERTED_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                 \
-	[TYPE][OP] = {STEPS(type, op, computed)},
+#define HALF_PAIR(type, op)
+#define FLOAT8_PAIR(type, op)
+#if RING_HAVE_HALVES
+#undef HALF_PAIR
+#define HALF_PAIR PAIR
 #endif
+#if RING_HAVE_HALF_PAIRS
+#undef FLOAT8_PAIR
+#define FLOAT8_PAIR PAIR
+#endif
+#define HALF_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                      \
+	[TYPE][OP] = {HALF_PAIR(type, op) STEPS(type, op, computed)},
+#define FLOAT8_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                    \
+	[TYPE][OP] = {FLOAT8_PAIR(type, op) STEPS(type, op, computed)},
 #define KERNELS(...) RING_REDUCE_OPS(KERNEL, __VA_ARGS__)
-#define CONVERTED_KERNELS(...) RING_REDUCE_OPS(CONVERTED_KERNEL, __VA_ARGS__)
+#define HALF_KERNELS(...) RING_REDUCE_OPS(HALF_KERNEL, __VA_ARGS__)
+#define FLOAT8_KERNELS(...) RING_REDUCE_OPS(FLOAT8_KERNEL, __VA_ARGS__)
 const struct ring_cpu_family SYMBOL(RING_CPU_FAMILY) = {
 	.name = TEXT(RING_CPU_FAMILY),
 #ifdef RING_CAN_STREAM
@@ -244,5 +258,5 @@ const struct ring_cpu_family SYMBOL(RING_CPU_FAMILY) = {
 #endif
 	.spread = spread,
 	.kernels = {RING_DIRECT_TYPES(KERNELS, ) RING_PACKED_TYPES(KERNELS, )
-			    RING_CONVERTED_TYPES(CONVERTED_KERNELS, )},
+			    RING_HALF_TYPES(HALF_KERNELS, ) RING_FLOAT8_TYPES(FLOAT8_KERNELS, )},
 };

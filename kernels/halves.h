@@ -24,16 +24,16 @@
 #undef RING_HAVE_HALVES
 #define RING_HAVE_HALVES 1
 #define HALVES 16
+typedef __m512 ring_floats;
 
-static inline void widen_halves(float *to, const uint16_t *from)
+static inline ring_floats widen_halves(const unsigned char *from)
 {
-	_mm512_storeu_ps(to, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from)));
+	return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)from));
 }
 
-static inline void narrow_halves(uint16_t *to, const float *from)
+static inline void narrow_halves(unsigned char *to, ring_floats x)
 {
-	__m256i halves = _mm512_cvtps_ph(_mm512_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
-	_mm256_storeu_si256((__m256i *)to, halves);
+	_mm256_storeu_si256((void *)to, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
 #elif defined(__F16C__)
@@ -41,16 +41,16 @@ static inline void narrow_halves(uint16_t *to, const float *from)
 #undef RING_HAVE_HALVES
 #define RING_HAVE_HALVES 1
 #define HALVES 8
+typedef __m256 ring_floats;
 
-static inline void widen_halves(float *to, const uint16_t *from)
+static inline ring_floats widen_halves(const unsigned char *from)
 {
-	_mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from)));
+	return _mm256_cvtph_ps(_mm_loadu_si128((const void *)from));
 }
 
-static inline void narrow_halves(uint16_t *to, const float *from)
+static inline void narrow_halves(unsigned char *to, ring_floats x)
 {
-	__m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
-	_mm_storeu_si128((__m128i *)to, halves);
+	_mm_storeu_si128((void *)to, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
 #elif defined(__aarch64__) && defined(RING_NEON)
@@ -58,15 +58,16 @@ static inline void narrow_halves(uint16_t *to, const float *from)
 #undef RING_HAVE_HALVES
 #define RING_HAVE_HALVES 1
 #define HALVES 4
+typedef float32x4_t ring_floats;
 
-static inline void widen_halves(float *to, const uint16_t *from)
+static inline ring_floats widen_halves(const unsigned char *from)
 {
-	vst1q_f32(to, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from))));
+	return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16((const void *)from)));
 }
 
-static inline void narrow_halves(uint16_t *to, const float *from)
+static inline void narrow_halves(unsigned char *to, ring_floats x)
 {
-	vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(from))));
+	vst1_u16((void *)to, vreinterpret_u16_f16(vcvt_f16_f32(x)));
 }
 #endif
 
@@ -77,22 +78,58 @@ static inline void narrow_halves(uint16_t *to, const float *from)
 
 #if RING_HAVE_HALVES
 
+/* ---- vectors of float32: what arithmetic.h does to one ----------------------------------------- */
+
+typedef int32_t ring_masks __attribute__((vector_size(sizeof(ring_floats)))); /* -1 where it is so */
+
+static inline ring_floats ring_floats_pick(ring_masks mask, ring_floats a, ring_floats b)
+{
+	return (ring_floats)(((ring_masks)a & mask) | ((ring_masks)b & ~mask));
+}
+
+/* Instructions keep payloads of NaN, but of the canonical one they make the canonical one. */
+static inline ring_floats ring_floats_canonical(ring_masks is_nan, ring_floats x)
+{
+	const ring_masks nan = (ring_masks){0} + (int32_t)RING_FLOAT32_NAN;
+	return ring_floats_pick(is_nan, (ring_floats)nan, x);
+}
+
+static inline ring_floats ring_floats_sum(ring_floats a, ring_floats b)
+{
+	return a + b;
+}
+
+static inline ring_floats ring_floats_prod(ring_floats a, ring_floats b)
+{
+	return a * b;
+}
+
+static inline ring_floats ring_floats_max(ring_floats a, ring_floats b)
+{
+	ring_masks bits = (ring_masks)ring_floats_pick(a > b, a, b) &
+			  (ring_masks)ring_floats_pick(b > a, b, a);
+	return ring_floats_canonical((a != a) | (b != b), (ring_floats)bits);
+}
+
+static inline ring_floats ring_floats_min(ring_floats a, ring_floats b)
+{
+	ring_masks bits = (ring_masks)ring_floats_pick(a < b, a, b) |
+			  (ring_masks)ring_floats_pick(b < a, b, a);
+	return ring_floats_canonical((a != a) | (b != b), (ring_floats)bits);
+}
+
 /* ---- float16 --------------------------------------------------------------------------------- */
 
 static inline void ring_load_float16s(float *restrict to, const unsigned char *restrict from,
 				      size_t count)
 {
 	size_t i = 0;
-	for (; i + HALVES <= count; i += HALVES)
-		widen_halves(to + i, (const void *)(from + 2 * i));
+	for (; i + HALVES <= count; i += HALVES) {
+		ring_floats x = widen_halves(from + 2 * i);
+		memcpy(to + i, &x, sizeof(x));
+	}
 	for (; i < count; i++)
 		to[i] = ring_float16_load(from + 2 * i);
-}
-
-/* Instructions keep payloads of NaN. */
-static inline uint16_t ring_canonical_half(uint16_t bits)
-{
-	return (bits & 0x7fff) > 0x7c00 ? 0x7e00 : bits;
 }
 
 static inline void ring_store_float16s(unsigned char *restrict to, const float *restrict from,
@@ -100,15 +137,24 @@ static inline void ring_store_float16s(unsigned char *restrict to, const float *
 {
 	size_t i = 0;
 	for (; i + HALVES <= count; i += HALVES) {
-		uint16_t halves[HALVES];
-		narrow_halves(halves, from + i);
-		for (int k = 0; k < HALVES; k++)
-			halves[k] = ring_canonical_half(halves[k]);
-		memcpy(to + 2 * i, halves, sizeof(halves));
+		ring_floats x;
+		memcpy(&x, from + i, sizeof(x));
+		narrow_halves(to + 2 * i, ring_floats_canonical(x != x, x));
 	}
 	for (; i < count; i++)
 		ring_float16_store(to + 2 * i, from[i]);
 }
+
+#if !RING_HAVE_HALF_PAIRS
+#define RING_FLOAT16_WORDS(OP, op, ...)                                                            \
+	static inline void words_float16_##op(unsigned char *to, const unsigned char *a,           \
+					      const unsigned char *b)                              \
+	{                                                                                          \
+		ring_floats x = ring_floats_##op(widen_halves(a), widen_halves(b));                \
+		narrow_halves(to, ring_floats_canonical(x != x, x));                               \
+	}
+RING_REDUCE_OPS(RING_FLOAT16_WORDS, )
+#endif
 
 /* ---- float8: the upper part of a float16 ------------------------------------------------------ */
 

@@ -29,7 +29,10 @@
 
 /* Loading and storing have loops of their own, for which some CPUs have instructions. */
 #define RING_CONVERTED_TYPES(X, ...)                                                               \
-	X(RING_FLOAT16, float16, 2, float32, __VA_ARGS__)                                          \
+	RING_HALF_TYPES(X, __VA_ARGS__)                                                            \
+	RING_FLOAT8_TYPES(X, __VA_ARGS__)
+#define RING_HALF_TYPES(X, ...) X(RING_FLOAT16, float16, 2, float32, __VA_ARGS__)
+#define RING_FLOAT8_TYPES(X, ...)                                                                  \
 	X(RING_FLOAT8_E4M3, float8_e4m3, 1, float32, __VA_ARGS__)                                  \
 	X(RING_FLOAT8_E5M2, float8_e5m2, 1, float32, __VA_ARGS__)
 
