@@ -74,8 +74,20 @@ static void *result(const struct ring_reduction *reduction, int index, struct pa
 	return (char *)reduction->results[index] + part.offset;
 }
 
-/* What is done with the sources of a job; a pair are two different ones and nothing else. */
-enum way { COPIES, ADDS_A_PAIR, FOLDS };
+/*
+ * What is done with the sources of a job; a pair are two different ones and nothing else. Ranks that reach into
+ * each other's memory have the sum of theirs go to both: two passes took 1.12 to 1.27 times as long, 64 KiB to 4 MiB.
+ */
+enum way { COPIES, ADDS_A_PAIR, ADDS_TO_BOTH, FOLDS };
+
+/* True if the results are the two sources. */
+static bool is_in_place(const struct ring_reduction *reduction)
+{
+	void *const *results = reduction->results;
+	const void *const *sources = reduction->sources;
+	return reduction->nresults == 2 && ((results[0] == sources[0] && results[1] == sources[1]) ||
+					    (results[0] == sources[1] && results[1] == sources[0]));
+}
 
 static enum way way_of(const struct ring_cpu_kernel *kernel, const struct ring_reduction *reduction)
 {
@@ -83,7 +95,9 @@ static enum way way_of(const struct ring_cpu_kernel *kernel, const struct ring_r
 		return FOLDS;
 	if (reduction->nsources == 1)
 		return COPIES;
-	return kernel->pair && reduction->sources[0] != reduction->sources[1] ? ADDS_A_PAIR : FOLDS;
+	if (!kernel->pair || reduction->sources[0] == reduction->sources[1])
+		return FOLDS;
+	return is_in_place(reduction) ? ADDS_TO_BOTH : ADDS_A_PAIR;
 }
 
 static void reduce_pair(const struct ring_cpu_kernel *kernel,
@@ -242,7 +256,9 @@ int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_redu
 	if (!kernel)
 		return RING_ENOTSUP;
 	enum way way = way_of(kernel, reduction);
-	if (way == ADDS_A_PAIR && reduction->nresults == 1)
+	if (way == ADDS_TO_BOTH)
+		kernel->both(reduction->results[0], reduction->results[1], reduction->count);
+	else if (way == ADDS_A_PAIR && reduction->nresults == 1)
 		reduce_at_once(family, kernel, reduction);
 	else
 		reduce_in_tiles(family, kernel, reduction, way);

@@ -179,6 +179,24 @@ static inline void prefetch(const unsigned char *block)
 		}                                                                                  \
 		for (; i < end; i += bytes)                                                        \
 			element_##type##_##op(to + i, to + i, b + i);                              \
+	}                                                                                          \
+                                                                                                   \
+	static void both_##type##_##op(void *restrict left, void *restrict right, size_t count)    \
+	{                                                                                          \
+		unsigned char *restrict a = left, *restrict b = right;                             \
+		size_t i = 0, end = count * bytes;                                                 \
+		for (; i + BLOCK_BYTES <= end; i += BLOCK_BYTES) {                                 \
+			prefetch(a + i);                                                           \
+			prefetch(b + i);                                                           \
+			for (size_t k = i; k < i + BLOCK_BYTES; k += word_bytes) {                 \
+				word(a + k, a + k, b + k);                                         \
+				memcpy(b + k, a + k, word_bytes);                                  \
+			}                                                                          \
+		}                                                                                  \
+		for (; i < end; i += bytes) {                                                      \
+			element_##type##_##op(a + i, a + i, b + i);                                \
+			memcpy(b + i, a + i, bytes);                                               \
+		}                                                                                  \
 	}
 
 #define DIRECT_PAIR(OP, op, TYPE, type, bytes, ...)                                                \
@@ -230,7 +248,8 @@ static void spread(void *restrict first, void *restrict second, void *restrict t
 	.load = load_##type, .scale = scale_##type, .fold = fold_##type##_##op,                    \
 	.fold_tile = fold_##computed##_##op, .divide = divide_##type, .store = store_##type
 #define FOLD_THREE(type, op) .fold_three = fold_three_##type##_##op,
-#define PAIR(type, op) .pair = pair_##type##_##op, .onto = onto_##type##_##op,
+#define PAIR(type, op)                                                                             \
+	.pair = pair_##type##_##op, .onto = onto_##type##_##op, .both = both_##type##_##op,
 #define KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                           \
 	[TYPE][OP] = {PAIR(type, op) FOLD_THREE(type, op) STEPS(type, op, computed)},
 #define HALF_PAIR(type, op)

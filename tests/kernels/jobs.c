@@ -180,12 +180,18 @@ static const char *check_elements(const struct job *job, struct vector *const re
 	return NULL;
 }
 
+/* Whether a source is a result. */
+static bool is_result(const struct job *job, int source)
+{
+	return source == job->in_place || job->in_place == job->nsources;
+}
+
 static const char *check_surroundings(const struct job *job)
 {
 	for (int i = 0; i < job->nsources; i++) {
 		if (!guards_are_intact(&sources[i]))
 			return "wrote beside a source";
-		for (size_t k = 0; i != job->in_place && k < job->count; k++) {
+		for (size_t k = 0; !is_result(job, i) && k < job->count; k++) {
 			if (get(&sources[i], job->type, k) != elements[i][k])
 				return "changed a source";
 		}
@@ -219,7 +225,11 @@ const char *job_check(const struct ring_cpu_family *family, const struct job *jo
 	}
 	for (int i = 0; i < job->nresults; i++) {
 		place(&fresh[i], bytes);
-		results[i] = i == 0 && job->in_place >= 0 ? &sources[job->in_place] : &fresh[i];
+		results[i] = &fresh[i];
+		if (job->in_place == job->nsources)
+			results[i] = &sources[i];
+		else if (i == 0 && job->in_place >= 0)
+			results[i] = &sources[job->in_place];
 		reduction.results[i] = results[i]->data;
 	}
 
@@ -243,12 +253,13 @@ static uint64_t random_divisor(enum ring_op op)
 static const char *check_places(const struct ring_cpu_family *family, struct job job)
 {
 	int step = 1 + job.nsources / 32 * 16;
-	for (job.in_place = -1; job.in_place < job.nsources; job.in_place += step) {
+	for (job.in_place = -1; job.in_place <= job.nsources; job.in_place += step) {
 		job.nscalars = jobs_random() % 2 ? 1 + (int)(jobs_random() % job.nsources) : 0;
 		for (int i = 0; i < job.nscalars; i++)
 			job.scalars[i] = jobs_mixed(&job, 0, 0);
 		job.divisor = random_divisor(job.op);
-		job.nresults = 1 + (int)(jobs_random() % 8);
+		job.nresults = job.in_place == job.nsources ? job.nsources
+							    : 1 + (int)(jobs_random() % 8);
 		const char *wrong = job_check(family, &job);
 		if (wrong)
 			return wrong;
@@ -276,7 +287,7 @@ const char *jobs_check_shapes(const struct ring_cpu_family *family, enum ring_da
 	return wrong;
 }
 
-/* As a pair, onto a source, and by tiles. */
+/* As a pair, onto a source, to both sources, and by tiles. */
 static const char *check_ways(const struct ring_cpu_family *family, struct job job)
 {
 	job.nsources = 2;
@@ -285,7 +296,10 @@ static const char *check_ways(const struct ring_cpu_family *family, struct job j
 	const char *wrong = job_check(family, &job);
 	job.in_place = 1;
 	wrong = wrong ? wrong : job_check(family, &job);
+	job.in_place = job.nresults = 2;
+	wrong = wrong ? wrong : job_check(family, &job);
 	job.in_place = -1;
+	job.nresults = 1;
 	job.divisor = 3;
 	return wrong ? wrong : job_check(family, &job);
 }
