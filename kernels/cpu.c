@@ -225,21 +225,21 @@ static size_t stream_pair(const struct ring_cpu_family *family, const struct rin
 	return done;
 }
 
-static void reduce_at_once(const struct ring_cpu_family *family,
-			   const struct ring_cpu_kernel *kernel,
-			   const struct ring_reduction *reduction)
+/* Not inlined, as are tiles: small sums need no room for their buffers. */
+__attribute__((noinline)) static void reduce_streaming(const struct ring_cpu_family *family,
+						       const struct ring_cpu_kernel *kernel,
+						       const struct ring_reduction *reduction)
 {
-	size_t done = 0;
-	if (family->stream && is_streamed(reduction))
-		done = stream_pair(family, kernel, reduction);
+	size_t done = stream_pair(family, kernel, reduction);
 	reduce_pair(kernel, reduction,
 		    (struct part){done * ring_datatype_bytes(reduction->type),
 				  reduction->count - done});
 }
 
-static void reduce_in_tiles(const struct ring_cpu_family *family,
-			    const struct ring_cpu_kernel *kernel,
-			    const struct ring_reduction *reduction, enum way way)
+__attribute__((noinline)) static void reduce_in_tiles(const struct ring_cpu_family *family,
+						      const struct ring_cpu_kernel *kernel,
+						      const struct ring_reduction *reduction,
+						      enum way way)
 {
 	size_t element_bytes = ring_datatype_bytes(reduction->type), count = reduction->count;
 	for (size_t done = 0; done < count; done += RING_TILE) {
@@ -258,10 +258,12 @@ int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_redu
 	enum way way = way_of(kernel, reduction);
 	if (way == ADDS_TO_BOTH)
 		kernel->both(reduction->results[0], reduction->results[1], reduction->count);
-	else if (way == ADDS_A_PAIR && reduction->nresults == 1)
-		reduce_at_once(family, kernel, reduction);
-	else
+	else if (way == FOLDS || way == COPIES || reduction->nresults > 1)
 		reduce_in_tiles(family, kernel, reduction, way);
+	else if (family->stream && is_streamed(reduction))
+		reduce_streaming(family, kernel, reduction);
+	else
+		reduce_pair(kernel, reduction, (struct part){0, reduction->count});
 	return 0;
 }
 

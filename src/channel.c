@@ -147,14 +147,21 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 	use(channel, known);
 	channel->tells = false;
 	channel->on_boards = channel->board && known->plan.exchanges > 0;
-	channel->exchanges += channel->on_boards ? known->plan.exchanges : 0;
-	channel->written = 0;
 	channel->sheet_bytes = sizeof(*record) + known->plan.opening;
 	channel->root_says = ring_one_shot_is_from_root(known->plan.params.kind);
 	channel->is_small = channel->on_boards && known->is_small;
+	channel->opening.record = *record;
+	ring_channel_start_again(channel, operands, record->sequence);
+}
+
+void ring_channel_start_again(struct ring_channel *channel, const struct ring_operands *operands,
+			      uint64_t sequence)
+{
+	channel->exchanges += channel->on_boards ? channel->plan->exchanges : 0;
+	channel->written = 0;
 	channel->heard = 0;
 	channel->operands = *operands;
-	channel->opening.record = *record;
+	channel->opening.record.sequence = sequence;
 	channel->jobs_before += channel->reduced;
 	channel->posted = channel->sent = channel->started = channel->reduced = 0;
 	channel->expected = 0;

@@ -148,7 +148,11 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 			      const struct ring_operands *operands,
 			      const struct ring_record *record);
 
-/* The same for a plan that the channel keeps. */
+/* Begins the last call again, with another number and perhaps other buffers. */
+void ring_channel_start_again(struct ring_channel *channel, const struct ring_operands *operands,
+			      uint64_t sequence);
+
+/* Begins one by a plan that the channel keeps. */
 void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
 			const struct ring_operands *operands, const struct ring_record *record);
 

@@ -13,6 +13,7 @@
 #include "edge.h"
 #include "flag.h"
 #include "lanes.h"
+#include "latch.h"
 #include "memory.h"
 #include "op.h"
 #include "options.h"
@@ -103,7 +104,7 @@ struct ring_comm {
 	struct ring_comm_memory memory;
 
 	/* Of whoever runs a call, which is done under this lock. */
-	pthread_mutex_t running;
+	struct ring_latch running;
 	struct ring_call *current;
 	struct ring_channel *active; /* those that carry it out */
 	struct ring_record planned;  /* the call whose plans they have; zero: none */

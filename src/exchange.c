@@ -2,15 +2,16 @@
 /* Writing on one's board; see exchange.h. */
 #include "exchange.h"
 
-#include <string.h>
-
 void ring_exchange_write(struct ring_channel *channel, uint64_t exchange)
 {
-	uint64_t said = ring_plan_said(channel->plan, channel->self);
-	if (said > 0)
-		memcpy(channel->opening.payload, channel->operands.input, said);
-	ring_board_write(channel->board, ring_channel_exchange(channel, exchange),
-			 &channel->opening, ring_channel_sheet_bytes(channel, channel->self));
+	const struct ring_record *record = &channel->opening.record;
+	bool says_input = ring_plan_said(channel->plan, channel->self) > 0;
+	size_t bytes = ring_channel_sheet_bytes(channel, channel->self);
+	const void *text = channel->opening.payload;
+	if (says_input)
+		text = channel->operands.input;
+	ring_board_write(channel->board, ring_channel_exchange(channel, exchange), record,
+			 sizeof(*record), text, bytes - sizeof(*record));
 	ring_doorbell_published();
 	channel->written = exchange + 1;
 }

@@ -210,9 +210,9 @@ int ring_mem_free(struct ring_comm *comm, void *memory)
 					memory);
 	drop(link);
 	/* While calls run, whoever runs them tells the peers, after this one. */
-	if (pthread_mutex_trylock(&comm->running) == 0) {
+	if (ring_latch_try(&comm->running)) {
 		ring_memory_recall(comm);
-		pthread_mutex_unlock(&comm->running);
+		ring_latch_release(&comm->running);
 	}
 	return 0;
 }

@@ -421,7 +421,7 @@ static int run_messages(struct ring_comm *comm, struct ring_call *call)
 static int run_again(struct ring_comm *comm, const struct ring_call *call, struct waiting *waiting)
 {
 	for (struct ring_channel *channel = comm->active; channel; channel = channel->next)
-		ring_channel_start_known(channel, channel->known, &call->operands, &call->record);
+		ring_channel_start_again(channel, &call->operands, call->record.sequence);
 	return run(comm, waiting);
 }
 

@@ -81,9 +81,9 @@ static void *serve(void *argument)
 		pthread_mutex_unlock(&queue->lock);
 
 		struct run run = {.began_ns = ring_clock_ns()};
-		pthread_mutex_lock(&queue->comm->running);
+		ring_latch_take(&queue->comm->running);
 		int result = ring_progress_run(queue->comm, call);
-		pthread_mutex_unlock(&queue->comm->running);
+		ring_latch_release(&queue->comm->running);
 		run.ended_ns = ring_clock_ns();
 
 		pthread_mutex_lock(&queue->lock);
@@ -154,9 +154,9 @@ int ring_queue_run(struct ring_comm *comm, struct ring_call *call)
 {
 	struct ring_queue *queue = comm->queue;
 	if (!queue) {
-		pthread_mutex_lock(&comm->running);
+		ring_latch_take(&comm->running);
 		call->result = ring_progress_run(comm, call);
-		pthread_mutex_unlock(&comm->running);
+		ring_latch_release(&comm->running);
 		return call->result;
 	}
 	ring_queue_add(comm, call);

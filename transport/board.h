@@ -42,13 +42,18 @@ static inline struct ring_sheet *ring_board_sheet(struct ring_board *board, uint
 	return &board->sheets[exchange % 2];
 }
 
-/* Owner: says at most RING_SHEET_BYTES in an exchange. Ring the readers' doorbells next. */
-static inline void ring_board_write(struct ring_board *board, uint64_t exchange, const void *text,
-				    size_t bytes)
+/*
+ * Owner: says two texts, of at most RING_SHEET_BYTES together, in an exchange; the second one may be empty. Ring
+ * the readers' doorbells next.
+ */
+static inline void ring_board_write(struct ring_board *board, uint64_t exchange, const void *first,
+				    size_t first_bytes, const void *second, size_t second_bytes)
 {
 	struct ring_sheet *sheet = ring_board_sheet(board, exchange);
-	memcpy(sheet->text, text, bytes);
-	atomic_store_explicit(&sheet->word, exchange << 32 | bytes,
+	memcpy(sheet->text, first, first_bytes);
+	if (second_bytes > 0)
+		memcpy(sheet->text + first_bytes, second, second_bytes);
+	atomic_store_explicit(&sheet->word, exchange << 32 | (first_bytes + second_bytes),
 			      memory_order_release); /* pairs with: read, says */
 }
 
