@@ -67,7 +67,8 @@ struct ring_channel {
 	struct ring_route *routes; /* ring_routes; once reserved: one for every rank, by rank */
 	int route_count;
 	bool reserved;
-	bool announces;           /* some link wants to know what comes next */
+	bool announces; /* some link wants to know what comes next */
+	int glances;    /* more in a row at what a peer must say next; 0: others need the CPU */
 	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
 	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike */
 	const struct ring_device *device;

@@ -30,6 +30,8 @@
 #define EARLY_NS 50000
 #define EARLY_CROWDED_NS 10000
 
+#define GLANCES 4 /* more, up to 100, gained nothing */
+
 #define FDS_MAX (RING_LINKUP_FDS + 1) /* the parent's doorbell */
 
 _Static_assert(RING_ROSTER_FDS <= RING_LINKUP_FDS, "fds[FDS_MAX] serve both");
@@ -228,8 +230,11 @@ static void settle(struct ring_comm *comm)
 		comm->patience.yields = comm->config.yields;
 		comm->patience.ms = 0;
 	}
-	for (int c = 0; c < comm->channel_count; c++)
+	for (int c = 0; c < comm->channel_count; c++) {
 		comm->channels[c].trace = comm->trace;
+		comm->channels[c].glances = comm->patience.spins < GLANCES ? comm->patience.spins
+									   : GLANCES;
+	}
 }
 
 /* Goes on as far as possible. returns 0 once created, RING_EAGAIN, or the error */

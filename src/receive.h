@@ -11,6 +11,7 @@
 #include "../transport/board.h"
 #include "channel_parts.h"
 #include "direct.h"
+#include "wait.h"
 
 /*
  * What a peer says behind its record, if it has written just what it must for the entry: the case that
@@ -49,13 +50,20 @@ static inline void ring_receive_count(struct ring_channel *channel, const struct
  */
 int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, const char **payload);
 
-/* The same for what a peer writes on its board in an exchange. */
+/*
+ * The same for what a peer writes on its board in an exchange. That mostly comes before this rank would be back
+ * for another look, so it glances at it some times more. (8 B on 2 ranks, written anew: 0.19 us without, 0.17 us.)
+ */
 static inline int ring_receive_written(struct ring_channel *channel, const struct ring_transfer *in,
 				       uint64_t exchange, const char **payload)
 {
 	struct ring_route *route = ring_channel_route(channel, in->peer);
 	bool has_board = route && route->board;
 	*payload = has_board ? ring_receive_said(channel, in, route, exchange) : NULL;
+	for (int i = 0; has_board && !*payload && i < channel->glances; i++) {
+		ring_wait_relax();
+		*payload = ring_receive_said(channel, in, route, exchange);
+	}
 	if (!*payload)
 		return ring_receive(channel, in, payload);
 	ring_receive_count(channel, in, route, *payload);

@@ -27,15 +27,6 @@ struct ring_patience ring_patience_choose(const struct ring_load *load)
 				      .ms = 20};
 }
 
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ __volatile__("yield");
-#endif
-}
-
 bool ring_wait_awake(const struct ring_patience *patience, int looks, bool near)
 {
 	if (looks >= patience->spins + patience->yields)
@@ -43,7 +34,7 @@ bool ring_wait_awake(const struct ring_patience *patience, int looks, bool near)
 	if (looks >= patience->spins || near)
 		sched_yield();
 	else
-		relax();
+		ring_wait_relax();
 	return true;
 }
 

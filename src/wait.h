@@ -25,6 +25,16 @@ struct ring_patience {
 
 struct ring_patience ring_patience_choose(const struct ring_load *load);
 
+/* Lets the CPU do something else for some cycles, between two looks. */
+static inline void ring_wait_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield");
+#endif
+}
+
 /*
  * Pauses after `looks` empty looks in a row. near: whoever is waited for needs this CPU, as far as is known
  * returns   false, at once, if the rank should sleep instead
