@@ -5,6 +5,7 @@
 #include "exchange.h"
 #include "job.h"
 #include "receive.h"
+#include "wait.h"
 
 static void note_outgoing(struct ring_channel *channel, uint64_t from, uint64_t to)
 {
@@ -22,7 +23,11 @@ static void note_incoming(struct ring_channel *channel, enum ring_trace_counter 
 		ring_channel_note(channel, counter, j, &channel->known->incoming[j].transfer);
 }
 
-/* Says one's input, to all whom there are links to. returns the moves */
+/*
+ * Says one's input, to all whom there are links to. A look at once at what a peer is about to write would only take
+ * the line away from it, so there is a pause first. (8 B on 2 ranks, written anew: 0.16 us without, 0.13 us.)
+ * returns the moves
+ */
 static int say(struct ring_channel *channel)
 {
 	const struct ring_known_plan *known = channel->known;
@@ -33,6 +38,8 @@ static int say(struct ring_channel *channel)
 		i++;
 	note_outgoing(channel, before, i);
 	channel->posted = channel->sent = i;
+	if (channel->glances > 0)
+		ring_wait_relax();
 	return (int)(i - before);
 }
 
