@@ -16,11 +16,11 @@ struct ring_tuning {
 	uint64_t chunk_bytes;
 	int depth, chunks_per_round, channels;
 	int algorithm;                         /* for whatever it can do; -1: as rows say   */
-	int cpu;                               /* an enum ring_cpu: rank 0's                */
+	int cpu;                               /* an enum ring_cpu: the root's              */
 	const struct ring_tuning_table *table; /* of a file: comes before the built-in one; or NULL */
 };
 
-/* As the root does. slowest: highest transport index of any edge, -1 if there is none */
+/* For the CPU of this process, the root. slowest: highest transport index of any edge, -1 if there is none */
 struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowest, int size);
 
 /* Largest message, and slot, of links beyond the rings: there may be many. */
