@@ -179,11 +179,16 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
 	       sizeof(partners->where[channel->self]));
 }
 
-/* A full link may find room once it is polled. */
-static int send_message(struct ring_link *link, const void *source, size_t bytes)
+/*
+ * A full link may find room once it is polled. One that still holds messages is polled once in a turn and not until
+ * it takes no more: whoever only sends lets its peer only receive. (all_to_all of 256 MiB on 2 ranks over TCP: 38 ms,
+ * otherwise 49 ms.)
+ */
+static int send_message(struct ring_route *route, const void *source, size_t bytes)
 {
+	struct ring_link *link = route->out;
 	int err = link->transport->send(link, source, bytes);
-	if (err != RING_EAGAIN)
+	if (err != RING_EAGAIN || link->sent < route->queued)
 		return err;
 	err = link->transport->poll(link);
 	return err ? err : link->transport->send(link, source, bytes);
@@ -209,7 +214,7 @@ static int post_on_link(struct ring_channel *channel, const struct ring_transfer
 		return RING_EAGAIN;
 	if (out->opens)
 		message = open_with(channel, route, message, out->bytes);
-	int err = send_message(route->out, message, ring_channel_message_bytes(channel, out));
+	int err = send_message(route, message, ring_channel_message_bytes(channel, out));
 	if (err)
 		return err == RING_EAGAIN ? err : ring_channel_fail(channel, route->peer, err);
 	route->queued++;
@@ -269,12 +274,13 @@ static int poll_sends(struct ring_channel *channel)
 }
 
 /*
- * Polls before it posts, so that a rank that comes to rest has used all room that was found; and
- * again behind new messages, so that they leave at once.
+ * Polls before it posts, so that a rank that comes to rest has used all room that was found; or, if nothing waited,
+ * behind new messages, so that they leave at once.
  */
 static int post_sends(struct ring_channel *channel)
 {
 	int moves = 0;
+	const bool idle = channel->sent == channel->posted;
 	int err = poll_sends(channel);
 	while (!err && channel->posted < channel->plan->outgoing) {
 		int moved = post(channel);
@@ -284,7 +290,7 @@ static int post_sends(struct ring_channel *channel)
 			break;
 		moves++;
 	}
-	if (!err && moves > 0)
+	if (!err && moves > 0 && idle)
 		err = poll_sends(channel);
 	return err ? err : moves + retire(channel);
 }
@@ -377,11 +383,13 @@ static void announce(struct ring_channel *channel)
 	}
 }
 
-/* Whether what is next to be sent is complete. */
-static bool can_send_next(struct ring_channel *channel)
+/* Whether what is next to be sent has become complete since `reduced` was `before`. */
+static bool completes_next(const struct ring_channel *channel, uint64_t before)
 {
-	return channel->posted < channel->plan->outgoing &&
-	       ring_channel_outgoing(channel, channel->posted)->needs <= channel->reduced;
+	if (channel->posted == channel->plan->outgoing)
+		return false;
+	uint64_t needs = ring_channel_outgoing(channel, channel->posted)->needs;
+	return before < needs && needs <= channel->reduced;
 }
 
 /*
@@ -400,6 +408,7 @@ int ring_channel_advance(struct ring_channel *channel)
 		if (channel->announces)
 			announce(channel);
 		bool holds = ring_channel_incoming(channel, channel->started)->action == RING_HOLD;
+		const uint64_t before = channel->reduced;
 		int moved = start(channel);
 		if (moved < 0)
 			return moved;
@@ -409,7 +418,7 @@ int ring_channel_advance(struct ring_channel *channel)
 		if (moved < 0)
 			return moved;
 		moves++;
-		if (can_send_next(channel))
+		if (completes_next(channel, before))
 			break; /* send on what is still in cache */
 	}
 	int finished = channel->reduced < channel->started ? finish(channel) : 0;

@@ -61,7 +61,7 @@ struct ring_tcp_receiver {
 
 int ring_tcp_send(struct ring_link *base, const void *source, size_t bytes);
 
-/* Gives the kernel what send() kept. returns 0; RING_EPEER */
+/* Offers the kernel, once, what send() kept. returns 0; RING_EPEER */
 int ring_tcp_flush(struct ring_tcp_sender *sender);
 
 /* Takes what has come. returns 0; RING_EPEER */

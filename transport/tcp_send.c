@@ -15,15 +15,10 @@ int ring_tcp_send(struct ring_link *base, const void *source, size_t bytes)
 {
 	struct ring_tcp_sender *sender = (struct ring_tcp_sender *)base;
 
-	if (sender->posted - base->sent == RING_TCP_QUEUE) {
-		int err = ring_tcp_flush(sender);
-		if (err)
-			return err;
-		if (sender->posted - base->sent == RING_TCP_QUEUE)
-			return RING_EAGAIN;
-	}
 	if (sender->link.lost)
 		return RING_EPEER;
+	if (sender->posted - base->sent == RING_TCP_QUEUE)
+		return RING_EAGAIN;
 	struct ring_tcp_message *message = &sender->queue[sender->posted % RING_TCP_QUEUE];
 	*message = (struct ring_tcp_message){.header = {htole32((uint32_t)bytes),
 							htole32((uint32_t)sender->posted)},
@@ -98,11 +93,7 @@ static void write_on(struct ring_tcp_sender *sender)
 int ring_tcp_flush(struct ring_tcp_sender *sender)
 {
 	struct ring_tcp_link *link = &sender->link;
-	bool more = !link->lost && link->base.sent < sender->posted &&
-		    ring_tcp_is_ready(link, POLLOUT);
-	while (more) {
+	if (!link->lost && link->base.sent < sender->posted && ring_tcp_is_ready(link, POLLOUT))
 		write_on(sender);
-		more = !link->lost && link->base.sent < sender->posted && !link->quiet;
-	}
 	return link->lost ? RING_EPEER : 0;
 }
