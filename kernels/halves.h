@@ -36,6 +36,14 @@ static inline void narrow_halves(unsigned char *to, ring_floats x)
 	_mm256_storeu_si256((void *)to, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
+/* As below, in two instructions. (Sums of float16 in L1: 117 GB/s, otherwise 106.) */
+#define RING_HAVE_ONE_NAN 1
+static inline ring_floats ring_floats_one_nan(ring_floats x)
+{
+	const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(RING_FLOAT32_NAN));
+	return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
+}
+
 #elif defined(__F16C__)
 #include <immintrin.h>
 #undef RING_HAVE_HALVES
@@ -94,6 +102,13 @@ static inline ring_floats ring_floats_canonical(ring_masks is_nan, ring_floats x
 	return ring_floats_pick(is_nan, (ring_floats)nan, x);
 }
 
+#ifndef RING_HAVE_ONE_NAN
+static inline ring_floats ring_floats_one_nan(ring_floats x)
+{
+	return ring_floats_canonical(x != x, x);
+}
+#endif
+
 static inline ring_floats ring_floats_sum(ring_floats a, ring_floats b)
 {
 	return a + b;
@@ -139,7 +154,7 @@ static inline void ring_store_float16s(unsigned char *restrict to, const float *
 	for (; i + HALVES <= count; i += HALVES) {
 		ring_floats x;
 		memcpy(&x, from + i, sizeof(x));
-		narrow_halves(to + 2 * i, ring_floats_canonical(x != x, x));
+		narrow_halves(to + 2 * i, ring_floats_one_nan(x));
 	}
 	for (; i < count; i++)
 		ring_float16_store(to + 2 * i, from[i]);
@@ -151,7 +166,7 @@ static inline void ring_store_float16s(unsigned char *restrict to, const float *
 					      const unsigned char *b)                              \
 	{                                                                                          \
 		ring_floats x = ring_floats_##op(widen_halves(a), widen_halves(b));                \
-		narrow_halves(to, ring_floats_canonical(x != x, x));                               \
+		narrow_halves(to, ring_floats_one_nan(x));                                         \
 	}
 RING_REDUCE_OPS(RING_FLOAT16_WORDS, )
 #endif
