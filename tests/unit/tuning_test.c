@@ -279,20 +279,21 @@ static void built_in_rows_choose(void **state)
 		int ranks;
 		uint64_t kib;
 		enum ring_algorithm algorithms[RING_CPUS];
-		uint64_t chunk_kib;
+		uint64_t chunk_kib[RING_CPUS]; /* 0: any */
 	} calls[] = {
 #define BOTH(algorithm) {RING_ALGORITHM_##algorithm, RING_ALGORITHM_##algorithm}
 #define EACH(any, amd)                                                                             \
 	{                                                                                          \
 		[RING_CPU_ANY] = RING_ALGORITHM_##any, [RING_CPU_AMD] = RING_ALGORITHM_##amd       \
 	}
-		{RING_PATH_MEMORY, RING_MEMORY_SHARED, 4, 64, BOTH(DIRECT), 128},
-		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 32, BOTH(ONE_SHOT), 64},
-		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 1024, EACH(DIRECT, RING), 0},
-		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 4, 1024, EACH(DIRECT, TWO_SHOT), 0},
-		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 8, 65536, EACH(DIRECT, RING), 64},
-		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2048, BOTH(RING), 256},
-		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2049, BOTH(RING), 128},
+		{RING_PATH_MEMORY, RING_MEMORY_SHARED, 4, 64, BOTH(DIRECT), {128, 128}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 32, BOTH(ONE_SHOT), {64, 64}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 1024, EACH(DIRECT, RING), {0, 0}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 4, 1024, EACH(DIRECT, TWO_SHOT), {0, 0}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 8, 65536, EACH(DIRECT, RING), {64, 64}},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 4, 2048, EACH(RING, TWO_SHOT), {256, 256}},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2048, BOTH(RING), {256, 256}},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2049, BOTH(RING), {128, 256}},
 	};
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) * RING_CPUS; i++) {
 		size_t which = i / RING_CPUS, cpu = i % RING_CPUS;
@@ -306,8 +307,9 @@ static void built_in_rows_choose(void **state)
 						 .memory = calls[which].memory};
 		struct ring_choice choice = ring_tuning_choose(&tuning, &question);
 		assert_int_equal(choice.algorithm, calls[which].algorithms[cpu]);
-		if (calls[which].chunk_kib)
-			assert_int_equal(choice.chunk_bytes, calls[which].chunk_kib << 10);
+		uint64_t chunk_kib = calls[which].chunk_kib[cpu];
+		if (chunk_kib)
+			assert_int_equal(choice.chunk_bytes, chunk_kib << 10);
 	}
 }
 
