@@ -9,7 +9,7 @@
 
 /* What is called, and by whom. */
 struct calling {
-	struct perf_team *team;
+	struct perf_team *team, *start; /* whose barrier begins a sample */
 	const struct perf_placed *placed;
 };
 
@@ -30,7 +30,7 @@ static int refresh(void *context)
 static int barrier(void *context)
 {
 	const struct calling *calling = context;
-	return perf_team_barrier(calling->team);
+	return perf_team_barrier(calling->start);
 }
 
 static int max(void *context, double *values, int count)
@@ -39,10 +39,11 @@ static int max(void *context, double *values, int count)
 	return perf_team_max(calling->team, values, (size_t)count);
 }
 
-int perf_measure_times(struct perf_team *team, const struct perf_options *options,
-		       const struct perf_placed *placed, struct perf_times times[PERF_BUFFERS])
+int perf_measure_times(struct perf_team *team, struct perf_team *start,
+		       const struct perf_options *options, const struct perf_placed *placed,
+		       struct perf_times times[PERF_BUFFERS])
 {
-	struct calling calling = {.team = team, .placed = placed};
+	struct calling calling = {.team = team, .start = start, .placed = placed};
 	struct perf_subject subject = {
 		.context = &calling,
 		.run = run,
@@ -82,7 +83,7 @@ int perf_measure_rows(struct perf_team *team, const struct perf_options *options
 						       team->rank);
 		struct perf_times times[PERF_BUFFERS] = {0};
 		struct perf_check check = {0};
-		err = perf_measure_times(team, options, &placed, times);
+		err = perf_measure_times(team, team, options, &placed, times);
 		if (!err)
 			err = perf_check_calls(team, options, &placed, &check);
 		for (int kind = 0; kind < PERF_BUFFERS; kind++) {

@@ -25,9 +25,13 @@ struct perf_row {
 	double limit_us; /* no ring here can be faster; 0: unknown */
 };
 
-/* Times calls on zeros, with the kinds of buffers that are wanted. Collective. returns 0, or a RING_E... with team->error */
-int perf_measure_times(struct perf_team *team, const struct perf_options *options,
-		       const struct perf_placed *placed, struct perf_times times[PERF_BUFFERS]);
+/*
+ * Times calls of `team` on zeros, with the kinds of buffers that are wanted; a barrier of `start`, the same ranks,
+ * begins each sample. Collective. returns 0, or a RING_E... with the team's error
+ */
+int perf_measure_times(struct perf_team *team, struct perf_team *start,
+		       const struct perf_options *options, const struct perf_placed *placed,
+		       struct perf_times times[PERF_BUFFERS]);
 
 /*
  * Measures a call at its places. Fills in the rows of the kinds of buffers that are wanted; what was

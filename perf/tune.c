@@ -84,6 +84,7 @@ static int find_candidates(struct tuner *tuner, const struct perf_placed *placed
 	return err;
 }
 
+/* All begin behind the same barrier: behind a slow one of their own ranks would come less together, and wait. */
 static int measure(struct tuner *tuner, const struct perf_placed *placed, struct trial *trial)
 {
 	const struct perf_options *options = tuner->run->options;
@@ -94,7 +95,8 @@ static int measure(struct tuner *tuner, const struct perf_placed *placed, struct
 			struct perf_team *team = &tuner->teams[a];
 			struct perf_times times[PERF_BUFFERS] = {0};
 			if (tuner->can[a])
-				err = perf_measure_times(team, options, placed, times);
+				err = perf_measure_times(team, &tuner->run->team, options, placed,
+							 times);
 			us[a][turn] = times[options->effort.wanted[PERF_FRESH]].median;
 			failed(tuner, team, err);
 		}
