@@ -240,29 +240,45 @@ static void find_memory(struct ring_comm *comm, struct ring_call *call)
 					       shape->recv_in_parts ? whole : part);
 }
 
-/* True for the last call once more: it was right, and its memory is where it was. */
-static bool repeats(const struct ring_comm *comm, const struct ring_request *request)
+/* True for the same call once more: it was right, and its memory is where it was. */
+static bool repeats(const struct ring_checked_call *checked, const struct ring_request *request)
 {
-	const struct ring_request *last = &comm->last.request;
-	return comm->last.holds && request->kind == last->kind && request->send == last->send &&
-	       request->recv == last->recv && request->count == last->count &&
-	       request->type == last->type && request->op == last->op &&
-	       request->root == last->root && request->stream == last->stream &&
-	       comm->last.regions_epoch == ring_regions_epoch();
+	const struct ring_request *before = &checked->request;
+	return checked->keeps && request->kind == before->kind && request->send == before->send &&
+	       request->recv == before->recv && request->count == before->count &&
+	       request->type == before->type && request->op == before->op &&
+	       request->root == before->root && request->stream == before->stream &&
+	       checked->regions_epoch == ring_regions_epoch();
 }
 
-/* Checks a call and makes it the last one. returns 0; RING_EINVAL, with the sentence */
-static int prepare(struct ring_comm *comm, const struct ring_request *request)
+/* NULL if there was none like it of late. */
+static struct ring_checked_call *find_checked(struct ring_comm *comm,
+					      const struct ring_request *request)
+{
+	for (int i = 0; i < RING_CALLS_KEPT; i++)
+		if (repeats(&comm->checked[i], request))
+			return &comm->checked[i];
+	return NULL;
+}
+
+/*
+ * Checks a call and makes it one of the last. Handles of operations and streams can be others' next time, so
+ * such calls are not kept. returns 0; RING_EINVAL, with the sentence
+ */
+static int prepare(struct ring_comm *comm, const struct ring_request *request,
+		   struct ring_checked_call **prepared)
 {
 	int err = check(comm, request);
 	if (err)
 		return err;
-	comm->last.request = *request;
-	comm->last.call = make_call(comm, request);
-	comm->last.regions_epoch = ring_regions_epoch();
-	find_memory(comm, &comm->last.call);
-	/* Handles of operations and streams can be others' next time. */
-	comm->last.holds = !comm->last.call.scaled && !is_message(request) && !request->stream;
+	struct ring_checked_call *checked = &comm->checked[comm->next_checked % RING_CALLS_KEPT];
+	checked->request = *request;
+	checked->call = make_call(comm, request);
+	checked->regions_epoch = ring_regions_epoch();
+	find_memory(comm, &checked->call);
+	checked->keeps = !checked->call.scaled && !is_message(request) && !request->stream;
+	comm->next_checked += checked->keeps;
+	*prepared = checked;
 	return 0;
 }
 
@@ -271,15 +287,18 @@ static int submit(struct ring_comm *comm, const struct ring_request *request)
 	int err = ring_group_refused();
 	if (err)
 		return err;
+	struct ring_checked_call *checked = NULL;
 	if (!comm || comm->fork_generation != ring_fork_generation())
 		err = refuse_stranger(comm, request);
 	if (!err)
 		err = ring_comm_failed_in(comm, comm->sequence + 1);
-	if (!err && !repeats(comm, request))
-		err = prepare(comm, request);
+	if (!err)
+		checked = find_checked(comm, request);
+	if (!err && !checked)
+		err = prepare(comm, request, &checked);
 	if (err)
 		return ring_group_is_open() ? ring_group_refuse(err) : err;
-	struct ring_call *call = &comm->last.call;
+	struct ring_call *call = &checked->call;
 	if (ring_group_is_open())
 		return ring_group_add(comm, call);
 	if (call->stream)

@@ -59,6 +59,7 @@ static inline bool ring_call_is_message(const struct ring_call *call)
 }
 
 #define RING_PLANS_KEPT 4
+#define RING_CALLS_KEPT 4
 
 /* How a call of one channel that reaches into no memory was carried, for the next one like it. */
 struct ring_kept_plan {
@@ -68,9 +69,12 @@ struct ring_kept_plan {
 	struct ring_known_plan known;
 };
 
-/* The last call that was found right: programs make the same one again and again. */
-struct ring_last_call {
-	bool holds;
+/*
+ * A call that was found right: programs make the same few again and again. (8 B on 2 ranks, between barriers: 0.13 us
+ * with the last call kept alone, 0.11 us.)
+ */
+struct ring_checked_call {
+	bool keeps; /* for the next one like it */
 	struct ring_request request;
 	struct ring_call call;
 	uint64_t regions_epoch; /* when its memory was found */
@@ -99,8 +103,9 @@ struct ring_comm {
 
 	uint64_t sequence; /* collectives made; the caller's */
 	struct ring_queue *queue;
-	struct ring_made_ops made_ops; /* the caller's */
-	struct ring_last_call last;    /* the caller's */
+	struct ring_made_ops made_ops;                     /* the caller's */
+	struct ring_checked_call checked[RING_CALLS_KEPT]; /* the caller's ... */
+	unsigned next_checked;                             /* ... of which this is forgotten next */
 	struct ring_comm_memory memory;
 
 	/* Of whoever runs a call, which is done under this lock. */

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that a program makes again and again, a few of them in turn, give what they gave at first: with
+ * other contents of the same buffers, and when the memory at their address has become another's.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/harness.h"
+
+#define TURNS 4
+#define COUNT 50000
+
+/* More calls than are kept, which differ in one argument each. */
+static const struct turn {
+	size_t first, count;
+	enum ring_op op;
+	enum ring_datatype type;
+} turns[] = {
+	{0, COUNT, RING_SUM, RING_FLOAT32}, {0, COUNT, RING_SUM, RING_INT32},
+	{0, COUNT, RING_MAX, RING_FLOAT32}, {0, 2, RING_SUM, RING_FLOAT32},
+	{0, 2, RING_SUM, RING_INT32},       {0, 3, RING_SUM, RING_FLOAT32},
+	{0, 2, RING_MAX, RING_FLOAT32},     {1, 2, RING_SUM, RING_FLOAT32},
+};
+#define CALLS (int)(sizeof(turns) / sizeof(turns[0]))
+
+union element {
+	float real;
+	int32_t whole;
+};
+
+static int value(int rank, size_t i, int round)
+{
+	return (int)(i % 13) + 7 * rank + round;
+}
+
+static int expected(const struct turn *turn, int size, size_t i, int round)
+{
+	int sum = 0;
+	for (int rank = 0; rank < size; rank++)
+		sum += value(rank, i, round);
+	return turn->op == RING_SUM ? sum : value(size - 1, i, round);
+}
+
+static union element make(const struct turn *turn, int number)
+{
+	return turn->type == RING_INT32 ? (union element){.whole = number}
+					: (union element){.real = (float)number};
+}
+
+/* In place, and behind a barrier every other time. */
+static int call(struct harness_rank *self, struct ring_comm *comm, const struct turn *turn,
+		union element *memory, int round)
+{
+	union element *data = memory + turn->first;
+	for (size_t i = 0; i < turn->count; i++)
+		data[i] = make(turn, value(self->rank, i, round));
+	int err = round % 2 ? ring_barrier(comm, NULL) : 0;
+	if (!err)
+		err = ring_all_reduce(comm, data, data, turn->count, turn->type, turn->op, NULL);
+	if (err)
+		return harness_fail(self, "round %d: %s", round, ring_comm_error(comm));
+	for (size_t i = 0; i < turn->count; i++) {
+		union element want = make(turn, expected(turn, self->size, i, round));
+		if (memcmp(&data[i], &want, sizeof(want)) != 0)
+			return harness_fail(self, "round %d: element %zu of %zu is wrong", round, i,
+					    turn->count);
+	}
+	return 0;
+}
+
+static int take_turns(struct harness_rank *self, struct ring_comm *comm, union element *memory)
+{
+	for (int round = 0; round < TURNS; round++)
+		for (int i = 0; i < CALLS; i++) {
+			const struct turn *turn = &turns[i];
+			if (call(self, comm, turn, memory, round) ||
+			    call(self, comm, &turns[(i + round) % 3], memory, round) ||
+			    call(self, comm, turn, memory, round + 1))
+				return 1;
+		}
+	return 0;
+}
+
+/* Takes memory that lay there, if nobody else has by now. */
+static void *map_at(void *address, size_t bytes)
+{
+	void *memory = mmap(address, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	return memory == address ? memory : NULL;
+}
+
+static int be_rank(struct harness_rank *self)
+{
+	struct ring_comm *comm;
+	void *memory;
+	size_t bytes = (COUNT + 1) * sizeof(union element);
+	if (harness_join(self, NULL, &comm))
+		return 1;
+	if (ring_mem_alloc(comm, bytes, &memory))
+		return harness_fail(self, "no memory: %s", ring_comm_error(comm));
+	int bad = take_turns(self, comm, memory);
+	if (!bad && ring_mem_free(comm, memory))
+		bad = harness_fail(self, "not freed: %s", ring_comm_error(comm));
+	void *again = bad ? NULL : map_at(memory, bytes);
+	if (again) {
+		bad = take_turns(self, comm, again);
+		munmap(again, bytes);
+	}
+	ring_comm_destroy(comm);
+	return bad;
+}
+
+int main(void)
+{
+	double begin = harness_clock();
+	for (int w = 0; w < HARNESS_WORLDS; w++)
+		for (int size = 2; size <= 4; size += 2) {
+			struct harness team = {.world = &harness_worlds[w],
+					       .size = size,
+					       .body = be_rank};
+			snprintf(team.label, sizeof(team.label), "%d ranks over %s", size,
+				 team.world->name);
+			if (harness_run(&team))
+				return 1;
+		}
+	printf("%d calls in turn, of 2 and 4 ranks, give what they must (%.1f s)\n", CALLS,
+	       harness_clock() - begin);
+	return 0;
+}
