@@ -240,7 +240,7 @@ static void pictures_of_three_and_four(void **state)
 }
 
 /* "rank r: to whom its data go, one behind the other; from whom they come", oneself included. */
-static void draw_one_shot(enum ring_kind kind, int size, char *text)
+static void draw_one_shot(enum ring_kind kind, int size, uint64_t chunks, char *text)
 {
 	struct setting s = {.kind = kind,
 			    .algorithm = RING_ALGORITHM_ONE_SHOT,
@@ -249,7 +249,7 @@ static void draw_one_shot(enum ring_kind kind, int size, char *text)
 			    .channels = 1,
 			    .chunks_per_round = 1,
 			    .depth = 1,
-			    .count = 1,
+			    .count = chunks,
 			    .chunk = 1,
 			    .element_bytes = RING_OPENING_BYTES + 1};
 	for (int i = 0; i < size; i++)
@@ -270,19 +270,27 @@ static void pictures_of_one_shot(void **state)
 {
 	(void)state;
 	char text[256];
-	draw_one_shot(RING_KIND_ALL_TO_ALL, 4, text);
+	draw_one_shot(RING_KIND_ALL_TO_ALL, 4, 1, text);
 	assert_string_equal(text, "rank 0: 1 2 3; 3 2 1 0\n"
 				  "rank 1: 2 3 0; 0 3 2 1\n"
 				  "rank 2: 3 0 1; 1 0 3 2\n"
 				  "rank 3: 0 1 2; 2 1 0 3\n");
-	draw_one_shot(RING_KIND_GATHER, 3, text);
+	draw_one_shot(RING_KIND_ALL_TO_ALL, 3, 2, text);
+	assert_string_equal(text, "rank 0: 1 1 2 2; 2 2 1 1 0\n"
+				  "rank 1: 2 2 0 0; 0 0 2 2 1\n"
+				  "rank 2: 0 0 1 1; 1 1 0 0 2\n");
+	draw_one_shot(RING_KIND_GATHER, 3, 1, text);
 	assert_string_equal(text, "rank 0: 1;\n"
 				  "rank 1:; 0 2 1\n"
 				  "rank 2: 1;\n");
-	draw_one_shot(RING_KIND_SCATTER, 3, text);
+	draw_one_shot(RING_KIND_SCATTER, 3, 1, text);
 	assert_string_equal(text, "rank 0:; 1\n"
 				  "rank 1: 2 0; 1\n"
 				  "rank 2:; 1\n");
+	draw_one_shot(RING_KIND_SCATTER, 3, 2, text);
+	assert_string_equal(text, "rank 0:; 1 1\n"
+				  "rank 1: 2 0 2 0; 1\n"
+				  "rank 2:; 1 1\n");
 }
 
 /* "rank r: to whom it sends how many inputs, one behind the other; from whom". */
