@@ -210,7 +210,7 @@ static inline void prefetch(const unsigned char *block)
 	PAIR_LOOPS(type, op, bytes, 2, word_##type##_##op)
 #define CONVERTED_PAIR(OP, op, TYPE, type, bytes, ...)                                             \
 	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
-	PAIR_LOOPS(type, op, bytes, (HALVES * bytes), words_##type##_##op)
+	PAIR_LOOPS(type, op, bytes, (2 * HALVES * bytes), words_##type##_##op)
 #define DIRECT_PAIRS(...) RING_REDUCE_OPS(DIRECT_PAIR, __VA_ARGS__)
 #define PACKED_PAIRS(...) RING_REDUCE_OPS(PACKED_PAIR, __VA_ARGS__)
 #define HALVES_PAIRS(...) RING_REDUCE_OPS(HALVES_PAIR, __VA_ARGS__)

@@ -36,7 +36,12 @@ static inline void narrow_halves(unsigned char *to, ring_floats x)
 	_mm256_storeu_si256((void *)to, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
-/* As below, in two instructions. (Sums of float16 in L1: 117 GB/s, otherwise 106.) */
+static inline int ring_floats_have_nan(ring_floats x, ring_floats y)
+{
+	return _mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q);
+}
+
+/* As below, in two instructions. */
 #define RING_HAVE_ONE_NAN 1
 static inline ring_floats ring_floats_one_nan(ring_floats x)
 {
@@ -61,6 +66,11 @@ static inline void narrow_halves(unsigned char *to, ring_floats x)
 	_mm_storeu_si128((void *)to, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
+static inline int ring_floats_have_nan(ring_floats x, ring_floats y)
+{
+	return _mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_UNORD_Q));
+}
+
 #elif defined(__aarch64__) && defined(RING_NEON)
 #include <arm_neon.h>
 #undef RING_HAVE_HALVES
@@ -76,6 +86,12 @@ static inline ring_floats widen_halves(const unsigned char *from)
 static inline void narrow_halves(unsigned char *to, ring_floats x)
 {
 	vst1_u16((void *)to, vreinterpret_u16_f16(vcvt_f16_f32(x)));
+}
+
+static inline int ring_floats_have_nan(ring_floats x, ring_floats y)
+{
+	uint32x4_t have_none = vandq_u32(vceqq_f32(x, x), vceqq_f32(y, y));
+	return vminvq_u32(have_none) == 0;
 }
 #endif
 
@@ -161,12 +177,28 @@ static inline void ring_store_float16s(unsigned char *restrict to, const float *
 }
 
 #if !RING_HAVE_HALF_PAIRS
+/*
+ * NaN is rare, so one look is for two vectors. (Sums in L1: AVX-512 135 GB/s, AVX2 82; with each vector made canonical
+ * 122 and 67.)
+ */
+static inline void narrow_two(unsigned char *to, ring_floats x, ring_floats y)
+{
+	if (__builtin_expect(ring_floats_have_nan(x, y), 0)) {
+		x = ring_floats_one_nan(x);
+		y = ring_floats_one_nan(y);
+	}
+	narrow_halves(to, x);
+	narrow_halves(to + 2 * HALVES, y);
+}
+
 #define RING_FLOAT16_WORDS(OP, op, ...)                                                            \
 	static inline void words_float16_##op(unsigned char *to, const unsigned char *a,           \
 					      const unsigned char *b)                              \
 	{                                                                                          \
+		const unsigned char *c = a + 2 * HALVES, *d = b + 2 * HALVES;                      \
 		ring_floats x = ring_floats_##op(widen_halves(a), widen_halves(b));                \
-		narrow_halves(to, ring_floats_one_nan(x));                                         \
+		ring_floats y = ring_floats_##op(widen_halves(c), widen_halves(d));                \
+		narrow_two(to, x, y);                                                              \
 	}
 RING_REDUCE_OPS(RING_FLOAT16_WORDS, )
 #endif
