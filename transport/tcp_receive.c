@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -116,6 +117,17 @@ static void empty_inbox(struct ring_tcp_receiver *receiver, uint64_t before)
 	}
 }
 
+/* Reads what is missing of a message, and what follows it into the rest of the inbox; returns as readv(2). */
+static ssize_t ask(struct ring_tcp_receiver *receiver, size_t missing, size_t room)
+{
+	const int fd = receiver->link.fd;
+	unsigned char *rest = receiver->inbox + receiver->in_end;
+	if (missing == 0)
+		return recv(fd, rest, room, MSG_DONTWAIT);
+	struct iovec parts[] = {{receiver->place + receiver->have, missing}, {rest, room}};
+	return readv(fd, parts, 2);
+}
+
 /* Asks the socket once. True if it gave all that was asked for, so there may be more. */
 static bool read_on(struct ring_tcp_receiver *receiver)
 {
@@ -125,14 +137,9 @@ static bool read_on(struct ring_tcp_receiver *receiver)
 	receiver->in_first = 0;
 	receiver->in_end = left;
 
-	struct iovec parts[2] = {{.iov_base = NULL, .iov_len = 0},
-				 {.iov_base = receiver->inbox + left,
-				  .iov_len = sizeof(receiver->inbox) - left}};
-	if (receiver->place)
-		parts[0] = (struct iovec){.iov_base = receiver->place + receiver->have,
-					  .iov_len = receiver->bytes - receiver->have};
-	size_t missing = parts[0].iov_len;
-	ssize_t got = readv(link->fd, parts, 2);
+	size_t missing = receiver->place ? receiver->bytes - receiver->have : 0;
+	size_t room = sizeof(receiver->inbox) - left;
+	ssize_t got = ask(receiver, missing, room);
 	if (got > 0) {
 		size_t placed = (size_t)got < missing ? (size_t)got : missing;
 		receiver->have += placed;
@@ -148,7 +155,7 @@ static bool read_on(struct ring_tcp_receiver *receiver)
 	} else if (errno != EINTR) {
 		ring_tcp_lose(link, strerror(errno));
 	}
-	return got > 0 && (size_t)got == missing + parts[1].iov_len;
+	return got > 0 && (size_t)got == missing + room;
 }
 
 static bool wants_more(const struct ring_tcp_receiver *receiver, uint64_t before)
