@@ -36,6 +36,7 @@ static inline void narrow_halves(unsigned char *to, ring_floats x)
 	_mm256_storeu_si256((void *)to, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
+/* Not 0 if an element of either is NaN. */
 static inline int ring_floats_have_nan(ring_floats x, ring_floats y)
 {
 	return _mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q);
