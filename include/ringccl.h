@@ -12,7 +12,9 @@
  *           Different communicators are independent. Ranks may be processes or threads.
  * order     All ranks make the same collective calls in the same order. A call that differs in
  *           kind, count, type, operation or root ends as RING_EMISMATCH on every rank, and no
- *           rank's buffers have been touched. Sends and receives match pair by pair, in order.
+ *           rank's buffers have been touched; but for broadcasts of up to 224 bytes, where root
+ *           need not wait: who is done before learns of it in a later call. Sends and receives
+ *           match pair by pair, in order.
  *
  * After fork() a child may not use the parent's communicators: its calls return RING_EINVAL.
  */
@@ -130,7 +132,7 @@ struct ring_options {
 
 	const char *link; /* A RING_LINK: slow links down to "1GB/s,20us", on one host; NULL: do not */
 	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "twoshot", "bruck", "staged",
-				  "direct"; NULL chooses */
+				  "direct", "tree"; NULL chooses */
 	const char *tuning; /* A RING_TUNING: file of rows that choose, by ring_perf --tune; NULL */
 };
 
@@ -318,7 +320,10 @@ RING_API int ring_all_gather(struct ring_comm *comm, const void *send, void *rec
  *
  * send      count elements, read on root only; may be NULL elsewhere
  * recv      count elements; equal to send for in place
- * bytes     each rank but the last of a chain sends count elements once; in one shot, root to each
+ * bytes     each rank but the last of a chain sends count elements once; in one shot, root to each;
+ *           down a tree, each rank to those below it
+ * stream    as ring_all_reduce; with up to 224 bytes root may be done before others begin: if one
+ *           makes another call, those that are done learn of it in their next one
  *
  * Otherwise as ring_all_reduce.
  */

@@ -73,7 +73,11 @@ static void judge_payload(const struct perf_team *team, const struct perf_call *
 	result->sent_least = UINT64_MAX;
 	result->payload_matches = true;
 	struct perf_sender sender = {.algorithm = perf_algorithm_find(result->carried.algorithm)};
+	int root = 0; /* its position */
+	while (team->order[root] != call->root)
+		root++;
 	for (int position = 0; position < team->size; position++) {
+		sender.behind_root = (position + team->size - root) % team->size;
 		sender.rank = team->order[position];
 		sender.next = team->order[(position + 1) % team->size];
 		uint64_t sent = all[sender.rank].sent_bytes;

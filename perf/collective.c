@@ -10,7 +10,7 @@
 #include "call.h"
 
 const char *const perf_algorithms[PERF_ALGORITHMS] = {"ring",   "oneshot", "twoshot", "bruck",
-						      "staged", "direct",  "pair"};
+						      "staged", "direct",  "tree",    "pair"};
 
 enum perf_algorithm perf_algorithm_find(const char *name)
 {
@@ -118,6 +118,15 @@ static uint64_t vector_share(const struct perf_call *call, int rank)
 	return (call->count / n + (r < call->count % n)) * call->type->bytes;
 }
 
+/* Ranks that one so far behind root sends to: all powers of two ahead that do not reach past another's. */
+static uint64_t tree_children(int n, int behind_root)
+{
+	uint64_t children = 0;
+	for (int ahead = 1; behind_root + ahead < n && !(behind_root & ahead); ahead *= 2)
+		children++;
+	return children;
+}
+
 /* The chain begins at the root and ends before it. */
 static uint64_t broadcast_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
@@ -128,6 +137,8 @@ static uint64_t broadcast_sent(const struct perf_call *call, const struct perf_s
 		return is_root ? all_to_each(call) : 0;
 	case PERF_DIRECT: /* each rank reads its share at root and writes it to the others */
 		return is_root ? call->bytes - own + others * own : (others - 1) * own;
+	case PERF_TREE:
+		return tree_children(call->size, sender->behind_root) * call->bytes;
 	default:
 		return sender->next == call->root ? 0 : call->bytes;
 	}

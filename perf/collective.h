@@ -35,6 +35,7 @@ enum perf_algorithm {
 	PERF_BRUCK,
 	PERF_STAGED,
 	PERF_DIRECT,
+	PERF_TREE,
 	PERF_PAIR,
 	PERF_ALGORITHMS
 };
@@ -46,7 +47,8 @@ enum perf_algorithm perf_algorithm_find(const char *name);
 /* A rank that takes part in a call. */
 struct perf_sender {
 	enum perf_algorithm algorithm;
-	int rank, next; /* the one after it on the ring */
+	int rank, next;  /* the one after it on the ring */
+	int behind_root; /* so far along it */
 };
 
 enum perf_trait {

@@ -70,7 +70,10 @@ struct ring_channel {
 	bool announces; /* some link wants to know what comes next */
 	int glances;    /* more in a row at what a peer must say next; 0: others need the CPU */
 	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
-	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike */
+	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike; and ... */
+	uint64_t bulletins; /* ... calls in which root alone writes ... */
+	uint64_t room;      /* ... which it may up to this one */
+	int lags;           /* and if not, because of this rank */
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
 	char *scratch;
@@ -91,6 +94,8 @@ struct ring_channel {
 	struct ring_partners *partners; /* of plans that reach into memory, and of ranks that tell ... */
 	bool tells;                     /* ... where their buffers lie: behind each signal */
 	bool on_boards;                 /* what opens messages is written there instead ... */
+	uint64_t all_write;             /* ... so often by all ... */
+	uint64_t has_bulletin;          /* ... or once by root */
 	bool is_small;                  /* ... and nothing else is to be done than to take it */
 	uint64_t heard;                 /* peers, of a small call ... */
 	const char *said[RING_KNOWN_OUTGOING]; /* ... and what each said behind its record */
@@ -98,6 +103,8 @@ struct ring_channel {
 	uint64_t jobs_before; /* the queue's jobs that are no entry's of this call */
 	uint64_t expected;    /* incoming entries already announced, if the channel announces */
 	struct ring_channel *next; /* of those that carry out the call */
+
+	struct ring_record unanswered; /* of the last call behind it that nobody answered */
 
 	/* of the failure that advance() returned */
 	int failed_peer;

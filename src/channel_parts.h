@@ -3,6 +3,7 @@
 #ifndef RING_CHANNEL_PARTS_H
 #define RING_CHANNEL_PARTS_H
 
+#include "../transport/board.h"
 #include "channel.h"
 #include "clock.h"
 #include "partners.h"
@@ -50,10 +51,12 @@ static inline bool ring_channel_is_on_board(const struct ring_channel *channel,
 	return channel->on_boards && transfer->opens;
 }
 
-/* Boards count the exchanges of all calls. */
+/* What an exchange of the plan is called on boards, which count those of all calls. */
 static inline uint64_t ring_channel_exchange(const struct ring_channel *channel, uint64_t exchange)
 {
-	return channel->exchanges - channel->plan->exchanges + exchange + 1;
+	if (channel->has_bulletin)
+		return ring_board_bulletin(channel->bulletins);
+	return ring_board_exchange(channel->exchanges - channel->plan->exchanges + exchange + 1);
 }
 
 /* What a rank writes on its board. */

@@ -6,8 +6,14 @@
 #include "../transport/doorbell_words.h"
 #include "channel_parts.h"
 
-/* Writes what this rank says in an exchange of the plan. Tell the others next. */
-void ring_exchange_write(struct ring_channel *channel, uint64_t exchange);
+/*
+ * Writes what this rank says in an exchange of the plan. Tell the others next. returns false as long as somebody
+ * may still read what is on that sheet: channel->lags
+ */
+bool ring_exchange_write(struct ring_channel *channel, uint64_t exchange);
+
+/* The call is done, and nobody answers in it: now and then the others are told how far this rank is. */
+void ring_exchange_finish(struct ring_channel *channel);
 
 /* Tells the entry's peer that it is written. returns false if there is no link to it yet */
 static inline bool ring_exchange_tell(struct ring_channel *channel, const struct ring_transfer *out)
@@ -22,11 +28,11 @@ static inline bool ring_exchange_tell(struct ring_channel *channel, const struct
 	return true;
 }
 
-/* The same, and writes it before the first of the peers is told. */
+/* The same, and writes it before the first of the peers is told. returns false if it cannot be written yet, too */
 static inline bool ring_exchange_say(struct ring_channel *channel, const struct ring_transfer *out)
 {
-	if (channel->written == out->exchange)
-		ring_exchange_write(channel, out->exchange);
+	if (channel->written == out->exchange && !ring_exchange_write(channel, out->exchange))
+		return false;
 	return ring_exchange_tell(channel, out);
 }
 

@@ -50,6 +50,16 @@ static void learn_all(struct ring_known_plan *known)
 		ring_known_plan_learn_incoming(known, j);
 }
 
+static void count_heard(struct ring_known_plan *known)
+{
+	const struct ring_known_entry *in = known->incoming;
+	uint64_t j = 0, holds = 0;
+	for (; j < known->plan.incoming && in[j].transfer.opens; j++)
+		holds += in[j].transfer.action == RING_HOLD || in[j].transfer.action == RING_SIGNAL;
+	known->hears = j;
+	known->holds = holds;
+}
+
 void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *plan)
 {
 	known->plan = *plan;
@@ -59,6 +69,8 @@ void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *
 		known->incoming[j].index = UINT64_MAX;
 	known->is_small = ring_plan_is_said_at_once(plan) && plan->outgoing <= RING_KNOWN_OUTGOING &&
 			  plan->incoming <= RING_KNOWN_INCOMING;
-	if (known->is_small)
-		learn_all(known);
+	if (!known->is_small)
+		return;
+	learn_all(known);
+	count_heard(known);
 }

@@ -52,6 +52,7 @@ enum ring_kind {
 	X(RING_ALGORITHM_BRUCK, "bruck")                                                           \
 	X(RING_ALGORITHM_STAGED, "staged")                                                         \
 	X(RING_ALGORITHM_DIRECT, "direct")                                                         \
+	X(RING_ALGORITHM_TREE, "tree")                                                             \
 	X(RING_ALGORITHM_PAIR, "pair")
 
 enum ring_algorithm {
@@ -139,6 +140,7 @@ struct ring_plan {
 	uint64_t signals;            /* entries that incoming begins with and that are SIGNAL  */
 	uint64_t outgoing, incoming; /* entries of the two sequences                           */
 	uint64_t exchanges;          /* how often every rank opens messages to all others alike */
+	bool unanswered;             /* ... or root alone does: nobody hears of all others      */
 	int edges;                   /* links that this rank needs, counted with duplicates    */
 	uint64_t chunk;              /* elements of a chunk                                    */
 	uint64_t chunks, rounds;     /* chunks of a block in each round; rounds                */
@@ -151,15 +153,15 @@ struct ring_plan {
 	/* RING */
 	int first, steps;  /* the ring's steps that this kind walks: [first, first+steps)      */
 	uint64_t scalings; /* steps before them, in which what is sent first is scaled: 0 or 1 */
-	int hop;           /* REDUCE, BROADCAST: place in the chain, 0 sends first             */
+	int hop;           /* REDUCE, BROADCAST, TREE: place in the chain or tree, 0 is first  */
 
-	/* ONE_SHOT, BRUCK, DIRECT, PAIR, chains of the RING */
+	/* ONE_SHOT, BRUCK, DIRECT, TREE, PAIR, chains of the RING */
 	uint64_t begin, length; /* this channel's elements of the vector, or of each part      */
 
 	/* ONE_SHOT, TWO_SHOT, STAGED, DIRECT */
 	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in            */
 
-	/* ONE_SHOT */
+	/* ONE_SHOT, TREE */
 	uint64_t opening; /* of a small call: bytes of input, which goes with the record; or 0   */
 
 	/* DIRECT */
@@ -344,6 +346,7 @@ RING_PURE bool ring_kind_reduces(enum ring_kind kind)
 #include "plan_pair.h"
 #include "plan_ring.h"
 #include "plan_staged.h"
+#include "plan_tree.h"
 #include "plan_two_shot.h"
 
 /* What carries a kind where nothing else is chosen. */
@@ -387,6 +390,8 @@ RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind 
 		return kind == RING_KIND_ALL_REDUCE && size <= RING_STAGED_RANKS;
 	case RING_ALGORITHM_DIRECT:
 		return collective && kind != RING_KIND_BARRIER;
+	case RING_ALGORITHM_TREE:
+		return ring_tree_fits(kind, bytes);
 	default:
 		return false;
 	}
@@ -413,6 +418,8 @@ RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 		return ring_staged_make(params);
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_make(params);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_make(params);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_make(params);
 	case RING_ALGORITHM_RING:
@@ -435,6 +442,8 @@ RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, 
 		return ring_staged_outgoing(plan, i);
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_outgoing(plan, i);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_outgoing(plan, i);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_outgoing(plan, i);
 	case RING_ALGORITHM_RING:
@@ -457,6 +466,8 @@ RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, 
 		return ring_staged_incoming(plan, j);
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_incoming(plan, j);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_incoming(plan);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_incoming(plan, j);
 	case RING_ALGORITHM_RING:
@@ -476,6 +487,8 @@ RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outg
 		return ring_one_shot_edge(plan, index, outgoing);
 	case RING_ALGORITHM_BRUCK:
 		return ring_bruck_edge(plan, index, outgoing);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_edge(plan, index, outgoing);
 	case RING_ALGORITHM_TWO_SHOT:
 	case RING_ALGORITHM_STAGED:
 	case RING_ALGORITHM_DIRECT:
@@ -501,6 +514,8 @@ RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 		return ring_bruck_cost(plan);
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_cost(plan);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_cost(plan);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_cost(plan);
 	case RING_ALGORITHM_RING:
@@ -516,7 +531,8 @@ RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
 	return params->algorithm == RING_ALGORITHM_TWO_SHOT ||
 	       params->algorithm == RING_ALGORITHM_STAGED ||
 	       params->algorithm == RING_ALGORITHM_DIRECT ||
-	       (params->algorithm == RING_ALGORITHM_ONE_SHOT && ring_one_shot_is_hub(plan));
+	       (params->algorithm == RING_ALGORITHM_ONE_SHOT && ring_one_shot_is_hub(plan) &&
+		!plan->unanswered);
 }
 
 /* True if entries of the plan reach into peers' memory. */

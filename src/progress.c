@@ -12,6 +12,7 @@
 #include "comm.h"
 #include "datatype.h"
 #include "fpenv.h"
+#include "receive.h"
 #include "trace.h"
 
 #define REPEATS_TOLD 64 /* of calls alike that reach into no memory, every so-manieth asks again */
@@ -19,6 +20,9 @@
 #define LOOKS_PER_NEAR 8   /* ... and asked whether the CPU is needed by who is waited for */
 #define NEWS_GRACE_MS 500  /* a broken link waits so long for the control lanes to say why */
 #define LEFT_GRACE_MS 200  /* ... and a call so long for what a departed rank had still sent */
+#define LISTEN_MS                                                                                  \
+	250 /* after so long a call listens to ranks that its plan does not listen to ... */
+#define LISTEN_AGAIN_MS 1000 /* ... and again, where what they say wakes nobody */
 
 /* How long this call has found nothing to do, and when it must end. */
 struct waiting {
@@ -61,11 +65,11 @@ static struct ring_known_plan *keeper(struct ring_comm *comm, struct ring_channe
 	return &kept->known;
 }
 
-/* One plan for each of a collective's channels. returns 0; RING_ENOMEM */
-static int plan_collective(struct ring_comm *comm, const struct ring_call *call)
+/* Of the first channel's plan. */
+static struct ring_plan_params params_of(struct ring_comm *comm, const struct ring_call *call)
 {
 	const struct ring_choice *choice = choose(comm);
-	struct ring_plan_params params = {
+	return (struct ring_plan_params){
 		.kind = call->kind,
 		.algorithm = choice->algorithm,
 		.size = comm->size,
@@ -81,7 +85,13 @@ static int plan_collective(struct ring_comm *comm, const struct ring_call *call)
 		.boards = comm->placement.path == RING_PATH_MEMORY,
 		.channels = choice->channels,
 	};
-	bool rings = choice->algorithm == RING_ALGORITHM_RING;
+}
+
+/* One plan for each of a collective's channels. returns 0; RING_ENOMEM */
+static int plan_collective(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_plan_params params = params_of(comm, call);
+	bool rings = params.algorithm == RING_ALGORITHM_RING;
 	struct ring_channel **link = &comm->active;
 	for (; params.channel < params.channels; params.channel++) {
 		struct ring_channel *channel = &comm->channels[params.channel];
@@ -153,11 +163,15 @@ static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *chan
 {
 	char mine[RING_RECORD_TEXT], theirs[RING_RECORD_TEXT];
 	struct ring_record record = own_record(channel);
+	bool behind = channel->theirs.sequence < record.sequence &&
+		      channel->theirs.sequence == channel->unanswered.sequence;
+	if (behind) /* this rank did not wait for it */
+		record = channel->unanswered;
 	struct ring_news news = {.err = RING_EMISMATCH,
 				 .culprit = channel->failed_peer,
 				 .call = record.kind == RING_KIND_RECV ? 0 : record.sequence};
-	snprintf(news.text, sizeof(news.text), "rank %d is in %s, but rank %d is in %s", comm->rank,
-		 ring_record_format(&record, mine), channel->failed_peer,
+	snprintf(news.text, sizeof(news.text), "rank %d %s in %s, but rank %d is in %s", comm->rank,
+		 behind ? "was" : "is", ring_record_format(&record, mine), channel->failed_peer,
 		 ring_record_format(&channel->theirs, theirs));
 	return ring_comm_fail_with(comm, &news, true);
 }
@@ -208,6 +222,13 @@ static int tell_unlinked(struct ring_comm *comm, int peer, int err, const char *
 {
 	char who[RING_RANK_TEXT];
 	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
+	struct ring_channel *channel = comm->active;
+	if (err == RING_EPEER && channel) {
+		channel->failed_peer = peer;
+		int departed = find_departed(comm, channel);
+		if (departed >= 0)
+			return tell_departed(comm, channel, departed);
+	}
 	return ring_comm_fail(comm, err, peer, "rank %d could not be linked with %s: %s%s",
 			      comm->rank, ring_comm_rank_text(comm, peer, who), why,
 			      err == RING_EPEER ? "; did it leave the communicator?" : "");
@@ -328,6 +349,28 @@ static bool waits_for_near(const struct ring_comm *comm)
 	return link && link->transport->is_near && link->transport->is_near(link);
 }
 
+/*
+ * Finds out whether others make another call, if this rank has waited so long; lowers *timeout_ms to when it will
+ * want to know. returns 0, or the failure
+ */
+static int listen_around(struct ring_comm *comm, uint64_t waited_ms, int *timeout_ms)
+{
+	bool wakes = comm->placement.path == RING_PATH_MEMORY;
+	bool first = waited_ms < LISTEN_MS;
+	int next_ms = first ? LISTEN_MS : wakes ? -1 : LISTEN_AGAIN_MS;
+	for (struct ring_channel *c = comm->active; c; c = c->next) {
+		enum ring_kind kind = c->plan->params.kind;
+		if (kind == RING_KIND_SEND || kind == RING_KIND_RECV || ring_receive_has_agreed(c))
+			continue;
+		int err = first ? 0 : ring_receive_overhear(c);
+		if (err)
+			return explain(comm, c, err);
+		if (next_ms > 0 && (*timeout_ms < 0 || *timeout_ms > next_ms))
+			*timeout_ms = next_ms;
+	}
+	return 0;
+}
+
 /* Nothing moved: looks again at once, yields, or sleeps. returns moves, or the failure */
 static int wait_a_little(struct ring_comm *comm, struct waiting *waiting)
 {
@@ -347,10 +390,12 @@ static int wait_a_little(struct ring_comm *comm, struct waiting *waiting)
 		return time_out(comm);
 	if (!waiting->since_ms)
 		waiting->since_ms = now;
+	int timeout_ms = waiting->deadline_ms ? (int)(waiting->deadline_ms - now) : -1;
 	err = check_departed(comm);
+	if (!err)
+		err = listen_around(comm, now - waiting->since_ms, &timeout_ms);
 	if (err || (awake && !ring_wait_is_long(&comm->patience, now - waiting->since_ms)))
 		return err;
-	int timeout_ms = waiting->deadline_ms ? (int)(waiting->deadline_ms - now) : -1;
 	if (ring_comm_departed(comm, -1, 0))
 		timeout_ms = LEFT_GRACE_MS;
 	return sleep_once(comm, timeout_ms);
@@ -473,9 +518,42 @@ static int run_directly_again(struct ring_comm *comm, const struct ring_call *ca
 	return run(comm, waiting);
 }
 
+/*
+ * Before a call that nobody answers, all answer once, with its record, unless the last such call had the same root.
+ * So there are links with root, and ranks that differ about root do not all wait for one another in silence: but
+ * for one root, who makes a call says so. returns 0, or the failure
+ */
+static int answer_once(struct ring_comm *comm, const struct ring_call *call,
+		       const struct ring_plan *unanswered, struct waiting *waiting)
+{
+	struct ring_plan_params params = unanswered->params;
+	params.algorithm = RING_ALGORITHM_ONE_SHOT;
+	params.count = 0;
+	struct ring_channel *channel = &comm->channels[0];
+	struct ring_plan plan = ring_plan_make(&params);
+	if (ring_pairs_want(comm, channel, &plan))
+		return tell_out_of_memory(comm);
+	ring_channel_start(channel, &plan, &call->operands, &call->record);
+	channel->next = NULL;
+	comm->active = channel;
+	int err = run(comm, waiting);
+	comm->answered = err ? -1 : call->root;
+	return err;
+}
+
+static bool needs_answers(const struct ring_comm *comm, const struct ring_plan *plan)
+{
+	return plan->unanswered && plan->params.root != comm->answered;
+}
+
 /* returns 0, or the failure */
 static int run_planned(struct ring_comm *comm, const struct ring_call *call, struct waiting *waiting)
 {
+	struct ring_plan_params params = params_of(comm, call);
+	struct ring_plan plan = ring_plan_make(&params);
+	int err = needs_answers(comm, &plan) ? answer_once(comm, call, &plan, waiting) : 0;
+	if (err)
+		return err;
 	return plan_collective(comm, call) ? tell_out_of_memory(comm) : run(comm, waiting);
 }
 
@@ -528,6 +606,10 @@ static struct ring_kept_plan *find_kept(struct ring_comm *comm, const struct rin
 static int run_kept(struct ring_comm *comm, const struct ring_call *call,
 		    struct ring_kept_plan *kept, struct waiting *waiting)
 {
+	const struct ring_plan *plan = &kept->known.plan;
+	int err = needs_answers(comm, plan) ? answer_once(comm, call, plan, waiting) : 0;
+	if (err)
+		return err;
 	comm->question = kept->question;
 	comm->choice = kept->choice;
 	comm->reaches = false;

@@ -34,22 +34,57 @@ static const struct ring_arrival *sent_by(struct ring_channel *channel, struct r
 	return ring_link_arrival(in, route->taken);
 }
 
+static bool is_of_this_call(const struct ring_channel *channel, const struct ring_arrival *said)
+{
+	struct ring_record record = {0};
+	if (said->bytes >= sizeof(record))
+		memcpy(&record, said->data, sizeof(record));
+	return record.sequence == channel->opening.record.sequence;
+}
+
+/* Whose record differs may have gone on from this call by a bulletin: that is what it made of it. */
+static int fail(struct ring_channel *channel, const struct ring_route *route, int err)
+{
+	struct ring_arrival told;
+	uint64_t bulletin = ring_board_bulletin(channel->bulletins + 1);
+	if (err == RING_EMISMATCH && channel->board &&
+	    ring_board_read(route->board, bulletin, &told) && is_of_this_call(channel, &told))
+		memcpy(&channel->theirs, told.data, sizeof(channel->theirs));
+	return ring_channel_fail(channel, route->peer, err);
+}
+
 /* A peer says something in place of what this call needs of it: returns RING_EMISMATCH; RING_EPEER */
 static int differ(struct ring_channel *channel, const struct ring_route *route,
 		  const struct ring_arrival *said)
 {
 	int err = compare_records(channel, said);
-	return ring_channel_fail(channel, route->peer, err ? err : RING_EPEER);
+	return fail(channel, route, err ? err : RING_EPEER);
+}
+
+/*
+ * Whether a peer has written in the next exchange, or the next bulletin: then it has said all that it says in this
+ * call, or makes another one instead.
+ */
+static bool has_gone_on(const struct ring_channel *channel, const struct ring_route *route,
+			struct ring_arrival *next)
+{
+	uint64_t exchange = ring_board_exchange(channel->exchanges + 1);
+	uint64_t bulletin = ring_board_bulletin(channel->bulletins + 1);
+	return channel->board && (ring_board_read(route->board, exchange, next) ||
+				  ring_board_read(route->board, bulletin, next));
 }
 
 /* What the peer wrote for an exchange. A message by its link instead is another call's. */
 static const struct ring_arrival *written_by(struct ring_channel *channel, struct ring_route *route,
 					     uint64_t exchange, int *err)
 {
+	struct ring_arrival next;
 	*err = 0;
 	if (ring_board_read(route->board, exchange, &route->sheet))
 		return &route->sheet;
 	const struct ring_arrival *message = sent_by(channel, route, err);
+	if (!message && !*err && has_gone_on(channel, route, &next))
+		message = &next;
 	if (!message && !*err)
 		return NULL;
 	/* It may have written before it went on, or away. */
@@ -60,13 +95,6 @@ static const struct ring_arrival *written_by(struct ring_channel *channel, struc
 	if (message)
 		*err = differ(channel, route, message);
 	return NULL;
-}
-
-/* Whether a peer has written for the next exchange: then it has sent all that it sends for this call. */
-static bool has_gone_on(const struct ring_channel *channel, const struct ring_route *route,
-			struct ring_arrival *next)
-{
-	return channel->board && ring_board_read(route->board, channel->exchanges + 1, next);
 }
 
 /* What entry `in` needs of its peer, NULL if it is not there yet, with *err if it never will be. */
@@ -102,7 +130,7 @@ static int check(struct ring_channel *channel, const struct ring_transfer *in,
 		err = RING_EPEER;
 	if (err == RING_EPEER && has_gone_on(channel, route, &next))
 		return differ(channel, route, &next);
-	return err ? ring_channel_fail(channel, in->peer, err) : 0;
+	return err ? fail(channel, route, err) : 0;
 }
 
 /* Looks for it on its link or board, and checks it. returns as ring_receive() */
@@ -130,4 +158,43 @@ int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, c
 	route->taken += !ring_channel_is_on_board(channel, in);
 	ring_receive_count(channel, in, route, *payload);
 	return 1;
+}
+
+/* Whether what a peer says opens this call, in another way. */
+static bool differs(struct ring_channel *channel, const struct ring_arrival *said)
+{
+	return is_of_this_call(channel, said) && compare_records(channel, said) == RING_EMISMATCH;
+}
+
+/* A peer may have written in an exchange of this call, or in the next one's place. */
+static bool board_differs(struct ring_channel *channel, struct ring_route *route)
+{
+	const uint64_t numbers[] = {
+		channel->on_boards ? ring_channel_exchange(channel, 0) : 0,
+		ring_board_exchange(channel->exchanges + 1),
+		ring_board_bulletin(channel->bulletins + 1),
+	};
+	for (int i = 0; channel->board && route->board && i < 3; i++)
+		if (numbers[i] && ring_board_read(route->board, numbers[i], &route->sheet) &&
+		    differs(channel, &route->sheet))
+			return true;
+	return false;
+}
+
+/* A message may be there that nobody has asked for yet. */
+static bool link_differs(struct ring_channel *channel, struct ring_route *route)
+{
+	int err;
+	const struct ring_arrival *message = route->in ? sent_by(channel, route, &err) : NULL;
+	return message && differs(channel, message);
+}
+
+int ring_receive_overhear(struct ring_channel *channel)
+{
+	for (int i = 0; i < channel->route_count; i++) {
+		struct ring_route *route = &channel->routes[i];
+		if (board_differs(channel, route) || link_differs(channel, route))
+			return ring_channel_fail(channel, route->peer, RING_EMISMATCH);
+	}
+	return 0;
 }

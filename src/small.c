@@ -32,13 +32,13 @@ static int say(struct ring_channel *channel)
 {
 	const struct ring_known_plan *known = channel->known;
 	uint64_t before = channel->posted, i = before;
-	if (channel->written == 0)
-		ring_exchange_write(channel, 0);
+	if (channel->written == 0 && !ring_exchange_write(channel, 0))
+		return 0;
 	while (i < known->plan.outgoing && ring_exchange_tell(channel, &known->outgoing[i].transfer))
 		i++;
 	note_outgoing(channel, before, i);
 	channel->posted = channel->sent = i;
-	if (channel->glances > 0)
+	if (known->hears > 0 && channel->glances > 0)
 		ring_wait_relax();
 	return (int)(i - before);
 }
@@ -49,7 +49,7 @@ static int hear(struct ring_channel *channel)
 	const struct ring_known_plan *known = channel->known;
 	const uint64_t exchange = ring_channel_exchange(channel, 0), before = channel->heard;
 	int moved = 1;
-	for (uint64_t k = before; moved > 0 && k < known->plan.outgoing; k++) {
+	for (uint64_t k = before; moved > 0 && k < known->hears; k++) {
 		const struct ring_transfer *in = &known->incoming[k].transfer;
 		moved = ring_receive_written(channel, in, exchange, &channel->said[k]);
 		channel->heard += moved > 0;
@@ -87,9 +87,9 @@ static int copy(struct ring_channel *channel, const struct ring_transfer *in)
 static int take(struct ring_channel *channel)
 {
 	const struct ring_plan *plan = channel->plan;
-	uint64_t held = plan->params.size > 2 ? plan->outgoing : 0;
+	const uint64_t holds = channel->known->holds;
 	int err = 0;
-	for (uint64_t j = held; !err && j < plan->incoming; j++) {
+	for (uint64_t j = holds; !err && j < plan->incoming; j++) {
 		const struct ring_transfer *in = &channel->known->incoming[j].transfer;
 		bool adds = in->action == RING_REDUCE && in->bytes > 0;
 		err = adds ? add(channel, in) : copy(channel, in);
@@ -98,7 +98,7 @@ static int take(struct ring_channel *channel)
 		return err;
 	note_incoming(channel, RING_STARTED, 0, plan->incoming);
 	channel->started = plan->incoming;
-	channel->jobs_before -= held;
+	channel->jobs_before -= holds;
 	return 0;
 }
 
@@ -116,13 +116,15 @@ static int count_taken(struct ring_channel *channel)
 
 int ring_small_advance(struct ring_channel *channel)
 {
-	uint64_t peers = channel->plan->outgoing;
+	const uint64_t peers = channel->plan->outgoing, hears = channel->known->hears;
 	int moves = channel->posted < peers ? say(channel) : 0;
-	int moved = channel->heard < peers ? hear(channel) : 0;
-	if (moved < 0 || channel->heard < peers)
+	int moved = channel->heard < hears ? hear(channel) : 0;
+	if (moved < 0 || channel->heard < hears || channel->posted < peers)
 		return moved < 0 ? moved : moves + moved;
 	moves += moved;
 	int err = channel->started == 0 ? take(channel) : 0;
 	moved = err ? err : count_taken(channel);
+	if (moved >= 0 && channel->has_bulletin && ring_channel_is_done(channel))
+		ring_exchange_finish(channel);
 	return moved < 0 ? moved : moves + moved;
 }

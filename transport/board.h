@@ -3,11 +3,17 @@
  * A board: where a rank writes what it says to all others, so that it is written once, and they read it,
  * or their parts of it, in place. It lies on the page of the rank's doorbell, which they all map.
  *
- *	sheet 0 | what was said in exchanges 2, 4, 6 ...      one writer, who owns the board
- *	sheet 1 | what was said in exchanges 1, 3, 5 ...      many readers
+ *	sheets     2, for exchanges, in which every rank writes;          one writer, who owns the board
+ *	           32, for bulletins, which one rank writes for all       many readers
+ *	done       the owner, as a reader, has no more use for bulletins up to this one
  *
- * In an exchange every rank writes and reads what all others wrote. So two sheets are enough: whoever
- * writes for exchange k has read what all wrote for k - 1, and they had read everything of k - 2 by then.
+ * In an exchange every rank reads what all others wrote. So two sheets are enough: whoever writes for exchange k has
+ * read what all wrote for k - 1, and they had read everything of k - 2 by then. Who writes a bulletin does not wait,
+ * and may be as far ahead of the others as there are sheets: before number k it has to know that all are done with
+ * k - RING_BULLETINS. They say so now and then.
+ *
+ * Exchanges and bulletins count from 1, each for themselves; ring_board_exchange() and ring_board_bulletin() make
+ * numbers of that.
  *
  * What is said comes before its word: store-release and load-acquire. A reader who sleeps is woken as
  * doorbell_words.h has it: a board's owner rings behind what it wrote. The owner may be broken: what is
@@ -25,46 +31,84 @@
 #include "gate.h"
 #include "transport.h"
 
+#define RING_BULLETINS 32
 #define RING_SHEET_BYTES 256
 
 struct ring_sheet {
-	alignas(RING_CACHE_LINE) _Atomic uint64_t word; /* number of the exchange << 32 | bytes */
+	alignas(RING_CACHE_LINE) _Atomic uint64_t word; /* number << 32 | bytes */
 	unsigned char text[RING_SHEET_BYTES];
 };
 
-/* All zero at first; exchanges count from 1. */
+/* All zero at first. */
 struct ring_board {
-	struct ring_sheet sheets[2];
+	struct ring_sheet sheets[2 + RING_BULLETINS]; /* for exchanges first */
+	alignas(RING_CACHE_LINE) _Atomic uint64_t done;
 };
 
-static inline struct ring_sheet *ring_board_sheet(struct ring_board *board, uint64_t exchange)
+/* Their numbers on boards. */
+static inline uint64_t ring_board_exchange(uint64_t exchange)
 {
-	return &board->sheets[exchange % 2];
+	return exchange << 1;
+}
+
+static inline uint64_t ring_board_bulletin(uint64_t bulletin)
+{
+	return bulletin << 1 | 1;
+}
+
+static inline struct ring_sheet *ring_board_sheet(struct ring_board *board, uint64_t number)
+{
+	uint64_t place = number & 1 ? 2 + (number >> 1) % RING_BULLETINS : (number >> 1) % 2;
+	return &board->sheets[place];
 }
 
 /*
- * Owner: says two texts, of at most RING_SHEET_BYTES together, in an exchange; the second one may be empty. Ring
+ * Owner: says two texts, of at most RING_SHEET_BYTES together; the second one may be empty. Ring
  * the readers' doorbells next.
  */
-static inline void ring_board_write(struct ring_board *board, uint64_t exchange, const void *first,
+static inline void ring_board_write(struct ring_board *board, uint64_t number, const void *first,
 				    size_t first_bytes, const void *second, size_t second_bytes)
 {
-	struct ring_sheet *sheet = ring_board_sheet(board, exchange);
+	struct ring_sheet *sheet = ring_board_sheet(board, number);
 	memcpy(sheet->text, first, first_bytes);
 	if (second_bytes > 0)
 		memcpy(sheet->text + first_bytes, second, second_bytes);
-	atomic_store_explicit(&sheet->word, exchange << 32 | (first_bytes + second_bytes),
+	atomic_store_explicit(&sheet->word, number << 32 | (first_bytes + second_bytes),
 			      memory_order_release); /* pairs with: read, says */
 }
 
-/* Reader: what was said in an exchange; false if nothing was yet. */
-static inline bool ring_board_read(struct ring_board *board, uint64_t exchange,
+/* Owner: will soon write there, so its CPU may take the sheet from those who read it long ago. */
+static inline void ring_board_approach(struct ring_board *board, uint64_t number)
+{
+	struct ring_sheet *sheet = ring_board_sheet(board, number);
+#if defined(__x86_64__) || defined(__i386__)
+	__asm__ __volatile__("prefetchw %0" : : "m"(*sheet));
+#else
+	__builtin_prefetch(sheet, 1);
+#endif
+}
+
+/* Owner: is done with all that was told up to this bulletin. */
+static inline void ring_board_finish(struct ring_board *board, uint64_t bulletin)
+{
+	atomic_store_explicit(&board->done, bulletin,
+			      memory_order_release); /* pairs with: finished */
+}
+
+/* Another's: what its owner is done with, as far as it said. */
+static inline uint64_t ring_board_finished(struct ring_board *board)
+{
+	return atomic_load_explicit(&board->done, memory_order_acquire); /* pairs with: finish */
+}
+
+/* Reader: what was said for a number; false if nothing was yet. */
+static inline bool ring_board_read(struct ring_board *board, uint64_t number,
 				   struct ring_arrival *arrival)
 {
-	struct ring_sheet *sheet = ring_board_sheet(board, exchange);
+	struct ring_sheet *sheet = ring_board_sheet(board, number);
 	uint64_t word = atomic_load_explicit(&sheet->word,
 					     memory_order_acquire); /* pairs with: write */
-	if (word >> 32 != (uint32_t)exchange)
+	if (word >> 32 != (uint32_t)number)
 		return false;
 	size_t bytes = (uint32_t)word;
 	arrival->data = sheet->text;
@@ -72,14 +116,14 @@ static inline bool ring_board_read(struct ring_board *board, uint64_t exchange,
 	return true;
 }
 
-/* Reader: what was said in an exchange if it has so many bytes, else NULL. */
-static inline const unsigned char *ring_board_says(struct ring_board *board, uint64_t exchange,
+/* Reader: what was said for a number if it has so many bytes, else NULL. */
+static inline const unsigned char *ring_board_says(struct ring_board *board, uint64_t number,
 						   size_t bytes)
 {
-	struct ring_sheet *sheet = ring_board_sheet(board, exchange);
+	struct ring_sheet *sheet = ring_board_sheet(board, number);
 	uint64_t word = atomic_load_explicit(&sheet->word,
 					     memory_order_acquire); /* pairs with: write */
-	return word == (exchange << 32 | bytes) ? sheet->text : NULL;
+	return word == (number << 32 | bytes) ? sheet->text : NULL;
 }
 
 #endif

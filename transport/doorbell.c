@@ -23,7 +23,7 @@
 #include "sealed.h"
 #include "status.h"
 
-#define PAGE_BYTES 4096
+#define PAGE_BYTES ((sizeof(struct ring_doorbell_page) + 4095) / 4096 * 4096)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all holders */
 

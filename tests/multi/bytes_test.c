@@ -197,11 +197,11 @@ int main(void)
 {
 	static const size_t chunks[] = {0, 96, 4096};
 	static const char *const algorithms[] = {"ring",   "oneshot", "twoshot", "bruck",
-						 "staged", "direct",  NULL};
+						 "staged", "direct",  "tree",    NULL};
 	unsigned calls = 0, teams = 0;
 	for (int size = 1; size <= RANKS; size++)
 		for (int w = 0; w < HARNESS_WORLDS; w++, teams++) {
-			struct way way = {chunks[teams % 3], algorithms[(size + w) % 7]};
+			struct way way = {chunks[teams % 3], algorithms[(size + w) % 8]};
 			struct harness team = {.world = &harness_worlds[w],
 					       .size = size,
 					       .body = be_rank,

@@ -223,8 +223,22 @@ static uint64_t ring_sent_bytes(const struct call *call, const struct call_way *
 	}
 }
 
+/* Of a broadcast to those whose distance from root is that of this rank with one more bit, below all it has. */
+static uint64_t tree_sent_bytes(const struct call *call, const struct call_way *way, int position)
+{
+	int root = 0, children = 0;
+	while (way->order[root] != call->root)
+		root++;
+	int distance = (position + way->size - root) % way->size;
+	for (int bit = 1; bit < way->size; bit *= 2)
+		children += distance % (2 * bit) == 0 && distance + bit < way->size;
+	return (uint64_t)children * part_bytes(call);
+}
+
 uint64_t call_sent_bytes(const struct call *call, const struct call_way *way, int position)
 {
+	if (way->algorithm == BY_TREE)
+		return tree_sent_bytes(call, way, position);
 	if (way->algorithm == BY_RING)
 		return ring_sent_bytes(call, way, position);
 	if (way->algorithm == DIRECTLY)

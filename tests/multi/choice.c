@@ -43,5 +43,7 @@ struct call_way choice_of(const struct ring_comm *comm, const struct call *call,
 		way.algorithm = BY_TWO_SHOT;
 	else if (choice.algorithm == RING_ALGORITHM_DIRECT)
 		way.algorithm = DIRECTLY;
+	else if (choice.algorithm == RING_ALGORITHM_TREE)
+		way.algorithm = BY_TREE;
 	return way;
 }

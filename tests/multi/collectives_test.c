@@ -28,7 +28,7 @@ static const struct settings all_settings[] = {
 #define SETTINGS (int)(sizeof(all_settings) / sizeof(all_settings[0]))
 
 static const char *const algorithms[] = {NULL,    "ring",   "oneshot", "twoshot",
-					 "bruck", "staged", "direct"};
+					 "bruck", "staged", "direct",  "tree"};
 #define ALGORITHMS (int)(sizeof(algorithms) / sizeof(algorithms[0]))
 
 struct plan {

@@ -47,6 +47,8 @@ static const struct way ways[] = {
 	{{"tcp, two shots, shallow", false, "tcp", 0}, "twoshot", 5000, 1, 1, 1, 3, false},
 	{{"shm, log steps", false, "shm", 0}, "bruck", 0, 0, 0, 0, 9, false},
 	{{"tcp, log steps, shallow", false, "tcp", 0}, "bruck", 100, 1, 1, 1, 9, false},
+	{{"shm, trees", false, "shm", 0}, "tree", 0, 0, 0, 0, 0, false},
+	{{"tcp, trees, shallow", false, "tcp", 0}, "tree", 5000, 1, 1, 1, 0, false},
 	{{"loopback, staged", true, "loopback", 0}, "staged", 0, 0, 0, 0, 3, false},
 	{{"shm, staged, small pieces", false, "shm", 0}, "staged", 1000, 1, 1, 1, 3, false},
 	{{"loopback, chosen", true, "loopback", 0}, NULL, 0, 0, 0, 0, 4, false},

@@ -73,6 +73,8 @@ static int make_call(struct ring_comm *comm, const char *call, const float *send
 		return ring_reduce_scatter(comm, send, recv, count, RING_FLOAT32, RING_SUM, NULL);
 	if (strcmp(call, "all_gather") == 0)
 		return ring_all_gather(comm, send, recv, count, RING_FLOAT32, NULL);
+	if (strcmp(call, "broadcast") == 0)
+		return ring_broadcast(comm, send, recv, count, RING_FLOAT32, 0, NULL);
 	if (strcmp(call, "all_to_all") == 0)
 		return ring_all_to_all(comm, send, recv, count, RING_FLOAT32, NULL);
 	return RING_EINVAL;

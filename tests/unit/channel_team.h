@@ -11,6 +11,7 @@
 
 #include "channel.h"
 #include "partners.h"
+#include "receive.h"
 #include "tests/unit/lazy.h"
 
 #define RANKS 6

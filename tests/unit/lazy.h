@@ -58,7 +58,7 @@ struct lazy_wire {
 	uint64_t landed;       /* messages that went to their landing place */
 	bool inside;           /* the sender, in the receiver's memory */
 	struct ring_bell bell; /* the sender's, with its board; nobody sleeps */
-	uint64_t written;      /* the last exchange on it, as of the receiver's last poll */
+	uint64_t written;      /* all numbers on it, as of the receiver's last poll */
 	int open_ends;
 };
 
@@ -125,10 +125,9 @@ static int lazy_send(struct ring_link *base, const void *source, size_t bytes)
 static bool has_written(struct lazy_wire *wire)
 {
 	uint64_t before = wire->written;
-	for (int i = 0; i < 2; i++) {
-		uint64_t exchange = atomic_load(&wire->bell.page->board.sheets[i].word) >> 32;
-		wire->written = exchange > wire->written ? exchange : wire->written;
-	}
+	wire->written = 0;
+	for (int i = 0; i < 2 + RING_BULLETINS; i++)
+		wire->written += atomic_load(&wire->bell.page->board.sheets[i].word) >> 32;
 	return wire->written > before;
 }
 

@@ -43,6 +43,19 @@ static uint64_t ring_formula(const struct setting *s, int position)
 	}
 }
 
+/* Down the tree: a place's parent is the place itself without its lowest bit. */
+static uint64_t tree_formula(const struct setting *s, int position)
+{
+	uint64_t children = 0;
+	int root = 0;
+	while (s->order[root] != s->root)
+		root++;
+	int place = (position + s->size - root) % s->size;
+	for (int child = 1; child < s->size; child++)
+		children += (child & (child - 1)) == place;
+	return children * s->count * s->element_bytes;
+}
+
 /* ... and straight to whom it is for. */
 static uint64_t formula(const struct setting *s, int position)
 {
@@ -51,6 +64,8 @@ static uint64_t formula(const struct setting *s, int position)
 	uint64_t block = ring_share_length(s->count, n, rank) * s->element_bytes;
 	if (s->algorithm == RING_ALGORITHM_RING)
 		return ring_formula(s, position);
+	if (s->algorithm == RING_ALGORITHM_TREE)
+		return tree_formula(s, position);
 	if (is_in_blocks(s))
 		return bytes - block + (n - 1) * block;
 	if (s->algorithm == RING_ALGORITHM_DIRECT && s->kind == RING_KIND_BROADCAST)
@@ -87,6 +102,8 @@ static uint64_t steps_formula(const struct setting *s)
 		return n > 1 ? 2 : 0;
 	case RING_ALGORITHM_BRUCK:
 		return n > 1 ? 64 - (uint64_t)__builtin_clzll(n - 1) : 0;
+	case RING_ALGORITHM_TREE: /* all bits of the deepest place */
+		return 63 - (uint64_t)__builtin_clzll(n);
 	case RING_ALGORITHM_PAIR:
 		return s->root != s->receiver;
 	default:
@@ -335,6 +352,46 @@ static void pictures_of_bruck(void **state)
 				  "rank 4: 0x1 1x2 3x1; 3 2 0\n");
 }
 
+/* "rank r: from whom; to whom, one behind the other" */
+static void draw_tree(int size, char *text)
+{
+	struct setting s = {.kind = RING_KIND_BROADCAST,
+			    .algorithm = RING_ALGORITHM_TREE,
+			    .size = size,
+			    .root = 1,
+			    .channels = 1,
+			    .count = 1,
+			    .element_bytes = 1};
+	for (int i = 0; i < size; i++)
+		s.order[i] = i;
+	for (int rank = 0; rank < size; rank++) {
+		struct ring_plan plan = plan_of(&s, rank, 0);
+		text += sprintf(text, "rank %d: %d;", rank, ring_plan_incoming(&plan, 0).peer);
+		for (uint64_t i = 0; i < plan.outgoing; i++)
+			text += sprintf(text, " %d", ring_plan_outgoing(&plan, i).peer);
+		text += sprintf(text, "\n");
+	}
+}
+
+static void pictures_of_trees(void **state)
+{
+	(void)state;
+	char text[256];
+	draw_tree(4, text);
+	assert_string_equal(text, "rank 0: 3;\n"
+				  "rank 1: 1; 3 2\n"
+				  "rank 2: 1;\n"
+				  "rank 3: 1; 0\n");
+	draw_tree(7, text);
+	assert_string_equal(text, "rank 0: 5;\n"
+				  "rank 1: 1; 5 3 2\n"
+				  "rank 2: 1;\n"
+				  "rank 3: 1; 4\n"
+				  "rank 4: 3;\n"
+				  "rank 5: 1; 0 6\n"
+				  "rank 6: 5;\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +399,7 @@ int main(void)
 		cmocka_unit_test(pictures_of_three_and_four),
 		cmocka_unit_test(pictures_of_one_shot),
 		cmocka_unit_test(pictures_of_bruck),
+		cmocka_unit_test(pictures_of_trees),
 		cmocka_unit_test(bruck_carries_what_fits),
 		cmocka_unit_test(oneself_needs_no_link_and_no_signal),
 		cmocka_unit_test(bytes_are_optimal),

@@ -114,8 +114,9 @@ static uint64_t some_count(const struct setting *s, uint64_t pick, uint64_t *dic
 				   parts * s->chunk * chunks,
 				   parts * s->chunk * chunks + 1};
 	uint64_t count = counts[pick % (sizeof(counts) / sizeof(counts[0]))];
-	while (s->algorithm == RING_ALGORITHM_BRUCK &&
-	       !ring_bruck_fits(s->size, count * s->element_bytes))
+	bool few = s->algorithm == RING_ALGORITHM_BRUCK || s->algorithm == RING_ALGORITHM_TREE;
+	while (few &&
+	       !ring_algorithm_can(s->algorithm, s->kind, s->size, count * s->element_bytes, false))
 		count /= 2;
 	return count;
 }
