@@ -4,7 +4,7 @@
  * or their parts of it, in place. It lies on the page of the rank's doorbell, which they all map.
  *
  *	sheets     2, for exchanges, in which every rank writes;          one writer, who owns the board
- *	           32, for bulletins, which one rank writes for all       many readers
+ *	           64, for bulletins, which one rank writes for all       many readers
  *	done       the owner, as a reader, has no more use for bulletins up to this one
  *
  * In an exchange every rank reads what all others wrote. So two sheets are enough: whoever writes for exchange k has
@@ -31,7 +31,7 @@
 #include "gate.h"
 #include "transport.h"
 
-#define RING_BULLETINS 32
+#define RING_BULLETINS 64
 #define RING_SHEET_BYTES 256
 
 struct ring_sheet {
