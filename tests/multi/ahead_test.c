@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Broadcasts that nobody answers: root may be many calls ahead of the others, who get every value all the same, in
- * whatever turns calls and roots come, and however late a rank is.
+ * whatever turns calls and roots come, however late a rank is, and when root has left since.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #define CALLS 3000
 #define LATE_US 300
+#define LEFT_US 50000
 
 /* The same on all ranks; what is late is not. */
 static int some(uint64_t *dice, int below)
@@ -68,6 +69,12 @@ static int be_rank(struct harness_rank *self)
 		else
 			bad = all_reduce(self, comm, call, what % 2 ? 2 : 2000);
 	}
+	if (!bad)
+		bad = broadcast(self, comm, CALLS, 0);
+	if (self->rank > 0)
+		usleep(LEFT_US);
+	if (!bad)
+		bad = broadcast(self, comm, CALLS + 1, 0);
 	ring_comm_destroy(comm);
 	return bad;
 }
