@@ -94,6 +94,37 @@ static void every_size_arrives_whole(void **state)
 	pair_close(&pair);
 }
 
+/* Sent without a poll between them, few bytes may leave in one piece. */
+static void what_leaves_together_arrives_apart(void **state)
+{
+	static const size_t sizes[] = {3, 40, 1, 8, 17, 90};
+	static const char text[] =
+		"what is sent in one go, such as an entry record and the data behind it, "
+		"leaves in one system call";
+	const size_t count = sizeof(sizes) / sizeof(sizes[0]);
+	struct pair pair;
+	if (kind_of(state)->paced)
+		skip(); /* paced links take no more before the other end is polled */
+	make_pair(&pair, state, (unsigned)count, SLOT_BYTES);
+	struct ring_link *sender = pair.ends[SENDER];
+	for (size_t i = 0; i < count; i++) {
+		int err = sender->transport->send(sender, text + i, sizes[i]);
+		if (err == RING_EAGAIN) /* it takes them one by one */
+			send_whole(&pair, text + i, sizes[i]);
+		else
+			assert_int_equal(err, 0);
+	}
+	poll_until(&pair, &pair.ends[RECEIVER]->arrived, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(bytes_of(pair.ends[RECEIVER], i), sizes[i]);
+		assert_memory_equal(data_of(pair.ends[RECEIVER], i), text + i, sizes[i]);
+	}
+	for (size_t i = 0; i < count; i++)
+		release(pair.ends[RECEIVER]);
+	poll_until(&pair, &sender->sent, count);
+	pair_close(&pair);
+}
+
 static void full_slots_hold_the_sender_back(void **state)
 {
 	struct pair pair;
@@ -502,6 +533,7 @@ static const struct {
 	void (*run)(void **state);
 } cases[] = {
 	{"every size arrives whole", every_size_arrives_whole},
+	{"what leaves together arrives apart", what_leaves_together_arrives_apart},
 	{"full slots hold the sender back", full_slots_hold_the_sender_back},
 	{"a million messages in any interleaving", a_million_messages_in_any_interleaving},
 	{"every depth works", every_depth_works},
