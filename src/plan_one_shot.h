@@ -194,13 +194,13 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 	if (ring_one_shot_is_small(&plan))
 		plan.opening = ring_one_shot_input_bytes(params);
 	plan.unanswered = ring_one_shot_is_unanswered(&plan);
-	bool hub = ring_one_shot_is_hub(&plan), tells_all = plan.opening > 0 && !plan.unanswered;
+	bool hub = ring_one_shot_is_hub(&plan), all_say = plan.opening > 0 && !plan.unanswered;
 	plan.next = ring_plan_at(&plan, 1);
 	plan.prev = ring_plan_at(&plan, -1);
 	plan.edges = hub ? 2 * (params->size - 1) : 4;
 	if (plan.unanswered)
 		plan.edges = ring_plan_self(&plan) == params->root ? (int)others : 1;
-	plan.fan_out = tells_all ? others : ring_one_shot_receivers(&plan);
+	plan.fan_out = all_say ? others : ring_one_shot_receivers(&plan);
 	plan.fan_in = ring_one_shot_heard(&plan) + ring_one_shot_results(&plan);
 	if (plan.opening == 0)
 		plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs one call, or the sends and receives of a group: starts channels, advances them until all are
- * done, and decides how to wait when nothing moves. What goes wrong meanwhile becomes the
- * communicator's failure here.
+ * done, and decides how to wait when nothing moves. What goes wrong meanwhile is explain.c's.
  */
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "clock.h"
 #include "comm.h"
 #include "datatype.h"
+#include "explain.h"
 #include "fpenv.h"
 #include "receive.h"
 #include "trace.h"
@@ -18,11 +17,9 @@
 #define REPEATS_TOLD 64 /* of calls alike that reach into no memory, every so-manieth asks again */
 #define LOOKS_PER_CLOCK 64 /* the clock is read once in so many empty looks */
 #define LOOKS_PER_NEAR 8   /* ... and asked whether the CPU is needed by who is waited for */
-#define NEWS_GRACE_MS 500  /* a broken link waits so long for the control lanes to say why */
-#define LEFT_GRACE_MS 200  /* ... and a call so long for what a departed rank had still sent */
-#define LISTEN_MS                                                                                  \
-	250 /* after so long a call listens to ranks that its plan does not listen to ... */
-#define LISTEN_AGAIN_MS 1000 /* ... and again, where what they say wakes nobody */
+#define LEFT_GRACE_MS 200  /* a call waits so long for what a departed rank had still sent, ... */
+#define LISTEN_MS 250      /* ... so long before it listens to whom its plan does not listen to, */
+#define LISTEN_AGAIN_MS 1000 /* ... and so long between, where what they say wakes nobody */
 
 /* How long this call has found nothing to do, and when it must end. */
 struct waiting {
@@ -138,102 +135,6 @@ static int ended(const struct ring_comm *comm)
 	return ring_comm_failed_in(comm, comm->current->turn);
 }
 
-/* What this rank says it does on a channel: the record of a message is what its sender says. */
-static struct ring_record own_record(const struct ring_channel *channel)
-{
-	struct ring_record record = channel->opening.record;
-	if (record.kind == RING_KIND_SEND && channel->plan->params.kind == RING_KIND_RECV) {
-		record.kind = RING_KIND_RECV;
-		record.root = channel->plan->params.root;
-	}
-	return record;
-}
-
-static int tell_departed(struct ring_comm *comm, const struct ring_channel *channel, int peer)
-{
-	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
-	struct ring_record record = own_record(channel);
-	return ring_comm_fail(comm, RING_EPEER, peer,
-			      "%s left the communicator while rank %d was in %s",
-			      ring_comm_rank_text(comm, peer, who), comm->rank,
-			      ring_record_format(&record, mine));
-}
-
-static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *channel)
-{
-	char mine[RING_RECORD_TEXT], theirs[RING_RECORD_TEXT];
-	struct ring_record record = own_record(channel);
-	bool behind = channel->theirs.sequence < record.sequence &&
-		      channel->theirs.sequence == channel->unanswered.sequence;
-	if (behind) /* this rank did not wait for it */
-		record = channel->unanswered;
-	struct ring_news news = {.err = RING_EMISMATCH,
-				 .culprit = channel->failed_peer,
-				 .call = record.kind == RING_KIND_RECV ? 0 : record.sequence};
-	snprintf(news.text, sizeof(news.text), "rank %d %s in %s, but rank %d is in %s", comm->rank,
-		 behind ? "was" : "is", ring_record_format(&record, mine), channel->failed_peer,
-		 ring_record_format(&channel->theirs, theirs));
-	return ring_comm_fail_with(comm, &news, true);
-}
-
-/*
- * A rank that said goodbye, without which the channel cannot go on: the one at the other end of the link
- * that broke, or, as others than neighbours leave unheard, a neighbour if the call needs all ranks. -1:
- * nobody did.
- */
-static int find_departed(const struct ring_comm *comm, const struct ring_channel *channel)
-{
-	const struct ring_placement *placement = &comm->placement;
-	const int suspects[] = {channel->failed_peer, placement->next.rank, placement->prev.rank};
-	enum ring_kind kind = channel->plan->params.kind;
-	int count = kind == RING_KIND_SEND || kind == RING_KIND_RECV ? 1 : 3;
-	for (int i = 0; i < count; i++)
-		if (ring_comm_departed(comm, suspects[i], 0))
-			return suspects[i];
-	return -1;
-}
-
-/*
- * A channel could not go on. A broken link only says that something happened to a neighbour, which
- * may itself be reacting to another rank's death: the control lanes know the first cause, so they
- * get a moment to tell it.
- */
-static int explain(struct ring_comm *comm, const struct ring_channel *channel, int err)
-{
-	char who[RING_RANK_TEXT];
-	int peer = channel->failed_peer;
-	if (err == RING_EMISMATCH)
-		return tell_mismatch(comm, channel);
-	if (err != RING_EPEER)
-		return ring_comm_fail(comm, err, comm->rank, "rank %d: the %s device failed: %s",
-				      comm->rank, channel->device->name, ring_strerror(err));
-	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
-	int departed = find_departed(comm, channel);
-	if (departed >= 0)
-		return tell_departed(comm, channel, departed);
-	return ring_comm_fail(comm, err, peer,
-			      "the link between rank %d and %s closed, or carried what no plan "
-			      "sends, and nobody heard of a death; did it leave the communicator?",
-			      comm->rank, ring_comm_rank_text(comm, peer, who));
-}
-
-/* A link beyond the rings could not be made. */
-static int tell_unlinked(struct ring_comm *comm, int peer, int err, const char *why)
-{
-	char who[RING_RANK_TEXT];
-	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
-	struct ring_channel *channel = comm->active;
-	if (err == RING_EPEER && channel) {
-		channel->failed_peer = peer;
-		int departed = find_departed(comm, channel);
-		if (departed >= 0)
-			return tell_departed(comm, channel, departed);
-	}
-	return ring_comm_fail(comm, err, peer, "rank %d could not be linked with %s: %s%s",
-			      comm->rank, ring_comm_rank_text(comm, peer, who), why,
-			      err == RING_EPEER ? "; did it leave the communicator?" : "");
-}
-
 /* Advances everything once. returns the moves, or the failure */
 static int advance(struct ring_comm *comm)
 {
@@ -243,37 +144,15 @@ static int advance(struct ring_comm *comm)
 		int peer = -1;
 		moves = ring_pairs_step(comm, &failure, &peer);
 		if (moves < 0)
-			return tell_unlinked(comm, peer, moves, failure.text);
+			return ring_explain_unlinked(comm, peer, moves, failure.text);
 	}
 	for (struct ring_channel *channel = comm->active; channel; channel = channel->next) {
 		int moved = ring_channel_advance(channel);
 		if (moved < 0)
-			return explain(comm, channel, moved);
+			return ring_explain_broken(comm, channel, moved);
 		moves += moved;
 	}
 	return moves;
-}
-
-/* The first channel that is not done, or NULL. */
-static const struct ring_channel *find_unfinished(const struct ring_comm *comm)
-{
-	const struct ring_channel *channel = comm->active;
-	while (channel && ring_channel_is_done(channel))
-		channel = channel->next;
-	return channel;
-}
-
-static int time_out(struct ring_comm *comm)
-{
-	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
-	const struct ring_channel *channel = find_unfinished(comm);
-	struct ring_record record = own_record(channel);
-	int step, peer = ring_channel_waits_for(channel, &step);
-	return ring_comm_fail(
-		comm, RING_ETIMEDOUT, peer,
-		"rank %d waited %d ms in %s, for %s; is it stopped, or busy elsewhere?", comm->rank,
-		comm->config.call_timeout_ms, ring_record_format(&record, mine),
-		ring_comm_rank_text(comm, peer, who));
 }
 
 /* Fails the call if it waits for a neighbour that said goodbye some time ago. */
@@ -284,7 +163,7 @@ static int check_departed(struct ring_comm *comm)
 	for (const struct ring_channel *c = comm->active; c; c = c->next) {
 		int step, peer = ring_channel_is_done(c) ? -1 : ring_channel_waits_for(c, &step);
 		if (peer >= 0 && ring_comm_departed(comm, peer, LEFT_GRACE_MS))
-			return tell_departed(comm, c, peer);
+			return ring_explain_departed(comm, c, peer);
 	}
 	return 0;
 }
@@ -320,8 +199,7 @@ static int gather_fds(const struct ring_comm *comm, int *timeout_ms)
 static int sleep_once(struct ring_comm *comm, int timeout_ms)
 {
 	if (!room_for_fds(comm))
-		return ring_comm_fail(comm, RING_ENOMEM, comm->rank, "rank %d: no memory",
-				      comm->rank);
+		return ring_explain_no_memory(comm);
 	int longest_ms = timeout_ms;
 	bool with_fds = gather_fds(comm, &longest_ms) > 0;
 	uint32_t ticket = ring_bell_announce(&comm->bell, with_fds);
@@ -343,7 +221,7 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
  */
 static bool waits_for_near(const struct ring_comm *comm)
 {
-	const struct ring_channel *channel = find_unfinished(comm);
+	const struct ring_channel *channel = ring_explain_unfinished(comm);
 	int step, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
 	const struct ring_link *link = peer < 0 ? NULL : ring_channel_link(channel, peer, false);
 	return link && link->transport->is_near && link->transport->is_near(link);
@@ -364,7 +242,7 @@ static int listen_around(struct ring_comm *comm, uint64_t waited_ms, int *timeou
 			continue;
 		int err = first ? 0 : ring_receive_overhear(c);
 		if (err)
-			return explain(comm, c, err);
+			return ring_explain_broken(comm, c, err);
 		if (next_ms > 0 && (*timeout_ms < 0 || *timeout_ms > next_ms))
 			*timeout_ms = next_ms;
 	}
@@ -387,7 +265,7 @@ static int wait_a_little(struct ring_comm *comm, struct waiting *waiting)
 	if (!waiting->deadline_ms && config->call_timeout_ms > 0)
 		waiting->deadline_ms = now + config->call_timeout_ms; /* it never waited before */
 	if (waiting->deadline_ms && now >= waiting->deadline_ms)
-		return time_out(comm);
+		return ring_explain_time_out(comm);
 	if (!waiting->since_ms)
 		waiting->since_ms = now;
 	int timeout_ms = waiting->deadline_ms ? (int)(waiting->deadline_ms - now) : -1;
@@ -442,24 +320,10 @@ static uint64_t calls_together(const struct ring_call *call)
 	return calls;
 }
 
-/* Adds to the failure what this rank was doing: of calls that ran together the first unfinished one. */
-static void note_failed(struct ring_comm *comm, const struct ring_call *call)
-{
-	const struct ring_channel *channel = find_unfinished(comm);
-	int step = -1, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
-	struct ring_record record = channel ? own_record(channel) : call->record;
-	ring_comm_note_call(comm, &record, peer, step);
-}
-
-static int tell_out_of_memory(struct ring_comm *comm)
-{
-	return ring_comm_fail(comm, RING_ENOMEM, comm->rank, "rank %d: no memory", comm->rank);
-}
-
 static int run_messages(struct ring_comm *comm, struct ring_call *call)
 {
 	struct waiting waiting = {0};
-	return start_messages(comm, call) ? tell_out_of_memory(comm) : run(comm, &waiting);
+	return start_messages(comm, call) ? ring_explain_no_memory(comm) : run(comm, &waiting);
 }
 
 /* Programs make the same call again and again: its plans are still there. */
@@ -470,25 +334,18 @@ static int run_again(struct ring_comm *comm, const struct ring_call *call, struc
 	return run(comm, waiting);
 }
 
-static int tell_unmapped(struct ring_comm *comm, int peer, int err)
-{
-	char who[RING_RANK_TEXT];
-	return ring_comm_fail(comm, err, peer, "rank %d could not map the memory of %s: %s",
-			      comm->rank, ring_comm_rank_text(comm, peer, who), ring_strerror(err));
-}
-
 /* Finds the others' buffers. returns 0, or the failure */
 static int reach(struct ring_comm *comm, const struct ring_call *call)
 {
 	int peer, err = ring_partners_reach(comm, call, &peer);
-	return err ? tell_unmapped(comm, peer, err) : 0;
+	return err ? ring_explain_unmapped(comm, peer, err) : 0;
 }
 
 /* Takes in what all have told. returns 0; RING_EAGAIN; or the failure */
 static int hear(struct ring_comm *comm)
 {
 	int peer, err = ring_partners_heard(comm, &peer);
-	return err && err != RING_EAGAIN ? tell_unmapped(comm, peer, err) : err;
+	return err && err != RING_EAGAIN ? ring_explain_unmapped(comm, peer, err) : err;
 }
 
 /* Ranks tell one another where their buffers lie, and find them. returns 0, or the failure */
@@ -497,7 +354,7 @@ static int meet(struct ring_comm *comm, const struct ring_call *call, struct wai
 	int err;
 	do {
 		if (ring_partners_tell(comm, call))
-			return tell_out_of_memory(comm);
+			return ring_explain_no_memory(comm);
 		err = run(comm, waiting);
 		if (!err)
 			err = hear(comm);
@@ -519,20 +376,22 @@ static int run_directly_again(struct ring_comm *comm, const struct ring_call *ca
 }
 
 /*
- * Before a call that nobody answers, all answer once, with its record, unless the last such call had the same root.
+ * Before a plan that nobody answers, all answer once, with the call's record, unless the last such had the same root.
  * So there are links with root, and ranks that differ about root do not all wait for one another in silence: but
  * for one root, who makes a call says so. returns 0, or the failure
  */
 static int answer_once(struct ring_comm *comm, const struct ring_call *call,
-		       const struct ring_plan *unanswered, struct waiting *waiting)
+		       const struct ring_plan *wanted, struct waiting *waiting)
 {
-	struct ring_plan_params params = unanswered->params;
+	struct ring_plan_params params = wanted->params;
+	if (!wanted->unanswered || params.root == comm->answered)
+		return 0;
 	params.algorithm = RING_ALGORITHM_ONE_SHOT;
 	params.count = 0;
 	struct ring_channel *channel = &comm->channels[0];
 	struct ring_plan plan = ring_plan_make(&params);
 	if (ring_pairs_want(comm, channel, &plan))
-		return tell_out_of_memory(comm);
+		return ring_explain_no_memory(comm);
 	ring_channel_start(channel, &plan, &call->operands, &call->record);
 	channel->next = NULL;
 	comm->active = channel;
@@ -541,20 +400,15 @@ static int answer_once(struct ring_comm *comm, const struct ring_call *call,
 	return err;
 }
 
-static bool needs_answers(const struct ring_comm *comm, const struct ring_plan *plan)
-{
-	return plan->unanswered && plan->params.root != comm->answered;
-}
-
 /* returns 0, or the failure */
 static int run_planned(struct ring_comm *comm, const struct ring_call *call, struct waiting *waiting)
 {
 	struct ring_plan_params params = params_of(comm, call);
 	struct ring_plan plan = ring_plan_make(&params);
-	int err = needs_answers(comm, &plan) ? answer_once(comm, call, &plan, waiting) : 0;
+	int err = answer_once(comm, call, &plan, waiting);
 	if (err)
 		return err;
-	return plan_collective(comm, call) ? tell_out_of_memory(comm) : run(comm, waiting);
+	return plan_collective(comm, call) ? ring_explain_no_memory(comm) : run(comm, waiting);
 }
 
 /* A call of ranks that reach into one another's memory, if it turns out that they can. */
@@ -606,8 +460,7 @@ static struct ring_kept_plan *find_kept(struct ring_comm *comm, const struct rin
 static int run_kept(struct ring_comm *comm, const struct ring_call *call,
 		    struct ring_kept_plan *kept, struct waiting *waiting)
 {
-	const struct ring_plan *plan = &kept->known.plan;
-	int err = needs_answers(comm, plan) ? answer_once(comm, call, plan, waiting) : 0;
+	int err = answer_once(comm, call, &kept->known.plan, waiting);
 	if (err)
 		return err;
 	comm->question = kept->question;
@@ -658,7 +511,7 @@ int ring_progress_run(struct ring_comm *comm, struct ring_call *call)
 	ring_fpenv_leave(fpenv);
 	note(comm, call, RING_RETURNED);
 	if (err) {
-		note_failed(comm, call);
+		ring_explain_call(comm, call);
 		ring_pairs_give_up(&comm->pairs);
 		return err;
 	}

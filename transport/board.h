@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A board: where a rank writes what it says to all others, so that it is written once, and they read it,
- * or their parts of it, in place. It lies on the page of the rank's doorbell, which they all map.
+ * or their parts of it, in place. It lies behind the words of the rank's doorbell, in memory that they all map.
  *
  *	sheets     2, for exchanges, in which every rank writes;          one writer, who owns the board
  *	           64, for bulletins, which one rank writes for all       many readers

@@ -48,7 +48,7 @@ void ring_bell_wake(const struct ring_bell *bell);
 /* Whether ringing would wake somebody. Call after the change was stored. */
 bool ring_bell_is_awaited(const struct ring_bell *bell);
 
-/* The owner's board, on the same page. */
+/* The owner's board, in the same memory. */
 struct ring_board *ring_bell_board(const struct ring_bell *bell);
 
 /*

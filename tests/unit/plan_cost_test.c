@@ -196,6 +196,12 @@ static void oneself_needs_no_link_and_no_signal(void **state)
 
 /* ---- pictures ----------------------------------------------------------------------------- */
 
+static void stand_in_order(struct setting *s)
+{
+	for (int rank = 0; rank < s->size; rank++)
+		s->order[rank] = rank;
+}
+
 /* "rank r: which block it sends in each step", blocks of one element; | before the first copy. */
 static void draw(enum ring_kind kind, int size, char *text)
 {
@@ -207,8 +213,7 @@ static void draw(enum ring_kind kind, int size, char *text)
 			    .count = kind == RING_KIND_ALL_REDUCE ? (uint64_t)size : 1,
 			    .chunk = 1,
 			    .element_bytes = 1};
-	for (int i = 0; i < size; i++)
-		s.order[i] = i;
+	stand_in_order(&s);
 	for (int rank = 0; rank < size; rank++) {
 		text += sprintf(text, "rank %d:", rank);
 		struct ring_plan mine = plan_of(&s, rank, 0);
@@ -269,8 +274,7 @@ static void draw_one_shot(enum ring_kind kind, int size, uint64_t chunks, char *
 			    .count = chunks,
 			    .chunk = 1,
 			    .element_bytes = RING_OPENING_BYTES + 1};
-	for (int i = 0; i < size; i++)
-		s.order[i] = i;
+	stand_in_order(&s);
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
 		text += sprintf(text, "rank %d:", rank);
@@ -319,8 +323,7 @@ static void draw_bruck(int size, char *text)
 			    .channels = 1,
 			    .count = 1,
 			    .element_bytes = 1};
-	for (int i = 0; i < size; i++)
-		s.order[i] = i;
+	stand_in_order(&s);
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
 		text += sprintf(text, "rank %d:", rank);
@@ -362,8 +365,7 @@ static void draw_tree(int size, char *text)
 			    .channels = 1,
 			    .count = 1,
 			    .element_bytes = 1};
-	for (int i = 0; i < size; i++)
-		s.order[i] = i;
+	stand_in_order(&s);
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
 		text += sprintf(text, "rank %d: %d;", rank, ring_plan_incoming(&plan, 0).peer);

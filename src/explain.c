@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Why a call could not go on, in a sentence; see explain.h. */
+#include "explain.h"
+
+#include <stdio.h>
+
+#define NEWS_GRACE_MS 500 /* a broken link waits so long for the control lanes to say why */
+
+const struct ring_channel *ring_explain_unfinished(const struct ring_comm *comm)
+{
+	const struct ring_channel *channel = comm->active;
+	while (channel && ring_channel_is_done(channel))
+		channel = channel->next;
+	return channel;
+}
+
+/* What this rank says it does on a channel: the record of a message is what its sender says. */
+static struct ring_record own_record(const struct ring_channel *channel)
+{
+	struct ring_record record = channel->opening.record;
+	if (record.kind == RING_KIND_SEND && channel->plan->params.kind == RING_KIND_RECV) {
+		record.kind = RING_KIND_RECV;
+		record.root = channel->plan->params.root;
+	}
+	return record;
+}
+
+int ring_explain_departed(struct ring_comm *comm, const struct ring_channel *channel, int peer)
+{
+	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
+	struct ring_record record = own_record(channel);
+	return ring_comm_fail(comm, RING_EPEER, peer,
+			      "%s left the communicator while rank %d was in %s",
+			      ring_comm_rank_text(comm, peer, who), comm->rank,
+			      ring_record_format(&record, mine));
+}
+
+static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *channel)
+{
+	char mine[RING_RECORD_TEXT], theirs[RING_RECORD_TEXT];
+	struct ring_record record = own_record(channel);
+	bool behind = channel->theirs.sequence < record.sequence &&
+		      channel->theirs.sequence == channel->unanswered.sequence;
+	if (behind) /* this rank did not wait for it */
+		record = channel->unanswered;
+	struct ring_news news = {.err = RING_EMISMATCH,
+				 .culprit = channel->failed_peer,
+				 .call = record.kind == RING_KIND_RECV ? 0 : record.sequence};
+	snprintf(news.text, sizeof(news.text), "rank %d %s in %s, but rank %d is in %s", comm->rank,
+		 behind ? "was" : "is", ring_record_format(&record, mine), channel->failed_peer,
+		 ring_record_format(&channel->theirs, theirs));
+	return ring_comm_fail_with(comm, &news, true);
+}
+
+/*
+ * A rank that said goodbye, without which the channel cannot go on: the one at the other end of the link
+ * that broke, or, as others than neighbours leave unheard, a neighbour if the call needs all ranks. -1:
+ * nobody did.
+ */
+static int find_departed(const struct ring_comm *comm, const struct ring_channel *channel)
+{
+	const struct ring_placement *placement = &comm->placement;
+	const int suspects[] = {channel->failed_peer, placement->next.rank, placement->prev.rank};
+	enum ring_kind kind = channel->plan->params.kind;
+	int count = kind == RING_KIND_SEND || kind == RING_KIND_RECV ? 1 : 3;
+	for (int i = 0; i < count; i++)
+		if (ring_comm_departed(comm, suspects[i], 0))
+			return suspects[i];
+	return -1;
+}
+
+int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *channel, int err)
+{
+	char who[RING_RANK_TEXT];
+	int peer = channel->failed_peer;
+	if (err == RING_EMISMATCH)
+		return tell_mismatch(comm, channel);
+	if (err != RING_EPEER)
+		return ring_comm_fail(comm, err, comm->rank, "rank %d: the %s device failed: %s",
+				      comm->rank, channel->device->name, ring_strerror(err));
+	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
+	int departed = find_departed(comm, channel);
+	if (departed >= 0)
+		return ring_explain_departed(comm, channel, departed);
+	return ring_comm_fail(comm, err, peer,
+			      "the link between rank %d and %s closed, or carried what no plan "
+			      "sends, and nobody heard of a death; did it leave the communicator?",
+			      comm->rank, ring_comm_rank_text(comm, peer, who));
+}
+
+int ring_explain_unlinked(struct ring_comm *comm, int peer, int err, const char *why)
+{
+	char who[RING_RANK_TEXT];
+	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
+	struct ring_channel *channel = comm->active;
+	if (err == RING_EPEER && channel) {
+		channel->failed_peer = peer;
+		int departed = find_departed(comm, channel);
+		if (departed >= 0)
+			return ring_explain_departed(comm, channel, departed);
+	}
+	return ring_comm_fail(comm, err, peer, "rank %d could not be linked with %s: %s%s",
+			      comm->rank, ring_comm_rank_text(comm, peer, who), why,
+			      err == RING_EPEER ? "; did it leave the communicator?" : "");
+}
+
+int ring_explain_unmapped(struct ring_comm *comm, int peer, int err)
+{
+	char who[RING_RANK_TEXT];
+	return ring_comm_fail(comm, err, peer, "rank %d could not map the memory of %s: %s",
+			      comm->rank, ring_comm_rank_text(comm, peer, who), ring_strerror(err));
+}
+
+int ring_explain_no_memory(struct ring_comm *comm)
+{
+	return ring_comm_fail(comm, RING_ENOMEM, comm->rank, "rank %d: no memory", comm->rank);
+}
+
+int ring_explain_time_out(struct ring_comm *comm)
+{
+	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
+	const struct ring_channel *channel = ring_explain_unfinished(comm);
+	struct ring_record record = own_record(channel);
+	int step, peer = ring_channel_waits_for(channel, &step);
+	return ring_comm_fail(
+		comm, RING_ETIMEDOUT, peer,
+		"rank %d waited %d ms in %s, for %s; is it stopped, or busy elsewhere?", comm->rank,
+		comm->config.call_timeout_ms, ring_record_format(&record, mine),
+		ring_comm_rank_text(comm, peer, who));
+}
+
+void ring_explain_call(struct ring_comm *comm, const struct ring_call *call)
+{
+	const struct ring_channel *channel = ring_explain_unfinished(comm);
+	int step = -1, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
+	struct ring_record record = channel ? own_record(channel) : call->record;
+	ring_comm_note_call(comm, &record, peer, step);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What becomes the communicator's failure where a call could not go on: whose fault it is, in a sentence that says
+ * what this rank was doing. All that return int tell the other ranks and return the failure that sticks.
+ */
+#ifndef RING_EXPLAIN_H
+#define RING_EXPLAIN_H
+
+#include "comm.h"
+
+/* The first channel that is not done, or NULL. */
+const struct ring_channel *ring_explain_unfinished(const struct ring_comm *comm);
+
+/*
+ * A channel could not go on. A broken link only says that something happened to a neighbour, which
+ * may itself be reacting to another rank's death: the control lanes know the first cause, so they
+ * get a moment to tell it.
+ */
+int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *channel, int err);
+
+/* It waits for a rank that said goodbye. */
+int ring_explain_departed(struct ring_comm *comm, const struct ring_channel *channel, int peer);
+
+/* A link beyond the rings could not be made. */
+int ring_explain_unlinked(struct ring_comm *comm, int peer, int err, const char *why);
+
+/* The memory of a peer could not be mapped. */
+int ring_explain_unmapped(struct ring_comm *comm, int peer, int err);
+
+int ring_explain_no_memory(struct ring_comm *comm);
+
+/* The call has waited for as long as it may. */
+int ring_explain_time_out(struct ring_comm *comm);
+
+/* Adds to the failure what this rank was doing: of calls that ran together the first unfinished one. */
+void ring_explain_call(struct ring_comm *comm, const struct ring_call *call);
+
+#endif
