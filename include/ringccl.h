@@ -76,8 +76,9 @@ enum ring_datatype {
  * Reductions; the values equal NCCL's.
  *
  * RING_SUM   integers wrap; 16- and 8-bit floats are computed in float32 and rounded to nearest
- *            even, once per hop of a ring, once in all in a shot: too large a 16-bit number becomes
- *            infinite, an 8-bit one the largest there is (448 or 57344, also what was infinite)
+ *            even, once per hop of a ring, once per stride, once in all in a shot: too large a
+ *            16-bit number becomes infinite, an 8-bit one the largest there is (448 or 57344,
+ *            also what was infinite)
  * RING_AVG   the sum, divided by the number of ranks once, at the last addition; integers truncate
  *            towards zero
  * RING_MAX, RING_MIN   a NaN in any input makes the result NaN; -0 is less than +0
@@ -131,8 +132,8 @@ struct ring_options {
 	int yields; /* RING_YIELDS: sched_yield() calls after that, before sleeping; -1 chooses */
 
 	const char *link; /* A RING_LINK: slow links down to "1GB/s,20us", on one host; NULL: do not */
-	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "twoshot", "bruck", "staged",
-				  "direct", "tree"; NULL chooses */
+	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "stride", "twoshot", "bruck",
+				  "staged", "direct", "tree"; NULL chooses */
 	const char *tuning; /* A RING_TUNING: file of rows that choose, by ring_perf --tune; NULL */
 };
 

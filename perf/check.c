@@ -55,7 +55,7 @@ static int check_call(struct perf_team *team, const struct perf_placed *placed,
 	int err = count_call(team, placed, check, carried);
 	if (err)
 		return err;
-	pattern->at_once = perf_algorithm_find(carried->algorithm) != PERF_RING;
+	pattern->stride = perf_algorithm_stride(perf_algorithm_find(carried->algorithm), team->size);
 	struct perf_findings findings = perf_compare(placed->call, pattern, team->rank,
 						     placed->recv);
 	check->wrong = findings.wrong;
@@ -72,11 +72,13 @@ static void judge_payload(const struct perf_team *team, const struct perf_call *
 	result->sent_bytes = result->formula_bytes = result->sent_most = 0;
 	result->sent_least = UINT64_MAX;
 	result->payload_matches = true;
-	struct perf_sender sender = {.algorithm = perf_algorithm_find(result->carried.algorithm)};
+	struct perf_sender sender = {.algorithm = perf_algorithm_find(result->carried.algorithm),
+				     .order = team->order};
 	int root = 0; /* its position */
 	while (team->order[root] != call->root)
 		root++;
 	for (int position = 0; position < team->size; position++) {
+		sender.position = position;
 		sender.behind_root = (position + team->size - root) % team->size;
 		sender.rank = team->order[position];
 		sender.next = team->order[(position + 1) % team->size];

@@ -9,8 +9,9 @@
 
 #include "call.h"
 
-const char *const perf_algorithms[PERF_ALGORITHMS] = {"ring",   "oneshot", "twoshot", "bruck",
-						      "staged", "direct",  "tree",    "pair"};
+const char *const perf_algorithms[PERF_ALGORITHMS] = {"ring",    "oneshot", "stride",
+						      "twoshot", "bruck",   "staged",
+						      "direct",  "tree",    "pair"};
 
 enum perf_algorithm perf_algorithm_find(const char *name)
 {
@@ -88,21 +89,34 @@ static uint64_t all_to_each(const struct perf_call *call)
 	return (uint64_t)(call->size - 1) * call->bytes;
 }
 
+int perf_algorithm_stride(enum perf_algorithm algorithm, int size)
+{
+	int best = size;
+	if (algorithm == PERF_RING)
+		return 1;
+	for (int m = size; m > 0 && algorithm == PERF_STRIDE; m--)
+		if (m + (size - 1) / m < best + (size - 1) / best)
+			best = m;
+	return best;
+}
+
+/* Every block but its own, and those of ranks whole strides back, to all up to a stride ahead. */
+static uint64_t blocks_sent(const struct perf_call *call, const struct perf_sender *sender)
+{
+	const int n = call->size, stride = perf_algorithm_stride(sender->algorithm, n);
+	uint64_t elements = 0;
+	for (int away = 0; away < n; away++) {
+		size_t block = block_count(call, sender->order[(sender->position + n - away) % n]);
+		int ahead = n - 1 - away < stride ? n - 1 - away : stride;
+		elements += block * (size_t)((away > 0) + (away % stride == 0 ? ahead : 0));
+	}
+	return elements * call->type->bytes;
+}
+
 static uint64_t all_reduce_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
-	uint64_t own = block_count(call, sender->rank) * call->type->bytes;
-	uint64_t next = block_count(call, sender->next) * call->type->bytes;
-	switch (sender->algorithm) {
-	case PERF_ONE_SHOT:
-	case PERF_BRUCK:
-		return all_to_each(call);
-	case PERF_TWO_SHOT: /* every block but its own, and that to all others */
-	case PERF_STAGED:
-	case PERF_DIRECT:
-		return call->bytes - own + (uint64_t)(call->size - 1) * own;
-	default:
-		return 2 * call->bytes - own - next;
-	}
+	bool at_once = sender->algorithm == PERF_ONE_SHOT || sender->algorithm == PERF_BRUCK;
+	return at_once ? all_to_each(call) : blocks_sent(call, sender);
 }
 
 static uint64_t other_parts_sent(const struct perf_call *call, const struct perf_sender *sender)

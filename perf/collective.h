@@ -31,6 +31,7 @@ struct perf_stretch {
 enum perf_algorithm {
 	PERF_RING,
 	PERF_ONE_SHOT,
+	PERF_STRIDE,
 	PERF_TWO_SHOT,
 	PERF_BRUCK,
 	PERF_STAGED,
@@ -44,9 +45,14 @@ extern const char *const perf_algorithms[PERF_ALGORITHMS];
 /* The one of that name; PERF_ALGORITHMS if there is none. */
 enum perf_algorithm perf_algorithm_find(const char *name);
 
+/* How many positions of the ring lie between two additions on the way to a block's owner: 1 to size. */
+int perf_algorithm_stride(enum perf_algorithm algorithm, int size);
+
 /* A rank that takes part in a call. */
 struct perf_sender {
 	enum perf_algorithm algorithm;
+	const int *order; /* position -> rank */
+	int position;
 	int rank, next;  /* the one after it on the ring */
 	int behind_root; /* so far along it */
 };

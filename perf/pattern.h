@@ -17,7 +17,7 @@ struct perf_pattern {
 	uint64_t seed;
 	bool random;      /* floats with full mantissas; else values that any order sums exactly */
 	const int *order; /* order[position] == rank around the ring */
-	bool at_once;     /* sums are rounded when all is added, not at every hop */
+	int stride; /* positions from where a sum is rounded to where it is again; the last is the block's owner */
 };
 
 /* What `rank` sends, from element `first` on. */

@@ -34,7 +34,7 @@ static void reduced_values(const struct perf_call *call, const struct perf_patte
 	for (int hop = 2; hop <= n; hop++) {
 		addends(call, pattern, pattern->order[(owner + hop) % n], first, count, values);
 		bool divides = call->op->divides && hop == n;
-		bool rounds = !pattern->at_once || hop == n;
+		bool rounds = (n - hop) % pattern->stride == 0;
 		for (size_t i = 0; i < count; i++) {
 			double sum = type->compute(call->op->combine(sums[i], values[i]));
 			if (divides)

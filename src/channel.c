@@ -368,15 +368,15 @@ static int finish(struct ring_channel *channel)
 }
 
 /*
- * Tells links that want to know what comes next, so that copies can land in the user's memory. Not
- * before all signals are through: until then nothing may land there. Such a link hears of every message
- * from its first, also if it came during the call.
+ * Tells links that want to know what comes next, so that copies can land where they belong. Not before
+ * all signals are through: until then nothing may land in the user's memory; nor before what lies there was sent. Such
+ * a link hears of every message from its first, also if it came during the call.
  */
 static void announce(struct ring_channel *channel)
 {
+	const uint64_t agreed = ring_plan_agreed(channel->plan);
 	for (; channel->expected < channel->plan->incoming; channel->expected++) {
-		if (channel->expected >= channel->plan->signals &&
-		    channel->started < channel->plan->signals)
+		if (channel->expected >= agreed && channel->started < agreed)
 			return;
 		const struct ring_transfer *in = ring_channel_incoming(channel, channel->expected);
 		if (!ring_transfer_is_message(in, channel->self) ||
@@ -388,9 +388,10 @@ static void announce(struct ring_channel *channel)
 			return;
 		if (!link->transport->expect)
 			continue;
-		if (route->announced == link->released + link->depth)
-			return;
 		bool lands = in->action == RING_COPY && !in->opens;
+		if (route->announced == link->released + link->depth ||
+		    (lands && channel->sent < in->needs))
+			return;
 		link->transport->expect(link, ring_channel_message_bytes(channel, in),
 					lands ? ring_channel_address(channel, in->result) : NULL);
 		route->announced++;

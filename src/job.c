@@ -30,6 +30,21 @@ static int gather_summands(const struct ring_channel *channel, const struct ring
 	return plan->params.size;
 }
 
+/* The same where what is added in front of one's own lies in a pile, but for what comes first. */
+static int gather_pile(const struct ring_channel *channel, const struct ring_transfer *in,
+		       const void *arrived, const void *sources[])
+{
+	const struct ring_plan *plan = channel->plan;
+	int count = 0;
+	if (arrived)
+		sources[count++] = arrived;
+	for (int k = 0; k < in->piled; k++)
+		sources[count++] = channel->scratch + in->pile +
+				   (uint64_t)k * plan->chunk * plan->params.element_bytes;
+	sources[count++] = ring_channel_address(channel, in->source);
+	return count;
+}
+
 /* What a REDUCE adds, in order: one's own source, and what arrived or is held. Returns how many. */
 static int gather_sources(const struct ring_channel *channel, const struct ring_transfer *in,
 			  const void *arrived, const void *sources[])
@@ -37,6 +52,8 @@ static int gather_sources(const struct ring_channel *channel, const struct ring_
 	int count = 0;
 	if (in->source.buffer == RING_SUMMANDS)
 		return gather_summands(channel, in, sources);
+	if (in->piled > 0)
+		return gather_pile(channel, in, arrived, sources);
 	for (int k = in->behind; k < in->held; k++)
 		sources[count++] = held_payload(channel, in, k);
 	sources[count++] = ring_channel_address(channel, in->source);

@@ -26,6 +26,8 @@ static inline void keep(struct ring_known_entry *entry, uint64_t index,
 	entry->transfer.releases = transfer.releases;
 	entry->transfer.skip = transfer.skip;
 	entry->transfer.holds = transfer.holds;
+	entry->transfer.piled = transfer.piled;
+	entry->transfer.pile = transfer.pile;
 	entry->transfer.exchange = transfer.exchange;
 	entry->transfer.step = transfer.step;
 }

@@ -48,6 +48,7 @@ enum ring_kind {
 #define RING_ALGORITHM_LIST(X)                                                                     \
 	X(RING_ALGORITHM_RING, "ring")                                                             \
 	X(RING_ALGORITHM_ONE_SHOT, "oneshot")                                                      \
+	X(RING_ALGORITHM_STRIDE, "stride")                                                         \
 	X(RING_ALGORITHM_TWO_SHOT, "twoshot")                                                      \
 	X(RING_ALGORITHM_BRUCK, "bruck")                                                           \
 	X(RING_ALGORITHM_STAGED, "staged")                                                         \
@@ -113,6 +114,8 @@ struct ring_transfer {
 	bool releases; /* ... and gives all slots back: nobody adds them any more                 */
 	uint64_t skip; /* ... bytes of each before those that it adds                             */
 	uint64_t holds; /* ... index of the first of them                                          */
+	int piled; /* REDUCE: in front of source adds its message, if any, and so many chunks ... */
+	uint64_t pile; /* ... of SCRATCH that lie one behind the other from there on            */
 	uint64_t exchange; /* SIGNAL: of those of the plan, from 0                              */
 	int step;          /* for people: traces and error sentences */
 };
@@ -147,7 +150,7 @@ struct ring_plan {
 	uint64_t scratch_chunks;     /* chunks that may be reduced and not yet sent            */
 	int next, prev;              /* ranks                                                  */
 
-	/* RING, TWO_SHOT, STAGED, DIRECT */
+	/* RING, STRIDE, TWO_SHOT, STAGED, DIRECT */
 	uint64_t block, longer_blocks; /* elements of a block of a vector; so many have one more */
 
 	/* RING */
@@ -163,6 +166,9 @@ struct ring_plan {
 
 	/* ONE_SHOT, TREE */
 	uint64_t opening; /* of a small call: bytes of input, which goes with the record; or 0   */
+
+	/* STRIDE */
+	int stride, strides; /* positions of one; so many from the first sum to the block's owner */
 
 	/* DIRECT */
 	int behind; /* whose block's order sums have, as a distance along the ring             */
@@ -346,6 +352,7 @@ RING_PURE bool ring_kind_reduces(enum ring_kind kind)
 #include "plan_pair.h"
 #include "plan_ring.h"
 #include "plan_staged.h"
+#include "plan_stride.h"
 #include "plan_tree.h"
 #include "plan_two_shot.h"
 
@@ -380,6 +387,7 @@ RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind 
 	switch (algorithm) {
 	case RING_ALGORITHM_ONE_SHOT:
 		return collective;
+	case RING_ALGORITHM_STRIDE:
 	case RING_ALGORITHM_TWO_SHOT:
 		return kind == RING_KIND_ALL_REDUCE;
 	case RING_ALGORITHM_BRUCK:
@@ -410,6 +418,8 @@ RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 	switch (params->algorithm) {
 	case RING_ALGORITHM_ONE_SHOT:
 		return ring_one_shot_make(params);
+	case RING_ALGORITHM_STRIDE:
+		return ring_stride_make(params);
 	case RING_ALGORITHM_TWO_SHOT:
 		return ring_two_shot_make(params);
 	case RING_ALGORITHM_BRUCK:
@@ -434,6 +444,8 @@ RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, 
 	switch (plan->params.algorithm) {
 	case RING_ALGORITHM_ONE_SHOT:
 		return ring_one_shot_outgoing(plan, i);
+	case RING_ALGORITHM_STRIDE:
+		return ring_stride_outgoing(plan, i);
 	case RING_ALGORITHM_TWO_SHOT:
 		return ring_two_shot_outgoing(plan, i);
 	case RING_ALGORITHM_BRUCK:
@@ -458,6 +470,8 @@ RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, 
 	switch (plan->params.algorithm) {
 	case RING_ALGORITHM_ONE_SHOT:
 		return ring_one_shot_incoming(plan, j);
+	case RING_ALGORITHM_STRIDE:
+		return ring_stride_incoming(plan, j);
 	case RING_ALGORITHM_TWO_SHOT:
 		return ring_two_shot_incoming(plan, j);
 	case RING_ALGORITHM_BRUCK:
@@ -489,6 +503,7 @@ RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outg
 		return ring_bruck_edge(plan, index, outgoing);
 	case RING_ALGORITHM_TREE:
 		return ring_tree_edge(plan, index, outgoing);
+	case RING_ALGORITHM_STRIDE:
 	case RING_ALGORITHM_TWO_SHOT:
 	case RING_ALGORITHM_STAGED:
 	case RING_ALGORITHM_DIRECT:
@@ -507,6 +522,8 @@ RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 	switch (plan->params.algorithm) {
 	case RING_ALGORITHM_ONE_SHOT:
 		return ring_one_shot_cost(plan);
+	case RING_ALGORITHM_STRIDE:
+		return ring_stride_cost(plan);
 	case RING_ALGORITHM_TWO_SHOT:
 	case RING_ALGORITHM_STAGED: /* the same bytes, though others fetch them */
 		return ring_two_shot_cost(plan);
@@ -533,6 +550,13 @@ RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
 	       params->algorithm == RING_ALGORITHM_DIRECT ||
 	       (params->algorithm == RING_ALGORITHM_ONE_SHOT && ring_one_shot_is_hub(plan) &&
 		!plan->unanswered);
+}
+
+/* Incoming entries up to the last signal: behind them links bring nothing but what the plan has. */
+RING_PURE uint64_t ring_plan_agreed(const struct ring_plan *plan)
+{
+	bool strides = plan->params.algorithm == RING_ALGORITHM_STRIDE;
+	return strides ? (uint64_t)ring_stride_before_sums(plan) : plan->signals;
 }
 
 /* True if entries of the plan reach into peers' memory. */

@@ -196,12 +196,12 @@ static int be_rank(struct harness_rank *self)
 int main(void)
 {
 	static const size_t chunks[] = {0, 96, 4096};
-	static const char *const algorithms[] = {"ring",   "oneshot", "twoshot", "bruck",
-						 "staged", "direct",  "tree",    NULL};
+	static const char *const algorithms[] = {"ring",   "oneshot", "stride", "twoshot", "bruck",
+						 "staged", "direct",  "tree",   NULL};
 	unsigned calls = 0, teams = 0;
 	for (int size = 1; size <= RANKS; size++)
 		for (int w = 0; w < HARNESS_WORLDS; w++, teams++) {
-			struct way way = {chunks[teams % 3], algorithms[(size + w) % 8]};
+			struct way way = {chunks[teams % 3], algorithms[(size + w) % 9]};
 			struct harness team = {.world = &harness_worlds[w],
 					       .size = size,
 					       .body = be_rank,

@@ -140,16 +140,52 @@ static uint64_t block_bytes(const struct call *call, int size, int rank)
 	return (end - begin) * element_bytes(call->type);
 }
 
-/* In one shot, or two. */
+/*
+ * How far a sum goes at once, in positions of the ring: to the next one, or to the last. Of strides it is the longest
+ * for which a rank sends fewest messages: one to each rank less far ahead, and one for each stride.
+ */
+static int stride_of(const struct call_way *way)
+{
+	int n = way->size, best = n;
+	for (int m = n; m > 0; m--)
+		if (m + (n - 1) / m < best + (n - 1) / best)
+			best = m;
+	return way->algorithm == BY_RING ? 1 : way->algorithm == BY_STRIDE ? best : n;
+}
+
+/* Every block but its own, and those of ranks whole strides back, to all up to a stride ahead. */
+static uint64_t all_reduce_sent_bytes(const struct call *call, const struct call_way *way,
+				      int position)
+{
+	const int n = way->size, m = stride_of(way);
+	uint64_t bytes = 0;
+	for (int away = 0; away < n; away++) {
+		uint64_t block = block_bytes(call, n, way->order[(position + n - away) % n]);
+		int ahead = n - 1 - away < m ? n - 1 - away : m;
+		bytes += (uint64_t)((away > 0) + (away % m == 0 ? ahead : 0)) * block;
+	}
+	return bytes;
+}
+
+/* ... of those whole strides ahead, from all up to a stride behind, and the result of every other. */
+static uint64_t all_reduce_received_bytes(const struct call *call, const struct call_way *way,
+					  int position)
+{
+	const int n = way->size, m = stride_of(way);
+	uint64_t bytes = 0;
+	for (int away = 0; away < n; away++) {
+		uint64_t block = block_bytes(call, n, way->order[(position + away) % n]);
+		int behind = n - 1 - away < m ? n - 1 - away : m;
+		bytes += (uint64_t)((away > 0) + (away % m == 0 ? behind : 0)) * block;
+	}
+	return bytes;
+}
+
 static uint64_t shot_sent_bytes(const struct call *call, const struct call_way *way, int rank)
 {
 	uint64_t bytes = part_bytes(call), others = (uint64_t)(way->size - 1);
-	uint64_t block = block_bytes(call, way->size, rank);
 	bool is_root = rank == call->root;
 	switch (call->kind) {
-	case ALL_REDUCE:
-		return way->algorithm == BY_ONE_SHOT ? others * bytes
-						     : bytes - block + others * block;
 	case BROADCAST:
 	case SCATTER:
 		return is_root ? others * bytes : 0;
@@ -211,9 +247,6 @@ static uint64_t ring_sent_bytes(const struct call *call, const struct call_way *
 	uint64_t bytes = part_bytes(call), others = (uint64_t)(way->size - 1);
 	int rank = way->order[position], next = way->order[(position + 1) % way->size];
 	switch (call->kind) {
-	case ALL_REDUCE:
-		return 2 * bytes - block_bytes(call, way->size, rank) -
-		       block_bytes(call, way->size, next);
 	case BROADCAST: /* the chain begins at root */
 		return next == call->root ? 0 : bytes;
 	case REDUCE:
@@ -239,6 +272,8 @@ uint64_t call_sent_bytes(const struct call *call, const struct call_way *way, in
 {
 	if (way->algorithm == BY_TREE)
 		return tree_sent_bytes(call, way, position);
+	if (call->kind == ALL_REDUCE && way->algorithm != BY_ONE_SHOT)
+		return all_reduce_sent_bytes(call, way, position);
 	if (way->algorithm == BY_RING)
 		return ring_sent_bytes(call, way, position);
 	if (way->algorithm == DIRECTLY)
@@ -248,6 +283,8 @@ uint64_t call_sent_bytes(const struct call *call, const struct call_way *way, in
 
 uint64_t call_received_bytes(const struct call *call, const struct call_way *way, int position)
 {
+	if (call->kind == ALL_REDUCE && way->algorithm != BY_ONE_SHOT)
+		return all_reduce_received_bytes(call, way, position);
 	if (way->algorithm == BY_RING)
 		return ring_sent_bytes(call, way, (position + way->size - 1) % way->size);
 	if (way->algorithm == DIRECTLY)
@@ -278,21 +315,9 @@ static int owner_position(const struct call *call, const struct call_way *way, s
 	return 0;
 }
 
-/* Element `index` of the whole vector, added along the ring in one pass. */
-static void reduce_at_once(const struct call *call, const struct call_way *way, size_t index,
-			   const void *const inputs[], void *result)
-{
-	const int n = way->size, owner = owner_position(call, way, index);
-	const size_t bytes = element_bytes(call->type);
-	const void *sources[CALL_RANKS_MAX];
-	for (int k = 0; k < n; k++)
-		sources[k] = (const char *)inputs[way->order[(owner + 1 + k) % n]] + index * bytes;
-	element_reduce_all(call->type, call->op, sources, n, call->op == RING_AVG ? n : 1, result);
-}
-
-/* ... hop by hop. */
-static void reduce(const struct call *call, const struct call_way *way, size_t index,
-		   const void *const inputs[], void *result)
+/* Element `index` of the whole vector, added along the ring hop by hop; scaled first, if that is asked for. */
+static void reduce_scaled(const struct call *call, const struct call_way *way, size_t index,
+			  const void *const inputs[], void *result)
 {
 	const int n = way->size, owner = owner_position(call, way, index);
 	size_t bytes = element_bytes(call->type);
@@ -312,6 +337,27 @@ static void reduce(const struct call *call, const struct call_way *way, size_t i
 	}
 }
 
+/* ... stride by stride: first the inputs of the farthest ranks, then the sum and those of so many others. */
+static void reduce(const struct call *call, const struct call_way *way, size_t index,
+		   const void *const inputs[], void *result)
+{
+	const int n = way->size, m = stride_of(way), owner = owner_position(call, way, index);
+	const void *sources[CALL_RANKS_MAX];
+	unsigned char sum[ELEMENT_BYTES_MAX];
+	int count = 0;
+	for (int away = n - 1; away >= 0; away--) {
+		int rank = way->order[(owner + n - away) % n];
+		sources[count++] = (const char *)inputs[rank] + index * element_bytes(call->type);
+		if (away % m > 0)
+			continue;
+		int divisor = call->op == RING_AVG && away == 0 ? n : 1;
+		element_reduce_all(call->type, call->op, sources, count, divisor, result);
+		memcpy(sum, result, element_bytes(call->type));
+		sources[0] = sum;
+		count = 1;
+	}
+}
+
 void call_replay(const struct call *call, const struct call_way *way, int rank, size_t index,
 		 const void *const inputs[], void *result)
 {
@@ -320,7 +366,7 @@ void call_replay(const struct call *call, const struct call_way *way, int rank, 
 	size_t at = index + (shape->send_parts ? call->count * (size_t)rank : 0);
 	int from = call->root;
 	if (shape->reduces) {
-		(way->algorithm == BY_RING ? reduce : reduce_at_once)(call, way, at, inputs, result);
+		(call->scalars ? reduce_scaled : reduce)(call, way, at, inputs, result);
 		return;
 	}
 	if (shape->recv_parts) {

@@ -66,7 +66,7 @@ int call_make(struct ring_comm *comm, const struct call *call, const void *send,
 	      struct ring_stream *stream);
 
 /* What carries a call, as ring_options.algorithm names it. */
-enum call_algorithm { BY_RING, BY_ONE_SHOT, BY_TWO_SHOT, DIRECTLY, BY_TREE };
+enum call_algorithm { BY_RING, BY_STRIDE, BY_ONE_SHOT, BY_TWO_SHOT, DIRECTLY, BY_TREE };
 
 /* On what the bytes and bits of a call depend. */
 struct call_way {

@@ -41,6 +41,8 @@ struct call_way choice_of(const struct ring_comm *comm, const struct call *call,
 	else if (choice.algorithm == RING_ALGORITHM_TWO_SHOT ||
 		 choice.algorithm == RING_ALGORITHM_STAGED) /* alike in bytes and bits */
 		way.algorithm = BY_TWO_SHOT;
+	else if (choice.algorithm == RING_ALGORITHM_STRIDE)
+		way.algorithm = BY_STRIDE;
 	else if (choice.algorithm == RING_ALGORITHM_DIRECT)
 		way.algorithm = DIRECTLY;
 	else if (choice.algorithm == RING_ALGORITHM_TREE)

@@ -27,7 +27,7 @@ static const struct settings all_settings[] = {
 };
 #define SETTINGS (int)(sizeof(all_settings) / sizeof(all_settings[0]))
 
-static const char *const algorithms[] = {NULL,    "ring",   "oneshot", "twoshot",
+static const char *const algorithms[] = {NULL,    "ring",   "oneshot", "stride", "twoshot",
 					 "bruck", "staged", "direct",  "tree"};
 #define ALGORITHMS (int)(sizeof(algorithms) / sizeof(algorithms[0]))
 

@@ -374,7 +374,7 @@ static int run(const struct harness_world *world, int size, const struct plan *p
 	return harness_run(&team);
 }
 
-static const char *const algorithms[] = {NULL,    "ring",   "oneshot", "twoshot",
+static const char *const algorithms[] = {NULL,    "ring",   "oneshot", "stride", "twoshot",
 					 "bruck", "staged", "direct",  "tree"};
 #define ALGORITHMS (sizeof(algorithms) / sizeof(algorithms[0]))
 

@@ -45,6 +45,8 @@ static const struct way ways[] = {
 	{{"tcp, one shot, shallow", false, "tcp", 0}, "oneshot", 3000, 1, 1, 1, 2, false},
 	{{"shm, two shots", false, "shm", 0}, "twoshot", 0, 0, 0, 0, 3, false},
 	{{"tcp, two shots, shallow", false, "tcp", 0}, "twoshot", 5000, 1, 1, 1, 3, false},
+	{{"shm, strides", false, "shm", 0}, "stride", 0, 0, 0, 0, 10, false},
+	{{"tcp, strides, shallow", false, "tcp", 0}, "stride", 5000, 1, 1, 1, 10, false},
 	{{"shm, log steps", false, "shm", 0}, "bruck", 0, 0, 0, 0, 9, false},
 	{{"tcp, log steps, shallow", false, "tcp", 0}, "bruck", 100, 1, 1, 1, 9, false},
 	{{"shm, trees", false, "shm", 0}, "tree", 0, 0, 0, 0, 0, false},
@@ -59,7 +61,7 @@ static const struct way ways[] = {
 	{{"shm, direct, shared", false, "shm", 0}, "direct", 4096, 0, 0, 0, 5, true},
 };
 #define WAYS (int)(sizeof(ways) / sizeof(ways[0]))
-#define GROUPS 10
+#define GROUPS 11
 
 /* What to do; all ranks and all ways do the same. */
 struct plan {

@@ -30,10 +30,6 @@ static uint64_t ring_formula(const struct setting *s, int position)
 	uint64_t n = s->size, bytes = s->count * s->element_bytes;
 	int rank = s->order[position], next = s->order[(position + 1) % s->size];
 	switch (s->kind) {
-	case RING_KIND_ALL_REDUCE:
-		return 2 * bytes - (ring_share_length(s->count, n, rank) +
-				    ring_share_length(s->count, n, next)) *
-					   s->element_bytes;
 	case RING_KIND_BROADCAST:
 		return next == s->root ? 0 : bytes;
 	case RING_KIND_REDUCE:
@@ -56,18 +52,48 @@ static uint64_t tree_formula(const struct setting *s, int position)
 	return children * s->count * s->element_bytes;
 }
 
+/* The longest of those strides for which a rank sends fewest messages: one to each near rank, one for each stride. */
+static uint64_t stride_for(uint64_t size)
+{
+	uint64_t best = size;
+	for (uint64_t m = size; m > 0; m--)
+		if (m + (size - 1) / m < best + (size - 1) / best)
+			best = m;
+	return best;
+}
+
+/*
+ * Of a vector in blocks, around a ring in strides of one position, or of all: inputs and sums of all blocks but one's
+ * own, and results of ranks whole strides back, to all up to a stride ahead.
+ */
+static uint64_t blocks_formula(const struct setting *s, int position)
+{
+	uint64_t n = (uint64_t)s->size, m = n, elements = 0;
+	if (s->algorithm == RING_ALGORITHM_RING)
+		m = 1;
+	if (s->algorithm == RING_ALGORITHM_STRIDE)
+		m = stride_for(n);
+	for (uint64_t away = 0; away < n; away++) {
+		int owner = s->order[((uint64_t)position + n - away) % n];
+		uint64_t block = ring_share_length(s->count, n, owner);
+		uint64_t ahead = n - 1 - away < m ? n - 1 - away : m;
+		elements += ((away > 0) + (away % m == 0 ? ahead : 0)) * block;
+	}
+	return elements * s->element_bytes;
+}
+
 /* ... and straight to whom it is for. */
 static uint64_t formula(const struct setting *s, int position)
 {
 	uint64_t n = s->size, bytes = s->count * s->element_bytes;
 	int rank = s->order[position];
 	uint64_t block = ring_share_length(s->count, n, rank) * s->element_bytes;
+	if (is_in_blocks(s))
+		return blocks_formula(s, position);
 	if (s->algorithm == RING_ALGORITHM_RING)
 		return ring_formula(s, position);
 	if (s->algorithm == RING_ALGORITHM_TREE)
 		return tree_formula(s, position);
-	if (is_in_blocks(s))
-		return bytes - block + (n - 1) * block;
 	if (s->algorithm == RING_ALGORITHM_DIRECT && s->kind == RING_KIND_BROADCAST)
 		return rank == s->root ? bytes - block + (n - 1) * block : (n - 2) * block;
 	if (s->algorithm == RING_ALGORITHM_DIRECT && s->kind == RING_KIND_REDUCE)
@@ -97,6 +123,8 @@ static uint64_t steps_formula(const struct setting *s)
 	switch (s->algorithm) {
 	case RING_ALGORITHM_RING:
 		return s->kind == RING_KIND_ALL_REDUCE ? 2 * (n - 1) : n - 1;
+	case RING_ALGORITHM_STRIDE:
+		return n > 1 ? 2 + 2 * ((n - 1) / stride_for(n)) : 0;
 	case RING_ALGORITHM_TWO_SHOT:
 	case RING_ALGORITHM_STAGED:
 		return n > 1 ? 2 : 0;
@@ -355,6 +383,51 @@ static void pictures_of_bruck(void **state)
 				  "rank 4: 0x1 1x2 3x1; 3 2 0\n");
 }
 
+/* "rank r: to whom it sends whose block, one behind the other" */
+static void draw_strides(int size, char *text)
+{
+	struct setting s = {.kind = RING_KIND_ALL_REDUCE,
+			    .algorithm = RING_ALGORITHM_STRIDE,
+			    .size = size,
+			    .channels = 1,
+			    .chunks_per_round = size,
+			    .count = (uint64_t)size,
+			    .chunk = 1,
+			    .element_bytes = 1};
+	stand_in_order(&s);
+	for (int rank = 0; rank < size; rank++) {
+		struct ring_plan plan = plan_of(&s, rank, 0);
+		text += sprintf(text, "rank %d:", rank);
+		for (uint64_t i = 0; i < plan.outgoing; i++) {
+			struct ring_transfer out = ring_plan_outgoing(&plan, i);
+			struct ring_stride_hop hop = ring_stride_find(&plan, i);
+			bool result = hop.step > RING_STRIDE_SUM;
+			int away = hop.strides * plan.stride;
+			int owner = ring_plan_at(&plan, result ? -away : away + hop.apart);
+			if (out.bytes > 0)
+				text += sprintf(text, " %d:%d", out.peer, owner);
+		}
+		text += sprintf(text, "\n");
+	}
+}
+
+static void pictures_of_strides(void **state)
+{
+	(void)state;
+	char text[512];
+	draw_strides(3, text);
+	assert_string_equal(text, "rank 0: 1:1 2:2 1:0 2:0\n"
+				  "rank 1: 2:2 0:0 2:1 0:1\n"
+				  "rank 2: 0:0 1:1 0:2 1:2\n");
+	draw_strides(4, text);
+	assert_string_equal(text, "rank 0: 1:3 1:1 2:2 2:0 1:0 1:2\n"
+				  "rank 1: 2:0 2:2 3:3 3:1 2:1 2:3\n"
+				  "rank 2: 3:1 3:3 0:0 0:2 3:2 3:0\n"
+				  "rank 3: 0:2 0:0 1:1 1:3 0:3 0:1\n");
+	draw_strides(5, text);
+	assert_non_null(strstr(text, "rank 0: 1:4 1:1 2:2 3:3 3:0 1:0 1:2 2:0\n"));
+}
+
 /* "rank r: from whom; to whom, one behind the other" */
 static void draw_tree(int size, char *text)
 {
@@ -401,6 +474,7 @@ int main(void)
 		cmocka_unit_test(pictures_of_three_and_four),
 		cmocka_unit_test(pictures_of_one_shot),
 		cmocka_unit_test(pictures_of_bruck),
+		cmocka_unit_test(pictures_of_strides),
 		cmocka_unit_test(pictures_of_trees),
 		cmocka_unit_test(bruck_carries_what_fits),
 		cmocka_unit_test(oneself_needs_no_link_and_no_signal),

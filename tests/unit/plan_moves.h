@@ -145,6 +145,13 @@ static void prove(struct world *world, struct actor *actor, uint64_t proof)
 		       "nothing lands before every rank's record could have come");
 }
 
+/* Where number k of the pile lies that is added in front of one's own. */
+static struct ring_place pile_place(const struct actor *actor, const struct ring_transfer *in, int k)
+{
+	uint64_t chunk = actor->plan.chunk * actor->plan.params.element_bytes;
+	return (struct ring_place){RING_SCRATCH, in->pile + (uint64_t)k * chunk};
+}
+
 /* ---- reaching into peers' memory ---- */
 
 /* The ranks whose memory such a place is in, of summands in their order. Returns how many. */
@@ -250,6 +257,10 @@ static bool start(struct world *world, struct actor *actor)
 		bool aliased = in->action == RING_REDUCE ||
 			       (in->peer == actor->rank && in->held == 0);
 		aliased = aliased && result == values_at(world, actor, in->source, in->bytes);
+		for (int k = 0; k < in->piled; k++)
+			aliased = aliased ||
+				  result == values_at(world, actor, pile_place(actor, in, k),
+						      in->bytes);
 		if (!aliased)
 			memset(result, 0, in->bytes / s->element_bytes * sizeof(*result));
 	}
@@ -304,6 +315,9 @@ static struct value add_up(const struct world *world, const struct actor *actor,
 	own = own_summand(world, actor, own);
 	if (in->action == RING_SCALE)
 		return own;
+	for (int k = in->piled; k-- > 0;)
+		own = add(world, values_at(world, actor, pile_place(actor, in, k), in->bytes)[i],
+			  own);
 	if (in->peer != actor->rank)
 		return add(world, arrived_at(world, actor, actor->reduced, i), own);
 	struct value sum = own;

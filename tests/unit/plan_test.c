@@ -228,7 +228,9 @@ static void scratch_is_two_rounds_of_chunks(void **state)
 		shuffle(s.order, size, &dice);
 		struct ring_plan plan = plan_of(&s, 0, 0);
 		uint64_t bytes = 2 * s.chunks_per_round * s.chunk * s.element_bytes;
-		if (s.algorithm == RING_ALGORITHM_BRUCK)
+		bool small = s.algorithm == RING_ALGORITHM_STRIDE &&
+			     bytes < RING_BRUCK_SCRATCH_BYTES;
+		if (s.algorithm == RING_ALGORITHM_BRUCK || small)
 			bytes = RING_BRUCK_SCRATCH_BYTES;
 		if (s.algorithm == RING_ALGORITHM_DIRECT)
 			bytes = s.size * s.chunk * s.element_bytes;

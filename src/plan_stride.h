@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All-reduce around the ring in strides of several positions: the ring's bytes and its order of additions, in few
+ * messages. Included by plan.h only.
+ *
+ * The vector is cut into a block for each rank, as the ring's. How far a rank is from that block's owner is counted
+ * along the ring: the one behind the owner, whose input comes first, has n-1 positions to go. Those with 0, m, 2m ...
+ * up to `strides` times m to go add: each takes the inputs of the up to m-1 ranks before it, in one step, then the sum
+ * from m before it, and sends all that, with its own input added, on to m ahead. Nine ranks, strides of 3:
+ *
+ *	to go        8   7   6   5   4   3   2   1   0
+ *	step 0       `---`-> +   `---`-> +   `---`-> +
+ *	step 1                `----------->+
+ *	step 2                            `----------->+
+ *
+ * Results go on in the same way from the owner: ahead in strides, then from each who has one to the m-1 ranks ahead. As
+ * every rank does that for all blocks at once, what goes to the same rank in a step leaves together: m-1 messages of
+ * inputs, and one for every stride. For four ranks that is 2 messages up to the sums, and 2 behind them; a ring sends 3, and
+ * so do two shots.
+ *
+ *	four ranks, who sends which rank's block to whom:
+ *	         inputs      sum        result     results
+ *	rank 0   3,1 to 1    2 to 2     0 to 2     0,2 to 1
+ *	rank 1   0,2 to 2    3 to 3     1 to 3     1,3 to 2
+ *	rank 2   1,3 to 3    0 to 0     2 to 0     2,0 to 3
+ *	rank 3   2,0 to 0    1 to 1     3 to 1     3,1 to 0
+ *
+ * The stride is the one with the fewest messages, and of those the longest: about the square root of n.
+ *
+ * Entries correspond: number i of a rank's outgoing ones is number i of its receiver's incoming ones. But one is nothing
+ * when it goes out, and when it comes in this rank's own: it adds up the first inputs.
+ *
+ * The inputs to be added are collected in scratch, a pile for each block, in the order of additions. What comes from m before
+ * is added in front of them, one's own behind, and the sum takes the place of the first unless it is the result.
+ *
+ * Agreement: the first message on each link is a signal; that on the longest is sent once the others were found
+ * equal. A result rests on inputs of all ranks, which came over such links.
+ *
+ * No deadlock at any depth: all ranks send and take in this one order, and a message needs at most what is
+ * taken before it. Chunks follow one another; the next one's inputs are taken once the first result is sent, when
+ * no sum is left in scratch.
+ *
+ * Overwriting a block by its result is safe: that can only come after its owner has what was sent of it.
+ *
+ * Source: the ring is that of Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of
+ * workstations"; skipping positions to save steps without sending more is Träff 2024, "Optimal, non-pipelined
+ * reduce-scatter and allreduce algorithms", whose order of additions is another.
+ */
+#ifndef RING_PLAN_STRIDE_H
+#define RING_PLAN_STRIDE_H
+
+/* Messages of a rank, of inputs and sums, if it takes strides of m. */
+RING_PURE int ring_stride_messages(int size, int m)
+{
+	return m - 1 + (size - 1) / m;
+}
+
+RING_PURE int ring_stride_choose(int size)
+{
+	int best = 1;
+	for (int m = 2; m <= size; m++)
+		if (ring_stride_messages(size, m) <= ring_stride_messages(size, best))
+			best = m;
+	return best;
+}
+
+/* Blocks of which a rank sends the input to the one `apart` < m ahead. */
+RING_PURE int ring_stride_blocks(const struct ring_plan *plan, int apart)
+{
+	return (plan->params.size - 1 - apart) / plan->stride + 1;
+}
+
+/* ... to all of those. */
+RING_PURE int ring_stride_inputs(const struct ring_plan *plan)
+{
+	return plan->params.size - 1 - plan->strides;
+}
+
+/* Entries of a chunk up to the first sum to be sent, with the signals. */
+RING_PURE int ring_stride_before_sums(const struct ring_plan *plan)
+{
+	return plan->stride - 1 + ring_stride_inputs(plan) + 1 + (plan->strides > 0);
+}
+
+/* ... and all of them. */
+RING_PURE int ring_stride_entries(const struct ring_plan *plan)
+{
+	return ring_stride_before_sums(plan) + 2 * plan->strides + ring_stride_inputs(plan);
+}
+
+RING_PURE struct ring_plan ring_stride_make(const struct ring_plan_params *params)
+{
+	struct ring_plan plan = {.params = *params};
+	uint64_t room = 2 * (uint64_t)params->chunks_per_round; /* of a ring's scratch */
+	plan.next = ring_plan_at(&plan, 1);
+	plan.prev = ring_plan_at(&plan, -1);
+	plan.stride = ring_stride_choose(params->size);
+	plan.strides = (params->size - 1) / plan.stride;
+	plan.edges = 2 * (plan.stride - 1 + (plan.strides > 0));
+	plan.signals = params->size > 1;
+	plan.scratch_chunks = ring_stride_inputs(&plan);
+	if (plan.scratch_chunks > room)
+		plan.params.chunk_bytes = params->chunk_bytes * room / plan.scratch_chunks;
+	ring_plan_cut_blocks(&plan, 1);
+	uint64_t longest = ring_share_length(ring_share_length(params->count, params->size, 0),
+					     params->channels, 0);
+	if (plan.rounds <= 1) { /* also of nothing, for the signals */
+		plan.rounds = 1;
+		plan.chunk = longest;
+	}
+	plan.outgoing = plan.incoming = plan.rounds * ring_stride_entries(&plan);
+	return plan;
+}
+
+/* What an entry is, and how far: both from who sends to who takes it, and from there to the block's owner. */
+enum ring_stride_step {
+	RING_STRIDE_SIGNAL,
+	RING_STRIDE_INPUT,  /* to be added by a rank less than m ahead           */
+	RING_STRIDE_OWN,    /* added to those, where nothing was added before    */
+	RING_STRIDE_SUM,    /* goes m ahead                                      */
+	RING_STRIDE_RESULT, /* goes m ahead                                      */
+	RING_STRIDE_SPREAD, /* a result goes less than m ahead                   */
+};
+
+struct ring_stride_hop {
+	enum ring_stride_step step;
+	uint64_t chunk;
+	int apart;   /* positions from sender to receiver                                */
+	int strides; /* from the receiver to the block's owner; from there to the sender */
+};
+
+/* Entry `index` of those to the ranks less than m ahead, which begin with a signal for each, or not. */
+RING_PURE void ring_stride_find_near(const struct ring_plan *plan, int index, bool signals,
+				     struct ring_stride_hop *hop)
+{
+	int blocks = ring_stride_blocks(plan, 1);
+	for (hop->apart = 1; index >= blocks + signals;
+	     blocks = ring_stride_blocks(plan, hop->apart)) {
+		index -= blocks + signals;
+		hop->apart++;
+	}
+	hop->step = !signals ? RING_STRIDE_SPREAD : index ? RING_STRIDE_INPUT : RING_STRIDE_SIGNAL;
+	hop->strides = signals ? blocks - index : index;
+}
+
+/* Entry i of either sequence. */
+RING_PURE struct ring_stride_hop ring_stride_find(const struct ring_plan *plan, uint64_t i)
+{
+	int entries = ring_stride_entries(plan), sums = ring_stride_before_sums(plan);
+	int index = (int)(i % entries), results = sums + plan->strides;
+	struct ring_stride_hop hop = {.chunk = i / entries, .apart = plan->stride};
+	bool far = plan->strides > 0;
+	if (index < sums - 1 - far) {
+		ring_stride_find_near(plan, index, true, &hop);
+	} else if (index == sums - 1 - far) {
+		hop.step = RING_STRIDE_OWN;
+		hop.strides = plan->strides;
+		hop.apart = 0;
+	} else if (index < sums) {
+		hop.step = RING_STRIDE_SIGNAL;
+	} else if (index < results) {
+		hop.step = RING_STRIDE_SUM;
+		hop.strides = results - 1 - index;
+	} else if (index < results + plan->strides) {
+		hop.step = RING_STRIDE_RESULT;
+		hop.strides = index - results;
+	} else {
+		ring_stride_find_near(plan, index - results - plan->strides, false, &hop);
+	}
+	return hop;
+}
+
+/* What both ends of an entry have in common. The block's owner lies `distance` ahead. */
+RING_PURE struct ring_transfer ring_stride_part(const struct ring_plan *plan,
+						const struct ring_stride_hop *hop, int distance)
+{
+	struct ring_transfer part = {.action = RING_SIGNAL, .step = -1};
+	if (hop->step == RING_STRIDE_SIGNAL) { /* one opens the link, in the first chunk */
+		part.opens = hop->chunk == 0;
+		return part;
+	}
+	part.bytes = ring_plan_chunk(plan, ring_plan_at(plan, distance), hop->chunk,
+				     &part.source.offset);
+	part.result = (struct ring_place){RING_OUTPUT, part.source.offset};
+	if (hop->step == RING_STRIDE_SUM)
+		part.step = plan->strides - hop->strides;
+	else if (hop->step == RING_STRIDE_RESULT)
+		part.step = plan->strides + 1 + hop->strides;
+	else
+		part.step = hop->step == RING_STRIDE_SPREAD ? 2 * plan->strides + 1 : 0;
+	return part;
+}
+
+/* Inputs in the pile of a rank so many strides away from the owner. */
+RING_PURE int ring_stride_height(const struct ring_plan *plan, int strides)
+{
+	bool first = strides == plan->strides;
+	return first ? plan->params.size - 1 - strides * plan->stride : plan->stride - 1;
+}
+
+/* Where in scratch number `index` of that pile lies. */
+RING_PURE struct ring_place ring_stride_piled(const struct ring_plan *plan, int strides, int index)
+{
+	if (strides < plan->strides)
+		index += ring_stride_height(plan, plan->strides) +
+			 (plan->strides - 1 - strides) * (plan->stride - 1);
+	return (struct ring_place){RING_SCRATCH, index * plan->chunk * plan->params.element_bytes};
+}
+
+/* A sum needs the entry that makes it, which is the one before; so does a result. */
+RING_PURE struct ring_transfer ring_stride_outgoing(const struct ring_plan *plan, uint64_t i)
+{
+	struct ring_stride_hop hop = ring_stride_find(plan, i);
+	bool result = hop.step == RING_STRIDE_RESULT || hop.step == RING_STRIDE_SPREAD;
+	int away = hop.strides * plan->stride;
+	struct ring_transfer out = ring_stride_part(plan, &hop, result ? -away : away + hop.apart);
+	out.peer = ring_plan_at(plan, hop.apart);
+	out.source.buffer = result ? RING_OUTPUT : RING_INPUT;
+	if (hop.step == RING_STRIDE_OWN)
+		out.bytes = 0;
+	if (hop.step != RING_STRIDE_SIGNAL)
+		out.action = RING_SEND;
+	if (hop.step == RING_STRIDE_SUM && ring_stride_height(plan, hop.strides + 1) > 0)
+		out.source = ring_stride_piled(plan, hop.strides + 1, 0);
+	bool first = hop.step == RING_STRIDE_SUM && hop.strides == plan->strides - 1;
+	if (hop.apart == plan->stride)
+		out.needs = i - first; /* in front of that is a signal */
+	if (hop.step == RING_STRIDE_SPREAD)
+		out.needs = (hop.chunk + 1) * ring_stride_entries(plan) - ring_stride_inputs(plan);
+	return out;
+}
+
+/* Adds up the pile of a rank so many strides away, behind what arrived, if anything. */
+RING_PURE void ring_stride_add(const struct ring_plan *plan, int strides, struct ring_transfer *in)
+{
+	in->action = RING_REDUCE;
+	in->source.buffer = RING_INPUT;
+	in->piled = ring_stride_height(plan, strides);
+	in->pile = ring_stride_piled(plan, strides, 0).offset;
+	in->last = strides == 0;
+	if (strides > 0)
+		in->result = ring_stride_piled(plan, strides, 0);
+	if (strides > 0 && in->piled == 0) /* one's own goes on as it is */
+		in->bytes = 0;
+}
+
+RING_PURE struct ring_transfer ring_stride_incoming(const struct ring_plan *plan, uint64_t j)
+{
+	struct ring_stride_hop hop = ring_stride_find(plan, j);
+	bool result = hop.step == RING_STRIDE_RESULT || hop.step == RING_STRIDE_SPREAD;
+	int away = hop.strides * plan->stride;
+	struct ring_transfer in = ring_stride_part(plan, &hop, result ? -away - hop.apart : away);
+	in.peer = ring_plan_at(plan, -hop.apart);
+	if (hop.step == RING_STRIDE_OWN || hop.step == RING_STRIDE_SUM)
+		ring_stride_add(plan, hop.strides, &in);
+	else if (hop.step != RING_STRIDE_SIGNAL)
+		in.action = RING_COPY;
+	if (hop.step == RING_STRIDE_INPUT) {
+		int height = ring_stride_height(plan, hop.strides);
+		in.result = ring_stride_piled(plan, hop.strides, height - hop.apart);
+		if (hop.chunk > 0)
+			in.needs = (hop.chunk - 1) * ring_stride_entries(plan) +
+				   ring_stride_before_sums(plan) + plan->strides + 1;
+	}
+	return in;
+}
+
+/* Inputs and sums go to each owner's block; who sends a result lies whole strides behind its owner. */
+RING_PURE struct ring_plan_cost ring_stride_cost(const struct ring_plan *plan)
+{
+	int size = plan->params.size, m = plan->stride;
+	uint64_t begin, elements = 0;
+	for (int away = 1; away < size; away++) {
+		elements += ring_plan_block(plan, ring_plan_at(plan, away), &begin);
+		elements += ring_plan_block(plan, ring_plan_at(plan, -(away - 1) / m * m), &begin);
+	}
+	return (struct ring_plan_cost){.steps = size > 1 ? 2 * (plan->strides + 1) : 0,
+				       .sent_bytes = elements * plan->params.element_bytes};
+}
+
+#endif
