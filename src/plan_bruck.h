@@ -14,6 +14,15 @@
  *	step 1      4 | 3 | 2 1 |            2 1   from rank 2    4 3   to rank 1
  *	step 2      4 | 3 | 2 1 | 0          0     from rank 0    4     to rank 3
  *
+ * If n is a power of two, ranks swap what they have: in step k with the one whose position differs in bit k. Then
+ * inputs lie in the order of positions, and what is told over a connection answers what came by it, so TCP
+ * needs no messages of its own to acknowledge that. (8 B on 4 ranks: 23 us, otherwise 25 us; on 8: 69 us and 100 us.)
+ *
+ *	four ranks             0         1         2         3
+ *	at first               0         1         2         3
+ *	step 0, with p ^ 1     0 1       0 1       2 3       2 3
+ *	step 1, with p ^ 2     0 1 2 3   0 1 2 3   0 1 2 3   0 1 2 3
+ *
  * Then it copies them to where they belong, or adds them, block by block in the order of one shot
  * (plan_one_shot.h), which is the ring's: the bits are those of one shot. There a rank sends n-1
  * messages, all at once; here it waits log2(n) times, but small messages cost the CPU more than they
@@ -26,8 +35,9 @@
  * No deadlock at any depth: a message needs the ones of the steps before it only.
  *
  * Source: the all-gather of Bruck, Ho, Kipnis, Upfal & Weathersby 1997, "Efficient algorithms for all-to-all
- * communications in multiport message-passing systems", turned round. Without inputs it is the barrier of
- * Hensgen, Finkel & Manber 1988, "Two algorithms for barrier synchronization".
+ * communications in multiport message-passing systems", turned round; swapping is the recursive doubling in Thakur,
+ * Rabenseifner & Gropp 2005, "Optimization of collective communication operations in MPICH". Without inputs it is
+ * the barrier of Hensgen, Finkel & Manber 1988, "Two algorithms for barrier synchronization", and its butterfly.
  */
 #ifndef RING_PLAN_BRUCK_H
 #define RING_PLAN_BRUCK_H
@@ -89,10 +99,39 @@ RING_PURE struct ring_plan ring_bruck_make(const struct ring_plan_params *params
 	return plan;
 }
 
+/* True if ranks swap what they have. */
+RING_PURE bool ring_bruck_swaps(const struct ring_plan *plan)
+{
+	return (plan->params.size & (plan->params.size - 1)) == 0;
+}
+
+/* To whom message number `step` goes, or from whom it comes. */
+RING_PURE int ring_bruck_partner(const struct ring_plan *plan, int step, bool outgoing)
+{
+	int distance = 1 << step;
+	if (ring_bruck_swaps(plan))
+		return plan->params.order[plan->params.position ^ distance];
+	return ring_plan_at(plan, outgoing ? distance : -distance);
+}
+
+/* The place of the input of the rank that lies `distance` of [-n, n] along the ring. */
+RING_PURE int ring_bruck_place_of(const struct ring_plan *plan, int distance)
+{
+	int place = ring_bruck_swaps(plan) ? plan->params.position + distance : -distance;
+	return ring_plan_mod(place, plan->params.size);
+}
+
+/* The first place of what this rank has before message number `step`, or of what that brings. */
+RING_PURE int ring_bruck_first(const struct ring_plan *plan, int step, bool brought)
+{
+	int collected = 1 << step, bit = brought ? collected : 0;
+	return ring_bruck_swaps(plan) ? (plan->params.position ^ bit) & -collected : bit;
+}
+
 /* The place of number k < n of what is added for the owner that lies `behind`. */
 RING_PURE int ring_bruck_place(const struct ring_plan *plan, int behind, int k)
 {
-	return ring_plan_mod(plan->params.size - 1 - behind - k, plan->params.size);
+	return ring_bruck_place_of(plan, behind + 1 + k - plan->params.size);
 }
 
 /* Bytes of an input. */
@@ -104,9 +143,10 @@ RING_PURE uint64_t ring_bruck_bytes(const struct ring_plan *plan)
 RING_PURE struct ring_transfer ring_bruck_outgoing(const struct ring_plan *plan, uint64_t i)
 {
 	int step = (int)i, inputs = ring_bruck_inputs(plan->params.size, step);
+	int first = ring_bruck_first(plan, step, false);
 	return (struct ring_transfer){.action = RING_SEND,
-				      .peer = ring_plan_at(plan, 1 << step),
-				      .source = {RING_SCRATCH, 0},
+				      .peer = ring_bruck_partner(plan, step, true),
+				      .source = {RING_SCRATCH, first * ring_bruck_bytes(plan)},
 				      .bytes = inputs * ring_bruck_bytes(plan),
 				      .needs = 1 + i,
 				      .opens = true,
@@ -117,12 +157,13 @@ RING_PURE struct ring_transfer ring_bruck_outgoing(const struct ring_plan *plan,
 RING_PURE struct ring_transfer ring_bruck_own(const struct ring_plan *plan)
 {
 	uint64_t begin = plan->begin * plan->params.element_bytes;
+	uint64_t place = ring_bruck_place_of(plan, 0) * ring_bruck_bytes(plan);
 	bool alone = plan->params.size == 1;
 	return (struct ring_transfer){
 		.action = RING_COPY,
 		.peer = ring_plan_self(plan),
 		.source = {RING_INPUT, begin},
-		.result = {alone ? RING_OUTPUT : RING_SCRATCH, alone ? begin : 0},
+		.result = {alone ? RING_OUTPUT : RING_SCRATCH, alone ? begin : place},
 		.bytes = ring_bruck_bytes(plan),
 	};
 }
@@ -148,7 +189,8 @@ RING_PURE struct ring_transfer ring_bruck_sum(const struct ring_plan *plan, uint
 /* Copies what lies at a place to where it belongs. */
 RING_PURE struct ring_transfer ring_bruck_part(const struct ring_plan *plan, uint64_t place)
 {
-	uint64_t rank = (uint64_t)ring_plan_at(plan, -(int)place);
+	int at = (int)place;
+	uint64_t rank = ring_bruck_swaps(plan) ? plan->params.order[at] : ring_plan_at(plan, -at);
 	uint64_t begin = plan->params.count * rank + plan->begin;
 	return (struct ring_transfer){
 		.action = RING_COPY,
@@ -174,11 +216,11 @@ RING_PURE struct ring_transfer ring_bruck_incoming(const struct ring_plan *plan,
 		return ring_bruck_own(plan);
 	if (j > plan->outgoing)
 		return ring_bruck_result(plan, j - plan->outgoing - 1);
-	int step = (int)j - 1, collected = 1 << step;
+	int step = (int)j - 1, first = ring_bruck_first(plan, step, true);
 	return (struct ring_transfer){
 		.action = RING_COPY,
-		.peer = ring_plan_at(plan, -collected),
-		.result = {RING_SCRATCH, collected * ring_bruck_bytes(plan)},
+		.peer = ring_bruck_partner(plan, step, false),
+		.result = {RING_SCRATCH, first * ring_bruck_bytes(plan)},
 		.bytes = ring_bruck_inputs(plan->params.size, step) * ring_bruck_bytes(plan),
 		.opens = true,
 		.step = step,
@@ -188,9 +230,8 @@ RING_PURE struct ring_transfer ring_bruck_incoming(const struct ring_plan *plan,
 /* Links of each step, to and from. */
 RING_PURE int ring_bruck_edge(const struct ring_plan *plan, int index, bool *outgoing)
 {
-	int distance = 1 << index / 2;
 	*outgoing = index % 2 == 0;
-	return ring_plan_at(plan, *outgoing ? distance : -distance);
+	return ring_bruck_partner(plan, index / 2, *outgoing);
 }
 
 RING_PURE struct ring_plan_cost ring_bruck_cost(const struct ring_plan *plan)

@@ -371,10 +371,10 @@ static void pictures_of_bruck(void **state)
 	(void)state;
 	char text[256];
 	draw_bruck(4, text);
-	assert_string_equal(text, "rank 0: 1x1 2x2; 3 2\n"
-				  "rank 1: 2x1 3x2; 0 3\n"
-				  "rank 2: 3x1 0x2; 1 0\n"
-				  "rank 3: 0x1 1x2; 2 1\n");
+	assert_string_equal(text, "rank 0: 1x1 2x2; 1 2\n"
+				  "rank 1: 0x1 3x2; 0 3\n"
+				  "rank 2: 3x1 0x2; 3 0\n"
+				  "rank 3: 2x1 1x2; 2 1\n");
 	draw_bruck(5, text);
 	assert_string_equal(text, "rank 0: 1x1 2x2 4x1; 4 3 1\n"
 				  "rank 1: 2x1 3x2 0x1; 0 4 2\n"
