@@ -14,8 +14,12 @@ static int compare_records(struct ring_channel *channel, const struct ring_arriv
 		return RING_EPEER;
 	if (ring_record_equals(message->data, mine))
 		return 0;
-	memcpy(&channel->theirs, message->data, sizeof(channel->theirs));
-	return ring_record_is_valid(&channel->theirs) ? RING_EMISMATCH : RING_EPEER;
+	struct ring_record theirs;
+	memcpy(&theirs, message->data, sizeof(theirs));
+	if (!ring_record_is_valid(&theirs))
+		return RING_EPEER;
+	channel->theirs = theirs;
+	return RING_EMISMATCH;
 }
 
 /* The link's next message, NULL if it has not arrived; *err tells a broken link from that. */
@@ -42,23 +46,34 @@ static bool is_of_this_call(const struct ring_channel *channel, const struct rin
 	return record.sequence == channel->opening.record.sequence;
 }
 
-/* Whose record differs may have gone on from this call by a bulletin: that is what it made of it. */
-static int fail(struct ring_channel *channel, const struct ring_route *route, int err)
+/* Whether what a peer says opens this call, in another way. */
+static bool differs(struct ring_channel *channel, const struct ring_arrival *said)
+{
+	return is_of_this_call(channel, said) && compare_records(channel, said) == RING_EMISMATCH;
+}
+
+/*
+ * What root wrote for all in place of this call, of which they are done: found in its bulletin. Of another call that a
+ * peer makes by now nobody could tell what went wrong. returns root, or the peer
+ */
+static int find_bulletin(struct ring_channel *channel, int peer)
 {
 	struct ring_arrival told;
 	uint64_t bulletin = ring_board_bulletin(channel->bulletins + 1);
-	if (err == RING_EMISMATCH && channel->board &&
-	    ring_board_read(route->board, bulletin, &told) && is_of_this_call(channel, &told))
-		memcpy(&channel->theirs, told.data, sizeof(channel->theirs));
-	return ring_channel_fail(channel, route->peer, err);
+	for (int i = 0; channel->board && i < channel->route_count; i++) {
+		struct ring_board *board = channel->routes[i].board;
+		if (board && ring_board_read(board, bulletin, &told) && differs(channel, &told))
+			return channel->routes[i].peer;
+	}
+	return peer;
 }
 
-/* A peer says something in place of what this call needs of it: returns RING_EMISMATCH; RING_EPEER */
-static int differ(struct ring_channel *channel, const struct ring_route *route,
-		  const struct ring_arrival *said)
+static int fail(struct ring_channel *channel, const struct ring_route *route, int err)
 {
-	int err = compare_records(channel, said);
-	return fail(channel, route, err ? err : RING_EPEER);
+	bool later = err == RING_EMISMATCH &&
+		     channel->theirs.sequence != channel->opening.record.sequence;
+	return ring_channel_fail(channel, later ? find_bulletin(channel, route->peer) : route->peer,
+				 err);
 }
 
 /*
@@ -72,6 +87,20 @@ static bool has_gone_on(const struct ring_channel *channel, const struct ring_ro
 	uint64_t bulletin = ring_board_bulletin(channel->bulletins + 1);
 	return channel->board && (ring_board_read(route->board, exchange, next) ||
 				  ring_board_read(route->board, bulletin, next));
+}
+
+/*
+ * A peer says something in place of what this call needs of it: returns RING_EMISMATCH; RING_EPEER. If it is no other
+ * record, the peer may have written one, for a call of another kind, before it sent that.
+ */
+static int differ(struct ring_channel *channel, const struct ring_route *route,
+		  const struct ring_arrival *said)
+{
+	struct ring_arrival next;
+	int err = compare_records(channel, said);
+	if (err != RING_EMISMATCH && has_gone_on(channel, route, &next))
+		err = compare_records(channel, &next);
+	return fail(channel, route, err ? err : RING_EPEER);
 }
 
 /* What the peer wrote for an exchange. A message by its link instead is another call's. */
@@ -114,22 +143,18 @@ static const struct ring_arrival *arrived(struct ring_channel *channel,
 	return message;
 }
 
-/*
- * Compares a message with what the plan and the entry record say it must be. If it is not even a record
- * where that should be, the peer may have written one, for a call of another kind.
- */
+/* Compares a message with what the plan and the entry record say it must be. */
 static int check(struct ring_channel *channel, const struct ring_transfer *in,
 		 const struct ring_route *route, const struct ring_arrival *message)
 {
-	struct ring_arrival next;
 	int err = in->opens ? compare_records(channel, message) : 0;
 	size_t bytes = ring_channel_is_on_board(channel, in)
 			       ? ring_channel_sheet_bytes(channel, in->peer)
 			       : ring_channel_message_bytes(channel, in);
 	if (!err && message->bytes != bytes)
 		err = RING_EPEER;
-	if (err == RING_EPEER && has_gone_on(channel, route, &next))
-		return differ(channel, route, &next);
+	if (err == RING_EPEER)
+		return differ(channel, route, message);
 	return err ? fail(channel, route, err) : 0;
 }
 
@@ -158,12 +183,6 @@ int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, c
 	route->taken += !ring_channel_is_on_board(channel, in);
 	ring_receive_count(channel, in, route, *payload);
 	return 1;
-}
-
-/* Whether what a peer says opens this call, in another way. */
-static bool differs(struct ring_channel *channel, const struct ring_arrival *said)
-{
-	return is_of_this_call(channel, said) && compare_records(channel, said) == RING_EMISMATCH;
 }
 
 /* A peer may have written in an exchange of this call, or in the next one's place. */
