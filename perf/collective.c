@@ -100,13 +100,14 @@ int perf_algorithm_stride(enum perf_algorithm algorithm, int size)
 	return best;
 }
 
-/* Every block but its own, and those of ranks whole strides back, to all up to a stride ahead. */
+/* Every block but its own, and results of ranks whole strides ahead, to all up to a stride back; a ring sends them on. */
 static uint64_t blocks_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
 	const int n = call->size, stride = perf_algorithm_stride(sender->algorithm, n);
 	uint64_t elements = 0;
 	for (int away = 0; away < n; away++) {
-		size_t block = block_count(call, sender->order[(sender->position + n - away) % n]);
+		int owner = sender->position + (sender->algorithm == PERF_RING ? n - away : away);
+		size_t block = block_count(call, sender->order[owner % n]);
 		int ahead = n - 1 - away < stride ? n - 1 - away : stride;
 		elements += block * (size_t)((away > 0) + (away % stride == 0 ? ahead : 0));
 	}

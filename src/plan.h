@@ -504,6 +504,7 @@ RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outg
 	case RING_ALGORITHM_TREE:
 		return ring_tree_edge(plan, index, outgoing);
 	case RING_ALGORITHM_STRIDE:
+		return ring_stride_edge(plan, index, outgoing);
 	case RING_ALGORITHM_TWO_SHOT:
 	case RING_ALGORITHM_STAGED:
 	case RING_ALGORITHM_DIRECT:
@@ -544,19 +545,26 @@ RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 /* True if this rank has links both to and from every rank that it has one with. */
 RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
 {
-	const struct ring_plan_params *params = &plan->params;
-	return params->algorithm == RING_ALGORITHM_TWO_SHOT ||
-	       params->algorithm == RING_ALGORITHM_STAGED ||
-	       params->algorithm == RING_ALGORITHM_DIRECT ||
-	       (params->algorithm == RING_ALGORITHM_ONE_SHOT && ring_one_shot_is_hub(plan) &&
-		!plan->unanswered);
+	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_STRIDE:
+	case RING_ALGORITHM_TWO_SHOT:
+	case RING_ALGORITHM_STAGED:
+	case RING_ALGORITHM_DIRECT:
+		return true;
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_swaps(plan);
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_is_hub(plan) && !plan->unanswered;
+	default:
+		return false;
+	}
 }
 
-/* Incoming entries up to the last signal: behind them links bring nothing but what the plan has. */
+/* Incoming entries until all that this rank hears of have agreed: then links bring nothing but what the plan has. */
 RING_PURE uint64_t ring_plan_agreed(const struct ring_plan *plan)
 {
 	bool strides = plan->params.algorithm == RING_ALGORITHM_STRIDE;
-	return strides ? (uint64_t)ring_stride_before_sums(plan) : plan->signals;
+	return strides ? (uint64_t)ring_stride_agreed(plan) : plan->signals;
 }
 
 /* True if entries of the plan reach into peers' memory. */

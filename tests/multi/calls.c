@@ -153,14 +153,15 @@ static int stride_of(const struct call_way *way)
 	return way->algorithm == BY_RING ? 1 : way->algorithm == BY_STRIDE ? best : n;
 }
 
-/* Every block but its own, and those of ranks whole strides back, to all up to a stride ahead. */
+/* Every block but its own, and results of ranks whole strides ahead, to all up to a stride back; a ring sends them on. */
 static uint64_t all_reduce_sent_bytes(const struct call *call, const struct call_way *way,
 				      int position)
 {
 	const int n = way->size, m = stride_of(way);
 	uint64_t bytes = 0;
 	for (int away = 0; away < n; away++) {
-		uint64_t block = block_bytes(call, n, way->order[(position + n - away) % n]);
+		int owner = way->algorithm == BY_RING ? position + n - away : position + away;
+		uint64_t block = block_bytes(call, n, way->order[owner % n]);
 		int ahead = n - 1 - away < m ? n - 1 - away : m;
 		bytes += (uint64_t)((away > 0) + (away % m == 0 ? ahead : 0)) * block;
 	}

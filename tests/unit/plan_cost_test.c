@@ -64,7 +64,7 @@ static uint64_t stride_for(uint64_t size)
 
 /*
  * Of a vector in blocks, around a ring in strides of one position, or of all: inputs and sums of all blocks but one's
- * own, and results of ranks whole strides back, to all up to a stride ahead.
+ * own, and results of ranks whole strides ahead, to all up to a stride back; a ring sends them on the other way.
  */
 static uint64_t blocks_formula(const struct setting *s, int position)
 {
@@ -74,7 +74,8 @@ static uint64_t blocks_formula(const struct setting *s, int position)
 	if (s->algorithm == RING_ALGORITHM_STRIDE)
 		m = stride_for(n);
 	for (uint64_t away = 0; away < n; away++) {
-		int owner = s->order[((uint64_t)position + n - away) % n];
+		bool back = s->algorithm == RING_ALGORITHM_RING;
+		int owner = s->order[((uint64_t)position + (back ? n - away : away)) % n];
 		uint64_t block = ring_share_length(s->count, n, owner);
 		uint64_t ahead = n - 1 - away < m ? n - 1 - away : m;
 		elements += ((away > 0) + (away % m == 0 ? ahead : 0)) * block;
@@ -401,11 +402,9 @@ static void draw_strides(int size, char *text)
 		for (uint64_t i = 0; i < plan.outgoing; i++) {
 			struct ring_transfer out = ring_plan_outgoing(&plan, i);
 			struct ring_stride_hop hop = ring_stride_find(&plan, i);
-			bool result = hop.step > RING_STRIDE_SUM;
-			int away = hop.strides * plan.stride;
-			int owner = ring_plan_at(&plan, result ? -away : away + hop.apart);
+			int away = hop.strides * plan.stride + (hop.back ? 0 : hop.apart);
 			if (out.bytes > 0)
-				text += sprintf(text, " %d:%d", out.peer, owner);
+				text += sprintf(text, " %d:%d", out.peer, ring_plan_at(&plan, away));
 		}
 		text += sprintf(text, "\n");
 	}
@@ -416,16 +415,16 @@ static void pictures_of_strides(void **state)
 	(void)state;
 	char text[512];
 	draw_strides(3, text);
-	assert_string_equal(text, "rank 0: 1:1 2:2 1:0 2:0\n"
-				  "rank 1: 2:2 0:0 2:1 0:1\n"
-				  "rank 2: 0:0 1:1 0:2 1:2\n");
+	assert_string_equal(text, "rank 0: 1:1 2:2 2:0 1:0\n"
+				  "rank 1: 2:2 0:0 0:1 2:1\n"
+				  "rank 2: 0:0 1:1 1:2 0:2\n");
 	draw_strides(4, text);
-	assert_string_equal(text, "rank 0: 1:3 1:1 2:2 2:0 1:0 1:2\n"
-				  "rank 1: 2:0 2:2 3:3 3:1 2:1 2:3\n"
-				  "rank 2: 3:1 3:3 0:0 0:2 3:2 3:0\n"
-				  "rank 3: 0:2 0:0 1:1 1:3 0:3 0:1\n");
+	assert_string_equal(text, "rank 0: 1:3 1:1 2:2 2:0 3:0 3:2\n"
+				  "rank 1: 2:0 2:2 3:3 3:1 0:1 0:3\n"
+				  "rank 2: 3:1 3:3 0:0 0:2 1:2 1:0\n"
+				  "rank 3: 0:2 0:0 1:1 1:3 2:3 2:1\n");
 	draw_strides(5, text);
-	assert_non_null(strstr(text, "rank 0: 1:4 1:1 2:2 3:3 3:0 1:0 1:2 2:0\n"));
+	assert_non_null(strstr(text, "rank 0: 1:4 1:1 2:2 3:3 2:0 4:0 4:3 3:0\n"));
 }
 
 /* "rank r: from whom; to whom, one behind the other" */
