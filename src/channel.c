@@ -367,10 +367,18 @@ static int finish(struct ring_channel *channel)
 	return moves;
 }
 
+/* What lies there was sent, and whoever sends what replaces it in the user's memory makes this call. */
+static bool may_land(const struct ring_channel *channel, const struct ring_transfer *in,
+		     const struct ring_route *route)
+{
+	bool heard = channel->on_boards || route->heard == channel->opening.record.sequence;
+	return channel->sent >= in->needs && (heard || in->result.buffer == RING_SCRATCH);
+}
+
 /*
  * Tells links that want to know what comes next, so that copies can land where they belong. Not before
- * all signals are through: until then nothing may land in the user's memory; nor before what lies there was sent. Such
- * a link hears of every message from its first, also if it came during the call.
+ * all signals are through: until then nothing may land in the user's memory. Such a link hears of every message
+ * from its first, also if it came during the call.
  */
 static void announce(struct ring_channel *channel)
 {
@@ -390,7 +398,7 @@ static void announce(struct ring_channel *channel)
 			continue;
 		bool lands = in->action == RING_COPY && !in->opens;
 		if (route->announced == link->released + link->depth ||
-		    (lands && channel->sent < in->needs))
+		    (lands && !may_land(channel, in, route)))
 			return;
 		link->transport->expect(link, ring_channel_message_bytes(channel, in),
 					lands ? ring_channel_address(channel, in->result) : NULL);

@@ -44,6 +44,7 @@ struct ring_route {
 	uint64_t retired;             /* ... whose source may change again    */
 	uint64_t taken;               /* messages of `in` given to the device */
 	uint64_t announced;           /* messages of `in` expected so far     */
+	uint64_t heard;               /* the last call that one of them opens */
 	const struct ring_bell *bell; /* of the peer, once `out` is there; NULL: it has none */
 	struct ring_board *board;     /* ... once `in` is there               */
 	struct ring_arrival sheet;    /* what ring_receive() last read there  */

@@ -181,6 +181,8 @@ int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, c
 		return found;
 	*payload = ring_channel_payload(channel, in, message);
 	route->taken += !ring_channel_is_on_board(channel, in);
+	if (in->opens)
+		route->heard = channel->opening.record.sequence;
 	ring_receive_count(channel, in, route, *payload);
 	return 1;
 }

@@ -14,7 +14,7 @@
 #include "receive.h"
 #include "tests/unit/lazy.h"
 
-#define RANKS 6
+#define RANKS 12
 #define CHANNELS 2
 #define CALLS 4
 #define CHUNK_MOST 16

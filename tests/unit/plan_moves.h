@@ -152,6 +152,17 @@ static struct ring_place pile_place(const struct actor *actor, const struct ring
 	return (struct ring_place){RING_SCRATCH, in->pile + (uint64_t)k * chunk};
 }
 
+/* A link may put a copy where it belongs before its turn, once its sender and all signals of the plan were heard. */
+static void check_landing(const struct world *world, const struct actor *actor)
+{
+	const struct ring_transfer *in = &actor->in;
+	if (in->action != RING_COPY || in->opens || in->bytes == 0 ||
+	    in->result.buffer == RING_SCRATCH)
+		return;
+	demand(world, actor->started >= ring_plan_agreed(&actor->plan) && actor->heard[in->peer],
+	       "whose copies may land makes the same call");
+}
+
 /* ---- reaching into peers' memory ---- */
 
 /* The ranks whose memory such a place is in, of summands in their order. Returns how many. */
@@ -244,6 +255,8 @@ static bool start(struct world *world, struct actor *actor)
 		const struct message *message = &link->messages[link->taken++ % s->depth];
 		demand(world, message->bytes == in->bytes && message->opens == in->opens,
 		       "both ends know a message's size");
+		actor->heard[in->peer] = actor->heard[in->peer] || in->opens;
+		check_landing(world, actor);
 		bool on_board = in->opens && actor->plan.exchanges > 0;
 		demand(world, !on_board || was_at_source(world, actor, in, message),
 		       "the receiver knows where what opens lies in its sender's input");

@@ -44,6 +44,7 @@ struct actor {
 	uint64_t posted, sent, started, reduced; /* entries */
 	struct ring_transfer out, in; /* entries `posted` and `started`, if there are such */
 	uint64_t payload;
+	bool heard[RANKS_MAX]; /* a message that opens came from that rank */
 	struct value *scratch;
 	struct buffer stage;
 	uint64_t *proof; /* [incoming + 1]: ranks that are proved once so many entries are started */
