@@ -204,6 +204,33 @@ void ring_comm_neighbour_left(void *owner, int rank)
 	ring_bell_ring(&comm->bell);
 }
 
+void ring_comm_neighbour_waits(void *owner, int rank, const struct ring_record *record)
+{
+	struct ring_comm *comm = owner;
+	const struct ring_peer *neighbours[] = {&comm->placement.prev, &comm->placement.next};
+	pthread_mutex_lock(&comm->failing);
+	for (int i = 0; i < 2; i++)
+		if (neighbours[i]->rank == rank)
+			comm->waits[i] = *record;
+	pthread_mutex_unlock(&comm->failing);
+	ring_bell_ring(&comm->bell);
+}
+
+int ring_comm_find_other_call(struct ring_comm *comm, const struct ring_record *mine,
+			      struct ring_record *theirs)
+{
+	const struct ring_peer *neighbours[] = {&comm->placement.prev, &comm->placement.next};
+	int found = -1;
+	pthread_mutex_lock(&comm->failing);
+	for (int i = 0; i < 2 && found < 0; i++) {
+		*theirs = comm->waits[i];
+		if (theirs->sequence == mine->sequence && !ring_record_equals(theirs, mine))
+			found = neighbours[i]->rank;
+	}
+	pthread_mutex_unlock(&comm->failing);
+	return found;
+}
+
 bool ring_comm_departed(const struct ring_comm *comm, int peer, int grace_ms)
 {
 	const struct ring_peer *neighbours[] = {&comm->placement.prev, &comm->placement.next};

@@ -136,6 +136,8 @@ struct ring_comm {
 	/* prev, next said goodbye, and when */
 	struct ring_flag left[2];
 	uint64_t left_ms[2];
+
+	struct ring_record waits[2]; /* prev, next: the call in which it said to wait; under failing */
 };
 
 /*
@@ -177,6 +179,11 @@ __attribute__((format(printf, 3, 4))) int ring_comm_refuse(struct ring_comm *com
 /* comm.c: callbacks for the lanes, owner is the communicator. */
 void ring_comm_heard(void *owner, const struct ring_news *news);
 void ring_comm_neighbour_left(void *owner, int rank);
+void ring_comm_neighbour_waits(void *owner, int rank, const struct ring_record *record);
+
+/* comm.c: the neighbour that said to wait in another call of that number, and in which; -1: none did. */
+int ring_comm_find_other_call(struct ring_comm *comm, const struct ring_record *mine,
+			      struct ring_record *theirs);
 
 /* comm.c: true if `peer` (-1: any neighbour) said goodbye at least grace_ms ago. */
 bool ring_comm_departed(const struct ring_comm *comm, int peer, int grace_ms);

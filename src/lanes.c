@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control lanes; see lanes.h. Three letters are all there is:
+ * Control lanes; see lanes.h. Four letters are all there is:
  *
  *	NEWS            something went wrong; passed on by whoever had not heard of anything
  *	GOODBYE         I am leaving; my closing the lane will be no death
  *	GOODBYE_HEARD   ... and so will be yours
+ *	WAITS           I have waited long, in this call: an entry record; for the neighbour alone
  */
 #include "lanes.h"
 
@@ -21,7 +22,7 @@
 #include "log.h"
 #include "mail.h"
 
-enum { LETTER_NEWS = 1, LETTER_GOODBYE, LETTER_GOODBYE_HEARD };
+enum { LETTER_NEWS = 1, LETTER_GOODBYE, LETTER_GOODBYE_HEARD, LETTER_WAITS };
 
 /* The lane to one neighbour. */
 struct lane {
@@ -116,6 +117,17 @@ static void lose_lane(struct lane *lane)
 	spread(lanes, &news, lane);
 }
 
+static void note_waiting(const struct lane *lane, const void *body, size_t bytes)
+{
+	const struct ring_lanes *lanes = lane->lanes;
+	struct ring_record record;
+	if (bytes != sizeof(record))
+		return;
+	memcpy(&record, body, sizeof(record));
+	if (ring_record_is_valid(&record) && !lanes->closing)
+		lanes->params.waits(lanes->params.owner, lane->peer.rank, &record);
+}
+
 static void take_letter(struct lane *lane, uint32_t kind, const unsigned char *body, size_t bytes)
 {
 	struct ring_wire wire = ring_wire_reader(body, bytes);
@@ -132,6 +144,9 @@ static void take_letter(struct lane *lane, uint32_t kind, const unsigned char *b
 	case LETTER_GOODBYE_HEARD:
 		lane->heard = true;
 		pthread_cond_broadcast(&lane->lanes->changed);
+		break;
+	case LETTER_WAITS:
+		note_waiting(lane, body, bytes);
 		break;
 	}
 }
@@ -225,6 +240,14 @@ void ring_lanes_report(struct ring_lanes *lanes, const struct ring_news *news)
 {
 	ring_watcher_lock(lanes->watcher);
 	spread(lanes, news, NULL);
+	ring_watcher_unlock(lanes->watcher);
+}
+
+void ring_lanes_tell(struct ring_lanes *lanes, const struct ring_record *record)
+{
+	ring_watcher_lock(lanes->watcher);
+	for (int i = 0; i < lanes->count; i++)
+		send_letter(&lanes->lane[i], LETTER_WAITS, record, sizeof(*record));
 	ring_watcher_unlock(lanes->watcher);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control lanes beside the ring links of one communicator: who died, who aborted, who left.
+ * The control lanes beside the ring links of one communicator: who died, who aborted, who left, who waits.
  * News floods both ways around the ring, each rank passing on what it had not heard; the first
  * sticks. The watcher drives them, so they work while the rank computes.
  *
@@ -11,6 +11,7 @@
 #define RING_LANES_H
 
 #include "../transport/transport.h"
+#include "record.h"
 #include "watcher.h"
 
 #define RING_NEWS_TEXT 320
@@ -30,10 +31,12 @@ struct ring_lanes_params {
 	int peer_lost_ms;
 	/*
 	 * From the watcher's thread, failed() also from that of ring_lanes_report(); the watcher is
-	 * locked. failed() is called once for the first news, left() once for each neighbour.
+	 * locked. failed() is called once for the first news, left() once for each neighbour, waits() for each
+	 * ring_lanes_tell() of a neighbour.
 	 */
 	void (*failed)(void *owner, const struct ring_news *news);
 	void (*left)(void *owner, int rank); /* a neighbour said goodbye */
+	void (*waits)(void *owner, int rank, const struct ring_record *record);
 	void *owner;
 };
 
@@ -47,6 +50,9 @@ int ring_lanes_open(struct ring_lanes **lanes, struct ring_watcher *watcher,
  * that. What was reported is delivered even if the lanes are closed at once. Any thread.
  */
 void ring_lanes_report(struct ring_lanes *lanes, const struct ring_news *news);
+
+/* Tells both neighbours in which call this rank has waited long. Any thread. */
+void ring_lanes_tell(struct ring_lanes *lanes, const struct ring_record *record);
 
 /*
  * Says goodbye and waits until both neighbours heard it, at most timeout_ms; then closes. No

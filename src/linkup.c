@@ -195,6 +195,7 @@ static int open_lanes(struct ring_linkup *linkup)
 		.peer_lost_ms = comm->config.peer_lost_ms,
 		.failed = ring_comm_heard,
 		.left = ring_comm_neighbour_left,
+		.waits = ring_comm_neighbour_waits,
 		.owner = comm,
 	};
 	int err = ring_lanes_open(&comm->lanes, comm->watcher, &params, linkup->failure);

@@ -26,6 +26,7 @@ struct waiting {
 	int looks;            /* empty looks in a row */
 	uint64_t since_ms;    /* ... about so long; 0: not long enough to read the clock */
 	uint64_t deadline_ms; /* 0: never */
+	bool told;            /* the neighbours know in which call it waits */
 };
 
 static void ask(struct ring_comm *comm, const struct ring_call *call)
@@ -228,10 +229,31 @@ static bool waits_for_near(const struct ring_comm *comm)
 }
 
 /*
+ * Ranks that all wait for one another have neighbours on the ring whose calls differ: so each tells both of them where it
+ * waits, and hears the same of them. returns 0; RING_EMISMATCH, with failed_peer
+ */
+static int ask_neighbours(struct ring_comm *comm, struct ring_channel *channel,
+			  struct waiting *waiting)
+{
+	struct ring_record theirs;
+	const struct ring_record *mine = &channel->opening.record;
+	if (!waiting->told && comm->lanes)
+		ring_lanes_tell(comm->lanes, mine);
+	waiting->told = true;
+	int other = ring_comm_find_other_call(comm, mine, &theirs);
+	if (other < 0)
+		return 0;
+	channel->theirs = theirs;
+	channel->failed_peer = other;
+	return RING_EMISMATCH;
+}
+
+/*
  * Finds out whether others make another call, if this rank has waited so long; lowers *timeout_ms to when it will
  * want to know. returns 0, or the failure
  */
-static int listen_around(struct ring_comm *comm, uint64_t waited_ms, int *timeout_ms)
+static int listen_around(struct ring_comm *comm, struct waiting *waiting, uint64_t waited_ms,
+			 int *timeout_ms)
 {
 	bool wakes = comm->placement.path == RING_PATH_MEMORY;
 	bool first = waited_ms < LISTEN_MS;
@@ -241,6 +263,8 @@ static int listen_around(struct ring_comm *comm, uint64_t waited_ms, int *timeou
 		if (kind == RING_KIND_SEND || kind == RING_KIND_RECV || ring_receive_has_agreed(c))
 			continue;
 		int err = first ? 0 : ring_receive_overhear(c);
+		if (!first && !err)
+			err = ask_neighbours(comm, c, waiting);
 		if (err)
 			return ring_explain_broken(comm, c, err);
 		if (next_ms > 0 && (*timeout_ms < 0 || *timeout_ms > next_ms))
@@ -271,7 +295,7 @@ static int wait_a_little(struct ring_comm *comm, struct waiting *waiting)
 	int timeout_ms = waiting->deadline_ms ? (int)(waiting->deadline_ms - now) : -1;
 	err = check_departed(comm);
 	if (!err)
-		err = listen_around(comm, now - waiting->since_ms, &timeout_ms);
+		err = listen_around(comm, waiting, now - waiting->since_ms, &timeout_ms);
 	if (err || (awake && !ring_wait_is_long(&comm->patience, now - waiting->since_ms)))
 		return err;
 	if (ring_comm_departed(comm, -1, 0))

@@ -26,6 +26,13 @@ static void neighbour_left(void *owner, int rank)
 	departures++;
 }
 
+static void neighbour_waits(void *owner, int rank, const struct ring_record *record)
+{
+	(void)owner, (void)rank;
+	if (!ring_record_is_valid(record))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int prev[2], next[2];
@@ -44,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.next_fd = next[0],
 		.failed = heard,
 		.left = neighbour_left,
+		.waits = neighbour_waits,
 	};
 	if (ring_lanes_open(&lanes, NULL, &params, NULL))
 		abort();

@@ -31,8 +31,9 @@ static struct rank {
 	struct ring_lanes *lanes;
 	struct ring_peer peer;
 	int next_fd, prev_fd;
-	int failures, departures, departed;
+	int failures, departures, departed, waits;
 	struct ring_news news;
+	struct ring_record waits_in;
 } ranks[RANKS];
 static int size;
 
@@ -52,6 +53,16 @@ static void neighbour_left(void *owner, int who)
 	pthread_mutex_lock(&lock);
 	rank->departures++;
 	rank->departed = who;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+static void neighbour_waits(void *owner, int who, const struct ring_record *record)
+{
+	struct rank *rank = owner;
+	pthread_mutex_lock(&lock);
+	rank->waits += 1 + 10 * who; /* so that it shows who */
+	rank->waits_in = *record;
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 }
@@ -89,6 +100,7 @@ static void open_rank(int i)
 		.peer_lost_ms = 5000,
 		.failed = heard,
 		.left = neighbour_left,
+		.waits = neighbour_waits,
 		.owner = rank,
 	};
 	assert_int_equal(ring_lanes_open(&rank->lanes, watcher, &params, NULL), 0);
@@ -279,16 +291,39 @@ static void killed_process_is_named(void **state)
 	close_ring();
 }
 
+/* Only neighbours hear of it, each time. */
+static void who_waits_tells_its_neighbours(void **state)
+{
+	(void)state;
+	make_ring(RANKS, -1);
+	struct ring_record record = ring_record_make(RING_KIND_BARRIER, 7, 0, -1, -1, -1);
+	ring_lanes_tell(ranks[3].lanes, &record);
+	wait_for(&ranks[2].waits, 31);
+	wait_for(&ranks[4].waits, 31);
+	assert_true(ring_record_equals(&ranks[4].waits_in, &record));
+	record.sequence = 8;
+	ring_lanes_tell(ranks[3].lanes, &record);
+	wait_for(&ranks[2].waits, 62);
+	assert_true(ring_record_equals(&ranks[2].waits_in, &record));
+	close_ring();
+	assert_int_equal(ranks[0].waits + ranks[1].waits + ranks[3].waits, 0);
+	for (int i = 0; i < RANKS; i++)
+		assert_int_equal(ranks[i].failures, 0);
+}
+
 /* A neighbour that talks nonsense is as good as dead; text off the wire is cleaned. */
 static void nonsense_is_survived(void **state)
 {
 	(void)state;
 	make_ring(RANKS, 2);
 	const unsigned char bad_news[] = {1, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4};
+	const unsigned char bad_record[] = {4, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4};
 	const unsigned char long_letter[] = {1, 0, 0, 0, 255, 255, 255, 255};
 	assert_true(write(ranks[2].next_fd, bad_news, sizeof(bad_news)) > 0);
+	assert_true(write(ranks[2].next_fd, bad_record, sizeof(bad_record)) > 0);
 	usleep(50000);
 	wait_for(&ranks[3].failures, 0);
+	wait_for(&ranks[3].waits, 0);
 	assert_true(write(ranks[2].next_fd, long_letter, sizeof(long_letter)) > 0);
 	assert_death_heard(2, 1002);
 	close_ring();
@@ -306,6 +341,7 @@ static void alone_has_no_lanes(void **state)
 					   .next_fd = -1,
 					   .failed = heard,
 					   .left = neighbour_left,
+					   .waits = neighbour_waits,
 					   .owner = &alone};
 	assert_int_equal(ring_lanes_open(&lanes, watcher, &params, NULL), 0);
 	struct ring_news news = {.err = RING_EABORTED, .culprit = 0, .text = "alone"};
@@ -326,6 +362,7 @@ int main(void)
 		cmocka_unit_test(news_leaves_before_goodbye),
 		cmocka_unit_test(closing_is_bounded),
 		cmocka_unit_test(killed_process_is_named),
+		cmocka_unit_test(who_waits_tells_its_neighbours),
 		cmocka_unit_test(nonsense_is_survived),
 		cmocka_unit_test(alone_has_no_lanes),
 	};
