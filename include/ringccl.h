@@ -283,7 +283,8 @@ RING_API void ring_comm_destroy(struct ring_comm *comm);
  *             whatever the algorithm, chunks, channels, transports and timing
  * bytes       of P = count * element size: around the ring a rank sends 2P less its own block and
  *             the next rank's; in two shots and directly P, and its own block N - 2 times more;
- *             in one shot (N - 1) P
+ *             in one shot (N - 1) P; along a tree P to each rank right below it, and up P of its
+ *             own and of each rank below it
  * source      Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms", section 3; shots:
  *             Thakur, Rabenseifner & Gropp 2005, "Optimization of collective communication
  *             operations in MPICH"

@@ -114,12 +114,6 @@ static uint64_t blocks_sent(const struct perf_call *call, const struct perf_send
 	return elements * call->type->bytes;
 }
 
-static uint64_t all_reduce_sent(const struct perf_call *call, const struct perf_sender *sender)
-{
-	bool at_once = sender->algorithm == PERF_ONE_SHOT || sender->algorithm == PERF_BRUCK;
-	return at_once ? all_to_each(call) : blocks_sent(call, sender);
-}
-
 static uint64_t other_parts_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
 	(void)sender;
@@ -140,6 +134,29 @@ static uint64_t tree_children(int n, int behind_root)
 	for (int ahead = 1; behind_root + ahead < n && !(behind_root & ahead); ahead *= 2)
 		children++;
 	return children;
+}
+
+/* Those and all below them: ranks behind one whose distance is a power of two's multiple, as far as that goes. */
+static uint64_t tree_descendants(int n, int behind_root)
+{
+	int end = behind_root > 0 ? behind_root + (behind_root & -behind_root) : n;
+	return (uint64_t)((end < n ? end : n) - behind_root - 1);
+}
+
+static uint64_t all_reduce_sent(const struct perf_call *call, const struct perf_sender *sender)
+{
+	int place = sender->position;
+	switch (sender->algorithm) {
+	case PERF_ONE_SHOT:
+	case PERF_BRUCK:
+		return all_to_each(call);
+	case PERF_TREE: /* sums to its children; all but the first, inputs up */
+		return (tree_children(call->size, place) +
+			(place > 0 ? 1 + tree_descendants(call->size, place) : 0)) *
+		       call->bytes;
+	default:
+		return blocks_sent(call, sender);
+	}
 }
 
 /* The chain begins at the root and ends before it. */

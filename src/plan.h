@@ -164,6 +164,9 @@ struct ring_plan {
 	/* ONE_SHOT, TWO_SHOT, STAGED, DIRECT */
 	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in            */
 
+	/* TREE */
+	int children;
+
 	/* ONE_SHOT, TREE */
 	uint64_t opening; /* of a small call: bytes of input, which goes with the record; or 0   */
 
@@ -399,7 +402,7 @@ RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind 
 	case RING_ALGORITHM_DIRECT:
 		return collective && kind != RING_KIND_BARRIER;
 	case RING_ALGORITHM_TREE:
-		return ring_tree_fits(kind, bytes);
+		return ring_tree_fits(kind, size, bytes);
 	default:
 		return false;
 	}
@@ -481,7 +484,7 @@ RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, 
 	case RING_ALGORITHM_DIRECT:
 		return ring_direct_incoming(plan, j);
 	case RING_ALGORITHM_TREE:
-		return ring_tree_incoming(plan);
+		return ring_tree_incoming(plan, j);
 	case RING_ALGORITHM_PAIR:
 		return ring_pair_incoming(plan, j);
 	case RING_ALGORITHM_RING:
@@ -553,6 +556,8 @@ RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
 		return true;
 	case RING_ALGORITHM_BRUCK:
 		return ring_bruck_swaps(plan);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_goes_up(plan->params.kind);
 	case RING_ALGORITHM_ONE_SHOT:
 		return ring_one_shot_is_hub(plan) && !plan->unanswered;
 	default:
@@ -563,8 +568,23 @@ RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
 /* Incoming entries until all that this rank hears of have agreed: then links bring nothing but what the plan has. */
 RING_PURE uint64_t ring_plan_agreed(const struct ring_plan *plan)
 {
-	bool strides = plan->params.algorithm == RING_ALGORITHM_STRIDE;
-	return strides ? (uint64_t)ring_stride_agreed(plan) : plan->signals;
+	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_STRIDE:
+		return (uint64_t)ring_stride_agreed(plan);
+	case RING_ALGORITHM_BRUCK:
+		return 1 + plan->outgoing;
+	case RING_ALGORITHM_TREE:
+		return ring_tree_agreed(plan);
+	default:
+		return plan->signals;
+	}
+}
+
+/* Where input number k < n of what a REDUCE adds up from SUMMANDS lies there, counted in inputs. */
+RING_PURE int ring_plan_summand(const struct ring_plan *plan, const struct ring_transfer *in, int k)
+{
+	bool tree = plan->params.algorithm == RING_ALGORITHM_TREE;
+	return tree ? ring_tree_summand(plan, in->behind, k) : ring_bruck_place(plan, in->behind, k);
 }
 
 /* True if entries of the plan reach into peers' memory. */

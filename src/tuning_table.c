@@ -20,10 +20,10 @@
  * 1 GB/s and 20 us (RING_LINK). There 4 ranks and more take turns, so each message costs more than it
  * does where all have a CPU, and a ring of large messages less. So rows end well before the size at which
  * the ring won, and what saved nothing but turns has none: large vectors in one shot to or from a root.
- * BRUCK sends fewer messages than one shot, but waits for more of them: over sockets of one host 8 bytes
- * took one shot 1.2 to 1.9 times as long on 4 ranks, 1.4 to 2.0 times on 8, and no longer on 3. Its rows
- * end where it has no plan, as do those of TREE, than which one shot took 1.3, 4.3 and 5 times as long on 2, 4 and 8.
- * Over a network each wait is a latency.
+ * BRUCK sends fewer messages than one shot, but waits for more of them, and TREE still fewer: over sockets of one host
+ * 8 bytes took one shot 1.6 to 2.2 times as long as TREE on 4 ranks, 2.9 to 3.6 times on 8, on an EPYC, and BRUCK 1.04 to
+ * 1.6 times and 1.3 to 1.6 times. Their rows end where they have no plan; a broadcast in one shot took 1.3, 4.3 and 5
+ * times as long on 2, 4 and 8. Over a network each wait is a latency.
  */
 #define ANY_MEMORY(X)                                                                              \
 	X(ALL_REDUCE, MEMORY, 2, 2, 32, ONE_SHOT)     /* 2: 1.05 to 2.02 */                        \
@@ -44,7 +44,7 @@
 	X(BARRIER, MEMORY, 2, 2, 0, ONE_SHOT)         /* 2: 1.26 */                                \
 	X(BARRIER, MEMORY, 3, 16, 0, ONE_SHOT)        /* 4, 8, 16: 1.66 to 1.98 */                 \
 	X(ALL_REDUCE, SOCKET, 2, 2, 64, ONE_SHOT)     /* 2: 1.13 to 2.07 */                        \
-	X(ALL_REDUCE, SOCKET, 4, 16, 1, BRUCK)        /* 4, 8, 16: 2.19 to 4.15 */                 \
+	X(ALL_REDUCE, SOCKET, 4, INT_MAX, 1, TREE)    /* 4, 8, 16: 2.72 to 4.20, on an EPYC */     \
 	X(ALL_REDUCE, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.34 to 2.44 */                     \
 	X(REDUCE_SCATTER, SOCKET, 3, 4, 1, ONE_SHOT)  /* 4: 1.06 to 1.26 */                        \
 	X(ALL_GATHER, SOCKET, 4, 8, 1, BRUCK)         /* 4, 8: 1.93 to 3.77 */                     \
@@ -52,7 +52,7 @@
 	X(BROADCAST, SOCKET, 2, INT_MAX, 1, TREE)     /* 2, 4, 8, 16: 1.25 to 29 */                \
 	X(BROADCAST, SOCKET, 3, 8, 64, ONE_SHOT)      /* 4, 8: 0.99 to 1.70 */                     \
 	X(REDUCE, SOCKET, 3, 8, 64, ONE_SHOT)         /* 4, 8: 1.20 to 1.77 */                     \
-	X(BARRIER, SOCKET, 4, 16, 0, BRUCK)           /* 4, 8, 16: 1.83 to 3.45 */                 \
+	X(BARRIER, SOCKET, 4, INT_MAX, 0, TREE)       /* 4, 8, 16: 1.76 to 4.10, on an EPYC */     \
 	X(ALL_REDUCE, NETWORK, 2, 2, 32, ONE_SHOT)    /* 2: 1.40 to 1.89 */                        \
 	X(ALL_REDUCE, NETWORK, 3, 8, 8, ONE_SHOT)     /* 4, 8: 1.42 to 3.57 */                     \
 	X(ALL_REDUCE, NETWORK, 3, 8, 32, TWO_SHOT)    /* 4, 8: 1.18 to 1.24 */                     \
@@ -124,7 +124,8 @@
 
 /*
  * The same on that EPYC, where no sum wants smaller chunks (of 128 KiB it took 1.06 to 1.33 times as long) and few
- * messages are worth more: two shots took 0.98 to 1.54 times as long as strides. All barriers were those of the built-in rows, as a slow one before the call makes it longer.
+ * messages are worth more: two shots took 0.98 to 1.54 times as long as strides. All barriers were those of the
+ * built-in rows, as a slow one before the call makes it longer.
  */
 #define FEW_STEPS(X)                                                                               \
 	X(ALL_REDUCE, SOCKET, 3, 4, 2048, STRIDE, 0)      /* 3, 4: 1.01 to 1.64 */                 \

@@ -129,6 +129,19 @@ static int begin_alike(struct train_ddp *ddp)
 	return err ? train_agree_failed(ddp->comm, "broadcasting rank 0's parameters", err) : 0;
 }
 
+/* How many times all ranks together send a bucket that so is carried. */
+static uint64_t times_sent(const char *algorithm, uint64_t n)
+{
+	uint64_t hops = 0; /* up a tree, of all ranks: one for each bit of a rank's place */
+	if (strcmp(algorithm, "oneshot") == 0 || strcmp(algorithm, "bruck") == 0)
+		return n * (n - 1);
+	if (strcmp(algorithm, "tree") != 0)
+		return 2 * (n - 1);
+	for (uint64_t place = 0; place < n; place++)
+		hops += (uint64_t)__builtin_popcountll(place);
+	return hops + n - 1;
+}
+
 /* What carries a bucket, its first call tells. */
 static int learn_promise(struct train_ddp *ddp)
 {
@@ -142,9 +155,9 @@ static int learn_promise(struct train_ddp *ddp)
 			err = ring_stream_wait(ddp->stream, ring_stream_position(ddp->stream));
 		if (!err)
 			err = ring_comm_stats(ddp->comm, &stats);
-		bool at_once = !err && (strcmp(stats.last.algorithm, "oneshot") == 0 ||
-					strcmp(stats.last.algorithm, "bruck") == 0);
-		ddp->promise += (n - 1) * (at_once ? n : 2) * count_of(&ddp->buckets[k]) * element;
+		if (!err)
+			ddp->promise += times_sent(stats.last.algorithm, n) *
+					count_of(&ddp->buckets[k]) * element;
 	}
 	return err ? train_agree_failed(ddp->comm, "averaging for the first time", err) : 0;
 }

@@ -78,7 +78,8 @@ int train_ddp_buckets(const struct train_ddp *ddp, const struct train_bucket **b
 
 /*
  * What all ranks together send to average gradients once, as ringccl.h says it of the algorithms
- * that carry the buckets: 2(N-1) * S, but (N-1) * N times a bucket that goes in one shot.
+ * that carry the buckets: 2(N-1) * S, but a bucket that goes in one shot (N-1) * N times, and along a
+ * tree N-1 times and once more for each bit of each position's number.
  */
 uint64_t train_ddp_promise(const struct train_ddp *ddp);
 

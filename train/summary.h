@@ -38,7 +38,7 @@
 	X(HIDDEN, "hidden_percent", "1 - exposed / comm_alone")                                    \
 	X(BUS, "bus_gb_per_s", "2(N-1)/N * S / comm_alone")                                        \
 	X(PAYLOAD, "payload_bytes", "sent in a step, all ranks together")                          \
-	X(FORMULA, "formula_bytes", "2(N-1) * S, and N(N-1) of a bucket in one shot")              \
+	X(FORMULA, "formula_bytes", "2(N-1) * S; of small buckets up to N(N-1)")                   \
 	X(CALLS, "calls", "all-reduces of a rank and step")                                        \
 	X(WEAK, "weak_efficiency", "X(N) / (N X(1)) = T(1) / T(N), batch of a rank fixed")         \
 	X(STRONG, "strong_efficiency", "X(N) / (N X(1)) = T(1) / (N T(N)), global batch fixed")    \

@@ -43,6 +43,15 @@ static int check_links(const struct harness_rank *self, const struct ring_stats 
 			    (unsigned long long)received, (unsigned long long)stats->received_bytes);
 }
 
+/* An input goes up a tree once for each bit of its place, and the sum down to all others. */
+static uint64_t tree_vectors(uint64_t size)
+{
+	uint64_t vectors = size - 1;
+	for (uint64_t place = 0; place < size; place++)
+		vectors += (uint64_t)__builtin_popcountll(place);
+	return vectors;
+}
+
 /* What all ranks send together. */
 static uint64_t total_bytes(const struct call *call, const struct call_way *way)
 {
@@ -51,6 +60,8 @@ static uint64_t total_bytes(const struct call *call, const struct call_way *way)
 	uint64_t share = (call->count + size - 1 - (uint64_t)call->root) / size; /* root's */
 	switch (call->kind) {
 	case ALL_REDUCE:
+		if (way->algorithm == BY_TREE)
+			return tree_vectors(size) * part;
 		return (way->algorithm == BY_ONE_SHOT ? size : 2) * others * part;
 	case REDUCE_SCATTER:
 	case ALL_GATHER:

@@ -257,16 +257,43 @@ static uint64_t ring_sent_bytes(const struct call *call, const struct call_way *
 	}
 }
 
-/* Of a broadcast to those whose distance from root is that of this rank with one more bit, below all it has. */
+/* Of a tree's places, those that become this one once so many of their lowest bits are taken away: its descendants. */
+static int tree_descendants(int size, int place, int generations)
+{
+	int found = 0;
+	for (int other = place + 1; other < size; other++) {
+		int above = other;
+		for (int i = 0; i < generations && above != place; i++)
+			above &= above - 1;
+		found += above == place;
+	}
+	return found;
+}
+
+/* A broadcast's bytes to each child; a sum's too, and all but root send inputs up, their own and all from below. */
 static uint64_t tree_sent_bytes(const struct call *call, const struct call_way *way, int position)
 {
-	int root = 0, children = 0;
-	while (way->order[root] != call->root)
+	bool sums = call->kind == ALL_REDUCE;
+	int root = 0;
+	while (!sums && way->order[root] != call->root)
 		root++;
-	int distance = (position + way->size - root) % way->size;
-	for (int bit = 1; bit < way->size; bit *= 2)
-		children += distance % (2 * bit) == 0 && distance + bit < way->size;
-	return (uint64_t)children * part_bytes(call);
+	int place = (position + way->size - root) % way->size;
+	int vectors = tree_descendants(way->size, place, 1);
+	if (sums && place > 0)
+		vectors += 1 + tree_descendants(way->size, place, way->size);
+	return (uint64_t)vectors * part_bytes(call);
+}
+
+/* All inputs from below, and from above what is the same for all. */
+static uint64_t tree_received_bytes(const struct call *call, const struct call_way *way,
+				    int position)
+{
+	int vectors = 0;
+	if (call->kind == ALL_REDUCE)
+		vectors = tree_descendants(way->size, position, way->size) + (position > 0);
+	else
+		vectors = way->order[position] != call->root;
+	return (uint64_t)vectors * part_bytes(call);
 }
 
 uint64_t call_sent_bytes(const struct call *call, const struct call_way *way, int position)
@@ -284,6 +311,8 @@ uint64_t call_sent_bytes(const struct call *call, const struct call_way *way, in
 
 uint64_t call_received_bytes(const struct call *call, const struct call_way *way, int position)
 {
+	if (way->algorithm == BY_TREE)
+		return tree_received_bytes(call, way, position);
 	if (call->kind == ALL_REDUCE && way->algorithm != BY_ONE_SHOT)
 		return all_reduce_received_bytes(call, way, position);
 	if (way->algorithm == BY_RING)

@@ -39,17 +39,23 @@ static uint64_t ring_formula(const struct setting *s, int position)
 	}
 }
 
-/* Down the tree: a place's parent is the place itself without its lowest bit. */
+/* A place's parent is the place itself without its lowest bit. Down goes one vector to each child, up one of each below. */
 static uint64_t tree_formula(const struct setting *s, int position)
 {
-	uint64_t children = 0;
+	uint64_t children = 0, below = 0;
 	int root = 0;
-	while (s->order[root] != s->root)
+	while (s->kind == RING_KIND_BROADCAST && s->order[root] != s->root)
 		root++;
 	int place = (position + s->size - root) % s->size;
-	for (int child = 1; child < s->size; child++)
-		children += (child & (child - 1)) == place;
-	return children * s->count * s->element_bytes;
+	for (int other = 0; other < s->size; other++) {
+		int above = other;
+		children += other > 0 && (other & (other - 1)) == place;
+		while (above > place)
+			above &= above - 1;
+		below += above == place;
+	}
+	uint64_t up = s->kind != RING_KIND_BROADCAST && place > 0 ? below : 0;
+	return (children + up) * s->count * s->element_bytes;
 }
 
 /* The longest of those strides for which a rank sends fewest messages: one to each near rank, one for each stride. */
@@ -131,8 +137,9 @@ static uint64_t steps_formula(const struct setting *s)
 		return n > 1 ? 2 : 0;
 	case RING_ALGORITHM_BRUCK:
 		return n > 1 ? 64 - (uint64_t)__builtin_clzll(n - 1) : 0;
-	case RING_ALGORITHM_TREE: /* all bits of the deepest place */
-		return 63 - (uint64_t)__builtin_clzll(n);
+	case RING_ALGORITHM_TREE: /* all bits of the deepest place, there and back */
+		return (63 - (uint64_t)__builtin_clzll(n)) *
+		       (s->kind == RING_KIND_BROADCAST ? 1 : 2);
 	case RING_ALGORITHM_PAIR:
 		return s->root != s->receiver;
 	default:
@@ -427,10 +434,10 @@ static void pictures_of_strides(void **state)
 	assert_non_null(strstr(text, "rank 0: 1:4 1:1 2:2 3:3 2:0 4:0 4:3 3:0\n"));
 }
 
-/* "rank r: from whom; to whom, one behind the other" */
-static void draw_tree(int size, char *text)
+/* "rank r: from whom; to whom, one behind the other, how many vectors if several" */
+static void draw_tree(enum ring_kind kind, int size, char *text)
 {
-	struct setting s = {.kind = RING_KIND_BROADCAST,
+	struct setting s = {.kind = kind,
 			    .algorithm = RING_ALGORITHM_TREE,
 			    .size = size,
 			    .root = 1,
@@ -440,9 +447,19 @@ static void draw_tree(int size, char *text)
 	stand_in_order(&s);
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
-		text += sprintf(text, "rank %d: %d;", rank, ring_plan_incoming(&plan, 0).peer);
-		for (uint64_t i = 0; i < plan.outgoing; i++)
-			text += sprintf(text, " %d", ring_plan_outgoing(&plan, i).peer);
+		text += sprintf(text, "rank %d:", rank);
+		for (uint64_t j = 0; j < plan.incoming; j++) {
+			struct ring_transfer in = ring_plan_incoming(&plan, j);
+			if (in.opens)
+				text += sprintf(text, " %d", in.peer);
+		}
+		text += sprintf(text, ";");
+		for (uint64_t i = 0; i < plan.outgoing; i++) {
+			struct ring_transfer out = ring_plan_outgoing(&plan, i);
+			if (out.opens)
+				text += sprintf(text, out.bytes > 1 ? " %dx%d" : " %d", out.peer,
+						(int)out.bytes);
+		}
 		text += sprintf(text, "\n");
 	}
 }
@@ -451,19 +468,32 @@ static void pictures_of_trees(void **state)
 {
 	(void)state;
 	char text[256];
-	draw_tree(4, text);
+	draw_tree(RING_KIND_BROADCAST, 4, text);
 	assert_string_equal(text, "rank 0: 3;\n"
-				  "rank 1: 1; 3 2\n"
+				  "rank 1:; 3 2\n"
 				  "rank 2: 1;\n"
 				  "rank 3: 1; 0\n");
-	draw_tree(7, text);
+	draw_tree(RING_KIND_BROADCAST, 7, text);
 	assert_string_equal(text, "rank 0: 5;\n"
-				  "rank 1: 1; 5 3 2\n"
+				  "rank 1:; 5 3 2\n"
 				  "rank 2: 1;\n"
 				  "rank 3: 1; 4\n"
 				  "rank 4: 3;\n"
 				  "rank 5: 1; 0 6\n"
 				  "rank 6: 5;\n");
+	draw_tree(RING_KIND_ALL_REDUCE, 4, text);
+	assert_string_equal(text, "rank 0: 1 2; 2 1\n"
+				  "rank 1: 0; 0\n"
+				  "rank 2: 3 0; 0x2 3\n"
+				  "rank 3: 2; 2\n");
+	draw_tree(RING_KIND_ALL_REDUCE, 7, text);
+	assert_string_equal(text, "rank 0: 1 2 4; 4 2 1\n"
+				  "rank 1: 0; 0\n"
+				  "rank 2: 3 0; 0x2 3\n"
+				  "rank 3: 2; 2\n"
+				  "rank 4: 5 6 0; 0x3 6 5\n"
+				  "rank 5: 4; 4\n"
+				  "rank 6: 4; 4\n");
 }
 
 int main(void)

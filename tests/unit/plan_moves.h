@@ -344,7 +344,7 @@ static struct value add_up(const struct world *world, const struct actor *actor,
 	return sum;
 }
 
-/* Element i of a sum of what scratch has of all ranks, this rank's first. */
+/* Element i of a sum of what scratch has of all ranks. */
 static struct value add_summands(const struct world *world, const struct actor *actor,
 				 const struct ring_transfer *in, uint64_t i)
 {
@@ -352,7 +352,8 @@ static struct value add_summands(const struct world *world, const struct actor *
 	struct value sum = {0};
 	for (int k = 0; k < plan->params.size; k++) {
 		struct ring_place place = in->source;
-		place.offset += ring_bruck_place(plan, in->behind, k) * ring_bruck_bytes(plan);
+		uint64_t input = (uint64_t)ring_plan_summand(plan, in, k);
+		place.offset += input * plan->length * plan->params.element_bytes;
 		struct value next = values_at(world, actor, place, in->bytes)[i];
 		sum = k == 0 ? next : add(world, sum, next);
 	}

@@ -217,7 +217,7 @@ static void chains_need_hardly_any_room(void **state)
 			}
 }
 
-/* What channels of a communicator have, beside a direct plan's chunks or Bruck's: every call must do with it. */
+/* What channels of a communicator have, beside a direct plan's chunks, Bruck's or a tree's: every call must do with it. */
 static void scratch_is_two_rounds_of_chunks(void **state)
 {
 	(void)state;
@@ -230,7 +230,8 @@ static void scratch_is_two_rounds_of_chunks(void **state)
 		uint64_t bytes = 2 * s.chunks_per_round * s.chunk * s.element_bytes;
 		bool small = s.algorithm == RING_ALGORITHM_STRIDE &&
 			     bytes < RING_BRUCK_SCRATCH_BYTES;
-		if (s.algorithm == RING_ALGORITHM_BRUCK || small)
+		if (s.algorithm == RING_ALGORITHM_BRUCK || s.algorithm == RING_ALGORITHM_TREE ||
+		    small)
 			bytes = RING_BRUCK_SCRATCH_BYTES;
 		if (s.algorithm == RING_ALGORITHM_DIRECT)
 			bytes = s.size * s.chunk * s.element_bytes;

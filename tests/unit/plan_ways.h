@@ -94,7 +94,7 @@ static const struct way pairs __attribute__((unused)) = {RING_KIND_SEND, RING_AL
 static bool is_in_blocks(const struct setting *s)
 {
 	return s->kind == RING_KIND_ALL_REDUCE && s->algorithm != RING_ALGORITHM_ONE_SHOT &&
-	       s->algorithm != RING_ALGORITHM_BRUCK;
+	       s->algorithm != RING_ALGORITHM_BRUCK && s->algorithm != RING_ALGORITHM_TREE;
 }
 
 /*
