@@ -74,15 +74,9 @@ static void judge_payload(const struct perf_team *team, const struct perf_call *
 	result->payload_matches = true;
 	struct perf_sender sender = {.algorithm = perf_algorithm_find(result->carried.algorithm),
 				     .order = team->order};
-	int root = 0; /* its position */
-	while (team->order[root] != call->root)
-		root++;
 	for (int position = 0; position < team->size; position++) {
 		sender.position = position;
-		sender.behind_root = (position + team->size - root) % team->size;
-		sender.rank = team->order[position];
-		sender.next = team->order[(position + 1) % team->size];
-		uint64_t sent = all[sender.rank].sent_bytes;
+		uint64_t sent = all[team->order[position]].sent_bytes;
 		uint64_t formula = team->size > 1 ? call->collective->sent_bytes(call, &sender) : 0;
 		result->sent_bytes += sent;
 		result->formula_bytes += formula;

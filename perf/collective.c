@@ -78,6 +78,20 @@ static struct perf_work barrier_work(int n)
 
 /* ---- what each rank sends ---- */
 
+static int rank_of(const struct perf_sender *sender)
+{
+	return sender->order[sender->position];
+}
+
+/* How far it is along the ring from root. */
+static int behind_root(const struct perf_call *call, const struct perf_sender *sender)
+{
+	int root = 0; /* its position */
+	while (sender->order[root] != call->root)
+		root++;
+	return (sender->position + call->size - root) % call->size;
+}
+
 static size_t block_count(const struct perf_call *call, int rank)
 {
 	return perf_call_block_start(call, rank + 1) - perf_call_block_start(call, rank);
@@ -127,20 +141,20 @@ static uint64_t vector_share(const struct perf_call *call, int rank)
 	return (call->count / n + (r < call->count % n)) * call->type->bytes;
 }
 
-/* Ranks that one so far behind root sends to: all powers of two ahead that do not reach past another's. */
-static uint64_t tree_children(int n, int behind_root)
+/* Ranks that one at a place of a tree sends to: all powers of two ahead that do not reach past another's. */
+static uint64_t tree_children(int n, int place)
 {
 	uint64_t children = 0;
-	for (int ahead = 1; behind_root + ahead < n && !(behind_root & ahead); ahead *= 2)
+	for (int ahead = 1; place + ahead < n && !(place & ahead); ahead *= 2)
 		children++;
 	return children;
 }
 
-/* Those and all below them: ranks behind one whose distance is a power of two's multiple, as far as that goes. */
-static uint64_t tree_descendants(int n, int behind_root)
+/* Those and all below them: up to the next place with so low a bit. */
+static uint64_t tree_descendants(int n, int place)
 {
-	int end = behind_root > 0 ? behind_root + (behind_root & -behind_root) : n;
-	return (uint64_t)((end < n ? end : n) - behind_root - 1);
+	int next = place > 0 ? place + (place & -place) : n;
+	return (uint64_t)((next < n ? next : n) - place - 1);
 }
 
 static uint64_t all_reduce_sent(const struct perf_call *call, const struct perf_sender *sender)
@@ -162,37 +176,37 @@ static uint64_t all_reduce_sent(const struct perf_call *call, const struct perf_
 /* The chain begins at the root and ends before it. */
 static uint64_t broadcast_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
-	bool is_root = sender->rank == call->root;
-	uint64_t own = vector_share(call, sender->rank), others = (uint64_t)(call->size - 1);
+	bool is_root = rank_of(sender) == call->root;
+	uint64_t own = vector_share(call, rank_of(sender)), others = (uint64_t)(call->size - 1);
 	switch (sender->algorithm) {
 	case PERF_ONE_SHOT:
 		return is_root ? all_to_each(call) : 0;
 	case PERF_DIRECT: /* each rank reads its share at root and writes it to the others */
 		return is_root ? call->bytes - own + others * own : (others - 1) * own;
 	case PERF_TREE:
-		return tree_children(call->size, sender->behind_root) * call->bytes;
+		return tree_children(call->size, behind_root(call, sender)) * call->bytes;
 	default:
-		return sender->next == call->root ? 0 : call->bytes;
+		return behind_root(call, sender) == call->size - 1 ? 0 : call->bytes;
 	}
 }
 
 /* Directly, each rank reads its share of all vectors and writes it to root. */
 static uint64_t reduce_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
-	bool is_root = sender->rank == call->root;
+	bool is_root = rank_of(sender) == call->root;
 	if (sender->algorithm == PERF_DIRECT && is_root)
-		return call->bytes - vector_share(call, sender->rank);
+		return call->bytes - vector_share(call, rank_of(sender));
 	return is_root ? 0 : call->bytes;
 }
 
 static uint64_t sent_to_root(const struct perf_call *call, const struct perf_sender *sender)
 {
-	return sender->rank == call->root ? 0 : perf_call_part_bytes(call);
+	return rank_of(sender) == call->root ? 0 : perf_call_part_bytes(call);
 }
 
 static uint64_t sent_by_root(const struct perf_call *call, const struct perf_sender *sender)
 {
-	return sender->rank == call->root ? other_parts_sent(call, sender) : 0;
+	return rank_of(sender) == call->root ? other_parts_sent(call, sender) : 0;
 }
 
 static uint64_t all_sent(const struct perf_call *call, const struct perf_sender *sender)

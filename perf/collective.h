@@ -53,8 +53,6 @@ struct perf_sender {
 	enum perf_algorithm algorithm;
 	const int *order; /* position -> rank */
 	int position;
-	int rank, next;  /* the one after it on the ring */
-	int behind_root; /* so far along it */
 };
 
 enum perf_trait {

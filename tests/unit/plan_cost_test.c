@@ -232,24 +232,29 @@ static void oneself_needs_no_link_and_no_signal(void **state)
 
 /* ---- pictures ----------------------------------------------------------------------------- */
 
-static void stand_in_order(struct setting *s)
+/* So many elements of a byte, in chunks of one, by ranks in their order. */
+static struct setting picture_of(enum ring_kind kind, enum ring_algorithm algorithm, int size,
+				 uint64_t count)
 {
-	for (int rank = 0; rank < s->size; rank++)
-		s->order[rank] = rank;
+	struct setting s = {.kind = kind,
+			    .algorithm = algorithm,
+			    .size = size,
+			    .channels = 1,
+			    .chunks_per_round = 1,
+			    .depth = 1,
+			    .count = count,
+			    .chunk = 1,
+			    .element_bytes = 1};
+	for (int rank = 0; rank < size; rank++)
+		s.order[rank] = rank;
+	return s;
 }
 
 /* "rank r: which block it sends in each step", blocks of one element; | before the first copy. */
 static void draw(enum ring_kind kind, int size, char *text)
 {
-	struct setting s = {.kind = kind,
-			    .size = size,
-			    .channels = 1,
-			    .chunks_per_round = 1,
-			    .depth = 1,
-			    .count = kind == RING_KIND_ALL_REDUCE ? (uint64_t)size : 1,
-			    .chunk = 1,
-			    .element_bytes = 1};
-	stand_in_order(&s);
+	uint64_t count = kind == RING_KIND_ALL_REDUCE ? (uint64_t)size : 1;
+	struct setting s = picture_of(kind, RING_ALGORITHM_RING, size, count);
 	for (int rank = 0; rank < size; rank++) {
 		text += sprintf(text, "rank %d:", rank);
 		struct ring_plan mine = plan_of(&s, rank, 0);
@@ -300,17 +305,9 @@ static void pictures_of_three_and_four(void **state)
 /* "rank r: to whom its data go, one behind the other; from whom they come", oneself included. */
 static void draw_one_shot(enum ring_kind kind, int size, uint64_t chunks, char *text)
 {
-	struct setting s = {.kind = kind,
-			    .algorithm = RING_ALGORITHM_ONE_SHOT,
-			    .size = size,
-			    .root = 1,
-			    .channels = 1,
-			    .chunks_per_round = 1,
-			    .depth = 1,
-			    .count = chunks,
-			    .chunk = 1,
-			    .element_bytes = RING_OPENING_BYTES + 1};
-	stand_in_order(&s);
+	struct setting s = picture_of(kind, RING_ALGORITHM_ONE_SHOT, size, chunks);
+	s.root = 1;
+	s.element_bytes = RING_OPENING_BYTES + 1;
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
 		text += sprintf(text, "rank %d:", rank);
@@ -353,13 +350,7 @@ static void pictures_of_one_shot(void **state)
 /* "rank r: to whom it sends how many inputs, one behind the other; from whom". */
 static void draw_bruck(int size, char *text)
 {
-	struct setting s = {.kind = RING_KIND_ALL_REDUCE,
-			    .algorithm = RING_ALGORITHM_BRUCK,
-			    .size = size,
-			    .channels = 1,
-			    .count = 1,
-			    .element_bytes = 1};
-	stand_in_order(&s);
+	struct setting s = picture_of(RING_KIND_ALL_REDUCE, RING_ALGORITHM_BRUCK, size, 1);
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
 		text += sprintf(text, "rank %d:", rank);
@@ -394,15 +385,9 @@ static void pictures_of_bruck(void **state)
 /* "rank r: to whom it sends whose block, one behind the other" */
 static void draw_strides(int size, char *text)
 {
-	struct setting s = {.kind = RING_KIND_ALL_REDUCE,
-			    .algorithm = RING_ALGORITHM_STRIDE,
-			    .size = size,
-			    .channels = 1,
-			    .chunks_per_round = size,
-			    .count = (uint64_t)size,
-			    .chunk = 1,
-			    .element_bytes = 1};
-	stand_in_order(&s);
+	struct setting s = picture_of(RING_KIND_ALL_REDUCE, RING_ALGORITHM_STRIDE, size,
+				      (uint64_t)size);
+	s.chunks_per_round = size;
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
 		text += sprintf(text, "rank %d:", rank);
@@ -437,14 +422,8 @@ static void pictures_of_strides(void **state)
 /* "rank r: from whom; to whom, one behind the other, how many vectors if several" */
 static void draw_tree(enum ring_kind kind, int size, char *text)
 {
-	struct setting s = {.kind = kind,
-			    .algorithm = RING_ALGORITHM_TREE,
-			    .size = size,
-			    .root = 1,
-			    .channels = 1,
-			    .count = 1,
-			    .element_bytes = 1};
-	stand_in_order(&s);
+	struct setting s = picture_of(kind, RING_ALGORITHM_TREE, size, 1);
+	s.root = 1;
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
 		text += sprintf(text, "rank %d:", rank);
