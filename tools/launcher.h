@@ -15,7 +15,7 @@ struct launch {
 	int ranks;         /* how many to start                                               */
 	bool capture;      /* pass output on line by line; else ranks write where we do       */
 	bool tag;          /* put "[rank] " before every captured line                        */
-	bool bind;         /* give each rank a CPU in turn if there are fewer CPUs than ranks */
+	bool bind;         /* give each rank a CPU in turn unless there are more CPUs         */
 	int grace_ms;      /* between the first failure and ending the others                 */
 	double timeout_s;  /* the whole job; 0 is never                                       */
 };

@@ -17,7 +17,7 @@ struct spawn {
 	const char *id;       /* RING_ID: the job's ring_unique_id as hex digits          */
 	int size;             /* how many ranks there are                                 */
 	bool capture;         /* hand stdout and stderr to the launcher through pipes     */
-	bool bind;            /* give each rank a CPU in turn if there are fewer than ranks */
+	bool bind;            /* give each rank a CPU in turn unless there are more CPUs   */
 	const sigset_t *mask; /* the signals to be blocked in the program                 */
 };
 
