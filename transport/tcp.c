@@ -85,6 +85,13 @@ static void set_int(int fd, int level, int option, int value)
 }
 
 /*
+ * What is under way over loopback lies in memory, and left alone the kernel lets it grow to many MiB. With less of it,
+ * more is still in a cache when it is read. (25 MiB in minutes in which others filled the last cache: on 2 ranks 5.7 ms,
+ * otherwise 6.4, on 4 15.4 and 18.9; in other minutes alike.)
+ */
+#define LOOPBACK_WINDOW (1 << 20)
+
+/*
  * An idle connection is probed, so that an unreachable peer is an error after peer_lost_ms, in
  * whole seconds. TCP_USER_TIMEOUT would also hold while data is under way, but it takes a peer
  * that is merely late for a lost one: not reading is our back-pressure, the window stays shut while
@@ -152,6 +159,8 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 		return err;
 	link->local = loops_back(params->fd);
 	set_int(link->fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (link->local)
+		set_int(link->fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, LOOPBACK_WINDOW);
 	set_congestion(link->fd, link->local, params);
 	set_patience(link->fd, params);
 	*opened = &link->base;
