@@ -401,8 +401,8 @@ static int run_directly_again(struct ring_comm *comm, const struct ring_call *ca
 
 /*
  * Before a plan that nobody answers, all answer once, with the call's record, unless the last such had the same root.
- * So there are links with root, and ranks that differ about root do not all wait for one another in silence: but
- * for one root, who makes a call says so. returns 0, or the failure
+ * So there are links with root, and a rank that takes itself for root is not gone before others hear of it: but for
+ * one root, who makes a call says so. returns 0, or the failure
  */
 static int answer_once(struct ring_comm *comm, const struct ring_call *call,
 		       const struct ring_plan *wanted, struct waiting *waiting)
