@@ -36,8 +36,8 @@
  *	others         out: next, root      in: prev, root
  *
  * No deadlock at any depth: a rank takes messages in the order in which all send them, and a message waits for
- * earlier ones of that order only, so the earliest of all that are waiting can go. A sum that may overwrite what is still to be
- * sent waits for that, but only once it has taken all that the others send.
+ * earlier ones of that order only, so the earliest of all that are waiting can go. A sum that may overwrite what is
+ * still to be sent waits for that, but only once it has taken all that the others send.
  *
  * Source: the order of distances is that of the pairwise exchange in Thakur, Rabenseifner & Gropp
  * 2005, "Optimization of collective communication operations in MPICH", where steps follow one

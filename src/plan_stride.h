@@ -33,8 +33,8 @@
  * Entries correspond: number i of a rank's outgoing ones is number i of its receiver's incoming ones. But one is nothing
  * when it goes out, and when it comes in this rank's own: it adds up the first inputs.
  *
- * The inputs to be added are collected in scratch, a pile for each block, in the order of additions. What comes from m before
- * is added in front of them, one's own behind, and the sum takes the place of the first unless it is the result.
+ * The inputs to be added are collected in scratch, a pile for each block, in the order of additions. What comes from m
+ * before is added in front of them, one's own behind, and the sum takes the place of the first unless it is the result.
  *
  * Agreement: the first message on each link is a signal; that to m ahead is sent once those from less far were found
  * equal. A result rests on inputs of all ranks, which came over such links.

@@ -17,15 +17,16 @@
  * collects inputs in scratch, its own and behind it those of each child, nearest first, and passes all of them up. So
  * root has them in the order of positions, and adds them up, block by block in the order of one shot
  * (plan_one_shot.h), which is the ring's: the bits are those of one shot. The sums go down. Where every rank has a CPU,
- * the fewer steps of plan_bruck.h are faster; where ranks take turns, messages count. (8 B over TCP on 2 CPUs: 22 to 24 us
- * on 4 ranks, by the other 28 to 37 us; on 8 58 us, 75 to 128 us.)
+ * the fewer steps of plan_bruck.h are faster; where ranks take turns, messages count. (8 B over TCP on 2 CPUs: 24 us on
+ * 4 ranks, by the other 25 us, 37 us behind a barrier of its kind; on 8 60 us, 78 and 96 us.)
  *
  * Agreement of a broadcast: a rank that makes another call has a message of its parent that it did not ask for, which
  * it looks at when it has waited long (receive.h), as all ranks but root wait for something. Who is done by then learns
  * of it in a later call.
  *
  * Agreement of sums: every message opens with its sender's record, and is sent once the records of those before it were
- * found equal. So root knows that all agree before it sends sums, and so does who has got them.
+ * found equal. So root knows that all agree before it sends sums, and so does who has got them. A leaf hears nothing
+ * before; one that waits in another call learns it of its neighbours on the ring (lanes.h).
  *
  * No deadlock at any depth: what goes up needs what comes from below only, what goes down all that went up.
  *
