@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What plans are made of: entries and the places that they name, and how a vector is cut into shares, blocks and
+ * chunks. Included by plan.h only.
+ */
+#ifndef RING_PLAN_PARTS_H
+#define RING_PLAN_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define RING_PURE static inline __host__ __device__
+#else
+#define RING_PURE static inline
+#endif
+
+/* What is asked for. */
+enum ring_kind {
+	RING_KIND_ALL_REDUCE,
+	RING_KIND_REDUCE_SCATTER,
+	RING_KIND_ALL_GATHER,
+	RING_KIND_BROADCAST,
+	RING_KIND_BARRIER,
+	RING_KIND_REDUCE,
+	RING_KIND_GATHER,
+	RING_KIND_SCATTER,
+	RING_KIND_ALL_TO_ALL,
+	RING_KIND_SEND,
+	RING_KIND_RECV,
+};
+
+#define RING_ALGORITHM_LIST(X)                                                                     \
+	X(RING_ALGORITHM_RING, "ring")                                                             \
+	X(RING_ALGORITHM_ONE_SHOT, "oneshot")                                                      \
+	X(RING_ALGORITHM_STRIDE, "stride")                                                         \
+	X(RING_ALGORITHM_TWO_SHOT, "twoshot")                                                      \
+	X(RING_ALGORITHM_BRUCK, "bruck")                                                           \
+	X(RING_ALGORITHM_STAGED, "staged")                                                         \
+	X(RING_ALGORITHM_DIRECT, "direct")                                                         \
+	X(RING_ALGORITHM_TREE, "tree")                                                             \
+	X(RING_ALGORITHM_PAIR, "pair")
+
+enum ring_algorithm {
+#define RING_ALGORITHM_ENUM(name, text) name,
+	RING_ALGORITHM_LIST(RING_ALGORITHM_ENUM)
+#undef RING_ALGORITHM_ENUM
+};
+#define RING_ALGORITHMS (RING_ALGORITHM_PAIR + 1)
+
+enum ring_buffer {
+	RING_INPUT,
+	RING_OUTPUT,
+	RING_SCRATCH,
+	RING_SUMMANDS, /* of a REDUCE without messages: everybody's, one behind the other in SCRATCH */
+	RING_STAGE,    /* memory of this rank that all others read */
+	/* Of incoming entries that need no message, because they reach into memory: */
+	RING_PEER_INPUT, /* peer's */
+	RING_PEER_OUTPUT,
+	RING_ALL_INPUTS, /* everybody's, in the order in which they are added */
+	RING_ALL_OUTPUTS,
+	RING_OTHER_OUTPUTS, /* everybody's but peer's */
+	RING_PEER_STAGE,
+	RING_ALL_STAGES, /* everybody's, as ALL_INPUTS, but of oneself INPUT, where the result is in OUTPUT;
+			    the result goes to this rank's as well */
+};
+
+enum ring_action {
+	RING_SEND,   /* outgoing: source goes to peer                                    */
+	RING_SIGNAL, /* both: the entry record alone                                     */
+	RING_COPY,   /* incoming: result = message; without one: result = source         */
+	RING_HOLD,   /* incoming: the message stays in its slot, for entries behind it   */
+	RING_REDUCE, /* incoming: result = source op messages, source scaled if `scaled`;
+			without one: result = source op source ...                       */
+	RING_SCALE,  /* incoming, from oneself: result = scalar * source                 */
+};
+
+#define RING_SUM_RANKS 64      /* of so many at most all inputs are added at once */
+#define RING_OPENING_BYTES 224 /* of payload at most travel behind an entry record */
+
+struct ring_place {
+	enum ring_buffer buffer;
+	uint64_t offset; /* bytes */
+};
+
+/* One entry of either sequence. */
+struct ring_transfer {
+	enum ring_action action;
+	int peer;                         /* rank, may be this one */
+	struct ring_place source, result; /* what opens an exchange was at source in peer's INPUT */
+	uint64_t bytes;                   /* of payload */
+	uint64_t needs;
+	bool opens; /* the message begins with the entry record, which the receiver compares */
+	bool last;  /* REDUCE: the last addition, where an average is divided */
+	int held;   /* REDUCE: adds the messages of so many HOLD, or, if 0, its own              */
+		    /* COPY: 1: result = the message of a HOLD                                   */
+	int behind; /* REDUCE: adds the first so many behind source                              */
+		    /* ALL_INPUTS: that rank is added last which lies so far along the ring      */
+	bool releases; /* ... and gives all slots back: nobody adds them any more                 */
+	uint64_t skip; /* ... bytes of each before those that it adds                             */
+	uint64_t holds; /* ... index of the first of them                                          */
+	int piled; /* REDUCE: in front of source adds its message, if any, and so many chunks ... */
+	uint64_t pile; /* ... of SCRATCH that lie one behind the other from there on            */
+	uint64_t exchange; /* SIGNAL: of those of the plan, from 0                              */
+	int step;          /* for people: traces and error sentences */
+};
+
+/* What a plan is made of; all ranks fill in the same, but for position and channel. */
+struct ring_plan_params {
+	enum ring_kind kind;
+	enum ring_algorithm algorithm;
+	int size, position;
+	const int *order; /* order[size]: position -> rank; outlives the plan */
+	int root;       /* rank; BROADCAST, REDUCE, GATHER, SCATTER; the other one of SEND, RECV */
+	uint64_t count; /* elements: of one part (REDUCE_SCATTER, ALL_GATHER, GATHER, SCATTER,
+			   ALL_TO_ALL), of the vector (the others) */
+	uint32_t element_bytes;
+	uint64_t chunk_bytes; /* largest message */
+	int chunks_per_round;
+	uint64_t place_bytes; /* STAGED: from place to place in a stage, in all calls; a chunk at least */
+	int channel, channels; /* this channel of so many */
+	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */
+	bool boards;           /* what a rank says to all others takes no messages */
+};
+
+struct ring_plan {
+	struct ring_plan_params params;
+	uint64_t signals;            /* entries that incoming begins with and that are SIGNAL  */
+	uint64_t outgoing, incoming; /* entries of the two sequences                           */
+	uint64_t exchanges;          /* how often every rank opens messages to all others alike */
+	bool unanswered;             /* ... or root alone does: nobody hears of all others      */
+	int edges;                   /* links that this rank needs, counted with duplicates    */
+	uint64_t chunk;              /* elements of a chunk                                    */
+	uint64_t chunks, rounds;     /* chunks of a block in each round; rounds                */
+	uint64_t scratch_chunks;     /* chunks that may be reduced and not yet sent            */
+	int next, prev;              /* ranks                                                  */
+
+	/* RING, STRIDE, TWO_SHOT, STAGED, DIRECT */
+	uint64_t block, longer_blocks; /* elements of a block of a vector; so many have one more */
+
+	/* RING */
+	int first, steps;  /* the ring's steps that this kind walks: [first, first+steps)      */
+	uint64_t scalings; /* steps before them, in which what is sent first is scaled: 0 or 1 */
+	int hop;           /* REDUCE, BROADCAST, TREE: place in the chain or tree, 0 is first  */
+
+	/* ONE_SHOT, BRUCK, DIRECT, TREE, PAIR, chains of the RING */
+	uint64_t begin, length; /* this channel's elements of the vector, or of each part      */
+
+	/* ONE_SHOT, TWO_SHOT, STAGED, DIRECT */
+	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in            */
+
+	/* TREE */
+	int children;
+
+	/* ONE_SHOT, TREE */
+	uint64_t opening; /* of a small call: bytes of input, which goes with the record; or 0   */
+
+	/* STRIDE */
+	int stride, strides; /* positions of one; so many from the first sum to the block's owner */
+
+	/* DIRECT */
+	int behind; /* whose block's order sums have, as a distance along the ring             */
+};
+
+/* Steps and bytes of one rank on one channel. */
+struct ring_plan_cost {
+	uint64_t steps;      /* messages that must follow one another, entry records apart */
+	uint64_t sent_bytes; /* payload, on links or straight from memory to memory */
+};
+
+/* Share `index` of `count` elements among `parts`; shares differ by at most one, longer first. */
+RING_PURE uint64_t ring_share_begin(uint64_t count, uint64_t parts, uint64_t index)
+{
+	uint64_t rest = count % parts;
+	return count / parts * index + (index < rest ? index : rest);
+}
+
+RING_PURE uint64_t ring_share_length(uint64_t count, uint64_t parts, uint64_t index)
+{
+	return count / parts + (index < count % parts);
+}
+
+/* Cuts the longest share of a channel into chunks; every rank comes to the same numbers. */
+RING_PURE void ring_plan_cut(struct ring_plan *plan, uint64_t longest, uint64_t chunks_per_round)
+{
+	plan->chunk = plan->params.chunk_bytes / plan->params.element_bytes;
+	if (plan->chunk == 0)
+		plan->chunk = 1;
+	uint64_t total = longest / plan->chunk + (longest % plan->chunk > 0);
+	plan->chunks = chunks_per_round < total ? chunks_per_round : total;
+	plan->rounds = total == 0 ? 0 : (total + plan->chunks - 1) / plan->chunks;
+}
+
+/* Cuts into chunks what this channel has of the blocks that a vector consists of, or of the parts. */
+RING_PURE void ring_plan_cut_blocks(struct ring_plan *plan, uint64_t chunks_per_round)
+{
+	const struct ring_plan_params *params = &plan->params;
+	uint64_t longest = params->count;
+	plan->block = params->count / params->size;
+	plan->longer_blocks = params->count % params->size;
+	if (params->kind == RING_KIND_ALL_REDUCE)
+		longest = ring_share_length(longest, params->size, 0);
+	longest = ring_share_length(longest, params->channels, 0);
+	ring_plan_cut(plan, longest, chunks_per_round);
+}
+
+/* Elements [*begin, *begin + length) of a vector that is cut into blocks that `rank`'s has. */
+RING_PURE uint64_t ring_plan_whole_block(const struct ring_plan *plan, int rank, uint64_t *begin)
+{
+	uint64_t before = rank;
+	bool longer = before < plan->longer_blocks;
+	*begin = plan->block * before + (longer ? before : plan->longer_blocks);
+	return plan->block + longer;
+}
+
+/* What this channel has of `length` elements from *begin on. */
+RING_PURE uint64_t ring_plan_of_channel(const struct ring_plan *plan, uint64_t length,
+					uint64_t *begin)
+{
+	const struct ring_plan_params *params = &plan->params;
+	if (params->channels == 1)
+		return length;
+	*begin += ring_share_begin(length, params->channels, params->channel);
+	return ring_share_length(length, params->channels, params->channel);
+}
+
+/* Elements [*begin, *begin + length) of the vector that `rank`'s block has on this channel. */
+RING_PURE uint64_t ring_plan_block(const struct ring_plan *plan, int rank, uint64_t *begin)
+{
+	uint64_t length = plan->params.count;
+	*begin = plan->params.count * (uint64_t)rank;
+	if (plan->params.kind == RING_KIND_ALL_REDUCE)
+		length = ring_plan_whole_block(plan, rank, begin);
+	return ring_plan_of_channel(plan, length, begin);
+}
+
+/* Bytes of chunk `index` of `rank`'s block on this channel, and where they begin in the vector. */
+RING_PURE uint64_t ring_plan_chunk(const struct ring_plan *plan, int rank, uint64_t index,
+				   uint64_t *offset)
+{
+	uint64_t begin, length = ring_plan_block(plan, rank, &begin);
+	uint64_t skip = index * plan->chunk;
+	if (skip > length)
+		skip = length;
+	uint64_t elements = length - skip < plan->chunk ? length - skip : plan->chunk;
+	*offset = (begin + skip) * plan->params.element_bytes;
+	return elements * plan->params.element_bytes;
+}
+
+/* Cuts this channel's share of the vector, or of each part, into as many rounds as chunks. */
+RING_PURE void ring_plan_cut_part(struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	plan->begin = ring_share_begin(params->count, params->channels, params->channel);
+	plan->length = ring_share_length(params->count, params->channels, params->channel);
+	ring_plan_cut(plan, plan->length, 1);
+}
+
+/* Bytes of chunk `index` < rounds of that share of part `part`, and where they begin. */
+RING_PURE uint64_t ring_plan_piece(const struct ring_plan *plan, int part, uint64_t index,
+				   uint64_t *offset)
+{
+	uint64_t skip = index * plan->chunk, rest = plan->length - skip;
+	*offset = (plan->params.count * part + plan->begin + skip) * plan->params.element_bytes;
+	return (rest < plan->chunk ? rest : plan->chunk) * plan->params.element_bytes;
+}
+
+/* a modulo n for a of [-2n, 2n): cheaper than dividing, and every entry needs it. */
+RING_PURE int ring_plan_mod(int a, int n)
+{
+	while (a < 0)
+		a += n;
+	return a < n ? a : a - n;
+}
+
+RING_PURE struct ring_transfer ring_plan_signal(int peer, uint64_t needs)
+{
+	return (struct ring_transfer){
+		.action = RING_SIGNAL, .peer = peer, .needs = needs, .opens = true, .step = -1};
+}
+
+RING_PURE int ring_plan_self(const struct ring_plan *plan)
+{
+	return plan->params.order[plan->params.position];
+}
+
+/* The rank that lies `distance` of [-n, n] along the ring. */
+RING_PURE int ring_plan_at(const struct ring_plan *plan, int distance)
+{
+	const struct ring_plan_params *params = &plan->params;
+	return params->order[ring_plan_mod(params->position + distance, params->size)];
+}
+
+/* Link `index` of a rank that has links to and from all others: by distance, to and from. */
+RING_PURE int ring_plan_edge_of_all(const struct ring_plan *plan, int index, bool *outgoing)
+{
+	int distance = index / 2 + 1;
+	*outgoing = index % 2 == 0;
+	return ring_plan_at(plan, *outgoing ? distance : -distance);
+}
+
+/* Entry `index` < n-1 of those that hold a chunk of every other rank, in the order of the ring. */
+RING_PURE struct ring_transfer ring_plan_hold(const struct ring_plan *plan, int index,
+					      uint64_t bytes)
+{
+	return (struct ring_transfer){.action = RING_HOLD,
+				      .peer = ring_plan_at(plan, index + 1),
+				      .bytes = bytes,
+				      .step = index};
+}
+
+/*
+ * Adds them up as the ring would for the block of the rank that lies `behind` along it: from the rank
+ * after that all the way around. Offsets are of one's own summand in INPUT and of the sum in OUTPUT.
+ */
+RING_PURE struct ring_transfer ring_plan_sum(const struct ring_plan *plan, uint64_t holds,
+					     int behind, uint64_t own, uint64_t sum)
+{
+	return (struct ring_transfer){.action = RING_REDUCE,
+				      .peer = ring_plan_self(plan),
+				      .source = {RING_INPUT, own},
+				      .result = {RING_OUTPUT, sum},
+				      .last = true,
+				      .held = plan->params.size - 1,
+				      .behind = behind,
+				      .releases = behind == 0,
+				      .holds = holds,
+				      .step = plan->params.size - 1};
+}
+
+RING_PURE bool ring_kind_reduces(enum ring_kind kind)
+{
+	return kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_REDUCE_SCATTER ||
+	       kind == RING_KIND_REDUCE;
+}
+
+#endif
