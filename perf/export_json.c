@@ -37,6 +37,7 @@ static void write_config(struct json *json, const struct perf_run *run)
 	json_put_signed(json, "warmup_iters", options->effort.warmup);
 	json_put_signed(json, "iterations", options->effort.samples);
 	json_put_real(json, "seconds", options->effort.seconds);
+	json_put_real(json, "rest_seconds", options->effort.rest_s);
 	json_put_signed(json, "validation", options->checks);
 	json_put_string(json, "data", options->random ? "random" : "exact");
 	json_put_integer(json, "seed", options->seed);

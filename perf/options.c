@@ -38,6 +38,7 @@ static const char usage[] =
 	"  -w, --warmup_iters N     calls before them, 5\n"
 	"      --seconds SECONDS    warm up for a tenth of it, and take only as many samples as "
 	"fit\n"
+	"      --rest SECONDS       stay idle before each sample\n"
 	"  -c, --check N            checked calls of a row, 1; 0 checks nothing\n"
 	"  -o, --op NAME            sum, prod, max, min, avg, mulsum, all\n"
 	"  -d, --datatype NAME      int8, uint8, int32, uint32, int64, uint64, half, float, "
@@ -75,6 +76,7 @@ enum long_option {
 	MEMORY,
 	SIZES,
 	SECONDS,
+	REST,
 	IN_PLACE,
 	FRESH,
 	HOT,
@@ -109,6 +111,7 @@ static const struct option long_options[] = {
 	{"memory", required_argument, NULL, MEMORY},
 	{"sizes", required_argument, NULL, SIZES},
 	{"seconds", required_argument, NULL, SECONDS},
+	{"rest", required_argument, NULL, REST},
 	{"in-place", no_argument, NULL, IN_PLACE},
 	{"fresh", no_argument, NULL, FRESH},
 	{"hot", no_argument, NULL, HOT},
@@ -248,6 +251,8 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 		return parse_sizes(options, text);
 	case SECONDS:
 		return perf_parse_real("--seconds", text, 0, &options->effort.seconds);
+	case REST:
+		return perf_parse_real("--rest", text, 0, &options->effort.rest_s);
 	case IN_PLACE:
 		options->in_place = true;
 		return true;

@@ -5,6 +5,8 @@
  */
 #include "sampling.h"
 
+#include <time.h>
+
 #include "samples.h"
 
 #define BATCH_SECONDS 200e-6
@@ -47,9 +49,17 @@ static int warm_up(const struct perf_subject *subject, const struct perf_effort 
 	return err;
 }
 
+static void rest(double seconds)
+{
+	struct timespec left = {.tv_sec = (time_t)seconds};
+	left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
+	while (nanosleep(&left, &left) < 0)
+		continue;
+}
+
 /* Takes samples from the `first` to below `end`; of single calls if the buffers are fresh. */
-static int take(const struct perf_subject *subject, enum perf_buffers buffers, int batch, int first,
-		int end)
+static int take(const struct perf_subject *subject, double rest_s, enum perf_buffers buffers,
+		int batch, int first, int end)
 {
 	for (int i = first; i < end; i++) {
 		int err = 0;
@@ -57,6 +67,8 @@ static int take(const struct perf_subject *subject, enum perf_buffers buffers, i
 			err = subject->barrier(subject->context);
 		if (buffers == PERF_FRESH && !err)
 			err = subject->refresh(subject->context);
+		if (rest_s > 0)
+			rest(rest_s);
 		if (!err)
 			err = subject->barrier(subject->context);
 		if (err)
@@ -75,7 +87,7 @@ static int take_first(const struct perf_subject *subject, const struct perf_effo
 		      enum perf_buffers buffers, int batch, int *samples)
 {
 	double start = perf_now();
-	int err = take(subject, buffers, batch, 0, LEAST_SAMPLES);
+	int err = take(subject, effort->rest_s, buffers, batch, 0, LEAST_SAMPLES);
 	double seconds = perf_now() - start;
 	if (!err)
 		err = subject->max(subject->context, &seconds, 1);
@@ -107,7 +119,7 @@ static int sample(const struct perf_subject *subject, const struct perf_effort *
 		err = take_first(subject, effort, buffers, batch, &samples);
 	}
 	if (!err)
-		err = take(subject, buffers, batch, taken, samples);
+		err = take(subject, effort->rest_s, buffers, batch, taken, samples);
 	if (!err)
 		err = subject->max(subject->context, subject->us, samples);
 	if (!err)

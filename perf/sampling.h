@@ -19,6 +19,7 @@ struct perf_effort {
 	int warmup;     /* calls before anything is timed                                     */
 	int samples;    /* of each kind of buffers                                            */
 	double seconds; /* 0, or: only as many samples as fit, and a tenth of that to warm up */
+	double rest_s;  /* idle before each sample */
 };
 
 /* Microseconds of one call; each sample is the slowest rank's. */

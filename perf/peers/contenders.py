@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launching import Failed, run, started
-from peers import HAND, on_hosts
+from peers import HAND, SAVED_US, on_hosts
 from results import is_way_for
 from targets import are_hosts
 
@@ -44,6 +44,16 @@ def can_have(path):
 def flow_rate(path):
     """Bytes per second that one TCP flow carries between hosts."""
     return float(run([*on_hosts(path, 2), sys.executable, HERE / "flow.py"]))
+
+
+def rest_s(path):
+    """Before each sample: so long that links between hosts have saved up what they can, whoever's barrier it was."""
+    return 2e-6 * SAVED_US if are_hosts(path) else 0
+
+
+def wire_us(measurement, rate):
+    """What a call between hosts takes at least: for what its links had not saved up before."""
+    return max(0, 1e6 * measurement.bus_bytes() / rate - SAVED_US)
 
 
 @contextmanager
@@ -119,11 +129,12 @@ class RingPerf:
         command += ["--sizes", sizes_of(measurements), "--memory", self.memory, "--in-place"]
         command += [f"--{buffers}" for buffers in buffers_of(measurements)]
         command += ["-n", effort.samples, "-w", effort.warmup, "--seconds", effort.seconds]
+        command += ["--rest", rest_s(first.path)] if rest_s(first.path) else []
         run([*command, "-c", checks_of(launch), "--csv", record])
         rate = flow_rate(first.path) if are_hosts(first.path) else None
         with record.open(encoding="utf-8") as file:
             for which, row in zip(measurements, csv.DictReader(file)):
-                limit_us = 1e6 * which.bus_bytes() / rate if rate else float(row["limit_us"])
+                limit_us = wire_us(which, rate) if rate else float(row["limit_us"])
                 yield which, {"time_us": float(row["time_us"]), "limit_us": limit_us}
 
 
@@ -156,7 +167,7 @@ class Driver:
             return
         buffers = buffers_of(measurements)
         arguments = ["time", call_of(first), sizes_of(measurements), "both" if len(buffers) > 1 else buffers.pop()]
-        arguments += [effort.samples, effort.warmup, effort.seconds, checks_of(launch), self.algorithm]
+        arguments += [effort.samples, effort.warmup, effort.seconds, rest_s(first.path), checks_of(launch), self.algorithm]
         try:
             said = self.drive(first, arguments)
         except Failed as failed:  # what came before that is as good as ever

@@ -3,7 +3,7 @@
  * Measures a peer as ring_perf measures this library, by the same sampling.c; then, if it is to check,
  * compares every element with exact integers.
  *
- *	driver time COLLECTIVE BYTES,BYTES,... hot|fresh|both SAMPLES WARMUP SECONDS CHECKS [ALGORITHM]
+ *	driver time COLLECTIVE BYTES,BYTES,... hot|fresh|both SAMPLES WARMUP SECONDS REST CHECKS [ALGORITHM]
  *	driver first SECONDS    milliseconds since that time of the clock until the first result
  *
  * Rank 0 writes CSV with ring_perf's column names.
@@ -241,6 +241,7 @@ static bool measure_sizes(struct job *job, char **argv)
 		.samples = atoi(argv[5]),
 		.warmup = atoi(argv[6]),
 		.seconds = strtod(argv[7], NULL),
+		.rest_s = strtod(argv[8], NULL),
 	};
 	if (job->rank == 0)
 		puts("collective,size,ranks,buffers,time_us,min_us,max_us,samples,calls_per_sample,"
@@ -250,7 +251,7 @@ static bool measure_sizes(struct job *job, char **argv)
 		set_bytes(job, bytes);
 		if (!prepare(job))
 			return false;
-		measure(job, bytes, &effort, atoi(argv[8]) > 0);
+		measure(job, bytes, &effort, atoi(argv[9]) > 0);
 	}
 	return true;
 }
@@ -264,7 +265,7 @@ static size_t last_size(const char *sizes)
 int main(int argc, char **argv)
 {
 	bool first = argc == 3 && strcmp(argv[1], "first") == 0;
-	if (!first && (argc < 9 || strcmp(argv[1], "time") != 0)) {
+	if (!first && (argc < 10 || strcmp(argv[1], "time") != 0)) {
 		fprintf(stderr, "driver: see driver.c\n");
 		return 2;
 	}
@@ -274,7 +275,7 @@ int main(int argc, char **argv)
 	double joined = perf_now();
 	struct job job = first ? make_job(rank, size, "all_reduce", 8, "")
 			       : make_job(rank, size, argv[2], last_size(argv[3]),
-					  argc > 9 ? argv[9] : "");
+					  argc > 10 ? argv[10] : "");
 	bool can = first ? prepare(&job) : measure_sizes(&job, argv);
 	if (can && first)
 		measure_first(&job, strtod(argv[2], NULL), started, joined);
