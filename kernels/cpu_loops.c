@@ -4,6 +4,7 @@
  * convert.h so that compilers make vectors of it, and what the family has for 16 and 8 bits. Compiled
  * once per family, with that family's compiler flags, and RING_CPU_FAMILY as its name.
  */
+#include "bfloat16s.h"
 #include "cpu.h"
 #include "halves.h"
 #include "reduce_list.h"
@@ -216,7 +217,11 @@ static inline void prefetch(const unsigned char *block)
 #define HALVES_PAIRS(...) RING_REDUCE_OPS(HALVES_PAIR, __VA_ARGS__)
 #define CONVERTED_PAIRS(...) RING_REDUCE_OPS(CONVERTED_PAIR, __VA_ARGS__)
 RING_DIRECT_TYPES(DIRECT_PAIRS, )
+#if RING_HAVE_BFLOAT16S
+RING_PACKED_TYPES(CONVERTED_PAIRS, )
+#else
 RING_PACKED_TYPES(PACKED_PAIRS, )
+#endif
 #if RING_HAVE_HALF_PAIRS
 RING_CONVERTED_TYPES(HALVES_PAIRS, )
 #elif RING_HAVE_HALVES
