@@ -199,7 +199,7 @@ def by_hand(cells):
     """The ways by hand that the cells' memory can be used in."""
     first = cells[0].measurement
     memories = {cell.memory for cell in cells}
-    ways = HAND.algorithms.get(first.call, ()) if first.path in HAND.paths else ()
+    ways = HAND.ways(first.path, first.call)
     return [Driver(HAND, way) for way in ways if any(is_way_for(memory, way) for memory in memories)]
 
 

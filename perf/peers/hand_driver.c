@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a call could take on one host at best: ranks that move and add floats by hand, know beforehand who
- * does what, and check nothing. Not a library but the limit for one, in three ways:
+ * does what, and check nothing. Not a library but the limit for one, in four ways:
  *
  *	mapped   every rank's vector is memory that all map: each adds its block of all and writes it to all
  *	reached  by process_vm_readv(2): each fetches what others have of its block, adds it and puts the sum there
  *	slots    by way of memory that all map: each copies its vector there and the sum out again
+ *	sockets  over TCP, as hand_sockets.c does it
  *
  * Few bytes lie in one cache line with the count of calls, and nobody waits for more than that line. DRIVER_RANKS
  * is the number of ranks, which are forked here.
@@ -24,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "hand_sockets.h"
 #include "peer.h"
 
 #define RANKS_MAX 64
@@ -50,7 +52,7 @@ static struct place *places; /* [rank], all ranks' */
 static char *areas;          /* [rank][AREA_BYTES], all ranks' */
 static size_t area_used;
 static int rank, size;
-static bool crowded;
+static bool crowded, has_sockets, by_sockets;
 static uint64_t arrivals, calls;
 
 static void fail(const char *what)
@@ -102,6 +104,7 @@ void peer_join(int *my_rank, int *ranks)
 	places = map_for_all(RANKS_MAX * sizeof(*places));
 	areas = map_for_all((size_t)size * AREA_BYTES);
 	madvise(areas, (size_t)size * AREA_BYTES, MADV_HUGEPAGE);
+	has_sockets = hand_sockets_connect(size);
 	for (int child = 1; child < size && rank == 0; child++) {
 		pid_t pid = fork();
 		if (pid < 0)
@@ -130,7 +133,10 @@ void *peer_alloc(const char *algorithm, size_t bytes)
 
 void peer_barrier(void)
 {
-	meet();
+	if (by_sockets)
+		hand_sockets_meet();
+	else
+		meet();
 }
 
 void peer_max(double *values, int count)
@@ -350,12 +356,16 @@ static const struct {
 	{"all_reduce", "slots", reduce_few, reduce_by_slots},
 	{"all_gather", "reached", gather_few, gather_reached},
 	{"all_to_all", "reached", exchange_few, exchange_reached},
+	{"all_reduce", "sockets", hand_sockets_reduce, hand_sockets_reduce},
+	{"broadcast", "sockets", hand_sockets_broadcast, hand_sockets_broadcast},
+	{"all_to_all", "sockets", hand_sockets_exchange, hand_sockets_exchange},
 };
 
 static void (*call)(const struct job *job);
 
 bool peer_prepare(const struct job *job)
 {
+	const bool asks_for_sockets = strcmp(job->algorithm, "sockets") == 0;
 	call = NULL;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (strcmp(ways[i].collective, job->collective) == 0 &&
@@ -363,8 +373,11 @@ bool peer_prepare(const struct job *job)
 			call = job->count * sizeof(float) <= FEW ? ways[i].few : ways[i].many;
 	}
 	places[rank].data = job->data;
+	by_sockets = asks_for_sockets && has_sockets;
+	if (by_sockets)
+		hand_sockets_begin(rank, size);
 	meet();
-	return call;
+	return call && by_sockets == asks_for_sockets;
 }
 
 void peer_call(const struct job *job)

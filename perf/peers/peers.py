@@ -161,15 +161,23 @@ class Hand(Peer):
     """No library: what each call could take on one host, in the ways that hand_driver.c knows."""
 
     name, title = BY_HAND, "loops by hand"
-    paths = ("shm",)
+    paths = ("shm", "tcp", "tcp-reno")
     algorithms = {
         "all_reduce": ("mapped", "reached", "slots"),
         "all_gather": ("reached",),
         "all_to_all": ("reached",),
     }
+    over_tcp = ("all_reduce", "broadcast", "all_to_all")
+
+    def ways(self, path, call):
+        if path not in self.paths:
+            return ()
+        if path == "shm":
+            return self.algorithms.get(call, ())
+        return ("sockets",) if call in self.over_tcp else ()
 
     def compilation(self):
-        return ["cc", *C, "-O3", "-march=native", HERE / "hand_driver.c"], []
+        return ["cc", *C, "-O3", "-march=native", HERE / "hand_driver.c", HERE / "hand_sockets.c"], []
 
     def driver(self):
         return self.folder / "hand_driver"
