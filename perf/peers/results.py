@@ -79,15 +79,16 @@ class Outcome:
     join_us: float | None  # of that, the time that ranks took to meet
     ratio: float | None  # how many times as fast as the best peer
     interval: tuple | None  # of that, 95 %
-    hand_ratio: float | None  # the same of the best by hand
+    hand_ratio: float | None  # the same of the best by hand ...
+    hand_interval: tuple | None
 
     def time_us(self):
         return median(next(iter(self.times.values())))
 
     def is_beyond_hand(self):
-        """Whether not even loops by hand reach the ratio that is wanted."""
+        """Whether loops by hand would miss the ratio that is wanted, by the same rule."""
         wanted = self.cell.wanted.ratio
-        return wanted is not None and self.hand_ratio is not None and self.hand_ratio < wanted
+        return wanted is not None and self.hand_interval is not None and self.hand_interval[0] < wanted
 
     def is_met(self):
         """Whether all that is wanted was reached, a ratio by the lower end of its interval."""
@@ -141,4 +142,5 @@ def outcome_of(cell, records, seed):
         ratio=figures.ratio(first, peers) if peers else None,
         interval=figures.interval(first, peers, seed) if peers else None,
         hand_ratio=figures.ratio(hand, peers) if peers and hand else None,
+        hand_interval=figures.interval(hand, peers, seed) if peers and hand else None,
     )

@@ -43,11 +43,11 @@ def title_of(cell):
             f"{PATHS[measurement.path]}")
 
 
-def ratio_text(outcome):
-    if outcome.ratio is None:
+def ratio_text(ratio, interval):
+    if ratio is None:
         return "-"
-    low, high = outcome.interval
-    return f"{outcome.ratio:.2f} [{low:.2f}, {high:.2f}]"
+    low, high = interval
+    return f"{ratio:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def line_of(outcome, names):
@@ -56,10 +56,10 @@ def line_of(outcome, names):
     words += [f"{time_text(outcome.times[name]) if name in outcome.times else '-':>16}" for name in names]
     bus = short(bus_gbs(measurement, outcome.time_us())) if measurement.call not in UNSIZED else "-"
     percent = f"{outcome.percent:.0f} %" if outcome.percent else "-"
-    words += [f"{bus:>8} {ratio_text(outcome):>22} {percent:>7}"]
+    words += [f"{bus:>8} {ratio_text(outcome.ratio, outcome.interval):>22} {percent:>7}"]
     words += [f"{'met' if outcome.is_met() else 'MISSED':>7}  {outcome.cell.wanted}"]
     if outcome.hand_ratio and not outcome.is_met():
-        words += [f"(by hand {outcome.hand_ratio:.2f})"]
+        words += [f"(by hand {ratio_text(outcome.hand_ratio, outcome.hand_interval)})"]
     if outcome.join_us:
         words += [f" (creation {outcome.join_us / 1e3:.1f} ms)"]
     return " ".join(words)
