@@ -183,7 +183,7 @@ static inline void ring_store_float16s(unsigned char *restrict to, const float *
 #if !RING_HAVE_HALF_PAIRS
 /*
  * NaN is rare, so where it takes more than an instruction one look is for two vectors. (Sums in L1: AVX2 82 GB/s, with
- * each vector made canonical 67; AVX-512 140, with such a look 130.)
+ * each vector made canonical 67; AVX-512 131 to 138, with such a look 123 to 131.)
  */
 static inline void narrow_two(unsigned char *to, ring_floats x, ring_floats y)
 {

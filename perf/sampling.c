@@ -67,7 +67,7 @@ static int take(const struct perf_subject *subject, double rest_s, enum perf_buf
 			err = subject->barrier(subject->context);
 		if (buffers == PERF_FRESH && !err)
 			err = subject->refresh(subject->context);
-		if (rest_s > 0)
+		if (!err && rest_s > 0)
 			rest(rest_s);
 		if (!err)
 			err = subject->barrier(subject->context);

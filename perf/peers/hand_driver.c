@@ -25,23 +25,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "hand.h"
 #include "hand_sockets.h"
 #include "peer.h"
 
 #define RANKS_MAX 64
-#define LINE 64
-#define FEW (LINE - sizeof(uint64_t)) /* bytes beside the count */
-#define AREA_BYTES ((size_t)1 << 29)  /* of a rank, of which only what is touched takes memory */
+#define FEW (HAND_LINE - sizeof(uint64_t)) /* bytes beside the count */
+#define AREA_BYTES ((size_t)1 << 29) /* of a rank, of which only what is touched takes memory */
 #define CHUNK_FLOATS ((size_t)16384)
 
 /* A rank may be a call ahead of another, so it writes to two lines in turn. */
 struct line {
-	_Alignas(LINE) _Atomic uint64_t call;
+	_Alignas(HAND_LINE) _Atomic uint64_t call;
 	float few[FEW / sizeof(float)];
 };
 
 struct place {
-	_Alignas(LINE) _Atomic uint64_t arrived;
+	_Alignas(HAND_LINE) _Atomic uint64_t arrived;
 	double value;
 	struct line lines[2];
 	pid_t pid;
@@ -159,12 +159,6 @@ void peer_leave(void)
 
 /* ---- moving and adding ----------------------------------------------------------------------- */
 
-static void add(float *restrict sum, const float *restrict from, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		sum[i] += from[i];
-}
-
 static void add_both(float *restrict a, float *restrict b, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -193,17 +187,6 @@ static void put(int other, float *to, const float *from, size_t count)
 		    "hand_driver: process_vm_writev");
 }
 
-/* Floats [*begin, *begin + returned) are a rank's to add, in whole lines. */
-static size_t block_of(const struct job *job, int owner, size_t *begin)
-{
-	size_t lines = (job->count * sizeof(float) + LINE - 1) / LINE;
-	size_t first = lines * (size_t)owner / (size_t)size * LINE / sizeof(float);
-	size_t end = lines * (size_t)(owner + 1) / (size_t)size * LINE / sizeof(float);
-	end = end < job->count ? end : job->count;
-	*begin = first;
-	return end > first ? end - first : 0;
-}
-
 static float *area(int owner)
 {
 	return (float *)(areas + (size_t)owner * AREA_BYTES);
@@ -218,14 +201,14 @@ static void add_mapped(size_t first, size_t count)
 		return;
 	}
 	for (int other = 1; other < size; other++)
-		add(mine, places[other].data + first, count);
+		hand_add(mine, places[other].data + first, count);
 	for (int other = 1; other < size; other++)
 		memcpy(places[other].data + first, mine, count * sizeof(float));
 }
 
 static void reduce_mapped(const struct job *job)
 {
-	size_t begin, count = block_of(job, rank, &begin), step = size == 2 ? count : 1024;
+	size_t begin, count = hand_block_of(job, rank, &begin), step = size == 2 ? count : 1024;
 	meet();
 	for (size_t done = 0; done < count; done += step)
 		add_mapped(begin + done, count - done < step ? count - done : step);
@@ -235,14 +218,14 @@ static void reduce_mapped(const struct job *job)
 static void reduce_reached(const struct job *job)
 {
 	static float chunk[CHUNK_FLOATS];
-	size_t begin, count = block_of(job, rank, &begin), part;
+	size_t begin, count = hand_block_of(job, rank, &begin), part;
 	meet();
 	for (size_t done = 0; done < count; done += part, begin += part) {
 		part = count - done < CHUNK_FLOATS ? count - done : CHUNK_FLOATS;
 		for (int k = 1; k < size; k++) {
 			int other = (rank + k) % size;
 			fetch(other, places[other].data + begin, chunk, part);
-			add(job->data + begin, chunk, part);
+			hand_add(job->data + begin, chunk, part);
 		}
 		for (int k = 1; k < size; k++) {
 			int other = (rank + k) % size;
@@ -254,20 +237,20 @@ static void reduce_reached(const struct job *job)
 
 static void reduce_by_slots(const struct job *job)
 {
-	size_t begin, count = block_of(job, rank, &begin);
+	size_t begin, count = hand_block_of(job, rank, &begin);
 	for (int owner = 0; owner < size; owner++) {
-		size_t first, floats = block_of(job, owner, &first);
+		size_t first, floats = hand_block_of(job, owner, &first);
 		if (owner != rank)
 			memcpy(area(rank) + first, job->data + first, floats * sizeof(float));
 	}
 	meet();
 	for (int k = 1; k < size; k++)
-		add(job->data + begin, area((rank + k) % size) + begin, count);
+		hand_add(job->data + begin, area((rank + k) % size) + begin, count);
 	memcpy(area(rank) + begin, job->data + begin, count * sizeof(float));
 	meet();
 	for (int k = 1; k < size; k++) {
 		int owner = (rank + k) % size;
-		size_t first, floats = block_of(job, owner, &first);
+		size_t first, floats = hand_block_of(job, owner, &first);
 		memcpy(job->data + first, area(owner) + first, floats * sizeof(float));
 	}
 	meet();
@@ -319,7 +302,7 @@ static void reduce_few(const struct job *job)
 {
 	int index = say(job->data, job->count);
 	for (int k = 1; k < size; k++)
-		add(job->data, hear((rank + k) % size, index), job->count);
+		hand_add(job->data, hear((rank + k) % size, index), job->count);
 }
 
 static void gather_few(const struct job *job)

@@ -17,8 +17,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PIECE_BYTES                                                                                \
-	((size_t)1 << 19) /* smaller ones took up to a third longer, larger ones as long */
+#include "hand.h"
+
+/* Of 25 MiB, pieces of 64 and 128 KiB took a quarter longer, larger ones as long. */
+#define PIECE_BYTES ((size_t)1 << 19)
 #define FEW_BYTES 1024
 
 struct flow {
@@ -83,18 +85,16 @@ void hand_sockets_begin(int rank, int size)
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
-/* Whether a flow moved by what send(2) or recv(2) returned. */
-static bool advance(struct flow *flow, ssize_t moved)
+/* By what send(2) or recv(2) returned. */
+static void advance(struct flow *flow, ssize_t moved)
 {
-	if (moved == 0 || (moved < 0 && errno != EAGAIN)) {
-		perror("hand_driver: sockets");
+	if (moved > 0) {
+		flow->at += moved;
+		flow->left -= (size_t)moved;
+	} else if (moved == 0 || errno != EAGAIN) {
+		fprintf(stderr, "hand_driver: sockets: %s\n", moved ? strerror(errno) : "closed");
 		_exit(1);
 	}
-	if (moved < 0)
-		return false;
-	flow->at += moved;
-	flow->left -= (size_t)moved;
-	return true;
 }
 
 static size_t piece_of(const struct flow *flow)
@@ -160,12 +160,6 @@ static struct flow flow_of(float *floats, size_t count)
 	return (struct flow){(char *)floats, count * sizeof(float)};
 }
 
-static void add(float *restrict sum, const float *restrict from, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		sum[i] += from[i];
-}
-
 /* Room for what others send to be added. */
 static float *slots(size_t count)
 {
@@ -181,20 +175,14 @@ static float *slots(size_t count)
 	return memory;
 }
 
-static size_t block_of(const struct job *job, int owner, size_t *begin)
-{
-	*begin = job->count * (size_t)owner / (size_t)ranks;
-	return job->count * (size_t)(owner + 1) / (size_t)ranks - *begin;
-}
-
-/* Block `own` of all others' vectors comes to this rank's and is added there; whole vectors if `few`. */
+/* This rank's block of all others' vectors comes and is added to its own; whole vectors if `few`. */
 static void add_own_block(const struct job *job, bool few)
 {
 	struct flows flows = {0};
-	size_t begin = 0, count = few ? job->count : block_of(job, self, &begin);
+	size_t begin = 0, count = few ? job->count : hand_block_of(job, self, &begin);
 	float *received = slots(count * (size_t)ranks);
 	for (int peer = 0; peer < ranks; peer++) {
-		size_t first = 0, floats = few ? job->count : block_of(job, peer, &first);
+		size_t first = 0, floats = few ? job->count : hand_block_of(job, peer, &first);
 		if (peer == self)
 			continue;
 		flows.out[peer] = flow_of(job->data + first, floats);
@@ -203,15 +191,15 @@ static void add_own_block(const struct job *job, bool few)
 	move_all(&flows);
 	for (int peer = 0; peer < ranks; peer++)
 		if (peer != self)
-			add(job->data + begin, received + (size_t)peer * count, count);
+			hand_add(job->data + begin, received + (size_t)peer * count, count);
 }
 
 static void spread_blocks(const struct job *job)
 {
 	struct flows flows = {0};
-	size_t begin, count = block_of(job, self, &begin);
+	size_t begin, count = hand_block_of(job, self, &begin);
 	for (int peer = 0; peer < ranks; peer++) {
-		size_t first, floats = block_of(job, peer, &first);
+		size_t first, floats = hand_block_of(job, peer, &first);
 		if (peer == self)
 			continue;
 		flows.out[peer] = flow_of(job->data + begin, count);

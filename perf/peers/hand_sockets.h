@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways of hand_driver.c over TCP: connections of loopback between all ranks, and calls that do no more than they must. */
+/* Calls over TCP that do no more than they must: connections of all ranks over loopback, for hand_driver.c. */
 #ifndef PERF_HAND_SOCKETS_H
 #define PERF_HAND_SOCKETS_H
 

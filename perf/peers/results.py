@@ -85,10 +85,15 @@ class Outcome:
     def time_us(self):
         return median(next(iter(self.times.values())))
 
-    def is_beyond_hand(self):
+    def is_missed_by_hand(self):
         """Whether loops by hand would miss the ratio that is wanted, by the same rule."""
         wanted = self.cell.wanted.ratio
         return wanted is not None and self.hand_interval is not None and self.hand_interval[0] < wanted
+
+    def is_beyond_hand(self):
+        """Whether not even their median reaches it."""
+        wanted = self.cell.wanted.ratio
+        return wanted is not None and self.hand_ratio is not None and self.hand_ratio < wanted
 
     def is_met(self):
         """Whether all that is wanted was reached, a ratio by the lower end of its interval."""

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What the ways of hand_driver.c have in common. */
+#ifndef PERF_HAND_H
+#define PERF_HAND_H
+
+#include "peer.h"
+
+#define HAND_LINE 64 /* bytes of a cache line */
+
+static inline void hand_add(float *restrict sum, const float *restrict from, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		sum[i] += from[i];
+}
+
+/* Floats [*begin, *begin + returned) are a rank's to add, in whole lines. */
+static inline size_t hand_block_of(const struct job *job, int owner, size_t *begin)
+{
+	size_t size = (size_t)job->size, index = (size_t)owner;
+	size_t lines = (job->count * sizeof(float) + HAND_LINE - 1) / HAND_LINE;
+	size_t first = lines * index / size * HAND_LINE / sizeof(float);
+	size_t end = lines * (index + 1) / size * HAND_LINE / sizeof(float);
+	end = end < job->count ? end : job->count;
+	*begin = first;
+	return end > first ? end - first : 0;
+}
+
+#endif
