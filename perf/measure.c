@@ -50,7 +50,7 @@ int perf_measure_times(struct perf_team *team, struct perf_team *start,
 		.refresh = refresh,
 		.barrier = barrier,
 		.max = max,
-		.us = calloc((size_t)options->effort.samples, sizeof(double)),
+		.us = calloc((size_t)options->effort.samples * PERF_TIMES, sizeof(double)),
 	};
 	if (!subject.us)
 		return perf_team_failed(team, RING_ENOMEM, "timing");

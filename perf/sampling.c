@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every sample begins at a barrier and is a batch of back-to-back calls, long enough that reading the
- * clock does not count, or one call on a fresh input. Ranks agree on all numbers of calls.
+ * Every time begins at a barrier and is that of a batch of back-to-back calls, or of one call on a fresh input, less what
+ * reading the clock takes. A sample is one of these, or the mean of some where a single call is so short that the clock's
+ * steps would show. Ranks agree on all numbers of calls.
  */
 #include "sampling.h"
 
@@ -11,6 +12,13 @@
 
 #define BATCH_SECONDS 200e-6
 #define BATCH_CALLS 1000
+
+#define SINGLES_SECONDS                                                                            \
+	3e-6 /* of a sample: 300 steps of a clock that advances by 10 ns, as some do */
+
+#define CLOCK_ROUNDS 10
+#define CLOCK_READS 100
+#define LEAST_US 0.001 /* less than any call takes, where the clock seems to take it all */
 
 #define WARMUP_SHARE 0.1
 #define LEAST_SAMPLES 3
@@ -27,11 +35,31 @@ static int within(double number, int least, int most)
 	return number < least ? least : number > most ? most : (int)number;
 }
 
+/* How a sample comes about: so many times in a row, each of so many calls back to back. */
+struct dose {
+	int times, batch;
+};
+
+/* Seconds from one reading of the clock to the next, if nothing disturbs. */
+static double clock_takes(void)
+{
+	double least = 1;
+	for (int round = 0; round < CLOCK_ROUNDS; round++) {
+		double start = perf_now(), end = start;
+		for (int i = 0; i < CLOCK_READS; i++)
+			end = perf_now();
+		if ((end - start) / CLOCK_READS < least)
+			least = (end - start) / CLOCK_READS;
+	}
+	return least;
+}
+
 /*
  * Rounds of 1, 2, 4, ... calls until they have taken long enough. The fastest tells how long a call takes:
  * others may have begun on one CPU, or opened connections.
  */
-static int warm_up(const struct perf_subject *subject, const struct perf_effort *effort, int *batch)
+static int warm_up(const struct perf_subject *subject, const struct perf_effort *effort,
+		   struct dose doses[PERF_BUFFERS])
 {
 	double left_s = larger(WARMUP_SHARE * effort->seconds, BATCH_SECONDS);
 	double batch_calls = 1;
@@ -45,7 +73,9 @@ static int warm_up(const struct perf_subject *subject, const struct perf_effort 
 		left_s -= seconds;
 		batch_calls = larger(batch_calls, calls * BATCH_SECONDS / seconds);
 	}
-	*batch = within(batch_calls, 1, BATCH_CALLS);
+	doses[PERF_HOT] = (struct dose){1, within(batch_calls, 1, BATCH_CALLS)};
+	doses[PERF_FRESH] = (struct dose){
+		within(batch_calls * SINGLES_SECONDS / BATCH_SECONDS, 1, PERF_TIMES), 1};
 	return err;
 }
 
@@ -57,37 +87,43 @@ static void rest(double seconds)
 		continue;
 }
 
-/* Takes samples from the `first` to below `end`; of single calls if the buffers are fresh. */
-static int take(const struct perf_subject *subject, double rest_s, enum perf_buffers buffers,
-		int batch, int first, int end)
+/* One time, in microseconds of a call. */
+static int take(const struct perf_subject *subject, const struct perf_effort *effort,
+		enum perf_buffers buffers, int batch, double *us)
 {
-	for (int i = first; i < end; i++) {
-		int err = 0;
-		if (buffers == PERF_FRESH) /* nobody may be in a call then */
-			err = subject->barrier(subject->context);
-		if (buffers == PERF_FRESH && !err)
-			err = subject->refresh(subject->context);
-		if (!err && rest_s > 0)
-			rest(rest_s);
-		if (!err)
-			err = subject->barrier(subject->context);
-		if (err)
-			return err;
-		double start = perf_now();
-		err = subject->run(subject->context, batch);
-		if (err)
-			return err;
-		subject->us[i] = (perf_now() - start) * 1e6 / batch;
-	}
-	return 0;
+	int err = 0;
+	if (buffers == PERF_FRESH) /* nobody may be in a call then */
+		err = subject->barrier(subject->context);
+	if (buffers == PERF_FRESH && !err)
+		err = subject->refresh(subject->context);
+	if (!err && effort->rest_s > 0)
+		rest(effort->rest_s);
+	if (!err)
+		err = subject->barrier(subject->context);
+	if (err)
+		return err;
+	double start = perf_now();
+	err = subject->run(subject->context, batch);
+	*us = (perf_now() - start) * 1e6 / batch;
+	return err;
+}
+
+/* The times of all samples from the `first` to below `end`. */
+static int take_all(const struct perf_subject *subject, const struct perf_effort *effort,
+		    enum perf_buffers buffers, struct dose dose, int first, int end)
+{
+	int err = 0;
+	for (int i = first * dose.times; i < end * dose.times && !err; i++)
+		err = take(subject, effort, buffers, dose.batch, &subject->us[i]);
+	return err;
 }
 
 /* Takes the first samples, which tell how many there is time for. */
 static int take_first(const struct perf_subject *subject, const struct perf_effort *effort,
-		      enum perf_buffers buffers, int batch, int *samples)
+		      enum perf_buffers buffers, struct dose dose, int *samples)
 {
 	double start = perf_now();
-	int err = take(subject, effort->rest_s, buffers, batch, 0, LEAST_SAMPLES);
+	int err = take_all(subject, effort, buffers, dose, 0, LEAST_SAMPLES);
 	double seconds = perf_now() - start;
 	if (!err)
 		err = subject->max(subject->context, &seconds, 1);
@@ -95,7 +131,19 @@ static int take_first(const struct perf_subject *subject, const struct perf_effo
 	return err;
 }
 
-static struct perf_times summarize(double *us, int samples, int batch)
+/* Each sample is the mean of its times, less the clock's share. */
+static void average(double *us, int samples, struct dose dose)
+{
+	double clock_us = clock_takes() * 1e6 / dose.batch;
+	for (int i = 0; i < samples; i++) {
+		double sum = 0;
+		for (int j = 0; j < dose.times; j++)
+			sum += us[i * dose.times + j];
+		us[i] = larger(sum / dose.times - clock_us, LEAST_US);
+	}
+}
+
+static struct perf_times summarize(double *us, int samples, struct dose dose)
 {
 	perf_sort(us, samples);
 	return (struct perf_times){
@@ -106,35 +154,37 @@ static struct perf_times summarize(double *us, int samples, int batch)
 		.min = us[0],
 		.max = us[samples - 1],
 		.samples = samples,
-		.calls_per_sample = batch,
+		.calls_per_sample = dose.times * dose.batch,
 	};
 }
 
 static int sample(const struct perf_subject *subject, const struct perf_effort *effort,
-		  enum perf_buffers buffers, int batch, struct perf_times *times)
+		  enum perf_buffers buffers, struct dose dose, struct perf_times *times)
 {
 	int samples = effort->samples, taken = 0, err = 0;
 	if (effort->seconds > 0 && samples > LEAST_SAMPLES) {
 		taken = LEAST_SAMPLES;
-		err = take_first(subject, effort, buffers, batch, &samples);
+		err = take_first(subject, effort, buffers, dose, &samples);
 	}
 	if (!err)
-		err = take(subject, effort->rest_s, buffers, batch, taken, samples);
+		err = take_all(subject, effort, buffers, dose, taken, samples);
 	if (!err)
-		err = subject->max(subject->context, subject->us, samples);
-	if (!err)
-		*times = summarize(subject->us, samples, batch);
-	return err;
+		err = subject->max(subject->context, subject->us, samples * dose.times);
+	if (err)
+		return err;
+	average(subject->us, samples, dose);
+	*times = summarize(subject->us, samples, dose);
+	return 0;
 }
 
 int perf_sample(const struct perf_subject *subject, const struct perf_effort *effort,
 		struct perf_times times[PERF_BUFFERS])
 {
-	int batch;
-	int err = warm_up(subject, effort, &batch);
-	if (effort->wanted[PERF_HOT] && !err)
-		err = sample(subject, effort, PERF_HOT, batch, &times[PERF_HOT]);
-	if (effort->wanted[PERF_FRESH] && !err)
-		err = sample(subject, effort, PERF_FRESH, 1, &times[PERF_FRESH]);
+	struct dose doses[PERF_BUFFERS];
+	int err = warm_up(subject, effort, doses);
+	for (int kind = 0; kind < PERF_BUFFERS && !err; kind++)
+		if (effort->wanted[kind])
+			err = sample(subject, effort, (enum perf_buffers)kind, doses[kind],
+				     &times[kind]);
 	return err;
 }

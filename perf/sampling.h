@@ -22,7 +22,9 @@ struct perf_effort {
 	double rest_s;  /* idle before each sample */
 };
 
-/* Microseconds of one call; each sample is the slowest rank's. */
+#define PERF_TIMES 32 /* a sample is the mean of so many times at most */
+
+/* Microseconds of one call; each time is the slowest rank's. */
 struct perf_times {
 	double median, p10, p90, p99, min, max;
 	int samples, calls_per_sample;
@@ -35,7 +37,7 @@ struct perf_subject {
 	int (*refresh)(void *context); /* rewrites the input */
 	int (*barrier)(void *context);
 	int (*max)(void *context, double *values, int count); /* over all ranks, to all */
-	double *us; /* room for all samples of one kind of buffers */
+	double *us; /* room for PERF_TIMES times as many as there are samples of one kind of buffers */
 };
 
 /* Fills in the times of the kinds that are wanted. Collective. returns 0, or what a part of the subject did */

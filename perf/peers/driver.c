@@ -158,7 +158,7 @@ static void measure(struct job *job, size_t bytes, const struct perf_effort *eff
 		.refresh = refresh,
 		.barrier = barrier,
 		.max = max,
-		.us = calloc((size_t)effort->samples, sizeof(double)),
+		.us = calloc((size_t)effort->samples * PERF_TIMES, sizeof(double)),
 	};
 	if (!subject.us)
 		abort();
