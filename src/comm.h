@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "brief.h"
 #include "channel.h"
 #include "edge.h"
 #include "flag.h"
@@ -67,6 +68,7 @@ struct ring_kept_plan {
 	struct ring_question question;
 	struct ring_choice choice;
 	struct ring_known_plan known;
+	struct ring_brief brief;
 };
 
 /*

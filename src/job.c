@@ -66,12 +66,10 @@ static int gather_sources(const struct ring_channel *channel, const struct ring_
 }
 
 int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in,
-		    struct ring_reduction *job)
+		    const struct ring_operands *operands, bool scaled, struct ring_reduction *job)
 {
-	const struct ring_operands *operands = &channel->operands;
 	job->scalars = &operands->scalar;
-	job->nscalars = channel->plan->params.scaled ? 1 : 0;
-	job->results[0] = ring_channel_address(channel, in->result);
+	job->nscalars = scaled;
 	job->nresults = 1;
 	job->count = ring_datatype_elements(operands->type, in->bytes);
 	job->type = operands->type;
@@ -86,7 +84,9 @@ int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in
 	if ((in->action == RING_REDUCE || in->action == RING_SCALE) && in->bytes > 0) {
 		struct ring_reduction job; /* most of which this one has no use for */
 		job.nsources = gather_sources(channel, in, arrived, job.sources);
-		return ring_job_reduce(channel, in, &job);
+		job.results[0] = ring_channel_address(channel, in->result);
+		return ring_job_reduce(channel, in, &channel->operands,
+				       channel->plan->params.scaled, &job);
 	}
 	char *result = ring_channel_address(channel, in->result);
 	const void *source = arrived;

@@ -12,8 +12,8 @@
 int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in,
 		    const void *arrived);
 
-/* The same for an addition whose sources the caller has found: fills in the rest of the job. */
+/* The same for an addition whose sources and result the caller has found: fills in the rest of the job. */
 int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in,
-		    struct ring_reduction *job);
+		    const struct ring_operands *operands, bool scaled, struct ring_reduction *job);
 
 #endif

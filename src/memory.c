@@ -139,8 +139,8 @@ static void forget(struct ring_comm *comm, uint64_t region)
 	}
 }
 
-/* Regions are other ones than when it was last looked which of those that were lent live. */
-static void look_at_lent(struct ring_comm *comm, uint64_t epoch)
+/* Regions are other ones than when it was last looked which of those that were lent live. Not inlined: that is rare. */
+__attribute__((noinline)) static void look_at_lent(struct ring_comm *comm, uint64_t epoch)
 {
 	struct ring_comm_memory *memory = &comm->memory;
 	int kept = 0;

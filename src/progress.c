@@ -470,6 +470,7 @@ static void keep(struct ring_comm *comm, const struct ring_call *call)
 	kept->record = call->record;
 	kept->question = comm->question;
 	kept->choice = comm->choice;
+	ring_brief_prepare(&kept->brief, &comm->channels[0]);
 }
 
 /* Programs take turns between a few calls: a barrier behind every sum. NULL if there is none. */
@@ -481,19 +482,47 @@ static struct ring_kept_plan *find_kept(struct ring_comm *comm, const struct rin
 	return NULL;
 }
 
+/* How the call is carried, as it is told of it. */
+static void choose_kept(struct ring_comm *comm, const struct ring_kept_plan *kept)
+{
+	comm->question = kept->question;
+	comm->choice = kept->choice;
+	comm->reaches = false;
+}
+
+static int run_on_channel(struct ring_comm *comm, struct waiting *waiting)
+{
+	comm->channels[0].next = NULL;
+	comm->active = &comm->channels[0];
+	return run(comm, waiting);
+}
+
 static int run_kept(struct ring_comm *comm, const struct ring_call *call,
 		    struct ring_kept_plan *kept, struct waiting *waiting)
 {
 	int err = answer_once(comm, call, &kept->known.plan, waiting);
 	if (err)
 		return err;
-	comm->question = kept->question;
-	comm->choice = kept->choice;
-	comm->reaches = false;
+	choose_kept(comm, kept);
 	ring_channel_start_known(&comm->channels[0], &kept->known, &call->operands, &call->record);
-	comm->channels[0].next = NULL;
-	comm->active = &comm->channels[0];
-	return run(comm, waiting);
+	return run_on_channel(comm, waiting);
+}
+
+/* The plan that the channel has stays another call's, to which the question and the choice belong no more: none repeats it. */
+static int run_briefly(struct ring_comm *comm, const struct ring_call *call,
+		       struct ring_kept_plan *kept, struct waiting *waiting)
+{
+	struct ring_channel *channel = &comm->channels[0];
+	choose_kept(comm, kept);
+	comm->planned = (struct ring_record){0};
+	int done = ring_brief_run(&kept->brief, channel, &call->operands, call->record.sequence);
+	if (done < 0)
+		return ring_explain_broken(comm, channel, done);
+	if (done)
+		return 0;
+	comm->planned = call->record;
+	ring_brief_resume(&kept->brief, channel, &kept->known, &call->operands);
+	return run_on_channel(comm, waiting);
 }
 
 static int run_new(struct ring_comm *comm, const struct ring_call *call, struct waiting *waiting)
@@ -511,12 +540,14 @@ static int run_new(struct ring_comm *comm, const struct ring_call *call, struct 
 static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct waiting waiting = {0};
+	struct ring_kept_plan *kept = find_kept(comm, &call->record);
+	if (kept && kept->brief.ready && !ring_pairs_are_at_work(&comm->pairs))
+		return run_briefly(comm, call, kept, &waiting);
 	bool again = ring_record_repeats(&call->record, &comm->planned);
 	comm->repeats = again ? comm->repeats + 1 : 0;
 	if (again)
 		return tells(comm) ? run_among_partners(comm, call, true)
 				   : run_again(comm, call, &waiting);
-	struct ring_kept_plan *kept = find_kept(comm, &call->record);
 	comm->planned = call->record;
 	return kept ? run_kept(comm, call, kept, &waiting) : run_new(comm, call, &waiting);
 }

@@ -57,48 +57,72 @@ static int hear(struct ring_channel *channel)
 	return moved < 0 ? moved : (int)(channel->heard - before);
 }
 
-/* In the order of additions; of two ranks each adds what it hears to its own. */
-static int add(struct ring_channel *channel, const struct ring_transfer *in)
+static char *address(const struct ring_operands *operands, struct ring_place place)
 {
-	struct ring_reduction job; /* most of which this one has no use for */
-	int count = 0;
-	for (int k = in->behind; k < in->held; k++)
-		job.sources[count++] = channel->said[k] + in->skip;
-	job.sources[count++] = channel->operands.input + in->source.offset;
-	for (int k = 0; k < in->behind; k++)
-		job.sources[count++] = channel->said[k] + in->skip;
-	if (in->held == 0)
-		job.sources[count++] = channel->said[0];
-	job.nsources = count;
-	return ring_job_reduce(channel, in, &job);
+	char *buffer = place.buffer == RING_INPUT ? (char *)operands->input : operands->output;
+	return buffer ? buffer + place.offset : NULL;
 }
 
-static int copy(struct ring_channel *channel, const struct ring_transfer *in)
+/* In the order of additions: what others say from `behind` on, one's own, and what the others say. returns how many */
+static int gather(const struct ring_transfer *in, const char *own, const char *const said[],
+		  const void *sources[])
 {
-	char *result = ring_channel_address(channel, in->result);
-	const char *source = in->peer != channel->self ? channel->said[0]
-			     : in->held > 0            ? channel->said[in->holds]
-						       : ring_channel_address(channel, in->source);
+	int count = 0;
+	for (int k = in->behind; k < in->held; k++)
+		sources[count++] = said[k] + in->skip;
+	sources[count++] = own;
+	for (int k = 0; k < in->behind; k++)
+		sources[count++] = said[k] + in->skip;
+	return count;
+}
+
+/* Of two ranks each adds what it hears to its own. */
+static int add(struct ring_channel *channel, const struct ring_transfer *in,
+	       const struct ring_operands *operands, bool scaled, const char *const said[])
+{
+	struct ring_reduction job; /* most of which this one has no use for */
+	const char *own = operands->input + in->source.offset;
+	job.sources[0] = own;
+	job.sources[1] = said[0];
+	job.nsources = in->held == 0 ? 2 : gather(in, own, said, job.sources);
+	job.results[0] = address(operands, in->result);
+	return ring_job_reduce(channel, in, operands, scaled, &job);
+}
+
+static int copy(struct ring_channel *channel, const struct ring_transfer *in,
+		const struct ring_operands *operands, const char *const said[])
+{
+	char *result = address(operands, in->result);
+	const char *source = in->peer != channel->self ? said[0]
+			     : in->held > 0            ? said[in->holds]
+						       : address(operands, in->source);
 	bool nothing = in->action == RING_SIGNAL || source == result;
 	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
 }
 
-/* Adds or copies what was heard; that it was held until now takes no job. returns 0, or an error */
+int ring_small_take(struct ring_channel *channel, const struct ring_known_plan *known,
+		    const struct ring_operands *operands, const char *const said[])
+{
+	int err = 0;
+	for (uint64_t j = known->holds; !err && j < known->plan.incoming; j++) {
+		const struct ring_transfer *in = &known->incoming[j].transfer;
+		bool adds = in->action == RING_REDUCE && in->bytes > 0;
+		err = adds ? add(channel, in, operands, known->plan.params.scaled, said)
+			   : copy(channel, in, operands, said);
+	}
+	return err;
+}
+
+/* That something was held until now takes no job. returns 0, or an error */
 static int take(struct ring_channel *channel)
 {
-	const struct ring_plan *plan = channel->plan;
-	const uint64_t holds = channel->known->holds;
-	int err = 0;
-	for (uint64_t j = holds; !err && j < plan->incoming; j++) {
-		const struct ring_transfer *in = &channel->known->incoming[j].transfer;
-		bool adds = in->action == RING_REDUCE && in->bytes > 0;
-		err = adds ? add(channel, in) : copy(channel, in);
-	}
+	const uint64_t incoming = channel->plan->incoming;
+	int err = ring_small_take(channel, channel->known, &channel->operands, channel->said);
 	if (err)
 		return err;
-	note_incoming(channel, RING_STARTED, 0, plan->incoming);
-	channel->started = plan->incoming;
-	channel->jobs_before -= holds;
+	note_incoming(channel, RING_STARTED, 0, incoming);
+	channel->started = incoming;
+	channel->jobs_before -= channel->known->holds;
 	return 0;
 }
 

@@ -8,6 +8,13 @@
 
 #include "channel.h"
 
+/*
+ * Gives the additions and copies of a small plan to the channel's device, once all have said what they must: `said` is
+ * what each said behind its record. returns 0, or the device's error
+ */
+int ring_small_take(struct ring_channel *channel, const struct ring_known_plan *known,
+		    const struct ring_operands *operands, const char *const said[]);
+
 /* As ring_channel_advance(). */
 int ring_small_advance(struct ring_channel *channel);
 

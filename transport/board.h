@@ -62,19 +62,28 @@ static inline struct ring_sheet *ring_board_sheet(struct ring_board *board, uint
 	return &board->sheets[place];
 }
 
-/*
- * Owner: says two texts, of at most RING_SHEET_BYTES together; the second one may be empty. Ring
- * the readers' doorbells next.
- */
+/* Owner: where to write what it says for a number, at most RING_SHEET_BYTES. */
+static inline unsigned char *ring_board_begin(struct ring_board *board, uint64_t number)
+{
+	return ring_board_sheet(board, number)->text;
+}
+
+/* Owner: so many bytes were written there, and are said now. Ring the readers' doorbells next. */
+static inline void ring_board_end(struct ring_board *board, uint64_t number, size_t bytes)
+{
+	atomic_store_explicit(&ring_board_sheet(board, number)->word, number << 32 | bytes,
+			      memory_order_release); /* pairs with: read, says */
+}
+
+/* Owner: both with two texts, the second of which may be empty. */
 static inline void ring_board_write(struct ring_board *board, uint64_t number, const void *first,
 				    size_t first_bytes, const void *second, size_t second_bytes)
 {
-	struct ring_sheet *sheet = ring_board_sheet(board, number);
-	memcpy(sheet->text, first, first_bytes);
+	unsigned char *text = ring_board_begin(board, number);
+	memcpy(text, first, first_bytes);
 	if (second_bytes > 0)
-		memcpy(sheet->text + first_bytes, second, second_bytes);
-	atomic_store_explicit(&sheet->word, number << 32 | (first_bytes + second_bytes),
-			      memory_order_release); /* pairs with: read, says */
+		memcpy(text + first_bytes, second, second_bytes);
+	ring_board_end(board, number, first_bytes + second_bytes);
 }
 
 /* Owner: will soon write there, so its CPU may take the sheet from those who read it long ago. */
@@ -107,7 +116,7 @@ static inline bool ring_board_read(struct ring_board *board, uint64_t number,
 {
 	struct ring_sheet *sheet = ring_board_sheet(board, number);
 	uint64_t word = atomic_load_explicit(&sheet->word,
-					     memory_order_acquire); /* pairs with: write */
+					     memory_order_acquire); /* pairs with: end */
 	if (word >> 32 != (uint32_t)number)
 		return false;
 	size_t bytes = (uint32_t)word;
@@ -122,7 +131,7 @@ static inline const unsigned char *ring_board_says(struct ring_board *board, uin
 {
 	struct ring_sheet *sheet = ring_board_sheet(board, number);
 	uint64_t word = atomic_load_explicit(&sheet->word,
-					     memory_order_acquire); /* pairs with: write */
+					     memory_order_acquire); /* pairs with: end */
 	return word == (number << 32 | bytes) ? sheet->text : NULL;
 }
 

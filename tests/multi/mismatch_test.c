@@ -139,6 +139,18 @@ static const struct clash clashes[] = {
 	 {BROADCAST, 5, RING_FLOAT32, RING_SUM, 1, NULL},
 	 {BROADCAST, 6, RING_FLOAT32, RING_SUM, 1, NULL},
 	 {"of 5 ", "of 6 "}},
+	{"operation of a few",
+	 {ALL_REDUCE, 5, RING_FLOAT32, RING_SUM, 0, NULL},
+	 {ALL_REDUCE, 5, RING_FLOAT32, RING_MAX, 0, NULL},
+	 {"sum", "max"}},
+	{"kind of a few",
+	 {ALL_REDUCE, 4, RING_FLOAT32, RING_SUM, 0, NULL},
+	 {ALL_GATHER, 4, RING_FLOAT32, RING_SUM, 0, NULL},
+	 {"all_reduce", "all_gather"}},
+	{"count of a few that are added",
+	 {ALL_REDUCE, 4, RING_FLOAT32, RING_SUM, 0, NULL},
+	 {ALL_REDUCE, 5, RING_FLOAT32, RING_SUM, 0, NULL},
+	 {"of 4 ", "of 5 "}},
 	{"many instead of a few",
 	 {BROADCAST, 5, RING_FLOAT32, RING_SUM, 1, NULL},
 	 {BROADCAST, 5000, RING_FLOAT32, RING_SUM, 1, NULL},
@@ -204,6 +216,7 @@ struct plan {
 	const char *algorithm; /* NULL: the library chooses */
 	int odd;               /* the rank that makes the other call */
 	int calls;             /* good ones before */
+	bool known;            /* both calls were made before, by all alike */
 	bool in_place;
 	bool grouped; /* of messages: both ends in groups */
 };
@@ -243,6 +256,19 @@ static int check_verdict(struct harness_rank *self, struct ring_comm *comm, int 
 	if (ring_comm_status(comm) != RING_EMISMATCH || ring_barrier(comm, NULL) != RING_EMISMATCH)
 		return harness_fail(self, "%s: the failure does not stick", clash->name);
 	return 0;
+}
+
+/* Calls that agree, so that both are known, and taken for what comes next. */
+static int make_known(struct harness_rank *self, struct ring_comm *comm, struct buffers *buffers)
+{
+	const struct clash *clash = ((const struct plan *)self->context)->clash;
+	int err = 0;
+	for (int i = 0; i < 3 && !err; i++) {
+		err = call_make(comm, &clash->usual, buffers->send, buffers->recv, NULL);
+		if (!err)
+			err = call_make(comm, &clash->odd, buffers->send, buffers->recv, NULL);
+	}
+	return err ? harness_fail(self, "known before: %s", ring_comm_error(comm)) : 0;
 }
 
 /* Calls that agree, to have the links in the middle of things, and roots that need no answers any more. */
@@ -336,6 +362,8 @@ static int be_rank(struct harness_rank *self)
 		return 1;
 	struct buffers *buffers = malloc(sizeof(*buffers));
 	int bad = !buffers || prelude(self, comm);
+	if (!bad && ((const struct plan *)self->context)->known)
+		bad = make_known(self, comm, memset(buffers, 0, sizeof(*buffers)));
 	if (!bad)
 		bad = is_about_message(self->context) ? clash_message(self, comm, buffers)
 						      : clash(self, comm, buffers);
@@ -404,6 +432,20 @@ static int run_silent(const struct harness_world *world, int size, const struct 
 	return run(world, size, &plan, be_rank);
 }
 
+/* What all answer and say at once. */
+static bool is_said_at_once(const struct call *call)
+{
+	return (call->kind == ALL_REDUCE || call->kind == ALL_GATHER) && call->count <= 5;
+}
+
+static int run_known(const struct harness_world *world, int size, const struct clash *clash,
+		     unsigned *teams)
+{
+	struct plan plan = {.clash = clash, .odd = (int)*teams % size, .known = true};
+	++*teams;
+	return run(world, size, &plan, be_rank);
+}
+
 /* What nobody answers on boards is made in one shot, too: there root may have written more, and sent. */
 static int run_size(const struct harness_world *world, int size, unsigned *teams)
 {
@@ -414,6 +456,9 @@ static int run_size(const struct harness_world *world, int size, unsigned *teams
 		if (run_clash(world, size, clash, algorithm, teams) ||
 		    (few && run_clash(world, size, clash, "oneshot", teams)) ||
 		    (few && run_silent(world, size, clash, teams)))
+			return 1;
+		if (is_said_at_once(&clash->usual) && is_said_at_once(&clash->odd) &&
+		    run_known(world, size, clash, teams))
 			return 1;
 	}
 	struct plan more = {.clash = &clashes[0],

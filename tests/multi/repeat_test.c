@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls that a program makes again and again, a few of them in turn, give what they gave at first: with
- * other contents of the same buffers, and when the memory at their address has become another's.
+ * other contents of the same buffers, when the memory at their address has become another's, and when a rank comes so
+ * late that the others sleep, who are woken.
  */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/harness.h"
 
 #define TURNS 4
 #define COUNT 50000
+#define LATE_CALLS 10
+#define LATE_US 40000  /* longer than anybody looks before he sleeps */
+#define LATE_LIMIT_S 2 /* whoever is not woken sleeps for 0.25 s */
 
 /* More calls than are kept, which differ in one argument each. */
 static const struct turn {
@@ -91,6 +96,20 @@ static void *map_at(void *address, size_t bytes)
 	return memory == address ? memory : NULL;
 }
 
+static int come_late(struct harness_rank *self, struct ring_comm *comm, union element *memory)
+{
+	double begin = harness_clock();
+	for (int round = 0; round < LATE_CALLS; round++) {
+		if (self->rank == self->size - 1)
+			usleep(LATE_US);
+		if (call(self, comm, &turns[3], memory, 2 * round))
+			return 1;
+		harness_barrier(self); /* else the next call would wake them */
+	}
+	double took = harness_clock() - begin;
+	return took < LATE_LIMIT_S ? 0 : harness_fail(self, "late calls took %.2f s", took);
+}
+
 static int be_rank(struct harness_rank *self)
 {
 	struct ring_comm *comm;
@@ -100,7 +119,7 @@ static int be_rank(struct harness_rank *self)
 		return 1;
 	if (ring_mem_alloc(comm, bytes, &memory))
 		return harness_fail(self, "no memory: %s", ring_comm_error(comm));
-	int bad = take_turns(self, comm, memory);
+	int bad = take_turns(self, comm, memory) || come_late(self, comm, memory);
 	if (!bad && ring_mem_free(comm, memory))
 		bad = harness_fail(self, "not freed: %s", ring_comm_error(comm));
 	void *again = bad ? NULL : map_at(memory, bytes);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A small call over boards that was made before: its plan is known, and there are links with all that it has to do with.
+ * So it is said, heard and added up in one go, and the engine has to do with it only if somebody is late. (8 B on 2
+ * ranks: 0.091 us by the engine, 0.075 us; written anew 0.096 us, 0.071 us.)
+ */
+#ifndef RING_BRIEF_H
+#define RING_BRIEF_H
+
+#include "channel.h"
+
+/* Who is told, or heard, and the payload that goes there, or comes from there. */
+struct ring_brief_peer {
+	struct ring_route *route;
+	uint64_t messages, bytes;
+	uint32_t sheet_bytes; /* that the peer writes on its board, ... */
+	uint32_t skip;        /* ... and so many of them come before what is taken */
+};
+
+/* All zero: the engine's business alone. */
+struct ring_brief {
+	bool ready;
+	const struct ring_known_plan *known;
+	struct ring_record record;
+	uint64_t said_bytes; /* behind the record */
+	struct ring_brief_peer told[RING_KNOWN_OUTGOING], heard[RING_KNOWN_OUTGOING];
+};
+
+/*
+ * Makes ready for calls like the one that the channel has just carried out, by a plan that is kept, if they are small, and
+ * wanted by all who say anything: then whoever is done has heard of all others.
+ */
+void ring_brief_prepare(struct ring_brief *brief, struct ring_channel *channel);
+
+/*
+ * Makes such a call; the channel's last one must be done. returns 1; an error of the device; or 0 if this rank has said
+ * what it must, but not heard all: then ring_brief_resume(), and the engine
+ */
+int ring_brief_run(struct ring_brief *brief, struct ring_channel *channel,
+		   const struct ring_operands *operands, uint64_t sequence);
+
+/* Begins the call for the engine, as one in which this rank has said what it must. */
+void ring_brief_resume(struct ring_brief *brief, struct ring_channel *channel,
+		       struct ring_known_plan *known, const struct ring_operands *operands);
+
+#endif
