@@ -15,6 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fork_lock.h"
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool *noted; /* noted[fd] */
 static size_t noted_room;
@@ -41,7 +43,7 @@ static void in_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-__attribute__((constructor)) static void watch_forks(void)
+__attribute__((constructor(RING_FORK_FIRST))) static void watch_forks(void)
 {
 	pthread_atfork(before_fork, in_parent, in_child);
 }

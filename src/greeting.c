@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "fork_lock.h"
 #include "wire.h"
 
 #define MAGIC "ring"
@@ -31,10 +32,15 @@ struct step {
 	int (*check)(struct ring_greeting *greeting, struct ring_failure *failure);
 };
 
-/* libsodium allows its initialization any number of times, from any thread. */
+RING_FORK_LOCK(starting)
+
+/* libsodium allows its initialization any number of times, from any thread, under a lock of its own. */
 void ring_random(void *bytes, size_t count)
 {
-	if (sodium_init() < 0)
+	starting_take();
+	int failed = sodium_init() < 0;
+	starting_give();
+	if (failed)
 		abort(); /* as libsodium itself does when the kernel has no randomness */
 	randombytes_buf(bytes, count);
 }

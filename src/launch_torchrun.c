@@ -14,12 +14,12 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fork_lock.h"
 #include "identity.h"
 #include "interface.h"
 #include "log.h"
@@ -139,14 +139,15 @@ static int listen_everywhere(struct ring_watcher *watcher, const struct ring_tor
 
 /* ---- meeting ---- */
 
+RING_FORK_LOCK(counting)
+
 /* Calls to create are numbered alike on all ranks, as all ranks make the same ones in order. */
 static unsigned count_call(void)
 {
-	static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 	static unsigned calls;
-	pthread_mutex_lock(&counting);
+	counting_take();
 	unsigned call = calls++;
-	pthread_mutex_unlock(&counting);
+	counting_give();
 	return call;
 }
 

@@ -73,7 +73,8 @@ static void in_child(void)
 	pthread_mutex_unlock(&holding);
 }
 
-static void watch_forks(void)
+/* Later than fd.c's, whose lock is taken under this one. */
+__attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(before_fork, in_parent, in_child);
 }
@@ -389,8 +390,6 @@ static int start(struct ring_watcher **started, const struct ring_config *config
 int ring_watcher_hold(struct ring_watcher **watcher, const struct ring_config *config,
 		      const struct sockaddr_storage *towards, struct ring_failure *failure)
 {
-	static pthread_once_t forks = PTHREAD_ONCE_INIT;
-	pthread_once(&forks, watch_forks); /* after fd.c's: fork() takes the locks in this order */
 	pthread_mutex_lock(&holding);
 	int err = current ? 0 : start(&current, config, towards, failure);
 	if (!err) {

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,8 +24,6 @@
 
 #define PAGE_BYTES ((sizeof(struct ring_doorbell_page) + 4095) / 4096 * 4096)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all holders */
-
 /* Its first holder. returns 0; RING_ENOMEM */
 static int take(struct ring_bell *bell, struct ring_doorbell_page *page)
 {
@@ -35,27 +32,16 @@ static int take(struct ring_bell *bell, struct ring_doorbell_page *page)
 		munmap(page, PAGE_BYTES);
 		return RING_ENOMEM;
 	}
-	*bell->holders = 1;
+	atomic_init(&bell->holders->count, 1);
 	bell->page = page;
 	return 0;
 }
 
 void ring_bell_hold(const struct ring_bell *bell, struct ring_bell *held)
 {
-	pthread_mutex_lock(&lock);
-	++*bell->holders;
-	pthread_mutex_unlock(&lock);
+	ring_doorbell_hold(bell->holders);
 	*held = *bell;
 	held->memory_fd = -1;
-}
-
-/* Whether nobody else holds it. */
-static bool let_go(const struct ring_bell *bell)
-{
-	pthread_mutex_lock(&lock);
-	bool last = --*bell->holders == 0;
-	pthread_mutex_unlock(&lock);
-	return last;
 }
 
 int ring_bell_create(struct ring_bell *bell)
@@ -113,7 +99,7 @@ int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd)
 
 void ring_bell_close(struct ring_bell *bell)
 {
-	if (bell->page && let_go(bell)) {
+	if (bell->page && ring_doorbell_let_go(bell->holders)) {
 		munmap(bell->page, PAGE_BYTES);
 		ring_fd_close(bell->event_fd);
 		free(bell->holders);

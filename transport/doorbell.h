@@ -15,13 +15,14 @@
 
 struct ring_board;
 struct ring_doorbell_page; /* the shared words; doorbell_words.h */
+struct ring_doorbell_holders;
 
 /* A doorbell: one's own, a peer's that was mapped, or one that is held with others of this process. */
 struct ring_bell {
 	struct ring_doorbell_page *page;
 	int memory_fd; /* memfd of the page, sealed; -1 where it need not be passed on */
 	int event_fd;
-	int *holders; /* of page and event_fd */
+	struct ring_doorbell_holders *holders; /* of page and event_fd */
 };
 
 /* Makes a doorbell. returns 0; RING_ENOMEM; RING_ESYSTEM */

@@ -27,6 +27,23 @@ struct ring_doorbell_page {
 	struct ring_board board;
 };
 
+/* How many of a process hold a mapping of it. */
+struct ring_doorbell_holders {
+	atomic_int count;
+};
+
+static inline void ring_doorbell_hold(struct ring_doorbell_holders *holders)
+{
+	atomic_fetch_add_explicit(&holders->count, 1, memory_order_relaxed);
+}
+
+/* returns whether nobody else holds it: then all that they did with it is done */
+static inline bool ring_doorbell_let_go(struct ring_doorbell_holders *holders)
+{
+	return atomic_fetch_sub_explicit(&holders->count, 1, memory_order_acq_rel) ==
+	       1; /* pairs with: let_go */
+}
+
 /* Owner: says how it is about to sleep; look once more afterwards. Returns the word to sleep on. */
 static inline uint32_t ring_doorbell_announce(struct ring_doorbell_page *page, enum ring_sleep how)
 {

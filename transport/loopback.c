@@ -7,13 +7,13 @@
  * A rank of this process cannot die alone, but it can close; then the FIFO lives on until both
  * ends have closed.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "fd.h"
 #include "fifo_link.h"
+#include "fork_lock.h"
 #include "log.h"
 #include "offer.h"
 #include "status.h"
@@ -37,7 +37,7 @@ struct loopback_link {
 	struct ring_offer_inbox inbox;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+RING_FORK_LOCK(lock)
 static struct pipe *registry; /* pipes without a sender yet; it and every `ends` under lock */
 
 static bool reaches(const struct ring_peer *from, const struct ring_peer *to)
@@ -73,10 +73,10 @@ static int make_pipe(const struct ring_link_params *params, struct pipe **made)
 
 static void register_pipe(struct pipe *pipe)
 {
-	pthread_mutex_lock(&lock);
+	lock_take();
 	pipe->next = registry;
 	registry = pipe;
-	pthread_mutex_unlock(&lock);
+	lock_give();
 }
 
 /* Takes pipe out if it is in; with the lock held. */
@@ -101,10 +101,10 @@ static struct pipe *find(const struct ring_offer *offer)
 
 static void drop_pipe(struct pipe *pipe)
 {
-	pthread_mutex_lock(&lock);
+	lock_take();
 	unregister(pipe);
 	bool last = --pipe->ends == 0;
-	pthread_mutex_unlock(&lock);
+	lock_give();
 	if (!last)
 		return;
 	ring_bell_close(&pipe->sender_bell);
@@ -143,7 +143,7 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 /* Sender: joins the pipe that the receiver's token names and leaves a bell for the receiver. */
 static int join_pipe(struct loopback_link *link)
 {
-	pthread_mutex_lock(&lock);
+	lock_take();
 	struct pipe *pipe = find(&link->inbox.offer);
 	if (pipe) {
 		ring_bell_hold(pipe->receiver_bell, &link->fifo.bell);
@@ -154,7 +154,7 @@ static int join_pipe(struct loopback_link *link)
 		link->fifo.end.fifo = pipe->fifo;
 		memcpy(link->offer.token, pipe->token, sizeof(pipe->token));
 	}
-	pthread_mutex_unlock(&lock);
+	lock_give();
 	if (pipe)
 		return 0;
 	ring_log(RING_WARN, "rank %d -> %d loopback: no such token in this process",
@@ -166,7 +166,7 @@ static int join_pipe(struct loopback_link *link)
 static int take_bell(struct loopback_link *link)
 {
 	int err = RING_EPEER;
-	pthread_mutex_lock(&lock);
+	lock_take();
 	struct pipe *pipe = link->pipe;
 	bool same = memcmp(pipe->token, link->inbox.offer.token, sizeof(pipe->token)) == 0;
 	if (same && pipe->sender_bell.page) {
@@ -174,7 +174,7 @@ static int take_bell(struct loopback_link *link)
 		pipe->sender_bell = (struct ring_bell){.memory_fd = -1, .event_fd = -1};
 		err = 0;
 	}
-	pthread_mutex_unlock(&lock);
+	lock_give();
 	return err;
 }
 

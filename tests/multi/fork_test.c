@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fork() while other threads allocate and free memory that ranks share: whatever lock they hold, a child
- * makes a communicator of its own and allocates, too.
+ * fork() while other threads make communicators, and allocate and free memory that ranks share: whatever lock they hold,
+ * a child makes a communicator of its own and allocates, too. What fork() waits for it knows before main() begins.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,8 +17,23 @@
 #define CHILDREN 200
 #define THREADS 2
 #define CHILD_S 10
+#define USES 20 /* of a communicator */
 
 static atomic_bool stop;
+static atomic_bool began;
+static atomic_int late; /* registrations since then */
+
+typedef int register_function(void (*)(void), void (*)(void), void (*)(void), void *);
+
+/* What glibc's pthread_atfork() calls. */
+register_function __register_atfork;
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *handle)
+{
+	register_function *next = (register_function *)dlsym(RTLD_NEXT, "__register_atfork");
+	if (atomic_load(&began))
+		atomic_fetch_add(&late, 1);
+	return next(prepare, parent, child, handle);
+}
 
 static struct ring_comm *create(void)
 {
@@ -39,10 +55,12 @@ static int use(struct ring_comm *comm)
 
 static void *allocate(void *result)
 {
-	struct ring_comm *comm = create();
-	while (!*(int *)result && !atomic_load_explicit(&stop, memory_order_relaxed))
-		*(int *)result = use(comm);
-	ring_comm_destroy(comm);
+	while (!*(int *)result && !atomic_load_explicit(&stop, memory_order_relaxed)) {
+		struct ring_comm *comm = create();
+		for (int i = 0; i < USES && !*(int *)result; i++)
+			*(int *)result = use(comm);
+		ring_comm_destroy(comm);
+	}
 	return NULL;
 }
 
@@ -71,6 +89,7 @@ int main(void)
 {
 	pthread_t threads[THREADS];
 	int results[THREADS] = {0}, born = 0, status = 0;
+	atomic_store(&began, true);
 	for (int i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], NULL, allocate, &results[i]))
 			abort();
@@ -83,9 +102,11 @@ int main(void)
 		pthread_join(threads[i], NULL);
 		status = status ? status : results[i];
 	}
+	if (late > 0)
+		fprintf(stderr, "%d times fork() was told to wait after main() began\n", late);
 	if (status)
 		fprintf(stderr, "child %d: status %d\n", born, status);
 	else
 		printf("%d children of a process that allocates\n", born);
-	return status != 0;
+	return status != 0 || late > 0;
 }
