@@ -13,8 +13,7 @@
 #define BATCH_SECONDS 200e-6
 #define BATCH_CALLS 1000
 
-#define SINGLES_SECONDS                                                                            \
-	3e-6 /* of a sample: 300 steps of a clock that advances by 10 ns, as some do */
+#define SINGLES_SECONDS 3e-6 /* of a sample: 300 steps of 10 ns, by which some clocks advance */
 
 #define CLOCK_ROUNDS 10
 #define CLOCK_READS 100

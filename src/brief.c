@@ -21,9 +21,9 @@ static struct ring_brief_peer peer_of(const struct ring_channel *channel,
 
 void ring_brief_prepare(struct ring_brief *brief, struct ring_channel *channel)
 {
-	const struct ring_known_plan *known = channel->known;
-	brief->ready = channel->is_small && !channel->has_bulletin && !channel->tells &&
-		       !channel->trace && channel->reserved;
+	struct ring_known_plan *known = channel->known;
+	brief->ready = channel->is_small && !channel->has_bulletin && !channel->trace &&
+		       channel->reserved; /* else routes may move */
 	if (!brief->ready)
 		return;
 	brief->known = known;
@@ -131,9 +131,9 @@ int ring_brief_run(struct ring_brief *brief, struct ring_channel *channel,
 }
 
 void ring_brief_resume(struct ring_brief *brief, struct ring_channel *channel,
-		       struct ring_known_plan *known, const struct ring_operands *operands)
+		       const struct ring_operands *operands)
 {
 	channel->exchanges--;
-	ring_channel_start_known(channel, known, operands, &brief->record);
+	ring_channel_start_known(channel, brief->known, operands, &brief->record);
 	channel->written = 1;
 }

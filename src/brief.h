@@ -20,7 +20,7 @@ struct ring_brief_peer {
 /* All zero: the engine's business alone. */
 struct ring_brief {
 	bool ready;
-	const struct ring_known_plan *known;
+	struct ring_known_plan *known;
 	struct ring_record record;
 	uint64_t said_bytes; /* behind the record */
 	struct ring_brief_peer told[RING_KNOWN_OUTGOING], heard[RING_KNOWN_OUTGOING];
@@ -41,6 +41,6 @@ int ring_brief_run(struct ring_brief *brief, struct ring_channel *channel,
 
 /* Begins the call for the engine, as one in which this rank has said what it must. */
 void ring_brief_resume(struct ring_brief *brief, struct ring_channel *channel,
-		       struct ring_known_plan *known, const struct ring_operands *operands);
+		       const struct ring_operands *operands);
 
 #endif

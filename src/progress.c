@@ -521,7 +521,7 @@ static int run_briefly(struct ring_comm *comm, const struct ring_call *call,
 	if (done)
 		return 0;
 	comm->planned = call->record;
-	ring_brief_resume(&kept->brief, channel, &kept->known, &call->operands);
+	ring_brief_resume(&kept->brief, channel, &call->operands);
 	return run_on_channel(comm, waiting);
 }
 

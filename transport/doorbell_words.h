@@ -40,8 +40,9 @@ static inline void ring_doorbell_hold(struct ring_doorbell_holders *holders)
 /* returns whether nobody else holds it: then all that they did with it is done */
 static inline bool ring_doorbell_let_go(struct ring_doorbell_holders *holders)
 {
-	return atomic_fetch_sub_explicit(&holders->count, 1, memory_order_acq_rel) ==
-	       1; /* pairs with: let_go */
+	int held = atomic_fetch_sub_explicit(&holders->count, 1,
+					     memory_order_acq_rel); /* pairs with: let_go */
+	return held == 1;
 }
 
 /* Owner: says how it is about to sleep; look once more afterwards. Returns the word to sleep on. */
