@@ -30,8 +30,12 @@ void ring_brief_prepare(struct ring_brief *brief, struct ring_channel *channel)
 	brief->record = channel->opening.record;
 	brief->said_bytes = ring_channel_sheet_bytes(channel, channel->self) -
 			    sizeof(struct ring_record);
-	for (uint64_t i = 0; i < known->plan.outgoing; i++)
-		brief->told[i] = peer_of(channel, &known->outgoing[i].transfer);
+	brief->light = channel->light;
+	for (uint64_t i = 0; i < known->plan.outgoing; i++) {
+		struct ring_brief_peer *peer = &brief->told[i];
+		*peer = peer_of(channel, &known->outgoing[i].transfer);
+		brief->light = brief->light && ring_doorbell_is_light(peer->route->bell->page);
+	}
 	for (uint64_t j = 0; j < known->hears; j++)
 		brief->heard[j] = peer_of(channel, &known->incoming[j].transfer);
 }
@@ -52,7 +56,10 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
 		memcpy(text + sizeof(brief->record), input, brief->said_bytes);
 	ring_board_end(channel->board, exchange, sizeof(brief->record) + brief->said_bytes);
 	brief->record.sequence = sequence;
-	ring_doorbell_published();
+	if (brief->light)
+		ring_doorbell_published_lightly();
+	else
+		ring_doorbell_published();
 	for (uint64_t i = 0; i < told; i++) {
 		const struct ring_bell *bell = brief->told[i].route->bell;
 		if (ring_doorbell_is_awaited(bell->page))

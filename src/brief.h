@@ -23,6 +23,7 @@ struct ring_brief {
 	struct ring_known_plan *known;
 	struct ring_record record;
 	uint64_t said_bytes; /* behind the record */
+	bool light;          /* the doorbells of all who are told, and one's own (doorbell_words.h) */
 	struct ring_brief_peer told[RING_KNOWN_OUTGOING], heard[RING_KNOWN_OUTGOING];
 };
 

@@ -44,9 +44,10 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 	return 0;
 }
 
-void ring_channel_use_board(struct ring_channel *channel, struct ring_board *board)
+void ring_channel_use_board(struct ring_channel *channel, struct ring_doorbell_page *page)
 {
-	channel->board = board;
+	channel->board = &page->board;
+	channel->light = ring_doorbell_is_light(page);
 	channel->room = RING_BULLETINS;
 }
 

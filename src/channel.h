@@ -71,6 +71,7 @@ struct ring_channel {
 	bool announces; /* some link wants to know what comes next */
 	int glances;    /* more in a row at what a peer must say next; 0: others need the CPU */
 	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
+	bool light;               /* ... and the doorbell before it is (doorbell_words.h) */
 	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike; and ... */
 	uint64_t bulletins; /* ... calls in which root alone writes ... */
 	uint64_t room;      /* ... which it may up to this one */
@@ -117,10 +118,10 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 		      size_t scratch_bytes);
 
 /*
- * Has what is said to all written on this rank's board from now on. All ranks must have that, and all
- * links that this channel is given boards.
+ * Has what is said to all written on this rank's board, behind its doorbell, from now on. All ranks must have that, and
+ * all links that this channel is given boards.
  */
-void ring_channel_use_board(struct ring_channel *channel, struct ring_board *board);
+void ring_channel_use_board(struct ring_channel *channel, struct ring_doorbell_page *page);
 
 /* Makes room for links with all of `size` ranks; without it, with two. returns 0; RING_ENOMEM */
 int ring_channel_reserve(struct ring_channel *channel, int size);

@@ -168,8 +168,10 @@ static int open_channels(struct ring_linkup *linkup)
 			return ring_fail(linkup->failure, err, "rank %d: no memory for channel %d",
 					 comm->rank, c);
 	}
-	if (comm->placement.path == RING_PATH_MEMORY)
-		ring_channel_use_board(&comm->channels[0], ring_bell_board(&comm->bell));
+	if (comm->placement.path == RING_PATH_MEMORY) {
+		ring_bell_lighten(&comm->bell);
+		ring_channel_use_board(&comm->channels[0], comm->bell.page);
+	}
 	for (int i = 0; i < linkup->edge_count; i++) {
 		struct ring_edge *edge = &linkup->edges[i];
 		int err = edge->role == RING_ROLE_DATA ? add_links(comm, edge) : 0;

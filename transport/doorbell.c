@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,6 +45,16 @@ void ring_bell_hold(const struct ring_bell *bell, struct ring_bell *held)
 	held->memory_fd = -1;
 }
 
+/* returns whether the kernel could */
+static bool have_kernel_fence(int command)
+{
+	return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+/*
+ * The process is fenced from now on, whether its bell is going to be light or not: once it has more threads, to begin with
+ * that takes some milliseconds instead of a microsecond.
+ */
 int ring_bell_create(struct ring_bell *bell)
 {
 	struct ring_bell made = {.memory_fd = -1, .event_fd = -1};
@@ -62,8 +73,16 @@ int ring_bell_create(struct ring_bell *bell)
 		ring_bell_close(&made);
 		return RING_ESYSTEM;
 	}
+	made.fenced = have_kernel_fence(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 	*bell = made;
 	return 0;
+}
+
+void ring_bell_lighten(struct ring_bell *bell)
+{
+	bell->light = bell->fenced;
+	if (bell->light)
+		ring_doorbell_lighten(bell->page);
 }
 
 /*
@@ -139,10 +158,16 @@ struct ring_board *ring_bell_board(const struct ring_bell *bell)
 	return &bell->page->board;
 }
 
+/* If movers could not be fenced, the sleep is over before it begins. */
 uint32_t ring_bell_announce(struct ring_bell *bell, bool with_fds)
 {
-	return ring_doorbell_announce(bell->page,
-				      with_fds ? RING_SLEEPS_ON_EVENT : RING_SLEEPS_ON_WORD);
+	enum ring_sleep how = with_fds ? RING_SLEEPS_ON_EVENT : RING_SLEEPS_ON_WORD;
+	if (!bell->light)
+		return ring_doorbell_announce(bell->page, how);
+	uint32_t ticket = ring_doorbell_say_sleep(bell->page, how);
+	if (!have_kernel_fence(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
+		ring_bell_wake(bell);
+	return ticket;
 }
 
 static void sleep_on_word(struct ring_bell *bell, uint32_t ticket, int timeout_ms)

@@ -23,10 +23,18 @@ struct ring_bell {
 	int memory_fd; /* memfd of the page, sealed; -1 where it need not be passed on */
 	int event_fd;
 	struct ring_doorbell_holders *holders; /* of page and event_fd */
+	bool fenced; /* one's own: the kernel fences this process when others ask for it ... */
+	bool light;  /* ... and the others for this one before it sleeps */
 };
 
 /* Makes a doorbell. returns 0; RING_ENOMEM; RING_ESYSTEM */
 int ring_bell_create(struct ring_bell *bell);
+
+/*
+ * Makes a bell light (doorbell_words.h) if the kernel can: announcing takes some microseconds then. For an owner that
+ * seldom sleeps, before others look at what it stores.
+ */
+void ring_bell_lighten(struct ring_bell *bell);
 
 /* Another hold on it, for a thread of the same process: each is closed by itself, in any order. */
 void ring_bell_hold(const struct ring_bell *bell, struct ring_bell *held);

@@ -8,6 +8,11 @@
  * One of them must see the other's store: one of the fences is the first, and what was stored before it is
  * seen after the other (C11, 7.17.3, 11). A mover may store a lot and fence once, and then look at many
  * doorbells.
+ *
+ * Ranks move all the time and seldom sleep. So where the doorbells of both are light, the sleeper has the kernel fence
+ * all that run, wherever they are just then (membarrier(2), MEMBARRIER_CMD_GLOBAL_EXPEDITED), and the mover only keeps
+ * to its order: if the sleeper does not see its store, it has yet to load the state. (8 B on 2 ranks: 0.12 us, with two
+ * fences 0.13 us, as a mover's fence waits until the line is its own.)
  */
 #ifndef RING_DOORBELL_WORDS_H
 #define RING_DOORBELL_WORDS_H
@@ -24,6 +29,7 @@ enum ring_sleep { RING_AWAKE = 0, RING_SLEEPS_ON_WORD = 1, RING_SLEEPS_ON_EVENT 
 struct ring_doorbell_page {
 	_Atomic uint32_t state; /* enum ring_sleep of the owner; whoever is to wake it resets it */
 	_Atomic uint32_t word;  /* futex; changes with every waking */
+	_Atomic uint32_t light; /* the owner has movers fenced, and can be fenced itself */
 	struct ring_board board;
 };
 
@@ -45,14 +51,33 @@ static inline bool ring_doorbell_let_go(struct ring_doorbell_holders *holders)
 	return held == 1;
 }
 
-/* Owner: says how it is about to sleep; look once more afterwards. Returns the word to sleep on. */
-static inline uint32_t ring_doorbell_announce(struct ring_doorbell_page *page, enum ring_sleep how)
+/* Owner: says how it is about to sleep; fence, and look once more. Returns the word to sleep on. */
+static inline uint32_t ring_doorbell_say_sleep(struct ring_doorbell_page *page, enum ring_sleep how)
 {
 	/* The word first: read later, it might be one that a waker has changed already. */
 	uint32_t word = atomic_load_explicit(&page->word, memory_order_relaxed);
 	atomic_store_explicit(&page->state, how, memory_order_relaxed);
+	return word;
+}
+
+/* Owner: the same, with the fence. */
+static inline uint32_t ring_doorbell_announce(struct ring_doorbell_page *page, enum ring_sleep how)
+{
+	uint32_t word = ring_doorbell_say_sleep(page, how);
 	atomic_thread_fence(memory_order_seq_cst); /* pairs with: published */
 	return word;
+}
+
+/* Owner, before others look at what it stores: its doorbell is light. */
+static inline void ring_doorbell_lighten(struct ring_doorbell_page *page)
+{
+	atomic_store_explicit(&page->light, 1, memory_order_relaxed);
+}
+
+/* Known to whoever has seen what the owner stored. */
+static inline bool ring_doorbell_is_light(const struct ring_doorbell_page *page)
+{
+	return atomic_load_explicit(&page->light, memory_order_relaxed) != 0;
 }
 
 /* Owner: nobody needs to wake it any more. */
@@ -65,6 +90,12 @@ static inline void ring_doorbell_awake(struct ring_doorbell_page *page)
 static inline void ring_doorbell_published(void)
 {
 	atomic_thread_fence(memory_order_seq_cst); /* pairs with: announce */
+}
+
+/* The same, if the mover's doorbell is light and so are those at which it looks. */
+static inline void ring_doorbell_published_lightly(void)
+{
+	atomic_signal_fence(memory_order_seq_cst); /* pairs with: the kernel's of who announces */
 }
 
 /* Mover, who has published: false if nobody needs to be woken. */

@@ -314,7 +314,7 @@ static struct team *make_team(uint64_t seed, int size)
 	for (int rank = 0; rank < team->size && team->boards; rank++)
 		for (int c = 0; c < team->channels; c++)
 			ring_channel_use_board(&team->members[rank].channels[c],
-					       &team->members[rank].pages[c].board);
+					       &team->members[rank].pages[c]);
 	team->calls = CALLS;
 	for (int call = 0; call < CALLS; call++)
 		team->requests[call] = some_request(team, call + 1);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Doorbells: who is woken, how, and what is refused as one. Orderings are slot_fifo_test's. */
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -14,9 +19,12 @@
 #include "clock.h"
 #include "fd.h"
 #include "ringccl.h"
+#include "tests/unit/meet.h"
 #include "transport/doorbell.h"
+#include "transport/doorbell_words.h"
 
 #define LONG_MS 20000
+#define ROUNDS 20000
 
 static struct ring_bell make_bell(void)
 {
@@ -146,6 +154,108 @@ static void a_mapped_bell_wakes_the_owner(void **state)
 	ring_bell_close(&bell); /* closed ones are accepted */
 }
 
+/* ---- light movers ---- */
+
+static struct ring_bell make_light_bell(void)
+{
+	struct ring_bell bell = make_bell();
+	ring_bell_lighten(&bell);
+	if (!ring_doorbell_is_light(bell.page)) {
+		ring_bell_close(&bell);
+		skip(); /* the kernel cannot fence others */
+	}
+	return bell;
+}
+
+/* In every round one thread writes on a board and looks at the doorbell, and the other falls asleep. */
+struct light_rounds {
+	struct ring_bell bell;
+	struct ring_board board;
+	_Atomic uint64_t mover_round, sleeper_round;
+	bool mover_saw[ROUNDS], sleeper_saw[ROUNDS];
+};
+
+static void *move_lightly(void *argument)
+{
+	struct light_rounds *rounds = argument;
+	for (uint64_t k = 0; k < ROUNDS; k++) {
+		meet(&rounds->mover_round, &rounds->sleeper_round, 2 * k);
+		ring_board_end(&rounds->board, ring_board_exchange(k + 1), 0);
+		ring_doorbell_published_lightly();
+		rounds->mover_saw[k] = ring_doorbell_is_awaited(rounds->bell.page);
+		meet(&rounds->mover_round, &rounds->sleeper_round, 2 * k + 1);
+	}
+	return NULL;
+}
+
+static void *fall_asleep(void *argument)
+{
+	struct light_rounds *rounds = argument;
+	for (uint64_t k = 0; k < ROUNDS; k++) {
+		meet(&rounds->sleeper_round, &rounds->mover_round, 2 * k);
+		ring_bell_announce(&rounds->bell, false);
+		rounds->sleeper_saw[k] = ring_board_says(&rounds->board, ring_board_exchange(k + 1),
+							 0);
+		meet(&rounds->sleeper_round, &rounds->mover_round, 2 * k + 1);
+		ring_bell_awake(&rounds->bell);
+	}
+	return NULL;
+}
+
+static void nobody_sleeps_through_what_a_light_mover_does(void **state)
+{
+	(void)state;
+	static struct light_rounds rounds;
+	rounds.bell = make_light_bell();
+	run_two(move_lightly, fall_asleep, &rounds);
+	int lost = 0;
+	for (int k = 0; k < ROUNDS; k++)
+		lost += !rounds.mover_saw[k] && !rounds.sleeper_saw[k];
+	assert_int_equal(lost, 0);
+	ring_bell_close(&rounds.bell);
+}
+
+/* Of this thread, from now on. returns 0; -1 where that cannot be had */
+static int forbid_fencing_others(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]), .filter = filter};
+	int err = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return err ? err : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static void *sleep_without_fences(void *argument)
+{
+	struct ring_bell *bell = argument;
+	struct pollfd none[2] = {{.fd = -1}};
+	if (forbid_fencing_others())
+		return NULL;
+	for (int nfds = 0; nfds < 2; nfds++) {
+		ring_bell_sleep(bell, ring_bell_announce(bell, nfds > 0), none, nfds, LONG_MS);
+		ring_bell_awake(bell);
+	}
+	return NULL;
+}
+
+static void who_can_fence_nobody_does_not_sleep(void **state)
+{
+	(void)state;
+	struct ring_bell bell = make_light_bell();
+	pthread_t thread;
+	uint64_t before = ring_clock_ms();
+	assert_int_equal(pthread_create(&thread, NULL, sleep_without_fences, &bell), 0);
+	pthread_join(thread, NULL);
+	assert_true(ring_clock_ms() - before < LONG_MS);
+	ring_bell_close(&bell);
+}
+
+/* ---- strangers ---- */
+
 static int memory_of(size_t bytes, int seals)
 {
 	int fd = ring_fd_memory("test");
@@ -192,6 +302,8 @@ int main(void)
 		cmocka_unit_test(a_descriptor_ends_the_sleep),
 		cmocka_unit_test(the_last_of_many_descriptors_ends_the_sleep),
 		cmocka_unit_test(a_mapped_bell_wakes_the_owner),
+		cmocka_unit_test(nobody_sleeps_through_what_a_light_mover_does),
+		cmocka_unit_test(who_can_fence_nobody_does_not_sleep),
 		cmocka_unit_test(what_is_no_doorbell_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
