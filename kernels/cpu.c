@@ -95,7 +95,7 @@ static enum way way_of(const struct ring_cpu_kernel *kernel, const struct ring_r
 		return FOLDS;
 	if (reduction->nsources == 1)
 		return COPIES;
-	if (!kernel->pair || reduction->sources[0] == reduction->sources[1])
+	if (!kernel->loops.pair || reduction->sources[0] == reduction->sources[1])
 		return FOLDS;
 	return is_in_place(reduction) ? ADDS_TO_BOTH : ADDS_A_PAIR;
 }
@@ -106,11 +106,11 @@ static void reduce_pair(const struct ring_cpu_kernel *kernel,
 	const void *left = source(reduction, 0, part), *right = source(reduction, 1, part);
 	void *to = result(reduction, 0, part);
 	if (to == left)
-		kernel->onto(to, right, part.count);
+		kernel->loops.onto(to, right, part.count);
 	else if (to == right)
-		kernel->onto(to, left, part.count);
+		kernel->loops.onto(to, left, part.count);
 	else
-		kernel->pair(to, left, right, part.count);
+		kernel->loops.pair(to, left, right, part.count);
 }
 
 static void load_tile(const struct ring_cpu_kernel *kernel, const struct ring_reduction *reduction,
@@ -218,7 +218,8 @@ static size_t stream_pair(const struct ring_cpu_family *family, const struct rin
 	reduce_part(family, kernel, reduction, ADDS_A_PAIR, (struct part){0, done});
 	for (; done + step <= reduction->count; done += step) {
 		struct part part = {done * element_bytes, step};
-		kernel->pair(buffer, source(reduction, 0, part), source(reduction, 1, part), step);
+		kernel->loops.pair(buffer, source(reduction, 0, part), source(reduction, 1, part),
+				   step);
 		family->stream(result(reduction, 0, part), buffer, sizeof(buffer));
 	}
 	family->stream_end();
@@ -315,6 +316,13 @@ static int cpu_copy(struct ring_device_queue *queue, void *dst, const void *src,
 	return 0;
 }
 
+static const struct ring_pair_loops *cpu_pair_loops(struct ring_device_queue *queue,
+						    enum ring_datatype type, enum ring_op op)
+{
+	const struct ring_cpu_kernel *kernel = ring_cpu_kernel(queue->family, type, op);
+	return kernel && kernel->loops.pair ? &kernel->loops : NULL;
+}
+
 static int cpu_finished(struct ring_device_queue *queue, uint64_t *jobs)
 {
 	*jobs = queue->jobs;
@@ -330,5 +338,6 @@ const struct ring_device ring_device_cpu = {
 	.queue_close = cpu_queue_close,
 	.reduce = cpu_reduce,
 	.copy = cpu_copy,
+	.pair_loops = cpu_pair_loops,
 	.finished = cpu_finished,
 };

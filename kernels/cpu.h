@@ -20,12 +20,10 @@ union ring_tile {
 /* One type and operation. */
 struct ring_cpu_kernel {
 	/*
-	 * The common shape, two sources: result = left op right, disjoint; result = result op right; both
-	 * become left op right. NULL where the family has no arithmetic on the type: then this goes by
-	 * tiles too.
+	 * The common shape, two sources, which with `both` become the results. NULL where the family has no
+	 * arithmetic on the type: then this goes by tiles too.
 	 */
-	void (*pair)(void *result, const void *left, const void *right, size_t count);
-	void (*onto)(void *result, const void *right, size_t count);
+	struct ring_pair_loops loops;
 	void (*both)(void *left, void *right, size_t count);
 
 	/* Any job, RING_TILE elements at most at a time: load, scale, fold others in, divide, store. */

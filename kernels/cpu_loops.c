@@ -254,7 +254,7 @@ static void spread(void *restrict first, void *restrict second, void *restrict t
 	.fold_tile = fold_##computed##_##op, .divide = divide_##type, .store = store_##type
 #define FOLD_THREE(type, op) .fold_three = fold_three_##type##_##op,
 #define PAIR(type, op)                                                                             \
-	.pair = pair_##type##_##op, .onto = onto_##type##_##op, .both = both_##type##_##op,
+	.loops = {pair_##type##_##op, onto_##type##_##op}, .both = both_##type##_##op,
 #define KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                           \
 	[TYPE][OP] = {PAIR(type, op) FOLD_THREE(type, op) STEPS(type, op, computed)},
 #define HALF_PAIR(type, op)

@@ -37,6 +37,12 @@ struct ring_reduction {
 	uint64_t divisor; /* divides the result before it is rounded; at most 2^31 - 1, 0 is 1 */
 };
 
+/* The loops of jobs with two sources and one result. */
+struct ring_pair_loops {
+	void (*pair)(void *result, const void *left, const void *right, size_t count); /* disjoint */
+	void (*onto)(void *result, const void *right, size_t count); /* result = result op right */
+};
+
 struct ring_device {
 	const char *name;
 
@@ -50,6 +56,13 @@ struct ring_device {
 	/* Both submit exactly one job, also for 0 elements or bytes. returns 0; RING_ENOTSUP; RING_ESYSTEM */
 	int (*reduce)(struct ring_device_queue *queue, const struct ring_reduction *reduction);
 	int (*copy)(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes);
+
+	/*
+	 * The loops of a device that does everything at once, for sums too short to be made jobs of. returns NULL: none for
+	 * these; it may be NULL itself. (8 B on 2 ranks: 0.10 us, as a job 0.12 us.)
+	 */
+	const struct ring_pair_loops *(*pair_loops)(struct ring_device_queue *queue,
+						    enum ring_datatype type, enum ring_op op);
 
 	/* Jobs finished since queue_open; only grows. returns 0; RING_ESYSTEM if the device failed */
 	int (*finished)(struct ring_device_queue *queue, uint64_t *jobs);

@@ -2,6 +2,7 @@
 /* Saying, hearing and adding at once; see brief.h. */
 #include "brief.h"
 
+#include "datatype.h"
 #include "exchange.h"
 #include "job.h"
 #include "small.h"
@@ -19,9 +20,23 @@ static struct ring_brief_peer peer_of(const struct ring_channel *channel,
 	};
 }
 
+/* If the call is no more than adding what one peer says to one's own. */
+static const struct ring_pair_loops *loops_for(const struct ring_channel *channel)
+{
+	const struct ring_known_plan *known = channel->known;
+	const struct ring_transfer *in = &known->incoming[0].transfer;
+	const struct ring_operands *operands = &channel->operands;
+	bool adds = known->plan.incoming == 1 && known->hears == 1 && in->action == RING_REDUCE &&
+		    in->result.buffer == RING_OUTPUT && operands->divisor == 1;
+	return adds && channel->device->pair_loops
+		       ? channel->device->pair_loops(channel->queue, operands->type, operands->op)
+		       : NULL;
+}
+
 void ring_brief_prepare(struct ring_brief *brief, struct ring_channel *channel)
 {
 	struct ring_known_plan *known = channel->known;
+	ring_brief_count(brief);
 	brief->ready = channel->is_small && !channel->has_bulletin && !channel->trace &&
 		       channel->reserved; /* else routes may move */
 	if (!brief->ready)
@@ -31,13 +46,32 @@ void ring_brief_prepare(struct ring_brief *brief, struct ring_channel *channel)
 	brief->said_bytes = ring_channel_sheet_bytes(channel, channel->self) -
 			    sizeof(struct ring_record);
 	brief->light = channel->light;
-	for (uint64_t i = 0; i < known->plan.outgoing; i++) {
+	brief->tells = known->plan.outgoing;
+	for (uint64_t i = 0; i < brief->tells; i++) {
 		struct ring_brief_peer *peer = &brief->told[i];
 		*peer = peer_of(channel, &known->outgoing[i].transfer);
 		brief->light = brief->light && ring_doorbell_is_light(peer->route->bell->page);
 	}
-	for (uint64_t j = 0; j < known->hears; j++)
+	brief->hears = known->hears;
+	for (uint64_t j = 0; j < brief->hears; j++)
 		brief->heard[j] = peer_of(channel, &known->incoming[j].transfer);
+	brief->loops = loops_for(channel);
+	brief->elements = ring_datatype_elements(channel->operands.type, brief->heard[0].bytes);
+}
+
+void ring_brief_count(struct ring_brief *brief)
+{
+	for (uint64_t i = 0; brief->calls > 0 && i < brief->tells; i++) {
+		const struct ring_brief_peer *peer = &brief->told[i];
+		peer->route->sent_messages += brief->calls * peer->messages;
+		peer->route->sent_bytes += brief->calls * peer->bytes;
+	}
+	for (uint64_t j = 0; brief->calls > 0 && j < brief->hears; j++) {
+		const struct ring_brief_peer *peer = &brief->heard[j];
+		peer->route->received_messages += brief->calls * peer->messages;
+		peer->route->received_bytes += brief->calls * peer->bytes;
+	}
+	brief->calls = 0;
 }
 
 /*
@@ -47,7 +81,6 @@ void ring_brief_prepare(struct ring_brief *brief, struct ring_channel *channel)
 static void say(struct ring_brief *brief, struct ring_channel *channel, const void *input,
 		uint64_t sequence)
 {
-	const uint64_t told = brief->known->plan.outgoing;
 	const uint64_t exchange = ring_board_exchange(channel->exchanges);
 	unsigned char *text = ring_board_begin(channel->board, exchange);
 	memcpy(text, &brief->record, sizeof(brief->record));
@@ -60,7 +93,7 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
 		ring_doorbell_published_lightly();
 	else
 		ring_doorbell_published();
-	for (uint64_t i = 0; i < told; i++) {
+	for (uint64_t i = 0; i < brief->tells; i++) {
 		const struct ring_bell *bell = brief->told[i].route->bell;
 		if (ring_doorbell_is_awaited(bell->page))
 			ring_bell_wake(bell);
@@ -83,7 +116,7 @@ static bool hear(const struct ring_brief *brief, const struct ring_channel *chan
 	const uint64_t exchange = ring_board_exchange(channel->exchanges);
 	if (channel->glances > 0)
 		ring_wait_relax();
-	for (uint64_t k = 0; k < brief->known->hears; k++) {
+	for (uint64_t k = 0; k < brief->hears; k++) {
 		said[k] = look(brief, &brief->heard[k], exchange);
 		for (int i = 0; !said[k] && i < channel->glances; i++) {
 			ring_wait_relax();
@@ -95,19 +128,17 @@ static bool hear(const struct ring_brief *brief, const struct ring_channel *chan
 	return true;
 }
 
-static void count(const struct ring_brief *brief)
+/* At once, and by no job. */
+static void add(const struct ring_brief *brief, const struct ring_operands *operands,
+		const char *said)
 {
-	const struct ring_known_plan *known = brief->known;
-	for (uint64_t i = 0; i < known->plan.outgoing; i++) {
-		const struct ring_brief_peer *peer = &brief->told[i];
-		peer->route->sent_messages += peer->messages;
-		peer->route->sent_bytes += peer->bytes;
-	}
-	for (uint64_t j = 0; j < known->hears; j++) {
-		const struct ring_brief_peer *peer = &brief->heard[j];
-		peer->route->received_messages += peer->messages;
-		peer->route->received_bytes += peer->bytes;
-	}
+	const struct ring_transfer *in = &brief->known->incoming[0].transfer;
+	const char *own = operands->input + in->source.offset;
+	char *result = operands->output + in->result.offset;
+	if (result == own)
+		brief->loops->onto(result, said, brief->elements);
+	else
+		brief->loops->pair(result, own, said, brief->elements);
 }
 
 /* The jobs are no entry's of the channel's last call. */
@@ -122,18 +153,28 @@ static int finish(struct ring_channel *channel, uint64_t jobs)
 	return err;
 }
 
+static int take(const struct ring_brief *brief, struct ring_channel *channel,
+		const struct ring_operands *operands, const char *const said[])
+{
+	const struct ring_known_plan *known = brief->known;
+	int err = ring_small_take(channel, known, operands, said);
+	return err ? err : finish(channel, known->plan.incoming - known->holds);
+}
+
 int ring_brief_run(struct ring_brief *brief, struct ring_channel *channel,
 		   const struct ring_operands *operands, uint64_t sequence)
 {
 	const char *said[RING_KNOWN_OUTGOING];
+	int err = 0;
 	channel->exchanges++;
 	say(brief, channel, operands->input, sequence);
 	if (!hear(brief, channel, said))
 		return 0;
-	int err = ring_small_take(channel, brief->known, operands, said);
-	if (!err)
-		err = finish(channel, brief->known->plan.incoming - brief->known->holds);
-	count(brief);
+	if (brief->loops)
+		add(brief, operands, said[0]);
+	else
+		err = take(brief, channel, operands, said);
+	brief->calls++;
 	return err ? err : 1;
 }
 

@@ -23,7 +23,11 @@ struct ring_brief {
 	struct ring_known_plan *known;
 	struct ring_record record;
 	uint64_t said_bytes; /* behind the record */
-	bool light;          /* the doorbells of all who are told, and one's own (doorbell_words.h) */
+	bool light; /* the doorbells of all who are told, and one's own (doorbell_words.h) */
+	const struct ring_pair_loops *loops; /* for adding up, if that is all that is to be done; or NULL */
+	size_t elements;                     /* of such a sum */
+	uint64_t calls;                      /* that nobody has counted */
+	uint64_t tells, hears;
 	struct ring_brief_peer told[RING_KNOWN_OUTGOING], heard[RING_KNOWN_OUTGOING];
 };
 
@@ -43,5 +47,8 @@ int ring_brief_run(struct ring_brief *brief, struct ring_channel *channel,
 /* Begins the call for the engine, as one in which this rank has said what it must. */
 void ring_brief_resume(struct ring_brief *brief, struct ring_channel *channel,
 		       const struct ring_operands *operands);
+
+/* Adds what went to and fro since the last time to what the routes have counted. */
+void ring_brief_count(struct ring_brief *brief);
 
 #endif

@@ -117,6 +117,8 @@ int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 	size_t size = stats->size < sizeof(*stats) ? stats->size : sizeof(*stats);
 	struct ring_latch *running = (struct ring_latch *)&comm->running;
 	ring_latch_take(running);
+	for (int i = 0; i < RING_PLANS_KEPT; i++)
+		ring_brief_count((struct ring_brief *)&comm->kept[i].brief);
 	struct ring_stats all = {.size = stats->size, .calls = comm->calls};
 	all.memory_bytes = count_memory(comm);
 	for (int c = 0; c < comm->channel_count; c++)

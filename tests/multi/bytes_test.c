@@ -13,6 +13,8 @@
 #define RANKS 8
 #define LARGEST (2u << 20)
 #define CALLS_MAX 4096
+#define TURN_CALLS 3 /* alike */
+#define TURNS (6 * TURN_CALLS)
 
 struct board {
 	unsigned calls;
@@ -133,6 +135,26 @@ static int check_call(struct harness_rank *self, struct ring_comm *comm, const s
 	       check_total(self, call, &way, sends);
 }
 
+/* Small calls in turn, more than are kept, and nobody asks in between what was sent. */
+static int check_turns(struct harness_rank *self, struct ring_comm *comm, void *send, void *recv)
+{
+	struct ring_stats before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
+	struct call call = {.kind = ALL_REDUCE, .type = RING_INT32, .op = RING_SUM};
+	uint64_t sends = 0, receives = 0, calls = 0;
+	int position = position_of(comm);
+	int err = ring_comm_stats(comm, &before);
+	for (; calls < TURNS && !err; calls++) {
+		call.count = 1 + calls / TURN_CALLS;
+		struct call_way way = choice_of(comm, &call, false);
+		err = call_make(comm, &call, send, recv, NULL);
+		sends += call_sent_bytes(&call, &way, position);
+		receives += call_received_bytes(&call, &way, position);
+	}
+	if (err || ring_comm_stats(comm, &after))
+		return harness_fail(self, "calls in turn: %s", ring_comm_error(comm));
+	return check_growth(self, &call, &before, &after, calls, sends, receives);
+}
+
 /* Every rank sends to the one `distance` further and receives from the one as far behind. */
 static int check_shift(struct harness_rank *self, struct ring_comm *comm, int distance,
 		       size_t count, void *send, void *recv)
@@ -176,7 +198,7 @@ static int check_all(struct harness_rank *self, struct ring_comm *comm, void *se
 	for (int distance = 0; distance < self->size; distance++)
 		if (check_shift(self, comm, distance, counts[distance % COUNTS], send, recv))
 			return 1;
-	return 0;
+	return check_turns(self, comm, send, recv);
 }
 
 /* How a team's communicator is made. */

@@ -88,6 +88,27 @@ static int take_turns(struct harness_rank *self, struct ring_comm *comm, union e
 	return 0;
 }
 
+/* The same sum again and again, each time of inputs that are multiplied by something else. */
+static int scale_by_turns(struct harness_rank *self, struct ring_comm *comm, union element *memory)
+{
+	const struct turn *turn = &turns[3];
+	for (int round = 0; round < TURNS; round++) {
+		float factor = (float)round + 2;
+		enum ring_op op;
+		for (size_t i = 0; i < turn->count; i++)
+			memory[i] = make(turn, value(self->rank, i, round));
+		if (ring_op_create_premul_sum(comm, &factor, turn->type, &op) ||
+		    ring_all_reduce(comm, memory, memory, turn->count, turn->type, op, NULL) ||
+		    ring_op_destroy(comm, op))
+			return harness_fail(self, "scaled by %g: %s", factor, ring_comm_error(comm));
+		for (size_t i = 0; i < turn->count; i++)
+			if (memory[i].real != factor * (float)expected(turn, self->size, i, round))
+				return harness_fail(self, "scaled by %g: element %zu is wrong",
+						    factor, i);
+	}
+	return 0;
+}
+
 /* Takes memory that lay there, if nobody else has by now. */
 static void *map_at(void *address, size_t bytes)
 {
@@ -119,7 +140,8 @@ static int be_rank(struct harness_rank *self)
 		return 1;
 	if (ring_mem_alloc(comm, bytes, &memory))
 		return harness_fail(self, "no memory: %s", ring_comm_error(comm));
-	int bad = take_turns(self, comm, memory) || come_late(self, comm, memory);
+	int bad = take_turns(self, comm, memory) || scale_by_turns(self, comm, memory) ||
+		  come_late(self, comm, memory);
 	if (!bad && ring_mem_free(comm, memory))
 		bad = harness_fail(self, "not freed: %s", ring_comm_error(comm));
 	void *again = bad ? NULL : map_at(memory, bytes);
