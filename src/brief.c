@@ -85,7 +85,9 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
 	unsigned char *text = ring_board_begin(channel->board, exchange);
 	memcpy(text, &brief->record, sizeof(brief->record));
 	memcpy(text + offsetof(struct ring_record, sequence), &sequence, sizeof(sequence));
-	if (brief->said_bytes > 0)
+	if (brief->said_bytes == sizeof(uint64_t)) /* by no call */
+		memcpy(text + sizeof(brief->record), input, sizeof(uint64_t));
+	else if (brief->said_bytes > 0)
 		memcpy(text + sizeof(brief->record), input, brief->said_bytes);
 	ring_board_end(channel->board, exchange, sizeof(brief->record) + brief->said_bytes);
 	brief->record.sequence = sequence;

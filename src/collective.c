@@ -284,7 +284,8 @@ static int prepare(struct ring_comm *comm, const struct ring_request *request,
 
 static int submit(struct ring_comm *comm, const struct ring_request *request)
 {
-	int err = ring_group_refused();
+	const bool grouped = ring_group_is_open();
+	int err = grouped ? ring_group_refused() : 0;
 	if (err)
 		return err;
 	struct ring_checked_call *checked = NULL;
@@ -297,9 +298,9 @@ static int submit(struct ring_comm *comm, const struct ring_request *request)
 	if (!err && !checked)
 		err = prepare(comm, request, &checked);
 	if (err)
-		return ring_group_is_open() ? ring_group_refuse(err) : err;
+		return grouped ? ring_group_refuse(err) : err;
 	struct ring_call *call = &checked->call;
-	if (ring_group_is_open())
+	if (grouped)
 		return ring_group_add(comm, call);
 	if (call->stream)
 		return post(comm, call);

@@ -508,9 +508,18 @@ static int run_kept(struct ring_comm *comm, const struct ring_call *call,
 	return run_on_channel(comm, waiting);
 }
 
+/* Somebody is late in a call that this rank began briefly: the engine waits for him. */
+static int resume(struct ring_comm *comm, const struct ring_call *call, struct ring_kept_plan *kept)
+{
+	struct waiting waiting = {0};
+	comm->planned = call->record;
+	ring_brief_resume(&kept->brief, &comm->channels[0], &call->operands);
+	return run_on_channel(comm, &waiting);
+}
+
 /* The plan that the channel has stays another call's, to which the question and the choice belong no more: none repeats it. */
 static int run_briefly(struct ring_comm *comm, const struct ring_call *call,
-		       struct ring_kept_plan *kept, struct waiting *waiting)
+		       struct ring_kept_plan *kept)
 {
 	struct ring_channel *channel = &comm->channels[0];
 	choose_kept(comm, kept);
@@ -518,11 +527,7 @@ static int run_briefly(struct ring_comm *comm, const struct ring_call *call,
 	int done = ring_brief_run(&kept->brief, channel, &call->operands, call->record.sequence);
 	if (done < 0)
 		return ring_explain_broken(comm, channel, done);
-	if (done)
-		return 0;
-	comm->planned = call->record;
-	ring_brief_resume(&kept->brief, channel, &call->operands);
-	return run_on_channel(comm, waiting);
+	return done ? 0 : resume(comm, call, kept);
 }
 
 static int run_new(struct ring_comm *comm, const struct ring_call *call, struct waiting *waiting)
@@ -537,12 +542,11 @@ static int run_new(struct ring_comm *comm, const struct ring_call *call, struct 
 	return err;
 }
 
-static int run_collective(struct ring_comm *comm, const struct ring_call *call)
+/* kept: how such calls are carried out; NULL: not known */
+static int run_by_engine(struct ring_comm *comm, const struct ring_call *call,
+			 struct ring_kept_plan *kept)
 {
 	struct waiting waiting = {0};
-	struct ring_kept_plan *kept = find_kept(comm, &call->record);
-	if (kept && kept->brief.ready && !ring_pairs_are_at_work(&comm->pairs))
-		return run_briefly(comm, call, kept, &waiting);
 	bool again = ring_record_repeats(&call->record, &comm->planned);
 	comm->repeats = again ? comm->repeats + 1 : 0;
 	if (again)
@@ -550,6 +554,13 @@ static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 				   : run_again(comm, call, &waiting);
 	comm->planned = call->record;
 	return kept ? run_kept(comm, call, kept, &waiting) : run_new(comm, call, &waiting);
+}
+
+static int run_collective(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_kept_plan *kept = find_kept(comm, &call->record);
+	bool briefly = kept && kept->brief.ready && !ring_pairs_are_at_work(&comm->pairs);
+	return briefly ? run_briefly(comm, call, kept) : run_by_engine(comm, call, kept);
 }
 
 int ring_progress_run(struct ring_comm *comm, struct ring_call *call)

@@ -150,19 +150,6 @@ void ring_queue_close(struct ring_comm *comm)
 	comm->queue = NULL;
 }
 
-int ring_queue_run(struct ring_comm *comm, struct ring_call *call)
-{
-	struct ring_queue *queue = comm->queue;
-	if (!queue) {
-		ring_latch_take(&comm->running);
-		call->result = ring_progress_run(comm, call);
-		ring_latch_release(&comm->running);
-		return call->result;
-	}
-	ring_queue_add(comm, call);
-	return ring_queue_wait(comm, call);
-}
-
 void ring_queue_add(struct ring_comm *comm, struct ring_call *call)
 {
 	struct ring_queue *queue = comm->queue;

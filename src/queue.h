@@ -9,9 +9,6 @@
 
 #include "comm.h"
 
-/* Runs the call, in this thread or through the queue. Blocks. returns the call's result */
-int ring_queue_run(struct ring_comm *comm, struct ring_call *call);
-
 /* Makes sure that the queue has a thread. returns 0; RING_ENOMEM; RING_ESYSTEM */
 int ring_queue_open(struct ring_comm *comm);
 
@@ -23,6 +20,19 @@ void ring_queue_add(struct ring_comm *comm, struct ring_call *call);
 
 /* Waits for a call without a stream. returns its result */
 int ring_queue_wait(struct ring_comm *comm, struct ring_call *call);
+
+/* Runs the call, in this thread or through the queue. Blocks. returns the call's result */
+static inline int ring_queue_run(struct ring_comm *comm, struct ring_call *call)
+{
+	if (comm->queue) {
+		ring_queue_add(comm, call);
+		return ring_queue_wait(comm, call);
+	}
+	ring_latch_take(&comm->running);
+	call->result = ring_progress_run(comm, call);
+	ring_latch_release(&comm->running);
+	return call->result;
+}
 
 /* Lets the queue's calls finish, ends its thread and frees it. */
 void ring_queue_close(struct ring_comm *comm);
