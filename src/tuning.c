@@ -45,7 +45,7 @@ static uint64_t choose_chunk(int slowest, int size, enum ring_cpu cpu)
 {
 	bool socket = slowest >= 0 && strcmp(ring_transports[slowest]->name, "tcp") == 0;
 	if (!socket)
-		return cpu == RING_CPU_AMD ? CHUNK_MEMORY_AMD : CHUNK_MEMORY;
+		return cpu == RING_CPU_ANY ? CHUNK_MEMORY : CHUNK_MEMORY_AMD;
 	return size == 2 ? CHUNK_SOCKET_PAIR : CHUNK_SOCKET;
 }
 

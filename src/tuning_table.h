@@ -55,6 +55,7 @@ struct ring_tuning_table {
 /* CPUs with a built-in table of their own; the tables differ for ranks of one host only, which have the same CPU. */
 enum ring_cpu {
 	RING_CPU_ANY,
+	RING_CPU_ZEN4,
 	RING_CPU_AMD,
 };
 #define RING_CPUS (RING_CPU_AMD + 1)

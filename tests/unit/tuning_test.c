@@ -281,20 +281,40 @@ static void built_in_rows_choose(void **state)
 		enum ring_algorithm algorithms[RING_CPUS];
 		uint64_t chunk_kib[RING_CPUS]; /* 0: any */
 	} calls[] = {
-#define BOTH(algorithm) {RING_ALGORITHM_##algorithm, RING_ALGORITHM_##algorithm}
-#define EACH(any, amd)                                                                             \
-	{                                                                                          \
-		[RING_CPU_ANY] = RING_ALGORITHM_##any, [RING_CPU_AMD] = RING_ALGORITHM_##amd       \
-	}
-		{RING_PATH_MEMORY, RING_MEMORY_SHARED, 4, 64, BOTH(DIRECT), {128, 128}},
-		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 32, BOTH(ONE_SHOT), {64, 64}},
-		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 1024, EACH(DIRECT, RING), {0, 0}},
-		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 4, 1024, EACH(DIRECT, TWO_SHOT), {0, 0}},
-		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 8, 65536, EACH(DIRECT, RING), {64, 64}},
-		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 4, 2048, EACH(RING, STRIDE), {256, 256}},
-		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 4, 128, EACH(TWO_SHOT, STRIDE), {256, 256}},
-		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2048, BOTH(RING), {256, 256}},
-		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2049, BOTH(RING), {128, 256}},
+#define EACH(any, zen4, amd)                                                                       \
+	{[RING_CPU_ANY] = RING_ALGORITHM_##any,                                                    \
+	 [RING_CPU_ZEN4] = RING_ALGORITHM_##zen4,                                                  \
+	 [RING_CPU_AMD] = RING_ALGORITHM_##amd}
+#define ALL(algorithm) EACH(algorithm, algorithm, algorithm)
+		{RING_PATH_MEMORY, RING_MEMORY_SHARED, 4, 64, ALL(DIRECT), {128, 128, 128}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 32, ALL(ONE_SHOT), {64, 64, 64}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 1024, EACH(DIRECT, DIRECT, RING), {0}},
+		{RING_PATH_MEMORY,
+		 RING_MEMORY_REACHABLE,
+		 4,
+		 1024,
+		 EACH(DIRECT, TWO_SHOT, TWO_SHOT),
+		 {0}},
+		{RING_PATH_MEMORY,
+		 RING_MEMORY_REACHABLE,
+		 8,
+		 65536,
+		 EACH(DIRECT, RING, RING),
+		 {64, 64, 64}},
+		{RING_PATH_SOCKET,
+		 RING_MEMORY_PRIVATE,
+		 4,
+		 2048,
+		 EACH(RING, STRIDE, STRIDE),
+		 {256, 256, 256}},
+		{RING_PATH_SOCKET,
+		 RING_MEMORY_PRIVATE,
+		 4,
+		 128,
+		 EACH(TWO_SHOT, STRIDE, STRIDE),
+		 {256, 256, 256}},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2048, ALL(RING), {256, 256, 256}},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2049, ALL(RING), {128, 256, 256}},
 	};
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) * RING_CPUS; i++) {
 		size_t which = i / RING_CPUS, cpu = i % RING_CPUS;
