@@ -97,19 +97,6 @@
 	X(RING_KIND_ALL_TO_ALL, REACHABLE, 2, 4, 0, DIRECT) /* 2, 4: 1.03 to 1.68 */
 
 /*
- * The same of 2 ranks on EPYCs up to Zen 4. What a core writes where another has read goes at 7 GB/s there, or at 2 if
- * the cores share no cache, as those of a virtual machine do from minute to minute. Behind the row how many times as long
- * slots took, from 64 KiB to 25 MiB: where a cache is shared, sums and copies, and where none is.
- */
-#define PAIRED_MEMORY(X)                                                                           \
-	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 32, RING)                                         \
-	X(ANY, REACHABLE, 2, 2, 16, RING)                                                          \
-	X(ANY, REACHABLE, 2, 2, 16, ONE_SHOT)                                                      \
-	X(ANY, REACHABLE, 2, 2, 0, DIRECT) /* 0.55 to 1.2, 0.65 to 2.4; 2.7 to 5.5, 3.0 to 8.5 */
-
-#define NO_MEMORY(X)
-
-/*
  * One host with CPUs of AMD (EPYC, Zen 5): a core there copies from another's cache 3.6 times as fast as the
  * system does, page by page. So private memory goes by way of slots: reached into, whatever the call, it took 1.17
  * to 5 times as long, on 2, 4 and 8 ranks, from 64 KiB to 64 MiB. One shot is worth it for more than
@@ -123,6 +110,19 @@
 	X(ALL_GATHER, MEMORY, 3, 16, 128, ONE_SHOT)     /* 4, 8: 1.14 to 2.34 */                   \
 	X(BROADCAST, MEMORY, 3, 16, 256, ONE_SHOT)      /* 4, 8: 1.15 to 2.17 */                   \
 	X(REDUCE, MEMORY, 3, 16, 512, ONE_SHOT)         /* 4, 8: 1.14 to 2.18 */
+
+/*
+ * 2 ranks of one host on EPYCs up to Zen 4, before the rows above. What a core writes where another has read goes at
+ * 7 GB/s there, or at 2 if the cores share no cache, as those of a virtual machine do from minute to minute. Behind the
+ * row how many times as long slots took, from 64 KiB to 25 MiB: sums and copies with a cache that is shared, and without.
+ */
+#define PAIRED_MEMORY(X)                                                                           \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 32, RING)                                         \
+	X(ANY, REACHABLE, 2, 2, 16, RING)                                                          \
+	X(ANY, REACHABLE, 2, 2, 16, ONE_SHOT)                                                      \
+	X(ANY, REACHABLE, 2, 2, 0, DIRECT) /* 0.55 to 1.2, 0.65 to 2.4; 2.7 to 5.5, 3.0 to 8.5 */
+
+#define NO_MEMORY(X)
 
 /*
  * Sockets of one host: X(call, what links the ranks, from so many ranks, to so many, KiB at most or 0,
@@ -183,8 +183,8 @@
 
 const struct ring_tuning_table ring_tuning_built_in[RING_CPUS] = {
 	[RING_CPU_ANY] = TABLE("built-in", REACHABLE_MEMORY, NO_MEMORY, LARGE_SUMS),
-	[RING_CPU_ZEN4] = TABLE("built-in Zen 4", PAIRED_MEMORY, COPIED_MEMORY, FEW_STEPS),
 	[RING_CPU_AMD] = TABLE("built-in AMD", NO_MEMORY, COPIED_MEMORY, FEW_STEPS),
+	[RING_CPU_ZEN4] = TABLE("built-in Zen 4", PAIRED_MEMORY, COPIED_MEMORY, FEW_STEPS),
 };
 
 enum ring_cpu ring_cpu_find(void)

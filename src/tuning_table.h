@@ -55,10 +55,10 @@ struct ring_tuning_table {
 /* CPUs with a built-in table of their own; the tables differ for ranks of one host only, which have the same CPU. */
 enum ring_cpu {
 	RING_CPU_ANY,
-	RING_CPU_ZEN4,
 	RING_CPU_AMD,
+	RING_CPU_ZEN4, /* of AMD, too: up to this one */
 };
-#define RING_CPUS (RING_CPU_AMD + 1)
+#define RING_CPUS (RING_CPU_ZEN4 + 1)
 
 extern const struct ring_tuning_table ring_tuning_built_in[RING_CPUS];
 

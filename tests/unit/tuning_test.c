@@ -281,14 +281,16 @@ static void built_in_rows_choose(void **state)
 		enum ring_algorithm algorithms[RING_CPUS];
 		uint64_t chunk_kib[RING_CPUS]; /* 0: any */
 	} calls[] = {
-#define EACH(any, zen4, amd)                                                                       \
-	{[RING_CPU_ANY] = RING_ALGORITHM_##any,                                                    \
-	 [RING_CPU_ZEN4] = RING_ALGORITHM_##zen4,                                                  \
-	 [RING_CPU_AMD] = RING_ALGORITHM_##amd}
+#define EACH(any, amd, zen4)                                                                       \
+	{                                                                                          \
+		[RING_CPU_ANY] = RING_ALGORITHM_##any,                                             \
+		[RING_CPU_AMD] = RING_ALGORITHM_##amd,                                             \
+		[RING_CPU_ZEN4] = RING_ALGORITHM_##zen4,                                           \
+	}
 #define ALL(algorithm) EACH(algorithm, algorithm, algorithm)
 		{RING_PATH_MEMORY, RING_MEMORY_SHARED, 4, 64, ALL(DIRECT), {128, 128, 128}},
 		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 32, ALL(ONE_SHOT), {64, 64, 64}},
-		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 1024, EACH(DIRECT, DIRECT, RING), {0}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 1024, EACH(DIRECT, RING, DIRECT), {0}},
 		{RING_PATH_MEMORY,
 		 RING_MEMORY_REACHABLE,
 		 4,
