@@ -56,7 +56,9 @@ void ring_brief_prepare(struct ring_brief *brief, struct ring_channel *channel)
 	for (uint64_t j = 0; j < brief->hears; j++)
 		brief->heard[j] = peer_of(channel, &known->incoming[j].transfer);
 	brief->loops = loops_for(channel);
-	brief->elements = ring_datatype_elements(channel->operands.type, brief->heard[0].bytes);
+	if (brief->loops)
+		brief->elements = ring_datatype_elements(channel->operands.type,
+							 brief->heard[0].bytes);
 }
 
 void ring_brief_count(struct ring_brief *brief)
@@ -76,7 +78,7 @@ void ring_brief_count(struct ring_brief *brief)
 
 /*
  * The number goes to the board by itself: read back with the rest of the record so soon, it would have to wait until it is
- * in the cache.
+ * in the cache. And a word is copied here: a function takes longer to be called (written anew: 0.083 us with it, 0.077 us).
  */
 static void say(struct ring_brief *brief, struct ring_channel *channel, const void *input,
 		uint64_t sequence)
@@ -85,7 +87,7 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
 	unsigned char *text = ring_board_begin(channel->board, exchange);
 	memcpy(text, &brief->record, sizeof(brief->record));
 	memcpy(text + offsetof(struct ring_record, sequence), &sequence, sizeof(sequence));
-	if (brief->said_bytes == sizeof(uint64_t)) /* by no call */
+	if (brief->said_bytes == sizeof(uint64_t))
 		memcpy(text + sizeof(brief->record), input, sizeof(uint64_t));
 	else if (brief->said_bytes > 0)
 		memcpy(text + sizeof(brief->record), input, brief->said_bytes);

@@ -26,8 +26,8 @@ struct ring_brief {
 	bool light; /* the doorbells of all who are told, and one's own (doorbell_words.h) */
 	const struct ring_pair_loops *loops; /* for adding up, if that is all that is to be done; or NULL */
 	size_t elements;                     /* of such a sum */
-	uint64_t calls;                      /* that nobody has counted */
-	uint64_t tells, hears;
+	uint64_t calls;                      /* that nobody has counted yet, ... */
+	uint64_t tells, hears; /* ... with so many peers; the plan may be another's by then */
 	struct ring_brief_peer told[RING_KNOWN_OUTGOING], heard[RING_KNOWN_OUTGOING];
 };
 

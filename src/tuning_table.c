@@ -113,8 +113,8 @@
 
 /*
  * 2 ranks of one host on EPYCs up to Zen 4, before the rows above. What a core writes where another has read goes at
- * 7 GB/s there, or at 2 if the cores share no cache, as those of a virtual machine do from minute to minute. Behind the
- * row how many times as long slots took, from 64 KiB to 25 MiB: sums and copies with a cache that is shared, and without.
+ * 7 GB/s there, or at 2 if, as it seems, the two share no cache, which changed from minute to minute. Behind the row how
+ * many times as long slots took, from 64 KiB to 25 MiB: sums and copies with a cache that is shared, and without.
  */
 #define PAIRED_MEMORY(X)                                                                           \
 	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 32, RING)                                         \
