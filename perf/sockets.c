@@ -26,6 +26,8 @@
 #define PATIENCE_S 10.0
 #define HOP_LAPS 50
 #define HOP_TRIALS 20
+#define TOKEN_BYTES                                                                                \
+	16 /* with 8, what is sent behind it may be copied slowly: transport/tcp_link.h */
 
 struct perf_sockets {
 	int next, prev; /* sockets */
@@ -252,7 +254,7 @@ int perf_sockets_exchange(struct perf_sockets *sockets, const void *send_buffer,
  */
 static bool await_token(struct perf_sockets *sockets, bool sleeps)
 {
-	uint64_t token;
+	unsigned char token[TOKEN_BYTES];
 	struct pollfd readable = {.fd = sockets->prev, .events = POLLIN};
 	double deadline = perf_now() + PATIENCE_S;
 	unsigned spins = 0;
@@ -263,13 +265,13 @@ static bool await_token(struct perf_sockets *sockets, bool sleeps)
 			return false;
 		sched_yield();
 	}
-	return recv(sockets->prev, &token, sizeof(token), MSG_WAITALL) == sizeof(token);
+	return recv(sockets->prev, token, sizeof(token), MSG_WAITALL) == sizeof(token);
 }
 
 static bool pass_token(struct perf_sockets *sockets)
 {
-	uint64_t token = 0;
-	return send(sockets->next, &token, sizeof(token), MSG_NOSIGNAL) == sizeof(token);
+	const unsigned char token[TOKEN_BYTES] = {0};
+	return send(sockets->next, token, sizeof(token), MSG_NOSIGNAL) == sizeof(token);
 }
 
 /* The token goes around several times. Seconds; 0 if it was lost. */

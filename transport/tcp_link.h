@@ -23,11 +23,16 @@ struct ring_tcp_link {
 	bool lost;  /* nothing moves on this connection any more */
 };
 
-/* What stands before a message on the stream, little endian. */
+/*
+ * What stands before a message on the stream, little endian. Multiples of 16 bytes, since the kernel writes a message to
+ * a page of its own behind the header and, on EPYCs of Zen 4, its copy (rep movsb) runs at 3 GB/s and not at 40 where the
+ * target lies 1 to 15 bytes behind the source, modulo 4096. (With 8 bytes, 1 MiB on 2 ranks took 0.44 ms, not 0.23.)
+ */
 struct ring_tcp_header {
-	uint32_t bytes;
-	uint32_t number; /* low half */
+	uint64_t bytes;
+	uint64_t number;
 };
+_Static_assert(sizeof(struct ring_tcp_header) % 16 == 0, "messages behind it are copied slowly");
 
 /* A message that send() took. */
 struct ring_tcp_message {

@@ -6,6 +6,7 @@
  */
 #include <endian.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -61,12 +62,14 @@ static bool begin_message(struct ring_tcp_receiver *receiver)
 	if (receiver->in_end - receiver->in_first < sizeof(header))
 		return false;
 	memcpy(&header, receiver->inbox + receiver->in_first, sizeof(header));
-	uint32_t bytes = le32toh(header.bytes);
-	uint32_t number = le32toh(header.number);
-	if (bytes == 0 || bytes > base->slot_bytes || number != (uint32_t)base->arrived) {
-		char why[96];
-		snprintf(why, sizeof(why), "message %u of %u bytes where %u of at most %zu was due",
-			 number, bytes, (uint32_t)base->arrived, base->slot_bytes);
+	uint64_t bytes = le64toh(header.bytes);
+	uint64_t number = le64toh(header.number);
+	if (bytes == 0 || bytes > base->slot_bytes || number != base->arrived) {
+		char why[144];
+		snprintf(why, sizeof(why),
+			 "message %" PRIu64 " of %" PRIu64 " bytes where %" PRIu64
+			 " of at most %zu was due",
+			 number, bytes, base->arrived, base->slot_bytes);
 		ring_tcp_lose(&receiver->link, why);
 		return false;
 	}

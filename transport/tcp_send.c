@@ -23,8 +23,7 @@ int ring_tcp_send(struct ring_link *base, const void *source, size_t bytes)
 	if (sender->posted - base->sent == RING_TCP_QUEUE)
 		return RING_EAGAIN;
 	struct ring_tcp_message *message = &sender->queue[sender->posted % RING_TCP_QUEUE];
-	*message = (struct ring_tcp_message){.header = {htole32((uint32_t)bytes),
-							htole32((uint32_t)sender->posted)},
+	*message = (struct ring_tcp_message){.header = {htole64(bytes), htole64(sender->posted)},
 					     .source = source,
 					     .bytes = bytes};
 	sender->posted++;

@@ -22,6 +22,8 @@
 /* Of 25 MiB, pieces of 64 and 128 KiB took a quarter longer, larger ones as long. */
 #define PIECE_BYTES ((size_t)1 << 19)
 #define FEW_BYTES 1024
+#define WORD_BYTES                                                                                 \
+	16 /* with 1, what is sent behind it may be copied slowly: transport/tcp_link.h */
 
 struct flow {
 	char *at;
@@ -144,13 +146,13 @@ static void move_all(struct flows *flows)
 
 void hand_sockets_meet(void)
 {
-	static char said, heard[HAND_SOCKETS_RANKS];
+	static char said[WORD_BYTES], heard[HAND_SOCKETS_RANKS][WORD_BYTES];
 	struct flows flows = {0};
 	for (int peer = 0; peer < ranks; peer++) {
 		if (peer == self)
 			continue;
-		flows.out[peer] = (struct flow){&said, 1};
-		flows.in[peer] = (struct flow){&heard[peer], 1};
+		flows.out[peer] = (struct flow){said, WORD_BYTES};
+		flows.in[peer] = (struct flow){heard[peer], WORD_BYTES};
 	}
 	move_all(&flows);
 }

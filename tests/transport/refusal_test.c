@@ -22,6 +22,7 @@
 #include "transport/offer.h"
 #include "transport/sealed.h"
 #include "transport/slot_fifo.h"
+#include "transport/tcp_link.h"
 
 #define DEPTH 4
 #define SLOT_BYTES 1000
@@ -237,14 +238,17 @@ static int poll_until_error(struct ring_link *link)
 static void tcp_refuses_wrong_headers(void **state)
 {
 	(void)state;
-	static const uint32_t headers[][2] = {
-		{0, 0}, {SLOT_BYTES + 1, 0}, {UINT32_MAX, 0}, {8, 1}, {8, UINT32_MAX}};
+	const uint64_t above = (uint64_t)1 << 32;
+	const struct ring_tcp_header headers[] = {{0, 0},          {SLOT_BYTES + 1, 0},
+						  {UINT64_MAX, 0}, {8 + above, 0},
+						  {8, 1},          {8, UINT64_MAX},
+						  {8, above}};
 	for (unsigned i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
 		struct stage stage;
-		uint32_t bytes[4] = {htole32(headers[i][0]), htole32(headers[i][1]), 0, 0};
+		uint64_t words[3] = {htole64(headers[i].bytes), htole64(headers[i].number), 0};
 		open_stage(&stage, &ring_transport_tcp, RECEIVER);
 		assert_int_equal(finish(&stage), 0);
-		assert_int_equal(write(stage.peer, bytes, sizeof(bytes)), sizeof(bytes));
+		assert_int_equal(write(stage.peer, words, sizeof(words)), sizeof(words));
 		assert_int_equal(poll_until_error(stage.link), RING_EPEER);
 		assert_int_equal(stage.link->arrived, 0);
 		close_stage(&stage);
@@ -254,18 +258,16 @@ static void tcp_refuses_wrong_headers(void **state)
 static void tcp_never_shows_half_a_message(void **state)
 {
 	(void)state;
-	static const uint32_t stream[] = {4, 0, 0x11111111, 8, 1, 0x22222222, 0x33333333};
-	unsigned char bytes[sizeof(stream)];
-	for (unsigned i = 0; i < sizeof(stream) / sizeof(stream[0]); i++) {
-		uint32_t word = htole32(stream[i]);
-		memcpy(bytes + 4 * i, &word, 4);
-	}
+	static const uint64_t stream[] = {8, 0, 0x11111111, 16, 1, 0x22222222, 0x33333333};
+	uint64_t bytes[sizeof(stream) / sizeof(stream[0])];
+	for (unsigned i = 0; i < sizeof(stream) / sizeof(stream[0]); i++)
+		bytes[i] = htole64(stream[i]);
 	for (size_t cut = 0; cut <= sizeof(bytes); cut++) {
 		struct stage stage;
 		open_stage(&stage, &ring_transport_tcp, RECEIVER);
 		assert_int_equal(write(stage.peer, bytes, cut), cut);
 		shutdown(stage.peer, SHUT_WR);
-		uint64_t whole = cut == sizeof(bytes) ? 2 : cut >= 12;
+		uint64_t whole = cut == sizeof(bytes) ? 2 : cut >= 24;
 		while (stage.link->arrived < whole)
 			assert_int_equal(stage.link->transport->poll(stage.link), 0);
 		while (stage.link->released < whole)
