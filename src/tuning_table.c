@@ -112,15 +112,12 @@
 	X(REDUCE, MEMORY, 3, 16, 512, ONE_SHOT)         /* 4, 8: 1.14 to 2.18 */
 
 /*
- * 2 ranks of one host on EPYCs up to Zen 4, before the rows above. What a core writes where another has read goes at
- * 7 GB/s there, or at 2 if, as it seems, the two share no cache, which changed from minute to minute. Behind the row how
- * many times as long slots took, from 64 KiB to 25 MiB: sums and copies with a cache that is shared, and without.
+ * Broadcasts between 2 ranks of one host on EPYCs up to Zen 4, before the rows above; everything else goes by way of
+ * slots there as well. Behind the row how many times as long these took, 64 and 256 KiB.
  */
 #define PAIRED_MEMORY(X)                                                                           \
-	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 32, RING)                                         \
-	X(ANY, REACHABLE, 2, 2, 16, RING)                                                          \
-	X(ANY, REACHABLE, 2, 2, 16, ONE_SHOT)                                                      \
-	X(ANY, REACHABLE, 2, 2, 0, DIRECT) /* 0.55 to 1.2, 0.65 to 2.4; 2.7 to 5.5, 3.0 to 8.5 */
+	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 16, RING)                                          \
+	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 512, DIRECT) /* 1.9 to 2.2 */
 
 #define NO_MEMORY(X)
 

@@ -3,7 +3,6 @@
 #include "fifo_link.h"
 
 #include <poll.h>
-#include <string.h>
 
 #include "log.h"
 #include "status.h"
@@ -81,7 +80,7 @@ int ring_fifo_link_send(struct ring_link *base, const void *source, size_t bytes
 	}
 	if (end->closed || link->gone)
 		return RING_EPEER;
-	memcpy(ring_fifo_place(end, end->mine, bytes), source, bytes);
+	ring_fill_slot(&link->fill, ring_fifo_place(end, end->mine, bytes), source, bytes);
 	ring_fifo_put(end, bytes);
 	if (bytes > RING_AT_ONCE)
 		ring(link);

@@ -7,6 +7,7 @@
 #ifndef RING_FIFO_LINK_H
 #define RING_FIFO_LINK_H
 
+#include "fill.h"
 #include "reach.h"
 #include "slot_fifo.h"
 #include "transport.h"
@@ -14,6 +15,7 @@
 struct ring_fifo_link {
 	struct ring_link base;
 	struct ring_fifo_end end; /* end.fifo is NULL until the memory is there */
+	struct ring_fill fill;    /* the sender's */
 	struct ring_bell bell;    /* the other end's */
 	int fd;                   /* the connection, which ends with the other process */
 	struct ring_reach reach;  /* regions that the sender has shared */
