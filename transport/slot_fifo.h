@@ -52,6 +52,13 @@
 #define RING_FIFO_CLOSED (UINT64_C(1) << 63)
 #define RING_FIFO_SMALL (RING_CACHE_LINE - sizeof(uint64_t))
 
+/*
+ * A line that another core has read and still holds is slow to write. Slots of so many bytes in all are that many to
+ * have left its caches before they are filled again.
+ */
+#define RING_FIFO_ROOMY ((size_t)2 << 20)
+#define RING_FIFO_PAGE ((size_t)4096)
+
 struct ring_fifo_flag {
 	alignas(RING_CACHE_LINE) _Atomic uint64_t word; /* number << 32 | bytes */
 	unsigned char small[RING_FIFO_SMALL];           /* the message itself, if it fits */
@@ -100,12 +107,27 @@ static inline struct ring_fifo_flag *ring_fifo_flag(const struct ring_fifo_end *
 }
 
 /* Where a message of so many bytes lies. */
+/*
+ * Where in its slot a message begins. Messages of one size take the pages of a roomy slot in turn: on 2 ranks of an EPYC
+ * (Zen 4) 64 KiB take 4.5 us; when all of them began at the beginning, 10.
+ */
+static inline size_t ring_fifo_offset(const struct ring_fifo_end *end, uint64_t message,
+				      size_t bytes)
+{
+	if (end->depth * end->slot_bytes < RING_FIFO_ROOMY || bytes < RING_FIFO_PAGE / 2)
+		return 0;
+	const size_t part = (bytes + RING_FIFO_PAGE - 1) / RING_FIFO_PAGE * RING_FIFO_PAGE;
+	const size_t parts = end->slot_bytes / part;
+	return parts > 1 ? message / end->depth % parts * part : 0;
+}
+
 static inline unsigned char *ring_fifo_place(const struct ring_fifo_end *end, uint64_t message,
 					     size_t bytes)
 {
 	if (bytes <= RING_FIFO_SMALL)
 		return ring_fifo_flag(end, message)->small;
-	return end->fifo->slots + message % end->depth * ring_fifo_stride(end->slot_bytes);
+	return end->fifo->slots + message % end->depth * ring_fifo_stride(end->slot_bytes) +
+	       ring_fifo_offset(end, message, bytes);
 }
 
 static inline uint32_t ring_fifo_number(uint64_t message)

@@ -246,6 +246,32 @@ static void sizes_that_cannot_be_take_no_memory(void **state)
 	assert_int_equal(ring_fifo_memory(1, (size_t)UINT32_MAX + 1), 0);
 }
 
+static void messages_lie_within_their_slots(void **state)
+{
+	(void)state;
+	static const size_t slots[] = {100, 8192, 128 << 10, 256 << 10, (256 << 10) + 40};
+	static const size_t sizes[] = {57, 2047, 2048, 4096, 4097, 100000, 128 << 10, 256 << 10};
+	for (size_t s = 0; s < sizeof(slots) / sizeof(slots[0]); s++)
+		for (size_t b = 0; b < sizeof(sizes) / sizeof(sizes[0]); b++) {
+			struct ring_fifo_end end = {.depth = RING_DEPTH_MAX, .slot_bytes = slots[s]};
+			for (uint64_t k = 0; k < 1000 && sizes[b] <= slots[s]; k++)
+				assert_true(ring_fifo_offset(&end, k, sizes[b]) + sizes[b] <=
+					    slots[s]);
+		}
+}
+
+static void messages_use_all_of_roomy_slots(void **state)
+{
+	(void)state;
+	struct ring_fifo_end roomy = {.depth = 8, .slot_bytes = 256 << 10};
+	struct ring_fifo_end tight = {.depth = 4, .slot_bytes = 256 << 10};
+	for (uint64_t k = 0; k < 100; k++) {
+		assert_int_equal(ring_fifo_offset(&roomy, k, 60000), k / 8 % 4 * 61440);
+		assert_int_equal(ring_fifo_offset(&roomy, k, 200000), 0);
+		assert_int_equal(ring_fifo_offset(&tight, k, 60000), 0);
+	}
+}
+
 static void a_close_is_seen_behind_the_last_message(void **state)
 {
 	(void)state;
@@ -270,6 +296,8 @@ int main(void)
 		cmocka_unit_test(counters_that_cannot_be_are_refused),
 		cmocka_unit_test(flags_that_cannot_be_are_refused),
 		cmocka_unit_test(sizes_that_cannot_be_take_no_memory),
+		cmocka_unit_test(messages_lie_within_their_slots),
+		cmocka_unit_test(messages_use_all_of_roomy_slots),
 		cmocka_unit_test(a_close_is_seen_behind_the_last_message),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
