@@ -77,3 +77,13 @@ int ring_sealed_map(int fd, size_t bytes, void **memory)
 	}
 	return map(fd, bytes, memory);
 }
+
+void ring_sealed_enter(void *memory, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+	madvise(memory, bytes, MADV_POPULATE_WRITE); /* if not now, then page by page */
+#else
+	(void)memory;
+	(void)bytes;
+#endif
+}

@@ -24,4 +24,10 @@ size_t ring_sealed_memory(size_t bytes);
  */
 int ring_sealed_map(int fd, size_t bytes, void **memory);
 
+/*
+ * Enters all of it into this process's page table, where the system can do that at once (Linux 5.14), so that no later
+ * access has to: 2 MiB of slots took the first 45 calls of 32 KiB 14 us each, and not 2.
+ */
+void ring_sealed_enter(void *memory, size_t bytes);
+
 #endif

@@ -46,6 +46,7 @@ static int make_fifo(struct shm_link *link)
 	int err = ring_sealed_create("ringccl-link", link->mapped_bytes, &link->memory_fd, &memory);
 	if (err)
 		return err;
+	ring_sealed_enter(memory, link->mapped_bytes);
 	struct ring_fifo *fifo = memory;
 	fifo->depth = link->fifo.base.depth;
 	fifo->slot_bytes = link->fifo.base.slot_bytes;
@@ -113,6 +114,7 @@ static int map_fifo(struct shm_link *link, int memory_fd)
 		munmap(memory, link->mapped_bytes);
 		return RING_EPEER;
 	}
+	ring_sealed_enter(memory, link->mapped_bytes);
 	link->fifo.end.fifo = memory;
 	return 0;
 }
