@@ -106,7 +106,6 @@ static inline struct ring_fifo_flag *ring_fifo_flag(const struct ring_fifo_end *
 	return &end->fifo->flags[message % RING_DEPTH_MAX];
 }
 
-/* Where a message of so many bytes lies. */
 /*
  * Where in its slot a message begins. Messages of one size take the pages of a roomy slot in turn: on 2 ranks of an EPYC
  * (Zen 4) 64 KiB take 4.5 us; when all of them began at the beginning, 10.
@@ -121,6 +120,7 @@ static inline size_t ring_fifo_offset(const struct ring_fifo_end *end, uint64_t 
 	return parts > 1 ? message / end->depth % parts * part : 0;
 }
 
+/* Where a message of so many bytes lies. */
 static inline unsigned char *ring_fifo_place(const struct ring_fifo_end *end, uint64_t message,
 					     size_t bytes)
 {
