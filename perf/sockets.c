@@ -26,8 +26,9 @@
 #define PATIENCE_S 10.0
 #define HOP_LAPS 50
 #define HOP_TRIALS 20
-#define TOKEN_BYTES                                                                                \
-	16 /* with 8, what is sent behind it may be copied slowly: transport/tcp_link.h */
+
+/* With 8, what is sent behind it may be copied slowly: transport/tcp_link.h. */
+#define TOKEN_BYTES 16
 
 struct perf_sockets {
 	int next, prev; /* sockets */

@@ -117,7 +117,7 @@
  */
 #define PAIRED_MEMORY(X)                                                                           \
 	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 16, RING)                                          \
-	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 512, DIRECT) /* 1.9 to 2.2 */
+	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 512, DIRECT) /* 0.9 to 2.1 */
 
 #define NO_MEMORY(X)
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "gate.h"
 
 #define PAST_LEAST_BYTES 4096   /* less stays in a cache anyway                        */
 #define TIMED_LEAST_BYTES 16384 /* for less, two looks at the clock (50 ns) would be felt */
@@ -37,22 +38,21 @@ void ring_fill_note(struct ring_fill *fill, size_t bytes, uint64_t ns)
 #if defined(__SSE2__)
 #include <emmintrin.h>
 
-#define LINE 64
-
 void ring_fill_past(void *slot, const void *source, size_t bytes)
 {
-	const size_t before = -(uintptr_t)slot % LINE;
+	const size_t before = -(uintptr_t)slot % RING_CACHE_LINE;
 	if (bytes < before) {
 		memcpy(slot, source, bytes);
 		return;
 	}
-	const size_t words = (bytes - before) / LINE * (LINE / sizeof(__m128i));
+	const size_t words = (bytes - before) / RING_CACHE_LINE *
+			     (RING_CACHE_LINE / sizeof(__m128i));
 	__m128i *to = (__m128i *)((char *)slot + before);
 	const __m128i *from = (const __m128i *)((const char *)source + before);
 	memcpy(slot, source, before);
 	for (size_t i = 0; i < words; i++)
 		_mm_stream_si128(to + i, _mm_loadu_si128(from + i));
-	memcpy(to + words, from + words, (bytes - before) % LINE);
+	memcpy(to + words, from + words, (bytes - before) % RING_CACHE_LINE);
 	_mm_sfence(); /* such stores come in any order, and the word that tells of them must be last */
 }
 

@@ -22,8 +22,9 @@
 /* Of 25 MiB, pieces of 64 and 128 KiB took a quarter longer, larger ones as long. */
 #define PIECE_BYTES ((size_t)1 << 19)
 #define FEW_BYTES 1024
-#define WORD_BYTES                                                                                 \
-	16 /* with 1, what is sent behind it may be copied slowly: transport/tcp_link.h */
+
+/* With 1, what is sent behind it may be copied slowly: transport/tcp_link.h. */
+#define WORD_BYTES 16
 
 struct flow {
 	char *at;
