@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Statistics of launches: medians, their spread, and how sure a ratio of medians is."""
+"""Statistics of launches: medians, their spread, and how sure a ratio is."""
 
 import random
+from operator import truediv
 from statistics import median
 
 RESAMPLES = 2000
@@ -13,8 +14,12 @@ def spread(values):
 
 
 def ratio(ours, peers):
-    """How many times as fast as the best peer we are; times of each launch, peers a list of such lists."""
-    return min(map(median, peers)) / median(ours)
+    """How many times as fast as the best peer we are; times of each round, peers a list of such lists.
+
+    That of a peer is the median of what each round alone says, since a machine that is slow for a while
+    is slow for both: what all have in common cancels before the median is taken and not after.
+    """
+    return min(median(map(truediv, peer, ours)) for peer in peers)
 
 
 def interval(ours, peers, seed):

@@ -89,8 +89,8 @@ def explanation(records, seed):
     most, fewer = (launches_of(records, quick) for quick in (True, False))
     return [
         f"times in us, in place: medians of {fewer} interleaved launches, {most} of sizes up to 1 MiB on one host,",
-        "and half the distance of their extremes; GB/s are of the bus, ours; ratio is how many times as fast as the best peer, with",
-        f"its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed}); %limit is of the",
+        "and half the distance of their extremes; GB/s are of the bus, ours; ratio is how many times as fast as the best peer, the",
+        f"median over rounds, with its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed}); %limit is of the",
         "least time by the copy, reduction, hop and wire rates that ring_perf measured in the same launch,",
         "between hosts by the rate of one TCP flow right after it; by hand are the fastest loops that do the",
         "same without a library, and the ratio that they reach",
