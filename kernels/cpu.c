@@ -13,8 +13,8 @@
 
 /* ---- which kernel ---------------------------------------------------------------------------- */
 
-extern const struct ring_cpu_family ring_cpu_avx512fp16, ring_cpu_avx512, ring_cpu_avx2,
-	ring_cpu_neon, ring_cpu_plain;
+extern const struct ring_cpu_family ring_cpu_avx512fp16, ring_cpu_avx512bf16, ring_cpu_avx512,
+	ring_cpu_avx2, ring_cpu_neon, ring_cpu_plain;
 
 static const struct {
 	const struct ring_cpu_family *family;
@@ -22,6 +22,9 @@ static const struct {
 } families[] = {
 #ifdef HAVE_AVX512FP16
 	{&ring_cpu_avx512fp16, runs_avx512fp16},
+#endif
+#ifdef HAVE_AVX512BF16
+	{&ring_cpu_avx512bf16, runs_avx512bf16},
 #endif
 #ifdef HAVE_AVX512
 	{&ring_cpu_avx512, runs_avx512},

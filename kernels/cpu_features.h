@@ -26,15 +26,26 @@ static inline bool has_fp16(void)
 	return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && edx >> 23 & 1;
 }
 
+static inline bool has_bf16(void)
+{
+	unsigned int eax = 0, ebx, ecx, edx;
+	return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && eax >> 5 & 1;
+}
+
 static inline bool runs_avx512(void)
 {
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
+static inline bool runs_avx512bf16(void)
+{
+	return runs_avx512() && has_bf16();
+}
+
 static inline bool runs_avx512fp16(void)
 {
-	return runs_avx512() && has_fp16();
+	return runs_avx512bf16() && has_fp16();
 }
 
 static inline bool runs_avx2(void)
