@@ -2,6 +2,8 @@
 /* Saying, hearing and adding at once; see brief.h. */
 #include "brief.h"
 
+#include <sched.h>
+
 #include "datatype.h"
 #include "exchange.h"
 #include "job.h"
@@ -105,12 +107,27 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
 }
 
 /* What a peer says behind its record; NULL if it has not written just what it must. */
-static const char *look(const struct ring_brief *brief, const struct ring_brief_peer *peer,
-			uint64_t exchange)
+static inline const char *look(const struct ring_brief *brief, const struct ring_brief_peer *peer,
+			       uint64_t exchange)
 {
 	const unsigned char *said = ring_board_says(peer->route->board, exchange, peer->sheet_bytes);
 	return said && ring_record_equals(said, &brief->record) ? (const char *)said + peer->skip
 								: NULL;
+}
+
+/*
+ * Of ranks that share CPUs somebody has mostly not been there yet, but has once all have had their turn. (8 B on 8 ranks:
+ * 6.6 us, if the engine waits instead 7.7 us.) returns as look()
+ */
+static const char *look_later(const struct ring_brief *brief, const struct ring_channel *channel,
+			      const struct ring_brief_peer *peer, uint64_t exchange)
+{
+	const char *said = NULL;
+	for (int i = 0; !said && i < channel->yields; i++) {
+		sched_yield();
+		said = look(brief, peer, exchange);
+	}
+	return said;
 }
 
 /* Looks and glances at all boards, as small.c does. returns whether all have said what they must */
@@ -126,6 +143,8 @@ static bool hear(const struct ring_brief *brief, const struct ring_channel *chan
 			ring_wait_relax();
 			said[k] = look(brief, &brief->heard[k], exchange);
 		}
+		if (!said[k] && channel->yields > 0)
+			said[k] = look_later(brief, channel, &brief->heard[k], exchange);
 		if (!said[k])
 			return false;
 	}

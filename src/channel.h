@@ -69,7 +69,8 @@ struct ring_channel {
 	int route_count;
 	bool reserved;
 	bool announces; /* some link wants to know what comes next */
-	int glances;    /* more in a row at what a peer must say next; 0: others need the CPU */
+	int glances; /* more in a row at what a peer must say next; 0: others need the CPU, ... */
+	int yields; /* ... and brief.c gives it to them up to so often, before each of as many looks */
 	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
 	bool light;               /* ... and the doorbell before it is (doorbell_words.h) */
 	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike; and ... */

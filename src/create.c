@@ -31,6 +31,7 @@
 #define EARLY_CROWDED_NS 10000
 
 #define GLANCES 4 /* more, up to 100, gained nothing */
+#define YIELDS 4  /* mostly whoever is late has been there after one */
 
 #define FDS_MAX (RING_LINKUP_FDS + 1) /* the parent's doorbell */
 
@@ -216,6 +217,11 @@ static bool has_sockets(const struct ring_channel *channel)
 	return false;
 }
 
+static int at_most(int most, int number)
+{
+	return number < most ? number : most;
+}
+
 static void settle(struct ring_comm *comm)
 {
 	struct ring_load load = {
@@ -233,8 +239,10 @@ static void settle(struct ring_comm *comm)
 	}
 	for (int c = 0; c < comm->channel_count; c++) {
 		comm->channels[c].trace = comm->trace;
-		comm->channels[c].glances = comm->patience.spins < GLANCES ? comm->patience.spins
-									   : GLANCES;
+		comm->channels[c].glances = at_most(GLANCES, comm->patience.spins);
+		comm->channels[c].yields = comm->patience.spins > 0
+						   ? 0
+						   : at_most(YIELDS, comm->patience.yields);
 	}
 }
 
