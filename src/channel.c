@@ -484,6 +484,36 @@ int ring_channel_waits_for(const struct ring_channel *channel, int *step)
 	return -1;
 }
 
+/* Whether whoever is to say this was last seen on another CPU, or has said it already. */
+static bool is_elsewhere(const struct ring_channel *channel, const struct ring_transfer *in)
+{
+	const struct ring_route *route = ring_channel_route(channel, in->peer);
+	uint64_t exchange = ring_channel_exchange(channel, in->exchange);
+	struct ring_arrival said;
+	return route && route->board &&
+	       (ring_board_cpu(route->board) != ring_board_cpu(channel->board) ||
+		ring_board_read(route->board, exchange, &said));
+}
+
+bool ring_channel_waits_elsewhere(const struct ring_channel *channel)
+{
+	const struct ring_known_plan *known = channel->known;
+	const uint64_t next = next_in(channel);
+	const uint64_t end = channel->is_small ? known->hears : known->plan.incoming;
+	struct ring_transfer rooms[2];
+	if (!channel->on_boards || next >= end)
+		return false;
+	const struct ring_transfer *first = ring_known_plan_peek(known, next, &rooms[0]);
+	for (uint64_t j = next; j < end; j++) {
+		const struct ring_transfer *in = ring_known_plan_peek(known, j, &rooms[1]);
+		if (!in->opens || in->exchange != first->exchange)
+			break;
+		if (!is_elsewhere(channel, in))
+			return false;
+	}
+	return first->opens;
+}
+
 /* The rank whose message is next to be started, -1 if something else comes first. */
 static int listens_to(const struct ring_channel *channel)
 {

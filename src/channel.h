@@ -70,7 +70,7 @@ struct ring_channel {
 	bool reserved;
 	bool announces; /* some link wants to know what comes next */
 	int glances; /* more in a row at what a peer must say next; 0: others need the CPU, ... */
-	int yields; /* ... and brief.c gives it to them up to so often, before each of as many looks */
+	int yields; /* ... and brief.c gives it to those who share it up to so often, and looks again */
 	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
 	bool light;               /* ... and the doorbell before it is (doorbell_words.h) */
 	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike; and ... */
@@ -186,6 +186,9 @@ static inline bool ring_channel_is_done(const struct ring_channel *channel)
 	return channel->reduced == channel->plan->incoming &&
 	       channel->sent == channel->plan->outgoing;
 }
+
+/* Whether it waits in an exchange over boards, and for nobody who was last seen on this rank's CPU. */
+bool ring_channel_waits_elsewhere(const struct ring_channel *channel);
 
 /* The rank whose move this channel waits for, -1 if none; *step is the plan's step. */
 int ring_channel_waits_for(const struct ring_channel *channel, int *step);

@@ -239,10 +239,9 @@ static void settle(struct ring_comm *comm)
 	}
 	for (int c = 0; c < comm->channel_count; c++) {
 		comm->channels[c].trace = comm->trace;
-		comm->channels[c].glances = at_most(GLANCES, comm->patience.spins);
-		comm->channels[c].yields = comm->patience.spins > 0
-						   ? 0
-						   : at_most(YIELDS, comm->patience.yields);
+		comm->channels[c].glances = load.crowded ? 0
+							 : at_most(GLANCES, comm->patience.spins);
+		comm->channels[c].yields = load.crowded ? at_most(YIELDS, comm->patience.yields) : 0;
 	}
 }
 

@@ -38,6 +38,8 @@ bool ring_exchange_write(struct ring_channel *channel, uint64_t exchange)
 			 sizeof(*record), text, bytes - sizeof(*record));
 	if (channel->has_bulletin)
 		ring_board_approach(channel->board, ring_board_bulletin(channel->bulletins + AHEAD));
+	else
+		ring_exchange_tell_cpu(channel);
 	ring_doorbell_published();
 	channel->written = exchange + 1;
 	return true;

@@ -3,8 +3,17 @@
 #ifndef RING_EXCHANGE_H
 #define RING_EXCHANGE_H
 
+#include <sched.h>
+
 #include "../transport/doorbell_words.h"
 #include "channel_parts.h"
+
+/* Ranks that share CPUs tell on which one they are. */
+static inline void ring_exchange_tell_cpu(const struct ring_channel *channel)
+{
+	if (channel->yields > 0)
+		ring_board_stay(channel->board, (uint32_t)sched_getcpu());
+}
 
 /*
  * Writes what this rank says in an exchange of the plan. Tell the others next. returns false as long as somebody

@@ -215,14 +215,22 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
 	return moves;
 }
 
+/* In memory; then boards tell where the others are. */
+static bool is_crowded(const struct ring_comm *comm)
+{
+	return comm->placement.crowded && comm->placement.path == RING_PATH_MEMORY;
+}
+
 /*
- * Whether the rank that must move next was last seen on this CPU. Where another program is busy on
+ * Whether a rank that must move next was last seen on this CPU, or may be there. Where another program is busy on
  * the others, and where a message woke a sleeper next to its sender, spinning would keep the CPU from
  * that rank until this one sleeps; then it is the other's turn to spin.
  */
 static bool waits_for_near(const struct ring_comm *comm)
 {
 	const struct ring_channel *channel = ring_explain_unfinished(comm);
+	if (is_crowded(comm))
+		return !channel || !ring_channel_waits_elsewhere(channel);
 	int step, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
 	const struct ring_link *link = peer < 0 ? NULL : ring_channel_link(channel, peer, false);
 	return link && link->transport->is_near && link->transport->is_near(link);
@@ -281,7 +289,8 @@ static int wait_a_little(struct ring_comm *comm, struct waiting *waiting)
 	int err = ended(comm);
 	if (err)
 		return err;
-	bool near = looks % LOOKS_PER_NEAR == LOOKS_PER_NEAR - 1 && waits_for_near(comm);
+	bool asks = looks % LOOKS_PER_NEAR == LOOKS_PER_NEAR - 1 || is_crowded(comm);
+	bool near = asks && looks < comm->patience.spins && waits_for_near(comm);
 	bool awake = ring_wait_awake(&comm->patience, looks, near);
 	if (awake && looks % LOOKS_PER_CLOCK != LOOKS_PER_CLOCK - 1)
 		return 0;

@@ -12,8 +12,9 @@
  * turn the host may run one at a time. (4 and 8 ranks on 2 such CPUs took up to 30 times as long
  * in calls in which they slept.) So memory is looked at for some milliseconds, and most of that
  * time between yields, which keep the CPU from nobody. A look at a socket is a system call, forty times as
- * dear. With more ranks than CPUs those that spin keep the CPU from those that are waited for. Paced links
- * are for seeing what a rank has time for while it waits, so it sleeps.
+ * dear. With more ranks than CPUs those that spin keep the CPU from those that are waited for, so they do it for a
+ * moment, and only if these are elsewhere. (64 KiB in shared memory, written anew, 4 ranks on 2 CPUs: 12.1 us without,
+ * 8.7 us.) Paced links are for seeing what a rank has time for while it waits, so it sleeps.
  */
 struct ring_patience ring_patience_choose(const struct ring_load *load)
 {
@@ -22,7 +23,7 @@ struct ring_patience ring_patience_choose(const struct ring_load *load)
 	if (load->sockets)
 		return load->crowded ? (struct ring_patience){.yields = 10}
 				     : (struct ring_patience){.spins = 500};
-	return (struct ring_patience){.spins = load->crowded ? 0 : MEMORY_SPINS,
+	return (struct ring_patience){.spins = load->crowded ? RING_FAR_LOOKS : MEMORY_SPINS,
 				      .yields = INT_MAX - MEMORY_SPINS, /* ms is what ends it */
 				      .ms = 20};
 }

@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Of a rank that shares its CPU, in a row, at others that do not need that one: about a us. */
+#define RING_FAR_LOOKS 50
+
 /* Who shares the CPUs with a rank, and what a look costs it. */
 struct ring_load {
 	bool crowded; /* its machine has more ranks than CPUs */

@@ -6,6 +6,7 @@
  *	sheets     2, for exchanges, in which every rank writes;          one writer, who owns the board
  *	           64, for bulletins, which one rank writes for all       many readers
  *	done       the owner, as a reader, has no more use for bulletins up to this one
+ *	cpu        the owner was last on it, as far as it said; of use to those who share CPUs only
  *
  * In an exchange every rank reads what all others wrote. So two sheets are enough: whoever writes for exchange k has
  * read what all wrote for k - 1, and they had read everything of k - 2 by then. Who writes a bulletin does not wait,
@@ -43,6 +44,7 @@ struct ring_sheet {
 struct ring_board {
 	struct ring_sheet sheets[2 + RING_BULLETINS]; /* for exchanges first */
 	alignas(RING_CACHE_LINE) _Atomic uint64_t done;
+	_Atomic uint32_t cpu;
 };
 
 /* Their numbers on boards. */
@@ -108,6 +110,18 @@ static inline void ring_board_finish(struct ring_board *board, uint64_t bulletin
 static inline uint64_t ring_board_finished(struct ring_board *board)
 {
 	return atomic_load_explicit(&board->done, memory_order_acquire); /* pairs with: finish */
+}
+
+/* Owner: is on this CPU. (Mostly it still is, and the line stays with its readers.) */
+static inline void ring_board_stay(struct ring_board *board, uint32_t cpu)
+{
+	if (atomic_load_explicit(&board->cpu, memory_order_relaxed) != cpu)
+		atomic_store_explicit(&board->cpu, cpu, memory_order_relaxed);
+}
+
+static inline uint32_t ring_board_cpu(struct ring_board *board)
+{
+	return atomic_load_explicit(&board->cpu, memory_order_relaxed);
 }
 
 /* Reader: what was said for a number; false if nothing was yet. */

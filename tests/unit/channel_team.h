@@ -470,11 +470,17 @@ static void start_call(struct team *team, int rank)
 		start_plans(team, rank);
 }
 
+/* True if the sender would be let in now, has been turned away before, and has not tried again. */
+static bool is_missed(const struct lazy_wire *wire)
+{
+	return wire->refused && wire->posted - wire->seen_released < wire->sender.base.depth;
+}
+
 /* True if a link of this rank has room that its channel was refused and has not asked for again. */
 static bool misses_room(const struct team *team, int rank, int channel)
 {
 	for (int peer = 0; peer < team->size; peer++)
-		if (peer != rank && lazy_wire_is_missed(team->mesh[channel][rank][peer]))
+		if (peer != rank && is_missed(team->mesh[channel][rank][peer]))
 			return true;
 	return false;
 }

@@ -252,12 +252,6 @@ static const struct ring_transport lazy_transport_of_slots = {
 	.close = lazy_close,
 };
 
-/* True if the sender would be let in now, has been turned away before, and has not tried again. */
-static bool lazy_wire_is_missed(const struct lazy_wire *wire)
-{
-	return wire->refused && wire->posted - wire->seen_released < wire->sender.base.depth;
-}
-
 /* A link from one rank to another; each end is closed by itself. */
 static struct lazy_wire *lazy_wire_make(int from, int to, unsigned depth, size_t slot_bytes)
 {
