@@ -17,7 +17,10 @@
  *	         pipeline more slowly
  *	depth    1 slot loses a third, 2 a fifth at 1 MiB; 8 gain nothing over 4. But for 2 ranks up to
  *	         Zen 4, where a core writes slowly what another has read and still holds: slots of 2 MiB
- *	         in all have left its second-level cache by then (1 MiB 0.05 ms, by 4 of 128 KiB 0.12)
+ *	         in all have left its second-level cache by then (1 MiB 0.05 ms, by 4 of 128 KiB 0.12).
+ *	         And for 3 and 4 ranks there 5 are roomy (slot_fifo.h): broadcasts of 64 KiB 11 us, by 4
+ *	         19; 8 took 0.12 ms for 1 MiB to all, not 0.10. For 8 ranks 64 KiB to gather took 35 us
+ *	         by roomy slots, else 21
  *	round    one chunk per block loses a quarter at 4 ranks, as a rank then cannot receive and
  *	         send at once; more than two gain nothing
  *	channels more than one ring gained nothing
@@ -29,6 +32,7 @@
 #define CHUNK_SOCKET_PAIR (512 << 10)
 #define DEPTH 4
 #define DEPTH_PAIR_ZEN4 8
+#define DEPTH_FOUR_ZEN4 5
 #define CHUNKS_PER_ROUND 2
 #define CHANNELS 1
 
@@ -58,6 +62,8 @@ static struct slots choose_slots(int slowest, int size, enum ring_cpu cpu)
 		return (struct slots){DEPTH, size == 2 ? CHUNK_SOCKET_PAIR : CHUNK_SOCKET};
 	if (cpu == RING_CPU_ZEN4 && size == 2)
 		return (struct slots){DEPTH_PAIR_ZEN4, CHUNK_MEMORY_PAIR_ZEN4};
+	if (cpu == RING_CPU_ZEN4 && size <= 4)
+		return (struct slots){DEPTH_FOUR_ZEN4, CHUNK_MEMORY_AMD};
 	return (struct slots){DEPTH, cpu == RING_CPU_ANY ? CHUNK_MEMORY : CHUNK_MEMORY_AMD};
 }
 

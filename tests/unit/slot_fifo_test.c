@@ -263,11 +263,11 @@ static void messages_lie_within_their_slots(void **state)
 static void messages_use_all_of_roomy_slots(void **state)
 {
 	(void)state;
-	struct ring_fifo_end roomy = {.depth = 8, .slot_bytes = 256 << 10};
-	struct ring_fifo_end tight = {.depth = 4, .slot_bytes = 256 << 10};
+	struct ring_fifo_end roomy = {.depth = 5, .slot_bytes = 128 << 10};
+	struct ring_fifo_end tight = {.depth = 4, .slot_bytes = 128 << 10};
 	for (uint64_t k = 0; k < 100; k++) {
-		assert_int_equal(ring_fifo_offset(&roomy, k, 60000), k / 8 % 4 * 61440);
-		assert_int_equal(ring_fifo_offset(&roomy, k, 200000), 0);
+		assert_int_equal(ring_fifo_offset(&roomy, k, 60000), k / 5 % 2 * 61440);
+		assert_int_equal(ring_fifo_offset(&roomy, k, 100000), 0);
 		assert_int_equal(ring_fifo_offset(&tight, k, 60000), 0);
 	}
 }
