@@ -177,7 +177,7 @@ int main(int argc, char **argv)
 	for (int for_all = 0; for_all < 2; for_all++) {
 		sweep("descriptors", RLIMIT_NOFILE, (uint64_t)coarse, 48 / coarse, for_all);
 		if (!is_sanitized)
-			sweep("bytes of memory", RLIMIT_AS, (uint64_t)coarse << 15, 96 / coarse,
+			sweep("bytes of memory", RLIMIT_AS, (uint64_t)coarse << 15, 128 / coarse,
 			      for_all);
 	}
 	struct scarcity no_files = {RLIMIT_FSIZE, 0, false};
