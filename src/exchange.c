@@ -37,7 +37,8 @@ bool ring_exchange_write(struct ring_channel *channel, uint64_t exchange)
 	ring_board_write(channel->board, ring_channel_exchange(channel, exchange), record,
 			 sizeof(*record), text, bytes - sizeof(*record));
 	if (channel->has_bulletin)
-		ring_board_approach(channel->board, ring_board_bulletin(channel->bulletins + AHEAD));
+		ring_board_approach(channel->board, ring_board_bulletin(channel->bulletins + AHEAD),
+				    bytes);
 	else
 		ring_exchange_tell_cpu(channel);
 	ring_doorbell_published();

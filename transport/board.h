@@ -64,7 +64,11 @@ static inline struct ring_sheet *ring_board_sheet(struct ring_board *board, uint
 	return &board->sheets[place];
 }
 
-/* Owner: where to write what it says for a number, at most RING_SHEET_BYTES. */
+/*
+ * Owner: where to write what it says for a number, at most RING_SHEET_BYTES. The beginning comes last, as it lies in the
+ * line that readers look at all the time: what is written to that line too early they take away again, and it has to come
+ * back once more. (64 B on 2 ranks of a Xeon: 0.45 us, so 0.24.)
+ */
 static inline unsigned char *ring_board_begin(struct ring_board *board, uint64_t number)
 {
 	return ring_board_sheet(board, number)->text;
@@ -82,21 +86,24 @@ static inline void ring_board_write(struct ring_board *board, uint64_t number, c
 				    size_t first_bytes, const void *second, size_t second_bytes)
 {
 	unsigned char *text = ring_board_begin(board, number);
-	memcpy(text, first, first_bytes);
 	if (second_bytes > 0)
 		memcpy(text + first_bytes, second, second_bytes);
+	memcpy(text, first, first_bytes);
 	ring_board_end(board, number, first_bytes + second_bytes);
 }
 
-/* Owner: will soon write there, so its CPU may take the sheet from those who read it long ago. */
-static inline void ring_board_approach(struct ring_board *board, uint64_t number)
+/* Owner: will soon write so many bytes there, so its CPU may take the sheet from those who read it long ago. */
+static inline void ring_board_approach(struct ring_board *board, uint64_t number, size_t bytes)
 {
-	struct ring_sheet *sheet = ring_board_sheet(board, number);
+	const char *sheet = (const char *)ring_board_sheet(board, number);
+	const size_t end = offsetof(struct ring_sheet, text) + bytes;
+	for (size_t line = 0; line < end; line += RING_CACHE_LINE) {
 #if defined(__x86_64__) || defined(__i386__)
-	__asm__ __volatile__("prefetchw %0" : : "m"(*sheet));
+		__asm__ __volatile__("prefetchw %0" : : "m"(sheet[line]));
 #else
-	__builtin_prefetch(sheet, 1);
+		__builtin_prefetch(sheet + line, 1);
 #endif
+	}
 }
 
 /* Owner: is done with all that was told up to this bulletin. */
