@@ -446,6 +446,9 @@ RING_API int ring_op_destroy(struct ring_comm *comm, enum ring_op op);
  * Allocates memory that ranks of the same host can share, page-aligned and zeroed. A local call;
  * the memory can be used like any other, and in calls on any communicator of this process.
  *
+ * Other buffers may come to lie on huge pages while calls use them, as far as all of such a page is in
+ * use; madvise(2)'s MADV_NOHUGEPAGE keeps memory from that.
+ *
  * returns   0; RING_EINVAL; RING_ENOMEM
  */
 RING_API int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory);

@@ -188,23 +188,33 @@ static int find(struct ring_comm *comm, int rank, uint32_t region, uint64_t plac
 	return err;
 }
 
+/* Bytes of the call's buffers. */
+static size_t input_bytes(const struct ring_comm *comm, const struct ring_call *call)
+{
+	size_t bytes = call->count * ring_datatype_bytes(call->operands.type);
+	return bytes * (size_t)ring_direct_parts_in(call->kind, comm->size);
+}
+
+static size_t output_bytes(const struct ring_comm *comm, const struct ring_call *call)
+{
+	size_t bytes = call->count * ring_datatype_bytes(call->operands.type);
+	return bytes * (size_t)ring_direct_parts_out(call->kind, comm->size);
+}
+
 int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer)
 {
 	struct ring_partners *partners = &comm->partners;
-	size_t bytes = call->count * ring_datatype_bytes(call->operands.type);
-	size_t input_bytes = bytes * (size_t)ring_direct_parts_in(call->kind, comm->size);
-	size_t output_bytes = bytes * (size_t)ring_direct_parts_out(call->kind, comm->size);
 	partners->inputs[comm->rank] = (char *)call->operands.input;
 	partners->outputs[comm->rank] = call->operands.output;
 	for (int rank = 0; rank < comm->size; rank++) {
 		const struct ring_whereabouts *where = &partners->where[rank];
 		if (rank == comm->rank)
 			continue;
-		int err = find(comm, rank, where->input_region, where->input, input_bytes,
-			       &partners->inputs[rank]);
+		int err = find(comm, rank, where->input_region, where->input,
+			       input_bytes(comm, call), &partners->inputs[rank]);
 		if (!err)
-			err = find(comm, rank, where->output_region, where->output, output_bytes,
-				   &partners->outputs[rank]);
+			err = find(comm, rank, where->output_region, where->output,
+				   output_bytes(comm, call), &partners->outputs[rank]);
 		*peer = rank;
 		if (err)
 			return err;
@@ -212,7 +222,18 @@ int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, in
 	return 0;
 }
 
-void ring_partners_leave(struct ring_comm *comm)
+/* Of a direct call each rank's private memory was reached into. */
+static void note_reached(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_huge_pages *pages = &comm->partners.huge_pages;
+	const struct ring_operands *operands = &call->operands;
+	if (operands->input && !call->input_memory)
+		ring_huge_pages_note(pages, operands->input, input_bytes(comm, call));
+	if (operands->output && !call->output_memory)
+		ring_huge_pages_note(pages, operands->output, output_bytes(comm, call));
+}
+
+void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call)
 {
 	ring_memory_recall(comm);
 	for (int rank = 0; rank < comm->size; rank++) {
@@ -220,6 +241,9 @@ void ring_partners_leave(struct ring_comm *comm)
 		if (rank != comm->rank)
 			in->transport->tidy(in);
 	}
+	if (comm->choice.algorithm == RING_ALGORITHM_DIRECT &&
+	    comm->question.memory == RING_MEMORY_REACHABLE)
+		note_reached(comm, call);
 }
 
 /* ---- failure --------------------------------------------------------------------------------- */

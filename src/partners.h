@@ -15,6 +15,7 @@
 #define RING_PARTNERS_H
 
 #include "channel.h"
+#include "huge_pages.h"
 #include "record.h"
 #include "stage.h"
 #include "tuning.h"
@@ -34,6 +35,7 @@ struct ring_partners {
 	struct ring_whereabouts *where; /* as they tell */
 	char **inputs, **outputs;       /* here; NULL: to be reached by get and put alone */
 	struct ring_stage stage;
+	struct ring_huge_pages huge_pages; /* of this rank's buffers that others reach into */
 };
 
 /* Begins the next exchange, on the first channel. returns 0; RING_ENOMEM */
@@ -51,8 +53,8 @@ enum ring_memory ring_partners_memory(const struct ring_comm *comm);
 /* Finds everybody's buffers, for a direct plan. returns 0; what map() of transport.h returned, and whose */
 int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer);
 
-/* The call is over: memory that peers have freed is let go. */
-void ring_partners_leave(struct ring_comm *comm);
+/* The call is over: memory that peers have freed is let go, and where they will reach again is made easy to reach. */
+void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call);
 
 /*
  * The call has failed: from here on no peer reaches into this rank's memory. Waits until those who

@@ -458,7 +458,7 @@ static int run_among_partners(struct ring_comm *comm, const struct ring_call *ca
 	if (err)
 		ring_partners_fence(comm);
 	else
-		ring_partners_leave(comm);
+		ring_partners_leave(comm, call);
 	return err;
 }
 
