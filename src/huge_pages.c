@@ -16,9 +16,6 @@
 
 #define PAGES_MOST 512 /* of 4 KiB in a huge one */
 
-/* A call is longer by this times what it would save itself: about twice as long. */
-#define LONGER_BY 4
-
 /* The kernel would do it all the same, as it is asked for that very page. */
 static bool is_forbidden(void)
 {
@@ -88,17 +85,9 @@ void ring_huge_pages_note(struct ring_huge_pages *pages, const void *buffer, siz
 {
 	struct ring_reached_buffer *reached = find(pages, (uintptr_t)buffer);
 	reached->bytes = bytes > reached->bytes ? bytes : reached->bytes;
-	if (reached->done >= end_of(reached))
-		return;
-	const uint64_t saves_ns = bytes * RING_HUGE_PAGE_SAVES_NS / RING_HUGE_PAGE;
-	reached->saved_ns += saves_ns;
+	reached->saved_ns += bytes * RING_HUGE_PAGE_SAVES_NS / RING_HUGE_PAGE;
 	if (pages->takes_ns == 0)
 		pages->takes_ns = is_forbidden() ? UINT64_MAX : RING_HUGE_PAGE_TAKES_NS;
-	if (!is_worth_it(pages, reached))
-		return;
-	const uint64_t until_ns = ring_clock_ns() + LONGER_BY * saves_ns;
-	do
+	while (reached->done < end_of(reached) && is_worth_it(pages, reached))
 		move(pages, reached);
-	while (reached->done < end_of(reached) && is_worth_it(pages, reached) &&
-	       ring_clock_ns() < until_ns);
 }

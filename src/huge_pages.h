@@ -38,7 +38,7 @@ struct ring_huge_pages {
 
 /*
  * Peers have copied from or to these bytes, and are done with that. Once calls would have saved what it takes to move the
- * buffer, it is moved: a part behind each call, as none should take much longer than the one before.
+ * buffer, it is moved; and if that takes longer than it should, the rest of it once they have saved that, too.
  */
 void ring_huge_pages_note(struct ring_huge_pages *pages, const void *buffer, size_t bytes);
 
