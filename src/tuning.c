@@ -14,7 +14,8 @@
  *	chunk    shared memory is fastest while chunk, slot and result stay in a core's second-level
  *	         cache; by 64 KiB AMD's took 1.03 to 1.17 times as long as by 128, but for 1 MiB on 2
  *	         ranks sometimes 0.93. A socket wants to be entered rarely, but more ranks also fill the
- *	         pipeline more slowly
+ *	         pipeline more slowly: on a Xeon 4 ranks took 1.03 to 1.07 times as long to sum 25 MiB and more
+ *	         by 256 KiB as by 512, and 1.08 to 1.25 to gather; 8 ranks up to 0.85
  *	depth    1 slot loses a third, 2 a fifth at 1 MiB; 8 gain nothing over 4. But for 2 ranks up to
  *	         Zen 4, where a core writes slowly what another has read and still holds: slots of 2 MiB
  *	         in all have left its second-level cache by then (1 MiB 0.05 ms, by 4 of 128 KiB 0.12).
@@ -29,7 +30,7 @@
 #define CHUNK_MEMORY_AMD (128 << 10)
 #define CHUNK_MEMORY_PAIR_ZEN4 (256 << 10)
 #define CHUNK_SOCKET (256 << 10)
-#define CHUNK_SOCKET_PAIR (512 << 10)
+#define CHUNK_SOCKET_FEW (512 << 10)
 #define DEPTH 4
 #define DEPTH_PAIR_ZEN4 8
 #define DEPTH_FOUR_ZEN4 5
@@ -55,11 +56,16 @@ struct slots {
 	uint64_t chunk;
 };
 
+static uint64_t socket_chunk(int size, enum ring_cpu cpu)
+{
+	return size <= (cpu == RING_CPU_ANY ? 4 : 2) ? CHUNK_SOCKET_FEW : CHUNK_SOCKET;
+}
+
 static struct slots choose_slots(int slowest, int size, enum ring_cpu cpu)
 {
 	bool socket = slowest >= 0 && strcmp(ring_transports[slowest]->name, "tcp") == 0;
 	if (socket)
-		return (struct slots){DEPTH, size == 2 ? CHUNK_SOCKET_PAIR : CHUNK_SOCKET};
+		return (struct slots){DEPTH, socket_chunk(size, cpu)};
 	if (cpu == RING_CPU_ZEN4 && size == 2)
 		return (struct slots){DEPTH_PAIR_ZEN4, CHUNK_MEMORY_PAIR_ZEN4};
 	if (cpu == RING_CPU_ZEN4 && size <= 4)

@@ -29,9 +29,6 @@
 	X(ALL_REDUCE, MEMORY, 2, 2, 32, ONE_SHOT)     /* 2: 1.05 to 2.02 */                        \
 	X(ALL_REDUCE, MEMORY, 3, 8, 4, ONE_SHOT)      /* 4, 8: 1.14 to 2.22 */                     \
 	X(ALL_REDUCE, MEMORY, 3, 16, 16, TWO_SHOT)    /* 4, 8, 16: 1.08 to 1.80 */                 \
-	X(ALL_REDUCE, MEMORY, 3, 4, 512, STAGED)      /* 4: 1.11 to 1.32 */                        \
-	X(ALL_REDUCE, MEMORY, 5, 16, 2048, STAGED)    /* 8, 16: 1.02 to 1.61 */                    \
-	X(ALL_REDUCE, MEMORY, 3, 8, 32, TWO_SHOT)     /* 4, 8: 1.08 to 1.36, without stages */     \
 	X(REDUCE_SCATTER, MEMORY, 2, 2, 1, ONE_SHOT)  /* 2: 0.99 to 1.78 */                        \
 	X(REDUCE_SCATTER, MEMORY, 3, 16, 2, ONE_SHOT) /* 4, 8, 16: 1.11 to 1.83 */                 \
 	X(ALL_GATHER, MEMORY, 2, 2, 1, ONE_SHOT)      /* 2: 1.48 to 2.54 */                        \
@@ -78,13 +75,18 @@
 
 #define REACHABLE_MEMORY(X)                                                                        \
 	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 32, RING)                                         \
-	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.06 to 1.59 */                  \
-	X(RING_KIND_ALL_REDUCE, REACHABLE, 3, 4, 512, RING)                                        \
-	X(RING_KIND_ALL_REDUCE, REACHABLE, 3, 4, 0, DIRECT) /* 4: 1.21; stages 1.07 to 1.15 */     \
-	X(RING_KIND_ALL_REDUCE, REACHABLE, 5, 64, 2048, RING)                                      \
-	X(RING_KIND_ALL_REDUCE, REACHABLE, 5, 64, 0, DIRECT) /* 8: 1.29 to 1.62 */                 \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 2, 2, 0, DIRECT)    /* 2: 1.06 to 1.59 */               \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 3, 4, 64, STAGED)   /* 4: 1.11 to 1.32 */               \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 3, 8, 32, TWO_SHOT) /* 4, 8: 1.08 to 1.36 */            \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 3, 4, 0, DIRECT)    /* 4: 1.21; stages 1.03 to 1.65 */  \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 5, 16, 512, STAGED) /* 8, 16: 1.02 to 1.61 */           \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 5, 16, 512, RING)                                       \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 17, 64, 2048, RING)                                     \
+	X(RING_KIND_ALL_REDUCE, REACHABLE, 5, 64, 0, DIRECT) /* 8: 1.29; stages 1.09 to 1.34 */    \
 	X(RING_KIND_ALL_REDUCE, PRIVATE, 2, 2, 64, ONE_SHOT)                                       \
 	X(RING_KIND_ALL_REDUCE, PRIVATE, 3, 4, 65536, STAGED)                                      \
+	X(RING_KIND_ALL_REDUCE, PRIVATE, 5, 16, 2048, STAGED)                                      \
+	X(RING_KIND_ALL_REDUCE, PRIVATE, 3, 8, 32, TWO_SHOT)                                       \
 	X(RING_KIND_ALL_GATHER, REACHABLE, 2, 2, 8, RING)                                          \
 	X(RING_KIND_ALL_GATHER, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.24 to 2.15 */                  \
 	X(RING_KIND_ALL_GATHER, REACHABLE, 3, 4, 32, RING)                                         \
@@ -103,6 +105,8 @@
  * on any CPU. Behind the rows how many times as long the ring took.
  */
 #define COPIED_MEMORY(X)                                                                           \
+	X(ALL_REDUCE, MEMORY, 3, 4, 512, STAGED)        /* 4: 1.11 to 1.32 */                      \
+	X(ALL_REDUCE, MEMORY, 5, 16, 2048, STAGED)      /* 8, 16: 1.02 to 1.61 */                  \
 	X(ALL_REDUCE, MEMORY, 3, 16, 1024, TWO_SHOT)    /* 4, 8: 0.99 to 1.46 */                   \
 	X(REDUCE_SCATTER, MEMORY, 3, 4, 16, ONE_SHOT)   /* 4: 1.16 to 1.40 */                      \
 	X(REDUCE_SCATTER, MEMORY, 5, 16, 128, ONE_SHOT) /* 8: 1.03 to 1.79 */                      \
@@ -123,14 +127,15 @@
 
 /*
  * Sockets of one host: X(call, what links the ranks, from so many ranks, to so many, KiB at most or 0,
- * algorithm, KiB of a chunk or 0). Large sums come in smaller chunks than the links could take, so that what
- * has come is still in the cache when it is added and sent on. Behind the row how many times as long they
- * took in chunks of 256 and 512 KiB, from 8 to 256 MiB; calls that only copy took no longer.
+ * algorithm, KiB of a chunk or 0). Few messages are worth most there. And many ranks' large sums come in smaller chunks than
+ * the links could take, so that what has come is still in the cache when it is added and sent on. Behind the row how many
+ * times as long two shots took, or chunks of 256 KiB, from 8 to 128 MiB; calls that only copy took no longer.
  */
 #define LARGE_SUMS(X)                                                                              \
-	X(ALL_REDUCE, SOCKET, 3, 4, 128, TWO_SHOT, 0) /* 4: 1.19 to 1.20 */                        \
-	X(ALL_REDUCE, SOCKET, 2, 16, 2048, RING, 0)                                                \
-	X(ALL_REDUCE, SOCKET, 2, 16, 0, RING, 128) /* 2, 4, 8: 1.03 to 1.14 */
+	X(ALL_REDUCE, SOCKET, 3, 4, 64, STRIDE, 0)  /* 4: 1.20 to 1.32 */                          \
+	X(ALL_REDUCE, SOCKET, 5, 8, 128, STRIDE, 0) /* 8: 1.19 to 1.27 */                          \
+	X(ALL_REDUCE, SOCKET, 5, 16, 2048, RING, 0)                                                \
+	X(ALL_REDUCE, SOCKET, 5, 16, 0, RING, 128) /* 8: 1.00 to 1.29 */
 
 /*
  * The same on that EPYC, where no sum wants smaller chunks (of 128 KiB it took 1.06 to 1.33 times as long) and few

@@ -278,8 +278,8 @@ static void built_in_rows_choose(void **state)
 		enum ring_memory memory;
 		int ranks;
 		uint64_t kib;
-		enum ring_algorithm algorithms[RING_CPUS];
-		uint64_t chunk_kib[RING_CPUS]; /* 0: any */
+		enum ring_algorithm algorithms[RING_CPUS]; /* where there are stages */
+		uint64_t chunk_kib[RING_CPUS];             /* 0: any */
 	} calls[] = {
 #define EACH(any, amd, zen4)                                                                       \
 	{                                                                                          \
@@ -291,12 +291,16 @@ static void built_in_rows_choose(void **state)
 		{RING_PATH_MEMORY, RING_MEMORY_SHARED, 4, 64, ALL(DIRECT), {128, 128, 128}},
 		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 32, ALL(ONE_SHOT), {64, 64, 64}},
 		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 1024, EACH(DIRECT, RING, RING), {0}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 4, 64, ALL(STAGED), {0}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 8, 512, ALL(STAGED), {0}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 4, 64, EACH(DIRECT, STAGED, STAGED), {0}},
 		{RING_PATH_MEMORY,
 		 RING_MEMORY_REACHABLE,
 		 4,
 		 1024,
 		 EACH(DIRECT, TWO_SHOT, TWO_SHOT),
 		 {0}},
+		{RING_PATH_MEMORY, RING_MEMORY_PRIVATE, 8, 1024, ALL(STAGED), {0}},
 		{RING_PATH_MEMORY,
 		 RING_MEMORY_REACHABLE,
 		 8,
@@ -313,10 +317,12 @@ static void built_in_rows_choose(void **state)
 		 RING_MEMORY_PRIVATE,
 		 4,
 		 128,
-		 EACH(TWO_SHOT, STRIDE, STRIDE),
+		 EACH(RING, STRIDE, STRIDE),
 		 {256, 256, 256}},
-		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2048, ALL(RING), {256, 256, 256}},
-		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2049, ALL(RING), {128, 256, 256}},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 4, 64, ALL(STRIDE), {0}},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2049, ALL(RING), {256, 256, 256}},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 8, 2048, ALL(RING), {256, 256, 256}},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 8, 2049, ALL(RING), {128, 256, 256}},
 	};
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) * RING_CPUS; i++) {
 		size_t which = i / RING_CPUS, cpu = i % RING_CPUS;
@@ -327,7 +333,8 @@ static void built_in_rows_choose(void **state)
 						 .ranks = calls[which].ranks,
 						 .bytes = calls[which].kib << 10,
 						 .path = calls[which].path,
-						 .memory = calls[which].memory};
+						 .memory = calls[which].memory,
+						 .staged = true};
 		struct ring_choice choice = ring_tuning_choose(&tuning, &question);
 		assert_int_equal(choice.algorithm, calls[which].algorithms[cpu]);
 		uint64_t chunk_kib = calls[which].chunk_kib[cpu];
