@@ -138,15 +138,18 @@ RING_CONVERTED_TYPES(LOADED_FOLDS, )
 	}
 /*
  * A block at a time, so that what comes later can be asked for: hardware does not look past the end of
- * a page, nor far ahead of loops that compute for long. Asking beyond the end does no harm.
+ * a page, nor far ahead of loops that compute for long. Nothing beyond the end, where another rank may be at work: what is
+ * asked for is taken from it. (Two ranks of a Xeon that add 32 KiB each, next to one another: 1.5 and 1.8 us, so 1.3 and 1.3.)
  */
 #define BLOCK_BYTES 256
 #define AHEAD_BYTES 2048
 
-static inline void prefetch(const unsigned char *block)
+/* left: bytes from the block's first to the end. By its number, as of a pointer gcc would believe that it ends there. */
+static inline void prefetch(const unsigned char *block, size_t left)
 {
-	for (int i = 0; i < BLOCK_BYTES; i += 64)
-		__builtin_prefetch((const void *)((uintptr_t)block + AHEAD_BYTES + (uintptr_t)i));
+	uintptr_t ahead = (uintptr_t)block + AHEAD_BYTES;
+	for (uintptr_t i = 0; i < BLOCK_BYTES && left > AHEAD_BYTES; i += 64)
+		__builtin_prefetch((const void *)(ahead + i));
 }
 
 #define PAIR_LOOPS(type, op, bytes, word_bytes, word)                                              \
@@ -157,8 +160,8 @@ static inline void prefetch(const unsigned char *block)
 		const unsigned char *restrict a = left, *restrict b = right;                       \
 		size_t i = 0, end = count * bytes;                                                 \
 		for (; i + BLOCK_BYTES <= end; i += BLOCK_BYTES) {                                 \
-			prefetch(a + i);                                                           \
-			prefetch(b + i);                                                           \
+			prefetch(a + i, end - i);                                                  \
+			prefetch(b + i, end - i);                                                  \
 			for (size_t k = i; k < i + BLOCK_BYTES; k += word_bytes)                   \
 				word(to + k, a + k, b + k);                                        \
 		}                                                                                  \
@@ -173,8 +176,8 @@ static inline void prefetch(const unsigned char *block)
 		const unsigned char *restrict b = right;                                           \
 		size_t i = 0, end = count * bytes;                                                 \
 		for (; i + BLOCK_BYTES <= end; i += BLOCK_BYTES) {                                 \
-			prefetch(to + i);                                                          \
-			prefetch(b + i);                                                           \
+			prefetch(to + i, end - i);                                                 \
+			prefetch(b + i, end - i);                                                  \
 			for (size_t k = i; k < i + BLOCK_BYTES; k += word_bytes)                   \
 				word(to + k, to + k, b + k);                                       \
 		}                                                                                  \
@@ -187,8 +190,8 @@ static inline void prefetch(const unsigned char *block)
 		unsigned char *restrict a = left, *restrict b = right;                             \
 		size_t i = 0, end = count * bytes;                                                 \
 		for (; i + BLOCK_BYTES <= end; i += BLOCK_BYTES) {                                 \
-			prefetch(a + i);                                                           \
-			prefetch(b + i);                                                           \
+			prefetch(a + i, end - i);                                                  \
+			prefetch(b + i, end - i);                                                  \
 			for (size_t k = i; k < i + BLOCK_BYTES; k += word_bytes) {                 \
 				word(a + k, a + k, b + k);                                         \
 				memcpy(b + k, a + k, word_bytes);                                  \
