@@ -54,9 +54,9 @@ static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
 						  0x150005, 0x160006, 0x170007, 0x180008, 0x190009,
 						  0x1a000a, 0x1b000b, 0x1c000c, 0x1d000d, 0x1e000e,
 						  0x1f000f);
-	__mmask16 is_special = _mm512_fpclass_ps_mask(upper, SPECIAL) |
-			       _mm512_fpclass_ps_mask(lower, SPECIAL);
-	if (__builtin_expect(is_special, 0))
+	__mmask16 special_upper = _mm512_fpclass_ps_mask(upper, SPECIAL);
+	__mmask16 special_lower = _mm512_fpclass_ps_mask(lower, SPECIAL);
+	if (__builtin_expect(!_kortestz_mask16_u8(special_upper, special_lower), 0))
 		return round_all_bfloat16s(upper, lower);
 	return _mm512_permutexvar_epi16(in_turn, (__m512i)_mm512_cvtne2ps_pbh(upper, lower));
 }
