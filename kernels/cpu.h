@@ -26,6 +26,13 @@ struct ring_cpu_kernel {
 	struct ring_pair_loops loops;
 	void (*both)(void *left, void *right, size_t count);
 
+	/* Four and eight sources that become their sum; NULL of other operations, and where sources are converted. */
+	void (*four)(unsigned char *a, unsigned char *b, unsigned char *c, unsigned char *d,
+		     size_t count);
+	void (*eight)(unsigned char *a, unsigned char *b, unsigned char *c, unsigned char *d,
+		      unsigned char *e, unsigned char *f, unsigned char *g, unsigned char *h,
+		      size_t count);
+
 	/* Any job, RING_TILE elements at most at a time: load, scale, fold others in, divide, store. */
 	void (*load)(union ring_tile *tile, const void *source, size_t count);
 	void (*scale)(union ring_tile *tile, const void *scalar, size_t count);

@@ -231,6 +231,51 @@ RING_CONVERTED_TYPES(HALVES_PAIRS, )
 RING_HALF_TYPES(CONVERTED_PAIRS, )
 #endif
 
+/* ---- four or eight sources that all become their sum ------------------------------------------- */
+
+/*
+ * In parameters, as restrict is not believed of what is loaded from an array. Of sums alone: with the loops of all
+ * operations the library was larger than 2 MiB, and calls of 8 ranks that share 2 CPUs took 3 to 5 us longer, even
+ * broadcasts (64 KiB in shared memory 18.4 -> 21.9 us).
+ */
+#define ADD(place, type, computed) sum = ring_##computed##_sum(sum, ring_##type##_load(place + i))
+#define PUT(w, x, y, z, type)                                                                      \
+	ring_##type##_store(w + i, sum), ring_##type##_store(x + i, sum),                          \
+		ring_##type##_store(y + i, sum), ring_##type##_store(z + i, sum)
+#define REPLACING_LOOPS(TYPE, type, bytes, computed, ...)                                           \
+	static void four_##type(unsigned char *restrict a, unsigned char *restrict b,               \
+				unsigned char *restrict c, unsigned char *restrict d, size_t count) \
+	{                                                                                           \
+		for (size_t i = 0; i < count * bytes; i += bytes) {                                 \
+			__typeof__(ring_##type##_load(a)) sum = ring_##type##_load(a + i);          \
+			ADD(b, type, computed);                                                     \
+			ADD(c, type, computed);                                                     \
+			ADD(d, type, computed);                                                     \
+			PUT(a, b, c, d, type);                                                      \
+		}                                                                                   \
+	}                                                                                           \
+                                                                                                    \
+	static void eight_##type(unsigned char *restrict a, unsigned char *restrict b,              \
+				 unsigned char *restrict c, unsigned char *restrict d,              \
+				 unsigned char *restrict e, unsigned char *restrict f,              \
+				 unsigned char *restrict g, unsigned char *restrict h,              \
+				 size_t count)                                                      \
+	{                                                                                           \
+		for (size_t i = 0; i < count * bytes; i += bytes) {                                 \
+			__typeof__(ring_##type##_load(a)) sum = ring_##type##_load(a + i);          \
+			ADD(b, type, computed);                                                     \
+			ADD(c, type, computed);                                                     \
+			ADD(d, type, computed);                                                     \
+			ADD(e, type, computed);                                                     \
+			ADD(f, type, computed);                                                     \
+			ADD(g, type, computed);                                                     \
+			ADD(h, type, computed);                                                     \
+			PUT(a, b, c, d, type);                                                      \
+			PUT(e, f, g, h, type);                                                      \
+		}                                                                                   \
+	}
+RING_DIRECT_TYPES(REPLACING_LOOPS, )
+
 /* ---- copying --------------------------------------------------------------------------------- */
 
 /* In words, as compilers make three loops of one that copies bytes. */
@@ -258,6 +303,13 @@ static void spread(void *restrict first, void *restrict second, void *restrict t
 #define FOLD_THREE(type, op) .fold_three = fold_three_##type##_##op,
 #define PAIR(type, op)                                                                             \
 	.loops = {pair_##type##_##op, onto_##type##_##op}, .both = both_##type##_##op,
+#define REPLACING_sum(type) .four = four_##type, .eight = eight_##type,
+#define REPLACING_prod(type)
+#define REPLACING_max(type)
+#define REPLACING_min(type)
+#define DIRECT_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                    \
+	[TYPE][OP] = {PAIR(type, op) REPLACING_##op(type) FOLD_THREE(type, op)                     \
+			      STEPS(type, op, computed)},
 #define KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                           \
 	[TYPE][OP] = {PAIR(type, op) FOLD_THREE(type, op) STEPS(type, op, computed)},
 #define HALF_PAIR(type, op)
@@ -274,6 +326,7 @@ static void spread(void *restrict first, void *restrict second, void *restrict t
 	[TYPE][OP] = {HALF_PAIR(type, op) STEPS(type, op, computed)},
 #define FLOAT8_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                    \
 	[TYPE][OP] = {FLOAT8_PAIR(type, op) STEPS(type, op, computed)},
+#define DIRECT_KERNELS(...) RING_REDUCE_OPS(DIRECT_KERNEL, __VA_ARGS__)
 #define KERNELS(...) RING_REDUCE_OPS(KERNEL, __VA_ARGS__)
 #define HALF_KERNELS(...) RING_REDUCE_OPS(HALF_KERNEL, __VA_ARGS__)
 #define FLOAT8_KERNELS(...) RING_REDUCE_OPS(FLOAT8_KERNEL, __VA_ARGS__)
@@ -284,6 +337,6 @@ const struct ring_cpu_family SYMBOL(RING_CPU_FAMILY) = {
 	.stream_end = ring_stream_end,
 #endif
 	.spread = spread,
-	.kernels = {RING_DIRECT_TYPES(KERNELS, ) RING_PACKED_TYPES(KERNELS, )
+	.kernels = {RING_DIRECT_TYPES(DIRECT_KERNELS, ) RING_PACKED_TYPES(KERNELS, )
 			    RING_HALF_TYPES(HALF_KERNELS, ) RING_FLOAT8_TYPES(FLOAT8_KERNELS, )},
 };

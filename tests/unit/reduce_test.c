@@ -18,6 +18,7 @@
 #include "kernels/cpu.h"
 #include "tests/kernels/jobs.h"
 #include "tests/kernels/reference.h"
+#include "tests/transport/dice.h"
 
 static unsigned long seed;
 
@@ -76,6 +77,53 @@ static void second_result_in_place(void **state)
 	twice.nresults = 1;
 	submit(&twice);
 	assert_true(a[0] == 22 && a[1] == 44 && a[2] == 66);
+}
+
+#define TOGETHER_MOST 8
+#define TOGETHER_ELEMENTS 8203 /* enough, and no multiple of anything */
+
+/* Sums of so many that take the place of all of them have the bits that one elsewhere has, and end where they are to. */
+static void check_together(int ranks, enum ring_datatype type, enum ring_op op, uint64_t *dice)
+{
+	static uint64_t words[TOGETHER_MOST + 1][TOGETHER_ELEMENTS + 1];
+	unsigned char *memory[TOGETHER_MOST + 1], behind[TOGETHER_MOST][8];
+	const size_t bytes = TOGETHER_ELEMENTS * ring_datatype_bytes(type);
+	for (int i = 0; i <= ranks; i++) {
+		memory[i] = (unsigned char *)words[i];
+		for (size_t k = 0; k < bytes / 8 + 2 && k <= TOGETHER_ELEMENTS; k++)
+			words[i][k] = dice_roll(dice);
+	}
+	unsigned char *elsewhere = memory[ranks];
+	struct ring_reduction job = {.nsources = ranks,
+				     .results = {elsewhere},
+				     .nresults = 1,
+				     .count = TOGETHER_ELEMENTS,
+				     .type = type,
+				     .op = op};
+	for (int i = 0; i < ranks; i++) {
+		job.sources[i] = memory[i];
+		memcpy(behind[i], memory[i] + bytes, sizeof(behind[i]));
+	}
+	submit(&job);
+	for (int i = 0; i < ranks; i++)
+		job.results[i] = memory[(i + 1) % ranks]; /* as a rank writes to its own first */
+	job.nresults = ranks;
+	submit(&job);
+	for (int i = 0; i < ranks; i++) {
+		assert_memory_equal(memory[i], elsewhere, bytes);
+		assert_memory_equal(memory[i] + bytes, behind[i], sizeof(behind[i]));
+	}
+}
+
+static void all_results_in_place(void **state)
+{
+	(void)state;
+	uint64_t dice = seed;
+	for (int ranks = 2; ranks <= TOGETHER_MOST; ranks *= 2)
+		for (int type = 0; type < REFERENCE_TYPES; type++)
+			for (int op = 0; op < REFERENCE_OPS; op++)
+				check_together(ranks, (enum ring_datatype)type, (enum ring_op)op,
+					       &dice);
 }
 
 /* A result so large that it goes past the caches is the one that replaces a source, and no byte more. */
@@ -386,6 +434,7 @@ int main(void)
 		cmocka_unit_test(shapes),
 		cmocka_unit_test(values),
 		cmocka_unit_test(second_result_in_place),
+		cmocka_unit_test(all_results_in_place),
 		cmocka_unit_test(large_results),
 		cmocka_unit_test(promises),
 		cmocka_unit_test(averages),
