@@ -2,6 +2,8 @@
 /* Computing a plan's entries once; see known_plan.h. */
 #include "known_plan.h"
 
+#include <string.h>
+
 /*
  * Field by field, with the plan inlined: a struct that is returned and copied whole passes through
  * memory, and reading it back so soon waits for all stores before it, among them those to slots
@@ -64,6 +66,8 @@ static void count_heard(struct ring_known_plan *known)
 
 void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *plan)
 {
+	if (memcmp(&known->plan, plan, sizeof(*plan)) == 0)
+		return; /* all that is known of it still holds */
 	known->plan = *plan;
 	for (int i = 0; i < RING_KNOWN_OUTGOING; i++)
 		known->outgoing[i].index = UINT64_MAX;

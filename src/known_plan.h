@@ -24,7 +24,7 @@ struct ring_known_plan {
 	struct ring_known_entry outgoing[RING_KNOWN_OUTGOING], incoming[RING_KNOWN_INCOMING];
 };
 
-/* Of plans that are not small nothing is computed yet. */
+/* Of plans that are not small nothing is computed yet, unless it is the same plan as before. */
 void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *plan);
 
 void ring_known_plan_learn_outgoing(struct ring_known_plan *known, uint64_t i);

@@ -112,6 +112,33 @@ static void closing_accepts_anything(void **state)
 	ring_channel_close(&channel);
 }
 
+/* Of a plan that is set again nothing is computed twice, and of another one nothing is believed. */
+static void what_is_known_stays(void **state)
+{
+	(void)state;
+	static const int order[] = {0, 1, 2};
+	static struct ring_known_plan known;
+	struct ring_plan_params params = {.kind = RING_KIND_ALL_REDUCE,
+					  .algorithm = RING_ALGORITHM_RING,
+					  .size = 3,
+					  .order = order,
+					  .count = 300,
+					  .element_bytes = 4,
+					  .chunk_bytes = 64,
+					  .chunks_per_round = 2,
+					  .channels = 1};
+	struct ring_plan plan = ring_plan_make(&params);
+	ring_known_plan_set(&known, &plan);
+	assert_int_equal(known.incoming[1].index, UINT64_MAX);
+	uint64_t bytes = ring_known_plan_incoming(&known, 1)->bytes;
+	ring_known_plan_set(&known, &plan);
+	assert_int_equal(known.incoming[1].index, 1);
+	params.count = 30;
+	plan = ring_plan_make(&params);
+	ring_known_plan_set(&known, &plan);
+	assert_int_not_equal(ring_known_plan_incoming(&known, 1)->bytes, bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +147,7 @@ int main(void)
 		cmocka_unit_test(stages_are_used_again),
 		cmocka_unit_test(too_little_room_stops),
 		cmocka_unit_test(a_waiting_channel_says_for_whom),
+		cmocka_unit_test(what_is_known_stays),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
