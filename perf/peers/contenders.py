@@ -90,7 +90,7 @@ class Effort:
     seconds: float  # of one size and kind of buffers
 
 
-EFFORT, QUICK = Effort(40, 1, 0.15), Effort(5, 1, 0.02)
+EFFORT, QUICK = Effort(40, 5, 0.15), Effort(5, 1, 0.02)
 
 
 @dataclass(frozen=True)
