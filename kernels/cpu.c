@@ -82,42 +82,41 @@ static void *result(const struct ring_reduction *reduction, int index, struct pa
  * each other's memory have the sum of theirs go to all: two passes took 1.12 to 1.27 times as long, 64 KiB to 4 MiB, and
  * tiles, of four and of eight, 1.08 to 1.26 times, 16 KiB to 25 MiB.
  */
-enum way { COPIES, ADDS_A_PAIR, ADDS_TO_BOTH, ADDS_TO_FOUR, ADDS_TO_EIGHT, FOLDS };
+enum way { COPIES, ADDS_A_PAIR, ADDS_TO_ALL, FOLDS };
 
 /* True if the results are the sources, each once. */
 static bool is_in_place(const struct ring_reduction *reduction)
 {
-	bool all = reduction->nresults == reduction->nsources;
-	for (int i = 0; all && i < reduction->nsources; i++) {
-		int found = 0;
-		for (int k = 0; k < reduction->nresults; k++)
-			found += reduction->results[k] == reduction->sources[i];
-		all = found == 1;
+	bool same = reduction->nresults == reduction->nsources;
+	for (int i = 0; same && i < reduction->nsources; i++) {
+		int written = 0, read = 0;
+		for (int k = 0; k < reduction->nsources; k++) {
+			written += reduction->results[k] == reduction->sources[i];
+			read += reduction->sources[k] == reduction->results[i];
+		}
+		same = written == 1 && read == 1;
 	}
-	return all;
+	return same;
 }
 
-static enum way way_of_many(const struct ring_cpu_kernel *kernel,
-			    const struct ring_reduction *reduction)
+static bool adds_to_all(const struct ring_cpu_kernel *kernel, const struct ring_reduction *reduction)
 {
-	if (kernel->four && reduction->nsources == 4 && is_in_place(reduction))
-		return ADDS_TO_FOUR;
-	if (kernel->eight && reduction->nsources == 8 && is_in_place(reduction))
-		return ADDS_TO_EIGHT;
-	return FOLDS;
+	const int count = reduction->nsources;
+	return ((count == 2 && kernel->both) || (count == 4 && kernel->four) ||
+		(count == 8 && kernel->eight)) &&
+	       is_in_place(reduction);
 }
 
 static enum way way_of(const struct ring_cpu_kernel *kernel, const struct ring_reduction *reduction)
 {
 	if (reduction->divisor > 1 || reduction->nscalars > 0)
 		return FOLDS;
-	if (reduction->nsources > 2)
-		return way_of_many(kernel, reduction);
 	if (reduction->nsources == 1)
 		return COPIES;
-	if (!kernel->loops.pair || reduction->sources[0] == reduction->sources[1])
-		return FOLDS;
-	return is_in_place(reduction) ? ADDS_TO_BOTH : ADDS_A_PAIR;
+	if (adds_to_all(kernel, reduction))
+		return ADDS_TO_ALL;
+	bool pair = reduction->nsources == 2 && reduction->sources[0] != reduction->sources[1];
+	return pair && kernel->loops.pair ? ADDS_A_PAIR : FOLDS;
 }
 
 static void reduce_pair(const struct ring_cpu_kernel *kernel,
@@ -270,15 +269,14 @@ __attribute__((noinline)) static void reduce_in_tiles(const struct ring_cpu_fami
 	}
 }
 
-/* Every source becomes the result. */
-static void replace(const struct ring_cpu_kernel *kernel, const struct ring_reduction *reduction,
-		    enum way way)
+static void reduce_to_all(const struct ring_cpu_kernel *kernel,
+			  const struct ring_reduction *reduction)
 {
 	void *const *all = (void *const *)reduction->sources;
 	const size_t count = reduction->count;
-	if (way == ADDS_TO_BOTH)
-		kernel->both(reduction->results[0], reduction->results[1], count);
-	else if (way == ADDS_TO_FOUR)
+	if (reduction->nsources == 2)
+		kernel->both(all[0], all[1], count);
+	else if (reduction->nsources == 4)
 		kernel->four(all[0], all[1], all[2], all[3], count);
 	else
 		kernel->eight(all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], count);
@@ -291,8 +289,8 @@ int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_redu
 	if (!kernel)
 		return RING_ENOTSUP;
 	enum way way = way_of(kernel, reduction);
-	if (way == ADDS_TO_BOTH || way == ADDS_TO_FOUR || way == ADDS_TO_EIGHT)
-		replace(kernel, reduction, way);
+	if (way == ADDS_TO_ALL)
+		reduce_to_all(kernel, reduction);
 	else if (way == FOLDS || way == COPIES || reduction->nresults > 1)
 		reduce_in_tiles(family, kernel, reduction, way);
 	else if (family->stream && is_streamed(reduction))

@@ -67,7 +67,7 @@ static void count_heard(struct ring_known_plan *known)
 void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *plan)
 {
 	if (memcmp(&known->plan, plan, sizeof(*plan)) == 0)
-		return; /* all that is known of it still holds */
+		return; /* all that is known of it still holds (padding that differs costs only time) */
 	known->plan = *plan;
 	for (int i = 0; i < RING_KNOWN_OUTGOING; i++)
 		known->outgoing[i].index = UINT64_MAX;
