@@ -193,24 +193,36 @@ static int gather_fds(const struct ring_comm *comm, int *timeout_ms)
 	return nfds + ring_pairs_wait_fds(comm, comm->fds + nfds, timeout_ms);
 }
 
-/*
- * Announces, looks once more, sleeps on what that look has left: it may have got a new link from one
- * descriptor to the next. returns moves of the last look, or the failure
- */
+/* Sleeps on what the last look has left: it may have got a new link from one descriptor to the next. */
+static void sleep_for(struct ring_comm *comm, uint32_t ticket, bool with_fds, int timeout_ms)
+{
+	int nfds = gather_fds(comm, &timeout_ms);
+	assert(with_fds == (nfds > 0)); /* links come and go with moves only */
+	(void)with_fds;
+	ring_bell_sleep(&comm->bell, ticket, comm->fds, nfds, timeout_ms);
+}
+
+static bool is_idle(const struct ring_comm *comm, int moves)
+{
+	return moves == 0 && !all_done(comm) && !ended(comm);
+}
+
+/* Announces, looks once more, sleeps. returns moves of the last look, or the failure */
 static int sleep_once(struct ring_comm *comm, int timeout_ms)
 {
 	if (!room_for_fds(comm))
 		return ring_explain_no_memory(comm);
-	int longest_ms = timeout_ms;
+	int longest_ms = timeout_ms, nap_ms = ring_bell_nap_ms(&comm->bell);
 	bool with_fds = gather_fds(comm, &longest_ms) > 0;
 	uint32_t ticket = ring_bell_announce(&comm->bell, with_fds);
 	ring_pairs_announce(comm);
 	int moves = advance(comm);
-	if (moves == 0 && !all_done(comm) && !ended(comm)) {
-		int nfds = gather_fds(comm, &timeout_ms);
-		assert(with_fds == (nfds > 0)); /* links come and go with moves only */
-		ring_bell_sleep(&comm->bell, ticket, comm->fds, nfds, timeout_ms);
+	if (nap_ms > 0 && (timeout_ms < 0 || timeout_ms > nap_ms) && is_idle(comm, moves)) {
+		sleep_for(comm, ticket, with_fds, nap_ms);
+		moves = advance(comm);
 	}
+	if (is_idle(comm, moves))
+		sleep_for(comm, ticket, with_fds, timeout_ms);
 	ring_bell_awake(&comm->bell);
 	return moves;
 }

@@ -191,6 +191,8 @@ static void sleep_on_event(struct ring_bell *bell, struct pollfd *fds, int nfds,
 void ring_bell_sleep(struct ring_bell *bell, uint32_t ticket, struct pollfd *fds, int nfds,
 		     int timeout_ms)
 {
+	if (!ring_doorbell_is_awaited(bell->page))
+		return;
 	if (nfds > 0)
 		sleep_on_event(bell, fds, nfds, timeout_ms);
 	else
@@ -200,4 +202,9 @@ void ring_bell_sleep(struct ring_bell *bell, uint32_t ticket, struct pollfd *fds
 void ring_bell_awake(struct ring_bell *bell)
 {
 	ring_doorbell_awake(bell->page);
+}
+
+int ring_bell_nap_ms(const struct ring_bell *bell)
+{
+	return bell->light ? RING_NAP_MS : 0;
 }

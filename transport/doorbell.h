@@ -69,11 +69,17 @@ struct ring_board *ring_bell_board(const struct ring_bell *bell);
  *	ring_bell_awake(bell);
  *
  * fds are further descriptors to wait for, with room behind them for one more. They may be none:
- * then it is a futex.
+ * then it is a futex. It may sleep again in between, unless somebody rang: then it does not.
  */
 uint32_t ring_bell_announce(struct ring_bell *bell, bool with_fds);
 void ring_bell_sleep(struct ring_bell *bell, uint32_t ticket, struct pollfd *fds, int nfds,
 		     int timeout_ms);
 void ring_bell_awake(struct ring_bell *bell);
+
+/*
+ * So long the owner may sleep at first, behind what others who move lightly have stored (doorbell_words.h), and then has to
+ * look again. 0 if it may sleep at once for any time
+ */
+int ring_bell_nap_ms(const struct ring_bell *bell);
 
 #endif

@@ -13,6 +13,11 @@
  * all that run, wherever they are just then (membarrier(2), MEMBARRIER_CMD_GLOBAL_EXPEDITED), and the mover only keeps
  * to its order: if the sleeper does not see its store, it has yet to load the state. (8 B on 2 ranks: 0.12 us, with two
  * fences 0.13 us, as a mover's fence waits until the line is its own.)
+ *
+ * The kernel may leave a CPU out (Linux 6.18): where this process was the last to run before it could be fenced, and
+ * nothing but the kernel's own threads has run since. What a mover has stored there reaches memory within a microsecond
+ * all the same, but after the sleeper has looked. So the first sleep after an announcement is a nap, of RING_NAP_MS; then
+ * the sleeper looks once more.
  */
 #ifndef RING_DOORBELL_WORDS_H
 #define RING_DOORBELL_WORDS_H
@@ -22,6 +27,8 @@
 #include <stdint.h>
 
 #include "board.h"
+
+#define RING_NAP_MS 1
 
 enum ring_sleep { RING_AWAKE = 0, RING_SLEEPS_ON_WORD = 1, RING_SLEEPS_ON_EVENT = 2 };
 

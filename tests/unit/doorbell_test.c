@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -96,6 +98,24 @@ static void ringing_an_awake_owner_leaves_nothing_behind(void **state)
 		ring_bell_awake(&bell);
 		assert_true(ring_clock_ms() - before >= 29);
 	}
+	ring_bell_close(&bell);
+}
+
+static void who_was_rung_does_not_sleep_again(void **state)
+{
+	(void)state;
+	struct ring_bell bell = make_bell();
+	struct pollfd none[2] = {{.fd = -1}};
+	uint64_t before = ring_clock_ms();
+	for (int nfds = 0; nfds < 2; nfds++) {
+		uint32_t ticket = ring_bell_announce(&bell, nfds > 0);
+		ring_bell_sleep(&bell, ticket, none, nfds, 1);
+		ring_bell_ring(&bell);
+		ring_bell_sleep(&bell, ticket, none, nfds, LONG_MS);
+		ring_bell_sleep(&bell, ticket, none, nfds, LONG_MS);
+		ring_bell_awake(&bell);
+	}
+	assert_true(ring_clock_ms() - before < LONG_MS);
 	ring_bell_close(&bell);
 }
 
@@ -202,17 +222,49 @@ static void *fall_asleep(void *argument)
 	return NULL;
 }
 
+/* On every CPU, so that the kernel leaves none out (doorbell_words.h). */
+static void run_another_process(void)
+{
+	cpu_set_t allowed;
+	assert_int_equal(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	for (int cpu = 0; child == 0 && cpu < CPU_SETSIZE; cpu++) {
+		cpu_set_t one;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		if (CPU_ISSET(cpu, &allowed) && sched_setaffinity(0, sizeof(one), &one))
+			_exit(1);
+	}
+	if (child == 0)
+		_exit(0);
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void nobody_sleeps_through_what_a_light_mover_does(void **state)
 {
 	(void)state;
 	static struct light_rounds rounds;
 	rounds.bell = make_light_bell();
+	run_another_process();
 	run_two(move_lightly, fall_asleep, &rounds);
 	int lost = 0;
 	for (int k = 0; k < ROUNDS; k++)
 		lost += !rounds.mover_saw[k] && !rounds.sleeper_saw[k];
 	assert_int_equal(lost, 0);
 	ring_bell_close(&rounds.bell);
+}
+
+static void only_light_bells_nap(void **state)
+{
+	(void)state;
+	struct ring_bell bell = make_bell(), light = make_light_bell();
+	assert_int_equal(ring_bell_nap_ms(&bell), 0);
+	assert_int_equal(ring_bell_nap_ms(&light), RING_NAP_MS);
+	ring_bell_close(&bell);
+	ring_bell_close(&light);
 }
 
 /* Of this thread, from now on. returns 0; -1 where that cannot be had */
@@ -303,10 +355,12 @@ int main(void)
 		cmocka_unit_test(ringing_ends_either_sleep),
 		cmocka_unit_test(a_ring_between_announcing_and_sleeping_counts),
 		cmocka_unit_test(ringing_an_awake_owner_leaves_nothing_behind),
+		cmocka_unit_test(who_was_rung_does_not_sleep_again),
 		cmocka_unit_test(a_descriptor_ends_the_sleep),
 		cmocka_unit_test(the_last_of_many_descriptors_ends_the_sleep),
 		cmocka_unit_test(a_mapped_bell_wakes_the_owner),
 		cmocka_unit_test(nobody_sleeps_through_what_a_light_mover_does),
+		cmocka_unit_test(only_light_bells_nap),
 		cmocka_unit_test(who_can_fence_nobody_does_not_sleep),
 		cmocka_unit_test(what_is_no_doorbell_is_refused),
 	};
