@@ -43,22 +43,45 @@ static inline __m512i round_all_bfloat16s(ring_floats upper, ring_floats lower)
 }
 
 #if defined(__AVX512BF16__)
+#if defined(__AVX512FP16__)
+/*
+ * By one look at the bfloat16s, as if they were float16: all NaN are quiet ones there too. False alarm is rare: what is zero
+ * for good, or 2^125 and larger. (Sums in L1: 73 GB/s with the look at floats alone, 83 with both.)
+ */
+static inline bool may_be_special(__m512i narrowed)
+{
+	enum { QUIET_NAN = 0x01, ZERO = 0x02 | 0x04 };
+	return _mm512_fpclass_ph_mask((__m512h)narrowed, QUIET_NAN | ZERO) != 0;
+}
+#else
+static inline bool may_be_special(__m512i narrowed)
+{
+	(void)narrowed;
+	return true;
+}
+#endif
+
+/* Arithmetic gives no signalling NaN. */
+static inline bool is_special(ring_floats upper, ring_floats lower)
+{
+	enum { QUIET_NAN = 0x01, SUBNORMAL = 0x20 };
+	return !_kortestz_mask16_u8(_mm512_fpclass_ps_mask(upper, QUIET_NAN | SUBNORMAL),
+				    _mm512_fpclass_ps_mask(lower, QUIET_NAN | SUBNORMAL));
+}
+
 /*
  * The instruction gives all lower elements, then all upper ones, and has its own ways with NaN, and with what float32 has no
- * exponent for, which becomes zero.
+ * exponent for, which becomes zero. (By bytes, as putting words into another order takes two instructions of the CPU's own.)
  */
 static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
 {
-	enum { SPECIAL = 0x01 | 0x20 }; /* quiet NaN, subnormal; arithmetic gives no other NaN */
-	const __m512i in_turn = _mm512_setr_epi32(0x100000, 0x110001, 0x120002, 0x130003, 0x140004,
-						  0x150005, 0x160006, 0x170007, 0x180008, 0x190009,
-						  0x1a000a, 0x1b000b, 0x1c000c, 0x1d000d, 0x1e000e,
-						  0x1f000f);
-	__mmask16 special_upper = _mm512_fpclass_ps_mask(upper, SPECIAL);
-	__mmask16 special_lower = _mm512_fpclass_ps_mask(lower, SPECIAL);
-	if (__builtin_expect(!_kortestz_mask16_u8(special_upper, special_lower), 0))
+	const __m512i in_turn = _mm512_set_epi64(
+		0x3f3e1f1e3d3c1d1c, 0x3b3a1b1a39381918, 0x3736171635341514, 0x3332131231301110,
+		0x2f2e0f0e2d2c0d0c, 0x2b2a0b0a29280908, 0x2726070625240504, 0x2322030221200100);
+	__m512i narrowed = (__m512i)_mm512_cvtne2ps_pbh(upper, lower);
+	if (may_be_special(narrowed) && __builtin_expect(is_special(upper, lower), 0))
 		return round_all_bfloat16s(upper, lower);
-	return _mm512_permutexvar_epi16(in_turn, (__m512i)_mm512_cvtne2ps_pbh(upper, lower));
+	return _mm512_permutexvar_epi8(in_turn, narrowed);
 }
 #else
 static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)

@@ -40,7 +40,7 @@ static inline bool runs_avx512(void)
 
 static inline bool runs_avx512bf16(void)
 {
-	return runs_avx512() && has_bf16();
+	return runs_avx512() && __builtin_cpu_supports("avx512vbmi") && has_bf16();
 }
 
 static inline bool runs_avx512fp16(void)
