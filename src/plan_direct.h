@@ -23,7 +23,7 @@
  *	incoming   chunk after chunk of this, then a signal from every rank: it is done
  *	outgoing   behind all chunks, a signal to every rank
  *
- * Where memory is not mapped it is copied to SCRATCH, a chunk for each rank.
+ * Where memory is not mapped, what is to be added is copied to SCRATCH, a chunk for each rank.
  *
  * Agreement: whoever begins knows where everybody's memory lies, and so that all make this call.
  *
@@ -85,7 +85,7 @@ RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *param
 	while (params->kind == RING_KIND_REDUCE && ring_plan_at(&plan, plan.behind) != params->root)
 		plan.behind++;
 	ring_plan_cut(&plan, plan.length, 1);
-	plan.scratch_chunks = params->size;
+	plan.scratch_chunks = ring_kind_reduces(params->kind) ? params->size : 0;
 	plan.fan_in = params->kind == RING_KIND_ALL_TO_ALL ? params->size - 1 : 1;
 	plan.exchanges = others > 0;
 	plan.outgoing = others;

@@ -343,9 +343,34 @@ static void built_in_rows_choose(void **state)
 	}
 }
 
+/* From private memory in pieces as large as the system may take at once; where it is added or mapped, as caches have it. */
+static void what_is_only_copied_goes_at_once(void **state)
+{
+	(void)state;
+	struct ring_tuning tuning = any_tuning;
+	tuning.algorithm = RING_ALGORITHM_DIRECT;
+	struct ring_question question = {.kind = RING_KIND_ALL_TO_ALL,
+					 .ranks = 4,
+					 .bytes = 64 << 20,
+					 .path = RING_PATH_MEMORY,
+					 .memory = RING_MEMORY_REACHABLE};
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 20);
+	tuning.chunk_bytes = 1 << 30;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 20);
+	tuning.chunk_bytes = 16;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 16 << 10);
+	tuning.chunk_bytes = 64 << 10;
+	question.memory = RING_MEMORY_SHARED;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 128 << 10);
+	question.memory = RING_MEMORY_REACHABLE;
+	question.kind = RING_KIND_REDUCE_SCATTER;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_only_copied_goes_at_once),
 		cmocka_unit_test(rows_are_read),
 		cmocka_unit_test(rows_are_written_as_they_are_read),
 		cmocka_unit_test(mistakes_are_named),
