@@ -91,12 +91,22 @@
 	X(RING_KIND_ALL_GATHER, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.24 to 2.15 */                  \
 	X(RING_KIND_ALL_GATHER, REACHABLE, 3, 4, 32, RING)                                         \
 	X(RING_KIND_ALL_GATHER, REACHABLE, 3, 4, 0, DIRECT) /* 4: 1.10 to 1.5 */                   \
+	X(RING_KIND_ALL_GATHER, REACHABLE, 5, 8, 16, ONE_SHOT)                                     \
+	X(RING_KIND_ALL_GATHER, REACHABLE, 5, 8, 0, DIRECT) /* 8: 1.00 to 1.62 */                  \
 	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 16, RING)                                          \
 	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.07 to 2.12 */                   \
 	X(RING_KIND_BROADCAST, REACHABLE, 3, 8, 64, RING)                                          \
 	X(RING_KIND_BROADCAST, REACHABLE, 3, 8, 0, DIRECT) /* 4, 8: 0.94 to 1.84 */                \
-	X(RING_KIND_ALL_TO_ALL, REACHABLE, 2, 4, 16, ONE_SHOT)                                     \
-	X(RING_KIND_ALL_TO_ALL, REACHABLE, 2, 4, 0, DIRECT) /* 2, 4: 1.03 to 1.68 */
+	X(RING_KIND_GATHER, REACHABLE, 2, 2, 8, ONE_SHOT)                                          \
+	X(RING_KIND_GATHER, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.08 to 2.67 */                      \
+	X(RING_KIND_GATHER, REACHABLE, 3, 8, 64, ONE_SHOT)                                         \
+	X(RING_KIND_GATHER, REACHABLE, 3, 8, 0, DIRECT) /* 4, 8: 1.54 to 2.84 */                   \
+	X(RING_KIND_SCATTER, REACHABLE, 2, 2, 1024, ONE_SHOT)                                      \
+	X(RING_KIND_SCATTER, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.00 to 1.19 */                     \
+	X(RING_KIND_SCATTER, REACHABLE, 3, 8, 256, ONE_SHOT)                                       \
+	X(RING_KIND_SCATTER, REACHABLE, 3, 8, 0, DIRECT) /* 4, 8: 1.14 to 3.28 */                  \
+	X(RING_KIND_ALL_TO_ALL, REACHABLE, 2, 8, 16, ONE_SHOT)                                     \
+	X(RING_KIND_ALL_TO_ALL, REACHABLE, 2, 8, 0, DIRECT) /* 2, 4, 8: 1.03 to 1.68 */
 
 /*
  * One host with CPUs of AMD (EPYC, Zen 5): a core there copies from another's cache 3.6 times as fast as the
