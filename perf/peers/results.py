@@ -95,6 +95,11 @@ class Outcome:
         wanted = self.cell.wanted.ratio
         return wanted is not None and self.hand_ratio is not None and self.hand_ratio < wanted
 
+    def is_undecided(self):
+        """Whether the ratio that is wanted is as likely reached as not, as far as these launches tell."""
+        wanted = self.cell.wanted.ratio
+        return wanted is not None and self.interval is not None and self.interval[0] < wanted <= self.interval[1]
+
     def is_met(self):
         """Whether all that is wanted was reached, a ratio by the lower end of its interval."""
         wanted = self.cell.wanted

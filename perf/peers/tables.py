@@ -6,6 +6,7 @@ from itertools import groupby
 from statistics import median
 
 import figures
+import results
 from launching import run
 from targets import size_name
 
@@ -79,16 +80,17 @@ def table(outcomes):
 
 
 def launches_of(records, quick):
-    """How many there are of one measurement that is quick, or not, by one contender."""
+    """How many there are of one measurement that is quick, or not, by this library."""
     counts = Counter((record.measurement, record.contender) for record in records
-                     if record.measurement.is_quick() == quick)
-    return max(counts.values(), default=0)
+                     if record.measurement.is_quick() == quick and results.is_ours(record.contender)).values()
+    return " to ".join(str(count) for count in sorted({min(counts, default=0), max(counts, default=0)}))
 
 
 def explanation(records, seed):
     most, fewer = (launches_of(records, quick) for quick in (True, False))
     return [
-        f"times in us, in place: medians of {fewer} interleaved launches, {most} of sizes up to 1 MiB on one host,",
+        f"times in us, in place: medians of {fewer} interleaved launches, {most} of sizes up to 1 MiB on one host",
+        "(the more where an interval had what is wanted within),",
         "and half the distance of their extremes; GB/s are of the bus, ours; ratio is how many times as fast as the best peer, the",
         f"median over rounds, with its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed}); %limit is of the",
         "least time by the copy, reduction, hop and wire rates that ring_perf measured in the same launch,",
