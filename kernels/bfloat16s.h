@@ -75,9 +75,10 @@ static inline bool is_special(ring_floats upper, ring_floats lower)
  */
 static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
 {
-	const __m512i in_turn = _mm512_set_epi64(
-		0x3f3e1f1e3d3c1d1c, 0x3b3a1b1a39381918, 0x3736171635341514, 0x3332131231301110,
-		0x2f2e0f0e2d2c0d0c, 0x2b2a0b0a29280908, 0x2726070625240504, 0x2322030221200100);
+	const __m512i in_turn = _mm512_set_epi64(0x3f3e1f1e3d3c1d1c, 0x3b3a1b1a39381918,
+						 0x3736171635341514, 0x3332131231301110,
+						 0x2f2e0f0e2d2c0d0c, 0x2b2a0b0a29280908,
+						 0x2726070625240504, 0x2322030221200100);
 	__m512i narrowed = (__m512i)_mm512_cvtne2ps_pbh(upper, lower);
 	if (may_be_special(narrowed) && __builtin_expect(is_special(upper, lower), 0))
 		return round_all_bfloat16s(upper, lower);

@@ -15,6 +15,8 @@
 #endif
 
 #define PAGES_MOST 512 /* of 4 KiB in a huge one */
+#define AT_ONCE                                                                                    \
+	32 /* huge ones: the kernel waits for all CPUs first, however many it is asked for */
 
 /* The kernel would do it all the same, as it is asked for that very page. */
 static bool is_forbidden(void)
@@ -60,7 +62,7 @@ static struct ring_reached_buffer *find(struct ring_huge_pages *pages, uintptr_t
 	return buffer;
 }
 
-/* Whether what was saved pays for the rest of the buffer. */
+/* Whether what is saved pays for the rest of the buffer. */
 static bool is_worth_it(const struct ring_huge_pages *pages,
 			const struct ring_reached_buffer *buffer)
 {
@@ -68,24 +70,35 @@ static bool is_worth_it(const struct ring_huge_pages *pages,
 	return buffer->saved_ns / left >= pages->takes_ns;
 }
 
-/* Moves the next page. What cannot be moved, or is in use by somebody whom the kernel will not disturb, stays. */
+/* How many of the next huge pages are in use as a whole. */
+static uintptr_t count_in_use(const struct ring_reached_buffer *buffer)
+{
+	uintptr_t count = 0;
+	while (count < AT_ONCE && buffer->done + count * RING_HUGE_PAGE < end_of(buffer) &&
+	       is_in_use(buffer->done + count * RING_HUGE_PAGE))
+		count++;
+	return count;
+}
+
+/* Moves the next pages. What cannot be moved, or is in use by somebody whom the kernel will not disturb, stays. */
 static void move(struct ring_huge_pages *pages, struct ring_reached_buffer *buffer)
 {
 	const uint64_t begin_ns = ring_clock_ns();
-	bool moved = is_in_use(buffer->done) &&
-		     madvise((void *)buffer->done, RING_HUGE_PAGE, MADV_COLLAPSE) == 0;
+	const uintptr_t count = count_in_use(buffer);
+	bool moved = count > 0 &&
+		     madvise((void *)buffer->done, count * RING_HUGE_PAGE, MADV_COLLAPSE) == 0;
 	const uint64_t took_ns = ring_clock_ns() - begin_ns;
-	buffer->done += RING_HUGE_PAGE;
+	buffer->done += (count > 0 ? count : 1) * RING_HUGE_PAGE;
 	buffer->saved_ns -= took_ns < buffer->saved_ns ? took_ns : buffer->saved_ns;
 	if (moved)
-		pages->takes_ns = (3 * pages->takes_ns + took_ns) / 4;
+		pages->takes_ns = (3 * pages->takes_ns + took_ns / count) / 4;
 }
 
 void ring_huge_pages_note(struct ring_huge_pages *pages, const void *buffer, size_t bytes)
 {
 	struct ring_reached_buffer *reached = find(pages, (uintptr_t)buffer);
 	reached->bytes = bytes > reached->bytes ? bytes : reached->bytes;
-	reached->saved_ns += bytes * RING_HUGE_PAGE_SAVES_NS / RING_HUGE_PAGE;
+	reached->saved_ns += bytes * RING_HUGE_PAGE_SAVES_NS * RING_HUGE_PAGE_HOPE / RING_HUGE_PAGE;
 	if (pages->takes_ns == 0)
 		pages->takes_ns = is_forbidden() ? UINT64_MAX : RING_HUGE_PAGE_TAKES_NS;
 	while (reached->done < end_of(reached) && is_worth_it(pages, reached))
