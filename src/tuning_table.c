@@ -139,13 +139,17 @@
  * Sockets of one host: X(call, what links the ranks, from so many ranks, to so many, KiB at most or 0,
  * algorithm, KiB of a chunk or 0). Few messages are worth most there. And many ranks' large sums come in smaller chunks than
  * the links could take, so that what has come is still in the cache when it is added and sent on. Behind the row how many
- * times as long two shots took, or chunks of 256 KiB, from 8 to 128 MiB; calls that only copy took no longer.
+ * times as long two shots took, or chunks of 256 KiB, from 8 to 128 MiB, or a broadcast around the ring; other calls that only
+ * copy took no longer.
  */
 #define LARGE_SUMS(X)                                                                              \
 	X(ALL_REDUCE, SOCKET, 3, 4, 64, STRIDE, 0)  /* 4: 1.20 to 1.32 */                          \
 	X(ALL_REDUCE, SOCKET, 5, 8, 128, STRIDE, 0) /* 8: 1.19 to 1.27 */                          \
 	X(ALL_REDUCE, SOCKET, 5, 16, 2048, RING, 0)                                                \
-	X(ALL_REDUCE, SOCKET, 5, 16, 0, RING, 128) /* 8: 1.00 to 1.29 */
+	X(ALL_REDUCE, SOCKET, 5, 16, 0, RING, 128)    /* 8: 1.00 to 1.29 */                        \
+	X(BROADCAST, SOCKET, 3, 4, 128, ONE_SHOT, 0)  /* 3, 4: 1.11 to 1.26 */                     \
+	X(BROADCAST, SOCKET, 4, 4, 256, RING, 0)      /* one shot 1.01 to 1.17 */                  \
+	X(BROADCAST, SOCKET, 4, 4, 4096, ONE_SHOT, 0) /* 4: 1.02 to 1.21 */
 
 /*
  * The same on that EPYC, where no sum wants smaller chunks (of 128 KiB it took 1.06 to 1.33 times as long) and few
