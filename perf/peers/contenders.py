@@ -13,7 +13,7 @@ from pathlib import Path
 from launching import Failed, run, started
 from peers import HAND, SAVED_US, on_hosts
 from results import is_way_for
-from targets import are_hosts
+from targets import BUFFERS, are_hosts
 
 HERE = Path(__file__).parent
 TYPES = ("half", "bfloat16")
@@ -109,6 +109,14 @@ def buffers_of(measurements):
     return {which.buffers for which in measurements}
 
 
+def rows_for(measurements, rows):
+    """Each with its row: there is one of every size with every kind of buffers, whether it was asked for or not."""
+    sizes, kinds = dict.fromkeys(which.size for which in measurements), buffers_of(measurements)
+    every = [(size, buffers) for size in sizes for buffers in BUFFERS if buffers in kinds]
+    asked = {(which.size, which.buffers): which for which in measurements}
+    return [(asked[key], row) for key, row in zip(every, rows) if key in asked]
+
+
 class RingPerf:
     """This library, as ring_perf measures it."""
 
@@ -133,7 +141,7 @@ class RingPerf:
         run([*command, "-c", checks_of(launch), "--csv", record])
         rate = flow_rate(first.path) if are_hosts(first.path) else None
         with record.open(encoding="utf-8") as file:
-            for which, row in zip(measurements, csv.DictReader(file)):
+            for which, row in rows_for(measurements, csv.DictReader(file)):
                 limit_us = wire_us(which, rate) if rate else float(row["limit_us"])
                 yield which, {"time_us": float(row["time_us"]), "limit_us": limit_us}
 
@@ -155,7 +163,7 @@ class Driver:
         return {"time_us": 1e3 * float(row["first_ms"]), "join_us": 1e3 * float(row["join_ms"])}
 
     def judge(self, measurements, said):
-        for which, row in zip(measurements, rows_of(said)):
+        for which, row in rows_for(measurements, rows_of(said)):
             if row["nwrong"] != "0":
                 raise Failed(f"{self.name}: {row['nwrong']} wrong elements in {which}")
             yield which, {"time_us": float(row["time_us"])}
