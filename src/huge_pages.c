@@ -15,8 +15,9 @@
 #endif
 
 #define PAGES_MOST 512 /* of 4 KiB in a huge one */
-#define AT_ONCE                                                                                    \
-	32 /* huge ones: the kernel waits for all CPUs first, however many it is asked for */
+
+/* Huge ones: the kernel waits for all CPUs first, however many it is asked for; but ranks wait for whoever asks. */
+#define AT_ONCE 16
 
 /* The kernel would do it all the same, as it is asked for that very page. */
 static bool is_forbidden(void)
@@ -67,7 +68,7 @@ static bool is_worth_it(const struct ring_huge_pages *pages,
 			const struct ring_reached_buffer *buffer)
 {
 	const uint64_t left = (end_of(buffer) - buffer->done - 1) / RING_HUGE_PAGE + 1;
-	return buffer->saved_ns / left >= pages->takes_ns;
+	return buffer->saved_ns > 0 && (uint64_t)buffer->saved_ns / left >= pages->takes_ns;
 }
 
 /* How many of the next huge pages are in use as a whole. */
@@ -89,7 +90,7 @@ static void move(struct ring_huge_pages *pages, struct ring_reached_buffer *buff
 		     madvise((void *)buffer->done, count * RING_HUGE_PAGE, MADV_COLLAPSE) == 0;
 	const uint64_t took_ns = ring_clock_ns() - begin_ns;
 	buffer->done += (count > 0 ? count : 1) * RING_HUGE_PAGE;
-	buffer->saved_ns -= took_ns < buffer->saved_ns ? took_ns : buffer->saved_ns;
+	buffer->saved_ns -= (int64_t)took_ns;
 	if (moved)
 		pages->takes_ns = (3 * pages->takes_ns + took_ns / count) / 4;
 }
@@ -98,7 +99,8 @@ void ring_huge_pages_note(struct ring_huge_pages *pages, const void *buffer, siz
 {
 	struct ring_reached_buffer *reached = find(pages, (uintptr_t)buffer);
 	reached->bytes = bytes > reached->bytes ? bytes : reached->bytes;
-	reached->saved_ns += bytes * RING_HUGE_PAGE_SAVES_NS * RING_HUGE_PAGE_HOPE / RING_HUGE_PAGE;
+	reached->saved_ns += (int64_t)(bytes * RING_HUGE_PAGE_SAVES_NS * RING_HUGE_PAGE_HOPE /
+				       RING_HUGE_PAGE);
 	if (pages->takes_ns == 0)
 		pages->takes_ns = is_forbidden() ? UINT64_MAX : RING_HUGE_PAGE_TAKES_NS;
 	while (reached->done < end_of(reached) && is_worth_it(pages, reached))

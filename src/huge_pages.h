@@ -15,7 +15,10 @@
 
 #define RING_HUGE_PAGE ((uintptr_t)2 << 20)
 
-/* What a huge page saves each time that as many bytes are copied (on a Xeon 30 to 70 us), and what moving it should take. */
+/*
+ * What a huge page saves each time that as many bytes are copied (on a Xeon 30 to 70 us), and what moving it should take. (A
+ * virtual machine that gives free memory back to its host takes 7 ms until it has it again.)
+ */
 #define RING_HUGE_PAGE_SAVES_NS UINT64_C(40000)
 #define RING_HUGE_PAGE_TAKES_NS UINT64_C(500000)
 
