@@ -17,7 +17,7 @@
 #define PAGES_MOST 512 /* of 4 KiB in a huge one */
 
 /* Huge ones: the kernel waits for all CPUs first, however many it is asked for; but ranks wait for whoever asks. */
-#define AT_ONCE 16
+#define AT_ONCE 4
 
 /* The kernel would do it all the same, as it is asked for that very page. */
 static bool is_forbidden(void)
@@ -63,7 +63,7 @@ static struct ring_reached_buffer *find(struct ring_huge_pages *pages, uintptr_t
 	return buffer;
 }
 
-/* Whether what is saved pays for the rest of the buffer. */
+/* Whether what was saved pays for the rest of the buffer. */
 static bool is_worth_it(const struct ring_huge_pages *pages,
 			const struct ring_reached_buffer *buffer)
 {
@@ -99,8 +99,7 @@ void ring_huge_pages_note(struct ring_huge_pages *pages, const void *buffer, siz
 {
 	struct ring_reached_buffer *reached = find(pages, (uintptr_t)buffer);
 	reached->bytes = bytes > reached->bytes ? bytes : reached->bytes;
-	reached->saved_ns += (int64_t)(bytes * RING_HUGE_PAGE_SAVES_NS * RING_HUGE_PAGE_HOPE /
-				       RING_HUGE_PAGE);
+	reached->saved_ns += (int64_t)(bytes * RING_HUGE_PAGE_SAVES_NS / RING_HUGE_PAGE);
 	if (pages->takes_ns == 0)
 		pages->takes_ns = is_forbidden() ? UINT64_MAX : RING_HUGE_PAGE_TAKES_NS;
 	while (reached->done < end_of(reached) && is_worth_it(pages, reached))

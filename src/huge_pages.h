@@ -22,17 +22,14 @@
 #define RING_HUGE_PAGE_SAVES_NS UINT64_C(40000)
 #define RING_HUGE_PAGE_TAKES_NS UINT64_C(500000)
 
-/* What has come back is hoped to come back so many times as often in all. */
-#define RING_HUGE_PAGE_HOPE 4
-
 #define RING_HUGE_PAGES_SEEN 16
 
 /* A buffer of calls. */
 struct ring_reached_buffer {
 	uintptr_t begin;
-	size_t bytes; /* of the longest call */
-	uint64_t saved_ns; /* what calls would save in all, as far as is known and hoped, less what was spent */
-	uintptr_t done; /* huge pages before this are as they can be */
+	size_t bytes;     /* of the longest call */
+	int64_t saved_ns; /* what its calls would have saved by now, less what was spent */
+	uintptr_t done;   /* huge pages before this are as they can be */
 };
 
 /* Of one who makes calls; all zero at first. */
@@ -43,8 +40,8 @@ struct ring_huge_pages {
 };
 
 /*
- * Peers have copied from or to these bytes, and are done with that. Once calls are hoped to save what it takes to move the
- * buffer, it is moved; and if that takes longer than it should, the rest of it once they save that, too.
+ * Peers have copied from or to these bytes, and are done with that. Once calls would have saved what it takes to move the
+ * buffer, it is moved; and if that takes longer than it should, the rest of it once they have saved that, too.
  */
 void ring_huge_pages_note(struct ring_huge_pages *pages, const void *buffer, size_t bytes);
 
