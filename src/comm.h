@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A communicator as one rank holds it. create.c makes it, comm.c answers for it, collective.c checks
- * calls, group.c collects them, queue.c decides who runs them, progress.c turns them into plans and
+ * calls, group.c collects them, queue.c decides who runs them, carry.c turns them into plans and
  * runs those.
  */
 #ifndef RING_COMM_H
@@ -202,9 +202,9 @@ const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *te
 void ring_call_number(struct ring_comm *comm, struct ring_call *call);
 
 /*
- * progress.c: runs a call, and those together with it, to the end in this thread; comm->running is
+ * carry.c: carries a call out, and those together with it, to the end in this thread; comm->running is
  * held. returns their result
  */
-int ring_progress_run(struct ring_comm *comm, struct ring_call *call);
+int ring_carry(struct ring_comm *comm, struct ring_call *call);
 
 #endif

@@ -82,7 +82,7 @@ static void *serve(void *argument)
 
 		struct run run = {.began_ns = ring_clock_ns()};
 		ring_latch_take(&queue->comm->running);
-		int result = ring_progress_run(queue->comm, call);
+		int result = ring_carry(queue->comm, call);
 		ring_latch_release(&queue->comm->running);
 		run.ended_ns = ring_clock_ns();
 

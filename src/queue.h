@@ -29,7 +29,7 @@ static inline int ring_queue_run(struct ring_comm *comm, struct ring_call *call)
 		return ring_queue_wait(comm, call);
 	}
 	ring_latch_take(&comm->running);
-	call->result = ring_progress_run(comm, call);
+	call->result = ring_carry(comm, call);
 	ring_latch_release(&comm->running);
 	return call->result;
 }
