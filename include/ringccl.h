@@ -123,7 +123,7 @@ struct ring_options {
 	int call_timeout_ms;   /* RING_CALL_TIMEOUT_MS: a call, from its start; 600000; 0: never */
 	int peer_lost_ms;      /* RING_PEER_LOST_MS: a silent host is gone after this; 5000 */
 
-	size_t chunk_bytes;   /* A RING_CHUNK_BYTES: largest piece of a transfer; 0 chooses */
+	size_t chunk_bytes;   /* A RING_CHUNK_BYTES: largest message (ringccl(7)); 0 chooses */
 	int depth;            /* A RING_DEPTH: slots of a link, 1..8; 0 chooses */
 	int chunks_per_round; /* A RING_CHUNKS_PER_ROUND: pieces in flight; 0 chooses */
 	int channels;         /* A RING_CHANNELS: most rings used at once, 1..8; 0 chooses */

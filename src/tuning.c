@@ -49,10 +49,10 @@
 #define DIRECT_CHUNK_LEAST 8 /* an element of any type */
 
 /*
- * What is merely copied from private memory the system takes best all at once, a peer's after the other's; but a call of the
- * system can't be given up, and so should last for some 20 ms at most. (A Xeon, pieces of 128 KiB for 4 ranks and of 256 for
- * 2: 25 MiB to all of 4 ranks 8.4 ms, so 6.9; 256 MiB 107 and 92 ms; gathered by 2 ranks 25.3 and 23.9 ms, 1 MiB 17.8 and
- * 17.1 us.)
+ * What is merely copied from private memory the system takes best all at once, a peer's after the other's: so in pieces of
+ * so many chunks. But a call of the system can't be given up, and so should last for some 20 ms at most. (A Xeon, pieces of
+ * 128 KiB for 4 ranks and of 256 for 2: 25 MiB to all of 4 ranks 8.4 ms, so 6.9; 256 MiB 107 and 92 ms; gathered by 2 ranks
+ * 25.3 and 23.9 ms, 1 MiB 17.8 and 17.1 us.)
  */
 #define COPIED_CHUNKS 1024
 #define COPIED_BYTES (64 << 20)

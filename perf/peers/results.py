@@ -96,7 +96,7 @@ class Outcome:
         return wanted is not None and self.hand_ratio is not None and self.hand_ratio < wanted
 
     def is_undecided(self):
-        """Whether the ratio that is wanted is as likely reached as not, as far as these launches tell."""
+        """Whether the ratio may as well be reached as not: its interval has what is wanted within."""
         wanted = self.cell.wanted.ratio
         return wanted is not None and self.interval is not None and self.interval[0] < wanted <= self.interval[1]
 
