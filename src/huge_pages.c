@@ -17,7 +17,8 @@
 #define PAGES_MOST 512 /* of 4 KiB in a huge one */
 
 /* Huge ones: the kernel waits for all CPUs first, however many it is asked for; but ranks wait for whoever asks. */
-#define AT_ONCE 4
+#define AT_ONCE RING_HUGE_PAGES_FEW
+#define FORBIDDEN UINT64_MAX
 
 /* The kernel would do it all the same, as it is asked for that very page. */
 static bool is_forbidden(void)
@@ -63,12 +64,22 @@ static struct ring_reached_buffer *find(struct ring_huge_pages *pages, uintptr_t
 	return buffer;
 }
 
-/* Whether what was saved pays for the rest of the buffer. */
+/* Huge ones that an address before the buffer's end and the end have in between, with those that they lie in. */
+static uint64_t pages_from(const struct ring_reached_buffer *buffer, uintptr_t address)
+{
+	return (end_of(buffer) - 1) / RING_HUGE_PAGE - address / RING_HUGE_PAGE + 1;
+}
+
+/* Whether the rest of the buffer is moved now. */
 static bool is_worth_it(const struct ring_huge_pages *pages,
 			const struct ring_reached_buffer *buffer)
 {
-	const uint64_t left = (end_of(buffer) - buffer->done - 1) / RING_HUGE_PAGE + 1;
-	return buffer->saved_ns > 0 && (uint64_t)buffer->saved_ns / left >= pages->takes_ns;
+	if (pages->takes_ns == FORBIDDEN)
+		return false;
+	if (pages_from(buffer, buffer->begin) <= RING_HUGE_PAGES_FEW)
+		return buffer->calls >= RING_HUGE_PAGES_CALLS;
+	return buffer->saved_ns > 0 &&
+	       (uint64_t)buffer->saved_ns / pages_from(buffer, buffer->done) >= pages->takes_ns;
 }
 
 /* How many of the next huge pages are in use as a whole. */
@@ -92,16 +103,17 @@ static void move(struct ring_huge_pages *pages, struct ring_reached_buffer *buff
 	buffer->done += (count > 0 ? count : 1) * RING_HUGE_PAGE;
 	buffer->saved_ns -= (int64_t)took_ns;
 	if (moved)
-		pages->takes_ns = (3 * pages->takes_ns + took_ns / count) / 4;
+		pages->takes_ns = took_ns / count;
 }
 
 void ring_huge_pages_note(struct ring_huge_pages *pages, const void *buffer, size_t bytes)
 {
 	struct ring_reached_buffer *reached = find(pages, (uintptr_t)buffer);
 	reached->bytes = bytes > reached->bytes ? bytes : reached->bytes;
+	reached->calls++;
 	reached->saved_ns += (int64_t)(bytes * RING_HUGE_PAGE_SAVES_NS / RING_HUGE_PAGE);
 	if (pages->takes_ns == 0)
-		pages->takes_ns = is_forbidden() ? UINT64_MAX : RING_HUGE_PAGE_TAKES_NS;
+		pages->takes_ns = is_forbidden() ? FORBIDDEN : RING_HUGE_PAGE_TAKES_NS;
 	while (reached->done < end_of(reached) && is_worth_it(pages, reached))
 		move(pages, reached);
 }
