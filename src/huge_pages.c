@@ -17,7 +17,7 @@
 #define PAGES_MOST 512 /* of 4 KiB in a huge one */
 
 /* Huge ones: the kernel waits for all CPUs first, however many it is asked for; but ranks wait for whoever asks. */
-#define AT_ONCE RING_HUGE_PAGES_FEW
+#define AT_ONCE 16
 #define FORBIDDEN UINT64_MAX
 
 /* The kernel would do it all the same, as it is asked for that very page. */
@@ -64,22 +64,17 @@ static struct ring_reached_buffer *find(struct ring_huge_pages *pages, uintptr_t
 	return buffer;
 }
 
-/* Huge ones that an address before the buffer's end and the end have in between, with those that they lie in. */
-static uint64_t pages_from(const struct ring_reached_buffer *buffer, uintptr_t address)
-{
-	return (end_of(buffer) - 1) / RING_HUGE_PAGE - address / RING_HUGE_PAGE + 1;
-}
-
 /* Whether the rest of the buffer is moved now. */
 static bool is_worth_it(const struct ring_huge_pages *pages,
 			const struct ring_reached_buffer *buffer)
 {
+	const uint64_t left = (end_of(buffer) - buffer->done - 1) / RING_HUGE_PAGE + 1;
 	if (pages->takes_ns == FORBIDDEN)
 		return false;
-	if (pages_from(buffer, buffer->begin) <= RING_HUGE_PAGES_FEW)
-		return buffer->calls >= RING_HUGE_PAGES_CALLS;
-	return buffer->saved_ns > 0 &&
-	       (uint64_t)buffer->saved_ns / pages_from(buffer, buffer->done) >= pages->takes_ns;
+	if (buffer->calls >= RING_HUGE_PAGES_CALLS &&
+	    left * pages->takes_ns <= RING_HUGE_PAGES_SOON_NS)
+		return true;
+	return buffer->saved_ns > 0 && (uint64_t)buffer->saved_ns / left >= pages->takes_ns;
 }
 
 /* How many of the next huge pages are in use as a whole. */

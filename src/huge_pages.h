@@ -25,11 +25,11 @@
 #define RING_HUGE_PAGE_TAKES_NS UINT64_C(4000000)
 
 /*
- * So few are moved in the third call, before they have paid for it: that is soon over, and what it took is known then.
- * (Of 25 MiB 10 to 20 ms, with 8 ranks up to 200. Had they to pay first, they took as much from many calls more:
- * 25 MiB to all of 4 ranks 13 ms and not 8.0 in calls 6 to 15, sums of 8 ranks 29 and not 21; with no huge pages 8.9 and 24.)
+ * What should take no longer than this is moved in the third call, before it has paid: it is soon over. (Had it to pay first,
+ * it held up many calls more: 25 MiB to all of 4 ranks 13 ms and not 8.0 in calls 6 to 15, sums of 8 ranks 29 and not 21;
+ * with no huge pages 8.9 and 24.)
  */
-#define RING_HUGE_PAGES_FEW 16
+#define RING_HUGE_PAGES_SOON_NS UINT64_C(100000000)
 #define RING_HUGE_PAGES_CALLS 3
 
 #define RING_HUGE_PAGES_SEEN 16
@@ -51,8 +51,8 @@ struct ring_huge_pages {
 };
 
 /*
- * Peers have copied from or to these bytes, and are done with that. A buffer of few huge pages is moved when calls come back
- * to it; a larger one once calls would have saved what that takes, and if it takes longer than it should, the rest of it
+ * Peers have copied from or to these bytes, and are done with that. When calls come back to a buffer, it is moved, if that
+ * should soon be over; else once calls would have saved what it takes. If it takes longer than it should, the rest is moved
  * once they have saved that, too.
  */
 void ring_huge_pages_note(struct ring_huge_pages *pages, const void *buffer, size_t bytes);
