@@ -37,8 +37,8 @@
 /* A buffer of calls. */
 struct ring_reached_buffer {
 	uintptr_t begin;
-	size_t bytes; /* of the longest call */
-	unsigned calls;
+	size_t bytes;     /* of the longest call */
+	unsigned calls;   /* one in place counts twice, as input and as output */
 	int64_t saved_ns; /* what its calls would have saved by now, less what was spent */
 	uintptr_t done;   /* huge pages before this are as they can be */
 };
