@@ -88,9 +88,10 @@ def launches_of(records, quick):
 
 def explanation(records, seed):
     most, fewer = (launches_of(records, quick) for quick in (True, False))
-    again = " (the more where an interval had what is wanted within)" if " to " in most + fewer else ""
+    again = ["(the more where an interval had what is wanted within),"] if " to " in most + fewer else []
     return [
-        f"times in us, in place: medians of {fewer} interleaved launches, {most} of sizes up to 1 MiB on one host{again},",
+        f"times in us, in place: medians of {fewer} interleaved launches, {most} of sizes up to 1 MiB on one host,",
+        *again,
         "and half the distance of their extremes; GB/s are of the bus, ours; ratio is how many times as fast as the best peer, the",
         f"median over rounds, with its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed}); %limit is of the",
         "least time by the copy, reduction, hop and wire rates that ring_perf measured in the same launch,",
