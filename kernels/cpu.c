@@ -282,6 +282,29 @@ static void reduce_to_all(const struct ring_cpu_kernel *kernel,
 		kernel->eight(all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], count);
 }
 
+/* A copy of much, or of part of it, past the caches where that pays. Not inlined: small copies need not make room for it. */
+__attribute__((noinline)) static void copy_much(const struct ring_cpu_family *family, void *dst,
+						const void *src, size_t bytes)
+{
+	size_t done = 0;
+	if (family->stream_much && dst != src && bytes >= RING_STREAM_LINE) {
+		size_t head = -(uintptr_t)dst % RING_STREAM_LINE;
+		copy_bytes(dst, src, head);
+		done = head + family->stream_much((char *)dst + head, (const char *)src + head,
+						  bytes - head);
+	}
+	copy_bytes((char *)dst + done, (const char *)src + done, bytes - done);
+}
+
+/* A job is a chunk, which stays in the cache for the second result and for later ones. */
+static void copy_much_to_all(const struct ring_cpu_family *family,
+			     const struct ring_reduction *reduction)
+{
+	size_t bytes = reduction->count * ring_datatype_bytes(reduction->type);
+	for (int i = 0; i < reduction->nresults; i++)
+		copy_much(family, reduction->results[i], reduction->sources[0], bytes);
+}
+
 int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_reduction *reduction)
 {
 	const struct ring_cpu_kernel *kernel = ring_cpu_kernel(family, reduction->type,
@@ -289,7 +312,9 @@ int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_redu
 	if (!kernel)
 		return RING_ENOTSUP;
 	enum way way = way_of(kernel, reduction);
-	if (way == ADDS_TO_ALL)
+	if (way == COPIES && reduction->past && family->stream_much)
+		copy_much_to_all(family, reduction);
+	else if (way == ADDS_TO_ALL)
 		reduce_to_all(kernel, reduction);
 	else if (way == FOLDS || way == COPIES || reduction->nresults > 1)
 		reduce_in_tiles(family, kernel, reduction, way);
@@ -341,9 +366,13 @@ static int cpu_reduce(struct ring_device_queue *queue, const struct ring_reducti
 	return err;
 }
 
-static int cpu_copy(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes)
+static int cpu_copy(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes,
+		    bool past)
 {
-	copy_bytes(dst, src, bytes);
+	if (past)
+		copy_much(queue->family, dst, src, bytes);
+	else
+		copy_bytes(dst, src, bytes);
 	queue->jobs++;
 	return 0;
 }

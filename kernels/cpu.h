@@ -50,6 +50,8 @@ struct ring_cpu_family {
 	/* stream.h's stores past the caches, NULL where there are none. */
 	void (*stream)(void *dst, const void *src, size_t bytes);
 	void (*stream_end)(void);
+	/* All but the last few pages of what begins on a line; NULL where memcpy is better. returns how much that was */
+	size_t (*stream_much)(void *dst, const void *src, size_t bytes);
 	/* Copies to three places in one pass. */
 	void (*spread)(void *first, void *second, void *third, const void *source, size_t bytes);
 	struct ring_cpu_kernel kernels[RING_FLOAT8_E5M2 + 1][RING_MIN + 1];

@@ -334,6 +334,9 @@ const struct ring_cpu_family SYMBOL(RING_CPU_FAMILY) = {
 	.stream = ring_stream,
 	.stream_end = ring_stream_end,
 #endif
+#if defined(RING_CAN_STREAM_MUCH) && defined(__AVX512FP16__) /* others were not measured */
+	.stream_much = ring_stream_much,
+#endif
 	.spread = spread,
 	.kernels = {RING_DIRECT_TYPES(DIRECT_KERNELS, ) RING_PACKED_TYPES(KERNELS, )
 			    RING_HALF_TYPES(HALF_KERNELS, ) RING_FLOAT8_TYPES(FLOAT8_KERNELS, )},

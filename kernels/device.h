@@ -35,6 +35,7 @@ struct ring_reduction {
 	enum ring_datatype type;
 	enum ring_op op;  /* RING_AVG adds like RING_SUM */
 	uint64_t divisor; /* divides the result before it is rounded; at most 2^31 - 1, 0 is 1 */
+	bool past;        /* of copies: as below */
 };
 
 /* The loops of jobs with two sources and one result. */
@@ -53,9 +54,13 @@ struct ring_device {
 	int (*queue_open)(struct ring_device_queue **queue);
 	void (*queue_close)(struct ring_device_queue *queue); /* waits for its jobs */
 
-	/* Both submit exactly one job, also for 0 elements or bytes. returns 0; RING_ENOTSUP; RING_ESYSTEM */
+	/*
+	 * Both submit exactly one job, also for 0 elements or bytes. past: what is copied is part of more than caches hold, so
+	 * it may pass them by. returns 0; RING_ENOTSUP; RING_ESYSTEM
+	 */
 	int (*reduce)(struct ring_device_queue *queue, const struct ring_reduction *reduction);
-	int (*copy)(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes);
+	int (*copy)(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes,
+		    bool past);
 
 	/*
 	 * The loops of a device that does everything at once, for sums too short to be made jobs of. returns NULL: none for

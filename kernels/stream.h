@@ -41,5 +41,40 @@ static inline void ring_stream_end(void)
 	_mm_sfence();
 }
 
+#if defined(__AVX512F__)
+#define RING_CAN_STREAM_MUCH 1
+#define RING_STREAM_PAGE 4096
+#define RING_STREAM_PAGES 8
+
+static inline void ring_stream_two_lines(unsigned char *to, const unsigned char *from)
+{
+	__m512i first = _mm512_loadu_si512(from);
+	__m512i second = _mm512_loadu_si512(from + RING_STREAM_LINE);
+	RING_STREAM_STORE((__m512i *)to, first);
+	RING_STREAM_STORE((__m512i *)(to + RING_STREAM_LINE), second);
+}
+
+/*
+ * What memcpy copies by way of a cache is read before it is written. (Two cores at once: 2 MiB 148 us and so 100, 12 MiB
+ * 0.90 and 0.70 ms, 64 MiB 8.9 and 4.2 ms.) dst begins on a line. A little of each of several pages in turn, as memory serves more of them at once. Returns how much
+ * was copied, all but less than so many pages. (Two cores at once, 128 MiB each: page by page 13.0 ms, four pages 10.4, eight
+ * 9.9; memcpy of glibc, which passes caches by from there on, 11.7.)
+ */
+static inline size_t ring_stream_much(void *dst, const void *src, size_t bytes)
+{
+	const size_t step = (size_t)RING_STREAM_PAGES * RING_STREAM_PAGE,
+		     whole = bytes - bytes % step;
+	for (size_t at = 0; at < whole; at += step) {
+		unsigned char *to = (unsigned char *)dst + at;
+		const unsigned char *from = (const unsigned char *)src + at;
+		for (size_t i = 0; i < RING_STREAM_PAGE; i += (size_t)2 * RING_STREAM_LINE)
+			for (size_t page = 0; page < step; page += RING_STREAM_PAGE)
+				ring_stream_two_lines(to + page + i, from + page + i);
+	}
+	ring_stream_end();
+	return whole;
+}
+#endif
+
 #endif
 #endif

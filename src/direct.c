@@ -129,6 +129,7 @@ static void begin(const struct ring_channel *channel, const struct ring_transfer
 	job->type = channel->operands.type;
 	job->op = channel->operands.op;
 	job->divisor = 1;
+	job->past = in->action == RING_COPY && channel->known->past;
 }
 
 /* Copies a peer's input here, to a place in scratch; what is merely copied on needs none in between. */
@@ -227,7 +228,7 @@ int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *
 {
 	const struct ring_device *device = channel->device;
 	if (in->bytes == 0)
-		return device->copy(channel->queue, NULL, NULL, 0);
+		return device->copy(channel->queue, NULL, NULL, 0, false);
 	int err = enter(channel, in);
 	if (err)
 		return err;
@@ -243,7 +244,7 @@ int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *
 	}
 	gather_results(channel, in, &job);
 	if (job.nresults == 0)
-		return device->copy(channel->queue, NULL, NULL, 0);
+		return device->copy(channel->queue, NULL, NULL, 0, false);
 	job.divisor = in->last ? channel->operands.divisor : 1;
 	return device->reduce(channel->queue, &job);
 }

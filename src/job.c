@@ -75,6 +75,7 @@ int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in
 	job->type = operands->type;
 	job->op = operands->op;
 	job->divisor = in->last ? operands->divisor : 1;
+	job->past = false;
 	return channel->device->reduce(channel->queue, job);
 }
 
@@ -94,5 +95,6 @@ int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in
 		source = in->held > 0 ? held_payload(channel, in, 0)
 				      : ring_channel_address(channel, in->source);
 	bool nothing = in->action == RING_SIGNAL || in->action == RING_HOLD || source == result;
-	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
+	bool past = channel->known->past && in->result.buffer == RING_OUTPUT;
+	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes, past);
 }

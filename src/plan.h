@@ -196,6 +196,20 @@ RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outg
 	return *outgoing ? plan->next : plan->prev;
 }
 
+/* True if what was copied to OUTPUT may be sent on from there. */
+RING_PURE bool ring_plan_sends_on(const struct ring_plan *plan)
+{
+	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_ONE_SHOT:
+	case RING_ALGORITHM_STAGED:
+	case RING_ALGORITHM_DIRECT:
+	case RING_ALGORITHM_PAIR:
+		return false;
+	default:
+		return plan->params.size > 2;
+	}
+}
+
 RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 {
 	switch (plan->params.algorithm) {

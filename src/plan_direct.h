@@ -14,7 +14,7 @@
  *	all-to-all        each part of its INPUT     its part of that rank's OUTPUT
  *
  * Root of a broadcast copies the vector to its own OUTPUT, if that is another place. What stays on a rank, there
- * and in all-to-all, is copied whole and last: so memcpy sees how much it is, and passes caches by.
+ * and in all-to-all, is copied whole and last: so that whoever copies sees how much it is.
  *
  * The shares of a vector lie in the order of ranks, like the ring's blocks, and one rank adds each in one
  * pass and in the order that the ring would; so all receive the same bits. In place is like out of place:

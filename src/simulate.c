@@ -153,11 +153,11 @@ static int reduce(struct ring_device_queue *queue, const struct ring_reduction *
 		      params->device.reduce_bytes_per_second);
 }
 
-static int copy(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes)
+static int copy(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes, bool past)
 {
 	const struct ring_simulation_params *params = queue->simulator->params;
 	if (queue->computes) {
-		int err = ring_device_cpu.copy(queue->computes, dst, src, bytes);
+		int err = ring_device_cpu.copy(queue->computes, dst, src, bytes, past);
 		if (err)
 			return err;
 	}

@@ -97,7 +97,7 @@ static int copy(struct ring_channel *channel, const struct ring_transfer *in,
 			     : in->held > 0            ? said[in->holds]
 						       : address(operands, in->source);
 	bool nothing = in->action == RING_SIGNAL || source == result;
-	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes);
+	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes, false);
 }
 
 int ring_small_take(struct ring_channel *channel, const struct ring_known_plan *known,

@@ -382,8 +382,10 @@ static int lazy_reduce(struct ring_device_queue *queue, const struct ring_reduct
 	return submit(queue, &(struct lazy_job){.reduces = true, .reduction = *reduction});
 }
 
-static int lazy_copy(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes)
+static int lazy_copy(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes,
+		     bool past)
 {
+	(void)past;
 	assert_true(bytes == 0 || dst != src);
 	return submit(queue, &(struct lazy_job){.dst = dst, .src = src, .bytes = bytes});
 }

@@ -179,6 +179,67 @@ static void large_results(void **state)
 	free(memory);
 }
 
+/* ---- copies that may go past the caches ------------------------------------------------------- */
+
+#define COPY_MOST (((size_t)2 << 20) + 4321)
+#define COPY_MARGIN 128
+
+struct copied {
+	unsigned char source[COPY_MARGIN + COPY_MOST];
+	unsigned char results[2][2 * COPY_MARGIN + COPY_MOST];
+};
+
+static void assert_copied(const unsigned char *result, size_t at, const unsigned char *source,
+			  size_t bytes)
+{
+	const unsigned char *to = result + at;
+	assert_int_equal(memcmp(to, source, bytes), 0);
+	for (size_t i = 0; i < COPY_MARGIN; i++) {
+		assert_true(i >= at || result[i] == 0xa5);
+		assert_int_equal(to[bytes + i], 0xa5);
+	}
+}
+
+/* To two places, and to where it comes from, wherever lines begin; and no byte more. */
+static void copy_past(struct copied *copied, size_t bytes, size_t from, size_t to)
+{
+	const unsigned char *source = copied->source + from;
+	struct ring_reduction job = {.sources = {source},
+				     .nsources = 1,
+				     .results = {copied->results[0] + to, (void *)source,
+						 copied->results[1] + 64 - to},
+				     .nresults = 3,
+				     .count = bytes,
+				     .type = RING_UINT8,
+				     .past = true};
+	memset(copied->results, 0xa5, sizeof(copied->results));
+	submit(&job);
+	assert_copied(copied->results[0], to, source, bytes);
+	assert_copied(copied->results[1], 64 - to, source, bytes);
+}
+
+static void copies_past(void **state)
+{
+	(void)state;
+	struct ring_device_queue *queue;
+	const size_t sizes[] = {0, 1, 63, 64, 32767, 32768, 32769, 100000, COPY_MOST};
+	struct copied *copied = malloc(sizeof(*copied));
+	assert_non_null(copied);
+	for (size_t i = 0; i < sizeof(copied->source); i++)
+		copied->source[i] = (unsigned char)(i * 7 % 251);
+	for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
+		for (size_t to = 0; to < 64; to += 21)
+			copy_past(copied, sizes[k], (to + k) % 64, to);
+	assert_int_equal(ring_device_cpu.queue_open(&queue), 0);
+	memset(copied->results, 0xa5, sizeof(copied->results));
+	assert_int_equal(ring_device_cpu.copy(queue, copied->results[0] + 5, copied->source + 3,
+					      COPY_MOST, true),
+			 0);
+	assert_copied(copied->results[0], 5, copied->source + 3, COPY_MOST);
+	ring_device_cpu.queue_close(queue);
+	free(copied);
+}
+
 /* ---- by hand, in case the reference shares a mistake with the kernels ------------------------- */
 
 /* As a pair, onto a source, and by tiles. */
@@ -437,8 +498,8 @@ static void queue_counts_jobs(void **state)
 	unknown.type = RING_INT8;
 	unknown.op = (enum ring_op)REFERENCE_OPS;
 	assert_int_equal(ring_device_cpu.reduce(queue, &unknown), RING_ENOTSUP);
-	assert_int_equal(ring_device_cpu.copy(queue, to, from, sizeof(to)), 0);
-	assert_int_equal(ring_device_cpu.copy(queue, NULL, NULL, 0), 0);
+	assert_int_equal(ring_device_cpu.copy(queue, to, from, sizeof(to), false), 0);
+	assert_int_equal(ring_device_cpu.copy(queue, NULL, NULL, 0, true), 0);
 	assert_int_equal(ring_device_cpu.finished(queue, &jobs), 0);
 	assert_int_equal(jobs, 2);
 	assert_string_equal(to, "ab");
@@ -461,6 +522,7 @@ int main(void)
 		cmocka_unit_test(all_results_in_place),
 		cmocka_unit_test(not_all_results_in_place),
 		cmocka_unit_test(large_results),
+		cmocka_unit_test(copies_past),
 		cmocka_unit_test(promises),
 		cmocka_unit_test(averages),
 		cmocka_unit_test(narrow_types_round_once),

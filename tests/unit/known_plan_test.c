@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Which results may go past the caches: large ones, of which no copy is read again to be sent on. */
+#include "known_plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/plan_ways.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static bool goes_past(enum ring_kind kind, enum ring_algorithm algorithm, int size, uint64_t bytes)
+{
+	static struct ring_known_plan known;
+	struct setting s = {.kind = kind,
+			    .algorithm = algorithm,
+			    .size = size,
+			    .channels = 1,
+			    .chunks_per_round = 1,
+			    .depth = 2,
+			    .count = bytes,
+			    .chunk = 65536,
+			    .element_bytes = 1};
+	for (int i = 0; i < size; i++)
+		s.order[i] = i;
+	struct ring_plan plan = plan_of(&s, 0, 0);
+	ring_known_plan_set(&known, &plan);
+	return known.past;
+}
+
+/* By the bytes of what a rank receives in all. */
+static void large_results_go_past(void **state)
+{
+	(void)state;
+	assert_true(goes_past(RING_KIND_BROADCAST, RING_ALGORITHM_DIRECT, 4, 4 * MIB));
+	assert_false(goes_past(RING_KIND_BROADCAST, RING_ALGORITHM_DIRECT, 4, 4 * MIB - 1));
+	assert_true(goes_past(RING_KIND_ALL_GATHER, RING_ALGORITHM_ONE_SHOT, 4, MIB));
+	assert_false(goes_past(RING_KIND_ALL_GATHER, RING_ALGORITHM_ONE_SHOT, 4, MIB - 1));
+	assert_true(goes_past(RING_KIND_ALL_REDUCE, RING_ALGORITHM_STAGED, 4, 4 * MIB));
+	assert_false(goes_past(RING_KIND_REDUCE_SCATTER, RING_ALGORITHM_DIRECT, 4, MIB));
+	assert_true(goes_past(RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING, 2, 4 * MIB));
+	assert_false(goes_past(RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING, 3, 4 * MIB));
+	assert_false(goes_past(RING_KIND_BROADCAST, RING_ALGORITHM_RING, 4, 4 * MIB));
+}
+
+static bool overlap(const struct ring_place *a, uint64_t a_bytes, const struct ring_place *b,
+		    uint64_t b_bytes)
+{
+	return a->buffer == b->buffer && a->offset < b->offset + b_bytes &&
+	       b->offset < a->offset + a_bytes;
+}
+
+/* Whether any entry sends what another one copied to OUTPUT. */
+static bool sends_a_copy(const struct ring_plan *plan)
+{
+	for (uint64_t i = 0; i < plan->outgoing; i++) {
+		struct ring_transfer out = ring_plan_outgoing(plan, i);
+		if (out.source.buffer != RING_OUTPUT || out.bytes == 0)
+			continue;
+		for (uint64_t j = 0; j < plan->incoming; j++) {
+			struct ring_transfer in = ring_plan_incoming(plan, j);
+			if (in.action == RING_COPY &&
+			    overlap(&out.source, out.bytes, &in.result, in.bytes))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void what_goes_past_is_not_sent_on(void **state)
+{
+	(void)state;
+	uint64_t dice = first_seed();
+	for (int pick = 0; pick < 40 * count_ways(); pick++) {
+		struct setting s = some_setting(way_of(pick), 1 + pick % 9, (uint64_t)pick, &dice);
+		shuffle(s.order, s.size, &dice);
+		for (int place = 0; place < actors_of(&s); place++) {
+			struct ring_plan plan = plan_of(&s, place, 0);
+			demand(&(struct world){.setting = &s},
+			       ring_plan_sends_on(&plan) || !sends_a_copy(&plan),
+			       "a copy is not sent on");
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(large_results_go_past),
+		cmocka_unit_test(what_goes_past_is_not_sent_on),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
