@@ -72,6 +72,14 @@ static int prove(struct ring_attach *attach)
 	return prove_anew(attach);
 }
 
+/*
+ * The kernel pins 4 MiB at a time, and what it keeps of each page has left the second-level cache when it lets go of them.
+ * So much is asked for in smaller pieces. (256 MiB of 2 ranks: to all 37.2 ms, otherwise 35.9, gathered 25.7 and 25.0; 25 MiB
+ * took 1 to 2 % longer so.)
+ */
+#define MUCH_BYTES ((size_t)32 << 20)
+#define PIECE_BYTES ((size_t)1 << 20)
+
 typedef ssize_t (*ring_attach_mover)(pid_t pid, const struct iovec *here, unsigned long heres,
 				     const struct iovec *there, unsigned long theres,
 				     unsigned long flags);
@@ -80,12 +88,14 @@ typedef ssize_t (*ring_attach_mover)(pid_t pid, const struct iovec *here, unsign
 static int move(struct ring_attach *attach, ring_attach_mover mover, uint64_t address, void *local,
 		size_t bytes)
 {
+	const size_t most = bytes < MUCH_BYTES ? bytes : PIECE_BYTES;
 	for (;;) {
 		int err = prove(attach);
 		if (err || !bytes)
 			return err;
-		struct iovec here = {local, bytes};
-		struct iovec there = {remote(address), bytes};
+		size_t piece = bytes < most ? bytes : most;
+		struct iovec here = {local, piece};
+		struct iovec there = {remote(address), piece};
 		ssize_t moved = mover(attach->pid, &here, 1, &there, 1, 0);
 		if (moved <= 0)
 			return fail_with(attach, moved < 0 ? errno : EFAULT);
