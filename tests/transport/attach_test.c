@@ -24,7 +24,7 @@
 #include "ringccl.h"
 #include "tests/transport/pair.h"
 
-#define LARGE_BYTES (3 << 20)
+#define LARGE_BYTES (33 << 20) /* more than goes in one piece */
 #define PAGE 4096
 #define DEADLINE_MS 20000
 
