@@ -334,7 +334,7 @@ const struct ring_cpu_family SYMBOL(RING_CPU_FAMILY) = {
 	.stream = ring_stream,
 	.stream_end = ring_stream_end,
 #endif
-#if defined(RING_CAN_STREAM_MUCH) && defined(__AVX512FP16__) /* others were not measured */
+#ifdef RING_CAN_STREAM_MUCH
 	.stream_much = ring_stream_much,
 #endif
 	.spread = spread,

@@ -16,17 +16,7 @@
 static bool goes_past(enum ring_kind kind, enum ring_algorithm algorithm, int size, uint64_t bytes)
 {
 	static struct ring_known_plan known;
-	struct setting s = {.kind = kind,
-			    .algorithm = algorithm,
-			    .size = size,
-			    .channels = 1,
-			    .chunks_per_round = 1,
-			    .depth = 2,
-			    .count = bytes,
-			    .chunk = 65536,
-			    .element_bytes = 1};
-	for (int i = 0; i < size; i++)
-		s.order[i] = i;
+	struct setting s = plain_setting(kind, algorithm, size, bytes);
 	struct ring_plan plan = plan_of(&s, 0, 0);
 	ring_known_plan_set(&known, &plan);
 	return known.past;

@@ -232,29 +232,11 @@ static void oneself_needs_no_link_and_no_signal(void **state)
 
 /* ---- pictures ----------------------------------------------------------------------------- */
 
-/* So many elements of a byte, in chunks of one, by ranks in their order. */
-static struct setting picture_of(enum ring_kind kind, enum ring_algorithm algorithm, int size,
-				 uint64_t count)
-{
-	struct setting s = {.kind = kind,
-			    .algorithm = algorithm,
-			    .size = size,
-			    .channels = 1,
-			    .chunks_per_round = 1,
-			    .depth = 1,
-			    .count = count,
-			    .chunk = 1,
-			    .element_bytes = 1};
-	for (int rank = 0; rank < size; rank++)
-		s.order[rank] = rank;
-	return s;
-}
-
 /* "rank r: which block it sends in each step", blocks of one element; | before the first copy. */
 static void draw(enum ring_kind kind, int size, char *text)
 {
 	uint64_t count = kind == RING_KIND_ALL_REDUCE ? (uint64_t)size : 1;
-	struct setting s = picture_of(kind, RING_ALGORITHM_RING, size, count);
+	struct setting s = plain_setting(kind, RING_ALGORITHM_RING, size, count);
 	for (int rank = 0; rank < size; rank++) {
 		text += sprintf(text, "rank %d:", rank);
 		struct ring_plan mine = plan_of(&s, rank, 0);
@@ -305,7 +287,7 @@ static void pictures_of_three_and_four(void **state)
 /* "rank r: to whom its data go, one behind the other; from whom they come", oneself included. */
 static void draw_one_shot(enum ring_kind kind, int size, uint64_t chunks, char *text)
 {
-	struct setting s = picture_of(kind, RING_ALGORITHM_ONE_SHOT, size, chunks);
+	struct setting s = plain_setting(kind, RING_ALGORITHM_ONE_SHOT, size, chunks);
 	s.root = 1;
 	s.element_bytes = RING_OPENING_BYTES + 1;
 	for (int rank = 0; rank < size; rank++) {
@@ -350,7 +332,7 @@ static void pictures_of_one_shot(void **state)
 /* "rank r: to whom it sends how many inputs, one behind the other; from whom". */
 static void draw_bruck(int size, char *text)
 {
-	struct setting s = picture_of(RING_KIND_ALL_REDUCE, RING_ALGORITHM_BRUCK, size, 1);
+	struct setting s = plain_setting(RING_KIND_ALL_REDUCE, RING_ALGORITHM_BRUCK, size, 1);
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
 		text += sprintf(text, "rank %d:", rank);
@@ -385,8 +367,8 @@ static void pictures_of_bruck(void **state)
 /* "rank r: to whom it sends whose block, one behind the other" */
 static void draw_strides(int size, char *text)
 {
-	struct setting s = picture_of(RING_KIND_ALL_REDUCE, RING_ALGORITHM_STRIDE, size,
-				      (uint64_t)size);
+	struct setting s = plain_setting(RING_KIND_ALL_REDUCE, RING_ALGORITHM_STRIDE, size,
+					 (uint64_t)size);
 	s.chunks_per_round = size;
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
@@ -422,7 +404,7 @@ static void pictures_of_strides(void **state)
 /* "rank r: from whom; to whom, one behind the other, how many vectors if several" */
 static void draw_tree(enum ring_kind kind, int size, char *text)
 {
-	struct setting s = picture_of(kind, RING_ALGORITHM_TREE, size, 1);
+	struct setting s = plain_setting(kind, RING_ALGORITHM_TREE, size, 1);
 	s.root = 1;
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);

@@ -147,4 +147,22 @@ static struct setting some_setting(struct way way, int size, uint64_t pick, uint
 	return s;
 }
 
+/* So many elements of a byte, in chunks of one, by ranks in their order. */
+static inline struct setting plain_setting(enum ring_kind kind, enum ring_algorithm algorithm,
+					   int size, uint64_t count)
+{
+	struct setting s = {.kind = kind,
+			    .algorithm = algorithm,
+			    .size = size,
+			    .channels = 1,
+			    .chunks_per_round = 1,
+			    .depth = 1,
+			    .count = count,
+			    .chunk = 1,
+			    .element_bytes = 1};
+	for (int rank = 0; rank < size; rank++)
+		s.order[rank] = rank;
+	return s;
+}
+
 #endif
