@@ -41,7 +41,7 @@ static inline void ring_stream_end(void)
 	_mm_sfence();
 }
 
-#if defined(__AVX512FP16__) /* other CPUs were not measured */
+#if defined(__AVX512BF16__) /* other CPUs were not measured */
 #define RING_CAN_STREAM_MUCH 1
 #define RING_STREAM_PAGE 4096
 #define RING_STREAM_PAGES 8

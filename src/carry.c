@@ -62,6 +62,7 @@ static struct ring_plan_params params_of(struct ring_comm *comm, const struct ri
 		.count = call->count,
 		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
 		.chunk_bytes = choice->chunk_bytes,
+		.past = choice->past,
 		.place_bytes = RING_PLACE_BYTES,
 		.chunks_per_round = choice->chunks_per_round,
 		.boards = comm->placement.path == RING_PATH_MEMORY,

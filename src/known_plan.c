@@ -64,20 +64,6 @@ static void count_heard(struct ring_known_plan *known)
 	known->holds = holds;
 }
 
-/*
- * Whoever reads so much next does not find all of it in a core's cache. (To all of 2 ranks in shared memory, 2 MiB 0.14 ms
- * either way, 4 MiB 0.30 and so 0.24, 64 MiB 8.6 and 4.0, 256 MiB 35 and 22; gathered by 4, 256 MiB 53 and 26 ms.)
- */
-#define PAST_BYTES ((uint64_t)4 << 20)
-
-static bool goes_past(const struct ring_plan *plan)
-{
-	const struct ring_plan_params *params = &plan->params;
-	uint64_t parts = (uint64_t)ring_direct_parts_out(params->kind, params->size);
-	return parts * params->count * params->element_bytes >= PAST_BYTES &&
-	       !ring_plan_sends_on(plan);
-}
-
 void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *plan)
 {
 	if (memcmp(&known->plan, plan, sizeof(*plan)) == 0)
@@ -87,7 +73,7 @@ void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *
 		known->outgoing[i].index = UINT64_MAX;
 	for (int j = 0; j < RING_KNOWN_INCOMING; j++)
 		known->incoming[j].index = UINT64_MAX;
-	known->past = goes_past(plan);
+	known->past = plan->params.past && !ring_plan_sends_on(plan);
 	known->is_small = ring_plan_is_said_at_once(plan) && plan->outgoing <= RING_KNOWN_OUTGOING &&
 			  plan->incoming <= RING_KNOWN_INCOMING;
 	if (!known->is_small)

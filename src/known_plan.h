@@ -18,8 +18,8 @@ struct ring_known_entry {
 
 struct ring_known_plan {
 	struct ring_plan plan;
-	bool past; /* OUTPUT is larger than caches, and nothing that is copied there is sent on */
-	bool is_small;  /* all is said at once, and all entries are known; then ... */
+	bool past;     /* copies to RING_OUTPUT pass caches by: nobody reads them to send them on */
+	bool is_small; /* all is said at once, and all entries are known; then ... */
 	uint64_t hears; /* ... so many entries that come first take what others say */
 	uint64_t holds; /* ... and of those so many do no more */
 	struct ring_known_entry outgoing[RING_KNOWN_OUTGOING], incoming[RING_KNOWN_INCOMING];

@@ -117,6 +117,7 @@ struct ring_plan_params {
 	uint32_t element_bytes;
 	uint64_t chunk_bytes; /* largest message */
 	int chunks_per_round;
+	bool past; /* RING_OUTPUT is more than caches hold, and whoever copies there may pass them by */
 	uint64_t place_bytes; /* STAGED: from place to place in a stage, in all calls; a chunk at least */
 	int channel, channels; /* this channel of so many */
 	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */

@@ -41,6 +41,7 @@ struct ring_choice {
 	enum ring_algorithm algorithm;
 	uint64_t chunk_bytes;
 	int chunks_per_round, channels;
+	bool past;                         /* the output is more than caches hold      */
 	bool forced;                       /* by the option                            */
 	const struct ring_tuning_row *row; /* which says so; NULL: none of the table's */
 };

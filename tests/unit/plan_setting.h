@@ -22,7 +22,7 @@ struct setting {
 	int size, root, receiver, channels, chunks_per_round, depth;
 	uint64_t count, chunk;
 	uint32_t element_bytes;
-	bool in_place, scaled, boards;
+	bool in_place, scaled, boards, past;
 	uint64_t scratch_chunks; /* 0: as planned */
 	uint64_t seed;           /* of order and interleaving */
 	int order[RANKS_MAX];
@@ -178,6 +178,7 @@ static struct ring_plan plan_of(const struct setting *s, int place, int channel)
 					  .channel = channel,
 					  .channels = s->channels,
 					  .scaled = s->scaled,
+					  .past = s->past,
 					  .boards = s->boards};
 	if (is_pair(s)) {
 		params.kind = place == 0 ? RING_KIND_SEND : RING_KIND_RECV;

@@ -367,6 +367,29 @@ static void what_is_only_copied_goes_at_once(void **state)
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 10);
 }
 
+/* Whether calls of so many bytes go past the caches, and of 8 less don't. */
+static void check_past(enum ring_cpu cpu, enum ring_kind kind, int ranks, uint64_t bytes)
+{
+	struct ring_tuning tuning = any_tuning;
+	tuning.cpu = (int)cpu;
+	struct ring_question question = {.kind = kind, .ranks = ranks, .bytes = bytes};
+	assert_true(ring_tuning_choose(&tuning, &question).past);
+	question.bytes -= 8;
+	assert_false(ring_tuning_choose(&tuning, &question).past);
+}
+
+static void much_goes_past_caches(void **state)
+{
+	(void)state;
+	check_past(RING_CPU_ANY, RING_KIND_BROADCAST, 2, 4 << 20);
+	check_past(RING_CPU_ANY, RING_KIND_ALL_GATHER, 4, 1 << 20);
+	check_past(RING_CPU_ANY, RING_KIND_REDUCE_SCATTER, 4, 4 << 20);
+	check_past(RING_CPU_ZEN4, RING_KIND_BROADCAST, 2, 16 << 20);
+	check_past(RING_CPU_AMD, RING_KIND_ALL_TO_ALL, 4, 2 << 20);
+	check_past(RING_CPU_ZEN4, RING_KIND_ALL_REDUCE, 8, 4 << 20);
+	check_past(RING_CPU_ZEN4, RING_KIND_ALL_REDUCE, 100, 4 << 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,6 +405,7 @@ int main(void)
 		cmocka_unit_test(memory_is_reached_where_it_can_be),
 		cmocka_unit_test(built_in_rows_are_sound),
 		cmocka_unit_test(built_in_rows_choose),
+		cmocka_unit_test(much_goes_past_caches),
 	};
 	return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
 }
