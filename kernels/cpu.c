@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/copy.h"
 #include "../src/datatype.h"
 #include "cpu.h"
 #include "cpu_features.h"
@@ -175,7 +176,7 @@ static void reduce_tile(const struct ring_cpu_kernel *kernel,
 static void copy_bytes(void *dst, const void *src, size_t bytes)
 {
 	if (dst != src && bytes > 0)
-		memcpy(dst, src, bytes);
+		ring_copy(dst, src, bytes);
 }
 
 /* The first result to all others. */

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "clock.h"
+#include "copy.h"
 #include "log.h"
 #include "status.h"
 
@@ -105,12 +106,59 @@ static int move(struct ring_attach *attach, ring_attach_mover mover, uint64_t ad
 	}
 }
 
+/*
+ * Where the system would copy slowly (copy.h) it copies to or from a room that lies as the other memory does, and we the
+ * rest of the way: 4 MiB go at 9 GB/s then and not at 3.
+ */
+#define ROOM_BYTES ((size_t)32 << 10)
+
+struct room {
+	char bytes[ROOM_BYTES + RING_COPY_PAGE];
+};
+
+static char *lay_as(struct room *room, uint64_t address)
+{
+	return room->bytes + (address - (uintptr_t)room->bytes) % RING_COPY_PAGE;
+}
+
+static int get_indirectly(struct ring_attach *attach, uint64_t address, char *local, size_t bytes)
+{
+	struct room room;
+	int err = 0;
+	for (size_t done = 0, piece; done < bytes && !err; done += piece) {
+		char *here = lay_as(&room, address + done);
+		piece = bytes - done < ROOM_BYTES ? bytes - done : ROOM_BYTES;
+		err = move(attach, process_vm_readv, address + done, here, piece);
+		if (!err)
+			ring_copy(local + done, here, piece);
+	}
+	return err;
+}
+
+static int put_indirectly(struct ring_attach *attach, uint64_t address, const char *local,
+			  size_t bytes)
+{
+	struct room room;
+	int err = 0;
+	for (size_t done = 0, piece; done < bytes && !err; done += piece) {
+		char *here = lay_as(&room, address + done);
+		piece = bytes - done < ROOM_BYTES ? bytes - done : ROOM_BYTES;
+		ring_copy(here, local + done, piece);
+		err = move(attach, process_vm_writev, address + done, here, piece);
+	}
+	return err;
+}
+
 int ring_attach_get(struct ring_attach *attach, uint64_t address, void *local, size_t bytes)
 {
+	if (ring_copies_slowly((uintptr_t)local, address, bytes))
+		return get_indirectly(attach, address, local, bytes);
 	return move(attach, process_vm_readv, address, local, bytes);
 }
 
 int ring_attach_put(struct ring_attach *attach, uint64_t address, const void *local, size_t bytes)
 {
+	if (ring_copies_slowly(address, (uintptr_t)local, bytes))
+		return put_indirectly(attach, address, local, bytes);
 	return move(attach, process_vm_writev, address, (void *)local, bytes);
 }

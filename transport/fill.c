@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "copy.h"
 #include "gate.h"
 
 #define PAST_LEAST_BYTES 4096   /* less stays in a cache anyway                        */
@@ -72,9 +73,9 @@ void ring_fill_slot(struct ring_fill *fill, void *slot, const void *source, size
 		ring_fill_past(slot, source, bytes);
 	} else if (bytes >= TIMED_LEAST_BYTES) {
 		const uint64_t begin = ring_clock_ns();
-		memcpy(slot, source, bytes);
+		ring_copy(slot, source, bytes);
 		ring_fill_note(fill, bytes, ring_clock_ns() - begin);
 	} else {
-		memcpy(slot, source, bytes);
+		ring_copy(slot, source, bytes);
 	}
 }

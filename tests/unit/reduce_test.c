@@ -240,6 +240,29 @@ static void copies_past(void **state)
 	free(copied);
 }
 
+/* Where memcpy would be slow (copy.h), where it just would not be, and sizes around the least. */
+static void copies_just_behind(void **state)
+{
+	(void)state;
+	enum { PAGE = 4096, MOST = 70000 };
+	static _Alignas(4096) unsigned char source[MOST], result[MOST + 2 * PAGE];
+	const size_t sizes[] = {2047, 2048, 2111, 2112, MOST};
+	const size_t behind[] = {0, 1, 8, 15, 16, PAGE - 1};
+	struct ring_device_queue *queue;
+	assert_int_equal(ring_device_cpu.queue_open(&queue), 0);
+	for (size_t i = 0; i < MOST; i++)
+		source[i] = (unsigned char)(i * 7 % 251);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) * 6; i++) {
+		size_t bytes = sizes[i / 6], at = PAGE + behind[i % 6];
+		memset(result, 0xa5, sizeof(result));
+		assert_int_equal(ring_device_cpu.copy(queue, result + at, source, bytes, false), 0);
+		assert_memory_equal(result + at, source, bytes);
+		assert_int_equal(result[at - 1], 0xa5);
+		assert_int_equal(result[at + bytes], 0xa5);
+	}
+	ring_device_cpu.queue_close(queue);
+}
+
 /* ---- by hand, in case the reference shares a mistake with the kernels ------------------------- */
 
 /* As a pair, onto a source, and by tiles. */
@@ -523,6 +546,7 @@ int main(void)
 		cmocka_unit_test(not_all_results_in_place),
 		cmocka_unit_test(large_results),
 		cmocka_unit_test(copies_past),
+		cmocka_unit_test(copies_just_behind),
 		cmocka_unit_test(promises),
 		cmocka_unit_test(averages),
 		cmocka_unit_test(narrow_types_round_once),
