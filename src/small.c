@@ -86,6 +86,7 @@ static int add(struct ring_channel *channel, const struct ring_transfer *in,
 	job.sources[1] = said[0];
 	job.nsources = in->held == 0 ? 2 : gather(in, own, said, job.sources);
 	job.results[0] = address(operands, in->result);
+	job.nresults = 1;
 	return ring_job_reduce(channel, in, operands, scaled, &job);
 }
 

@@ -29,6 +29,8 @@ void ring_fifo_link_init(struct ring_fifo_link *link, const struct ring_transpor
 
 /* Members of struct ring_transport. */
 int ring_fifo_link_send(struct ring_link *base, const void *source, size_t bytes);
+void *ring_fifo_link_claim(struct ring_link *base, size_t bytes);
+int ring_fifo_link_commit(struct ring_link *base, size_t bytes);
 int ring_fifo_link_poll(struct ring_link *base);
 void ring_fifo_link_release(struct ring_link *base);
 int ring_fifo_link_wait_fd(const struct ring_link *base, short *events);

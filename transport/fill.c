@@ -23,6 +23,8 @@
 #define PAST_FIRST 8
 #define PAST_MOST 512
 
+#define LENT_OR_COPIED 16 /* of so many slots one is copied to */
+
 void ring_fill_note(struct ring_fill *fill, size_t bytes, uint64_t ns)
 {
 	const double speed = (double)bytes / (double)(ns + 1);
@@ -34,6 +36,11 @@ void ring_fill_note(struct ring_fill *fill, size_t bytes, uint64_t ns)
 	fill->past = PAST_FIRST;
 	for (unsigned i = SLOW_IN_TURN; i < fill->slow && fill->past < PAST_MOST; i++)
 		fill->past *= 2;
+}
+
+bool ring_fill_lends(struct ring_fill *fill)
+{
+	return fill->past == 0 && fill->lent++ % LENT_OR_COPIED > 0;
 }
 
 #if defined(__SSE2__)

@@ -390,6 +390,16 @@ static void much_goes_past_caches(void **state)
 	check_past(RING_CPU_ZEN4, RING_KIND_ALL_REDUCE, 100, 4 << 20);
 }
 
+static void sums_go_to_slots_where_that_was_measured(void **state)
+{
+	(void)state;
+	struct ring_tuning tuning = any_tuning;
+	for (int cpu = 0; cpu < RING_CPUS; cpu++) {
+		tuning.cpu = cpu;
+		assert_int_equal(ring_tuning_claims_from(&tuning) > 0, cpu == RING_CPU_ZEN4);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +416,7 @@ int main(void)
 		cmocka_unit_test(built_in_rows_are_sound),
 		cmocka_unit_test(built_in_rows_choose),
 		cmocka_unit_test(much_goes_past_caches),
+		cmocka_unit_test(sums_go_to_slots_where_that_was_measured),
 	};
 	return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
 }
