@@ -69,7 +69,7 @@ struct ring_channel {
 	int route_count;
 	bool reserved;
 	bool announces;       /* some link wants to know what comes next */
-	uint64_t claims_from; /* sums of so many bytes are put in the slots that they are sent by, where links lend them; 0: none */
+	uint64_t claims_from; /* sums of so many bytes are put in the slots that they are sent by, where these can be claimed; 0: none */
 	int glances; /* more in a row at what a peer must say next; 0: others need the CPU, ... */
 	int yields; /* ... and brief.c gives it to those who share it up to so often, and looks again */
 	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */

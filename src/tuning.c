@@ -111,7 +111,7 @@ struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowes
 }
 
 /*
- * On Zen 4 it took 0.67 to 0.98 times as long as copying behind the sum, 64 KiB to 64 MiB on 2, 3, 4 and 8 ranks. Elsewhere it
+ * On Zen 4 it took 0.63 to 1.06 times as long as copying behind the sum, 64 KiB to 64 MiB on 2, 3, 4 and 8 ranks. Elsewhere it
  * is not measured with these loops; on a Xeon copies to slots were the faster way in an earlier program.
  */
 uint64_t ring_tuning_claims_from(const struct ring_tuning *tuning)

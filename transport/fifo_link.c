@@ -97,7 +97,7 @@ void *ring_fifo_link_claim(struct ring_link *base, size_t bytes)
 {
 	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
 	struct ring_fifo_end *end = &link->end;
-	if (!ring_fifo_has_room(end) || !ring_fill_lends(&link->fill))
+	if (!ring_fifo_has_room(end) || !ring_fill_may_claim(&link->fill))
 		return NULL;
 	return ring_fifo_place(end, end->mine, bytes);
 }

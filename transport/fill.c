@@ -23,7 +23,7 @@
 #define PAST_FIRST 8
 #define PAST_MOST 512
 
-#define LENT_OR_COPIED 16 /* of so many slots one is copied to */
+#define CLAIMS_PER_COPY 16 /* of so many slots that could be claimed one is copied to */
 
 void ring_fill_note(struct ring_fill *fill, size_t bytes, uint64_t ns)
 {
@@ -38,9 +38,9 @@ void ring_fill_note(struct ring_fill *fill, size_t bytes, uint64_t ns)
 		fill->past *= 2;
 }
 
-bool ring_fill_lends(struct ring_fill *fill)
+bool ring_fill_may_claim(struct ring_fill *fill)
 {
-	return fill->past == 0 && fill->lent++ % LENT_OR_COPIED > 0;
+	return fill->past == 0 && fill->claims++ % CLAIMS_PER_COPY > 0;
 }
 
 #if defined(__SSE2__)

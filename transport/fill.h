@@ -15,19 +15,19 @@
 
 /* A sender's, for all slots of a link; begins with all zero. */
 struct ring_fill {
-	unsigned slow; /* copies through the cache that were, one after the other           */
-	unsigned past; /* how many copies go past the caches before the next one through it */
-	unsigned lent; /* slots that others than copies were let write */
+	unsigned slow;   /* copies through the cache that were, one after the other           */
+	unsigned past;   /* how many copies go past the caches before the next one through it */
+	unsigned claims; /* that were asked about while they do not */
 };
 
 /* Copies to a slot, of which others may be told right behind this. */
 void ring_fill_slot(struct ring_fill *fill, void *slot, const void *source, size_t bytes);
 
 /*
- * Whether a slot may be written by whoever makes what it will hold: not while copies go past the caches. That takes
- * as long as the making does, so it is not timed; one in several slots is left to a copy, which is.
+ * Whether a slot may be claimed, to be written by whoever makes what it will hold: not while copies go past the caches.
+ * Making takes its own time, so nothing is concluded from it; one in several slots is left to a copy, which is timed.
  */
-bool ring_fill_lends(struct ring_fill *fill);
+bool ring_fill_may_claim(struct ring_fill *fill);
 
 /* Draws the conclusion from a copy of so many bytes through the cache, which took so long. */
 void ring_fill_note(struct ring_fill *fill, size_t bytes, uint64_t ns);

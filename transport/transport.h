@@ -126,8 +126,8 @@ struct ring_transport {
 	int (*send)(struct ring_link *link, const void *source, size_t bytes);
 
 	/*
-	 * Optional, both or none, sender: claim() lends the slot of the next message, of `bytes` bytes, for
-	 * whoever makes what it will hold to write it there; NULL if there is no room, or send() is
+	 * Optional, both or none, sender: claim() gives the slot of the next message, of `bytes` bytes, to
+	 * whoever makes what it will hold; NULL if there is no room, as far as is known, or send() is
 	 * faster now. commit() sends what lies there; a send() in its place gives the slot up. returns
 	 * as send(), but never RING_EAGAIN
 	 */

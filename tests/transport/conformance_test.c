@@ -204,7 +204,7 @@ static void run_two(struct pair *pair, void *(*run)(void *), uint64_t messages, 
 		assert_int_equal(ends[end].err, 0);
 		assert_int_equal(ends[end].moved, messages);
 		if (ends[end].link->outgoing && ends[end].link->transport->claim)
-			assert_true(ends[end].lent > 0);
+			assert_true(ends[end].committed > 0);
 		traffic_free(&ends[end]);
 	}
 }

@@ -66,7 +66,7 @@ static bool is_message(const struct traffic *traffic, uint64_t message, const un
 	return true;
 }
 
-/* Sends what `source` holds; some of it by slots that the link lends, of which it gives some up. */
+/* Sends what `source` holds; some of it by slots that it claims, of which it gives some up. */
 static int hand_over(struct traffic *traffic, const unsigned char *source, size_t bytes)
 {
 	struct ring_link *link = traffic->link;
@@ -81,7 +81,7 @@ static int hand_over(struct traffic *traffic, const unsigned char *source, size_
 	if (!writes)
 		return transport->send(link, source, bytes);
 	memcpy(slot, source, bytes);
-	traffic->lent++;
+	traffic->committed++;
 	return transport->commit(link, bytes);
 }
 

@@ -62,20 +62,20 @@ static void some_slots_are_left_to_copies(void **state)
 {
 	(void)state;
 	struct ring_fill fill = {0};
-	int lent = 0;
+	int claimed = 0;
 	for (int i = 0; i < 160; i++)
-		lent += ring_fill_lends(&fill);
-	assert_int_equal(lent, 150);
+		claimed += ring_fill_may_claim(&fill);
+	assert_int_equal(claimed, 150);
 }
 
-static void no_slot_is_lent_while_copies_go_past(void **state)
+static void no_slot_is_claimed_while_copies_go_past(void **state)
 {
 	(void)state;
 	struct ring_fill fill = {.past = 1};
 	for (int i = 0; i < 20; i++)
-		assert_false(ring_fill_lends(&fill));
+		assert_false(ring_fill_may_claim(&fill));
 	fill.past = 0;
-	assert_true(ring_fill_lends(&fill) || ring_fill_lends(&fill));
+	assert_true(ring_fill_may_claim(&fill) || ring_fill_may_claim(&fill));
 }
 
 static void only_much_goes_past(void **state)
@@ -123,7 +123,7 @@ int main(void)
 		cmocka_unit_test(interrupted_copies_tell_nothing),
 		cmocka_unit_test(tries_grow_rare_while_they_are_slow),
 		cmocka_unit_test(some_slots_are_left_to_copies),
-		cmocka_unit_test(no_slot_is_lent_while_copies_go_past),
+		cmocka_unit_test(no_slot_is_claimed_while_copies_go_past),
 		cmocka_unit_test(only_much_goes_past),
 		cmocka_unit_test(copies_past_the_caches_are_exact),
 	};

@@ -6,7 +6,7 @@
  * The link reads a source some polls after send(), lands it in the announced place if there is one,
  * having scribbled over that first, and forgets to look for room until it is polled. What was sent before
  * something was written on a board has arrived by then. On demand it
- * breaks at the k-th operation, or delivers one message with a wrong size. It lends slots when it likes to.
+ * breaks at the k-th operation, or delivers one message with a wrong size. Slots can be claimed when it likes.
  */
 #ifndef RING_TEST_LAZY_H
 #define RING_TEST_LAZY_H
@@ -41,7 +41,7 @@ struct lazy_message {
 	const void *source;
 	size_t bytes;
 	unsigned char *sent_as; /* what source held at send() */
-	unsigned char *slot, *lent;
+	unsigned char *slot, *claimed;
 	size_t expected_bytes;
 	void *landing;
 };
@@ -56,7 +56,7 @@ struct lazy_wire {
 	struct lazy_message messages[RING_DEPTH_MAX];
 	uint64_t wrong_at; /* this message, from 1, arrives with wrong_bytes; 0: none */
 	size_t wrong_bytes;
-	uint64_t committed;    /* messages that were written to lent slots */
+	uint64_t committed;    /* messages that were written to claimed slots */
 	uint64_t landed;       /* messages that went to their landing place */
 	bool inside;           /* the sender, in the receiver's memory */
 	struct ring_bell bell; /* the sender's, with its board; nobody sleeps */
@@ -132,9 +132,9 @@ static void *lazy_claim(struct ring_link *base, size_t bytes)
 	if (wire->posted - wire->seen_released == base->depth || dice_below(&lazy_dice, 3) == 0)
 		return NULL;
 	struct lazy_message *message = lazy_message(wire, wire->posted);
-	memset(message->lent, 0xa5, bytes);
+	memset(message->claimed, 0xa5, bytes);
 	wire->claimed_bytes = bytes;
-	return message->lent;
+	return message->claimed;
 }
 
 static int lazy_commit(struct ring_link *base, size_t bytes)
@@ -142,7 +142,7 @@ static int lazy_commit(struct ring_link *base, size_t bytes)
 	struct lazy_wire *wire = ((struct lazy_end *)base)->wire;
 	assert_int_equal(bytes, wire->claimed_bytes);
 	wire->committed++;
-	return lazy_send(base, lazy_message(wire, wire->posted)->lent, bytes);
+	return lazy_send(base, lazy_message(wire, wire->posted)->claimed, bytes);
 }
 
 /* Whether the sender has written on its board since. */
@@ -237,7 +237,7 @@ static void lazy_close(struct ring_link *base)
 	for (unsigned i = 0; i < wire->sender.base.depth; i++) {
 		free(wire->messages[i].sent_as);
 		free(wire->messages[i].slot);
-		free(wire->messages[i].lent);
+		free(wire->messages[i].claimed);
 	}
 	free(wire);
 }
@@ -262,7 +262,7 @@ static const struct ring_transport lazy_transport = {
 	.close = lazy_close,
 };
 
-/* The same, where messages always lie in their slots, which it lends. */
+/* The same, where messages always lie in their slots, which can be claimed. */
 static const struct ring_transport lazy_transport_of_slots = {
 	.name = "lazy",
 	.send = lazy_send,
@@ -300,7 +300,7 @@ static struct lazy_wire *lazy_wire_make(int from, int to, unsigned depth, size_t
 	for (unsigned i = 0; i < depth; i++) {
 		wire->messages[i].sent_as = malloc(slot_bytes);
 		wire->messages[i].slot = malloc(slot_bytes);
-		wire->messages[i].lent = malloc(slot_bytes);
+		wire->messages[i].claimed = malloc(slot_bytes);
 	}
 	return wire;
 }
