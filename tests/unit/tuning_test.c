@@ -291,7 +291,8 @@ static void built_in_rows_choose(void **state)
 		{RING_PATH_MEMORY, RING_MEMORY_SHARED, 4, 64, ALL(DIRECT), {128, 128, 128}},
 		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 32, ALL(ONE_SHOT), {64, 64, 64}},
 		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 2, 1024, EACH(DIRECT, RING, RING), {0}},
-		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 4, 64, EACH(STAGED, STAGED, TWO_SHOT), {0}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 4, 64, EACH(DIRECT, STAGED, TWO_SHOT), {0}},
+		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 3, 64, EACH(STAGED, STAGED, TWO_SHOT), {0}},
 		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 8, 512, ALL(STAGED), {0}},
 		{RING_PATH_MEMORY, RING_MEMORY_REACHABLE, 4, 256, EACH(DIRECT, STAGED, TWO_SHOT), {0}},
 		{RING_PATH_MEMORY,
@@ -340,6 +341,52 @@ static void built_in_rows_choose(void **state)
 		uint64_t chunk_kib = calls[which].chunk_kib[cpu];
 		if (chunk_kib)
 			assert_int_equal(choice.chunk_bytes, chunk_kib << 10);
+	}
+}
+
+/* On a CPU without a table of its own: what is worth reaching for depends on who has to add, or to copy. */
+static void built_in_rows_choose_for_other_calls(void **state)
+{
+	(void)state;
+	static const struct {
+		enum ring_kind kind;
+		int ranks;
+		uint64_t kib;
+		enum ring_algorithm reachable, otherwise;
+	} calls[] = {
+#define CALL(kind, ranks, kib, reachable, otherwise)                                               \
+	{RING_KIND_##kind, ranks, kib, RING_ALGORITHM_##reachable, RING_ALGORITHM_##otherwise}
+		CALL(REDUCE, 2, 16, ONE_SHOT, ONE_SHOT),
+		CALL(REDUCE, 2, 1 << 20, DIRECT, RING),
+		CALL(REDUCE, 4, 64, ONE_SHOT, ONE_SHOT),
+		CALL(REDUCE, 3, 128, RING, ONE_SHOT),
+		CALL(REDUCE, 4, 128, DIRECT, ONE_SHOT),
+		CALL(REDUCE, 8, 16384, DIRECT, RING),
+		CALL(REDUCE, 8, 16385, RING, RING),
+		CALL(REDUCE_SCATTER, 2, 64, RING, RING),
+		CALL(REDUCE_SCATTER, 2, 65, DIRECT, RING),
+		CALL(REDUCE_SCATTER, 4, 32, RING, RING),
+		CALL(REDUCE_SCATTER, 4, 4096, DIRECT, RING),
+		CALL(REDUCE_SCATTER, 8, 64, RING, RING),
+		CALL(REDUCE_SCATTER, 8, 128, DIRECT, RING),
+		CALL(REDUCE_SCATTER, 8, 4097, RING, RING),
+		CALL(BROADCAST, 4, 48, ONE_SHOT, ONE_SHOT),
+		CALL(BROADCAST, 4, 64, DIRECT, ONE_SHOT),
+		CALL(BROADCAST, 3, 64, ONE_SHOT, ONE_SHOT),
+		CALL(BROADCAST, 16, 64, ONE_SHOT, ONE_SHOT),
+	};
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct ring_question question = {.kind = calls[i].kind,
+						 .ranks = calls[i].ranks,
+						 .bytes = calls[i].kib << 10,
+						 .path = RING_PATH_MEMORY,
+						 .memory = RING_MEMORY_REACHABLE,
+						 .staged = true};
+		assert_int_equal(ring_tuning_choose(&any_tuning, &question).algorithm,
+				 calls[i].reachable);
+		question.memory = RING_MEMORY_PRIVATE;
+		assert_int_equal(ring_tuning_choose(&any_tuning, &question).algorithm,
+				 calls[i].otherwise);
 	}
 }
 
@@ -415,6 +462,7 @@ int main(void)
 		cmocka_unit_test(memory_is_reached_where_it_can_be),
 		cmocka_unit_test(built_in_rows_are_sound),
 		cmocka_unit_test(built_in_rows_choose),
+		cmocka_unit_test(built_in_rows_choose_for_other_calls),
 		cmocka_unit_test(much_goes_past_caches),
 		cmocka_unit_test(sums_go_to_slots_where_that_was_measured),
 	};
