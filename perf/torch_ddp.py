@@ -11,6 +11,7 @@ a "control": it exchanges nothing before its backward is over, and the optimizer
 import argparse
 import contextlib
 import datetime
+import inspect
 import json
 import os
 import sys
@@ -30,6 +31,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch_models import Beginning, make_model
 
 ALONE_REPEATS = 11
+USUAL_BUCKET_BYTES = 25 * 2**20
 
 
 def blas():
@@ -69,6 +71,20 @@ def make_optimizer(model, recipe):
     return torch.optim.SGD(groups, recipe["rate"], recipe["momentum"])
 
 
+def bucket_caps(first, others):
+    """
+    How this version of torch is told of both, in bytes. Some versions without a list of caps take one that they
+    are given for the first bucket, too; then compare_torch says that buckets differ.
+    """
+    known = inspect.signature(DistributedDataParallel).parameters
+    if "bucket_cap_mb_list" in known:
+        return {"bucket_cap_mb_list": [first / 2**20, others / 2**20]}
+    dist._DEFAULT_FIRST_BUCKET_BYTES = first
+    if others == USUAL_BUCKET_BYTES:
+        return {"bucket_cap_mb": known["bucket_cap_mb"].default}
+    return {"bucket_cap_mb": others / 2**20}
+
+
 class Rank:
     """One rank's training."""
 
@@ -81,12 +97,10 @@ class Rank:
         self.rates = beginning.arrays["rates"]
         self.module = make_model(beginning)
         self.optimizer = make_optimizer(self.module, self.facts["optimizer"])
-        # Where DDP takes the cap of the first bucket from.
-        dist._DEFAULT_FIRST_BUCKET_BYTES = self.facts["first_bucket_bytes"]
         self.ddp = DistributedDataParallel(
             self.module,
-            bucket_cap_mb=self.facts["bucket_bytes"] / 2**20,
             gradient_as_bucket_view=options.bucket_view,
+            **bucket_caps(self.facts["first_bucket_bytes"], self.facts["bucket_bytes"]),
         )
 
     def apply_gradients(self, step):
