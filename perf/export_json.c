@@ -83,8 +83,10 @@ static void write_limits(struct json *json, const struct perf_limits *limits)
 		json_put_real(json, "reduce_gbs", rates->reduce * 1e-9);
 		if (limits->shared)
 			json_put_real(json, "both_gbs", rates->both * 1e-9);
-		if (limits->over_network)
+		if (limits->over_network) {
 			json_put_real(json, "wire_gbs", rates->wire * 1e-9);
+			json_put_real(json, "line_gbs", rates->line * 1e-9);
+		}
 		json_close(json, '}');
 	}
 	json_close(json, ']');

@@ -58,6 +58,11 @@ static int probe_wire(struct perf_buffer buffers[2], size_t bytes, struct perf_s
 	return perf_sockets_exchange(sockets, buffers[0].data, buffers[1].data, bytes);
 }
 
+static int probe_line(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
+{
+	return perf_sockets_pass_on(sockets, buffers[0].data, buffers[1].data, bytes);
+}
+
 /* What is measured: one pass over `bytes`. Returns 0, or a RING_E... */
 typedef int probe(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets);
 
@@ -107,6 +112,8 @@ static int measure_rates(struct perf_team *team, struct perf_buffer buffers[2],
 			err = measure_rate(team, buffers, bytes, probe_both, NULL, &rates->both);
 		if (!err && sockets)
 			err = measure_rate(team, buffers, bytes, probe_wire, sockets, &rates->wire);
+		if (!err && sockets)
+			err = measure_rate(team, buffers, bytes, probe_line, sockets, &rates->line);
 		bytes *= 4;
 	}
 	return err;
@@ -257,7 +264,8 @@ double perf_limit_us(const struct perf_limits *limits, const struct perf_call *c
 		return one_pass_us(limits, call);
 	const struct perf_rates *rates = perf_limit_rates(limits, call->bytes);
 	struct perf_work work = call->collective->work(call->size);
-	double moving = limits->over_network ? work.sent / rates->wire : work.copied / rates->copy;
+	double wire = perf_call_is(call, PERF_ROOTED) ? rates->line : rates->wire;
+	double moving = limits->over_network ? work.sent / wire : work.copied / rates->copy;
 	double passing = (double)call->bytes * (moving + work.reduced / rates->reduce) * 1e6;
 	double waiting = work.hops * limits->hop_us;
 	return passing > waiting ? passing : waiting;

@@ -20,6 +20,7 @@ struct perf_rates {
 	double reduce; /* a[i] += b[i] on floats                            */
 	double both;   /* a[i] = b[i] = a[i] + b[i]; only of shared memory  */
 	double wire;   /* TCP, sending to next and receiving from previous  */
+	double line;   /* the same, but from rank 0 on to the one before it */
 };
 
 struct perf_limits {

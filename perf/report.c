@@ -105,8 +105,9 @@ void report_limits(const struct perf_run *run)
 	       "reduce %.2f GB/s, ",
 	       rates->bytes, rates->reduce * 1e-9);
 	if (limits->over_network)
-		printf("plain TCP sockets both ways %.2f GB/s, one hop %.2f us", rates->wire * 1e-9,
-		       limits->hop_us);
+		printf("plain TCP sockets both ways %.2f GB/s, down a line %.2f GB/s, one hop "
+		       "%.2f us",
+		       rates->wire * 1e-9, rates->line * 1e-9, limits->hop_us);
 	else
 		printf("copy %.2f GB/s, one hop %.3f us", rates->copy * 1e-9, limits->hop_us);
 	if (limits->shared)

@@ -31,8 +31,8 @@
 #define TOKEN_BYTES 16
 
 struct perf_sockets {
-	int next, prev; /* sockets */
-	bool is_first;  /* rank 0 starts the token */
+	int next, prev;         /* sockets */
+	bool is_first, is_last; /* rank 0, which starts the token, and the one before it */
 };
 
 /* How to reach a rank, and where it lives. */
@@ -160,8 +160,10 @@ static void connect_neighbours(struct perf_sockets *sockets, const struct perf_t
 	int position = 0;
 	while (team->order[position] != team->rank)
 		position++;
+	int follower = team->order[(position + 1) % team->size];
 	const struct address *self = &all[team->rank];
-	const struct address *next = &all[team->order[(position + 1) % team->size]];
+	const struct address *next = &all[follower];
+	sockets->is_last = follower == 0;
 	bool local = true;
 	for (int i = 0; i < team->size; i++)
 		local = local && all[i].place == self->place;
@@ -225,20 +227,19 @@ static bool moved(ssize_t result, size_t *done)
 	return result > 0;
 }
 
-int perf_sockets_exchange(struct perf_sockets *sockets, const void *send_buffer, void *recv_buffer,
-			  size_t bytes)
+/* 0; RING_ETIMEDOUT */
+static int move(struct perf_sockets *sockets, const char *out, size_t to_send, char *in,
+		size_t to_receive)
 {
-	const char *out = send_buffer;
-	char *in = recv_buffer;
 	size_t sent = 0, received = 0;
 	double deadline = perf_now() + PATIENCE_S;
-	for (unsigned idle = 0; sent < bytes || received < bytes;) {
+	for (unsigned idle = 0; sent < to_send || received < to_receive;) {
 		bool moving = false;
-		if (sent < bytes)
-			moving |= moved(send(sockets->next, out + sent, bytes - sent, MSG_NOSIGNAL),
+		if (sent < to_send)
+			moving |= moved(send(sockets->next, out + sent, to_send - sent, MSG_NOSIGNAL),
 					&sent);
-		if (received < bytes)
-			moving |= moved(recv(sockets->prev, in + received, bytes - received, 0),
+		if (received < to_receive)
+			moving |= moved(recv(sockets->prev, in + received, to_receive - received, 0),
 					&received);
 		if (moving)
 			continue;
@@ -247,6 +248,17 @@ int perf_sockets_exchange(struct perf_sockets *sockets, const void *send_buffer,
 			return RING_ETIMEDOUT;
 	}
 	return 0;
+}
+
+int perf_sockets_exchange(struct perf_sockets *sockets, const void *send, void *recv, size_t bytes)
+{
+	return move(sockets, send, bytes, recv, bytes);
+}
+
+int perf_sockets_pass_on(struct perf_sockets *sockets, const void *send, void *recv, size_t bytes)
+{
+	return move(sockets, send, sockets->is_last ? 0 : bytes, recv,
+		    sockets->is_first ? 0 : bytes);
 }
 
 /*

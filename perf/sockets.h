@@ -19,6 +19,9 @@ void perf_sockets_close(struct perf_sockets *sockets);
 /* Sends `bytes` to the next rank while receiving as many from the previous. 0; RING_ETIMEDOUT */
 int perf_sockets_exchange(struct perf_sockets *sockets, const void *send, void *recv, size_t bytes);
 
+/* The same down a line: rank 0 receives nothing, and the one before it on the ring sends nothing. */
+int perf_sockets_pass_on(struct perf_sockets *sockets, const void *send, void *recv, size_t bytes);
+
 /* Microseconds of one hop of 8 bytes that travel around the ring; collective. */
 double perf_sockets_hop_us(struct perf_sockets *sockets, int size);
 

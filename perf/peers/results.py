@@ -81,6 +81,8 @@ class Outcome:
     interval: tuple | None  # of that, 95 %
     hand_ratio: float | None  # the same of the best by hand ...
     hand_interval: tuple | None
+    limit_ratio: float | None  # ... and of what the limit of each launch would have taken
+    limit_interval: tuple | None
 
     def time_us(self):
         return median(next(iter(self.times.values())))
@@ -94,6 +96,13 @@ class Outcome:
         """Whether not even their median reaches it."""
         wanted = self.cell.wanted.ratio
         return wanted is not None and self.hand_ratio is not None and self.hand_ratio < wanted
+
+    def is_forbidden(self):
+        """Whether even what takes the limit's time would miss it, by the same rule. What was passed is no limit."""
+        wanted = self.cell.wanted.ratio
+        if wanted is None or self.limit_interval is None or self.percent > 100:
+            return False
+        return self.limit_interval[0] < wanted
 
     def is_undecided(self):
         """Whether the ratio may as well be reached as not: its interval has what is wanted within."""
@@ -143,7 +152,9 @@ def outcome_of(cell, records, seed):
     peers = [values for name, values in times.items() if is_peer(name)]
     if hand:
         times[BY_HAND] = hand
+    limits = [record.limit_us for record in mine]
     shares = [100 * record.limit_us / record.time_us for record in mine]
+    bounded = peers and all(limits)
     return Outcome(
         cell=cell,
         times=times,
@@ -153,4 +164,6 @@ def outcome_of(cell, records, seed):
         interval=figures.interval(first, peers, seed) if peers else None,
         hand_ratio=figures.ratio(hand, peers) if peers and hand else None,
         hand_interval=figures.interval(hand, peers, seed) if peers and hand else None,
+        limit_ratio=figures.ratio(limits, peers) if bounded else None,
+        limit_interval=figures.interval(limits, peers, seed) if bounded else None,
     )

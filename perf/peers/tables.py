@@ -61,6 +61,8 @@ def line_of(outcome, names):
     words += [f"{'met' if outcome.is_met() else 'MISSED':>7}  {outcome.cell.wanted}"]
     if outcome.hand_ratio and not outcome.is_met():
         words += [f"(by hand {ratio_text(outcome.hand_ratio, outcome.hand_interval)})"]
+    if outcome.is_forbidden():
+        words += [f"(at the limit {ratio_text(outcome.limit_ratio, outcome.limit_interval)})"]
     if outcome.join_us:
         words += [f" (creation {outcome.join_us / 1e3:.1f} ms)"]
     return " ".join(words)
@@ -96,7 +98,8 @@ def explanation(records, seed):
         f"median over rounds, with its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed}); %limit is of the",
         "least time by the copy, reduction, hop and wire rates that ring_perf measured in the same launch,",
         "between hosts by the rate of one TCP flow right after it; by hand are the fastest loops that do the",
-        "same without a library, and the ratio that they reach",
+        "same without a library, and the ratio that they reach; at the limit is the ratio of what takes that least time, where",
+        "that, too, misses what is wanted",
     ]
 
 
