@@ -105,7 +105,7 @@ static void tell_last(struct ring_carried *last, const struct ring_comm *comm)
 	strcpy(last->algorithm, ring_algorithm_name(choice->algorithm));
 	strcpy(last->path, ring_path_name(comm->question.path));
 	strcpy(last->memory, ring_memory_name(comm->question.memory));
-	ring_choice_reason(&comm->placement.tuning, choice, last->reason);
+	ring_choice_reason(choice, last->reason);
 }
 
 /* A program that was built with an older header has a shorter struct. */

@@ -132,6 +132,7 @@ static void wire_tuning(struct ring_wire *wire, struct ring_tuning *tuning)
 	ring_wire_expect(wire, tuning->algorithm, -1, RING_ALGORITHMS - 1);
 	ring_wire_int(wire, &tuning->cpu);
 	ring_wire_expect(wire, tuning->cpu, 0, RING_CPUS - 1);
+	ring_wire_bool(wire, &tuning->roomy);
 }
 
 static void wire_path(struct ring_wire *wire, enum ring_path *path)

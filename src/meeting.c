@@ -205,6 +205,7 @@ int ring_arrangement_link(struct ring_arrangement *arrangement, const struct rin
 	};
 	memcpy(config.algorithm, schedule->algorithm, sizeof(config.algorithm));
 	arrangement->tuning = ring_tuning_make(&config, slowest, size);
+	arrangement->tuning.roomy = !memchr(arrangement->crowded, true, (size_t)size);
 	arrangement->path = schedule->link[0] ? RING_PATH_NETWORK
 					      : find_path(arrangement, peers, size);
 	return 0;

@@ -195,13 +195,19 @@ static bool is_past_caches(const struct ring_tuning *tuning, const struct ring_q
 	return parts * question->bytes >= least;
 }
 
-static const struct ring_tuning_row *find_row(const struct ring_tuning *tuning,
-					      const struct ring_question *question)
+static void find_row(const struct ring_tuning *tuning, const struct ring_question *question,
+		     struct ring_choice *choice)
 {
-	const struct ring_tuning_row *row = NULL;
-	if (tuning->table)
-		row = ring_tuning_find(tuning->table, question);
-	return row ? row : ring_tuning_find(&ring_tuning_built_in[tuning->cpu], question);
+	const struct ring_tuning_table *tables[] = {
+		tuning->table,
+		tuning->roomy ? &ring_tuning_roomy[tuning->cpu] : NULL,
+		&ring_tuning_built_in[tuning->cpu],
+	};
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !choice->row; i++) {
+		choice->table = tables[i];
+		if (tables[i])
+			choice->row = ring_tuning_find(tables[i], question);
+	}
 }
 
 struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
@@ -213,7 +219,7 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 	};
 	choice.forced = tuning->algorithm >= 0;
 	if (!choice.forced)
-		choice.row = find_row(tuning, question);
+		find_row(tuning, question, &choice);
 	else if (ring_question_fits((enum ring_algorithm)tuning->algorithm, question))
 		choice.algorithm = (enum ring_algorithm)tuning->algorithm;
 	if (choice.row)
@@ -239,10 +245,9 @@ bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_que
 	       ring_tuning_choose(tuning, &staged).algorithm == RING_ALGORITHM_STAGED;
 }
 
-const char *ring_choice_reason(const struct ring_tuning *tuning, const struct ring_choice *choice,
-			       char text[RING_REASON_TEXT])
+const char *ring_choice_reason(const struct ring_choice *choice, char text[RING_REASON_TEXT])
 {
-	const struct ring_tuning_table *built_in = &ring_tuning_built_in[tuning->cpu];
+	const struct ring_tuning_table *table = choice->table;
 	const struct ring_tuning_row *row = choice->row;
 	char row_text[RING_TUNING_ROW_TEXT];
 	if (choice->forced)
@@ -250,10 +255,10 @@ const char *ring_choice_reason(const struct ring_tuning *tuning, const struct ri
 	else if (!row)
 		snprintf(text, RING_REASON_TEXT, "no row fits");
 	else if (row->line)
-		snprintf(text, RING_REASON_TEXT, "%.160s, line %d: %s", tuning->table->file,
-			 row->line, ring_tuning_row_format(row, row_text));
+		snprintf(text, RING_REASON_TEXT, "%.160s, line %d: %s", table->file, row->line,
+			 ring_tuning_row_format(row, row_text));
 	else
-		snprintf(text, RING_REASON_TEXT, "%s row %d: %s", built_in->file,
-			 (int)(row - built_in->rows) + 1, ring_tuning_row_format(row, row_text));
+		snprintf(text, RING_REASON_TEXT, "%s row %d: %s", table->file,
+			 (int)(row - table->rows) + 1, ring_tuning_row_format(row, row_text));
 	return text;
 }

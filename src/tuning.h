@@ -17,6 +17,7 @@ struct ring_tuning {
 	int depth, chunks_per_round, channels;
 	int algorithm;                         /* for whatever it can do; -1: as rows say   */
 	int cpu;                               /* an enum ring_cpu: the root's              */
+	bool roomy;                            /* no machine has more ranks than CPUs       */
 	const struct ring_tuning_table *table; /* of a file: comes before the built-in one; or NULL */
 };
 
@@ -44,9 +45,10 @@ struct ring_choice {
 	enum ring_algorithm algorithm;
 	uint64_t chunk_bytes;
 	int chunks_per_round, channels;
-	bool past;                         /* the output is more than caches hold      */
-	bool forced;                       /* by the option                            */
-	const struct ring_tuning_row *row; /* which says so; NULL: none of the table's */
+	bool past;                             /* the output is more than caches hold      */
+	bool forced;                           /* by the option                            */
+	const struct ring_tuning_row *row;     /* which says so; NULL: none of any table   */
+	const struct ring_tuning_table *table; /* that has the row */
 };
 
 /*
@@ -60,7 +62,6 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 
 /* What decided. Returns text. */
 #define RING_REASON_TEXT 320
-const char *ring_choice_reason(const struct ring_tuning *tuning, const struct ring_choice *choice,
-			       char text[RING_REASON_TEXT]);
+const char *ring_choice_reason(const struct ring_choice *choice, char text[RING_REASON_TEXT]);
 
 #endif

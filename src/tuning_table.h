@@ -62,6 +62,9 @@ enum ring_cpu {
 
 extern const struct ring_tuning_table ring_tuning_built_in[RING_CPUS];
 
+/* Rows that come before those where every rank of a machine has a CPU. */
+extern const struct ring_tuning_table ring_tuning_roomy[RING_CPUS];
+
 /* Which of them this one is. */
 enum ring_cpu ring_cpu_find(void);
 

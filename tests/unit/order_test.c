@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "meeting.h"
 #include "ringccl.h"
 #include "topology.h"
 #include "transport/transport.h"
@@ -337,6 +338,32 @@ static void crowded_beyond_the_quota(void **state)
 	assert_false(ring_order_crowded(peers, 3, 2));
 }
 
+static bool is_roomy(const struct ring_peer *peers, int n)
+{
+	const struct ring_schedule schedule = {0};
+	struct ring_arrangement arrangement;
+	assert_int_equal(ring_arrangement_make(&arrangement, peers, n), 0);
+	assert_int_equal(ring_arrangement_link(&arrangement, peers, n, &schedule, 0, NULL), 0);
+	bool roomy = arrangement.tuning.roomy;
+	ring_arrangement_free(&arrangement);
+	return roomy;
+}
+
+/* All ranks choose alike, so who is crowded somewhere counts everywhere. */
+static void one_crowd_is_everybodys(void **state)
+{
+	(void)state;
+	struct ring_peer peers[3];
+	for (int i = 0; i < 3; i++) {
+		peers[i] = peer_at(i, i < 2 ? "a" : "b", 0, 0);
+		peers[i].cpus[0] = 0x3;
+	}
+	assert_true(is_roomy(peers, 3));
+	peers[0].cpu_quota = 1;
+	assert_false(is_roomy(peers, 3));
+	assert_false(is_roomy(peers, 2));
+}
+
 int main(void)
 {
 	const char *wanted = getenv("RING_TEST_SEED");
@@ -354,6 +381,7 @@ int main(void)
 		cmocka_unit_test(crowded_beyond_the_union_of_masks),
 		cmocka_unit_test(hosts_of_one_machine_share_its_cpus),
 		cmocka_unit_test(crowded_beyond_the_quota),
+		cmocka_unit_test(one_crowd_is_everybodys),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
