@@ -97,8 +97,8 @@ class Outcome:
         wanted = self.cell.wanted.ratio
         return wanted is not None and self.hand_ratio is not None and self.hand_ratio < wanted
 
-    def is_forbidden(self):
-        """Whether even what takes the limit's time would miss it, by the same rule. What was passed is no limit."""
+    def is_missed_at_limit(self):
+        """Whether what takes the limit's time would miss it, too, by the same rule. What was passed is no limit."""
         wanted = self.cell.wanted.ratio
         if wanted is None or self.limit_interval is None or self.percent > 100:
             return False

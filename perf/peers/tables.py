@@ -61,7 +61,7 @@ def line_of(outcome, names):
     words += [f"{'met' if outcome.is_met() else 'MISSED':>7}  {outcome.cell.wanted}"]
     if outcome.hand_ratio and not outcome.is_met():
         words += [f"(by hand {ratio_text(outcome.hand_ratio, outcome.hand_interval)})"]
-    if outcome.is_forbidden():
+    if outcome.is_missed_at_limit():
         words += [f"(at the limit {ratio_text(outcome.limit_ratio, outcome.limit_interval)})"]
     if outcome.join_us:
         words += [f" (creation {outcome.join_us / 1e3:.1f} ms)"]
