@@ -67,7 +67,7 @@
  * above: 2 ranks took 3 to 5 times as long without, from 64 KiB to 4 MiB. Private memory, which is
  * copied, behind them, and where that was faster.
  * Behind the rows how many times as long the ring took, or one shot, from 256 KiB to 16 MiB; of reduce and reduce_scatter
- * from 128 KiB on, on two of the 16 CPUs of a Xeon (Emerald Rapids); on all 16 it took 0.80 to 3.2 times as long. 3 ranks reduced
+ * from 128 KiB on, on two of the 16 CPUs of a Xeon (Emerald Rapids); on all 16 it took 0.79 to 3.2 times as long. 3 ranks reduced
  * to root by either way in the same time. Much that all gather goes by way of slots, where each rank's part is read once, and
  * results pass the caches by: reached into, 128 and 256 MiB took 4 ranks 1.28 times as long, 8 ranks 1.15 to 1.33 times from
  * 64 MiB on. (Where they do not pass, 0.91 to 0.98 times.)
