@@ -72,6 +72,14 @@
 
 #define CHANNEL_BYTES (64 << 10) /* a block is shared out to channels by no less than this */
 
+/*
+ * What TCP puts into a packet over loopback, 65483 bytes, by IPv6 65463, in whole cache lines with room for a message's header.
+ * What a message has beyond whole segments leaves as a packet of its own, so what is cut into many chunks is cut into such.
+ * (Zen 4, 4 ranks, 256 KiB, which are 5 packets, against 4 segments: 25 MiB 17.6 ms and 15.8, 64 MiB 45 and 40.)
+ */
+#define SEGMENT_BYTES ((uint64_t)(64 << 10) - 128)
+#define SEGMENTED_CHUNKS 4
+
 /* Slots of a link, and the largest message. */
 struct slots {
 	int depth;
@@ -135,12 +143,16 @@ uint64_t ring_tuning_direct_chunk(const struct ring_tuning *tuning, int size)
 	return chunk > DIRECT_CHUNK_LEAST ? chunk : DIRECT_CHUNK_LEAST;
 }
 
+/* What goes around a ring at once. */
+static uint64_t share_of(const struct ring_question *question)
+{
+	bool blocks = question->kind == RING_KIND_ALL_REDUCE;
+	return question->bytes / (uint64_t)(blocks ? question->ranks : 1);
+}
+
 static int channels_for(const struct ring_tuning *tuning, const struct ring_question *question)
 {
-	uint64_t bytes = question->bytes;
-	if (question->kind == RING_KIND_ALL_REDUCE)
-		bytes /= (uint64_t)question->ranks;
-	uint64_t worth = bytes / CHANNEL_BYTES + 1;
+	uint64_t worth = share_of(question) / CHANNEL_BYTES + 1;
 	return worth < (uint64_t)tuning->channels ? (int)worth : tuning->channels;
 }
 
@@ -183,6 +195,14 @@ static uint64_t chunk_for(const struct ring_tuning *tuning, const struct ring_qu
 	default:
 		return ring_tuning_pair_chunk(tuning, question->ranks);
 	}
+}
+
+static uint64_t in_segments(uint64_t chunk, const struct ring_question *question)
+{
+	bool many = share_of(question) / SEGMENTED_CHUNKS >= chunk;
+	if (question->path != RING_PATH_SOCKET || chunk < SEGMENT_BYTES || !many)
+		return chunk;
+	return chunk / SEGMENT_BYTES * SEGMENT_BYTES;
 }
 
 static bool is_past_caches(const struct ring_tuning *tuning, const struct ring_question *question)
@@ -231,6 +251,7 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 	choice.past = is_past_caches(tuning, question);
 	if (choice.row && choice.row->chunk_bytes && choice.row->chunk_bytes < choice.chunk_bytes)
 		choice.chunk_bytes = choice.row->chunk_bytes;
+	choice.chunk_bytes = in_segments(choice.chunk_bytes, question);
 	return choice;
 }
 

@@ -208,9 +208,9 @@
 	X(BROADCAST, SOCKET, 4, 4, 4096, ONE_SHOT, 0) /* 4: 1.02 to 1.21 */
 
 /*
- * The same on that EPYC, where no sum wants smaller chunks (of 128 KiB it took 1.06 to 1.33 times as long) and few
- * messages are worth more: two shots took 0.98 to 1.54 times as long as strides. All barriers were those of the
- * built-in rows, as a slow one before the call makes it longer.
+ * The same on that EPYC, where few messages are worth more: two shots took 0.98 to 1.54 times as long as strides. All barriers
+ * were those of the built-in rows, as a slow one before the call makes it longer. Behind rows with chunks, which are cut to whole
+ * segments, how many times as long it took without: by 8 segments on 2 ranks, by 4 on 8, from 8 to 64 MiB of the vector.
  */
 #define FEW_STEPS(X)                                                                               \
 	X(ALL_REDUCE, SOCKET, 3, 4, 2048, STRIDE, 0)      /* 3, 4: 1.01 to 1.64 */                 \
@@ -222,7 +222,17 @@
 	X(REDUCE_SCATTER, SOCKET, 5, 8, 16, ONE_SHOT, 0)  /* 8: 1.14 */                            \
 	X(ALL_GATHER, SOCKET, 3, 4, 128, ONE_SHOT, 0)     /* 4: 1.20 to 1.61 */                    \
 	X(ALL_GATHER, SOCKET, 5, 8, 32, ONE_SHOT, 0)      /* 8: 1.66 to 1.78 */                    \
-	X(BROADCAST, SOCKET, 3, 8, 1024, ONE_SHOT, 0)     /* 4, 8: 1.02 to 2.24 */
+	X(BROADCAST, SOCKET, 3, 8, 1024, ONE_SHOT, 0)     /* 4, 8: 1.02 to 2.24 */                 \
+	X(ALL_REDUCE, SOCKET, 5, 16, 2048, RING, 0)                                                \
+	X(ALL_REDUCE, SOCKET, 5, 16, 0, RING, 192) /* 8: 0.98 to 1.29 */                           \
+	X(ALL_REDUCE, SOCKET, 2, 2, 4096, RING, 0)                                                 \
+	X(ALL_REDUCE, SOCKET, 2, 2, 0, RING, 256) /* 2: 1.02 to 1.12 */                            \
+	X(REDUCE_SCATTER, SOCKET, 2, 2, 2048, RING, 0)                                             \
+	X(REDUCE_SCATTER, SOCKET, 2, 2, 0, RING, 256) /* 2: 1.03 to 1.28 */                        \
+	X(ALL_GATHER, SOCKET, 2, 2, 2048, RING, 0)                                                 \
+	X(ALL_GATHER, SOCKET, 2, 2, 0, RING, 256) /* 2: 0.98 to 1.16 */                            \
+	X(ALL_TO_ALL, SOCKET, 2, 2, 2048, ONE_SHOT, 0)                                             \
+	X(ALL_TO_ALL, SOCKET, 2, 2, 0, ONE_SHOT, 256) /* 2: 1.01 to 1.11 */
 
 #define COUNT(...) +1
 #define CHUNK_ROW(call, links, from, to, kib, carrier, chunk_kib)                                  \

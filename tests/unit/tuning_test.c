@@ -323,14 +323,15 @@ static void built_in_rows_choose(void **state)
 		 EACH(RING, STRIDE, STRIDE),
 		 {256, 256, 256}},
 		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 4, 64, ALL(STRIDE), {0}},
-		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2049, ALL(RING), {256, 256, 256}},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 2, 2049, ALL(RING), {512, 512, 512}},
 		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 8, 2048, ALL(RING), {256, 256, 256}},
-		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 8, 2049, ALL(RING), {128, 256, 256}},
+		{RING_PATH_SOCKET, RING_MEMORY_PRIVATE, 8, 2049, ALL(RING), {128, 192, 192}},
 	};
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) * RING_CPUS; i++) {
 		size_t which = i / RING_CPUS, cpu = i % RING_CPUS;
 		struct ring_tuning tuning = any_tuning;
-		tuning.chunk_bytes = calls[which].path == RING_PATH_MEMORY ? 64 << 10 : 256 << 10;
+		uint64_t few = calls[which].ranks == 2 ? 512 << 10 : 256 << 10;
+		tuning.chunk_bytes = calls[which].path == RING_PATH_MEMORY ? 64 << 10 : few;
 		tuning.cpu = (int)cpu;
 		struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
 						 .ranks = calls[which].ranks,
@@ -451,6 +452,35 @@ static void what_is_only_copied_goes_at_once(void **state)
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 10);
 }
 
+/* What is in few chunks or goes elsewhere is cut as the links allow. */
+static void many_chunks_over_loopback_are_whole_segments(void **state)
+{
+	(void)state;
+	struct ring_tuning tuning = any_tuning;
+	tuning.chunk_bytes = 256 << 10;
+	struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
+					 .ranks = 4,
+					 .bytes = 4 << 20,
+					 .path = RING_PATH_SOCKET};
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 4 * 65408);
+	question.bytes -= 4 * sizeof(float);
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 256 << 10);
+	question.kind = RING_KIND_ALL_GATHER;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 4 * 65408);
+	question.path = RING_PATH_NETWORK;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 256 << 10);
+	question.path = RING_PATH_SOCKET;
+	tuning.chunk_bytes = 32 << 10;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 32 << 10);
+
+	tuning = (struct ring_tuning){.chunk_bytes = 512 << 10, .cpu = RING_CPU_AMD, .algorithm = -1};
+	question.ranks = 2;
+	question.bytes = 2 << 20;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 8 * 65408);
+	question.bytes += sizeof(float); /* a row's chunk, cut alike */
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 4 * 65408);
+}
+
 /* Whether calls of so many bytes go past the caches, and of 8 less don't. */
 static void check_past(enum ring_cpu cpu, enum ring_kind kind, int ranks, uint64_t bytes)
 {
@@ -501,6 +531,7 @@ int main(void)
 		cmocka_unit_test(built_in_rows_choose),
 		cmocka_unit_test(built_in_rows_choose_for_other_calls),
 		cmocka_unit_test(ranks_with_a_cpu_each_have_rows_before),
+		cmocka_unit_test(many_chunks_over_loopback_are_whole_segments),
 		cmocka_unit_test(much_goes_past_caches),
 		cmocka_unit_test(sums_go_to_slots_where_that_was_measured),
 	};
