@@ -10,7 +10,7 @@ from pathlib import Path
 
 from launching import run
 
-FARTHER = 1.5  # times the least distance: no longer near
+FARTHER = 3  # times the least distance: no longer near
 FIRST_LOOKS, PAUSE_S = 10, 0.2  # to find that out
 PATIENCE_S = 15  # for CPUs to come near, each time, and as long in all as what counts has taken
 ATTEMPTS = 4  # to measure while they are
