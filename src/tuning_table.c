@@ -224,15 +224,15 @@
 	X(ALL_GATHER, SOCKET, 5, 8, 32, ONE_SHOT, 0)      /* 8: 1.66 to 1.78 */                    \
 	X(BROADCAST, SOCKET, 3, 8, 1024, ONE_SHOT, 0)     /* 4, 8: 1.02 to 2.24 */                 \
 	X(ALL_REDUCE, SOCKET, 5, 16, 2048, RING, 0)                                                \
-	X(ALL_REDUCE, SOCKET, 5, 16, 0, RING, 192) /* 8: 0.98 to 1.29 */                           \
+	X(ALL_REDUCE, SOCKET, 5, 16, 0, RING, 192) /* 8: 0.95 to 1.29 */                           \
 	X(ALL_REDUCE, SOCKET, 2, 2, 4096, RING, 0)                                                 \
-	X(ALL_REDUCE, SOCKET, 2, 2, 0, RING, 256) /* 2: 1.02 to 1.12 */                            \
+	X(ALL_REDUCE, SOCKET, 2, 2, 0, RING, 256) /* 2: 0.99 to 1.10 */                            \
 	X(REDUCE_SCATTER, SOCKET, 2, 2, 2048, RING, 0)                                             \
-	X(REDUCE_SCATTER, SOCKET, 2, 2, 0, RING, 256) /* 2: 1.03 to 1.28 */                        \
+	X(REDUCE_SCATTER, SOCKET, 2, 2, 0, RING, 256) /* 2: 1.01 to 1.29 */                        \
 	X(ALL_GATHER, SOCKET, 2, 2, 2048, RING, 0)                                                 \
-	X(ALL_GATHER, SOCKET, 2, 2, 0, RING, 256) /* 2: 0.98 to 1.16 */                            \
+	X(ALL_GATHER, SOCKET, 2, 2, 0, RING, 256) /* 2: 0.97 to 1.16 */                            \
 	X(ALL_TO_ALL, SOCKET, 2, 2, 2048, ONE_SHOT, 0)                                             \
-	X(ALL_TO_ALL, SOCKET, 2, 2, 0, ONE_SHOT, 256) /* 2: 1.01 to 1.11 */
+	X(ALL_TO_ALL, SOCKET, 2, 2, 0, ONE_SHOT, 256) /* 2: 0.98 to 1.09 */
 
 #define COUNT(...) +1
 #define CHUNK_ROW(call, links, from, to, kib, carrier, chunk_kib)                                  \

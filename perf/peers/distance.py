@@ -49,11 +49,11 @@ class Distance:
         self.lost_s += time.monotonic() - start
 
     def measure_near(self, measure):
-        """What `measure` returns once the CPUs were near before and behind it; of the last attempt if they never were."""
+        """Calls it until the CPUs were near before and behind that; if they never are, the last time counts."""
         for attempt in range(ATTEMPTS):
             self.wait()
             start = time.monotonic()
-            found = measure()
+            measure()
             taken_s, near = time.monotonic() - start, self.is_near()
             if near or not self.has_time() or attempt + 1 == ATTEMPTS:
                 break
@@ -61,7 +61,6 @@ class Distance:
             self.repeated += 1
         self.counted_s += taken_s
         self.far += not near
-        return found
 
     def told(self):
         return (f"a cache line took {self.least_ns:.0f} ns from CPU to CPU; {self.repeated} launches were repeated as it took over "
