@@ -9,7 +9,7 @@
 
 /* What is called, and by whom. */
 struct calling {
-	struct perf_team *team, *start; /* whose barrier begins a sample */
+	struct perf_team *team, *start; /* who agree when a sample begins */
 	const struct perf_placed *placed;
 };
 
@@ -36,7 +36,7 @@ static int barrier(void *context)
 static int max(void *context, double *values, int count)
 {
 	const struct calling *calling = context;
-	return perf_team_max(calling->team, values, (size_t)count);
+	return perf_team_max(calling->start, values, (size_t)count);
 }
 
 int perf_measure_times(struct perf_team *team, struct perf_team *start,
@@ -46,6 +46,7 @@ int perf_measure_times(struct perf_team *team, struct perf_team *start,
 	struct calling calling = {.team = team, .start = start, .placed = placed};
 	struct perf_subject subject = {
 		.context = &calling,
+		.ranks = team->size,
 		.run = run,
 		.refresh = refresh,
 		.barrier = barrier,

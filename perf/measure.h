@@ -26,8 +26,8 @@ struct perf_row {
 };
 
 /*
- * Times calls of `team` on zeros, with the kinds of buffers that are wanted; a barrier of `start`, the same ranks,
- * begins each sample. Collective. returns 0, or a RING_E... with the team's error
+ * Times calls of `team` on zeros, with the kinds of buffers that are wanted; samples begin when `start`, the same
+ * ranks, agree to. Collective. returns 0, or a RING_E... with the team's error
  */
 int perf_measure_times(struct perf_team *team, struct perf_team *start,
 		       const struct perf_options *options, const struct perf_placed *placed,

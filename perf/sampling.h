@@ -33,6 +33,7 @@ struct perf_times {
 /* What is measured. All ranks call each of these; they return 0, or what ends the measurement. */
 struct perf_subject {
 	void *context;
+	int ranks;
 	int (*run)(void *context, int calls);
 	int (*refresh)(void *context); /* rewrites the input */
 	int (*barrier)(void *context);

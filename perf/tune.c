@@ -84,7 +84,7 @@ static int find_candidates(struct tuner *tuner, const struct perf_placed *placed
 	return err;
 }
 
-/* All begin behind the same barrier: behind a slow one of their own ranks would come less together, and wait. */
+/* The tuner's own team agrees when to begin: behind a slow algorithm's barrier ranks would come less together, and wait. */
 static int measure(struct tuner *tuner, const struct perf_placed *placed, struct trial *trial)
 {
 	const struct perf_options *options = tuner->run->options;

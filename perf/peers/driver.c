@@ -154,6 +154,7 @@ static void measure(struct job *job, size_t bytes, const struct perf_effort *eff
 {
 	struct perf_subject subject = {
 		.context = job,
+		.ranks = job->size,
 		.run = run,
 		.refresh = refresh,
 		.barrier = barrier,
