@@ -365,7 +365,7 @@ static void ranks_with_a_cpu_each_have_rows_before(void **state)
 	assert_int_equal(choice.algorithm, RING_ALGORITHM_STAGED);
 	char reason[RING_REASON_TEXT];
 	assert_string_equal(ring_choice_reason(&choice, reason),
-			    "built-in, a CPU each, row 2: all_reduce memory any 4-8 16K staged");
+			    "built-in, a CPU each, row 2: all_reduce memory any 4-16 16K staged");
 	question.staged = false;
 	assert_int_equal(ring_tuning_choose(&roomy, &question).algorithm, RING_ALGORITHM_TWO_SHOT);
 	question.bytes = 8;
@@ -380,6 +380,54 @@ static void ranks_with_a_cpu_each_have_rows_before(void **state)
 	roomy.table = &table;
 	question.bytes = 8 << 10;
 	assert_int_equal(ring_tuning_choose(&roomy, &question).algorithm, RING_ALGORITHM_RING);
+}
+
+/* On a CPU without a table of its own, where ranks take turns and where they do not. */
+static void ranks_with_a_cpu_each_choose(void **state)
+{
+	(void)state;
+	static const struct {
+		enum ring_kind kind;
+		enum ring_path path;
+		enum ring_memory memory;
+		int ranks;
+		uint64_t bytes;
+		enum ring_algorithm crowded, roomy;
+	} calls[] = {
+#define CALL(kind, path, memory, ranks, bytes, crowded, roomy)                                     \
+	{RING_KIND_##kind,         RING_PATH_##path,      RING_MEMORY_##memory, ranks, bytes,      \
+	 RING_ALGORITHM_##crowded, RING_ALGORITHM_##roomy}
+		CALL(ALL_REDUCE, MEMORY, PRIVATE, 16, 8, TWO_SHOT, ONE_SHOT),
+		CALL(ALL_REDUCE, MEMORY, REACHABLE, 8, 129, ONE_SHOT, STAGED),
+		CALL(ALL_GATHER, MEMORY, REACHABLE, 16, 64 << 10, RING, DIRECT),
+		CALL(ALL_GATHER, MEMORY, PRIVATE, 16, 64 << 10, RING, RING),
+		CALL(BROADCAST, MEMORY, REACHABLE, 16, 1 << 20, RING, DIRECT),
+		CALL(REDUCE_SCATTER, MEMORY, REACHABLE, 2, 32 << 10, RING, ONE_SHOT),
+		CALL(REDUCE_SCATTER, MEMORY, REACHABLE, 2, (32 << 10) + 4, RING, RING),
+		CALL(SCATTER, MEMORY, REACHABLE, 4, 256 << 10, ONE_SHOT, DIRECT),
+		CALL(GATHER, MEMORY, REACHABLE, 16, 512 << 10, ONE_SHOT, DIRECT),
+		CALL(ALL_REDUCE, SOCKET, PRIVATE, 4, 8, TREE, BRUCK),
+		CALL(ALL_REDUCE, SOCKET, PRIVATE, 2, 8, ONE_SHOT, ONE_SHOT),
+		CALL(ALL_REDUCE, SOCKET, PRIVATE, 16, 64 << 10, RING, STRIDE),
+		CALL(ALL_REDUCE, NETWORK, PRIVATE, 16, 64 << 10, STRIDE, STRIDE),
+		CALL(BROADCAST, SOCKET, PRIVATE, 4, 8, TREE, TREE),
+		CALL(BROADCAST, SOCKET, PRIVATE, 4, 1 << 20, ONE_SHOT, RING),
+		CALL(BARRIER, SOCKET, PRIVATE, 8, 0, TREE, BRUCK),
+#undef CALL
+	};
+	struct ring_tuning roomy = any_tuning;
+	roomy.roomy = true;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct ring_question question = {.kind = calls[i].kind,
+						 .ranks = calls[i].ranks,
+						 .bytes = calls[i].bytes,
+						 .path = calls[i].path,
+						 .memory = calls[i].memory,
+						 .staged = true};
+		assert_int_equal(ring_tuning_choose(&any_tuning, &question).algorithm,
+				 calls[i].crowded);
+		assert_int_equal(ring_tuning_choose(&roomy, &question).algorithm, calls[i].roomy);
+	}
 }
 
 /* On a CPU without a table of its own: what is worth reaching for depends on who has to add, or to copy. */
@@ -531,6 +579,7 @@ int main(void)
 		cmocka_unit_test(built_in_rows_choose),
 		cmocka_unit_test(built_in_rows_choose_for_other_calls),
 		cmocka_unit_test(ranks_with_a_cpu_each_have_rows_before),
+		cmocka_unit_test(ranks_with_a_cpu_each_choose),
 		cmocka_unit_test(many_chunks_over_loopback_are_whole_segments),
 		cmocka_unit_test(much_goes_past_caches),
 		cmocka_unit_test(sums_go_to_slots_where_that_was_measured),
