@@ -205,10 +205,10 @@
 	X(REDUCE_SCATTER, MEMORY, ANY, 5, 8, 64 << 10, ONE_SHOT)     /* 8: 1.2 to 1.5 */           \
 	X(REDUCE_SCATTER, MEMORY, ANY, 9, 16, 16 << 10, ONE_SHOT)    /* 16: 1.1 to 1.5 */          \
 	X(REDUCE_SCATTER, MEMORY, REACHABLE, 9, 16, 1 << 20, DIRECT) /* 16: 1.2 to 1.6 */          \
-	X(GATHER, MEMORY, REACHABLE, 4, 16, 8 << 10, ONE_SHOT)                                     \
-	X(GATHER, MEMORY, REACHABLE, 4, 16, 0, DIRECT) /* 4, 8, 16: 0.8 to 12 */                   \
-	X(SCATTER, MEMORY, REACHABLE, 4, 16, 16 << 10, ONE_SHOT)                                   \
-	X(SCATTER, MEMORY, REACHABLE, 4, 16, 0, DIRECT) /* 4, 8, 16: 0.8 to 13 */                  \
+	X(GATHER, MEMORY, REACHABLE, 9, 16, 8 << 10, ONE_SHOT)                                     \
+	X(GATHER, MEMORY, REACHABLE, 9, 16, 0, DIRECT) /* 16: 0.9 to 12 */                         \
+	X(SCATTER, MEMORY, REACHABLE, 9, 16, 32 << 10, ONE_SHOT)                                   \
+	X(SCATTER, MEMORY, REACHABLE, 9, 16, 0, DIRECT) /* 16: 0.9 to 13 */                        \
 	X(ALL_TO_ALL, MEMORY, REACHABLE, 4, 16, 8 << 10, ONE_SHOT)                                 \
 	X(ALL_TO_ALL, MEMORY, REACHABLE, 4, 16, 0, DIRECT) /* 4, 16: 1.0 to 1.8 */                 \
 	X(ALL_REDUCE, SOCKET, ANY, 4, 16, 1 << 10, BRUCK)  /* 4, 8, 16: 1.4 to 2.3 */              \
