@@ -365,7 +365,7 @@ static void ranks_with_a_cpu_each_have_rows_before(void **state)
 	assert_int_equal(choice.algorithm, RING_ALGORITHM_STAGED);
 	char reason[RING_REASON_TEXT];
 	assert_string_equal(ring_choice_reason(&choice, reason),
-			    "built-in, a CPU each, row 2: all_reduce memory any 4-16 16K staged");
+			    "built-in, a CPU each, row 17: all_reduce memory any 4-16 16K staged");
 	question.staged = false;
 	assert_int_equal(ring_tuning_choose(&roomy, &question).algorithm, RING_ALGORITHM_TWO_SHOT);
 	question.bytes = 8;
@@ -427,6 +427,17 @@ static void ranks_with_a_cpu_each_choose(void **state)
 		assert_int_equal(ring_tuning_choose(&any_tuning, &question).algorithm,
 				 calls[i].crowded);
 		assert_int_equal(ring_tuning_choose(&roomy, &question).algorithm, calls[i].roomy);
+
+		bool reaches = calls[i].roomy ==
+			       RING_ALGORITHM_DIRECT; /* only where it was measured */
+		roomy.cpu = RING_CPU_ZEN4;
+		if (reaches)
+			assert_int_not_equal(ring_tuning_choose(&roomy, &question).algorithm,
+					     calls[i].roomy);
+		else if (calls[i].path == RING_PATH_SOCKET)
+			assert_int_equal(ring_tuning_choose(&roomy, &question).algorithm,
+					 calls[i].roomy);
+		roomy.cpu = RING_CPU_ANY;
 	}
 }
 
