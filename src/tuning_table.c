@@ -274,33 +274,24 @@
 
 #define COUNT(...) +1
 #define RING_MEMORY_ANY ANY
-#define CHUNK_ROW(call, links, from, to, kib, carrier, chunk_kib)                                  \
-	{.kind = RING_KIND_##call,                                                                 \
-	 .path = RING_PATH_##links,                                                                \
-	 .memory = ANY,                                                                            \
-	 .ranks_from = from,                                                                       \
-	 .ranks_to = to,                                                                           \
-	 .bytes = (kib) ? (kib) << 10 : UINT64_MAX,                                                \
-	 .algorithm = RING_ALGORITHM_##carrier,                                                    \
-	 .chunk_bytes = (chunk_kib) << 10},
-#define ROW(call, links, from, to, kib, carrier) CHUNK_ROW(call, links, from, to, kib, carrier, 0)
-#define MEMORY_ROW(call, whose, from, to, kib, carrier)                                            \
+#define FULL_ROW(call, links, whose, from, to, most, carrier, chunk)                               \
 	{.kind = call,                                                                             \
-	 .path = RING_PATH_MEMORY,                                                                 \
-	 .memory = RING_MEMORY_##whose,                                                            \
-	 .ranks_from = from,                                                                       \
-	 .ranks_to = to,                                                                           \
-	 .bytes = (kib) ? (kib) << 10 : UINT64_MAX,                                                \
-	 .algorithm = RING_ALGORITHM_##carrier},
-
-#define ROOMY_ROW(call, links, whose, from, to, most, carrier)                                     \
-	{.kind = RING_KIND_##call,                                                                 \
-	 .path = RING_PATH_##links,                                                                \
-	 .memory = RING_MEMORY_##whose,                                                            \
+	 .path = links,                                                                            \
+	 .memory = whose,                                                                          \
 	 .ranks_from = from,                                                                       \
 	 .ranks_to = to,                                                                           \
 	 .bytes = (most) ? (most) : UINT64_MAX,                                                    \
-	 .algorithm = RING_ALGORITHM_##carrier},
+	 .algorithm = RING_ALGORITHM_##carrier,                                                    \
+	 .chunk_bytes = chunk},
+#define CHUNK_ROW(call, links, from, to, kib, carrier, chunk_kib)                                  \
+	FULL_ROW(RING_KIND_##call, RING_PATH_##links, ANY, from, to, (kib) << 10, carrier,         \
+		 (chunk_kib) << 10)
+#define ROW(call, links, from, to, kib, carrier) CHUNK_ROW(call, links, from, to, kib, carrier, 0)
+#define MEMORY_ROW(call, whose, from, to, kib, carrier)                                            \
+	FULL_ROW(call, RING_PATH_MEMORY, RING_MEMORY_##whose, from, to, (kib) << 10, carrier, 0)
+#define ROOMY_ROW(call, links, whose, from, to, most, carrier)                                     \
+	FULL_ROW(RING_KIND_##call, RING_PATH_##links, RING_MEMORY_##whose, from, to, most,         \
+		 carrier, 0)
 
 #define TABLE(name, REACHED_ROWS, COPIED_ROWS, SOCKET_ROWS)                                        \
 	{                                                                                          \
