@@ -280,7 +280,7 @@
 	 .memory = whose,                                                                          \
 	 .ranks_from = from,                                                                       \
 	 .ranks_to = to,                                                                           \
-	 .bytes = (most) ? (most) : UINT64_MAX,                                                    \
+	 .bytes = (most) > 0 ? (most) : UINT64_MAX,                                                \
 	 .algorithm = RING_ALGORITHM_##carrier,                                                    \
 	 .chunk_bytes = chunk},
 #define CHUNK_ROW(call, links, from, to, kib, carrier, chunk_kib)                                  \
