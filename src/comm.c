@@ -115,8 +115,8 @@ int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 	    comm->fork_generation != ring_fork_generation())
 		return RING_EINVAL;
 	size_t size = stats->size < sizeof(*stats) ? stats->size : sizeof(*stats);
-	struct ring_latch *running = (struct ring_latch *)&comm->running;
-	ring_latch_take(running);
+	pthread_mutex_t *running = (pthread_mutex_t *)&comm->running;
+	pthread_mutex_lock(running);
 	for (int i = 0; i < RING_PLANS_KEPT; i++)
 		ring_brief_count((struct ring_brief *)&comm->kept[i].brief);
 	struct ring_stats all = {.size = stats->size, .calls = comm->calls};
@@ -126,7 +126,7 @@ int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 	ring_pairs_each(comm, &all, add_pair_stats);
 	if (comm->calls > 0)
 		tell_last(&all.last, comm);
-	ring_latch_release(running);
+	pthread_mutex_unlock(running);
 	memcpy(stats, &all, size);
 	return 0;
 }

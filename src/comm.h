@@ -14,7 +14,6 @@
 #include "edge.h"
 #include "flag.h"
 #include "lanes.h"
-#include "latch.h"
 #include "memory.h"
 #include "op.h"
 #include "options.h"
@@ -110,8 +109,8 @@ struct ring_comm {
 	unsigned next_checked;                             /* ... of which this is forgotten next */
 	struct ring_comm_memory memory;
 
-	/* Of whoever runs a call, which is done under this lock. */
-	struct ring_latch running;
+	/* Of whoever runs a call: the caller, or once there is a queue its thread, which holds this meanwhile. */
+	pthread_mutex_t running;
 	struct ring_call *current;
 	struct ring_channel *active; /* those that carry it out */
 	struct ring_record planned;  /* the call whose plans they have; zero: none */
@@ -202,8 +201,8 @@ const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *te
 void ring_call_number(struct ring_comm *comm, struct ring_call *call);
 
 /*
- * carry.c: carries a call out, and those together with it, to the end in this thread; comm->running is
- * held. returns their result
+ * carry.c: carries a call out, and those together with it, to the end in this thread, which nobody else does
+ * meanwhile. returns their result
  */
 int ring_carry(struct ring_comm *comm, struct ring_call *call);
 

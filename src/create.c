@@ -102,6 +102,7 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 	comm->fork_generation = ring_fork_generation();
 	comm->bell.memory_fd = comm->bell.event_fd = -1;
 	pthread_mutex_init(&comm->failing, NULL);
+	pthread_mutex_init(&comm->running, NULL);
 	comm->order = calloc((size_t)comm->size, sizeof(*comm->order));
 	comm->peers = calloc((size_t)comm->size, sizeof(*comm->peers));
 	if (!comm->order || !comm->peers)
@@ -144,6 +145,7 @@ static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
 	free(comm->table);
 	free(comm->order);
 	free(comm->peers);
+	pthread_mutex_destroy(&comm->running);
 	pthread_mutex_destroy(&comm->failing);
 	free(comm);
 }

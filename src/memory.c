@@ -210,9 +210,9 @@ int ring_mem_free(struct ring_comm *comm, void *memory)
 					memory);
 	drop(link);
 	/* While calls run, whoever runs them tells the peers, after this one. */
-	if (ring_latch_try(&comm->running)) {
+	if (pthread_mutex_trylock(&comm->running) == 0) {
 		ring_memory_recall(comm);
-		ring_latch_release(&comm->running);
+		pthread_mutex_unlock(&comm->running);
 	}
 	return 0;
 }

@@ -81,9 +81,9 @@ static void *serve(void *argument)
 		pthread_mutex_unlock(&queue->lock);
 
 		struct run run = {.began_ns = ring_clock_ns()};
-		ring_latch_take(&queue->comm->running);
+		pthread_mutex_lock(&queue->comm->running);
 		int result = ring_carry(queue->comm, call);
-		ring_latch_release(&queue->comm->running);
+		pthread_mutex_unlock(&queue->comm->running);
 		run.ended_ns = ring_clock_ns();
 
 		pthread_mutex_lock(&queue->lock);

@@ -54,6 +54,7 @@ static void open_rig(struct rig *rig)
 	memset(rig, 0, sizeof(*rig));
 	rig->comm.fork_generation = ring_fork_generation();
 	pthread_mutex_init(&rig->comm.failing, NULL);
+	pthread_mutex_init(&rig->comm.running, NULL);
 	rig->comm.channels[0].routes = rig->routes;
 	rig->comm.channels[0].route_count = LINKS + 1;
 	for (int i = 0; i < LINKS; i++) {
@@ -193,9 +194,9 @@ static void others_recall_it_later(void **state)
 		const struct ring_shared_memory *found = ring_memory_find(&rig->comm, memory, 1);
 		assert_int_equal(ring_memory_lend(&rig->comm, found), 0);
 	}
-	ring_latch_take(&owner.comm.running);
+	pthread_mutex_lock(&owner.comm.running);
 	assert_int_equal(ring_mem_free(&owner.comm, memory), 0);
-	ring_latch_release(&owner.comm.running);
+	pthread_mutex_unlock(&owner.comm.running);
 	for (int i = 0; i < 2; i++) {
 		struct rig *rig = i ? &user : &owner;
 		assert_int_equal(rig->recorders[0].forgotten, 0);
