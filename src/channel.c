@@ -200,22 +200,25 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
  * it takes no more: whoever only sends lets its peer only receive. (all_to_all of 256 MiB on 2 ranks over TCP: 38 ms,
  * otherwise 49 ms.)
  */
-static int send_message(struct ring_route *route, const void *source, size_t bytes)
+static int send_message(struct ring_route *route, const void *source, size_t bytes, bool lent)
 {
 	struct ring_link *link = route->out;
-	int err = link->transport->send(link, source, bytes);
+	const struct ring_transport *transport = link->transport;
+	int (*send)(struct ring_link *, const void *,
+		    size_t) = lent && transport->lend ? transport->lend : transport->send;
+	int err = send(link, source, bytes);
 	if (err != RING_EAGAIN || link->sent < route->queued)
 		return err;
-	err = link->transport->poll(link);
-	return err ? err : link->transport->send(link, source, bytes);
+	err = transport->poll(link);
+	return err ? err : send(link, source, bytes);
 }
 
 /* Sends a message, which may be in its slot already. */
 static int hand_over(struct ring_channel *channel, struct ring_route *route, const void *message,
-		     size_t bytes)
+		     size_t bytes, bool lent)
 {
 	if (!channel->claimed)
-		return send_message(route, message, bytes);
+		return send_message(route, message, bytes, lent);
 	channel->claimed = false;
 	return route->out->transport->commit(route->out, bytes);
 }
@@ -240,7 +243,8 @@ static int post_on_link(struct ring_channel *channel, const struct ring_transfer
 		return RING_EAGAIN;
 	if (out->opens)
 		message = open_with(channel, route, message, out->bytes);
-	int err = hand_over(channel, route, message, ring_channel_message_bytes(channel, out));
+	int err = hand_over(channel, route, message, ring_channel_message_bytes(channel, out),
+			    out->lent);
 	if (err)
 		return err == RING_EAGAIN ? err : ring_channel_fail(channel, route->peer, err);
 	route->queued++;

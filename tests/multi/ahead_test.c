@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Broadcasts that nobody answers: root may be many calls ahead of the others, who get every value all the same, in
- * whatever turns calls and roots come, however late a rank is, and when root has left since.
+ * whatever turns calls and roots come, however late a rank is, and when root has left since. And large ones, of which
+ * root may change the vector at once, although it lends it to links.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/harness.h"
@@ -12,6 +14,8 @@
 #define CALLS 3000
 #define LATE_US 300
 #define LEFT_US 50000
+#define LARGE_CALLS 60
+#define LARGE_LATE_US 3000
 
 /* The same on all ranks; what is late is not. */
 static int some(uint64_t *dice, int below)
@@ -79,6 +83,54 @@ static int be_rank(struct harness_rank *self)
 	return bad;
 }
 
+/* Root writes over what it has sent as soon as it may, and others come late. */
+static int broadcast_large(struct harness_rank *self, struct ring_comm *comm, int call,
+			   unsigned char *vector, size_t bytes)
+{
+	int root = call / 7 % self->size;
+	memset(vector, self->rank == root ? call : 255, bytes);
+	int err = ring_broadcast(comm, vector, vector, bytes, RING_UINT8, root, NULL);
+	if (err)
+		return harness_fail(self, "call %d: %s", call, ring_comm_error(comm));
+	for (size_t i = 0; i < bytes && self->rank != root; i++)
+		if (vector[i] != call)
+			return harness_fail(self, "call %d: byte %zu of %zu is %d", call, i, bytes,
+					    vector[i]);
+	return 0;
+}
+
+static int be_large(struct harness_rank *self)
+{
+	static const size_t sizes[] = {256 << 10, (256 << 10) - 1, 1 << 20, 5000001, 100000};
+	struct ring_options options;
+	struct ring_comm *comm;
+	harness_options(self, &options);
+	if (harness_join(self, &options, &comm))
+		return 1;
+	uint64_t own = (uint64_t)self->rank;
+	unsigned char *memory = malloc(5000001 + 64);
+	int bad = !memory;
+	for (int call = 0; call < LARGE_CALLS && !bad; call++) {
+		if (some(&own, 3) == 0)
+			usleep((useconds_t)some(&own, LARGE_LATE_US));
+		bad = broadcast_large(self, comm, call, memory + call % 64, sizes[call % 5]);
+	}
+	free(memory);
+	ring_comm_destroy(comm);
+	return bad;
+}
+
+static int run_large(void)
+{
+	int failed = 0;
+	for (int w = 0; w < HARNESS_WORLDS && !failed; w++) {
+		struct harness team = {.world = &harness_worlds[w], .size = 2, .body = be_large};
+		snprintf(team.label, sizeof(team.label), "large");
+		failed = harness_run(&team);
+	}
+	return failed;
+}
+
 int main(void)
 {
 	static const char *const algorithms[] = {NULL, "tree", "oneshot", "ring"};
@@ -94,6 +146,8 @@ int main(void)
 			if (harness_run(&team))
 				return 1;
 		}
+	if (run_large())
+		return 1;
 	printf("%d calls in turns, of 2 to 5 ranks over %d transports: every value came\n", CALLS,
 	       HARNESS_WORLDS);
 	return 0;

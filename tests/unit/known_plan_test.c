@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which results may go past the caches: those of which no copy is read again to be sent on. */
+/* What is kept of a plan: entries as they are, and which results may go past the caches: no copy that is sent on. */
 #include "known_plan.h"
 
 #include <setjmp.h>
@@ -74,9 +74,33 @@ static void what_goes_past_is_not_sent_on(void **state)
 	}
 }
 
+/* Entries are kept field by field. */
+static void entries_are_kept_whole(void **state)
+{
+	(void)state;
+	static struct ring_known_plan known;
+	struct setting s = plain_setting(RING_KIND_BROADCAST, RING_ALGORITHM_RING, 2, 3);
+	s.lends = true;
+	for (int place = 0; place < 2; place++) {
+		struct ring_plan plan = plan_of(&s, place, 0);
+		ring_known_plan_set(&known, &plan);
+		for (uint64_t i = 0; i < plan.outgoing; i++) {
+			struct ring_transfer out = ring_plan_outgoing(&plan, i);
+			const struct ring_transfer *kept = ring_known_plan_outgoing(&known, i);
+			assert_int_equal(kept->action, out.action);
+			assert_int_equal(kept->bytes, out.bytes);
+			assert_int_equal(kept->needs, out.needs);
+			assert_int_equal(kept->opens, out.opens);
+			assert_int_equal(kept->lent, out.lent);
+			assert_int_equal(kept->lent, place == 0 && out.action == RING_SEND);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(entries_are_kept_whole),
 		cmocka_unit_test(what_is_sent_on_stays),
 		cmocka_unit_test(what_goes_past_is_not_sent_on),
 	};

@@ -3,7 +3,7 @@
  * Carries out the plans of a world, move by move, in any order.
  *
  * Everything is as late as the contracts allow. A source is read when the message flies, which may
- * be long after it was posted; `sent` may lag behind arrival; a result is half written from start to
+ * be long after it was posted, or, if it is lent, when the receiver takes it; `sent` may lag behind arrival; a result is half written from start to
  * completion, also one in a peer's memory. Messages also carry which ranks' entry into the call they
  * prove; who begins with a direct plan knows it of all.
  */
@@ -54,6 +54,7 @@ static void queue_message(struct world *world, struct actor *actor, struct link 
 	demand(world, out->opens || link->queued > 0, "the first message of a link has the record");
 	message->bytes = out->bytes;
 	message->opens = out->opens;
+	message->lent = out->lent;
 	message->proof = actor->proof[actor->proved_by_needs] | UINT64_C(1) << actor->rank;
 	message->source = out->bytes ? values_at(world, actor, out->source, out->bytes) : NULL;
 	for (uint64_t i = 0; i < out->bytes / s->element_bytes; i++)
@@ -81,23 +82,27 @@ static bool post(struct world *world, struct actor *actor)
 	return true;
 }
 
+/* The transport reads the source; until now it must not have changed. */
+static void read_source(const struct world *world, const struct message *message)
+{
+	for (uint64_t i = 0; i < message->bytes / world->setting->element_bytes; i++) {
+		demand(world, message->slot[i].length > 0, "only what is complete is sent");
+		demand(world, same(message->slot[i], message->source[i]),
+		       "a source keeps its value until it was sent");
+	}
+}
+
 static void wake(struct world *world, const struct actor *actor)
 {
 	world->idle[actor - world->actors] = false;
 }
 
-/* The transport reads the source; until now it must not have changed. */
 static bool fly_over(struct world *world, struct link *link)
 {
 	const struct setting *s = world->setting;
 	if (link->flown == link->queued)
 		return false;
-	const struct message *message = &link->messages[link->flown % s->depth];
-	for (uint64_t i = 0; i < message->bytes / s->element_bytes; i++) {
-		demand(world, message->slot[i].length > 0, "only what is complete is sent");
-		demand(world, same(message->slot[i], message->source[i]),
-		       "a source keeps its value until it was sent");
-	}
+	read_source(world, &link->messages[link->flown % s->depth]);
 	link->flown++;
 	wake(world, link->to);
 	return true;
@@ -427,10 +432,22 @@ static void write_all(struct world *world, struct actor *actor, const struct rin
 		count_payload(actor, writers[r], in->bytes);
 }
 
+/* Whoever lends is in the call until what it lent was taken. */
+static void read_lent(const struct world *world, const struct link *link)
+{
+	const struct message *message = &link->messages[link->released % world->setting->depth];
+	if (!message->lent)
+		return;
+	demand(world, link->from->reduced < link->from->plan.incoming,
+	       "who is done has its memory for itself");
+	read_source(world, message);
+}
+
 static void release(struct world *world, struct link *link)
 {
 	if (!link)
 		return;
+	read_lent(world, link);
 	link->released++;
 	wake(world, link->from);
 }

@@ -122,7 +122,8 @@ static struct setting small_setting(struct way way, int size, int shape)
 			    .element_bytes = size == 3 && shape >= 8 ? RING_OPENING_BYTES + 4 : 4,
 			    .in_place = shape % 2 && kind != RING_KIND_ALL_TO_ALL,
 			    .scaled = shape / 2 % 2 && can_scale(way),
-			    .boards = shape / 2 % 2};
+			    .boards = shape / 2 % 2,
+			    .lends = kind == RING_KIND_BROADCAST && shape / 2 % 2 == 0};
 	if (is_in_blocks(&s))
 		s.count *= (uint64_t)size;
 	if (kind == RING_KIND_BARRIER ||

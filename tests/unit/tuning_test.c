@@ -478,96 +478,9 @@ static void built_in_rows_choose_for_other_calls(void **state)
 	}
 }
 
-/* From private memory in pieces as large as the system may take at once; where it is added or mapped, as caches have it. */
-static void what_is_only_copied_goes_at_once(void **state)
-{
-	(void)state;
-	struct ring_tuning tuning = any_tuning;
-	tuning.algorithm = RING_ALGORITHM_DIRECT;
-	struct ring_question question = {.kind = RING_KIND_ALL_TO_ALL,
-					 .ranks = 4,
-					 .bytes = 64 << 20,
-					 .path = RING_PATH_MEMORY,
-					 .memory = RING_MEMORY_REACHABLE};
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 20);
-	tuning.chunk_bytes = 1 << 30;
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 20);
-	tuning.chunk_bytes = 16;
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 16 << 10);
-	tuning.chunk_bytes = 64 << 10;
-	question.memory = RING_MEMORY_SHARED;
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 128 << 10);
-	question.memory = RING_MEMORY_REACHABLE;
-	question.kind = RING_KIND_REDUCE_SCATTER;
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 10);
-}
-
-/* What is in few chunks or goes elsewhere is cut as the links allow. */
-static void many_chunks_over_loopback_are_whole_segments(void **state)
-{
-	(void)state;
-	struct ring_tuning tuning = any_tuning;
-	tuning.chunk_bytes = 256 << 10;
-	struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
-					 .ranks = 4,
-					 .bytes = 4 << 20,
-					 .path = RING_PATH_SOCKET};
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 4 * 65408);
-	question.bytes -= 4 * sizeof(float);
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 256 << 10);
-	question.kind = RING_KIND_ALL_GATHER;
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 4 * 65408);
-	question.path = RING_PATH_NETWORK;
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 256 << 10);
-	question.path = RING_PATH_SOCKET;
-	tuning.chunk_bytes = 32 << 10;
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 32 << 10);
-
-	tuning = (struct ring_tuning){.chunk_bytes = 512 << 10, .cpu = RING_CPU_AMD, .algorithm = -1};
-	question.ranks = 2;
-	question.bytes = 2 << 20;
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 8 * 65408);
-	question.bytes += sizeof(float); /* a row's chunk, cut alike */
-	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 4 * 65408);
-}
-
-/* Whether calls of so many bytes go past the caches, and of 8 less don't. */
-static void check_past(enum ring_cpu cpu, enum ring_kind kind, int ranks, uint64_t bytes)
-{
-	struct ring_tuning tuning = any_tuning;
-	tuning.cpu = (int)cpu;
-	struct ring_question question = {.kind = kind, .ranks = ranks, .bytes = bytes};
-	assert_true(ring_tuning_choose(&tuning, &question).past);
-	question.bytes -= 8;
-	assert_false(ring_tuning_choose(&tuning, &question).past);
-}
-
-static void much_goes_past_caches(void **state)
-{
-	(void)state;
-	check_past(RING_CPU_ANY, RING_KIND_BROADCAST, 2, 4 << 20);
-	check_past(RING_CPU_ANY, RING_KIND_ALL_GATHER, 4, 1 << 20);
-	check_past(RING_CPU_ANY, RING_KIND_REDUCE_SCATTER, 4, 4 << 20);
-	check_past(RING_CPU_ZEN4, RING_KIND_BROADCAST, 2, 16 << 20);
-	check_past(RING_CPU_AMD, RING_KIND_ALL_TO_ALL, 4, 2 << 20);
-	check_past(RING_CPU_ZEN4, RING_KIND_ALL_REDUCE, 8, 4 << 20);
-	check_past(RING_CPU_ZEN4, RING_KIND_ALL_REDUCE, 100, 4 << 20);
-}
-
-static void sums_go_to_slots_where_that_was_measured(void **state)
-{
-	(void)state;
-	struct ring_tuning tuning = any_tuning;
-	for (int cpu = 0; cpu < RING_CPUS; cpu++) {
-		tuning.cpu = cpu;
-		assert_int_equal(ring_tuning_claims_from(&tuning) > 0, cpu == RING_CPU_ZEN4);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_only_copied_goes_at_once),
 		cmocka_unit_test(rows_are_read),
 		cmocka_unit_test(rows_are_written_as_they_are_read),
 		cmocka_unit_test(mistakes_are_named),
@@ -582,9 +495,6 @@ int main(void)
 		cmocka_unit_test(built_in_rows_choose_for_other_calls),
 		cmocka_unit_test(ranks_with_a_cpu_each_have_rows_before),
 		cmocka_unit_test(ranks_with_a_cpu_each_choose),
-		cmocka_unit_test(many_chunks_over_loopback_are_whole_segments),
-		cmocka_unit_test(much_goes_past_caches),
-		cmocka_unit_test(sums_go_to_slots_where_that_was_measured),
 	};
 	return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
 }
