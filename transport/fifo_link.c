@@ -97,7 +97,7 @@ void *ring_fifo_link_claim(struct ring_link *base, size_t bytes)
 {
 	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
 	struct ring_fifo_end *end = &link->end;
-	if (!ring_fifo_has_room(end) || !ring_fill_may_claim(&link->fill))
+	if (!ring_fifo_has_room(end) || !ring_fill_claim(&link->fill))
 		return NULL;
 	return ring_fifo_place(end, end->mine, bytes);
 }
@@ -107,6 +107,7 @@ int ring_fifo_link_commit(struct ring_link *base, size_t bytes)
 	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
 	if (link->end.closed || link->gone)
 		return RING_EPEER;
+	ring_fill_commit(&link->fill, bytes);
 	put(link, bytes);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sender concludes from the time that copies take, and that copies past the caches are copies. */
+/* When slots are claimed, and that copies past the caches are copies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,53 +10,6 @@
 #include "transport/fill.h"
 
 #define BYTES 32768
-#define FAST_NS (BYTES / 8) /* of a copy of so many bytes */
-#define SLOW_NS (BYTES / 2)
-#define INTERRUPTED_NS (BYTES * 20)
-
-static void note(struct ring_fill *fill, int times, uint64_t ns)
-{
-	for (int i = 0; i < times; i++)
-		ring_fill_note(fill, BYTES, ns);
-}
-
-static void one_slow_copy_is_chance(void **state)
-{
-	(void)state;
-	struct ring_fill fill = {0};
-	for (int i = 0; i < 3; i++) {
-		note(&fill, 1, SLOW_NS);
-		note(&fill, 1, FAST_NS);
-	}
-	assert_int_equal(fill.past, 0);
-}
-
-static void interrupted_copies_tell_nothing(void **state)
-{
-	(void)state;
-	struct ring_fill fill = {0};
-	note(&fill, 10, INTERRUPTED_NS);
-	assert_int_equal(fill.past, 0);
-	note(&fill, 1, SLOW_NS);
-	note(&fill, 1, INTERRUPTED_NS);
-	note(&fill, 1, SLOW_NS);
-	assert_int_equal(fill.past, 8);
-}
-
-static void tries_grow_rare_while_they_are_slow(void **state)
-{
-	(void)state;
-	static const unsigned past[] = {0, 8, 16, 32, 64, 128, 256, 512, 512, 512};
-	struct ring_fill fill = {0};
-	for (size_t i = 0; i < sizeof(past) / sizeof(past[0]); i++) {
-		note(&fill, 1, SLOW_NS);
-		assert_int_equal(fill.past, past[i]);
-		fill.past = 0;
-	}
-	note(&fill, 1, FAST_NS);
-	note(&fill, 2, SLOW_NS);
-	assert_int_equal(fill.past, 8);
-}
 
 static void some_slots_are_left_to_copies(void **state)
 {
@@ -64,33 +17,53 @@ static void some_slots_are_left_to_copies(void **state)
 	struct ring_fill fill = {0};
 	int claimed = 0;
 	for (int i = 0; i < 160; i++)
-		claimed += ring_fill_may_claim(&fill);
+		claimed += ring_fill_claim(&fill);
 	assert_int_equal(claimed, 150);
 }
 
 static void no_slot_is_claimed_while_copies_go_past(void **state)
 {
 	(void)state;
-	struct ring_fill fill = {.past = 1};
+	struct ring_fill fill = {.copies.other = 1};
 	for (int i = 0; i < 20; i++)
-		assert_false(ring_fill_may_claim(&fill));
-	fill.past = 0;
-	assert_true(ring_fill_may_claim(&fill) || ring_fill_may_claim(&fill));
+		assert_false(ring_fill_claim(&fill));
+	fill.copies.other = 0;
+	assert_true(ring_fill_claim(&fill) || ring_fill_claim(&fill));
+}
+
+/* As if they had been claimed earlier. */
+static void no_slot_is_claimed_where_what_was_made_came_slowly(void **state)
+{
+	(void)state;
+	struct ring_fill fill = {.asked = 1};
+	for (int i = 0; i < 2; i++) {
+		assert_true(ring_fill_claim(&fill));
+		fill.claimed_ns -= BYTES / 2;
+		ring_fill_commit(&fill, BYTES);
+	}
+	for (int i = 0; i < 8; i++)
+		assert_false(ring_fill_claim(&fill));
+	assert_true(ring_fill_claim(&fill));
+	ring_fill_commit(&fill, 1 << 30);
+	assert_true(ring_fill_claim(&fill));
+	fill.claimed_ns -= 8192;
+	ring_fill_commit(&fill, 4096); /* too little to tell */
+	assert_true(ring_fill_claim(&fill));
 }
 
 static void only_much_goes_past(void **state)
 {
 	(void)state;
 	static unsigned char slot[BYTES], source[BYTES];
-	struct ring_fill fill = {.slow = 2, .past = 3};
+	struct ring_fill fill = {.copies = {.slow = 2, .other = 3}};
 	for (size_t i = 0; i < BYTES; i++)
 		source[i] = (unsigned char)(i * 7 % 251);
 	ring_fill_slot(&fill, slot, source, 100);
-	assert_int_equal(fill.past, 3);
+	assert_int_equal(fill.copies.other, 3);
 	for (unsigned left = 3; left-- > 0;) {
 		memset(slot, 0, BYTES);
 		ring_fill_slot(&fill, slot, source, BYTES);
-		assert_int_equal(fill.past, left);
+		assert_int_equal(fill.copies.other, left);
 		assert_memory_equal(slot, source, BYTES);
 	}
 	memset(slot, 0, BYTES);
@@ -119,11 +92,9 @@ static void copies_past_the_caches_are_exact(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_slow_copy_is_chance),
-		cmocka_unit_test(interrupted_copies_tell_nothing),
-		cmocka_unit_test(tries_grow_rare_while_they_are_slow),
 		cmocka_unit_test(some_slots_are_left_to_copies),
 		cmocka_unit_test(no_slot_is_claimed_while_copies_go_past),
+		cmocka_unit_test(no_slot_is_claimed_where_what_was_made_came_slowly),
 		cmocka_unit_test(only_much_goes_past),
 		cmocka_unit_test(copies_past_the_caches_are_exact),
 	};
