@@ -123,7 +123,7 @@ struct ring_plan_params {
 	int channel, channels; /* this channel of so many */
 	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */
 	bool boards;           /* what a rank says to all others takes no messages */
-	bool lends;            /* BROADCAST around the RING: root lends what it sends */
+	bool lends;            /* BROADCAST around the RING to one rank: root lends what it sends */
 };
 
 struct ring_plan {
@@ -144,7 +144,7 @@ struct ring_plan {
 	/* RING */
 	int first, steps;  /* the ring's steps that this kind walks: [first, first+steps)      */
 	uint64_t scalings; /* steps before them, in which what is sent first is scaled: 0 or 1 */
-	uint64_t receipts; /* BROADCAST: signals at the end: what root lent was read; 0 or 1   */
+	uint64_t receipts; /* BROADCAST: signals at the end, of what root lent; 0 or 1         */
 	int hop;           /* REDUCE, BROADCAST, TREE: place in the chain or tree, 0 is first  */
 
 	/* ONE_SHOT, BRUCK, DIRECT, TREE, PAIR, chains of the RING */

@@ -43,8 +43,9 @@
  * Overwriting a block while copying is safe: its final value can only come after every neighbour
  * consumed what was sent of it.
  *
- * Where a broadcast's root lends what it sends, the end of the chain signals to root, which is its next, once it has
- * everything: so whoever root has sent to has, too.
+ * Where root of a broadcast to one rank lends what it sends, that rank signals once it has read everything, and root answers:
+ * so root's memory is its own again when it is done, and what was read had not changed, also if root's call failed meanwhile,
+ * as then no answer comes.
  *
  * Source: Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of
  * workstations", section 3; the chains are the same ring with one source or one sink.
@@ -103,11 +104,11 @@ RING_PURE int ring_ring_hop(const struct ring_plan_params *params)
 	return ring_plan_mod(params->position - first, params->size);
 }
 
-/* True for a broadcast whose root lends what it sends, if it sends anything. */
+/* True for a broadcast to one rank whose root lends what it sends, if it sends anything. */
 RING_PURE bool ring_ring_lends(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
-	return params->lends && params->kind == RING_KIND_BROADCAST && params->size > 1 &&
+	return params->lends && params->kind == RING_KIND_BROADCAST && params->size == 2 &&
 	       plan->rounds > 0;
 }
 
@@ -120,9 +121,8 @@ RING_PURE void ring_ring_make_chain(struct ring_plan *plan)
 	bool first = plan->hop == 0, last = plan->hop == params->size - 1;
 	ring_plan_cut_part(plan);
 	plan->receipts = ring_ring_lends(plan);
-	plan->outgoing += last ? plan->receipts : plan->rounds;
-	plan->incoming += !first || last || first_receives ? plan->rounds : 0;
-	plan->incoming += first ? plan->receipts : 0;
+	plan->outgoing += (last ? 0 : plan->rounds) + plan->receipts;
+	plan->incoming += (!first || last || first_receives ? plan->rounds : 0) + plan->receipts;
 	if (params->kind == RING_KIND_REDUCE && (params->size > 2 || plan->scalings)) {
 		uint64_t room = 2 * (uint64_t)params->chunks_per_round;
 		plan->scratch_chunks = room < plan->rounds ? room : plan->rounds;
@@ -173,8 +173,9 @@ RING_PURE enum ring_buffer ring_ring_chain_source(const struct ring_plan *plan)
 
 RING_PURE struct ring_transfer ring_ring_chain_outgoing(const struct ring_plan *plan, uint64_t chunk)
 {
-	if (plan->hop == plan->params.size - 1)
-		return ring_plan_signal(plan->next, plan->signals + plan->rounds);
+	bool answers = chunk == plan->rounds, last = plan->hop == plan->params.size - 1;
+	if (last || answers)
+		return ring_plan_signal(plan->next, plan->signals + plan->rounds + answers);
 	uint64_t offset, bytes = ring_plan_piece(plan, 0, chunk, &offset);
 	enum ring_buffer source = ring_ring_chain_source(plan);
 	if (source == RING_SCRATCH)

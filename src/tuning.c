@@ -72,10 +72,10 @@
 
 /*
  * So much root of a broadcast lends to sockets of one host, if it sends to one rank, which has a CPU of its own. What is lent
- * is copied once, by whoever receives it; but page by page, which takes a CPU longer than two copies in its cache. (Zen 4, 2
- * ranks, while a cache line goes from CPU to CPU in 24 ns: 256 KiB 38 us, copied 48, 512 KiB 63 and 75, 1 MiB 121 and 118,
- * 4 MiB 0.42 ms and 0.49, 25 MiB 3.1 and 4.1, 256 MiB 32 to 36 and 35 to 46; in minutes of 120 ns 0.4 to 0.67 times as long.
- * To 4 ranks that share 2 CPUs 1 MiB took 1.6 times as long, 25 MiB 1.15.)
+ * is copied once, by whoever receives it; but page by page, which takes a CPU longer than two copies in its cache, and is
+ * answered. (Zen 4, 2 ranks, while a cache line goes from CPU to CPU in 24 ns: 256 KiB 42 us, copied 47, 512 KiB 69 and 75, 1
+ * MiB 123 and 117, 2 MiB 222 and 232, 4 MiB 0.44 ms and 0.49, 25 MiB 3.1 and 4.1; in minutes of 120 ns 0.4 to 0.67
+ * times as long. To 4 ranks that share 2 CPUs, copied on by all others, 1 MiB took 1.6 times as long, 25 MiB 1.15.)
  */
 #define LENT_BYTES ((uint64_t)256 << 10)
 #define LENT_RANKS 2
