@@ -43,7 +43,8 @@
  * Overwriting a block while copying is safe: its final value can only come after every neighbour
  * consumed what was sent of it.
  *
- * Where root of a broadcast to one rank lends what it sends, that rank signals once it has read everything, and root answers:
+ * Root of a broadcast to one rank may lend every other chunk that it sends, so that both copy at once: the one what is lent,
+ * root what is next. Then that rank signals once it has read everything, and root answers:
  * so root's memory is its own again when it is done, and what was read had not changed, also if root's call failed meanwhile,
  * as then no answer comes.
  *
@@ -104,7 +105,7 @@ RING_PURE int ring_ring_hop(const struct ring_plan_params *params)
 	return ring_plan_mod(params->position - first, params->size);
 }
 
-/* True for a broadcast to one rank whose root lends what it sends, if it sends anything. */
+/* True for a broadcast to one rank whose root lends of what it sends, if it sends anything. */
 RING_PURE bool ring_ring_lends(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
@@ -186,7 +187,7 @@ RING_PURE struct ring_transfer ring_ring_chain_outgoing(const struct ring_plan *
 		.source = {source, offset},
 		.bytes = bytes,
 		.needs = source == RING_INPUT ? 0 : plan->signals + chunk + 1,
-		.lent = plan->receipts > 0 && plan->hop == 0,
+		.lent = plan->receipts > 0 && plan->hop == 0 && chunk % 2 == 0,
 		.step = plan->hop,
 	};
 }

@@ -71,11 +71,11 @@
 #define CLAIMED_BYTES 4096 /* less is copied before it leaves the first cache */
 
 /*
- * So much root of a broadcast lends to sockets of one host, if it sends to one rank, which has a CPU of its own. What is lent
- * is copied once, by whoever receives it; but page by page, which takes a CPU longer than two copies in its cache, and is
- * answered. (Zen 4, 2 ranks, while a cache line goes from CPU to CPU in 24 ns: 256 KiB 42 us, copied 47, 512 KiB 69 and 75, 1
- * MiB 123 and 117, 2 MiB 222 and 232, 4 MiB 0.44 ms and 0.49, 25 MiB 3.1 and 4.1; in minutes of 120 ns 0.4 to 0.67
- * times as long. To 4 ranks that share 2 CPUs, copied on by all others, 1 MiB took 1.6 times as long, 25 MiB 1.15.)
+ * Of so much root of a broadcast lends to sockets of one host, if it sends to one rank, which has a CPU of its own. What is
+ * lent is copied once, by whoever receives it, but page by page; so of many chunks every other one is. (Zen 4, 2 ranks, in
+ * memory whose pages are contiguous: 256 KiB 42 us, copied 47, 1 MiB 117 and 122, all lent 123, 4 MiB 0.41 ms, 0.56 and 0.45,
+ * 25 MiB 3.3 ms, 4.4 and 3.1, 256 MiB 33, 48 and 31; where they are not 1 MiB 119 us, 121 and 147, 25 MiB 3.7 ms, 4.7 and 3.8,
+ * 256 MiB 36 to 41, 35 to 54 and 37 to 49. All lent to 4 ranks that share 2 CPUs 1 MiB took 1.6 times as long, 25 MiB 1.15.)
  */
 #define LENT_BYTES ((uint64_t)256 << 10)
 #define LENT_RANKS 2
