@@ -195,6 +195,13 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
 	       sizeof(partners->where[channel->self]));
 }
 
+static int offer_message(struct ring_link *link, const void *source, size_t bytes, bool lent)
+{
+	const struct ring_transport *transport = link->transport;
+	return lent && transport->lend ? transport->lend(link, source, bytes)
+				       : transport->send(link, source, bytes);
+}
+
 /*
  * A full link may find room once it is polled. One that still holds messages is polled once in a turn and not until
  * it takes no more: whoever only sends lets its peer only receive. (all_to_all of 256 MiB on 2 ranks over TCP: 38 ms,
@@ -203,14 +210,11 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
 static int send_message(struct ring_route *route, const void *source, size_t bytes, bool lent)
 {
 	struct ring_link *link = route->out;
-	const struct ring_transport *transport = link->transport;
-	int (*send)(struct ring_link *, const void *,
-		    size_t) = lent && transport->lend ? transport->lend : transport->send;
-	int err = send(link, source, bytes);
+	int err = offer_message(link, source, bytes, lent);
 	if (err != RING_EAGAIN || link->sent < route->queued)
 		return err;
-	err = transport->poll(link);
-	return err ? err : send(link, source, bytes);
+	err = link->transport->poll(link);
+	return err ? err : offer_message(link, source, bytes, lent);
 }
 
 /* Sends a message, which may be in its slot already. */

@@ -11,6 +11,7 @@
 #include "tests/transport/dice.h"
 #include "tests/transport/pair.h"
 #include "tests/transport/steps.h"
+#include "transport/tcp_link.h"
 
 #define SLOT_BYTES (1 << 20)
 #define DEPTH 4
@@ -32,13 +33,15 @@ static int lend(struct ring_link *sender, const void *what, size_t bytes)
 	return sender->transport->lend(sender, what, bytes);
 }
 
-/* Between others, of any size, and from any address. */
+/* Between others, of any size, and from any address; a socket with little room takes it in parts. */
 static void what_is_lent_arrives(void **state)
 {
 	(void)state;
 	struct pair pair;
 	make_pair(&pair);
 	struct ring_link *sender = pair.ends[SENDER], *receiver = pair.ends[RECEIVER];
+	const int little = 64 << 10, fd = ((struct ring_tcp_link *)sender)->fd;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)), 0);
 	static const struct {
 		size_t begin, bytes;
 		bool lent;
