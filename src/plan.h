@@ -246,7 +246,7 @@ RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
 	case RING_ALGORITHM_BRUCK:
 		return ring_bruck_swaps(plan);
 	case RING_ALGORITHM_TREE:
-		return ring_tree_goes_up(plan->params.kind);
+		return ring_tree_is_mutual(plan);
 	case RING_ALGORITHM_ONE_SHOT:
 		return ring_one_shot_is_hub(plan) && !plan->unanswered;
 	default:

@@ -24,6 +24,11 @@
  * 8 bytes took one shot 1.6 to 2.2 times as long as TREE on 4 ranks, 2.9 to 3.6 times on 8, on an EPYC, and BRUCK 1.04 to
  * 1.6 times and 1.3 to 1.6 times. Their rows end where they have no plan; a broadcast in one shot took 1.3, 4.3 and 5
  * times as long on 2, 4 and 8. Over a network each wait is a latency.
+ * Large broadcasts, which TREE cuts into pieces, were measured on Zen 4: over sockets one shot up to 1 MiB and the ring behind
+ * took on 4 ranks 1.15 to 1.5 times as long from 64 KiB to 4 MiB, on 3 1.01 to 1.18, on 5 0.91 to 1.16, on 6 to 8 1.02 to 2.0, and
+ * the ring on 12 and 16 1.25 to 3.3 times; at 16 MiB the ring took on 3 and 4 ranks 1.07 to 1.09 times as long, on 5 0.79, on 12 and
+ * 16 1.08 to 1.15. Over a network (by RING_LINK) the ring took from 32 KiB on 0.84 to 1.5 times as long on 3 and 4 ranks, 1.2 to
+ * 2.2 times on 8 and 1.6 to 3.3 on 16.
  */
 #define ANY_MEMORY(X)                                                                              \
 	X(ALL_REDUCE, MEMORY, 2, 2, 32, ONE_SHOT)     /* 2: 1.05 to 2.02 */                        \
@@ -47,7 +52,9 @@
 	X(ALL_GATHER, SOCKET, 4, 8, 1, BRUCK)         /* 4, 8: 1.93 to 3.77 */                     \
 	X(ALL_GATHER, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.19 to 2.07 */                     \
 	X(BROADCAST, SOCKET, 2, INT_MAX, 1, TREE)     /* 2, 4, 8, 16: 1.25 to 29 */                \
-	X(BROADCAST, SOCKET, 3, 8, 64, ONE_SHOT)      /* 4, 8: 0.99 to 1.70 */                     \
+	X(BROADCAST, SOCKET, 3, 4, 16384, TREE)                                                    \
+	X(BROADCAST, SOCKET, 5, 8, 4096, TREE)                                                     \
+	X(BROADCAST, SOCKET, 9, INT_MAX, 16384, TREE)                                              \
 	X(REDUCE, SOCKET, 3, 8, 64, ONE_SHOT)         /* 4, 8: 1.20 to 1.77 */                     \
 	X(BARRIER, SOCKET, 4, INT_MAX, 0, TREE)       /* 4, 8, 16: 1.76 to 4.10, on an EPYC */     \
 	X(ALL_REDUCE, NETWORK, 2, 2, 32, ONE_SHOT)    /* 2: 1.40 to 1.89 */                        \
@@ -57,9 +64,11 @@
 	X(REDUCE_SCATTER, NETWORK, 3, 8, 4, ONE_SHOT) /* 4, 8: 1.33 to 1.68 */                     \
 	X(ALL_GATHER, NETWORK, 3, 8, 16, ONE_SHOT)    /* 4, 8: 1.36 to 2.74 */                     \
 	X(BROADCAST, NETWORK, 2, INT_MAX, 1, TREE)    /* 2, 4, 8, 16: 5.4 to 16 */                 \
-	X(BROADCAST, NETWORK, 3, 8, 32, ONE_SHOT)     /* 4, 8: 1.70 to 2.51 */                     \
-	X(REDUCE, NETWORK, 3, 8, 32, ONE_SHOT)        /* 4, 8: 1.93 to 2.72 */                     \
-	X(BARRIER, NETWORK, 3, 8, 0, ONE_SHOT)        /* 4, 8: 1.88 to 2.29 */
+	X(BROADCAST, NETWORK, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.70 to 2.51 */                     \
+	X(BROADCAST, NETWORK, 3, 4, 128, TREE)                                                     \
+	X(BROADCAST, NETWORK, 5, INT_MAX, 512, TREE)                                               \
+	X(REDUCE, NETWORK, 3, 8, 32, ONE_SHOT) /* 4, 8: 1.93 to 2.72 */                            \
+	X(BARRIER, NETWORK, 3, 8, 0, ONE_SHOT) /* 4, 8: 1.88 to 2.29 */
 
 /*
  * One host: X(call, whose memory, from so many ranks, to so many, KiB at most or 0, algorithm). What is
@@ -158,8 +167,10 @@
 	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 256, DIRECT) /* 2: 1.05 to 1.48 */                 \
 	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 1024, RING)                                        \
 	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 32768, DIRECT) /* 2: 1.30 to 2.1 */                \
-	X(RING_KIND_BROADCAST, REACHABLE, 3, 8, 256, ONE_SHOT)                                     \
-	X(RING_KIND_BROADCAST, REACHABLE, 3, 8, 1024, RING)                                        \
+	X(RING_KIND_BROADCAST, REACHABLE, 3, 6, 256, ONE_SHOT)                                     \
+	X(RING_KIND_BROADCAST, REACHABLE, 7, 8, 64, ONE_SHOT)                                      \
+	X(RING_KIND_BROADCAST, REACHABLE, 5, 5, 1024, RING)                                        \
+	X(RING_KIND_BROADCAST, REACHABLE, 3, 8, 1024, TREE)    /* 3, 4, 6, 7, 8: 0.98 to 1.7 */    \
 	X(RING_KIND_BROADCAST, REACHABLE, 3, 8, 16384, DIRECT) /* 3, 4, 8: 1.11 to 2.26 */         \
 	X(RING_KIND_GATHER, REACHABLE, 3, 4, 512, ONE_SHOT)                                        \
 	X(RING_KIND_GATHER, REACHABLE, 3, 4, 16384, DIRECT) /* 4: 0.96 to 2.15 */                  \
@@ -179,6 +190,8 @@
 	X(REDUCE_SCATTER, MEMORY, 6, 8, 64, ONE_SHOT) /* 6, 8: 0.83 to 1.11 */                     \
 	X(REDUCE_SCATTER, MEMORY, 6, 8, 0, RING)      /* one shot 0.93 to 1.79 */                  \
 	X(ALL_GATHER, MEMORY, 3, 4, 0, ONE_SHOT)      /* 3, 4: 1.13 to 1.29 */                     \
+	X(BROADCAST, MEMORY, 7, 16, 64, ONE_SHOT)                                                  \
+	X(BROADCAST, MEMORY, 7, 16, 4096, TREE) /* 12, 16: 1.10 to 2.5 */                          \
 	COPIED_MEMORY(X)
 
 #define NO_MEMORY(X)
@@ -223,7 +236,7 @@
 	X(ALL_GATHER, SOCKET, ANY, 9, 16, 64 << 10, ONE_SHOT) /* 16: 1.3 to 2.9 */                 \
 	X(BROADCAST, SOCKET, ANY, 4, 16, 1 << 10, TREE)                                            \
 	X(BROADCAST, SOCKET, ANY, 4, 16, 256 << 10, ONE_SHOT)     /* 4, 8, 16: 1.0 to 2.6 */       \
-	X(BROADCAST, SOCKET, ANY, 4, 4, 0, RING)                  /* 4: 1.06 to 1.12 */            \
+	X(BROADCAST, SOCKET, ANY, 4, 16, 0, RING)                 /* 4: 1.06 to 1.12 */            \
 	X(REDUCE, SOCKET, ANY, 4, 16, 256 << 10, ONE_SHOT)        /* 4, 8, 16: 1.2 to 2.6 */       \
 	X(REDUCE_SCATTER, SOCKET, ANY, 4, 8, 32 << 10, ONE_SHOT)  /* 4, 8: 1.1 to 1.5 */           \
 	X(REDUCE_SCATTER, SOCKET, ANY, 9, 16, 16 << 10, ONE_SHOT) /* 16: 1.1 to 1.7 */             \
@@ -233,17 +246,13 @@
  * Sockets of one host: X(call, what links the ranks, from so many ranks, to so many, KiB at most or 0,
  * algorithm, KiB of a chunk or 0). Few messages are worth most there. And many ranks' large sums come in smaller chunks than
  * the links could take, so that what has come is still in the cache when it is added and sent on. Behind the row how many
- * times as long two shots took, or chunks of 256 KiB, from 8 to 128 MiB, or a broadcast around the ring; other calls that only
- * copy took no longer.
+ * times as long two shots took, or chunks of 256 KiB, from 8 to 128 MiB; other calls that only copy took no longer.
  */
 #define LARGE_SUMS(X)                                                                              \
 	X(ALL_REDUCE, SOCKET, 3, 4, 64, STRIDE, 0)  /* 4: 1.20 to 1.32 */                          \
 	X(ALL_REDUCE, SOCKET, 5, 8, 128, STRIDE, 0) /* 8: 1.19 to 1.27 */                          \
 	X(ALL_REDUCE, SOCKET, 5, 16, 2048, RING, 0)                                                \
-	X(ALL_REDUCE, SOCKET, 5, 16, 0, RING, 128)    /* 8: 1.00 to 1.29 */                        \
-	X(BROADCAST, SOCKET, 3, 4, 128, ONE_SHOT, 0)  /* 3, 4: 1.11 to 1.26 */                     \
-	X(BROADCAST, SOCKET, 4, 4, 256, RING, 0)      /* one shot 1.01 to 1.17 */                  \
-	X(BROADCAST, SOCKET, 4, 4, 4096, ONE_SHOT, 0) /* 4: 1.02 to 1.21 */
+	X(ALL_REDUCE, SOCKET, 5, 16, 0, RING, 128) /* 8: 1.00 to 1.29 */
 
 /*
  * The same on that EPYC, where few messages are worth more: two shots took 0.98 to 1.54 times as long as strides. All barriers
@@ -260,7 +269,6 @@
 	X(REDUCE_SCATTER, SOCKET, 5, 8, 16, ONE_SHOT, 0)  /* 8: 1.14 */                            \
 	X(ALL_GATHER, SOCKET, 3, 4, 128, ONE_SHOT, 0)     /* 4: 1.20 to 1.61 */                    \
 	X(ALL_GATHER, SOCKET, 5, 8, 32, ONE_SHOT, 0)      /* 8: 1.66 to 1.78 */                    \
-	X(BROADCAST, SOCKET, 3, 8, 1024, ONE_SHOT, 0)     /* 4, 8: 1.02 to 2.24 */                 \
 	X(ALL_REDUCE, SOCKET, 5, 16, 2048, RING, 0)                                                \
 	X(ALL_REDUCE, SOCKET, 5, 16, 0, RING, 192) /* 8: 0.95 to 1.29 */                           \
 	X(ALL_REDUCE, SOCKET, 2, 2, 4096, RING, 0)                                                 \

@@ -90,7 +90,7 @@ start_ranks() { # what each does
 	local host
 	ranks=()
 	for ((host = 0; host < hosts; host++)); do
-		RING_RANK=$host RING_SIZE=$hosts RING_ID=$id ip netns exec "$net-$host" \
+		RING_HOST=host$host RING_RANK=$host RING_SIZE=$hosts RING_ID=$id ip netns exec "$net-$host" \
 			timeout 60 "$rank_program" "$1" >"$place/out.$host" 2>&1 &
 		ranks+=($!)
 	done

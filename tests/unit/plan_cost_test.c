@@ -425,6 +425,26 @@ static void draw_tree(enum ring_kind kind, int size, char *text)
 	}
 }
 
+/* "rank r: to whom", of a signal, of a piece with its number */
+static void draw_pieces(int size, uint64_t pieces, char *text)
+{
+	struct setting s = plain_setting(RING_KIND_BROADCAST, RING_ALGORITHM_TREE, size, pieces);
+	s.root = 1;
+	s.element_bytes = RING_OPENING_BYTES + 1;
+	for (int rank = 0; rank < size; rank++) {
+		struct ring_plan plan = plan_of(&s, rank, 0);
+		text += sprintf(text, "rank %d:", rank);
+		for (uint64_t i = 0; i < plan.outgoing; i++) {
+			struct ring_transfer out = ring_plan_outgoing(&plan, i);
+			text += sprintf(text, " %d", out.peer);
+			if (!out.opens)
+				text += sprintf(text, ":%d",
+						(int)(out.source.offset / s.element_bytes));
+		}
+		text += sprintf(text, "\n");
+	}
+}
+
 static void pictures_of_trees(void **state)
 {
 	(void)state;
@@ -455,6 +475,11 @@ static void pictures_of_trees(void **state)
 				  "rank 4: 5 6 0; 0x3 6 5\n"
 				  "rank 5: 4; 4\n"
 				  "rank 6: 4; 4\n");
+	draw_pieces(4, 2, text);
+	assert_string_equal(text, "rank 0: 3\n"
+				  "rank 1: 3 2 3:0 2:0 3:1 2:1\n"
+				  "rank 2: 1\n"
+				  "rank 3: 1 0 0:0 0:1\n");
 }
 
 int main(void)
