@@ -15,27 +15,36 @@
  *	         cache; by 64 KiB AMD's took 1.03 to 1.17 times as long as by 128, but for 1 MiB on 2
  *	         ranks sometimes 0.93. A socket wants to be entered rarely, but more ranks also fill the
  *	         pipeline more slowly: on a Xeon 4 ranks took 1.03 to 1.07 times as long to sum 25 MiB and more
- *	         by 256 KiB as by 512, and 1.08 to 1.25 to gather; 8 ranks up to 0.85
- *	depth    1 slot loses a third, 2 a fifth at 1 MiB; 8 gain nothing over 4. But for 2 ranks up to
- *	         Zen 4, where a core writes slowly what another has read and still holds: slots of 2 MiB
- *	         in all have left its second-level cache by then (1 MiB 0.05 ms, by 4 of 128 KiB 0.12).
- *	         And for 3 and 4 ranks there 5 are roomy (slot_fifo.h): broadcasts of 64 KiB 11 us, by 4
- *	         19; 8 took 0.12 ms for 1 MiB to all, not 0.10. For 8 ranks 64 KiB to gather took 35 us
- *	         by roomy slots, else 21
+ *	         by 256 KiB as by 512, and 1.08 to 1.25 to gather; 8 ranks up to 0.85.
+ *	         Between 2 ranks up to Zen 4 a core writes slowly what another has read and still holds,
+ *	         but slots of 2 MiB in all have left its second-level cache by then (1 MiB 0.05 ms, by 4
+ *	         of 128 KiB 0.12). By 4 of 512 KiB 1 MiB takes 44.5 us, by 8 of 256 KiB 47.5, and 1 MiB to
+ *	         gather or to scatter 26 us and 30; 25 MiB take 1.02 to 1.05 times as long
+ *	depth    1 slot loses a third, 2 a fifth at 1 MiB; 8 gain nothing over 4. For 3 and 4 ranks up to
+ *	         Zen 4 5 are roomy (slot_fifo.h): broadcasts of 64 KiB 11 us, by 4 19; 8 took 0.12 ms
+ *	         for 1 MiB to all, not 0.10. For 8 ranks 64 KiB to gather took 35 us by roomy slots,
+ *	         else 21
  *	round    one chunk per block loses a quarter at 4 ranks, as a rank then cannot receive and
- *	         send at once; more than two gain nothing
+ *	         send at once; more than two gain nothing. Two of 512 KiB overflow those caches: 4 MiB on
+ *	         2 ranks took 1.07 times as long
  *	channels more than one ring gained nothing
  */
 #define CHUNK_MEMORY (64 << 10)
 #define CHUNK_MEMORY_AMD (128 << 10)
-#define CHUNK_MEMORY_PAIR_ZEN4 (256 << 10)
+#define CHUNK_MEMORY_PAIR_ZEN4 (512 << 10)
 #define CHUNK_SOCKET (256 << 10)
 #define CHUNK_SOCKET_FEW (512 << 10)
 #define DEPTH 4
-#define DEPTH_PAIR_ZEN4 8
 #define DEPTH_FOUR_ZEN4 5
 #define CHUNKS_PER_ROUND 2
+#define CHUNKS_PER_ROUND_PAIR_ZEN4 1
 #define CHANNELS 1
+
+/*
+ * A chain of two has nothing to do but wait for its only chunk, so in memory its chunks are no larger than this. (Zen 4, 512 KiB
+ * reduced to root 16 to 21 us, in one chunk 32 to 36; broadcast 29 to 34 and 37 to 46.)
+ */
+#define CHUNK_CHAIN (256 << 10)
 
 /* What a rank spends on the slots of its mesh, if that leaves slots worth having. */
 #define MESH_BYTES (4 << 20)
@@ -46,6 +55,7 @@
  * core's second-level cache until it is added.
  */
 #define DIRECT_CHUNKS 8
+#define DIRECT_CHUNK_MOST (1 << 20)
 #define DIRECT_CHUNK_LEAST 8 /* an element of any type */
 
 /*
@@ -90,10 +100,11 @@
 #define SEGMENT_BYTES ((uint64_t)(64 << 10) - 128)
 #define SEGMENTED_CHUNKS 4
 
-/* Slots of a link, and the largest message. */
+/* Slots of a link, the largest message, and how many of those go around at once. */
 struct slots {
 	int depth;
 	uint64_t chunk;
+	int round;
 };
 
 static uint64_t socket_chunk(int size, enum ring_cpu cpu)
@@ -105,12 +116,13 @@ static struct slots choose_slots(int slowest, int size, enum ring_cpu cpu)
 {
 	bool socket = slowest >= 0 && strcmp(ring_transports[slowest]->name, "tcp") == 0;
 	if (socket)
-		return (struct slots){DEPTH, socket_chunk(size, cpu)};
+		return (struct slots){DEPTH, socket_chunk(size, cpu), CHUNKS_PER_ROUND};
 	if (cpu == RING_CPU_ZEN4 && size == 2)
-		return (struct slots){DEPTH_PAIR_ZEN4, CHUNK_MEMORY_PAIR_ZEN4};
+		return (struct slots){DEPTH, CHUNK_MEMORY_PAIR_ZEN4, CHUNKS_PER_ROUND_PAIR_ZEN4};
 	if (cpu == RING_CPU_ZEN4 && size <= 4)
-		return (struct slots){DEPTH_FOUR_ZEN4, CHUNK_MEMORY_AMD};
-	return (struct slots){DEPTH, cpu == RING_CPU_ANY ? CHUNK_MEMORY : CHUNK_MEMORY_AMD};
+		return (struct slots){DEPTH_FOUR_ZEN4, CHUNK_MEMORY_AMD, CHUNKS_PER_ROUND};
+	return (struct slots){DEPTH, cpu == RING_CPU_ANY ? CHUNK_MEMORY : CHUNK_MEMORY_AMD,
+			      CHUNKS_PER_ROUND};
 }
 
 struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowest, int size)
@@ -121,7 +133,7 @@ struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowes
 		.chunk_bytes = config->chunk_bytes ? config->chunk_bytes : slots.chunk,
 		.depth = config->depth ? config->depth : slots.depth,
 		.chunks_per_round = config->chunks_per_round ? config->chunks_per_round
-							     : CHUNKS_PER_ROUND,
+							     : slots.round,
 		.channels = config->channels ? config->channels : CHANNELS,
 		.algorithm = config->algorithm[0] ? ring_algorithm_find(config->algorithm) : -1,
 		.cpu = cpu,
@@ -150,6 +162,8 @@ uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size)
 uint64_t ring_tuning_direct_chunk(const struct ring_tuning *tuning, int size)
 {
 	uint64_t chunk = tuning->chunk_bytes * DIRECT_CHUNKS / (uint64_t)size;
+	if (chunk > DIRECT_CHUNK_MOST)
+		return DIRECT_CHUNK_MOST;
 	return chunk > DIRECT_CHUNK_LEAST ? chunk : DIRECT_CHUNK_LEAST;
 }
 
@@ -164,6 +178,13 @@ static int channels_for(const struct ring_tuning *tuning, const struct ring_ques
 {
 	uint64_t worth = share_of(question) / CHANNEL_BYTES + 1;
 	return worth < (uint64_t)tuning->channels ? (int)worth : tuning->channels;
+}
+
+static uint64_t ring_chunk(const struct ring_tuning *tuning, const struct ring_question *question)
+{
+	bool chain = question->kind == RING_KIND_BROADCAST || question->kind == RING_KIND_REDUCE;
+	bool cut = chain && question->path == RING_PATH_MEMORY && tuning->chunk_bytes > CHUNK_CHAIN;
+	return cut ? CHUNK_CHAIN : tuning->chunk_bytes;
 }
 
 static uint64_t staged_chunk(const struct ring_tuning *tuning)
@@ -197,7 +218,7 @@ static uint64_t chunk_for(const struct ring_tuning *tuning, const struct ring_qu
 {
 	switch (algorithm) {
 	case RING_ALGORITHM_RING:
-		return tuning->chunk_bytes;
+		return ring_chunk(tuning, question);
 	case RING_ALGORITHM_STAGED:
 		return staged_chunk(tuning);
 	case RING_ALGORITHM_DIRECT:

@@ -26,6 +26,9 @@ static void what_is_only_copied_goes_at_once(void **state)
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 20);
 	tuning.chunk_bytes = 1 << 30;
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 20);
+	question.memory = RING_MEMORY_SHARED;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 1 << 20);
+	question.memory = RING_MEMORY_REACHABLE;
 	tuning.chunk_bytes = 16;
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 16 << 10);
 	tuning.chunk_bytes = 64 << 10;
@@ -63,6 +66,23 @@ static void many_chunks_over_loopback_are_whole_segments(void **state)
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 8 * 65408);
 	question.bytes += sizeof(float); /* a row's chunk, cut alike */
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 4 * 65408);
+}
+
+/* In memory; sockets want large ones there, too. */
+static void chains_have_more_than_one_chunk(void **state)
+{
+	(void)state;
+	struct ring_tuning tuning = {.chunk_bytes = 512 << 10, .cpu = RING_CPU_ZEN4, .algorithm = -1};
+	struct ring_question question = {
+		.kind = RING_KIND_REDUCE, .ranks = 2, .bytes = 512 << 10, .path = RING_PATH_MEMORY};
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 256 << 10);
+	question.kind = RING_KIND_BROADCAST;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 256 << 10);
+	question.kind = RING_KIND_ALL_REDUCE;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 512 << 10);
+	question.kind = RING_KIND_REDUCE;
+	question.path = RING_PATH_SOCKET;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 512 << 10);
 }
 
 /* Whether calls of so many bytes go past the caches, and of 8 less don't. */
@@ -124,6 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_only_copied_goes_at_once),
 		cmocka_unit_test(many_chunks_over_loopback_are_whole_segments),
+		cmocka_unit_test(chains_have_more_than_one_chunk),
 		cmocka_unit_test(much_goes_past_caches),
 		cmocka_unit_test(root_lends_much),
 		cmocka_unit_test(sums_go_to_slots_where_that_was_measured),
