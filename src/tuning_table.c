@@ -24,11 +24,25 @@
  * 8 bytes took one shot 1.6 to 2.2 times as long as TREE on 4 ranks, 2.9 to 3.6 times on 8, on an EPYC, and BRUCK 1.04 to
  * 1.6 times and 1.3 to 1.6 times. Their rows end where they have no plan; a broadcast in one shot took 1.3, 4.3 and 5
  * times as long on 2, 4 and 8. Over a network each wait is a latency.
- * Large broadcasts, which TREE cuts into pieces, were measured on Zen 4: over sockets one shot up to 1 MiB and the ring behind
- * took on 4 ranks 1.15 to 1.5 times as long from 64 KiB to 4 MiB, on 3 1.01 to 1.18, on 5 0.91 to 1.16, on 6 to 8 1.02 to 2.0, and
- * the ring on 12 and 16 1.25 to 3.3 times; at 16 MiB the ring took on 3 and 4 ranks 1.07 to 1.09 times as long, on 5 0.79, on 12 and
- * 16 1.08 to 1.15. Over a network (by RING_LINK) the ring took from 32 KiB on 0.84 to 1.5 times as long on 3 and 4 ranks, 1.2 to
- * 2.2 times on 8 and 1.6 to 3.3 on 16.
+ *
+ * Large broadcasts, which TREE cuts into pieces: how many times as long what carried them before took (one shot for 3 to 8 ranks up
+ * to 1 MiB over sockets, else the ring), on Zen 4, the network by RING_LINK=1GB/s,20us:
+ *
+ *	              64 KiB  256 KiB  512 KiB  1 MiB  2 MiB  4 MiB  8 MiB  16 MiB
+ *	sockets    3    1.1     1.1       -      1.0     -     1.1     -     1.1
+ *	           4    1.2     1.4       -      1.6     -     1.4     -     1.1
+ *	           5    0.93    1.1       -      0.91    -     1.0     -     0.79
+ *	           6    1.0     1.4       -      1.3     -     1.2     -     0.94
+ *	           7    1.4     1.7       -      1.4     -     1.4     -     0.96
+ *	           8    1.4     1.9       -      1.5     -     1.4     -     1.0
+ *	          12    3.0     2.0       -      1.6     -     1.3     -     1.1
+ *	          16    3.3     2.1       -      1.8     -     1.3     -     1.2
+ *	          32    6.0      -       2.1      -     1.2     -     1.1     -
+ *	          64    6.7      -        -       -     0.87    -     0.79    -
+ *	network    3    1.0     0.84     0.70     -      -      -      -      -
+ *	           4    1.3     1.1      0.87    0.71    -     0.57    -      -
+ *	           8    2.1     1.7      1.3     0.95    -     0.65    -      -
+ *	          16    2.9     2.1      1.7      -      -      -      -      -
  */
 #define ANY_MEMORY(X)                                                                              \
 	X(ALL_REDUCE, MEMORY, 2, 2, 32, ONE_SHOT)     /* 2: 1.05 to 2.02 */                        \
@@ -54,7 +68,8 @@
 	X(BROADCAST, SOCKET, 2, INT_MAX, 1, TREE)     /* 2, 4, 8, 16: 1.25 to 29 */                \
 	X(BROADCAST, SOCKET, 3, 4, 16384, TREE)                                                    \
 	X(BROADCAST, SOCKET, 5, 8, 4096, TREE)                                                     \
-	X(BROADCAST, SOCKET, 9, INT_MAX, 16384, TREE)                                              \
+	X(BROADCAST, SOCKET, 9, 32, 16384, TREE)                                                   \
+	X(BROADCAST, SOCKET, 33, INT_MAX, 1024, TREE)                                              \
 	X(REDUCE, SOCKET, 3, 8, 64, ONE_SHOT)         /* 4, 8: 1.20 to 1.77 */                     \
 	X(BARRIER, SOCKET, 4, INT_MAX, 0, TREE)       /* 4, 8, 16: 1.76 to 4.10, on an EPYC */     \
 	X(ALL_REDUCE, NETWORK, 2, 2, 32, ONE_SHOT)    /* 2: 1.40 to 1.89 */                        \
@@ -66,7 +81,8 @@
 	X(BROADCAST, NETWORK, 2, INT_MAX, 1, TREE)    /* 2, 4, 8, 16: 5.4 to 16 */                 \
 	X(BROADCAST, NETWORK, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.70 to 2.51 */                     \
 	X(BROADCAST, NETWORK, 3, 4, 128, TREE)                                                     \
-	X(BROADCAST, NETWORK, 5, INT_MAX, 512, TREE)                                               \
+	X(BROADCAST, NETWORK, 5, 8, 256, TREE)                                                     \
+	X(BROADCAST, NETWORK, 9, INT_MAX, 512, TREE)                                               \
 	X(REDUCE, NETWORK, 3, 8, 32, ONE_SHOT) /* 4, 8: 1.93 to 2.72 */                            \
 	X(BARRIER, NETWORK, 3, 8, 0, ONE_SHOT) /* 4, 8: 1.88 to 2.29 */
 
