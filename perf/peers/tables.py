@@ -88,11 +88,18 @@ def launches_of(records, quick):
     return " to ".join(str(count) for count in sorted({min(counts, default=0), max(counts, default=0)}))
 
 
+def medians_of(most, fewer):
+    """Launches of sizes that are quick, and of others, if there are such."""
+    if "0" in (most, fewer):
+        return f"{most if fewer == '0' else fewer} interleaved launches"
+    return f"{fewer} interleaved launches, {most} of sizes up to 1 MiB on one host"
+
+
 def explanation(records, seed):
     most, fewer = (launches_of(records, quick) for quick in (True, False))
     again = ["(the more where an interval had what is wanted within),"] if " to " in most + fewer else []
     return [
-        f"times in us, in place: medians of {fewer} interleaved launches, {most} of sizes up to 1 MiB on one host,",
+        f"times in us, in place: medians of {medians_of(most, fewer)},",
         *again,
         "and half the distance of their extremes; GB/s are of the bus, ours; ratio is how many times as fast as the best peer, the",
         f"median over rounds, with its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed}); %limit is of the",
