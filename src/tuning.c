@@ -19,14 +19,14 @@
  *	         Between 2 ranks up to Zen 4 a core writes slowly what another has read and still holds,
  *	         but slots of 2 MiB in all have left its second-level cache by then (1 MiB 0.05 ms, by 4
  *	         of 128 KiB 0.12). By 4 of 512 KiB 1 MiB takes 44.5 us, by 8 of 256 KiB 47.5, and 1 MiB to
- *	         gather or to scatter 26 us and 30; 25 MiB take 1.02 to 1.05 times as long
+ *	         gather or to scatter 26 us and 30; 25 MiB take 1.02 to 1.1 times as long
  *	depth    1 slot loses a third, 2 a fifth at 1 MiB; 8 gain nothing over 4. For 3 and 4 ranks up to
  *	         Zen 4 5 are roomy (slot_fifo.h): broadcasts of 64 KiB 11 us, by 4 19; 8 took 0.12 ms
  *	         for 1 MiB to all, not 0.10. For 8 ranks 64 KiB to gather took 35 us by roomy slots,
  *	         else 21
  *	round    one chunk per block loses a quarter at 4 ranks, as a rank then cannot receive and
- *	         send at once; more than two gain nothing. Two of 512 KiB overflow those caches: 4 MiB on
- *	         2 ranks took 1.07 times as long
+ *	         send at once; more than two gain nothing. Of 512 KiB between 2 ranks one will do: by two 4 MiB
+ *	         took as long, 12 to 48 MiB 1.04 to 1.14 times as long as by 8 slots of 256 KiB
  *	channels more than one ring gained nothing
  */
 #define CHUNK_MEMORY (64 << 10)
@@ -55,8 +55,8 @@
  * core's second-level cache until it is added.
  */
 #define DIRECT_CHUNKS 8
-#define DIRECT_CHUNK_MOST (1 << 20)
-#define DIRECT_CHUNK_LEAST 8 /* an element of any type */
+#define DIRECT_CHUNK_MOST (1 << 20) /* such a cache */
+#define DIRECT_CHUNK_LEAST 8        /* an element of any type */
 
 /*
  * What is merely copied from private memory the system takes best all at once, a peer's after the other's: so in pieces of

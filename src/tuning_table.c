@@ -25,7 +25,7 @@
  * 1.6 times and 1.3 to 1.6 times. Their rows end where they have no plan; a broadcast in one shot took 1.3, 4.3 and 5
  * times as long on 2, 4 and 8. Over a network each wait is a latency.
  *
- * Large broadcasts, which TREE cuts into pieces: how many times as long what carried them before took (one shot for 3 to 8 ranks up
+ * Large broadcasts, which TREE cuts into chunks: how many times as long what carried them before took (one shot for 3 to 8 ranks up
  * to 1 MiB over sockets, else the ring), on Zen 4, the network by RING_LINK=1GB/s,20us:
  *
  *	              64 KiB  256 KiB  512 KiB  1 MiB  2 MiB  4 MiB  8 MiB  16 MiB

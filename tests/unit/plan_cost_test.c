@@ -284,12 +284,20 @@ static void pictures_of_three_and_four(void **state)
 				  "rank 2: | 2 1\n");
 }
 
+/* Chunks of one element each, which is too large to travel with a record. */
+static struct setting large_setting(enum ring_kind kind, enum ring_algorithm algorithm, int size,
+				    uint64_t chunks)
+{
+	struct setting s = plain_setting(kind, algorithm, size, chunks);
+	s.root = 1;
+	s.element_bytes = RING_OPENING_BYTES + 1;
+	return s;
+}
+
 /* "rank r: to whom its data go, one behind the other; from whom they come", oneself included. */
 static void draw_one_shot(enum ring_kind kind, int size, uint64_t chunks, char *text)
 {
-	struct setting s = plain_setting(kind, RING_ALGORITHM_ONE_SHOT, size, chunks);
-	s.root = 1;
-	s.element_bytes = RING_OPENING_BYTES + 1;
+	struct setting s = large_setting(kind, RING_ALGORITHM_ONE_SHOT, size, chunks);
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
 		text += sprintf(text, "rank %d:", rank);
@@ -425,12 +433,10 @@ static void draw_tree(enum ring_kind kind, int size, char *text)
 	}
 }
 
-/* "rank r: to whom", of a signal, of a piece with its number */
-static void draw_pieces(int size, uint64_t pieces, char *text)
+/* "rank r: to whom", of a signal, of a chunk with its number */
+static void draw_chunks(int size, uint64_t chunks, char *text)
 {
-	struct setting s = plain_setting(RING_KIND_BROADCAST, RING_ALGORITHM_TREE, size, pieces);
-	s.root = 1;
-	s.element_bytes = RING_OPENING_BYTES + 1;
+	struct setting s = large_setting(RING_KIND_BROADCAST, RING_ALGORITHM_TREE, size, chunks);
 	for (int rank = 0; rank < size; rank++) {
 		struct ring_plan plan = plan_of(&s, rank, 0);
 		text += sprintf(text, "rank %d:", rank);
@@ -475,7 +481,7 @@ static void pictures_of_trees(void **state)
 				  "rank 4: 5 6 0; 0x3 6 5\n"
 				  "rank 5: 4; 4\n"
 				  "rank 6: 4; 4\n");
-	draw_pieces(4, 2, text);
+	draw_chunks(4, 2, text);
 	assert_string_equal(text, "rank 0: 3\n"
 				  "rank 1: 3 2 3:0 2:0 3:1 2:1\n"
 				  "rank 2: 1\n"
