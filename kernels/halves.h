@@ -129,10 +129,23 @@ static inline ring_floats ring_floats_one_nan(ring_floats x)
 }
 #endif
 
+#if defined(__FMA__) && !defined(__AVX512F__) /* others were not measured */
+/*
+ * By the unit that multiplies, as the one that adds converts, too (Zen 4: 70 GB/s, so 86). Compilers that saw the factor
+ * would add.
+ */
+static inline ring_floats ring_floats_sum(ring_floats a, ring_floats b)
+{
+	ring_floats one = (ring_floats){0} + 1;
+	__asm__("" : "+x"(one));
+	return _mm256_fmadd_ps(a, one, b);
+}
+#else
 static inline ring_floats ring_floats_sum(ring_floats a, ring_floats b)
 {
 	return a + b;
 }
+#endif
 
 static inline ring_floats ring_floats_prod(ring_floats a, ring_floats b)
 {
