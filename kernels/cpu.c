@@ -38,6 +38,9 @@ static const struct {
 #ifdef HAVE_AVX512FP16
 	{&ring_cpu_avx512fp16, runs_avx512fp16},
 #endif
+#ifdef HAVE_ZEN4
+	{&zen4, runs_zen4},
+#endif
 #ifdef HAVE_AVX512BF16
 	{&ring_cpu_avx512bf16, runs_avx512bf16},
 #endif
@@ -97,7 +100,7 @@ static void *result(const struct ring_reduction *reduction, int index, struct pa
  * each other's memory have the sum of theirs go to all: two passes took 1.12 to 1.27 times as long, 64 KiB to 4 MiB, and
  * tiles, of four and of eight, 1.08 to 1.26 times, 16 KiB to 25 MiB.
  */
-enum way { COPIES, ADDS_A_PAIR, ADDS_TO_ALL, FOLDS };
+enum way { COPIES, ADDS_A_PAIR, ADDS_TO_TWO, ADDS_TO_ALL, FOLDS };
 
 /* True if the results are the sources, each once. */
 static bool is_in_place(const struct ring_reduction *reduction)
@@ -131,7 +134,10 @@ static enum way way_of(const struct ring_cpu_kernel *kernel, const struct ring_r
 	if (adds_to_all(kernel, reduction))
 		return ADDS_TO_ALL;
 	bool pair = reduction->nsources == 2 && reduction->sources[0] != reduction->sources[1];
-	return pair && kernel->loops.pair ? ADDS_A_PAIR : FOLDS;
+	if (!pair || !kernel->loops.pair)
+		return FOLDS;
+	return kernel->two && reduction->nresults == 2 && !reduction->past ? ADDS_TO_TWO
+									   : ADDS_A_PAIR;
 }
 
 static void reduce_pair(const struct ring_cpu_kernel *kernel,
@@ -331,6 +337,9 @@ int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_redu
 		copy_much_to_all(family, reduction);
 	else if (way == ADDS_TO_ALL)
 		reduce_to_all(kernel, reduction);
+	else if (way == ADDS_TO_TWO)
+		kernel->two(reduction->results[0], reduction->results[1], reduction->sources[0],
+			    reduction->sources[1], reduction->count);
 	else if (way == FOLDS || way == COPIES || reduction->nresults > 1)
 		reduce_in_tiles(family, kernel, reduction, way);
 	else if (family->stream && is_streamed(reduction))

@@ -26,6 +26,9 @@ struct ring_cpu_kernel {
 	struct ring_pair_loops loops;
 	void (*both)(void *left, void *right, size_t count);
 
+	/* Two sources and two results, any of which may be a source; NULL where a pass for each is as fast. */
+	void (*two)(void *first, void *second, const void *left, const void *right, size_t count);
+
 	/* Four and eight sources that become their sum; NULL of other operations, and where sources are converted. */
 	void (*four)(unsigned char *a, unsigned char *b, unsigned char *c, unsigned char *d,
 		     size_t count);

@@ -35,7 +35,7 @@ struct ring_reduction {
 	enum ring_datatype type;
 	enum ring_op op;  /* RING_AVG adds like RING_SUM */
 	uint64_t divisor; /* divides the result before it is rounded; at most 2^31 - 1, 0 is 1 */
-	bool past;        /* of copies: as below */
+	bool past; /* the results are part of more than caches hold; copies may pass them by */
 };
 
 /* The loops of jobs with two sources and one result. */

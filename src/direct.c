@@ -129,7 +129,7 @@ static void begin(const struct ring_channel *channel, const struct ring_transfer
 	job->type = channel->operands.type;
 	job->op = channel->operands.op;
 	job->divisor = 1;
-	job->past = in->action == RING_COPY && channel->known->past;
+	job->past = in->action == RING_COPY ? channel->known->past : channel->plan->params.past;
 }
 
 /* Copies a peer's input here, to a place in scratch; what is merely copied on needs none in between. */

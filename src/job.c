@@ -74,7 +74,7 @@ int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in
 	job->type = operands->type;
 	job->op = operands->op;
 	job->divisor = in->last ? operands->divisor : 1;
-	job->past = false;
+	job->past = channel->plan->params.past;
 	return channel->device->reduce(channel->queue, job);
 }
 

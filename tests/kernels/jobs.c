@@ -140,11 +140,11 @@ static const char *fail(const struct ring_cpu_family *family, const struct job *
 {
 	static char text[4400];
 	snprintf(text, sizeof(text),
-		 "%s %s %s: count %zu, %d sources, %d scalars, %d results, in place %d, divisor "
+		 "%s %s %s: count %zu, %d sources, %d scalars, %d results%s, in place %d, divisor "
 		 "%llu: %s",
 		 family->name, ring_datatype_name(job->type), ring_op_name(job->op), job->count,
-		 job->nsources, job->nscalars, job->nresults, job->in_place,
-		 (unsigned long long)job->divisor, how);
+		 job->nsources, job->nscalars, job->nresults, job->past ? " past caches" : "",
+		 job->in_place, (unsigned long long)job->divisor, how);
 	return text;
 }
 
@@ -213,6 +213,7 @@ const char *job_check(const struct ring_cpu_family *family, const struct job *jo
 					   .type = job->type,
 					   .op = job->op,
 					   .divisor = job->divisor,
+					   .past = job->past,
 					   .scalars = job->scalars,
 					   .nscalars = job->nscalars};
 	for (int i = 0; i < job->nsources; i++) {
@@ -258,6 +259,7 @@ static const char *check_places(const struct ring_cpu_family *family, struct job
 		for (int i = 0; i < job.nscalars; i++)
 			job.scalars[i] = jobs_mixed(&job, 0, 0);
 		job.divisor = random_divisor(job.op);
+		job.past = jobs_random() % 2;
 		job.nresults = job.in_place == job.nsources ? job.nsources
 							    : 1 + (int)(jobs_random() % 8);
 		const char *wrong = job_check(family, &job);
@@ -287,15 +289,15 @@ const char *jobs_check_shapes(const struct ring_cpu_family *family, enum ring_da
 	return wrong;
 }
 
-/* As a pair, onto a source, to both sources, and by tiles. */
+/* As a pair, onto a source, of both to two results, to both sources, and by tiles. */
 static const char *check_ways(const struct ring_cpu_family *family, struct job job)
 {
+	const char *wrong = NULL;
 	job.nsources = 2;
-	job.in_place = -1;
-	job.nresults = 1;
-	const char *wrong = job_check(family, &job);
-	job.in_place = 1;
-	wrong = wrong ? wrong : job_check(family, &job);
+	for (job.nresults = 1; !wrong && job.nresults <= 2; job.nresults++) {
+		for (job.in_place = -1; !wrong && job.in_place <= 1; job.in_place++)
+			wrong = job_check(family, &job);
+	}
 	job.in_place = job.nresults = 2;
 	wrong = wrong ? wrong : job_check(family, &job);
 	job.in_place = -1;

@@ -16,6 +16,7 @@ struct job {
 	size_t count;
 	int nsources, nresults;
 	int in_place; /* results[0] is this source, -1: none; nsources: the results are the sources */
+	bool past;
 	uint64_t divisor;
 	int nscalars;
 	uint64_t scalars[RING_REDUCE_SOURCES]; /* their bits */
