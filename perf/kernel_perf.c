@@ -497,16 +497,18 @@ int main(int argc, char **argv)
 	const size_t level_bytes[LEVELS] = {
 		cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10) / 4 / 64 * 64,
 		cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20) / 4 / 64 * 64, settings.bytes};
-	struct vectors v = {.bytes = settings.bytes};
+	struct vectors v = {.bytes = 0};
+	for (int level = 0; level < LEVELS; level++)
+		v.bytes = level_bytes[level] > v.bytes ? level_bytes[level] : v.bytes;
 	void *memory;
-	if (posix_memalign(&memory, 2 << 20, 3 * settings.bytes)) {
-		fprintf(stderr, "kernel_perf: no memory for 3 * %zu bytes\n", settings.bytes);
+	if (v.bytes > SIZE_MAX / 3 || posix_memalign(&memory, 2 << 20, 3 * v.bytes)) {
+		fprintf(stderr, "kernel_perf: no memory for 3 * %zu bytes\n", v.bytes);
 		return 2;
 	}
 	v.a = memory;
-	v.b = v.a + settings.bytes;
-	v.result = v.b + settings.bytes;
-	memset(v.result, 0, settings.bytes);
+	v.b = v.a + v.bytes;
+	v.result = v.b + v.bytes;
+	memset(v.result, 0, v.bytes);
 
 	measure_all(&settings, level_bytes, &v);
 	if (settings.json)
