@@ -83,5 +83,76 @@ static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
 		_mm512_storeu_si512(to, narrow_bfloat16s(upper, lower));                           \
 	}
 RING_REDUCE_OPS(RING_BFLOAT16_WORDS, )
+
+/* What loops do at a time. */
+#define RING_BFLOAT16_STEP_sum 64, words_bfloat16_sum
+#define RING_BFLOAT16_STEP_prod 64, words_bfloat16_prod
+#define RING_BFLOAT16_STEP_max 64, words_bfloat16_max
+#define RING_BFLOAT16_STEP_min 64, words_bfloat16_min
+
+/* ---- sums, where the CPU compares float16 ------------------------------------------------------ */
+
+#if defined(__AVX512FP16__)
+/*
+ * In vectors of 32 bytes, and the operands of a block are looked at, not its sums. Taken for a float16, a bfloat16 of less than
+ * 2^-119 is subnormal, and one of more than 2^121 NaN. The larger of two such raises a flag then, in one instruction, and flags
+ * are read once for all of a block. Where there are neither, no sum is NaN, nor subnormal, as it is a multiple of 2^-126.
+ * (A Xeon, Granite Rapids, after what used no vectors of 64 bytes: 64 KiB on 2 ranks 9.7 us by such vectors, which a core
+ * prepares itself for first, so 8.0; 1 MiB untouched 61 and 58, and floats 54.)
+ */
+#define SUMMED_BYTES 32
+#define SUMMED_BLOCK 256
+enum { FLAGS_OF_SPECIAL = _MM_EXCEPT_INVALID | _MM_EXCEPT_DENORM };
+
+static inline void look_at_larger(__m256i x, __m256i y)
+{
+	__m256i larger;
+	__asm__ volatile("vmaxph %2, %1, %0" : "=v"(larger) : "v"(x), "v"(y));
+}
+
+/* As narrow_bfloat16s(), without a look. */
+static inline __m256i sum_bfloat16s(__m256i x, __m256i y)
+{
+	const __m256i above = _mm256_set1_epi32((int)0xffff0000);
+	const __m256i in_turn = _mm256_set_epi64x(0x1f1e0f0e1d1c0d0c, 0x1b1a0b0a19180908,
+						  0x1716070615140504, 0x1312030211100100);
+	__m256 upper = _mm256_add_ps(_mm256_castsi256_ps(_mm256_and_si256(x, above)),
+				     _mm256_castsi256_ps(_mm256_and_si256(y, above)));
+	__m256 lower = _mm256_add_ps(_mm256_castsi256_ps(_mm256_slli_epi32(x, 16)),
+				     _mm256_castsi256_ps(_mm256_slli_epi32(y, 16)));
+	return _mm256_permutexvar_epi8(in_turn, (__m256i)_mm256_cvtne2ps_pbh(upper, lower));
+}
+
+/* The program's flags are put back at the end of a call (fpenv.h). */
+__attribute__((noinline, cold)) static void sum_special_bfloat16s(unsigned char *to,
+								  const unsigned char *a,
+								  const unsigned char *b)
+{
+	for (size_t i = 0; i < SUMMED_BLOCK; i += 2 * SUMMED_BYTES)
+		words_bfloat16_sum(to + i, a + i, b + i);
+	_mm_setcsr(_mm_getcsr() & ~(unsigned)FLAGS_OF_SPECIAL);
+}
+
+static inline void block_bfloat16_sum(unsigned char *to, const unsigned char *a,
+				      const unsigned char *b)
+{
+	__m256i sums[SUMMED_BLOCK / SUMMED_BYTES];
+	for (size_t i = 0; i < SUMMED_BLOCK / SUMMED_BYTES; i++) {
+		__m256i x = _mm256_loadu_si256((const void *)(a + i * SUMMED_BYTES));
+		__m256i y = _mm256_loadu_si256((const void *)(b + i * SUMMED_BYTES));
+		look_at_larger(x, y);
+		sums[i] = sum_bfloat16s(x, y);
+	}
+	if (__builtin_expect(_mm_getcsr() & FLAGS_OF_SPECIAL, 0)) {
+		sum_special_bfloat16s(to, a, b);
+		return;
+	}
+	for (size_t i = 0; i < SUMMED_BLOCK / SUMMED_BYTES; i++)
+		_mm256_storeu_si256((void *)(to + i * SUMMED_BYTES), sums[i]);
+}
+
+#undef RING_BFLOAT16_STEP_sum
+#define RING_BFLOAT16_STEP_sum SUMMED_BLOCK, block_bfloat16_sum
+#endif
 #endif
 #endif

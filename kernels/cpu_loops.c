@@ -242,16 +242,21 @@ static inline void prefetch(const unsigned char *block, size_t left)
 #define HALVES_PAIR(OP, op, TYPE, type, bytes, ...)                                                \
 	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
 	PAIR_LOOPS(type, op, bytes, 2, word_##type##_##op)
+#define PAIR_LOOPS_BY(...) PAIR_LOOPS(__VA_ARGS__)
+#define BFLOAT16_PAIR(OP, op, TYPE, type, bytes, ...)                                              \
+	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
+	PAIR_LOOPS_BY(type, op, bytes, RING_BFLOAT16_STEP_##op)
 #define CONVERTED_PAIR(OP, op, TYPE, type, bytes, ...)                                             \
 	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
 	PAIR_LOOPS(type, op, bytes, (2 * HALVES * bytes), words_##type##_##op)
 #define DIRECT_PAIRS(...) RING_REDUCE_OPS(DIRECT_PAIR, __VA_ARGS__)
 #define PACKED_PAIRS(...) RING_REDUCE_OPS(PACKED_PAIR, __VA_ARGS__)
 #define HALVES_PAIRS(...) RING_REDUCE_OPS(HALVES_PAIR, __VA_ARGS__)
+#define BFLOAT16_PAIRS(...) RING_REDUCE_OPS(BFLOAT16_PAIR, __VA_ARGS__)
 #define CONVERTED_PAIRS(...) RING_REDUCE_OPS(CONVERTED_PAIR, __VA_ARGS__)
 RING_DIRECT_TYPES(DIRECT_PAIRS, )
 #if RING_HAVE_BFLOAT16S
-RING_PACKED_TYPES(CONVERTED_PAIRS, )
+RING_PACKED_TYPES(BFLOAT16_PAIRS, )
 #else
 RING_PACKED_TYPES(PACKED_PAIRS, )
 #endif

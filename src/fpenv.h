@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The floating-point environment of a call: round to nearest, keep subnormals, whatever the
- * program has set, so that results do not depend on who runs the engine.
+ * program has set, so that results do not depend on who runs the engine. What the program has set is put back, flags of its
+ * exceptions, too, which kernels may clear.
  */
 #ifndef RING_FPENV_H
 #define RING_FPENV_H
@@ -26,8 +27,9 @@ static inline struct ring_fpenv ring_fpenv_enter(void)
 
 static inline void ring_fpenv_leave(struct ring_fpenv saved)
 {
-	if ((saved.mxcsr & ~RING_MXCSR_FLAGS) != RING_MXCSR_DEFAULT)
-		_mm_setcsr(saved.mxcsr);
+	unsigned int now = _mm_getcsr();
+	if ((saved.mxcsr & ~now) != 0 || (saved.mxcsr & ~RING_MXCSR_FLAGS) != RING_MXCSR_DEFAULT)
+		_mm_setcsr(saved.mxcsr | (now & RING_MXCSR_FLAGS));
 }
 
 #else
