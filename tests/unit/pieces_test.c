@@ -137,6 +137,13 @@ static void root_lends_much(void **state)
 	assert_false(ring_tuning_choose(&any_tuning, &much).lends);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_false(ring_tuning_choose(&roomy, &others[i]).lends);
+	struct ring_question more = much;
+	for (roomy.cpu = 0; roomy.cpu < RING_CPUS; roomy.cpu++) {
+		more.bytes = 32 << 20;
+		assert_true(ring_tuning_choose(&roomy, &more).lends);
+		more.bytes++;
+		assert_int_equal(ring_tuning_choose(&roomy, &more).lends, roomy.cpu != RING_CPU_ANY);
+	}
 }
 
 int main(void)
