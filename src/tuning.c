@@ -202,8 +202,9 @@ static uint64_t copied_chunk(const struct ring_tuning *tuning)
 }
 
 /*
- * Of what is copied to be added half as much, since all that the system copies passes that cache as well, but no
- * less than a chunk, for which a system call is worth it.
+ * Of what is copied to be added half as much on more ranks than two, since all that the system copies passes that cache as well,
+ * but no less than a chunk, for which a system call is worth it. (A Xeon, Granite Rapids, 2 ranks, half as much against all:
+ * written anew 512 KiB 43 us and 40, 1 MiB 83 to 87 and 78, 25 MiB 1.68 ms and 1.55; untouched 1.0 to 1.05 times as long.)
  */
 static uint64_t direct_chunk(const struct ring_tuning *tuning, const struct ring_question *question)
 {
@@ -211,7 +212,7 @@ static uint64_t direct_chunk(const struct ring_tuning *tuning, const struct ring
 	bool copied = question->memory == RING_MEMORY_REACHABLE;
 	if (copied && !ring_kind_reduces(question->kind))
 		return copied_chunk(tuning);
-	if (!copied || most <= tuning->chunk_bytes)
+	if (!copied || question->ranks == 2 || most <= tuning->chunk_bytes)
 		return most;
 	return most / 2 > tuning->chunk_bytes ? most / 2 : tuning->chunk_bytes;
 }
