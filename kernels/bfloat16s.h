@@ -97,8 +97,8 @@ RING_REDUCE_OPS(RING_BFLOAT16_WORDS, )
  * In vectors of 32 bytes, and the operands of a block are looked at, not its sums. Taken for a float16, a bfloat16 of less than
  * 2^-119 is subnormal, and one of more than 2^121 NaN. The larger of two such raises a flag then, in one instruction, and flags
  * are read once for all of a block. Where there are neither, no sum is NaN, nor subnormal, as it is a multiple of 2^-126.
- * (A Xeon, Granite Rapids, after what used no vectors of 64 bytes: 64 KiB on 2 ranks 9.7 us by such vectors, which a core
- * prepares itself for first, so 8.0; 1 MiB untouched 61 and 58, and floats 54.)
+ * (A Xeon, Granite Rapids, after what used no vectors of 64 bytes: 64 KiB on 2 ranks 9.7 us by such vectors, which a core, as
+ * it seems, prepares itself for first, so 8.0; 1 MiB untouched 61 and 58, and floats 54.)
  */
 #define SUMMED_BYTES 32
 #define SUMMED_BLOCK 256

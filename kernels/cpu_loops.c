@@ -153,6 +153,7 @@ static inline void prefetch(const unsigned char *block, size_t left)
 }
 
 #define PAIR_LOOPS(type, op, bytes, word_bytes, word)                                              \
+	_Static_assert(BLOCK_BYTES % (word_bytes) == 0, "a block is of whole words");              \
 	static void pair_##type##_##op(void *restrict result, const void *restrict left,           \
 				       const void *restrict right, size_t count)                   \
 	{                                                                                          \

@@ -86,7 +86,7 @@
  * memory whose pages are contiguous: 256 KiB 42 us, copied 47, 1 MiB 117 and 122, all lent 123, 4 MiB 0.41 ms, 0.56 and 0.45,
  * 25 MiB 3.3 ms, 4.4 and 3.1, 256 MiB 33, 48 and 31; where they are not 1 MiB 119 us, 121 and 147, 25 MiB 3.7 ms, 4.7 and 3.8,
  * 256 MiB 36 to 41, 35 to 54 and 37 to 49. All lent to 4 ranks that share 2 CPUs 1 MiB took 1.6 times as long, 25 MiB 1.15.
- * A Xeon (Granite Rapids), which finds much in no cache of its own: 4 MiB 0.37 to 0.40 ms, copied 0.45, 25 MiB 2.5 and 2.8, but
+ * A Xeon (Granite Rapids): 4 MiB 0.37 to 0.40 ms, copied 0.45, 25 MiB 2.5 and 2.8, but
  * 64 MiB 10.7 to 11.3 and 8.9 to 9.3, 256 MiB 45 to 46 and 38.6; lent every eighth 36 to 39.)
  */
 #define LENT_BYTES ((uint64_t)256 << 10)
