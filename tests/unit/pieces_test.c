@@ -37,6 +37,8 @@ static void what_is_only_copied_goes_at_once(void **state)
 	question.memory = RING_MEMORY_REACHABLE;
 	question.kind = RING_KIND_REDUCE_SCATTER;
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 10);
+	question.ranks = 2; /* all that goes at once, not half */
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 256 << 10);
 }
 
 /* What is in few chunks or goes elsewhere is cut as the links allow. */
