@@ -112,7 +112,7 @@ struct slots {
 
 static uint64_t socket_chunk(int size, enum ring_cpu cpu)
 {
-	return size <= (cpu == RING_CPU_ANY ? 4 : 2) ? CHUNK_SOCKET_FEW : CHUNK_SOCKET;
+	return size <= (ring_cpu_is_amd(cpu) ? 2 : 4) ? CHUNK_SOCKET_FEW : CHUNK_SOCKET;
 }
 
 static struct slots choose_slots(int slowest, int size, enum ring_cpu cpu)
@@ -124,7 +124,7 @@ static struct slots choose_slots(int slowest, int size, enum ring_cpu cpu)
 		return (struct slots){DEPTH, CHUNK_MEMORY_PAIR_ZEN4, CHUNKS_PER_ROUND_PAIR_ZEN4};
 	if (cpu == RING_CPU_ZEN4 && size <= 4)
 		return (struct slots){DEPTH_FOUR_ZEN4, CHUNK_MEMORY_AMD, CHUNKS_PER_ROUND};
-	return (struct slots){DEPTH, cpu == RING_CPU_ANY ? CHUNK_MEMORY : CHUNK_MEMORY_AMD,
+	return (struct slots){DEPTH, ring_cpu_is_amd(cpu) ? CHUNK_MEMORY_AMD : CHUNK_MEMORY,
 			      CHUNKS_PER_ROUND};
 }
 
@@ -245,7 +245,7 @@ static bool is_past_caches(const struct ring_tuning *tuning, const struct ring_q
 	int ranks = question->ranks;
 	uint64_t parts = (uint64_t)ring_direct_parts_out(question->kind, ranks);
 	uint64_t least = PAST_BYTES;
-	if (tuning->cpu != RING_CPU_ANY)
+	if (ring_cpu_is_amd(tuning->cpu))
 		least = PAST_BYTES_AMD / (uint64_t)(ranks < PAST_RANKS_AMD ? ranks : PAST_RANKS_AMD);
 	return parts * question->bytes >= least;
 }
@@ -253,7 +253,7 @@ static bool is_past_caches(const struct ring_tuning *tuning, const struct ring_q
 static bool lends(const struct ring_tuning *tuning, const struct ring_question *question)
 {
 	bool pays = question->bytes >= LENT_BYTES &&
-		    (tuning->cpu != RING_CPU_ANY || question->bytes <= LENT_BYTES_MOST);
+		    (ring_cpu_is_amd(tuning->cpu) || question->bytes <= LENT_BYTES_MOST);
 	return tuning->roomy && question->kind == RING_KIND_BROADCAST &&
 	       question->path == RING_PATH_SOCKET && question->ranks <= LENT_RANKS && pays;
 }

@@ -57,8 +57,14 @@ enum ring_cpu {
 	RING_CPU_ANY,
 	RING_CPU_AMD,
 	RING_CPU_ZEN4, /* of AMD, too: up to this one */
+	RING_CPU_XEON6,
 };
-#define RING_CPUS (RING_CPU_ZEN4 + 1)
+#define RING_CPUS (RING_CPU_XEON6 + 1)
+
+static inline bool ring_cpu_is_amd(int cpu)
+{
+	return cpu == RING_CPU_AMD || cpu == RING_CPU_ZEN4;
+}
 
 extern const struct ring_tuning_table ring_tuning_built_in[RING_CPUS];
 
