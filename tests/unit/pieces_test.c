@@ -41,6 +41,29 @@ static void what_is_only_copied_goes_at_once(void **state)
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 256 << 10);
 }
 
+/* There is room in scratch for them, too. */
+static void what_large_xeons_copy_to_add_is_in_larger_pieces(void **state)
+{
+	(void)state;
+	struct ring_tuning tuning = any_tuning;
+	tuning.cpu = RING_CPU_XEON6;
+	tuning.chunk_bytes = 64 << 10;
+	struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
+					 .path = RING_PATH_MEMORY,
+					 .memory = RING_MEMORY_REACHABLE};
+	for (question.ranks = 3; question.ranks <= 8; question.ranks++) {
+		for (question.bytes = 1 << 20; question.bytes <= 16 << 20; question.bytes *= 16) {
+			uint64_t chunk = ring_tuning_choose(&tuning, &question).chunk_bytes;
+			assert_int_equal(chunk, 128 << 10);
+			assert_true(ring_tuning_direct_chunk(&tuning, question.ranks) >= chunk);
+		}
+		assert_true(ring_tuning_choose(&tuning, &question).chunk_bytes < 128 << 10);
+	}
+	question.ranks = 4;
+	question.bytes = (1 << 20) - 8;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 10);
+}
+
 /* What is in few chunks or goes elsewhere is cut as the links allow. */
 static void many_chunks_over_loopback_are_whole_segments(void **state)
 {
@@ -153,6 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_only_copied_goes_at_once),
+		cmocka_unit_test(what_large_xeons_copy_to_add_is_in_larger_pieces),
 		cmocka_unit_test(many_chunks_over_loopback_are_whole_segments),
 		cmocka_unit_test(chains_have_more_than_one_chunk),
 		cmocka_unit_test(much_goes_past_caches),
