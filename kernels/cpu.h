@@ -17,6 +17,9 @@ union ring_tile {
 	double float64[RING_TILE];
 };
 
+/* Bytes before which loops over pairs ask for what they will read. */
+extern size_t ring_cpu_ahead;
+
 /* One type and operation. */
 struct ring_cpu_kernel {
 	/*
