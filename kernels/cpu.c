@@ -75,10 +75,8 @@ static const struct {
 	const struct ring_cpu_family *family;
 	bool (*runs)(void);
 } families[] = {
-#if defined(HAVE_FP16)
+#ifdef HAVE_FP16
 	{&fp16, runs_avx512fp16},
-#elif defined(HAVE_AVX512FP16)
-	{&ring_cpu_avx512fp16, runs_avx512fp16},
 #endif
 #ifdef HAVE_ZEN4
 	{&zen4, runs_zen4},

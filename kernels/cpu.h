@@ -17,7 +17,7 @@ union ring_tile {
 	double float64[RING_TILE];
 };
 
-/* Bytes before which loops over pairs ask for what they will read. */
+/* So many bytes ahead of where they are, loops over pairs ask for what they will read. Set as the library is loaded. */
 extern size_t ring_cpu_ahead;
 
 /* One type and operation. */

@@ -359,8 +359,8 @@ const struct ring_tuning_table ring_tuning_roomy[RING_CPUS] = {
 };
 
 /*
- * What virtual machines hide the models of tells its last cache: Sapphire Rapids has up to 112.5 MiB, Emerald Rapids up to 320, Granite
- * Rapids up to 504. (Smaller ones of that have no more than 336; if they pass for the former, they are not slower than before.)
+ * A virtual machine may hide the model, but not the last cache: Sapphire Rapids has up to 112.5 MiB of it, Emerald Rapids up to 320,
+ * Granite Rapids up to 504. Those of Granite Rapids with less than this choose like the former, as they did.
  */
 #define CACHE_XEON6 (330L << 20)
 
