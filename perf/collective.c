@@ -176,13 +176,10 @@ static uint64_t all_reduce_sent(const struct perf_call *call, const struct perf_
 /* The chain begins at the root and ends before it. */
 static uint64_t broadcast_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
-	bool is_root = rank_of(sender) == call->root;
-	uint64_t own = vector_share(call, rank_of(sender)), others = (uint64_t)(call->size - 1);
 	switch (sender->algorithm) {
 	case PERF_ONE_SHOT:
-		return is_root ? all_to_each(call) : 0;
-	case PERF_DIRECT: /* each rank reads its share at root and writes it to the others */
-		return is_root ? call->bytes - own + others * own : (others - 1) * own;
+	case PERF_DIRECT: /* whoever moves it */
+		return rank_of(sender) == call->root ? all_to_each(call) : 0;
 	case PERF_TREE:
 		return tree_children(call->size, behind_root(call, sender)) * call->bytes;
 	default:

@@ -67,6 +67,7 @@ static struct ring_plan_params params_of(struct ring_comm *comm, const struct ri
 		.chunks_per_round = choice->chunks_per_round,
 		.boards = comm->placement.path == RING_PATH_MEMORY,
 		.lends = choice->lends,
+		.workers = choice->workers,
 		.channels = choice->channels,
 	};
 }
@@ -173,6 +174,8 @@ static int meet(struct ring_comm *comm, const struct ring_call *call, struct rin
 		return err;
 	comm->question.staged = comm->partners.stage.all;
 	comm->question.memory = ring_partners_memory(comm);
+	if (call->kind == RING_KIND_BROADCAST)
+		comm->question.workers = ring_partners_workers(comm, call->root);
 	return comm->question.memory == RING_MEMORY_PRIVATE ? 0 : reach(comm, call);
 }
 
@@ -227,10 +230,12 @@ static int run_planned(struct ring_comm *comm, const struct ring_call *call,
 static int run_among_partners(struct ring_comm *comm, const struct ring_call *call, bool again)
 {
 	struct ring_waiting waiting = {0};
-	enum ring_memory memory = comm->question.memory;
+	struct ring_question before = comm->question;
 	int err = meet(comm, call, &waiting);
 	bool direct = comm->choice.algorithm == RING_ALGORITHM_DIRECT;
-	if (!err && again && direct && memory == comm->question.memory)
+	bool alike = before.memory == comm->question.memory &&
+		     before.workers == comm->question.workers;
+	if (!err && again && direct && alike)
 		err = run_directly_again(comm, call, &waiting);
 	else if (!err)
 		err = run_planned(comm, call, &waiting);

@@ -2,6 +2,7 @@
 /* Telling one another where buffers lie, and finding those of the others; see partners.h. */
 #include "partners.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -66,7 +67,8 @@ static struct ring_whereabouts locate(struct ring_comm *comm, const struct ring_
 {
 	const struct ring_operands *operands = &call->operands;
 	struct ring_whereabouts where = {.input_region = RING_REGION_UNUSED,
-					 .output_region = RING_REGION_UNUSED};
+					 .output_region = RING_REGION_UNUSED,
+					 .cpu = (uint32_t)sched_getcpu()};
 	if (operands->input) {
 		where.input_region = lend(comm, call->input_memory);
 		where.input = place_in(operands->input, where.input_region, call->input_memory);
@@ -169,6 +171,31 @@ enum ring_memory ring_partners_memory(const struct ring_comm *comm)
 	if (shared)
 		return RING_MEMORY_SHARED;
 	return comm->partners.all_reach ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
+}
+
+/* Whether it is the first of all from root on which told this CPU. `place`: behind root's, which is at position `root` */
+static bool is_first_on_cpu(const struct ring_comm *comm, int root, int place)
+{
+	const struct ring_whereabouts *where = comm->partners.where;
+	uint32_t cpu = where[comm->order[(root + place) % comm->size]].cpu;
+	while (--place >= 0)
+		if (where[comm->order[(root + place) % comm->size]].cpu == cpu)
+			return false;
+	return true;
+}
+
+uint64_t ring_partners_workers(const struct ring_comm *comm, int root)
+{
+	const int size = comm->size;
+	uint64_t workers = 0, all = size < 64 ? (UINT64_C(1) << size) - 1 : UINT64_MAX;
+	int position = 0;
+	if (size > 64)
+		return 0;
+	while (comm->order[position] != root)
+		position++;
+	for (int place = 0; place < size; place++)
+		workers |= (uint64_t)is_first_on_cpu(comm, position, place) << place;
+	return workers == all ? 0 : workers;
 }
 
 /* ---- where the others' buffers lie ----------------------------------------------------------- */

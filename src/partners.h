@@ -50,6 +50,12 @@ int ring_partners_heard(struct ring_comm *comm, int *peer);
 /* Whose memory the buffers of the call are: the same answer on all ranks. */
 enum ring_memory ring_partners_memory(const struct ring_comm *comm);
 
+/*
+ * The first rank on each CPU, from root of the call on, in bits by places behind root: the same answer on all ranks.
+ * 0: all, each on its own, or so many that there are no bits for them.
+ */
+uint64_t ring_partners_workers(const struct ring_comm *comm, int root);
+
 /* Finds everybody's buffers, for a direct plan. returns 0; what map() of transport.h returned, and whose */
 int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer);
 

@@ -14,7 +14,9 @@
  *	all-to-all        each part of its INPUT     its part of that rank's OUTPUT
  *
  * Root of a broadcast copies the vector to its own OUTPUT, if that is another place. What stays on a rank, there
- * and in all-to-all, is copied whole and last: so that whoever copies sees how much it is.
+ * and in all-to-all, is copied whole and last: so that whoever copies sees how much it is. Of a broadcast some ranks
+ * may have all shares: where ranks take turns on few CPUs, fewer and larger ones take less time. Its payload goes
+ * from root to each of the others, whoever moves it.
  *
  * The shares of a vector lie in the order of ranks, like the ring's blocks, and one rank adds each in one
  * pass and in the order that the ring would; so all receive the same bits. In place is like out of place:
@@ -54,13 +56,47 @@ RING_PURE bool ring_direct_has_shares(enum ring_kind kind)
 	       kind == RING_KIND_REDUCE;
 }
 
-/* Elements that a rank has to do on this channel, of its share or of each part; *begin is in there. */
-RING_PURE uint64_t ring_direct_share(const struct ring_plan *plan, int rank, uint64_t *begin)
+/* Whether the rank so many places behind root of a broadcast has a share. */
+RING_PURE bool ring_direct_is_worker(const struct ring_plan_params *params, int place)
+{
+	return params->workers == 0 || params->workers >> place & 1;
+}
+
+/* Shares of those less than so many places behind it. */
+RING_PURE int ring_direct_shares_before(const struct ring_plan_params *params, int place)
+{
+	int shares = 0;
+	for (int before = 0; before < place; before++)
+		shares += ring_direct_is_worker(params, before);
+	return shares;
+}
+
+/* Into so many shares a vector is cut. */
+RING_PURE int ring_direct_shares(const struct ring_plan_params *params)
+{
+	bool few = params->kind == RING_KIND_BROADCAST;
+	return few ? ring_direct_shares_before(params, params->size) : params->size;
+}
+
+/* Which share is this rank's; -1: none. */
+RING_PURE int ring_direct_own_share(const struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	int place = 0;
+	if (params->kind != RING_KIND_BROADCAST)
+		return ring_plan_self(plan);
+	while (ring_plan_at(plan, -place) != params->root)
+		place++;
+	return ring_direct_is_worker(params, place) ? ring_direct_shares_before(params, place) : -1;
+}
+
+/* Elements that are to be done on this channel, of such a share or of each part; *begin is in there. */
+RING_PURE uint64_t ring_direct_share(const struct ring_plan *plan, int share, uint64_t *begin)
 {
 	uint64_t length = plan->params.count;
 	*begin = 0;
 	if (ring_direct_has_shares(plan->params.kind))
-		length = ring_plan_whole_block(plan, rank, begin);
+		length = share < 0 ? 0 : ring_plan_whole_block(plan, share, begin);
 	return ring_plan_of_channel(plan, length, begin);
 }
 
@@ -68,7 +104,8 @@ RING_PURE uint64_t ring_direct_share(const struct ring_plan *plan, int rank, uin
 RING_PURE int ring_direct_copies(const struct ring_plan *plan)
 {
 	if (plan->params.kind == RING_KIND_BROADCAST)
-		return ring_plan_self(plan) == plan->params.root ? plan->params.size : 0;
+		return ring_plan_self(plan) == plan->params.root ? ring_direct_shares(&plan->params)
+								 : 0;
 	return plan->params.kind == RING_KIND_ALL_TO_ALL ? 1 : 0;
 }
 
@@ -79,9 +116,10 @@ RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *param
 	plan.next = ring_plan_at(&plan, 1);
 	plan.prev = ring_plan_at(&plan, -1);
 	plan.edges = 2 * (params->size - 1);
-	plan.block = params->count / params->size;
-	plan.longer_blocks = params->count % params->size;
-	plan.length = ring_direct_share(&plan, ring_plan_self(&plan), &plan.begin);
+	int shares = ring_direct_shares(params);
+	plan.block = params->count / shares;
+	plan.longer_blocks = params->count % shares;
+	plan.length = ring_direct_share(&plan, ring_direct_own_share(&plan), &plan.begin);
 	while (params->kind == RING_KIND_REDUCE && ring_plan_at(&plan, plan.behind) != params->root)
 		plan.behind++;
 	ring_plan_cut(&plan, plan.length, 1);
@@ -148,7 +186,7 @@ RING_PURE struct ring_transfer ring_direct_outgoing(const struct ring_plan *plan
 	return ring_plan_signal(ring_plan_at(plan, (int)i + 1), plan->incoming - plan->outgoing);
 }
 
-/* Piece number `index` of what stays on this rank: the share of that rank, or the part for oneself. */
+/* Piece number `index` of what stays on this rank: that share, or the part for oneself. */
 RING_PURE struct ring_transfer ring_direct_copy(const struct ring_plan *plan, int index)
 {
 	uint64_t begin, length = ring_direct_share(plan, index, &begin);
@@ -191,13 +229,23 @@ RING_PURE struct ring_transfer ring_direct_incoming(const struct ring_plan *plan
 	return transfer;
 }
 
-RING_PURE uint64_t ring_direct_bytes(const struct ring_plan *plan, int rank)
+/* Of a rank's share or of each part; of a broadcast, of that share. */
+RING_PURE uint64_t ring_direct_bytes(const struct ring_plan *plan, int share)
 {
 	uint64_t begin;
-	return ring_direct_share(plan, rank, &begin) * plan->params.element_bytes;
+	return ring_direct_share(plan, share, &begin) * plan->params.element_bytes;
 }
 
-/* Bytes that `reader` reads of `owner`'s memory, and that `writer` writes into it. */
+/* Of a vector. */
+RING_PURE uint64_t ring_direct_all_bytes(const struct ring_plan *plan)
+{
+	uint64_t bytes = 0;
+	for (int share = 0; share < ring_direct_shares(&plan->params); share++)
+		bytes += ring_direct_bytes(plan, share);
+	return bytes;
+}
+
+/* Bytes that `reader` adds or copies of `owner`'s memory, and that come from `writer`'s into it. */
 RING_PURE uint64_t ring_direct_read(const struct ring_plan *plan, int reader, int owner)
 {
 	switch (plan->params.kind) {
@@ -205,7 +253,6 @@ RING_PURE uint64_t ring_direct_read(const struct ring_plan *plan, int reader, in
 	case RING_KIND_REDUCE_SCATTER:
 	case RING_KIND_REDUCE:
 		return ring_direct_bytes(plan, reader);
-	case RING_KIND_BROADCAST:
 	case RING_KIND_SCATTER:
 		return owner == plan->params.root ? ring_direct_bytes(plan, reader) : 0;
 	default:
@@ -221,7 +268,7 @@ RING_PURE uint64_t ring_direct_written(const struct ring_plan *plan, int writer,
 	case RING_KIND_ALL_TO_ALL:
 		return ring_direct_bytes(plan, writer);
 	case RING_KIND_BROADCAST:
-		return owner == plan->params.root ? 0 : ring_direct_bytes(plan, writer);
+		return writer == plan->params.root ? ring_direct_all_bytes(plan) : 0;
 	case RING_KIND_REDUCE:
 	case RING_KIND_GATHER:
 		return owner == plan->params.root ? ring_direct_bytes(plan, writer) : 0;

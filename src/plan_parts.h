@@ -123,6 +123,7 @@ struct ring_plan_params {
 	int channel, channels; /* this channel of so many */
 	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */
 	bool boards;           /* what a rank says to all others takes no messages */
+	uint64_t workers; /* BROADCAST by DIRECT: who shares the work, bits by places behind root; 0: all */
 	bool lends; /* BROADCAST around the RING to one rank: root lends of what it sends */
 };
 

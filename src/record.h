@@ -42,6 +42,8 @@ struct ring_opening {
 struct ring_whereabouts {
 	uint64_t input, output; /* offset in its region, or the address of private memory */
 	uint32_t input_region, output_region;
+	uint32_t cpu; /* that the rank is on */
+	uint32_t unused;
 };
 
 /* Regions have their numbers, but for these. */

@@ -78,6 +78,15 @@
 #define COPIED_BYTES (64 << 20)
 
 /*
+ * But what one rank hands out to many is read from a core's second-level cache once it is there, so a broadcast of which
+ * few ranks have shares goes in such pieces; as few as there are CPUs, since whoever the system reaches for on two CPUs at once it
+ * takes 1 us to reach, by itself 0.4. (A Xeon, Granite Rapids, 2 CPUs, all ranks with a share each against 2: 64 KiB to 4 ranks 11.3 us
+ * and 8.2, to 8 40 and 21; 16 MiB 1.9 ms and 1.5, to 8 6.5 and 5.5. Whole shares 4 MiB 1.14 and 1.34 times as long as all ranks;
+ * 64 MiB to 4 ranks 0.95 times as long as such pieces, to 8 1.14 times.)
+ */
+#define HANDED_OUT_BYTES (512 << 10)
+
+/*
  * Outputs from here on are not found in a cache by whoever reads them next. On a Xeon a rank has little of the last cache:
  * to all of 2 ranks in shared memory, 2 MiB took 0.14 ms either way, 4 MiB 0.30 and past the caches 0.24, 64 MiB 8.6 and 4.0.
  * AMD's cores share 32 MiB by eight, so it is the outputs of all that count: on Zen 4 4 MiB gathered by 2 ranks took 0.054
@@ -224,6 +233,14 @@ static uint64_t copied_chunk(const struct ring_tuning *tuning)
 	return most < COPIED_BYTES ? most : COPIED_BYTES;
 }
 
+/* Only what the system copies is worth fewer and larger shares. */
+static uint64_t workers_for(const struct ring_question *question)
+{
+	bool copied = question->kind == RING_KIND_BROADCAST &&
+		      question->memory == RING_MEMORY_REACHABLE;
+	return copied ? question->workers : 0;
+}
+
 /*
  * Of what is copied to be added half as much on more ranks than two, since all that the system copies passes that cache as well,
  * but no less than a chunk, for which a system call is worth it. (A Xeon, Granite Rapids, 2 ranks, half as much against all:
@@ -234,6 +251,8 @@ static uint64_t direct_chunk(const struct ring_tuning *tuning, const struct ring
 	uint64_t most = mapped_chunk(tuning, question->ranks);
 	uint64_t some = copied_sum_chunk(tuning, question->ranks);
 	bool copied = question->memory == RING_MEMORY_REACHABLE;
+	if (workers_for(question) > 0 && copied_chunk(tuning) > HANDED_OUT_BYTES)
+		return HANDED_OUT_BYTES;
 	if (copied && !ring_kind_reduces(question->kind))
 		return copied_chunk(tuning);
 	if (copied && some > 0 && question->bytes >= COPIED_SUM_LEAST_XEON6 &&
@@ -318,6 +337,7 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 	bool rings = choice.algorithm == RING_ALGORITHM_RING;
 	choice.channels = rings ? channels_for(tuning, question) : 1;
 	choice.chunk_bytes = chunk_for(tuning, question, choice.algorithm);
+	choice.workers = workers_for(question);
 	choice.past = is_past_caches(tuning, question);
 	choice.lends = lends(tuning, question);
 	if (choice.row && choice.row->chunk_bytes && choice.row->chunk_bytes < choice.chunk_bytes)

@@ -45,6 +45,7 @@ struct ring_choice {
 	enum ring_algorithm algorithm;
 	uint64_t chunk_bytes;
 	int chunks_per_round, channels;
+	uint64_t workers;                      /* as the plan's                            */
 	bool past;                             /* the output is more than caches hold      */
 	bool lends;                            /* root's memory, to links (transport.h)    */
 	bool forced;                           /* by the option                            */

@@ -126,10 +126,8 @@
 	X(RING_KIND_ALL_GATHER, REACHABLE, 5, 8, 4096, DIRECT) /* 8: 1.00 to 1.62 */               \
 	X(RING_KIND_ALL_GATHER, REACHABLE, 3, 8, 0, ONE_SHOT)                                      \
 	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 16, RING)                                          \
-	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 0, DIRECT) /* 2: 1.07 to 2.12 */                   \
-	X(RING_KIND_BROADCAST, REACHABLE, 3, 3, 64, ONE_SHOT)                                      \
-	X(RING_KIND_BROADCAST, REACHABLE, 5, 16, 64, ONE_SHOT)                                     \
-	X(RING_KIND_BROADCAST, REACHABLE, 3, 8, 0, DIRECT) /* 4, 8: 0.94 to 1.84 */                \
+	X(RING_KIND_BROADCAST, REACHABLE, 2, 2, 0, DIRECT)  /* 2: 1.07 to 2.12 */                  \
+	X(RING_KIND_BROADCAST, REACHABLE, 3, 16, 0, DIRECT) /* 12, 16: 1.4 to 3.2 */               \
 	X(RING_KIND_BROADCAST, PRIVATE, 3, 16, 64, ONE_SHOT)                                       \
 	X(RING_KIND_REDUCE, REACHABLE, 2, 2, 0, DIRECT)     /* 2: 1.04 to 2.10 */                  \
 	X(RING_KIND_REDUCE, REACHABLE, 4, 8, 16384, DIRECT) /* 4, 8: 1.21 to 2.00 */               \

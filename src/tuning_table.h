@@ -30,7 +30,8 @@ struct ring_question {
 	enum ring_path path;
 	enum ring_memory memory;
 	bool scaled;
-	bool staged; /* every rank maps the stages of all others */
+	bool staged;      /* every rank maps the stages of all others               */
+	uint64_t workers; /* one rank of each CPU, as the plan's; 0: not told yet */
 };
 
 #define RING_TUNING_ANY (-1)

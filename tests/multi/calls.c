@@ -217,17 +217,10 @@ static uint64_t shot_received_bytes(const struct call *call, const struct call_w
 /* What the others read here and what is written there; of most kinds as much as in one shot. */
 static uint64_t direct_sent_bytes(const struct call *call, const struct call_way *way, int rank)
 {
-	uint64_t bytes = part_bytes(call), others = (uint64_t)(way->size - 1);
-	uint64_t block = block_bytes(call, way->size, rank);
-	bool is_root = rank == call->root;
-	switch (call->kind) {
-	case BROADCAST: /* each reads its block at root and writes it to all but root */
-		return is_root ? bytes - block + others * block : (others - 1) * block;
-	case REDUCE: /* each reads its block everywhere and writes it to root */
-		return is_root ? bytes - block : bytes;
-	default:
-		return shot_sent_bytes(call, way, rank);
-	}
+	uint64_t bytes = part_bytes(call), block = block_bytes(call, way->size, rank);
+	if (call->kind == REDUCE) /* each reads its block everywhere and writes it to root */
+		return rank == call->root ? bytes - block : bytes;
+	return shot_sent_bytes(call, way, rank);
 }
 
 static uint64_t direct_received_bytes(const struct call *call, const struct call_way *way, int rank)

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "comm.h"
 #include "meeting.h"
 #include "ringccl.h"
 #include "topology.h"
@@ -338,6 +339,29 @@ static void crowded_beyond_the_quota(void **state)
 	assert_false(ring_order_crowded(peers, 3, 2));
 }
 
+/* Behind root, which may be anywhere. */
+static void workers_are_the_first_on_their_cpus(void **state)
+{
+	(void)state;
+	static const struct {
+		int size, root;
+		uint32_t cpus[5]; /* by rank */
+		uint64_t workers;
+	} cases[] = {
+		{4, 0, {0, 1, 0, 1}, 0x5}, {4, 3, {0, 1, 0, 1}, 0x3}, {4, 1, {7, 7, 7, 7}, 0x1},
+		{3, 1, {0, 1, 0}, 0x3},    {3, 1, {0, 1, 2}, 0x0},    {5, 0, {4, 3, 3, 4, 0}, 0x15},
+	};
+	int orders[][5] = {[3] = {0, 2, 1}, [4] = {0, 2, 1, 3}, [5] = {0, 3, 1, 2, 4}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ring_whereabouts where[5];
+		for (int rank = 0; rank < cases[i].size; rank++)
+			where[rank].cpu = cases[i].cpus[rank];
+		struct ring_comm comm = {.size = cases[i].size, .partners.where = where};
+		comm.order = orders[cases[i].size];
+		assert_int_equal(ring_partners_workers(&comm, cases[i].root), cases[i].workers);
+	}
+}
+
 static bool is_roomy(const struct ring_peer *peers, int n)
 {
 	const struct ring_schedule schedule = {0};
@@ -382,6 +406,7 @@ int main(void)
 		cmocka_unit_test(hosts_of_one_machine_share_its_cpus),
 		cmocka_unit_test(crowded_beyond_the_quota),
 		cmocka_unit_test(one_crowd_is_everybodys),
+		cmocka_unit_test(workers_are_the_first_on_their_cpus),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

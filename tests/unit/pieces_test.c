@@ -172,6 +172,35 @@ static void root_lends_much(void **state)
 	}
 }
 
+/* If the system copies. */
+static void few_ranks_hand_out_what_is_copied(void **state)
+{
+	(void)state;
+	struct ring_tuning tuning = any_tuning;
+	tuning.algorithm = RING_ALGORITHM_DIRECT;
+	tuning.chunk_bytes = 64 << 10;
+	const struct ring_question few = {.kind = RING_KIND_BROADCAST,
+					  .ranks = 4,
+					  .bytes = 4 << 20,
+					  .path = RING_PATH_MEMORY,
+					  .memory = RING_MEMORY_REACHABLE,
+					  .workers = 0x5};
+	struct ring_question others[] = {few, few, few};
+	others[0].kind = RING_KIND_SCATTER;
+	others[1].memory = RING_MEMORY_SHARED;
+	others[2].workers = 0;
+	struct ring_choice choice = ring_tuning_choose(&tuning, &few);
+	assert_int_equal(choice.workers, 0x5);
+	assert_int_equal(choice.chunk_bytes, 512 << 10);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		choice = ring_tuning_choose(&tuning, &others[i]);
+		assert_int_equal(choice.workers, 0);
+		assert_int_not_equal(choice.chunk_bytes, 512 << 10);
+	}
+	tuning.chunk_bytes = 16;
+	assert_int_equal(ring_tuning_choose(&tuning, &few).chunk_bytes, 16 << 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +210,7 @@ int main(void)
 		cmocka_unit_test(chains_have_more_than_one_chunk),
 		cmocka_unit_test(much_goes_past_caches),
 		cmocka_unit_test(root_lends_much),
+		cmocka_unit_test(few_ranks_hand_out_what_is_copied),
 		cmocka_unit_test(sums_go_to_slots_where_that_was_measured),
 	};
 	return cmocka_run_group_tests_name("pieces", tests, NULL, NULL);

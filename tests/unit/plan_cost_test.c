@@ -101,8 +101,6 @@ static uint64_t formula(const struct setting *s, int position)
 		return ring_formula(s, position);
 	if (s->algorithm == RING_ALGORITHM_TREE)
 		return tree_formula(s, position);
-	if (s->algorithm == RING_ALGORITHM_DIRECT && s->kind == RING_KIND_BROADCAST)
-		return rank == s->root ? bytes - block + (n - 1) * block : (n - 2) * block;
 	if (s->algorithm == RING_ALGORITHM_DIRECT && s->kind == RING_KIND_REDUCE)
 		return bytes - block + (rank == s->root ? 0 : block);
 	switch (s->kind) {

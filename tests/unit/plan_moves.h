@@ -426,10 +426,11 @@ static void write_all(struct world *world, struct actor *actor, const struct rin
 		if (in->source.buffer == RING_ALL_STAGES)
 			values_of(world, actor, actor->rank, in->source, in->bytes)[i] = value;
 	}
-	for (int k = 0; k < sources; k++)
+	struct actor *from = sums ? actor : peer_of(world, actor, readers[0]);
+	for (int k = 0; k < sources && sums; k++)
 		count_payload(peer_of(world, actor, readers[k]), actor->rank, in->bytes);
 	for (int r = 0; r < results; r++)
-		count_payload(actor, writers[r], in->bytes);
+		count_payload(from, writers[r], in->bytes);
 }
 
 /* Whoever lends is in the call until what it lent was taken. */

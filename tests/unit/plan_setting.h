@@ -23,6 +23,7 @@ struct setting {
 	uint64_t count, chunk;
 	uint32_t element_bytes;
 	bool in_place, scaled, boards, lends, past;
+	uint64_t workers;
 	uint64_t scratch_chunks; /* 0: as planned */
 	uint64_t seed;           /* of order and interleaving */
 	int order[RANKS_MAX];
@@ -39,12 +40,13 @@ static void describe(const struct setting *s, char *text, size_t room)
 	snprintf(text, room,
 		 "kind %d algorithm %d n %d root %d receiver %d count %" PRIu64
 		 " x %u bytes, chunk %" PRIu64
-		 ", %d per round, channels %d, depth %d, scratch %" PRIu64
+		 ", %d per round, channels %d, depth %d, scratch %" PRIu64 ", workers 0x%" PRIx64
 		 "%s%s%s%s, seed 0x%" PRIx64,
 		 (int)s->kind, (int)s->algorithm, s->size, s->root, s->receiver, s->count,
 		 s->element_bytes, s->chunk, s->chunks_per_round, s->channels, s->depth,
-		 s->scratch_chunks, s->in_place ? ", in place" : "", s->scaled ? ", scaled" : "",
-		 s->boards ? ", boards" : "", s->lends ? ", lends" : "", s->seed);
+		 s->scratch_chunks, s->workers, s->in_place ? ", in place" : "",
+		 s->scaled ? ", scaled" : "", s->boards ? ", boards" : "",
+		 s->lends ? ", lends" : "", s->seed);
 }
 
 static bool is_pair(const struct setting *s)
@@ -180,6 +182,7 @@ static struct ring_plan plan_of(const struct setting *s, int place, int channel)
 					  .scaled = s->scaled,
 					  .past = s->past,
 					  .boards = s->boards,
+					  .workers = s->workers,
 					  .lends = s->lends};
 	if (is_pair(s)) {
 		params.kind = place == 0 ? RING_KIND_SEND : RING_KIND_RECV;

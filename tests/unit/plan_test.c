@@ -123,6 +123,7 @@ static struct setting small_setting(struct way way, int size, int shape)
 			    .in_place = shape % 2 && kind != RING_KIND_ALL_TO_ALL,
 			    .scaled = shape / 2 % 2 && can_scale(way),
 			    .boards = shape / 2 % 2,
+			    .workers = (uint64_t)shape / 4 % (1u << size),
 			    .lends = kind == RING_KIND_BROADCAST && shape / 2 % 2 == 0};
 	if (is_in_blocks(&s))
 		s.count *= (uint64_t)size;
@@ -241,12 +242,35 @@ static void scratch_is_two_rounds_of_chunks(void **state)
 	}
 }
 
+/* Root is the first of them. */
+static void workers_share_a_broadcast(void **state)
+{
+	(void)state;
+	static const struct {
+		int size, root;
+		uint64_t workers;
+		const char *shares; /* by rank: bytes */
+	} cases[] = {
+		{4, 0, 0x5, "4040"}, {4, 1, 0x5, "0404"}, {5, 4, 0x13, "30023"}, {3, 2, 0x1, "008"},
+		{3, 1, 0x6, "404"},  {4, 2, 0x0, "2222"}, {2, 1, 0x3, "44"},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct setting s = plain_setting(RING_KIND_BROADCAST, RING_ALGORITHM_DIRECT,
+						 cases[i].size, 8);
+		s.root = cases[i].root;
+		s.workers = cases[i].workers;
+		for (int rank = 0; rank < s.size; rank++)
+			assert_int_equal(plan_of(&s, rank, 0).length, cases[i].shares[rank] - '0');
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scratch_is_two_rounds_of_chunks),
 		cmocka_unit_test(progress_needs_room_for_a_round),
 		cmocka_unit_test(chains_need_hardly_any_room),
+		cmocka_unit_test(workers_share_a_broadcast),
 		cmocka_unit_test(every_interleaving_of_two_and_three),
 		cmocka_unit_test(all_shapes_of_small_rings),
 		cmocka_unit_test(every_root),
