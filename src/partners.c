@@ -173,29 +173,27 @@ enum ring_memory ring_partners_memory(const struct ring_comm *comm)
 	return comm->partners.all_reach ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
 }
 
-/* Whether it is the first of all from root on which told this CPU. `place`: behind root's, which is at position `root` */
-static bool is_first_on_cpu(const struct ring_comm *comm, int root, int place)
-{
-	const struct ring_whereabouts *where = comm->partners.where;
-	uint32_t cpu = where[comm->order[(root + place) % comm->size]].cpu;
-	while (--place >= 0)
-		if (where[comm->order[(root + place) % comm->size]].cpu == cpu)
-			return false;
-	return true;
-}
-
 uint64_t ring_partners_workers(const struct ring_comm *comm, int root)
 {
-	const int size = comm->size;
-	uint64_t workers = 0, all = size < 64 ? (UINT64_C(1) << size) - 1 : UINT64_MAX;
-	int position = 0;
+	uint32_t cpus[64];
+	uint64_t workers = 0;
+	int size = comm->size, known = 0, position = 0;
 	if (size > 64)
 		return 0;
 	while (comm->order[position] != root)
 		position++;
-	for (int place = 0; place < size; place++)
-		workers |= (uint64_t)is_first_on_cpu(comm, position, place) << place;
-	return workers == all ? 0 : workers;
+	for (int place = 0; place < size; place++) {
+		uint32_t cpu = comm->partners.where[comm->order[position]].cpu;
+		int i = 0;
+		while (i < known && cpus[i] != cpu)
+			i++;
+		if (i == known) {
+			cpus[known++] = cpu;
+			workers |= UINT64_C(1) << place;
+		}
+		position = position + 1 < size ? position + 1 : 0;
+	}
+	return known == size ? 0 : workers;
 }
 
 /* ---- where the others' buffers lie ----------------------------------------------------------- */
