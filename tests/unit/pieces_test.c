@@ -26,6 +26,9 @@ static void what_is_only_copied_goes_at_once(void **state)
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 20);
 	tuning.chunk_bytes = 1 << 30;
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 64 << 20);
+	tuning.cpu = RING_CPU_XEON6;
+	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 31 << 20);
+	tuning.cpu = RING_CPU_ANY;
 	question.memory = RING_MEMORY_SHARED;
 	assert_int_equal(ring_tuning_choose(&tuning, &question).chunk_bytes, 1 << 20);
 	question.memory = RING_MEMORY_REACHABLE;
