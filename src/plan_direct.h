@@ -74,19 +74,17 @@ RING_PURE int ring_direct_shares_before(const struct ring_plan_params *params, i
 /* Into so many shares a vector is cut. */
 RING_PURE int ring_direct_shares(const struct ring_plan_params *params)
 {
-	bool few = params->kind == RING_KIND_BROADCAST;
-	return few ? ring_direct_shares_before(params, params->size) : params->size;
+	return params->kind == RING_KIND_BROADCAST ? ring_direct_shares_before(params, params->size)
+						   : params->size;
 }
 
 /* Which share is this rank's; -1: none. */
 RING_PURE int ring_direct_own_share(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
-	int place = 0;
 	if (params->kind != RING_KIND_BROADCAST)
 		return ring_plan_self(plan);
-	while (ring_plan_at(plan, -place) != params->root)
-		place++;
+	int place = ring_plan_behind_root(plan);
 	return ring_direct_is_worker(params, place) ? ring_direct_shares_before(params, place) : -1;
 }
 

@@ -296,6 +296,15 @@ RING_PURE int ring_plan_at(const struct ring_plan *plan, int distance)
 	return params->order[ring_plan_mod(params->position + distance, params->size)];
 }
 
+/* How far along the ring this rank lies behind root. */
+RING_PURE int ring_plan_behind_root(const struct ring_plan *plan)
+{
+	int distance = 0;
+	while (ring_plan_at(plan, -distance) != plan->params.root)
+		distance++;
+	return distance;
+}
+
 /* Link `index` of a rank that has links to and from all others: by distance, to and from. */
 RING_PURE int ring_plan_edge_of_all(const struct ring_plan *plan, int index, bool *outgoing)
 {

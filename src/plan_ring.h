@@ -96,13 +96,10 @@ RING_PURE uint64_t ring_ring_incoming_steps(const struct ring_plan *plan)
 	return plan->scalings + plan->steps + (copies_own ? 1 : 0);
 }
 
-RING_PURE int ring_ring_hop(const struct ring_plan_params *params)
+RING_PURE int ring_ring_hop(const struct ring_plan *plan)
 {
-	int root_position = 0;
-	while (params->order[root_position] != params->root)
-		root_position++;
-	int first = params->kind == RING_KIND_REDUCE ? root_position + 1 : root_position;
-	return ring_plan_mod(params->position - first, params->size);
+	int first = plan->params.kind == RING_KIND_REDUCE; /* the rank behind root, else root */
+	return ring_plan_mod(ring_plan_behind_root(plan) - first, plan->params.size);
 }
 
 /* True for a broadcast to one rank whose root lends of what it sends, if it sends anything. */
@@ -118,7 +115,7 @@ RING_PURE void ring_ring_make_chain(struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
 	bool first_receives = params->kind == RING_KIND_BROADCAST || params->scaled;
-	plan->hop = ring_ring_hop(params);
+	plan->hop = ring_ring_hop(plan);
 	bool first = plan->hop == 0, last = plan->hop == params->size - 1;
 	ring_plan_cut_part(plan);
 	plan->receipts = ring_ring_lends(plan);

@@ -85,12 +85,8 @@ RING_PURE bool ring_tree_fits(enum ring_kind kind, int size, uint64_t bytes)
 
 RING_PURE int ring_tree_place(const struct ring_plan *plan)
 {
-	int distance = 0;
-	if (ring_tree_goes_up(plan->params.kind))
-		return plan->params.position;
-	while (ring_plan_at(plan, -distance) != plan->params.root)
-		distance++;
-	return distance;
+	bool up = ring_tree_goes_up(plan->params.kind);
+	return up ? plan->params.position : ring_plan_behind_root(plan);
 }
 
 /* What goes up first takes links both ways, and scratch for the inputs of all below. */

@@ -31,7 +31,7 @@ struct ring_question {
 	enum ring_memory memory;
 	bool scaled;
 	bool staged;      /* every rank maps the stages of all others               */
-	uint64_t workers; /* one rank of each CPU, as the plan's; 0: not told yet */
+	uint64_t workers; /* one rank of each CPU, as the plan's; 0 also: not told yet */
 };
 
 #define RING_TUNING_ANY (-1)

@@ -67,14 +67,17 @@ static int check_pieces(struct harness_rank *self, struct ring_comm *comm, bool 
 
 static int be_rank(struct harness_rank *self)
 {
-	int cpus[2], found = find_cpus(cpus), bad = found == 0;
+	int cpus[2], found = find_cpus(cpus), bad;
 	struct ring_options options;
 	struct ring_comm *comm;
 	harness_options(self, &options);
 	options.algorithm = "direct";
-	unsigned char *vector = malloc(BYTES);
-	if (!vector || harness_join(self, &options, &comm))
+	if (found == 0)
+		return harness_fail(self, "no CPU is known");
+	if (harness_join(self, &options, &comm))
 		return 1;
+	unsigned char *vector = malloc(BYTES);
+	bad = vector ? 0 : harness_fail(self, "no memory");
 	for (int call = 0; call < PLACES * CALLS * self->size && !bad; call++) {
 		unsigned second = found > 1 ? places[call / CALLS % PLACES] : 0;
 		bool few = self->size > 2 || (second & 1) == (second >> 1 & 1);
