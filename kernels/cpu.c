@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/copy.h"
-#include "../src/datatype.h"
+#include "base/copy.h"
+#include "base/datatype.h"
 #include "cpu.h"
 #include "cpu_features.h"
 #include "reduce_list.h"

@@ -14,7 +14,7 @@
 #include <immintrin.h>
 #endif
 
-#include "datatype.h"
+#include "base/datatype.h"
 #include "kernels/cpu.h"
 #include "tools/json.h"
 

@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 #define MODEL_RANKS_MAX 65536
 

@@ -39,7 +39,7 @@ const char *model_origin_name(enum model_origin origin)
 	return names[origin];
 }
 
-/* As src/tuning.c, but for AMD's CPUs, as samples do not tell whose they are of. */
+/* As src/choose/tuning.c, but for AMD's CPUs, as samples do not tell whose they are of. */
 double model_chunk_of(const char *transport, int ranks)
 {
 	if (strcmp(transport, "tcp") != 0)

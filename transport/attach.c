@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "clock.h"
-#include "copy.h"
-#include "log.h"
-#include "status.h"
+#include "base/clock.h"
+#include "base/copy.h"
+#include "base/log.h"
+#include "base/status.h"
 
 /*
  * Pids are given out in turn: between the death of a process and another one under its pid thousands

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "doorbell_words.h"
-#include "fd.h"
-#include "log.h"
+#include "base/fd.h"
+#include "base/log.h"
 #include "sealed.h"
-#include "status.h"
+#include "base/status.h"
 
 #define PAGE_BYTES ((sizeof(struct ring_doorbell_page) + 4095) / 4096 * 4096)
 

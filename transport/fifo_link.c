@@ -4,8 +4,8 @@
 
 #include <poll.h>
 
-#include "log.h"
-#include "status.h"
+#include "base/log.h"
+#include "base/status.h"
 
 /* Copying more than this takes so long that whoever sleeps is woken for it alone. */
 #define RING_AT_ONCE 4096

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "clock.h"
-#include "copy.h"
+#include "base/clock.h"
+#include "base/copy.h"
 #include "gate.h"
 
 #define PAST_LEAST_BYTES 4096 /* less stays in a cache anyway */

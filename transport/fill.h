@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trial.h"
+#include "base/trial.h"
 
 /* A sender's, for all slots of a link; begins with all zero. */
 struct ring_fill {

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "fd.h"
+#include "base/fd.h"
 #include "fifo_link.h"
-#include "fork_lock.h"
-#include "log.h"
+#include "base/fork_lock.h"
+#include "base/log.h"
 #include "offer.h"
-#include "status.h"
+#include "base/status.h"
 
 /* What the two ends share. */
 struct pipe {

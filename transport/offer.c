@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fd.h"
-#include "log.h"
-#include "status.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/status.h"
 
 int ring_offer_send(int socket, const struct ring_offer *offer, const int *fds, int nfds)
 {

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/timerfd.h>
 
-#include "clock.h"
-#include "fd.h"
-#include "log.h"
-#include "status.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/status.h"
 
 #define EACH 2 /* inner messages per message */
 #define DEPTH_MAX (RING_DEPTH_MAX / EACH)

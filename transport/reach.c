@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "fd.h"
+#include "base/fd.h"
 #include "fifo_link.h"
-#include "log.h"
+#include "base/log.h"
 #include "sealed.h"
-#include "status.h"
+#include "base/status.h"
 
 /* ---- the regions, by number ------------------------------------------------------------------ */
 

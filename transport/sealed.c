@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fd.h"
-#include "log.h"
-#include "status.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/status.h"
 
 #define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 

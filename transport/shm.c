@@ -13,11 +13,11 @@
 #include <sys/random.h>
 
 #include "attach.h"
-#include "fd.h"
+#include "base/fd.h"
 #include "fifo_link.h"
 #include "offer.h"
 #include "sealed.h"
-#include "status.h"
+#include "base/status.h"
 
 struct shm_link {
 	struct ring_fifo_link fifo;

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fd.h"
-#include "log.h"
+#include "base/fd.h"
+#include "base/log.h"
 #include "slot_fifo.h"
-#include "status.h"
+#include "base/status.h"
 #include "tcp_link.h"
 
 #define DISCARD_BYTES (64 << 20) /* most that close() drains: more than any receive buffer */

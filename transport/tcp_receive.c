@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "slot_fifo.h"
-#include "status.h"
+#include "base/status.h"
 #include "tcp_link.h"
 
 void ring_tcp_expect(struct ring_link *base, size_t bytes, void *landing)

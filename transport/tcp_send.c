@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "status.h"
+#include "base/status.h"
 #include "tcp_link.h"
 
 #define FEW_BYTES 512

@@ -15,10 +15,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "greeting.h"
-#include "rendezvous.h"
+#include "meet/greeting.h"
+#include "meet/rendezvous.h"
 #include "scene.h"
-#include "wire.h"
+#include "base/wire.h"
 
 #define SIZE 4
 #define CREATE_S 5.0    /* with a crowd at the doors */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "describe.h"
+#include "meet/describe.h"
 
 union letter {
 	struct ring_identity identity;

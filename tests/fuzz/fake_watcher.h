@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "watcher.h"
+#include "meet/watcher.h"
 
 #define FAKE_WATCHES 64
 #define FAKE_ALARMS 8

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fake_watcher.h"
-#include "lanes.h"
+#include "meet/lanes.h"
 
 static int failures, departures;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record.h"
+#include "plan/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fake_watcher.h"
-#include "root.h"
+#include "meet/root.h"
 
 #define MEMBERS 12
 

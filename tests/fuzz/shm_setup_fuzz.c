@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "ringccl.h"
-#include "fd.h"
+#include "base/fd.h"
 #include "transport/offer.h"
 #include "transport/sealed.h"
 #include "transport/slot_fifo.h"

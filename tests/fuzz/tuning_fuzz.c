@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuning_file.h"
+#include "choose/tuning_file.h"
 
 static int read_text(const char *text, size_t bytes, struct ring_tuning_table *table)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datatype.h"
+#include "base/datatype.h"
 #include "reference.h"
 
 /* ---- chance and the hash --------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/comm.h"
+#include "comm/comm.h"
 #include "tests/harness.h"
 #include "tests/multi/choice.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks src/tuning.h. */
+/* Asks src/choose/tuning.h. */
 #include "choice.h"
 
 #include <string.h>
 
-#include "src/comm.h"
+#include "comm/comm.h"
 
 static enum ring_kind kind_of(const struct call *call)
 {

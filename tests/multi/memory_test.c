@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "src/comm.h"
+#include "comm/comm.h"
 #include "tests/harness.h"
 
 #define TOLERANCE 0.10

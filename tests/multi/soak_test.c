@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/comm.h"
+#include "comm/comm.h"
 #include "tests/harness.h"
 #include "tests/multi/deeds.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm.h"
+#include "comm/comm.h"
 #include "tests/transport/pair.h"
 
 #ifndef __OPTIMIZE__

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "fake_model.h"
-#include "src/comm.h"
+#include "comm/comm.h"
 #include "tests/harness.h"
 #include "tests/multi/choice.h"
 #include "train/ddp.h"

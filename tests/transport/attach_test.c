@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "ringccl.h"
 #include "tests/transport/pair.h"
 

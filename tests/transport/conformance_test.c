@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "ringccl.h"
 #include "tests/transport/dice.h"
 #include "tests/transport/faulty.h"

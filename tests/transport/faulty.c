@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "status.h"
+#include "base/status.h"
 #include "tests/transport/dice.h"
 
 struct faulty_link {

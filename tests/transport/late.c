@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "status.h"
+#include "base/status.h"
 #include "tests/transport/dice.h"
 
 #define POSTED_MAX 8

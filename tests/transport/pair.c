@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "status.h"
+#include "base/status.h"
 #include "tests/transport/faulty.h"
 #include "tests/transport/late.h"
 

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "fd.h"
+#include "base/clock.h"
+#include "base/fd.h"
 #include "ringccl.h"
 #include "tests/transport/pair.h"
 #include "transport/offer.h"

@@ -11,7 +11,7 @@
 
 #include "tests/transport/pair.h"
 #include "transport/tcp_link.h"
-#include "tuning.h"
+#include "choose/tuning.h"
 
 #define TRIES 32
 #define MOST (512 << 10)

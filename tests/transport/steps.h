@@ -3,7 +3,7 @@
 #ifndef RING_TEST_STEPS_H
 #define RING_TEST_STEPS_H
 
-#include "clock.h"
+#include "base/clock.h"
 #include "ringccl.h"
 #include "tests/transport/pair.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "status.h"
+#include "base/clock.h"
+#include "base/status.h"
 #include "tests/transport/dice.h"
 
 #define STUCK_MS 20000

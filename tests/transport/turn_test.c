@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "status.h"
+#include "base/status.h"
 #include "tests/transport/pair.h"
 #include "transport/tcp_link.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "fpenv.h"
+#include "comm/fpenv.h"
 #include "kernels/cpu.h"
 #include "tests/kernels/jobs.h"
 #include "tests/transport/dice.h"

@@ -3,7 +3,7 @@
  * Brief calls of ranks that share two CPUs, all in one thread: giving a CPU away is to make the call of the next rank
  * there that has not begun it.
  */
-#include "brief.h"
+#include "engine/brief.h"
 
 #include <sched.h>
 #include <setjmp.h>

@@ -9,9 +9,9 @@
 
 #include <stdio.h>
 
-#include "channel.h"
-#include "partners.h"
-#include "receive.h"
+#include "engine/channel.h"
+#include "comm/partners.h"
+#include "engine/receive.h"
 #include "tests/unit/lazy.h"
 
 #define RANKS 12

@@ -3,7 +3,7 @@
  * Contacts and edges: any two ranks connect at any time, for a purpose of their choice, and who is
  * not there is told apart from who is slow.
  */
-#include "edge.h"
+#include "meet/edge.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "fd.h"
+#include "base/clock.h"
+#include "base/fd.h"
 
 #define JOB 4711
 #define SLOT_BYTES 256

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "datatype.h"
+#include "base/datatype.h"
 #include "kernels/cpu.h"
 #include "tests/kernels/jobs.h"
 #include "tests/kernels/reference.h"

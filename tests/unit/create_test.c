@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Several ranks, also of several communicators, made by one thread; and what they know afterwards. */
-#include "create.h"
+#include "api/create.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "comm.h"
-#include "clock.h"
+#include "comm/comm.h"
+#include "base/clock.h"
 
 #define RANKS_MAX 9
 

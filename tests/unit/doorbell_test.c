@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "fd.h"
+#include "base/clock.h"
+#include "base/fd.h"
 #include "ringccl.h"
 #include "tests/unit/meet.h"
 #include "transport/doorbell.h"

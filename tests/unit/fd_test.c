@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptors: a forked child has none of them, its parent is seen to die, and they can be passed. */
-#include "fd.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "huge_pages.h"
+#include "comm/huge_pages.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is kept of a plan: entries as they are, and which results may go past the caches: no copy that is sent on. */
-#include "known_plan.h"
+#include "engine/known_plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

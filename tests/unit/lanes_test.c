@@ -3,7 +3,7 @@
  * Control lanes around a ring of five ranks in one process, over socket pairs and, for the death of
  * a process, with one of the ranks in a child: who hears what, how often, and how lanes close.
  */
-#include "lanes.h"
+#include "meet/lanes.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "fd.h"
+#include "base/clock.h"
+#include "base/fd.h"
 
 #define RANKS 5
 

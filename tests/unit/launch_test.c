@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What launchers say: which one it was, the place it gives, the identity that follows, and nonsense. */
-#include "launch.h"
+#include "api/launch/launch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "identity.h"
-#include "launch_torchrun.h"
+#include "meet/identity.h"
+#include "api/launch/torchrun.h"
 
 static const char *const variables[] = {
 	"RING_RANK",      "RING_SIZE",   "RING_ID",          "RING_SECRET",

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "comm.h"
-#include "fd.h"
+#include "comm/comm.h"
+#include "base/fd.h"
 
 #define LINKS 3
 #define MANY 200

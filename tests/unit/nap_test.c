@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "comm.h"
-#include "create.h"
+#include "comm/comm.h"
+#include "api/create.h"
 #include "transport/doorbell_words.h"
 
 #define RANKS 2

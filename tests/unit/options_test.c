@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings: defaults, RING_* variables, the program's fields, and the sentence for each that is wrong. */
-#include "options.h"
+#include "choose/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

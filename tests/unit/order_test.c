@@ -3,7 +3,7 @@
  * The order around the ring: by hand, and for up to 8 hosts of 8 ranks on machines that hwloc makes
  * up, with ranks dealt out in many ways. RING_TEST_SEED repeats a failure.
  */
-#include "order.h"
+#include "meet/order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-#include "comm.h"
-#include "meeting.h"
+#include "comm/comm.h"
+#include "meet/meeting.h"
 #include "ringccl.h"
-#include "topology.h"
+#include "meet/topology.h"
 #include "transport/transport.h"
 
 #define HOSTS 8

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "meeting.h"
+#include "meet/meeting.h"
 
 static void what_can_be_read(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tuning.h"
+#include "choose/tuning.h"
 
 static const struct ring_tuning any_tuning = {
 	.chunk_bytes = 64 << 10, .depth = 4, .chunks_per_round = 2, .channels = 1, .algorithm = -1};

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 #define RANKS_MAX 64
 #define DEPTH_MAX 8

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "record.h"
+#include "plan/record.h"
 
 static void equal_calls_have_equal_records(void **state)
 {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "datatype.h"
+#include "base/datatype.h"
 #include "kernels/arithmetic.h"
 #include "kernels/cpu.h"
 #include "tests/kernels/jobs.h"

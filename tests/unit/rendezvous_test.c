@@ -3,7 +3,7 @@
  * Meetings, served by this process: ranks as threads and as processes that find one another, and
  * every way in which a meeting fails, with the sentence that says so.
  */
-#include "rendezvous.h"
+#include "meet/rendezvous.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,11 +18,11 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "edge.h"
-#include "fd.h"
-#include "identity.h"
-#include "interface.h"
+#include "base/clock.h"
+#include "meet/edge.h"
+#include "base/fd.h"
+#include "meet/identity.h"
+#include "meet/interface.h"
 #include "tests/holdings.h"
 
 #define RANKS_MAX 8

@@ -3,7 +3,7 @@
  * The roster of a communicator while something goes wrong. It needs no more than linked ranks, so
  * that here communicators that were made gather it once more.
  */
-#include "roster.h"
+#include "comm/roster.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "create.h"
+#include "base/clock.h"
+#include "api/create.h"
 
 #define RANKS 4
 

@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "record.h"
-#include "simulate.h"
+#include "base/clock.h"
+#include "plan/record.h"
+#include "engine/simulate.h"
 #include "tests/transport/dice.h"
 
 #define LATENCY 5000u /* ns */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Codes, sentences, names and log lines. */
-#include "datatype.h"
-#include "log.h"
-#include "status.h"
+#include "base/datatype.h"
+#include "base/log.h"
+#include "base/status.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "plan.h"
-#include "trace.h"
+#include "plan/plan.h"
+#include "engine/trace.h"
 
 static char folder[64];
 

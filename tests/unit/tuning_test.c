@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What carries a call: rows, tables as text with a sentence for each mistake, and which row decides. */
-#include "tuning.h"
+#include "choose/tuning.h"
 
 #include <limits.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "tuning_file.h"
+#include "choose/tuning_file.h"
 
 static int read_text(const char *text, struct ring_tuning_table *table, struct ring_failure *failure)
 {

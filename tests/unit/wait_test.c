@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How long a rank looks before it sleeps, as a function of who shares the CPUs. */
-#include "wait.h"
+#include "engine/wait.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The watcher's life: its thread, its port, its alarms, and what a forked child makes of it. */
-#include "watcher.h"
+#include "meet/watcher.h"
 
 #include <dirent.h>
 #include <netinet/in.h>
@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "tests/holdings.h"
 
 static struct ring_config config;

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls as the public header promises them: arguments are checked, then become a struct ring_call. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "comm/comm.h"
+#include "base/datatype.h"
+#include "base/fd.h"
+#include "group.h"
+#include "queue.h"
+#include "comm/regions.h"
+
+/* What the kinds' buffers are. A buffer of parts holds `count` elements for each rank. */
+static const struct shape {
+	bool has_send, has_recv;
+	bool send_in_parts, recv_in_parts;
+	bool root_sends, root_receives; /* only root reads send, or writes recv */
+	bool reduces;
+} shapes[] = {
+	[RING_KIND_ALL_REDUCE] = {.has_send = true, .has_recv = true, .reduces = true},
+	[RING_KIND_REDUCE_SCATTER] = {.has_send = true,
+				      .has_recv = true,
+				      .send_in_parts = true,
+				      .reduces = true},
+	[RING_KIND_ALL_GATHER] = {.has_send = true, .has_recv = true, .recv_in_parts = true},
+	[RING_KIND_BROADCAST] = {.has_send = true, .has_recv = true, .root_sends = true},
+	[RING_KIND_BARRIER] = {.has_send = false},
+	[RING_KIND_REDUCE] = {.has_send = true,
+			      .has_recv = true,
+			      .root_receives = true,
+			      .reduces = true},
+	[RING_KIND_GATHER] = {.has_send = true,
+			      .has_recv = true,
+			      .recv_in_parts = true,
+			      .root_receives = true},
+	[RING_KIND_SCATTER] = {.has_send = true,
+			       .has_recv = true,
+			       .send_in_parts = true,
+			       .root_sends = true},
+	[RING_KIND_ALL_TO_ALL] = {.has_send = true,
+				  .has_recv = true,
+				  .send_in_parts = true,
+				  .recv_in_parts = true},
+	[RING_KIND_SEND] = {.has_send = true},
+	[RING_KIND_RECV] = {.has_recv = true},
+};
+
+static const struct shape *shape_of(const struct ring_request *request)
+{
+	return &shapes[request->kind];
+}
+
+/* Whether this rank's send, or recv, is a buffer of the call. */
+static bool reads(const struct ring_comm *comm, const struct ring_request *request)
+{
+	const struct shape *shape = shape_of(request);
+	return shape->has_send && (!shape->root_sends || request->root == comm->rank);
+}
+
+static bool writes(const struct ring_comm *comm, const struct ring_request *request)
+{
+	const struct shape *shape = shape_of(request);
+	return shape->has_recv && (!shape->root_receives || request->root == comm->rank);
+}
+
+static bool is_message(const struct ring_request *request)
+{
+	return request->kind == RING_KIND_SEND || request->kind == RING_KIND_RECV;
+}
+
+static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_bytes)
+{
+	return a < b + b_bytes && b < a + a_bytes;
+}
+
+/*
+ * Checks that send and recv are disjoint, or stand to each other as in place means for this kind: one
+ * is this rank's part of the other.
+ */
+static int check_overlap(struct ring_comm *comm, const struct ring_request *request,
+			 uint64_t part_bytes)
+{
+	const struct shape *shape = shape_of(request);
+	const char *send = request->send, *recv = request->recv;
+	bool exchange = shape->send_in_parts && shape->recv_in_parts;
+	uint64_t whole = part_bytes * comm->size, own = part_bytes * comm->rank;
+	uint64_t send_bytes = shape->send_in_parts ? whole : part_bytes;
+	uint64_t recv_bytes = shape->recv_in_parts ? whole : part_bytes;
+	const char *send_own = send + (shape->send_in_parts ? own : 0);
+	const char *recv_own = recv + (shape->recv_in_parts ? own : 0);
+	if (!overlap(send, send_bytes, recv, recv_bytes) || (send_own == recv_own && !exchange))
+		return 0;
+	return ring_comm_refuse(comm, RING_EINVAL,
+				"%s: send and recv overlap; they must be disjoint%s",
+				ring_kind_name(request->kind),
+				exchange ? "" : " or exactly in place");
+}
+
+static int check_buffers(struct ring_comm *comm, const struct ring_request *request,
+			 uint64_t part_bytes)
+{
+	const char *missing = NULL;
+	if (reads(comm, request) && !request->send)
+		missing = is_message(request) ? "buffer" : "send";
+	else if (writes(comm, request) && !request->recv)
+		missing = is_message(request) ? "buffer" : "recv";
+	if (missing)
+		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s is NULL though count is %llu",
+					ring_kind_name(request->kind), missing,
+					(unsigned long long)request->count);
+	return reads(comm, request) && writes(comm, request)
+		       ? check_overlap(comm, request, part_bytes)
+		       : 0;
+}
+
+static int check_type(struct ring_comm *comm, const struct ring_request *request)
+{
+	if (ring_datatype_bytes(request->type) == 0)
+		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no datatype",
+					ring_kind_name(request->kind), request->type);
+	if (!shape_of(request)->reduces)
+		return 0;
+	const struct ring_made_op *made = ring_made_op_find(&comm->made_ops, request->op);
+	if (made && (int)made->type != request->type)
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"%s: operation %d was made for %s, not for %s",
+					ring_kind_name(request->kind), request->op,
+					ring_datatype_name(made->type),
+					ring_datatype_name(request->type));
+	if (!made && *ring_op_name(request->op) == '?')
+		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no operation",
+					ring_kind_name(request->kind), request->op);
+	return 0;
+}
+
+static int check_elements(struct ring_comm *comm, const struct ring_request *request)
+{
+	const struct shape *shape = shape_of(request);
+	int err = check_type(comm, request);
+	if (err)
+		return err;
+	uint64_t parts = shape->send_in_parts || shape->recv_in_parts ? comm->size : 1;
+	uint64_t part_bytes, bytes;
+	if (__builtin_mul_overflow(request->count, ring_datatype_bytes(request->type), &part_bytes) ||
+	    __builtin_mul_overflow(part_bytes, parts, &bytes) || bytes > PTRDIFF_MAX)
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"%s: %llu elements are more than memory can hold",
+					ring_kind_name(request->kind),
+					(unsigned long long)request->count);
+	return request->count == 0 ? 0 : check_buffers(comm, request, part_bytes);
+}
+
+static bool has_root(const struct ring_request *request)
+{
+	const struct shape *shape = shape_of(request);
+	return shape->root_sends || shape->root_receives || is_message(request);
+}
+
+static int check(struct ring_comm *comm, const struct ring_request *request)
+{
+	if (request->stream && ring_stream_comm(request->stream) != comm)
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"%s: the stream is another communicator's",
+					ring_kind_name(request->kind));
+	if (has_root(request) && (request->root < 0 || request->root >= comm->size))
+		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s %d is not in 0..%d",
+					ring_kind_name(request->kind),
+					is_message(request) ? "peer" : "root", request->root,
+					comm->size - 1);
+	if (is_message(request) && request->root == comm->rank && !ring_group_is_open())
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"%s: rank %d can exchange with itself only in a group that "
+					"holds both ends",
+					ring_kind_name(request->kind), comm->rank);
+	return request->kind == RING_KIND_BARRIER ? 0 : check_elements(comm, request);
+}
+
+static int refuse_stranger(const struct ring_comm *comm, const struct ring_request *request)
+{
+	struct ring_failure failure = {0};
+	int err = ring_fail(&failure, RING_EINVAL, "%s: %s", ring_kind_name(request->kind),
+			    comm ? "this communicator belongs to the parent process; a child of "
+				   "fork() must create its own"
+				 : "comm is NULL");
+	ring_failure_remember(&failure);
+	return err;
+}
+
+static struct ring_call make_call(const struct ring_comm *comm, const struct ring_request *request)
+{
+	const struct ring_made_op *made = ring_made_op_find(&comm->made_ops, request->op);
+	int type = request->type, op = made ? RING_SUM : request->op;
+	return (struct ring_call){
+		.kind = request->kind,
+		.operands = {.input = reads(comm, request) ? request->send : NULL,
+			     .output = writes(comm, request) ? request->recv : NULL,
+			     .type = type >= 0 ? type : RING_UINT8,
+			     .op = op >= 0 ? op : RING_SUM,
+			     .divisor = op == RING_AVG ? (uint64_t)comm->size : 1,
+			     .scalar = made ? made->scalar : 0},
+		.scaled = made != NULL,
+		.count = request->count,
+		.root = request->root,
+		.record = ring_record_make(request->kind, 0, request->count, type,
+					   made ? RING_OP_PREMUL_SUM : op, request->root),
+		.stream = request->stream,
+	};
+}
+
+void ring_call_number(struct ring_comm *comm, struct ring_call *call)
+{
+	if (!ring_call_is_message(call))
+		comm->sequence++;
+	call->turn = comm->sequence;
+	call->record.sequence = comm->sequence;
+}
+
+/* The queue wants a copy of what it runs later. */
+static int post(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_call *copy = malloc(sizeof(*copy));
+	if (!copy)
+		return ring_comm_refuse(comm, RING_ENOMEM, "%s: no memory",
+					ring_kind_name(call->kind));
+	*copy = *call;
+	ring_call_number(comm, copy);
+	ring_queue_add(comm, copy);
+	return 0;
+}
+
+/* Buffers from ring_mem_alloc() are what peers of this host may map. */
+static void find_memory(struct ring_comm *comm, struct ring_call *call)
+{
+	const struct shape *shape = &shapes[call->kind];
+	size_t part = call->count * ring_datatype_bytes(call->operands.type);
+	size_t whole = part * (size_t)comm->size;
+	call->input_memory = ring_memory_find(comm, call->operands.input,
+					      shape->send_in_parts ? whole : part);
+	call->output_memory = ring_memory_find(comm, call->operands.output,
+					       shape->recv_in_parts ? whole : part);
+}
+
+/* True for the same call once more: it was right, and its memory is where it was. */
+static bool repeats(const struct ring_checked_call *checked, const struct ring_request *request)
+{
+	const struct ring_request *before = &checked->request;
+	return checked->keeps && request->kind == before->kind && request->send == before->send &&
+	       request->recv == before->recv && request->count == before->count &&
+	       request->type == before->type && request->op == before->op &&
+	       request->root == before->root && request->stream == before->stream &&
+	       checked->regions_epoch == ring_regions_epoch();
+}
+
+/* NULL if there was none like it of late. */
+static struct ring_checked_call *find_checked(struct ring_comm *comm,
+					      const struct ring_request *request)
+{
+	for (int i = 0; i < RING_CALLS_KEPT; i++)
+		if (repeats(&comm->checked[i], request))
+			return &comm->checked[i];
+	return NULL;
+}
+
+/*
+ * Checks a call and makes it one of the last. Handles of operations and streams can be others' next time, so
+ * such calls are not kept. returns 0; RING_EINVAL, with the sentence
+ */
+static int prepare(struct ring_comm *comm, const struct ring_request *request,
+		   struct ring_checked_call **prepared)
+{
+	int err = check(comm, request);
+	if (err)
+		return err;
+	struct ring_checked_call *checked = &comm->checked[comm->next_checked % RING_CALLS_KEPT];
+	checked->request = *request;
+	checked->call = make_call(comm, request);
+	checked->regions_epoch = ring_regions_epoch();
+	find_memory(comm, &checked->call);
+	checked->keeps = !checked->call.scaled && !is_message(request) && !request->stream;
+	comm->next_checked += checked->keeps;
+	*prepared = checked;
+	return 0;
+}
+
+static int submit(struct ring_comm *comm, const struct ring_request *request)
+{
+	const bool grouped = ring_group_is_open();
+	int err = grouped ? ring_group_refused() : 0;
+	if (err)
+		return err;
+	struct ring_checked_call *checked = NULL;
+	if (!comm || comm->fork_generation != ring_fork_generation())
+		err = refuse_stranger(comm, request);
+	if (!err)
+		err = ring_comm_failed_in(comm, comm->sequence + 1);
+	if (!err)
+		checked = find_checked(comm, request);
+	if (!err && !checked)
+		err = prepare(comm, request, &checked);
+	if (err)
+		return grouped ? ring_group_refuse(err) : err;
+	struct ring_call *call = &checked->call;
+	if (grouped)
+		return ring_group_add(comm, call);
+	if (call->stream)
+		return post(comm, call);
+	ring_call_number(comm, call);
+	return ring_queue_run(comm, call);
+}
+
+int ring_all_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
+		    enum ring_datatype type, enum ring_op op, struct ring_stream *stream)
+{
+	return submit(comm, &(struct ring_request){RING_KIND_ALL_REDUCE, send, recv, count, type,
+						   op, -1, stream});
+}
+
+int ring_reduce_scatter(struct ring_comm *comm, const void *send, void *recv, size_t recv_count,
+			enum ring_datatype type, enum ring_op op, struct ring_stream *stream)
+{
+	return submit(comm, &(struct ring_request){RING_KIND_REDUCE_SCATTER, send, recv, recv_count,
+						   type, op, -1, stream});
+}
+
+int ring_all_gather(struct ring_comm *comm, const void *send, void *recv, size_t send_count,
+		    enum ring_datatype type, struct ring_stream *stream)
+{
+	return submit(comm, &(struct ring_request){RING_KIND_ALL_GATHER, send, recv, send_count,
+						   type, -1, -1, stream});
+}
+
+int ring_broadcast(struct ring_comm *comm, const void *send, void *recv, size_t count,
+		   enum ring_datatype type, int root, struct ring_stream *stream)
+{
+	return submit(comm, &(struct ring_request){RING_KIND_BROADCAST, send, recv, count, type, -1,
+						   root, stream});
+}
+
+int ring_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
+		enum ring_datatype type, enum ring_op op, int root, struct ring_stream *stream)
+{
+	return submit(comm, &(struct ring_request){RING_KIND_REDUCE, send, recv, count, type, op,
+						   root, stream});
+}
+
+int ring_gather(struct ring_comm *comm, const void *send, void *recv, size_t send_count,
+		enum ring_datatype type, int root, struct ring_stream *stream)
+{
+	return submit(comm, &(struct ring_request){RING_KIND_GATHER, send, recv, send_count, type,
+						   -1, root, stream});
+}
+
+int ring_scatter(struct ring_comm *comm, const void *send, void *recv, size_t recv_count,
+		 enum ring_datatype type, int root, struct ring_stream *stream)
+{
+	return submit(comm, &(struct ring_request){RING_KIND_SCATTER, send, recv, recv_count, type,
+						   -1, root, stream});
+}
+
+int ring_all_to_all(struct ring_comm *comm, const void *send, void *recv, size_t count_per_peer,
+		    enum ring_datatype type, struct ring_stream *stream)
+{
+	return submit(comm, &(struct ring_request){RING_KIND_ALL_TO_ALL, send, recv, count_per_peer,
+						   type, -1, -1, stream});
+}
+
+int ring_barrier(struct ring_comm *comm, struct ring_stream *stream)
+{
+	return submit(comm,
+		      &(struct ring_request){RING_KIND_BARRIER, NULL, NULL, 0, -1, -1, -1, stream});
+}
+
+int ring_send(struct ring_comm *comm, const void *buffer, size_t count, enum ring_datatype type,
+	      int peer, struct ring_stream *stream)
+{
+	return submit(comm, &(struct ring_request){RING_KIND_SEND, buffer, NULL, count, type, -1,
+						   peer, stream});
+}
+
+int ring_recv(struct ring_comm *comm, void *buffer, size_t count, enum ring_datatype type, int peer,
+	      struct ring_stream *stream)
+{
+	return submit(comm, &(struct ring_request){RING_KIND_RECV, NULL, buffer, count, type, -1,
+						   peer, stream});
+}

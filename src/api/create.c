@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes a communicator and takes it apart: the rank meets the others and links up (linkup.h), then all
+ * tell one another who they are (roster.h). Any number of creations are driven, asleep in between.
+ */
+#include "create.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "meet/describe.h"
+#include "base/fd.h"
+#include "group.h"
+#include "meet/identity.h"
+#include "comm/linkup.h"
+#include "queue.h"
+#include "comm/roster.h"
+#include "meet/self.h"
+#include "engine/trace.h"
+#include "choose/tuning_file.h"
+
+#define GOODBYE_MS 1000
+/*
+ * How much too early a rank with paced links wakes, as being woken takes long. (Late, with and without:
+ * 8 B after 20 us by 8 and 18 us; 1 MiB at 1 GB/s by 1.0 and 3.2 %.) Where others want the CPU that it
+ * looks with meanwhile, that costs them more. (64 KiB on 7 ranks of 2 CPUs: 3.0 ms with 50 us, 2.1 so.)
+ */
+#define EARLY_NS 50000
+#define EARLY_CROWDED_NS 10000
+
+#define GLANCES 4 /* more, up to 100, gained nothing */
+#define YIELDS 4  /* mostly whoever is late has been there after one */
+
+#define FDS_MAX (RING_LINKUP_FDS + 1) /* the parent's doorbell */
+
+_Static_assert(RING_ROSTER_FDS <= RING_LINKUP_FDS, "fds[FDS_MAX] serve both");
+
+struct ring_creation {
+	struct ring_comm *comm;    /* NULL once it failed, or was handed out */
+	struct ring_comm **result; /* the caller's */
+	struct ring_comm *parent;  /* whose failure ends it, or NULL */
+	uint64_t deadline_ms;
+	int err; /* RING_EAGAIN until it has ended */
+	struct ring_failure failure;
+	struct ring_linkup linkup;
+	bool linked; /* linkup is over, roster has begun */
+	struct ring_roster roster;
+	bool announced; /* the doorbell knows that this thread is about to sleep */
+};
+
+/* ---- beginning and ending ---- */
+
+/* Opens the door, then tells the root: before anybody can have heard of this rank. */
+static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id,
+			 struct ring_failure *failure)
+{
+	struct ring_identity identity;
+	struct ring_peer *self = &comm->peers[comm->rank];
+	if (ring_identity_read(id, &identity))
+		return ring_fail(failure, RING_EINVAL,
+				 "rank %d: these 128 bytes are no id of this version", comm->rank);
+	int err = ring_watcher_hold(&comm->watcher, &comm->config, &identity.root, failure);
+	if (err)
+		return err;
+	comm->ends = (struct ring_edge_ends){
+		.self = comm->rank,
+		.bell = &comm->bell,
+		.congestion = comm->config.congestion[0] ? comm->config.congestion : NULL,
+		.peer_lost_ms = comm->config.peer_lost_ms,
+		.pace = comm->config.link[0] ? &comm->pace : NULL,
+	};
+	if (comm->ends.pace)
+		ring_pace_read(comm->config.link,
+			       &comm->pace.speed); /* the options have checked it */
+	err = ring_contact_open(&comm->ends.contact, comm->watcher, identity.job, identity.secret,
+				comm->rank, failure);
+	if (err)
+		return err;
+	ring_self_describe(self, comm->rank, &comm->config, comm->watcher);
+	return ring_join_start(&comm->join, comm->size, self, &identity, &comm->config, failure);
+}
+
+/* Reads the rows that are to choose, if the options name any. */
+static int read_table(struct ring_comm *comm, struct ring_failure *failure)
+{
+	if (!comm->config.tuning[0])
+		return 0;
+	comm->table = calloc(1, sizeof(*comm->table));
+	if (!comm->table)
+		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", comm->rank);
+	int err = ring_tuning_file_read(comm->config.tuning, comm->table, failure);
+	if (!err)
+		comm->config.tuning_hash = ring_tuning_hash(comm->table);
+	return err;
+}
+
+static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
+		     const struct ring_options *options, struct ring_failure *failure)
+{
+	comm->fork_generation = ring_fork_generation();
+	comm->bell.memory_fd = comm->bell.event_fd = -1;
+	pthread_mutex_init(&comm->failing, NULL);
+	pthread_mutex_init(&comm->running, NULL);
+	comm->order = calloc((size_t)comm->size, sizeof(*comm->order));
+	comm->peers = calloc((size_t)comm->size, sizeof(*comm->peers));
+	if (!comm->order || !comm->peers)
+		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory for %d ranks",
+				 comm->rank, comm->size);
+	int err = ring_config_resolve(&comm->config, options, failure);
+	if (!err)
+		err = read_table(comm, failure);
+	if (err)
+		return err;
+	err = ring_bell_create(&comm->bell);
+	if (err)
+		return ring_fail(failure, err, "rank %d: no doorbell: %m", comm->rank);
+	if (comm->config.trace[0])
+		err = ring_trace_open(&comm->trace, comm->config.trace, comm->rank, failure);
+	return err ? err : enter_meeting(comm, id, failure);
+}
+
+/*
+ * Accepts every half-built state; `reason` is what the others learn if they are still meeting.
+ * Lanes close first: nothing may call back into a communicator that is being freed. Stages are let go by
+ * their places, so before links unmap those of other processes: new memory may come to lie there at once.
+ */
+static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
+{
+	ring_lanes_close(comm->lanes, GOODBYE_MS);
+	ring_join_close(comm->join, reason);
+	ring_pairs_close(comm);
+	ring_partners_free(&comm->partners);
+	for (int c = 0; c < comm->channel_count; c++)
+		ring_channel_close(&comm->channels[c]);
+	ring_contact_close(comm->ends.contact);
+	if (comm->watcher)
+		ring_watcher_drop(comm->watcher);
+	ring_bell_close(&comm->bell);
+	ring_trace_close(comm->trace);
+	ring_memory_close(&comm->memory);
+	ring_made_ops_free(&comm->made_ops);
+	free(comm->fds);
+	free(comm->table);
+	free(comm->order);
+	free(comm->peers);
+	pthread_mutex_destroy(&comm->running);
+	pthread_mutex_destroy(&comm->failing);
+	free(comm);
+}
+
+static int check_arguments(struct ring_comm **comm, int size, int rank,
+			   const struct ring_unique_id *id, struct ring_failure *failure)
+{
+	if (!comm || !id)
+		return ring_fail(failure, RING_EINVAL, "ring_comm_create: %s is NULL",
+				 comm ? "id" : "comm");
+	if (size < 1 || rank < 0 || rank >= size)
+		return ring_fail(failure, RING_EINVAL,
+				 "ring_comm_create: rank %d of %d ranks makes no sense", rank, size);
+	if (size > RING_SIZE_MAX)
+		return ring_fail(failure, RING_EINVAL,
+				 "ring_comm_create: %d ranks: at most %d are possible", size,
+				 RING_SIZE_MAX);
+	return 0;
+}
+
+int ring_creation_begin(struct ring_creation **begun, struct ring_comm **result, int size, int rank,
+			const struct ring_unique_id *id, const struct ring_options *options,
+			struct ring_failure *failure)
+{
+	int err = check_arguments(result, size, rank, id, failure);
+	if (err)
+		return err;
+	struct ring_creation *creation = calloc(1, sizeof(*creation));
+	struct ring_comm *comm = calloc(1, sizeof(*comm));
+	if (!creation || !comm) {
+		free(creation);
+		free(comm);
+		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", rank);
+	}
+	comm->size = size;
+	comm->rank = rank;
+	comm->answered = -1;
+	creation->comm = creation->linkup.comm = comm;
+	creation->linkup.failure = &creation->failure;
+	creation->result = result;
+	creation->err = RING_EAGAIN;
+	err = open_comm(comm, id, options, failure);
+	if (err) {
+		ring_fail(failure, err, "rank %d: %s", rank, ring_strerror(err));
+		free_comm(comm, failure);
+		free(creation);
+		return err;
+	}
+	creation->deadline_ms = ring_clock_ms() + (uint64_t)comm->config.create_timeout_ms +
+				RING_HEAR_MS;
+	*begun = creation;
+	return 0;
+}
+
+void ring_creation_depend(struct ring_creation *creation, struct ring_comm *parent)
+{
+	creation->parent = parent;
+}
+
+/* ---- running ---- */
+
+/* Whether something arrives by a descriptor. */
+static bool has_sockets(const struct ring_channel *channel)
+{
+	for (int r = 0; r < channel->route_count; r++) {
+		short events;
+		const struct ring_link *in = channel->routes[r].in;
+		if (in && in->transport->wait_fd(in, &events) >= 0)
+			return true;
+	}
+	return false;
+}
+
+static int at_most(int most, int number)
+{
+	return number < most ? number : most;
+}
+
+static void settle(struct ring_comm *comm)
+{
+	struct ring_load load = {
+		.crowded = comm->placement.crowded,
+		.sockets = has_sockets(&comm->channels[0]),
+		.paced = comm->ends.pace != NULL,
+	};
+	comm->patience = ring_patience_choose(&load);
+	comm->pace.early_ns = load.crowded ? EARLY_CROWDED_NS : EARLY_NS;
+	if (comm->config.spins >= 0)
+		comm->patience.spins = comm->config.spins;
+	if (comm->config.yields >= 0) {
+		comm->patience.yields = comm->config.yields;
+		comm->patience.ms = 0;
+	}
+	for (int c = 0; c < comm->channel_count; c++) {
+		comm->channels[c].trace = comm->trace;
+		comm->channels[c].glances = load.crowded ? 0
+							 : at_most(GLANCES, comm->patience.spins);
+		comm->channels[c].yields = load.crowded ? at_most(YIELDS, comm->patience.yields) : 0;
+	}
+}
+
+/* Goes on as far as possible. returns 0 once created, RING_EAGAIN, or the error */
+static int step(struct ring_creation *creation)
+{
+	struct ring_comm *comm = creation->comm;
+	int err = creation->parent ? ring_comm_failed(creation->parent) : 0;
+	if (err)
+		return ring_fail(&creation->failure, err, "%s", ring_comm_error(creation->parent));
+	if (!creation->linked) {
+		err = ring_linkup_step(&creation->linkup);
+		if (!err)
+			err = ring_roster_begin(&creation->roster, comm, creation->deadline_ms,
+						&creation->failure);
+		creation->linked = err == 0;
+	}
+	return err ? err : ring_roster_step(&creation->roster, comm, &creation->failure);
+}
+
+static void announce(struct ring_creation *creation)
+{
+	if (creation->parent)
+		ring_bell_announce(&creation->parent->bell, true);
+	if (!creation->linked)
+		return;
+	ring_bell_announce(&creation->comm->bell, true);
+	creation->announced = true;
+}
+
+static void awake_bell(struct ring_bell *bell)
+{
+	uint64_t count;
+	ring_bell_awake(bell);
+	ssize_t ignored = read(bell->event_fd, &count, sizeof(count));
+	(void)ignored;
+}
+
+/* What woke it is taken before the next look. */
+static void awake(struct ring_creation *creation)
+{
+	if (creation->parent)
+		awake_bell(&creation->parent->bell);
+	if (creation->announced)
+		awake_bell(&creation->comm->bell);
+	creation->announced = false;
+	ring_contact_awake(creation->comm->ends.contact);
+}
+
+/* It came to its end: hands the communicator out, or takes it apart so that the others learn why. */
+static void finish(struct ring_creation *creation, int err)
+{
+	struct ring_comm *comm = creation->comm;
+	struct ring_failure *failure = &creation->failure;
+	awake(creation);
+	ring_linkup_drop(&creation->linkup);
+	ring_roster_free(&creation->roster);
+	creation->comm = NULL;
+	creation->err = err;
+	if (!err) {
+		settle(comm);
+		*creation->result = comm;
+		return;
+	}
+	ring_fail(failure, err, "rank %d: %s", comm->rank, ring_strerror(err));
+	if (comm->lanes)
+		ring_comm_fail(comm, err, comm->rank, "%s", failure->text);
+	free_comm(comm, failure);
+}
+
+/* Moves all on. Returns how many have not ended. */
+static int step_all(struct ring_creation **creations, int count)
+{
+	int going = 0;
+	for (int i = 0; i < count; i++) {
+		if (creations[i]->err != RING_EAGAIN)
+			continue;
+		int err = step(creations[i]);
+		if (err == RING_EAGAIN)
+			going++;
+		else
+			finish(creations[i], err);
+	}
+	return going;
+}
+
+/* What one creation waits for. Returns how many of fds[FDS_MAX] it is. */
+static int poll_creation(const struct ring_creation *creation, struct pollfd *fds, int *ms)
+{
+	int count = 0;
+	if (creation->parent)
+		fds[count++] = (struct pollfd){creation->parent->bell.event_fd, POLLIN, 0};
+	if (!creation->linked)
+		return count + ring_linkup_poll(&creation->linkup, fds + count, ms);
+	if (!creation->announced) /* it came so far only now: nobody would wake it */
+		*ms = 0;
+	return count + ring_roster_poll(&creation->roster, creation->comm, fds + count, ms);
+}
+
+/* Announces, looks once more, sleeps. Returns how many have not ended. */
+static int sleep_until_moved(struct ring_creation **creations, int count, struct pollfd *fds)
+{
+	int nfds = 0, ms = INT_MAX;
+	for (int i = 0; i < count; i++)
+		if (creations[i]->err == RING_EAGAIN)
+			announce(creations[i]);
+	int going = step_all(creations, count);
+	for (int i = 0; i < count; i++)
+		if (creations[i]->err == RING_EAGAIN)
+			nfds += poll_creation(creations[i], fds + nfds, &ms);
+	if (going > 0)
+		poll(fds, (nfds_t)nfds, ms);
+	for (int i = 0; i < count; i++)
+		if (creations[i]->err == RING_EAGAIN)
+			awake(creations[i]);
+	return going;
+}
+
+int ring_creations_run(struct ring_creation **creations, int count)
+{
+	struct pollfd *fds = calloc((size_t)count, FDS_MAX * sizeof(*fds));
+	int err = 0;
+	for (int i = 0; i < count && !fds; i++)
+		finish(creations[i], RING_ENOMEM);
+	while (fds && sleep_until_moved(creations, count, fds) > 0)
+		;
+	free(fds);
+	for (int i = count - 1; i >= 0; i--) {
+		if (creations[i]->err) {
+			err = creations[i]->err;
+			ring_failure_remember(&creations[i]->failure);
+		}
+		free(creations[i]);
+	}
+	return err;
+}
+
+void ring_creation_drop(struct ring_creation *creation)
+{
+	finish(creation, RING_EABORTED);
+	free(creation);
+}
+
+int ring_comm_create(struct ring_comm **comm, int size, int rank, const struct ring_unique_id *id,
+		     const struct ring_options *options)
+{
+	struct ring_failure failure = {0};
+	struct ring_creation *creation;
+	int err = ring_creation_begin(&creation, comm, size, rank, id, options, &failure);
+	if (err) {
+		ring_failure_remember(&failure);
+		return ring_group_is_open() ? ring_group_refuse(err) : err;
+	}
+	if (!ring_group_is_open())
+		return ring_creations_run(&creation, 1);
+	err = ring_group_add_creation(creation);
+	if (err)
+		ring_creation_drop(creation);
+	return err;
+}
+
+void ring_comm_destroy(struct ring_comm *comm)
+{
+	if (!comm || comm->fork_generation != ring_fork_generation())
+		return;
+	ring_queue_close(comm);
+	free_comm(comm, NULL);
+}

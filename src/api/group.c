@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Groups: collecting a thread's calls by communicator, and running them. */
+#include "group.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "queue.h"
+#include "base/status.h"
+
+/*
+ * The calls of one communicator: first the messages, which are one batch by `together`, then the
+ * collectives; both in the order in which they were made.
+ */
+struct member {
+	struct ring_comm *comm;
+	struct ring_call **calls; /* NULL where the queue has one for a stream: it may be gone */
+	int count, messages;
+	struct member *next;
+};
+
+struct group {
+	int depth;
+	int err; /* of the first call that was refused */
+	struct member *members;
+	struct ring_creation **creations;
+	int creation_count;
+};
+
+/* Looked at by every call: the model is the one that costs no call. */
+static _Thread_local struct group open_group __attribute__((tls_model("initial-exec")));
+
+bool ring_group_is_open(void)
+{
+	return open_group.depth > 0;
+}
+
+int ring_group_refuse(int err)
+{
+	if (!open_group.err)
+		open_group.err = err;
+	return err;
+}
+
+int ring_group_refused(void)
+{
+	return open_group.err;
+}
+
+int ring_group_start(void)
+{
+	open_group.depth++;
+	return 0;
+}
+
+/* ---- collecting ---- */
+
+/*
+ * Makes room for one more element behind `count` of them; the room doubles whenever it is full.
+ * returns the array; NULL without memory, and the old one remains
+ */
+static void *grow(void *array, int count, size_t element_bytes)
+{
+	bool is_full = (count & (count - 1)) == 0;
+	size_t room = count ? 2 * (size_t)count : 1;
+	return is_full ? realloc(array, room * element_bytes) : array;
+}
+
+static struct member *find_member(struct ring_comm *comm)
+{
+	struct member **link = &open_group.members;
+	while (*link && (*link)->comm != comm)
+		link = &(*link)->next;
+	if (!*link) {
+		*link = calloc(1, sizeof(**link));
+		if (*link)
+			(*link)->comm = comm;
+	}
+	return *link;
+}
+
+/* Messages go behind messages, collectives behind everything. There is room. */
+static void insert(struct member *member, struct ring_call *call)
+{
+	struct ring_call **calls = member->calls;
+	bool message = ring_call_is_message(call);
+	int at = message ? member->messages : member->count;
+	memmove(calls + at + 1, calls + at, (size_t)(member->count - at) * sizeof(*calls));
+	calls[at] = call;
+	if (message && at > 0)
+		calls[at - 1]->together = call;
+	member->messages += message;
+	member->count++;
+}
+
+int ring_group_add(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct member *member = find_member(comm);
+	struct ring_call *copy = member ? malloc(sizeof(*copy)) : NULL;
+	struct ring_call **calls = copy ? grow(member->calls, member->count, sizeof(*calls)) : NULL;
+	if (!calls) {
+		free(copy);
+		return ring_group_refuse(RING_ENOMEM);
+	}
+	*copy = *call;
+	member->calls = calls;
+	insert(member, copy);
+	return 0;
+}
+
+int ring_group_add_creation(struct ring_creation *creation)
+{
+	struct ring_creation **creations = grow(open_group.creations, open_group.creation_count,
+						sizeof(*creations));
+	if (!creations)
+		return ring_group_refuse(RING_ENOMEM);
+	creations[open_group.creation_count++] = creation;
+	open_group.creations = creations;
+	return 0;
+}
+
+/* ---- checking ---- */
+
+/* The first of these messages that is of this kind and to or from oneself; NULL if none is. */
+static struct ring_call *find_own(struct ring_call *call, enum ring_kind kind, int self)
+{
+	while (call && (call->kind != kind || call->root != self))
+		call = call->together;
+	return call;
+}
+
+/* What a rank sends to itself is copied by the receive. returns 0; RING_EINVAL */
+static int match_own(const struct member *member)
+{
+	int self = member->comm->rank;
+	struct ring_call *batch = member->messages ? member->calls[0] : NULL;
+	struct ring_call *send = find_own(batch, RING_KIND_SEND, self);
+	struct ring_call *recv = find_own(batch, RING_KIND_RECV, self);
+	while (send && recv && send->count == recv->count &&
+	       send->operands.type == recv->operands.type) {
+		recv->operands.input = send->operands.input;
+		send = find_own(send->together, RING_KIND_SEND, self);
+		recv = find_own(recv->together, RING_KIND_RECV, self);
+	}
+	if (!send && !recv)
+		return 0;
+	return ring_comm_refuse(member->comm, RING_EINVAL,
+				"%s rank %d, which is oneself, has no match in the group",
+				send ? "ring_send to" : "ring_recv from", self);
+}
+
+/* Nothing has happened yet when this fails. */
+static int check(const struct group *group)
+{
+	int err = group->err;
+	for (struct member *member = group->members; member && !err; member = member->next) {
+		err = ring_comm_failed_in(member->comm, member->comm->sequence + 1);
+		if (!err)
+			err = match_own(member);
+	}
+	return err;
+}
+
+/* ---- running ---- */
+
+static int first_of(int err, int later)
+{
+	return err ? err : later;
+}
+
+static bool has_stream(const struct member *member)
+{
+	for (int i = 0; i < member->count; i++)
+		if (member->calls[i]->stream)
+			return true;
+	return false;
+}
+
+static void number_calls(const struct member *member)
+{
+	for (int i = 0; i < member->count; i++)
+		ring_call_number(member->comm, member->calls[i]);
+}
+
+/* Where what runs after the call at `index` begins; the batch runs at once. */
+static int next_turn(const struct member *member, int index)
+{
+	return index < member->messages ? member->messages : index + 1;
+}
+
+/* One communicator and no stream: each call in turn. */
+static int run_in_turn(const struct member *member)
+{
+	int err = 0;
+	for (int i = 0; i < member->count; i = next_turn(member, i))
+		err = first_of(err, ring_queue_run(member->comm, member->calls[i]));
+	return err;
+}
+
+/* Hands all calls to the queue, which frees those that belong to a stream. */
+static void queue_calls(struct member *member)
+{
+	for (int i = 0, next; i < member->count; i = next) {
+		struct ring_call *call = member->calls[i];
+		next = next_turn(member, i);
+		for (int j = i; j < next; j++)
+			if (member->calls[j]->stream)
+				member->calls[j] = NULL;
+		ring_queue_add(member->comm, call);
+	}
+}
+
+static int wait_for_calls(const struct member *member)
+{
+	int err = 0;
+	for (int i = 0; i < member->count; i++)
+		if (member->calls[i])
+			err = first_of(err, ring_queue_wait(member->comm, member->calls[i]));
+	return err;
+}
+
+/* Several communicators progress at the same time in the threads of their queues. */
+static int run_queued(struct group *group)
+{
+	int err = 0;
+	for (struct member *member = group->members; member && !err; member = member->next)
+		err = ring_queue_open(member->comm);
+	if (err)
+		return err;
+	for (struct member *member = group->members; member; member = member->next) {
+		number_calls(member);
+		queue_calls(member);
+	}
+	for (struct member *member = group->members; member; member = member->next)
+		err = first_of(err, wait_for_calls(member));
+	return err;
+}
+
+static int run_calls(struct group *group)
+{
+	const struct member *only = group->members;
+	if (!only)
+		return 0;
+	if (only->next || has_stream(only))
+		return run_queued(group);
+	number_calls(only);
+	return run_in_turn(only);
+}
+
+static void drop_members(struct group *group)
+{
+	for (struct member *member = group->members, *rest; member; member = rest) {
+		rest = member->next;
+		for (int i = 0; i < member->count; i++)
+			free(member->calls[i]);
+		free(member->calls);
+		free(member);
+	}
+}
+
+static int run_creations(struct group *group)
+{
+	int err = group->err;
+	if (!err)
+		return ring_creations_run(group->creations, group->creation_count);
+	for (int i = 0; i < group->creation_count; i++)
+		ring_creation_drop(group->creations[i]);
+	return err;
+}
+
+int ring_group_end(void)
+{
+	if (open_group.depth == 0) {
+		struct ring_failure failure = {0};
+		ring_fail(&failure, RING_EINVAL, "ring_group_end: this thread has no group open");
+		ring_failure_remember(&failure);
+		return RING_EINVAL;
+	}
+	if (--open_group.depth > 0)
+		return 0;
+	struct group group = open_group;
+	open_group = (struct group){0};
+	int err = run_creations(&group);
+	if (!err)
+		err = check(&group);
+	if (!err)
+		err = run_calls(&group);
+	drop_members(&group);
+	free(group.creations);
+	return err;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who am I: finds the launcher that started this process, and creates the communicator of its job.
+ * What each launcher says, and how its ranks find one another, is in its own file.
+ */
+#include "launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "meet/watcher.h"
+
+/* The first whose marker is set counts: whoever runs ring_run under another launcher means ring_run. */
+static const struct ring_launcher *const launchers[] = {
+	&ring_launcher_ring_run,
+	&ring_launcher_torchrun,
+};
+#define LAUNCHERS (sizeof(launchers) / sizeof(launchers[0]))
+
+const char *ring_launch_variable(const char *name)
+{
+	const char *text = getenv(name);
+	return text && text[0] ? text : NULL;
+}
+
+int ring_launch_text(const struct ring_launcher *launcher, const char *name, const char **text,
+		     struct ring_failure *failure)
+{
+	*text = ring_launch_variable(name);
+	if (*text)
+		return 0;
+	return ring_fail(failure, RING_EINVAL, "%s is not set, but %s is: %s sets %s", name,
+			 launcher->marker, launcher->name, launcher->variables);
+}
+
+int ring_launch_number(const struct ring_launcher *launcher, const char *name, int least, int most,
+		       int *number, struct ring_failure *failure)
+{
+	const char *text;
+	char *end;
+	int err = ring_launch_text(launcher, name, &text, failure);
+	if (err)
+		return err;
+	errno = 0;
+	long value = strtol(text, &end, 10);
+	if (errno || end == text || *end || value < least || value > most)
+		return ring_fail(failure, RING_EINVAL, "%s=%.64s must be a number from %d to %d",
+				 name, text, least, most);
+	*number = (int)value;
+	return 0;
+}
+
+static void fail_without_launcher(struct ring_failure *failure)
+{
+	char known[RING_FAILURE_TEXT - 100];
+	size_t length = 0;
+	for (size_t i = 0; i < LAUNCHERS && length < sizeof(known); i++)
+		length += (size_t)snprintf(known + length, sizeof(known) - length, "%s%s of %s",
+					   i ? "; " : "", launchers[i]->variables,
+					   launchers[i]->name);
+	ring_fail(failure, RING_EINVAL,
+		  "no launcher started this process; understood are %s: try ring_run -n 4 PROGRAM",
+		  known);
+}
+
+const struct ring_launcher *ring_launcher_find(struct ring_failure *failure)
+{
+	for (size_t i = 0; i < LAUNCHERS; i++)
+		if (ring_launch_variable(launchers[i]->marker))
+			return launchers[i];
+	fail_without_launcher(failure);
+	return NULL;
+}
+
+static int enter(struct ring_launch *launch, const struct ring_options *options,
+		 struct ring_failure *failure)
+{
+	struct ring_config config;
+	int err = ring_config_resolve(&config, options, failure);
+	if (err)
+		return err;
+	const struct ring_launcher *launcher = ring_launcher_find(failure);
+	return launcher ? launcher->enter(launcher, &config, launch, failure) : RING_EINVAL;
+}
+
+int ring_comm_create_from_env(struct ring_comm **comm, const struct ring_options *options)
+{
+	struct ring_failure failure = {0};
+	struct ring_launch launch = {0};
+	int err = comm ? enter(&launch, options, &failure)
+		       : ring_fail(&failure, RING_EINVAL, "ring_comm_create_from_env: comm is NULL");
+	if (err)
+		ring_failure_remember(&failure);
+	else
+		err = ring_comm_create(comm, launch.size, launch.rank, &launch.id, options);
+	if (launch.watcher)
+		ring_watcher_drop(launch.watcher);
+	return err;
+}

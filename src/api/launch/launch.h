@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Launchers: programs that start the ranks of a job and tell each its place through the environment.
+ * Each is one row of the table in launch.c, in a file of its own.
+ */
+#ifndef RING_LAUNCH_H
+#define RING_LAUNCH_H
+
+#include "choose/options.h"
+
+/* A rank's place in the job, all that creating a communicator needs. */
+struct ring_launch {
+	int size, rank;
+	struct ring_unique_id id;
+	struct ring_watcher *watcher; /* held until the communicator holds it itself, or NULL */
+};
+
+struct ring_launcher {
+	const char *name;
+	const char *marker;    /* this launcher started us if this variable is set */
+	const char *variables; /* all that it must have set, for people */
+
+	/* Reads the place; may start to serve the meeting. Sets launch->watcher also on failure. */
+	int (*enter)(const struct ring_launcher *launcher, const struct ring_config *config,
+		     struct ring_launch *launch, struct ring_failure *failure);
+};
+
+extern const struct ring_launcher ring_launcher_ring_run, ring_launcher_torchrun;
+
+/* NULL if no launcher's marker is set */
+const struct ring_launcher *ring_launcher_find(struct ring_failure *failure);
+
+/* A variable's value, NULL also if it is empty. */
+const char *ring_launch_variable(const char *name);
+
+/* The same for one that the launcher must have set. returns 0; RING_EINVAL naming the variable */
+int ring_launch_text(const struct ring_launcher *launcher, const char *name, const char **text,
+		     struct ring_failure *failure);
+int ring_launch_number(const struct ring_launcher *launcher, const char *name, int least, int most,
+		       int *number, struct ring_failure *failure);
+
+#endif

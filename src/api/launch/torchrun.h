@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* What torchrun tells a rank, and what follows from that alone; torchrun.c acts on it. */
+#ifndef RING_LAUNCH_TORCHRUN_H
+#define RING_LAUNCH_TORCHRUN_H
+
+#include <stdbool.h>
+
+#include "meet/describe.h"
+#include "launch.h"
+
+/* Texts lie in the environment. */
+struct ring_torchrun {
+	int rank, size;
+	int local_size;      /* ranks on this host; 0 if it is not said */
+	const char *address; /* a name or an address of rank 0's host */
+	const char *store;   /* the port of torchrun's store, as text */
+	const char *run;     /* the job's name, "" if it is not said */
+	int port;            /* where ranks meet */
+	bool chosen;         /* by RING_ROOT_PORT */
+};
+
+int ring_torchrun_read(struct ring_torchrun *job, struct ring_failure *failure);
+
+/*
+ * The identity of the call-th communicator (from 0) of the job; the root is the caller's to set.
+ * secret: RING_SECRET, or ""
+ */
+void ring_torchrun_identify(const struct ring_torchrun *job, unsigned call, const char *secret,
+			    struct ring_identity *identity);
+
+#endif

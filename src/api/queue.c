@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* The queue of one communicator, and streams: completion positions over it. */
+#include "queue.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+struct ring_queue {
+	struct ring_comm *comm;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t work; /* a call was queued, or closing */
+	pthread_cond_t done; /* a call ended */
+	struct ring_call *first, **last;
+	bool closing;
+};
+
+/* When a call ran. */
+struct run {
+	uint64_t began_ns, ended_ns;
+};
+
+struct ring_stream {
+	struct ring_comm *comm;
+	/* under the queue's lock */
+	uint64_t issued, completed;
+	uint64_t failed_position; /* of the first call that failed, 0 if none */
+	int error;
+	struct run runs[RING_STREAM_TIMES]; /* of position p at p % RING_STREAM_TIMES */
+};
+
+const struct ring_comm *ring_stream_comm(const struct ring_stream *stream)
+{
+	return stream->comm;
+}
+
+/* A call with a stream is forgotten, one without may be as soon as its waiter sees it done. */
+static void complete(struct ring_call *call, int result, const struct run *run)
+{
+	struct ring_stream *stream = call->stream;
+	call->result = result;
+	call->done = true;
+	if (!stream)
+		return;
+	stream->runs[call->position % RING_STREAM_TIMES] = *run;
+	stream->completed = call->position;
+	if (result && !stream->error) {
+		stream->error = result;
+		stream->failed_position = call->position;
+	}
+	free(call);
+}
+
+static void complete_together(struct ring_queue *queue, struct ring_call *call, int result,
+			      const struct run *run)
+{
+	while (call) {
+		struct ring_call *together = call->together;
+		complete(call, result, run);
+		call = together;
+	}
+	pthread_cond_broadcast(&queue->done);
+}
+
+static void *serve(void *argument)
+{
+	struct ring_queue *queue = argument;
+	pthread_mutex_lock(&queue->lock);
+	for (;;) {
+		while (!queue->first && !queue->closing)
+			pthread_cond_wait(&queue->work, &queue->lock);
+		struct ring_call *call = queue->first;
+		if (!call)
+			break;
+		queue->first = call->next;
+		if (!queue->first)
+			queue->last = &queue->first;
+		pthread_mutex_unlock(&queue->lock);
+
+		struct run run = {.began_ns = ring_clock_ns()};
+		pthread_mutex_lock(&queue->comm->running);
+		int result = ring_carry(queue->comm, call);
+		pthread_mutex_unlock(&queue->comm->running);
+		run.ended_ns = ring_clock_ns();
+
+		pthread_mutex_lock(&queue->lock);
+		complete_together(queue, call, result, &run);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return NULL;
+}
+
+static void append(struct ring_queue *queue, struct ring_call *call)
+{
+	call->next = NULL;
+	*queue->last = call;
+	queue->last = &call->next;
+	pthread_cond_signal(&queue->work);
+}
+
+/* Starts the thread with every signal blocked: signals are the program's. */
+static int start_thread(struct ring_queue *queue)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int failed = pthread_create(&queue->thread, NULL, serve, queue);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failed ? RING_ESYSTEM : 0;
+}
+
+int ring_queue_open(struct ring_comm *comm)
+{
+	if (comm->queue)
+		return 0;
+	struct ring_queue *queue = calloc(1, sizeof(*queue));
+	if (!queue)
+		return RING_ENOMEM;
+	queue->comm = comm;
+	queue->last = &queue->first;
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_cond_init(&queue->work, NULL);
+	pthread_cond_init(&queue->done, NULL);
+	int err = start_thread(queue);
+	if (err) {
+		free(queue);
+		return err;
+	}
+	comm->queue = queue;
+	return 0;
+}
+
+void ring_queue_close(struct ring_comm *comm)
+{
+	struct ring_queue *queue = comm->queue;
+	if (!queue)
+		return;
+	pthread_mutex_lock(&queue->lock);
+	queue->closing = true;
+	pthread_cond_signal(&queue->work);
+	pthread_mutex_unlock(&queue->lock);
+	pthread_join(queue->thread, NULL);
+	pthread_cond_destroy(&queue->work);
+	pthread_cond_destroy(&queue->done);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
+	comm->queue = NULL;
+}
+
+void ring_queue_add(struct ring_comm *comm, struct ring_call *call)
+{
+	struct ring_queue *queue = comm->queue;
+	pthread_mutex_lock(&queue->lock);
+	for (struct ring_call *one = call; one; one = one->together) {
+		one->done = false;
+		if (one->stream)
+			one->position = ++one->stream->issued;
+	}
+	append(queue, call);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+int ring_queue_wait(struct ring_comm *comm, struct ring_call *call)
+{
+	struct ring_queue *queue = comm->queue;
+	pthread_mutex_lock(&queue->lock);
+	while (!call->done)
+		pthread_cond_wait(&queue->done, &queue->lock);
+	pthread_mutex_unlock(&queue->lock);
+	return call->result;
+}
+
+int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream)
+{
+	if (!comm || !stream || comm->fork_generation != ring_fork_generation())
+		return RING_EINVAL;
+	struct ring_stream *made = calloc(1, sizeof(*made));
+	if (!made)
+		return RING_ENOMEM;
+	made->comm = comm;
+	int err = ring_queue_open(comm);
+	if (err) {
+		free(made);
+		return err;
+	}
+	*stream = made;
+	return 0;
+}
+
+/* Waits for `position`, or only looks. The queue's lock is held. */
+static int wait_for(struct ring_stream *stream, uint64_t position, bool blocks)
+{
+	struct ring_queue *queue = stream->comm->queue;
+	if (position > stream->issued)
+		return RING_EINVAL;
+	while (stream->completed < position) {
+		if (!blocks)
+			return RING_EAGAIN;
+		pthread_cond_wait(&queue->done, &queue->lock);
+	}
+	return stream->error && stream->failed_position <= position ? stream->error : 0;
+}
+
+static int look_at(struct ring_stream *stream, uint64_t position, bool blocks)
+{
+	if (!stream || stream->comm->fork_generation != ring_fork_generation())
+		return RING_EINVAL;
+	struct ring_queue *queue = stream->comm->queue;
+	pthread_mutex_lock(&queue->lock);
+	int result = wait_for(stream, position, blocks);
+	pthread_mutex_unlock(&queue->lock);
+	return result;
+}
+
+void ring_stream_destroy(struct ring_stream *stream)
+{
+	if (!stream)
+		return;
+	look_at(stream, ring_stream_position(stream), true);
+	free(stream);
+}
+
+uint64_t ring_stream_position(const struct ring_stream *stream)
+{
+	return stream ? stream->issued : 0;
+}
+
+int ring_stream_wait(struct ring_stream *stream, uint64_t position)
+{
+	return look_at(stream, position, true);
+}
+
+int ring_stream_test(struct ring_stream *stream, uint64_t position)
+{
+	return look_at(stream, position, false);
+}
+
+/* Looks up a call's run. The queue's lock is held. */
+static int find_run(const struct ring_stream *stream, uint64_t position, struct run *run)
+{
+	if (position == 0 || position > stream->issued)
+		return RING_EINVAL;
+	if (position > stream->completed)
+		return RING_EAGAIN;
+	if (stream->completed - position >= RING_STREAM_TIMES)
+		return RING_EINVAL;
+	*run = stream->runs[position % RING_STREAM_TIMES];
+	return 0;
+}
+
+int ring_stream_times(struct ring_stream *stream, uint64_t position, uint64_t *began_ns,
+		      uint64_t *ended_ns)
+{
+	if (!stream || !began_ns || !ended_ns ||
+	    stream->comm->fork_generation != ring_fork_generation())
+		return RING_EINVAL;
+	struct run run;
+	pthread_mutex_lock(&stream->comm->queue->lock);
+	int err = find_run(stream, position, &run);
+	pthread_mutex_unlock(&stream->comm->queue->lock);
+	if (err)
+		return err;
+	*began_ns = run.began_ns;
+	*ended_ns = run.ended_ns;
+	return 0;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A communicator as one rank holds it. create.c makes it, comm.c answers for it, collective.c checks
+ * calls, group.c collects them, queue.c decides who runs them, carry.c turns them into plans and
+ * runs those.
+ */
+#ifndef RING_COMM_H
+#define RING_COMM_H
+
+#include <pthread.h>
+
+#include "engine/brief.h"
+#include "engine/channel.h"
+#include "meet/edge.h"
+#include "base/flag.h"
+#include "meet/lanes.h"
+#include "memory.h"
+#include "op.h"
+#include "choose/options.h"
+#include "pairs.h"
+#include "partners.h"
+#include "meet/rendezvous.h"
+#include "engine/wait.h"
+#include "meet/watcher.h"
+
+#define RING_CHANNELS_MAX 8
+
+/* What was asked for; type, op and root are -1 where the kind has none. */
+struct ring_request {
+	enum ring_kind kind;
+	const void *send;
+	void *recv;
+	uint64_t count;
+	int type, op, root; /* SEND, RECV: root is the peer */
+	struct ring_stream *stream;
+};
+
+/* One call, from its arguments to its end. */
+struct ring_call {
+	enum ring_kind kind;
+	struct ring_operands operands;
+	bool scaled;                                                   /* operands has a scalar */
+	const struct ring_shared_memory *input_memory, *output_memory; /* NULL: private */
+	uint64_t count;
+	int root; /* SEND, RECV: the other rank */
+	struct ring_record record;
+	uint64_t turn; /* number of the collective that it is, or of the last one before it */
+	struct ring_stream *stream; /* NULL: somebody waits for it */
+	uint64_t position;          /* in stream */
+	int result;
+	bool done;                  /* under the queue's lock */
+	struct ring_call *together; /* SEND, RECV: the next one that runs at the same time */
+	struct ring_call *next;
+};
+
+static inline bool ring_call_is_message(const struct ring_call *call)
+{
+	return call->kind == RING_KIND_SEND || call->kind == RING_KIND_RECV;
+}
+
+#define RING_PLANS_KEPT 4
+#define RING_CALLS_KEPT 4
+
+/* How a call of one channel that reaches into no memory was carried, for the next one like it. */
+struct ring_kept_plan {
+	struct ring_record record; /* zero: none */
+	struct ring_question question;
+	struct ring_choice choice;
+	struct ring_known_plan known;
+	struct ring_brief brief;
+};
+
+/*
+ * A call that was found right: programs make the same few again and again. (8 B on 2 ranks, between barriers: 0.13 us
+ * with the last call kept alone, 0.11 us.)
+ */
+struct ring_checked_call {
+	bool keeps; /* for the next one like it */
+	struct ring_request request;
+	struct ring_call call;
+	uint64_t regions_epoch; /* when its memory was found */
+};
+
+struct ring_queue;
+
+struct ring_comm {
+	int size, rank;
+	struct ring_config config;
+	struct ring_tuning_table *table; /* of the file that the options name, or NULL */
+	struct ring_placement placement;
+	int *order;              /* position -> rank; also the placement's */
+	struct ring_peer *peers; /* peers[size], by rank, without their CPUs */
+	struct ring_watcher *watcher;
+	struct ring_edge_ends ends; /* for links with any rank; owns its contact */
+	struct ring_pace pace;      /* of all links, if the options say one */
+	struct ring_lanes *lanes;
+	struct ring_join *join; /* while creating */
+	struct ring_bell bell;
+	struct ring_channel channels[RING_CHANNELS_MAX];
+	int channel_count;
+	struct ring_patience patience; /* as the options say, or as was chosen */
+	struct ring_trace *trace;
+	unsigned fork_generation;
+
+	uint64_t sequence; /* collectives made; the caller's */
+	struct ring_queue *queue;
+	struct ring_made_ops made_ops;                     /* the caller's */
+	struct ring_checked_call checked[RING_CALLS_KEPT]; /* the caller's ... */
+	unsigned next_checked;                             /* ... of which this is forgotten next */
+	struct ring_comm_memory memory;
+
+	/* Of whoever runs a call: the caller, or once there is a queue its thread, which holds this meanwhile. */
+	pthread_mutex_t running;
+	struct ring_call *current;
+	struct ring_channel *active; /* those that carry it out */
+	struct ring_record planned;  /* the call whose plans they have; zero: none */
+	bool reaches;                /* that call's ranks reach into memory if they can */
+	int answered;                /* the root whose calls need no answers now; -1 */
+	uint64_t repeats;            /* calls alike behind it */
+	struct ring_kept_plan kept[RING_PLANS_KEPT]; /* of several calls that take turns */
+	unsigned next_kept;                          /* is forgotten next */
+	struct ring_pairs pairs;
+	struct ring_partners partners;
+	struct pollfd *fds; /* room to sleep on */
+	int fd_room;
+	uint64_t calls;                /* completed */
+	struct ring_question question; /* of the last call, and how it is carried */
+	struct ring_choice choice;
+
+	/* The first failure: failed is raised once failure is complete. */
+	pthread_mutex_t failing;
+	struct ring_flag failed;
+	struct ring_failure failure;
+	uint64_t failed_call;        /* the first call that it ends; 0: all */
+	struct ring_failure refused; /* the last call that was refused; under failing */
+
+	/* prev, next said goodbye, and when */
+	struct ring_flag left[2];
+	uint64_t left_ms[2];
+
+	struct ring_record waits[2]; /* prev, next: the call in which it said to wait; under failing */
+};
+
+/*
+ * comm.c: makes the news the communicator's failure, unless there is one already, and tells the
+ * other ranks if `tell`. Any thread. returns the failure that sticks
+ */
+int ring_comm_fail_with(struct ring_comm *comm, const struct ring_news *news, bool tell);
+
+/* comm.c: the same for a failure that ends all calls, told to the others. */
+__attribute__((format(printf, 4, 5))) int ring_comm_fail(struct ring_comm *comm, int err,
+							 int culprit, const char *format, ...);
+
+/* 0, or the failure that sticks. */
+static inline int ring_comm_failed(const struct ring_comm *comm)
+{
+	return ring_flag_is_raised(&comm->failed) ? comm->failure.err : 0;
+}
+
+/*
+ * 0, or the failure if it ends call number `call`. A mismatch ends none of the calls before it: all
+ * ranks made those alike, so they complete.
+ */
+static inline int ring_comm_failed_in(const struct ring_comm *comm, uint64_t call)
+{
+	int err = ring_comm_failed(comm);
+	return err && comm->failed_call <= call ? err : 0;
+}
+
+/*
+ * comm.c: sleeps until a failure that ends call number `call` is known, at most `ms`; for the one
+ * thread that may sleep on the doorbell. returns the failure, or 0
+ */
+int ring_comm_await_failure(struct ring_comm *comm, uint64_t call, int ms);
+
+/* comm.c: refuses a call: nothing happened, the communicator stays usable. returns err */
+__attribute__((format(printf, 3, 4))) int ring_comm_refuse(struct ring_comm *comm, int err,
+							   const char *format, ...);
+
+/* comm.c: callbacks for the lanes, owner is the communicator. */
+void ring_comm_heard(void *owner, const struct ring_news *news);
+void ring_comm_neighbour_left(void *owner, int rank);
+void ring_comm_neighbour_waits(void *owner, int rank, const struct ring_record *record);
+
+/* comm.c: the neighbour that said to wait in another call of that number, and in which; -1: none did. */
+int ring_comm_find_other_call(struct ring_comm *comm, const struct ring_record *mine,
+			      struct ring_record *theirs);
+
+/* comm.c: true if `peer` (-1: any neighbour) said goodbye at least grace_ms ago. */
+bool ring_comm_departed(const struct ring_comm *comm, int peer, int grace_ms);
+
+/* comm.c: adds to the failure's sentence what this rank was doing. */
+void ring_comm_note_call(struct ring_comm *comm, const struct ring_record *record, int peer,
+			 int step);
+
+/* comm.c: "rank 2 (host h, pid 123)". Returns text. */
+#define RING_RANK_TEXT 128
+const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *text);
+
+/* collective.c: gives a call its number, once nothing can refuse it any more. */
+void ring_call_number(struct ring_comm *comm, struct ring_call *call);
+
+/*
+ * carry.c: carries a call out, and those together with it, to the end in this thread, which nobody else does
+ * meanwhile. returns their result
+ */
+int ring_carry(struct ring_comm *comm, struct ring_call *call);
+
+#endif

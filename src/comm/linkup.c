@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stages of linking up; see linkup.h. What the root says comes first in each of them, so that a
+ * death is told by who knows it.
+ */
+#include "linkup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define EXPLAIN_MS 300 /* for the root to say that a neighbour I cannot reach has died */
+
+static void add_edge(struct ring_linkup *linkup, enum ring_role role, int channel, bool outgoing)
+{
+	const struct ring_placement *placement = &linkup->comm->placement;
+	linkup->edges[linkup->edge_count++] = (struct ring_edge){
+		.role = role,
+		.channel = channel,
+		.outgoing = outgoing,
+		.peer = outgoing ? &placement->next : &placement->prev,
+		.transport = outgoing ? placement->next_transport : placement->prev_transport,
+		.depth = placement->tuning.depth,
+		.slot_bytes = placement->tuning.chunk_bytes,
+	};
+}
+
+/* Between two ranks one connection carries both ways, where it can. */
+static bool reverses(const struct ring_comm *comm)
+{
+	return comm->size == 2 && ring_transports[comm->placement.next_transport]->reverse;
+}
+
+/* A place was given: what must be connected follows from it. */
+static int step_placing(struct ring_linkup *linkup)
+{
+	struct ring_comm *comm = linkup->comm;
+	int err = ring_join_placed(comm->join, &comm->placement, linkup->failure);
+	if (err)
+		return err;
+	comm->placement.tuning.table = comm->table;
+	ring_linkup_drop(linkup);
+	ring_contact_renew(comm->ends.contact, comm->placement.attempt);
+	comm->channel_count = comm->placement.tuning.channels;
+	linkup->stage = RING_LINKING;
+	if (comm->size == 1)
+		return 0;
+	add_edge(linkup, RING_ROLE_CONTROL, 0, true);
+	add_edge(linkup, RING_ROLE_CONTROL, 0, false);
+	bool dials = !reverses(comm) || comm->rank == 0;
+	bool is_dialled = !reverses(comm) || comm->rank == 1;
+	for (int c = 0; c < comm->channel_count; c++) {
+		if (dials)
+			add_edge(linkup, RING_ROLE_DATA, c, true);
+		if (is_dialled)
+			add_edge(linkup, RING_ROLE_DATA, c, false);
+	}
+	return 0;
+}
+
+/* A link cannot be made the way both ends thought: all ranks do without that transport. */
+static int report_unusable(struct ring_linkup *linkup)
+{
+	struct ring_comm *comm = linkup->comm;
+	int transport = linkup->stuck->transport;
+	char why[RING_FAILURE_TEXT];
+	snprintf(why, sizeof(why), "rank %d could not use %s: %.400s", comm->rank,
+		 ring_transports[transport]->name, linkup->trouble.text);
+	ring_log(RING_INFO, "%s", why);
+	linkup->stage = RING_REPORTING;
+	return ring_join_report(comm->join, 1u << transport, why, linkup->failure);
+}
+
+/* If the neighbour that cannot be reached died, the root gets a moment to say so. */
+static int give_up_edge(struct ring_linkup *linkup)
+{
+	if (!linkup->stuck->connected && ring_clock_ms() < linkup->stuck_ms + EXPLAIN_MS)
+		return RING_EAGAIN;
+	if (linkup->stuck->role == RING_ROLE_DATA)
+		return report_unusable(linkup);
+	*linkup->failure = linkup->trouble;
+	return linkup->trouble.err;
+}
+
+/* Moves all edges on. returns 0 when all are ready; RING_EAGAIN; an error: one is stuck */
+static int step_edges(struct ring_linkup *linkup)
+{
+	int missing = 0;
+	for (int i = 0; i < linkup->edge_count; i++) {
+		struct ring_edge *edge = &linkup->edges[i];
+		struct ring_failure trouble = {0};
+		int err = ring_edge_step(edge, &linkup->comm->ends, &trouble);
+		missing += err != 0;
+		if (!err || err == RING_EAGAIN)
+			continue;
+		ring_fail(&trouble, err, "%s", ring_strerror(err));
+		linkup->trouble = trouble;
+		linkup->stuck = edge;
+		linkup->stuck_ms = ring_clock_ms();
+		return err;
+	}
+	return missing > 0 ? RING_EAGAIN : 0;
+}
+
+/* returns 0: go; RING_ENOTSUP: to the first stage again; RING_EAGAIN if the root says nothing; an error */
+static int hear_verdict(struct ring_linkup *linkup)
+{
+	int err = ring_join_verdict(linkup->comm->join, linkup->failure);
+	if (err == RING_ENOTSUP)
+		linkup->stage = RING_PLACING;
+	return err;
+}
+
+static int step_linking(struct ring_linkup *linkup)
+{
+	int err = hear_verdict(linkup);
+	if (err == RING_ENOTSUP)
+		return 0;
+	if (!err)
+		return ring_fail(linkup->failure, RING_EPEER,
+				 "rank %d: the root said go before this rank was ready",
+				 linkup->comm->rank);
+	if (err != RING_EAGAIN)
+		return err;
+	if (!linkup->stuck)
+		err = step_edges(linkup);
+	if (linkup->stuck)
+		return give_up_edge(linkup);
+	if (err)
+		return err;
+	linkup->stage = RING_REPORTING;
+	return ring_join_report(linkup->comm->join, 0, "", linkup->failure);
+}
+
+/* Two rounds of a ring, or on the first channel a direct plan's pieces. */
+static size_t scratch_for(const struct ring_comm *comm, int channel)
+{
+	const struct ring_tuning *tuning = &comm->placement.tuning;
+	size_t rounds = 2 * (size_t)tuning->chunks_per_round * tuning->chunk_bytes;
+	size_t pieces = (size_t)comm->size * ring_tuning_direct_chunk(tuning, comm->size);
+	if (comm->size == 1)
+		return 0;
+	if (rounds < RING_BRUCK_SCRATCH_BYTES)
+		rounds = RING_BRUCK_SCRATCH_BYTES;
+	bool direct = channel == 0 && comm->placement.path == RING_PATH_MEMORY &&
+		      comm->size <= RING_SUM_RANKS;
+	return direct && pieces > rounds ? pieces : rounds;
+}
+
+static int add_links(struct ring_comm *comm, struct ring_edge *edge)
+{
+	struct ring_channel *channel = &comm->channels[edge->channel];
+	struct ring_link *link = ring_edge_take_link(edge);
+	ring_channel_add_link(channel, link);
+	return reverses(comm) ? ring_channel_add_reverse(channel, link) : 0;
+}
+
+/* Gives the finished links to their channels. */
+static int open_channels(struct ring_linkup *linkup)
+{
+	struct ring_comm *comm = linkup->comm;
+	for (int c = 0; c < comm->channel_count; c++) {
+		int err = ring_channel_open(&comm->channels[c], comm->rank, &ring_device_cpu,
+					    scratch_for(comm, c));
+		if (err)
+			return ring_fail(linkup->failure, err, "rank %d: no memory for channel %d",
+					 comm->rank, c);
+		comm->channels[c].claims_from = ring_tuning_claims_from(&comm->placement.tuning);
+	}
+	if (comm->placement.path == RING_PATH_MEMORY) {
+		ring_bell_lighten(&comm->bell);
+		ring_channel_use_board(&comm->channels[0], comm->bell.page);
+	}
+	for (int i = 0; i < linkup->edge_count; i++) {
+		struct ring_edge *edge = &linkup->edges[i];
+		int err = edge->role == RING_ROLE_DATA ? add_links(comm, edge) : 0;
+		if (err)
+			return ring_fail(linkup->failure, err,
+					 "rank %d: a link cannot go both ways: %s", comm->rank,
+					 ring_strerror(err));
+	}
+	return 0;
+}
+
+static int open_lanes(struct ring_linkup *linkup)
+{
+	struct ring_comm *comm = linkup->comm;
+	if (comm->size == 1)
+		return 0;
+	struct ring_lanes_params params = {
+		.self = comm->rank,
+		.prev = &comm->placement.prev,
+		.next = &comm->placement.next,
+		.next_fd = linkup->edges[0].fd,
+		.prev_fd = linkup->edges[1].fd,
+		.peer_lost_ms = comm->config.peer_lost_ms,
+		.failed = ring_comm_heard,
+		.left = ring_comm_neighbour_left,
+		.waits = ring_comm_neighbour_waits,
+		.owner = comm,
+	};
+	int err = ring_lanes_open(&comm->lanes, comm->watcher, &params, linkup->failure);
+	for (int i = 0; !err && i < 2; i++)
+		ring_edge_take_fd(&linkup->edges[i]);
+	return err;
+}
+
+/* Go: everybody agreed. The order is the join's, so it is copied. */
+static int step_reporting(struct ring_linkup *linkup)
+{
+	struct ring_comm *comm = linkup->comm;
+	int err = hear_verdict(linkup);
+	if (err)
+		return err == RING_ENOTSUP ? 0 : err;
+	memcpy(comm->order, comm->placement.order, (size_t)comm->size * sizeof(*comm->order));
+	comm->placement.order = comm->order;
+	ring_join_close(comm->join, NULL);
+	comm->join = NULL;
+	linkup->stage = RING_LINKED;
+	err = open_channels(linkup);
+	return err ? err : open_lanes(linkup);
+}
+
+int ring_linkup_step(struct ring_linkup *linkup)
+{
+	static int (*const steps[])(struct ring_linkup *) = {
+		[RING_PLACING] = step_placing,
+		[RING_LINKING] = step_linking,
+		[RING_REPORTING] = step_reporting,
+	};
+	int err = 0;
+	while (!err && linkup->stage != RING_LINKED)
+		err = steps[linkup->stage](linkup);
+	return err;
+}
+
+int ring_linkup_poll(const struct ring_linkup *linkup, struct pollfd *fds, int *ms)
+{
+	const struct ring_comm *comm = linkup->comm;
+	int count = 0;
+	ring_join_poll(comm->join, &fds[count++], ms);
+	if (linkup->stage != RING_LINKING)
+		return count;
+	if (linkup->stuck) {
+		*ms = *ms < EXPLAIN_MS ? *ms : EXPLAIN_MS;
+		return count;
+	}
+	fds[count++] = (struct pollfd){
+		.fd = ring_contact_wake_fd(comm->ends.contact),
+		.events = POLLIN,
+	};
+	for (int i = 0; i < linkup->edge_count; i++)
+		ring_edge_poll(&linkup->edges[i], &fds[count++], ms);
+	return count;
+}
+
+void ring_linkup_drop(struct ring_linkup *linkup)
+{
+	for (int i = 0; i < linkup->edge_count; i++)
+		ring_edge_drop(&linkup->edges[i]);
+	linkup->edge_count = 0;
+	linkup->stuck = NULL;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocating memory that can be shared, registering memory that cannot, both local calls; and lending to
+ * peers what was allocated.
+ */
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "transport/sealed.h"
+#include "comm.h"
+#include "base/fd.h"
+
+/* ---- what a communicator has ----------------------------------------------------------------- */
+
+static void drop(struct ring_region **link)
+{
+	struct ring_region *region = *link;
+	*link = region->next;
+	if (region->shared.fd >= 0) {
+		ring_regions_remove(&region->shared);
+		munmap(region->shared.memory, region->shared.bytes);
+		ring_fd_close(region->shared.fd);
+	}
+	free(region);
+}
+
+void ring_memory_close(struct ring_comm_memory *memory)
+{
+	while (memory->regions)
+		drop(&memory->regions);
+	free(memory->lent);
+	*memory = (struct ring_comm_memory){0};
+}
+
+size_t ring_memory_allocated(const struct ring_comm_memory *memory)
+{
+	size_t bytes = 0;
+	for (const struct ring_region *region = memory->regions; region; region = region->next)
+		bytes += region->shared.fd >= 0 ? region->shared.bytes : 0;
+	return bytes;
+}
+
+static struct ring_region *add(struct ring_comm *comm, const struct ring_shared_memory *memory)
+{
+	struct ring_region *region = malloc(sizeof(*region));
+	if (!region)
+		return NULL;
+	*region = (struct ring_region){*memory, comm->memory.regions};
+	if (memory->fd >= 0 && ring_regions_add(&region->shared)) {
+		free(region);
+		return NULL;
+	}
+	comm->memory.regions = region;
+	return region;
+}
+
+/* ---- lending it ------------------------------------------------------------------------------ */
+
+static const struct ring_shared_memory *find_recent(const struct ring_comm_memory *memory,
+						    const void *start, size_t bytes)
+{
+	for (int i = 0; i < RING_MEMORY_RECENT; i++) {
+		const struct ring_recent *recent = &memory->recent[i];
+		size_t offset = (uintptr_t)start - recent->start;
+		if (offset < recent->bytes && bytes <= recent->bytes - offset)
+			return recent->memory;
+	}
+	return NULL;
+}
+
+static void remember(struct ring_comm_memory *memory, const struct ring_shared_memory *found)
+{
+	struct ring_recent *recent = memory->recent;
+	memmove(recent + 1, recent, (RING_MEMORY_RECENT - 1) * sizeof(*recent));
+	recent[0] = (struct ring_recent){(uintptr_t)found->memory, found->bytes, found};
+}
+
+const struct ring_shared_memory *ring_memory_find(struct ring_comm *comm, const void *start,
+						  size_t bytes)
+{
+	struct ring_comm_memory *memory = &comm->memory;
+	uint64_t epoch = ring_regions_epoch();
+	if (epoch == 0)
+		return NULL;
+	if (memory->recent_epoch != epoch)
+		memset(memory->recent, 0, sizeof(memory->recent));
+	memory->recent_epoch = epoch;
+	const struct ring_shared_memory *found = find_recent(memory, start, bytes);
+	if (found)
+		return found;
+	found = ring_regions_find(start, bytes);
+	if (found)
+		remember(memory, found);
+	return found;
+}
+
+/* Notes that peers are told of a region. returns 0; RING_ENOMEM */
+static int note(struct ring_comm_memory *memory, uint64_t region)
+{
+	for (int i = 0; i < memory->lent_count; i++)
+		if (memory->lent[i] == region)
+			return 0;
+	if (memory->lent_count == memory->lent_room) {
+		int room = 2 * memory->lent_room + 8;
+		uint64_t *larger = realloc(memory->lent, (size_t)room * sizeof(*larger));
+		if (!larger)
+			return RING_ENOMEM;
+		memory->lent = larger;
+		memory->lent_room = room;
+	}
+	memory->lent[memory->lent_count++] = region;
+	return 0;
+}
+
+int ring_memory_lend(struct ring_comm *comm, const struct ring_shared_memory *memory)
+{
+	const struct ring_channel *mesh = &comm->channels[0];
+	int err = note(&comm->memory, memory->region);
+	for (int r = 0; r < mesh->route_count && !err; r++) {
+		struct ring_link *out = mesh->routes[r].out;
+		if (out)
+			err = out->transport->share ? out->transport->share(out, memory)
+						    : RING_ENOTSUP;
+	}
+	return err;
+}
+
+static void forget(struct ring_comm *comm, uint64_t region)
+{
+	const struct ring_channel *mesh = &comm->channels[0];
+	for (int r = 0; r < mesh->route_count; r++) {
+		struct ring_link *out = mesh->routes[r].out;
+		if (out && out->transport->forget)
+			out->transport->forget(out, region);
+	}
+}
+
+/* Regions are other ones than when it was last looked which of those that were lent live. Not inlined: that is rare. */
+__attribute__((noinline)) static void look_at_lent(struct ring_comm *comm, uint64_t epoch)
+{
+	struct ring_comm_memory *memory = &comm->memory;
+	int kept = 0;
+	for (int i = 0; i < memory->lent_count; i++) {
+		if (ring_regions_have(memory->lent[i]))
+			memory->lent[kept++] = memory->lent[i];
+		else
+			forget(comm, memory->lent[i]);
+	}
+	memory->lent_count = kept;
+	memory->lent_epoch = epoch;
+}
+
+void ring_memory_recall(struct ring_comm *comm)
+{
+	uint64_t epoch = ring_regions_epoch();
+	if (comm->memory.lent_epoch != epoch)
+		look_at_lent(comm, epoch);
+}
+
+/* ---- ringccl.h ------------------------------------------------------------------------------- */
+
+static bool is_ours(const struct ring_comm *comm)
+{
+	return comm && comm->fork_generation == ring_fork_generation();
+}
+
+static int allocate(struct ring_comm *comm, size_t bytes, void **memory)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	if (bytes == 0 || bytes > PTRDIFF_MAX - page)
+		return ring_comm_refuse(comm, RING_EINVAL, "ring_mem_alloc: %zu bytes", bytes);
+	struct ring_shared_memory made = {.bytes = (bytes + page - 1) / page * page};
+	int err = ring_sealed_create("ringccl-memory", made.bytes, &made.fd, &made.memory);
+	if (err)
+		return ring_comm_refuse(comm, err,
+					"ring_mem_alloc: no %zu bytes of shared memory: %m",
+					made.bytes);
+	if (!add(comm, &made)) {
+		munmap(made.memory, made.bytes);
+		ring_fd_close(made.fd);
+		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_alloc: no memory");
+	}
+	*memory = made.memory;
+	return 0;
+}
+
+int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory)
+{
+	if (!is_ours(comm))
+		return RING_EINVAL;
+	return memory ? allocate(comm, bytes, memory)
+		      : ring_comm_refuse(comm, RING_EINVAL, "ring_mem_alloc: memory is NULL");
+}
+
+int ring_mem_free(struct ring_comm *comm, void *memory)
+{
+	if (!is_ours(comm))
+		return RING_EINVAL;
+	struct ring_region **link = &comm->memory.regions;
+	while (*link && ((*link)->shared.memory != memory || (*link)->shared.fd < 0))
+		link = &(*link)->next;
+	if (!*link)
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"ring_mem_free: %p is not from this communicator's "
+					"ring_mem_alloc",
+					memory);
+	drop(link);
+	/* While calls run, whoever runs them tells the peers, after this one. */
+	if (pthread_mutex_trylock(&comm->running) == 0) {
+		ring_memory_recall(comm);
+		pthread_mutex_unlock(&comm->running);
+	}
+	return 0;
+}
+
+/* Asks the kernel, which refuses ranges with holes; what else it tells is not wanted. */
+static bool is_mapped(const void *memory, size_t bytes)
+{
+	unsigned char resident[1024];
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), most = sizeof(resident) * page;
+	uintptr_t at = (uintptr_t)memory / page * page;
+	uintptr_t end = (uintptr_t)memory + bytes;
+	bool mapped = end > at;
+	while (mapped && at < end) {
+		uintptr_t part = end - at < most ? end - at : most;
+		mapped = mincore((void *)at, part, resident) == 0;
+		at += part;
+	}
+	return mapped;
+}
+
+int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
+		      struct ring_region **region)
+{
+	if (!is_ours(comm))
+		return RING_EINVAL;
+	if (!region || !memory || bytes == 0 || !is_mapped(memory, bytes))
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"ring_mem_register: %zu bytes at %p are not memory", bytes,
+					memory);
+	struct ring_shared_memory theirs = {.memory = memory, .bytes = bytes, .fd = -1};
+	struct ring_region *made = add(comm, &theirs);
+	if (!made)
+		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_register: no memory");
+	*region = made;
+	return 0;
+}
+
+int ring_mem_deregister(struct ring_comm *comm, struct ring_region *region)
+{
+	if (!is_ours(comm))
+		return RING_EINVAL;
+	struct ring_region **link = &comm->memory.regions;
+	while (*link && (*link != region || region->shared.fd >= 0))
+		link = &(*link)->next;
+	if (!*link)
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"ring_mem_deregister: no such region is registered here");
+	drop(link);
+	return 0;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* Links beyond the rings, and the pairs that send and receive over them. */
+#include "pairs.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "comm.h"
+#include "base/datatype.h"
+#include "meet/edge.h"
+#include "meet/vigil.h"
+
+struct ring_pair {
+	struct ring_channel channel;
+	int peer;
+	bool outgoing;
+	uint64_t messages;       /* begun so far */
+	struct ring_call *todo;  /* not begun, by their `next` */
+	struct ring_call **last; /* where the next one is added */
+	struct ring_pair *next;  /* of the busy ones */
+};
+
+struct ring_wanted_link {
+	struct ring_edge edge;
+	struct ring_vigil vigil;      /* incoming: is there still somebody to send? */
+	struct ring_channel *channel; /* which gets the link */
+	struct ring_wanted_link *next;
+};
+
+/* ---- links ---- */
+
+static bool is_wanted(const struct ring_pairs *pairs, const struct ring_channel *channel,
+		      const struct ring_edge *edge)
+{
+	const struct ring_wanted_link *wanted = pairs->wanted;
+	while (wanted && (wanted->channel != channel || wanted->edge.peer != edge->peer ||
+			  wanted->edge.outgoing != edge->outgoing))
+		wanted = wanted->next;
+	return wanted != NULL;
+}
+
+static struct ring_edge make_edge(const struct ring_comm *comm, int number, int peer, bool outgoing)
+{
+	const struct ring_peer *self = &comm->peers[comm->rank], *other = &comm->peers[peer];
+	const char *allowed = comm->config.transport[0] ? comm->config.transport : NULL;
+	return (struct ring_edge){
+		.role = RING_ROLE_DATA,
+		.channel = number,
+		.outgoing = outgoing,
+		.peer = other,
+		.transport = ring_transport_choose(outgoing ? self : other, outgoing ? other : self,
+						   allowed, comm->placement.masked),
+		.depth = comm->placement.tuning.depth,
+		.slot_bytes = ring_tuning_pair_chunk(&comm->placement.tuning, comm->size),
+	};
+}
+
+/* In the mesh, where a connection can carry links both ways, it does so, and the lower rank dials. */
+static bool goes_both_ways(const struct ring_edge *edge)
+{
+	return edge->channel == RING_CHANNEL_MESH && edge->transport >= 0 &&
+	       ring_transports[edge->transport]->reverse;
+}
+
+/* Nothing if the channel has the link, or will have it. */
+static int want_link(struct ring_comm *comm, struct ring_channel *channel, int number, int peer,
+		     bool outgoing)
+{
+	struct ring_pairs *pairs = &comm->pairs;
+	if (ring_channel_link(channel, peer, outgoing))
+		return 0;
+	struct ring_edge edge = make_edge(comm, number, peer, outgoing);
+	struct ring_link *there = ring_channel_link(channel, peer, !outgoing);
+	if (goes_both_ways(&edge) && there)
+		return ring_channel_add_reverse(channel, there);
+	if (goes_both_ways(&edge))
+		edge.outgoing = comm->rank < peer;
+	if (is_wanted(pairs, channel, &edge))
+		return 0;
+	struct ring_wanted_link *wanted = calloc(1, sizeof(*wanted));
+	if (!wanted)
+		return RING_ENOMEM;
+	wanted->channel = channel;
+	wanted->edge = edge;
+	wanted->next = pairs->wanted;
+	pairs->wanted = wanted;
+	return 0;
+}
+
+int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel,
+		    const struct ring_plan *plan)
+{
+	int err = ring_channel_reserve(channel, comm->size);
+	for (int i = 0; !err && i < plan->edges; i++) {
+		bool outgoing;
+		int peer = ring_plan_edge(plan, i, &outgoing);
+		err = want_link(comm, channel, RING_CHANNEL_MESH, peer, outgoing);
+	}
+	return err;
+}
+
+static void drop_wanted(struct ring_wanted_link **link)
+{
+	struct ring_wanted_link *wanted = *link;
+	*link = wanted->next;
+	ring_vigil_drop(&wanted->vigil);
+	ring_edge_drop(&wanted->edge);
+	free(wanted);
+}
+
+/* Where this rank dials the same peer as well, what it dials ends with the other's door. */
+static bool keeps_vigil(const struct ring_wanted_link *wanted)
+{
+	const struct ring_edge *edge = &wanted->edge;
+	return !edge->outgoing && !edge->connected &&
+	       (edge->channel == RING_CHANNEL_PAIR || goes_both_ways(edge) ||
+		!ring_plan_is_mutual(wanted->channel->plan));
+}
+
+static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
+		     struct ring_failure *failure)
+{
+	struct ring_edge *edge = &wanted->edge;
+	if (edge->transport < 0)
+		return ring_fail(failure, RING_ENOTSUP, "no transport that is allowed reaches it");
+	int err = ring_edge_step(edge, &comm->ends, failure);
+	if (err && err != RING_EAGAIN)
+		ring_fail(failure, err, "%s: %s", ring_transports[edge->transport]->name,
+			  ring_strerror(err));
+	if (err == RING_EAGAIN && keeps_vigil(wanted))
+		err = ring_vigil_step(&wanted->vigil, edge->peer, &comm->ends, failure);
+	return err;
+}
+
+static int add_links(struct ring_wanted_link *wanted)
+{
+	struct ring_link *link = ring_edge_take_link(&wanted->edge);
+	ring_channel_add_link(wanted->channel, link);
+	return goes_both_ways(&wanted->edge) ? ring_channel_add_reverse(wanted->channel, link) : 0;
+}
+
+/* returns the links that were finished, or an error */
+static int step_links(struct ring_comm *comm, struct ring_failure *failure, int *peer)
+{
+	int moves = 0;
+	struct ring_wanted_link **link = &comm->pairs.wanted;
+	while (*link) {
+		struct ring_wanted_link *wanted = *link;
+		int err = step_link(comm, wanted, failure);
+		if (err == RING_EAGAIN) {
+			link = &wanted->next;
+			continue;
+		}
+		if (!err)
+			err = add_links(wanted);
+		if (err) {
+			*peer = wanted->edge.peer->rank;
+			return err;
+		}
+		drop_wanted(link);
+		moves++;
+	}
+	return moves;
+}
+
+int ring_pairs_max_fds(const struct ring_pairs *pairs)
+{
+	int count = pairs->wanted ? 1 : 0;
+	for (const struct ring_wanted_link *wanted = pairs->wanted; wanted; wanted = wanted->next)
+		count += 2;
+	return count;
+}
+
+void ring_pairs_announce(struct ring_comm *comm)
+{
+	if (comm->pairs.wanted)
+		ring_contact_awake(comm->ends.contact);
+}
+
+int ring_pairs_wait_fds(const struct ring_comm *comm, struct pollfd *fds, int *timeout_ms)
+{
+	int count = 0, ms = *timeout_ms < 0 ? INT_MAX : *timeout_ms;
+	if (!comm->pairs.wanted)
+		return 0;
+	for (const struct ring_wanted_link *wanted = comm->pairs.wanted; wanted;
+	     wanted = wanted->next) {
+		ring_edge_poll(&wanted->edge, &fds[count++], &ms);
+		if (keeps_vigil(wanted))
+			ring_vigil_poll(&wanted->vigil, &fds[count++], &ms);
+	}
+	fds[count++] = (struct pollfd){ring_contact_wake_fd(comm->ends.contact), POLLIN, 0};
+	*timeout_ms = ms == INT_MAX ? *timeout_ms : ms;
+	return count;
+}
+
+/* ---- messages ---- */
+
+/* The pair, made if there is none yet; NULL without memory. */
+static struct ring_pair *find_pair(struct ring_comm *comm, int peer, bool outgoing)
+{
+	struct ring_pairs *pairs = &comm->pairs;
+	if (!pairs->ends)
+		pairs->ends = calloc(2 * (size_t)comm->size, sizeof(struct ring_pair *));
+	if (!pairs->ends)
+		return NULL;
+	struct ring_pair **end = &pairs->ends[2 * peer + !outgoing];
+	if (*end)
+		return *end;
+	struct ring_pair *pair = calloc(1, sizeof(*pair));
+	if (!pair)
+		return NULL;
+	if (ring_channel_open(&pair->channel, comm->rank, &ring_device_cpu, 0)) {
+		ring_channel_close(&pair->channel);
+		free(pair);
+		return NULL;
+	}
+	pair->peer = peer;
+	pair->outgoing = outgoing;
+	pair->channel.trace = comm->trace;
+	*end = pair;
+	return pair;
+}
+
+static void begin_message(struct ring_comm *comm, struct ring_pair *pair)
+{
+	struct ring_call *call = pair->todo;
+	int receiver = pair->outgoing ? pair->peer : comm->rank;
+	struct ring_plan_params params = {
+		.kind = call->kind,
+		.algorithm = RING_ALGORITHM_PAIR,
+		.size = comm->size,
+		.position = comm->placement.position,
+		.order = comm->order,
+		.root = pair->peer,
+		.count = call->count,
+		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
+		.chunk_bytes = ring_tuning_pair_chunk(&comm->placement.tuning, comm->size),
+		.chunks_per_round = 1,
+		.channels = 1,
+	};
+	struct ring_plan plan = ring_plan_make(&params);
+	struct ring_record record = ring_record_make(RING_KIND_SEND, ++pair->messages, call->count,
+						     (int)call->operands.type, -1, receiver);
+	pair->todo = call->next;
+	ring_channel_start(&pair->channel, &plan, &call->operands, &record);
+}
+
+int ring_pairs_add(struct ring_comm *comm, struct ring_call *call)
+{
+	bool sends = call->kind == RING_KIND_SEND;
+	if (sends && call->root == comm->rank)
+		return 0; /* the receive copies */
+	struct ring_pair *pair = find_pair(comm, call->root, sends);
+	if (!pair)
+		return RING_ENOMEM;
+	if (call->root != comm->rank) {
+		int err = want_link(comm, &pair->channel, RING_CHANNEL_PAIR, call->root, sends);
+		if (err)
+			return err;
+	}
+	bool idle = !pair->todo;
+	if (idle)
+		pair->last = &pair->todo;
+	call->next = NULL;
+	*pair->last = call;
+	pair->last = &call->next;
+	if (idle) {
+		pair->next = comm->pairs.busy;
+		comm->pairs.busy = pair;
+		pair->channel.next = comm->active;
+		comm->active = &pair->channel;
+	}
+	return 0;
+}
+
+int ring_pairs_step(struct ring_comm *comm, struct ring_failure *failure, int *peer)
+{
+	int moves = step_links(comm, failure, peer);
+	struct ring_pair **link = &comm->pairs.busy;
+	while (moves >= 0 && *link) {
+		struct ring_pair *pair = *link;
+		if (ring_channel_is_done(&pair->channel)) {
+			begin_message(comm, pair);
+			moves++;
+		}
+		if (pair->todo)
+			link = &pair->next;
+		else
+			*link = pair->next;
+	}
+	return moves;
+}
+
+void ring_pairs_give_up(struct ring_pairs *pairs)
+{
+	for (; pairs->busy; pairs->busy = pairs->busy->next)
+		pairs->busy->todo = NULL;
+}
+
+void ring_pairs_each(const struct ring_comm *comm, void *context,
+		     void (*visit)(void *context, const struct ring_channel *channel))
+{
+	for (int end = 0; comm->pairs.ends && end < 2 * comm->size; end++)
+		if (comm->pairs.ends[end])
+			visit(context, &comm->pairs.ends[end]->channel);
+}
+
+size_t ring_pairs_memory(const struct ring_comm *comm)
+{
+	size_t ends = comm->pairs.ends ? 2 * (size_t)comm->size : 0;
+	size_t bytes = ends * sizeof(*comm->pairs.ends);
+	for (size_t end = 0; end < ends; end++) {
+		const struct ring_pair *pair = comm->pairs.ends[end];
+		bytes += pair ? sizeof(*pair) + ring_channel_memory(&pair->channel) : 0;
+	}
+	return bytes;
+}
+
+void ring_pairs_close(struct ring_comm *comm)
+{
+	struct ring_pairs *pairs = &comm->pairs;
+	while (pairs->wanted)
+		drop_wanted(&pairs->wanted);
+	for (int end = 0; pairs->ends && end < 2 * comm->size; end++) {
+		if (!pairs->ends[end])
+			continue;
+		ring_channel_close(&pairs->ends[end]->channel);
+		free(pairs->ends[end]);
+	}
+	free(pairs->ends);
+	*pairs = (struct ring_pairs){0};
+}

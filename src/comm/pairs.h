@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What goes straight from one rank to another: the links beyond the rings, made when they are first
+ * needed, and the sends and receives that have links of their own.
+ *
+ * A pair is one direction between this rank and another: a link, and a channel that uses it for one
+ * message after the other. Pairs progress independently, so a group's sends and receives cannot
+ * block one another. Links of the mesh belong to channel 0, which has a plan for all of them.
+ */
+#ifndef RING_PAIRS_H
+#define RING_PAIRS_H
+
+#include "engine/channel.h"
+#include "base/status.h"
+
+struct ring_comm;
+struct ring_call;
+struct ring_pair;
+struct ring_wanted_link;
+
+struct ring_pairs {
+	struct ring_pair **ends;         /* [2 * size]: to rank r at 2r, from it at 2r + 1 */
+	struct ring_pair *busy;          /* those with messages to do */
+	struct ring_wanted_link *wanted; /* links that are being made */
+};
+
+/* Gives the call's channel the links that the plan needs. returns 0; RING_ENOMEM */
+int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel,
+		    const struct ring_plan *plan);
+
+/* Adds a send or receive to its pair, whose channel becomes active. returns 0; RING_ENOMEM */
+int ring_pairs_add(struct ring_comm *comm, struct ring_call *call);
+
+static inline bool ring_pairs_are_at_work(const struct ring_pairs *pairs)
+{
+	return pairs->busy || pairs->wanted;
+}
+
+/*
+ * Goes on with links that are being made, and begins the next message of pairs that are done with
+ * one. Never blocks. returns how many moves that were, or an error with its sentence and rank
+ */
+int ring_pairs_step(struct ring_comm *comm, struct ring_failure *failure, int *peer);
+
+/* Whoever dials from here on wakes the sleeper; to be called before the last look. */
+void ring_pairs_announce(struct ring_comm *comm);
+
+/*
+ * What a sleeper must watch while links are being made, as the last step left them; lowers
+ * *timeout_ms (-1: none).
+ */
+int ring_pairs_max_fds(const struct ring_pairs *pairs);
+int ring_pairs_wait_fds(const struct ring_comm *comm, struct pollfd *fds, int *timeout_ms);
+
+/* Forgets messages that a failed call left behind. */
+void ring_pairs_give_up(struct ring_pairs *pairs);
+
+/* Bytes that the pairs and their links hold; links of the mesh are channel 0's. */
+size_t ring_pairs_memory(const struct ring_comm *comm);
+
+/* Calls visit for every pair's channel there is. */
+void ring_pairs_each(const struct ring_comm *comm, void *context,
+		     void (*visit)(void *context, const struct ring_channel *channel));
+
+void ring_pairs_close(struct ring_comm *comm);
+
+#endif

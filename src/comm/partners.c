@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* Telling one another where buffers lie, and finding those of the others; see partners.h. */
+#include "partners.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "comm.h"
+#include "base/datatype.h"
+#include "base/log.h"
+
+#define FENCE_MS 500 /* a peer that is still inside after so long is stopped */
+#define FENCE_NS 50000
+
+/* ---- exchanges ------------------------------------------------------------------------------- */
+
+static struct ring_channel *channel_of(struct ring_comm *comm)
+{
+	return &comm->channels[0];
+}
+
+static int allocate(struct ring_partners *partners, size_t size)
+{
+	if (partners->where)
+		return 0;
+	partners->where = calloc(size, sizeof(*partners->where));
+	partners->inputs = calloc(size, sizeof(*partners->inputs));
+	partners->outputs = calloc(size, sizeof(*partners->outputs));
+	return partners->where && partners->inputs && partners->outputs ? 0 : RING_ENOMEM;
+}
+
+size_t ring_partners_bytes(const struct ring_comm *comm)
+{
+	const struct ring_partners *partners = &comm->partners;
+	size_t each = sizeof(*partners->where) + sizeof(*partners->inputs) +
+		      sizeof(*partners->outputs);
+	size_t tables = partners->where ? (size_t)comm->size * each : 0;
+	return tables + ring_stage_bytes(&partners->stage);
+}
+
+void ring_partners_free(struct ring_partners *partners)
+{
+	free(partners->where);
+	free(partners->inputs);
+	free(partners->outputs);
+	ring_stage_free(&partners->stage);
+	*partners = (struct ring_partners){0};
+}
+
+/* The region that a buffer lies in; RING_REGION_PRIVATE if it is private or cannot be lent to all. */
+static uint32_t lend(struct ring_comm *comm, const struct ring_shared_memory *memory)
+{
+	bool lent = memory && memory->region < RING_REGION_UNUSED && !ring_memory_lend(comm, memory);
+	return lent ? (uint32_t)memory->region : RING_REGION_PRIVATE;
+}
+
+static uint64_t place_in(const void *buffer, uint32_t region,
+			 const struct ring_shared_memory *memory)
+{
+	uintptr_t address = (uintptr_t)buffer;
+	return region == RING_REGION_PRIVATE ? address : address - (uintptr_t)memory->memory;
+}
+
+static struct ring_whereabouts locate(struct ring_comm *comm, const struct ring_call *call)
+{
+	const struct ring_operands *operands = &call->operands;
+	struct ring_whereabouts where = {.input_region = RING_REGION_UNUSED,
+					 .output_region = RING_REGION_UNUSED,
+					 .cpu = (uint32_t)sched_getcpu()};
+	if (operands->input) {
+		where.input_region = lend(comm, call->input_memory);
+		where.input = place_in(operands->input, where.input_region, call->input_memory);
+	}
+	if (operands->output) {
+		where.output_region = lend(comm, call->output_memory);
+		where.output = place_in(operands->output, where.output_region, call->output_memory);
+	}
+	return where;
+}
+
+/* Before the first exchange: room, the plan of all of them, and its links. */
+static int prepare(struct ring_comm *comm)
+{
+	struct ring_plan_params params = {
+		.kind = RING_KIND_BARRIER,
+		.algorithm = RING_ALGORITHM_ONE_SHOT,
+		.size = comm->size,
+		.position = comm->placement.position,
+		.order = comm->order,
+		.element_bytes = 1,
+		.channels = 1,
+	};
+	struct ring_partners *partners = &comm->partners;
+	struct ring_plan plan = ring_plan_make(&params);
+	ring_known_plan_set(&partners->signals, &plan);
+	int err = allocate(partners, (size_t)comm->size);
+	ring_stage_make(comm);
+	return err ? err : ring_pairs_want(comm, channel_of(comm), &plan);
+}
+
+int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_partners *partners = &comm->partners;
+	struct ring_channel *channel = channel_of(comm);
+	int err = partners->acquaintance == RING_PARTNERS_LINKING ? prepare(comm) : 0;
+	if (err)
+		return err;
+	struct ring_whereabouts *own = &partners->where[comm->rank];
+	*own = (struct ring_whereabouts){.input = partners->reaches};
+	if (partners->acquaintance == RING_PARTNERS_PROVING)
+		own->output_region = ring_stage_lend(comm);
+	if (partners->acquaintance == RING_PARTNERS_CALLING)
+		*own = locate(comm, call);
+	ring_channel_tell(channel, &partners->signals, &call->record, partners);
+	channel->next = NULL;
+	comm->active = channel;
+	return 0;
+}
+
+/* ---- what the others can do ------------------------------------------------------------------ */
+
+/* One's own, or that of a thread of the same process. */
+static bool is_here(const struct ring_comm *comm, int rank)
+{
+	return comm->peers[rank].process == comm->peers[comm->rank].process;
+}
+
+/* Whether this rank can copy from and to the private memory of all others. */
+static bool reaches_all(struct ring_comm *comm)
+{
+	for (int rank = 0; rank < comm->size; rank++) {
+		struct ring_link *in = channel_of(comm)->routes[rank].in;
+		if (!is_here(comm, rank) && in->transport->get(in, 0, NULL, 0))
+			return false;
+	}
+	return true;
+}
+
+int ring_partners_heard(struct ring_comm *comm, int *peer)
+{
+	int err;
+	struct ring_partners *partners = &comm->partners;
+	switch (partners->acquaintance) {
+	case RING_PARTNERS_LINKING:
+		partners->reaches = reaches_all(comm);
+		partners->acquaintance = RING_PARTNERS_PROVING;
+		return RING_EAGAIN;
+	case RING_PARTNERS_PROVING:
+		partners->all_reach = true;
+		for (int rank = 0; rank < comm->size; rank++)
+			partners->all_reach = partners->all_reach && partners->where[rank].input;
+		partners->acquaintance = RING_PARTNERS_CALLING;
+		err = ring_stage_find(comm, peer);
+		return err ? err : RING_EAGAIN;
+	case RING_PARTNERS_CALLING:
+		break;
+	}
+	return 0;
+}
+
+enum ring_memory ring_partners_memory(const struct ring_comm *comm)
+{
+	bool shared = true;
+	for (int rank = 0; rank < comm->size; rank++) {
+		const struct ring_whereabouts *where = &comm->partners.where[rank];
+		shared = shared && where->input_region != RING_REGION_PRIVATE &&
+			 where->output_region != RING_REGION_PRIVATE;
+	}
+	if (shared)
+		return RING_MEMORY_SHARED;
+	return comm->partners.all_reach ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
+}
+
+uint64_t ring_partners_workers(const struct ring_comm *comm, int root)
+{
+	uint32_t cpus[64];
+	uint64_t workers = 0;
+	int size = comm->size, known = 0, position = 0;
+	if (size > 64)
+		return 0;
+	while (comm->order[position] != root)
+		position++;
+	for (int place = 0; place < size; place++) {
+		uint32_t cpu = comm->partners.where[comm->order[position]].cpu;
+		int i = 0;
+		while (i < known && cpus[i] != cpu)
+			i++;
+		if (i == known) {
+			cpus[known++] = cpu;
+			workers |= UINT64_C(1) << place;
+		}
+		position = position + 1 < size ? position + 1 : 0;
+	}
+	return known == size ? 0 : workers;
+}
+
+/* ---- where the others' buffers lie ----------------------------------------------------------- */
+
+/* *here: NULL if it can only be copied from and to. */
+static int find(struct ring_comm *comm, int rank, uint32_t region, uint64_t place, size_t bytes,
+		char **here)
+{
+	struct ring_link *in = channel_of(comm)->routes[rank].in;
+	void *address = NULL;
+	int err = 0;
+	if (region == RING_REGION_PRIVATE && is_here(comm, rank))
+		address = (void *)(uintptr_t)place;
+	else if (region != RING_REGION_PRIVATE && region != RING_REGION_UNUSED)
+		err = in->transport->map(in, region, place, bytes, &address);
+	*here = address;
+	return err;
+}
+
+/* Bytes of the call's buffers. */
+static size_t input_bytes(const struct ring_comm *comm, const struct ring_call *call)
+{
+	size_t bytes = call->count * ring_datatype_bytes(call->operands.type);
+	return bytes * (size_t)ring_direct_parts_in(call->kind, comm->size);
+}
+
+static size_t output_bytes(const struct ring_comm *comm, const struct ring_call *call)
+{
+	size_t bytes = call->count * ring_datatype_bytes(call->operands.type);
+	return bytes * (size_t)ring_direct_parts_out(call->kind, comm->size);
+}
+
+int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer)
+{
+	struct ring_partners *partners = &comm->partners;
+	partners->inputs[comm->rank] = (char *)call->operands.input;
+	partners->outputs[comm->rank] = call->operands.output;
+	for (int rank = 0; rank < comm->size; rank++) {
+		const struct ring_whereabouts *where = &partners->where[rank];
+		if (rank == comm->rank)
+			continue;
+		int err = find(comm, rank, where->input_region, where->input,
+			       input_bytes(comm, call), &partners->inputs[rank]);
+		if (!err)
+			err = find(comm, rank, where->output_region, where->output,
+				   output_bytes(comm, call), &partners->outputs[rank]);
+		*peer = rank;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Of a direct call each rank's private memory was reached into. */
+static void note_reached(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_huge_pages *pages = &comm->partners.huge_pages;
+	const struct ring_operands *operands = &call->operands;
+	if (operands->input && !call->input_memory)
+		ring_huge_pages_note(pages, operands->input, input_bytes(comm, call));
+	if (operands->output && !call->output_memory)
+		ring_huge_pages_note(pages, operands->output, output_bytes(comm, call));
+}
+
+void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call)
+{
+	ring_memory_recall(comm);
+	for (int rank = 0; rank < comm->size; rank++) {
+		struct ring_link *in = channel_of(comm)->routes[rank].in;
+		if (rank != comm->rank)
+			in->transport->tidy(in);
+	}
+	if (comm->choice.algorithm == RING_ALGORITHM_DIRECT &&
+	    comm->question.memory == RING_MEMORY_REACHABLE)
+		note_reached(comm, call);
+}
+
+/* ---- failure --------------------------------------------------------------------------------- */
+
+/* Whether a peer is still inside, which is asked of all in any case: it shuts their gates. */
+static int find_inside(struct ring_comm *comm)
+{
+	const struct ring_channel *channel = channel_of(comm);
+	int inside = -1;
+	for (int r = 0; r < channel->route_count; r++) {
+		struct ring_link *in = channel->routes[r].in;
+		if (in && in->transport->revoke && in->transport->revoke(in))
+			inside = in->peer;
+	}
+	return inside;
+}
+
+static void leave_all(struct ring_comm *comm)
+{
+	const struct ring_channel *channel = channel_of(comm);
+	for (int r = 0; r < channel->route_count; r++) {
+		struct ring_link *out = channel->routes[r].out;
+		if (out && out->transport->leave)
+			out->transport->leave(out);
+	}
+}
+
+void ring_partners_fence(struct ring_comm *comm)
+{
+	char who[RING_RANK_TEXT];
+	uint64_t until = ring_clock_ms() + FENCE_MS;
+	leave_all(comm);
+	int inside = find_inside(comm);
+	for (; inside >= 0 && ring_clock_ms() < until; inside = find_inside(comm))
+		nanosleep(&(struct timespec){.tv_nsec = FENCE_NS}, NULL);
+	if (inside >= 0)
+		ring_log(RING_WARN, "rank %d: %s, which does not move, may still write to buffers",
+			 comm->rank, ring_comm_rank_text(comm, inside, who));
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranks that can reach one another's memory: before a call begins, each tells all others where its buffers
+ * lie. From what all have told, all choose alike how the call is carried, and that they have told it
+ * proves that all make the same call.
+ *
+ *	first such call   linking    signals to and from everybody, so the links are there then
+ *	                  proving    who can copy from and to all others' memory? where are the stages?
+ *	every such call   calling    where do the buffers of this call lie?
+ *
+ * Each of these is an exchange of its own: ring_partners_tell() begins the next one, and when the
+ * channel is done with it ring_partners_heard() takes it in.
+ */
+#ifndef RING_PARTNERS_H
+#define RING_PARTNERS_H
+
+#include "engine/channel.h"
+#include "huge_pages.h"
+#include "plan/record.h"
+#include "stage.h"
+#include "choose/tuning.h"
+
+struct ring_comm;
+struct ring_call;
+
+enum ring_acquaintance { RING_PARTNERS_LINKING, RING_PARTNERS_PROVING, RING_PARTNERS_CALLING };
+
+/* What a rank knows of all others; arrays by rank. All zero at first. */
+struct ring_partners {
+	enum ring_acquaintance acquaintance;
+	bool reaches;   /* this rank copies from and to all others' private memory ... */
+	bool all_reach; /* ... and so do all */
+	struct ring_known_plan signals; /* of every exchange */
+	struct ring_known_plan plan;    /* of the last direct call */
+	struct ring_whereabouts *where; /* as they tell */
+	char **inputs, **outputs;       /* here; NULL: to be reached by get and put alone */
+	struct ring_stage stage;
+	struct ring_huge_pages huge_pages; /* of this rank's buffers that others reach into */
+};
+
+/* Begins the next exchange, on the first channel. returns 0; RING_ENOMEM */
+int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call);
+
+/*
+ * Takes in an exchange. returns 0: all is told; RING_EAGAIN: another one must follow; an error of
+ * ring_stage_find(), and whose stage it is about
+ */
+int ring_partners_heard(struct ring_comm *comm, int *peer);
+
+/* Whose memory the buffers of the call are: the same answer on all ranks. */
+enum ring_memory ring_partners_memory(const struct ring_comm *comm);
+
+/*
+ * The first rank on each CPU, from root of the call on, in bits by places behind root: the same answer on all ranks.
+ * 0: all, each on its own, or so many that there are no bits for them.
+ */
+uint64_t ring_partners_workers(const struct ring_comm *comm, int root);
+
+/* Finds everybody's buffers, for a direct plan. returns 0; what map() of transport.h returned, and whose */
+int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer);
+
+/* The call is over: memory that peers have freed is let go, and where they will reach again is made easy to reach. */
+void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call);
+
+/*
+ * The call has failed: from here on no peer reaches into this rank's memory. Waits until those who
+ * still do are done with it or dead, a while.
+ */
+void ring_partners_fence(struct ring_comm *comm);
+
+/* Bytes that are held. */
+size_t ring_partners_bytes(const struct ring_comm *comm);
+
+void ring_partners_free(struct ring_partners *partners);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Advances what was started until all of it is done, and decides how to wait when nothing moves; see progress.h. What goes
+ * wrong meanwhile is explain.c's.
+ */
+#include "progress.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "comm.h"
+#include "explain.h"
+#include "engine/receive.h"
+
+#define LOOKS_PER_CLOCK 64 /* the clock is read once in so many empty looks */
+#define LOOKS_PER_NEAR 8   /* ... and asked whether the CPU is needed by who is waited for */
+#define LEFT_GRACE_MS 200  /* a call waits so long for what a departed rank had still sent, ... */
+#define LISTEN_MS 250      /* ... so long before it listens to whom its plan does not listen to, */
+#define LISTEN_AGAIN_MS 1000 /* ... and so long between, where what they say wakes nobody */
+
+static bool all_done(const struct ring_comm *comm)
+{
+	if (comm->pairs.busy)
+		return false;
+	for (const struct ring_channel *c = comm->active; c; c = c->next)
+		if (!ring_channel_is_done(c))
+			return false;
+	return true;
+}
+
+/* 0, or the failure that ends the current call. */
+static int ended(const struct ring_comm *comm)
+{
+	return ring_comm_failed_in(comm, comm->current->turn);
+}
+
+/* Advances everything once. returns the moves, or the failure */
+static int advance(struct ring_comm *comm)
+{
+	int moves = 0;
+	if (ring_pairs_are_at_work(&comm->pairs)) {
+		struct ring_failure failure = {0};
+		int peer = -1;
+		moves = ring_pairs_step(comm, &failure, &peer);
+		if (moves < 0)
+			return ring_explain_unlinked(comm, peer, moves, failure.text);
+	}
+	for (struct ring_channel *channel = comm->active; channel; channel = channel->next) {
+		int moved = ring_channel_advance(channel);
+		if (moved < 0)
+			return ring_explain_broken(comm, channel, moved);
+		moves += moved;
+	}
+	return moves;
+}
+
+/* Fails the call if it waits for a neighbour that said goodbye some time ago. */
+static int check_departed(struct ring_comm *comm)
+{
+	if (!ring_comm_departed(comm, -1, LEFT_GRACE_MS))
+		return 0;
+	for (const struct ring_channel *c = comm->active; c; c = c->next) {
+		int step, peer = ring_channel_is_done(c) ? -1 : ring_channel_waits_for(c, &step);
+		if (peer >= 0 && ring_comm_departed(comm, peer, LEFT_GRACE_MS))
+			return ring_explain_departed(comm, c, peer);
+	}
+	return 0;
+}
+
+/* Room for every descriptor that the call could sleep on, and the doorbell's. NULL without memory. */
+static struct pollfd *room_for_fds(struct ring_comm *comm)
+{
+	int needed = ring_pairs_max_fds(&comm->pairs) + 1;
+	for (const struct ring_channel *c = comm->active; c; c = c->next)
+		needed += 2 * c->route_count;
+	if (needed > comm->fd_room) {
+		struct pollfd *fds = realloc(comm->fds, (size_t)needed * sizeof(*fds));
+		if (!fds)
+			return NULL;
+		comm->fds = fds;
+		comm->fd_room = needed;
+	}
+	return comm->fds;
+}
+
+static int gather_fds(const struct ring_comm *comm, int *timeout_ms)
+{
+	int nfds = 0;
+	for (const struct ring_channel *c = comm->active; c; c = c->next)
+		nfds += ring_channel_wait_fds(c, comm->fds + nfds);
+	return nfds + ring_pairs_wait_fds(comm, comm->fds + nfds, timeout_ms);
+}
+
+/* Sleeps on what the last look has left: it may have got a new link from one descriptor to the next. */
+static void sleep_for(struct ring_comm *comm, uint32_t ticket, bool with_fds, int timeout_ms)
+{
+	int nfds = gather_fds(comm, &timeout_ms);
+	assert(with_fds == (nfds > 0)); /* links come and go with moves only */
+	(void)with_fds;
+	ring_bell_sleep(&comm->bell, ticket, comm->fds, nfds, timeout_ms);
+}
+
+static bool is_idle(const struct ring_comm *comm, int moves)
+{
+	return moves == 0 && !all_done(comm) && !ended(comm);
+}
+
+/* Announces, looks once more, sleeps. returns moves of the last look, or the failure */
+static int sleep_once(struct ring_comm *comm, int timeout_ms)
+{
+	if (!room_for_fds(comm))
+		return ring_explain_no_memory(comm);
+	int longest_ms = timeout_ms, nap_ms = ring_bell_nap_ms(&comm->bell);
+	bool with_fds = gather_fds(comm, &longest_ms) > 0;
+	uint32_t ticket = ring_bell_announce(&comm->bell, with_fds);
+	ring_pairs_announce(comm);
+	int moves = advance(comm);
+	if (nap_ms > 0 && (timeout_ms < 0 || timeout_ms > nap_ms) && is_idle(comm, moves)) {
+		sleep_for(comm, ticket, with_fds, nap_ms);
+		moves = advance(comm);
+	}
+	if (is_idle(comm, moves))
+		sleep_for(comm, ticket, with_fds, timeout_ms);
+	ring_bell_awake(&comm->bell);
+	return moves;
+}
+
+/* In memory; then boards tell where the others are. */
+static bool is_crowded(const struct ring_comm *comm)
+{
+	return comm->placement.crowded && comm->placement.path == RING_PATH_MEMORY;
+}
+
+/*
+ * Whether a rank that must move next was last seen on this CPU, or may be there. Where another program is busy on
+ * the others, and where a message woke a sleeper next to its sender, spinning would keep the CPU from
+ * that rank until this one sleeps; then it is the other's turn to spin.
+ */
+static bool waits_for_near(const struct ring_comm *comm)
+{
+	const struct ring_channel *channel = ring_explain_unfinished(comm);
+	if (is_crowded(comm))
+		return !channel || !ring_channel_waits_elsewhere(channel);
+	int step, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
+	const struct ring_link *link = peer < 0 ? NULL : ring_channel_link(channel, peer, false);
+	return link && link->transport->is_near && link->transport->is_near(link);
+}
+
+/*
+ * Ranks that all wait for one another have neighbours on the ring whose calls differ: so each tells both of them where it
+ * waits, and hears the same of them. returns 0; RING_EMISMATCH, with failed_peer
+ */
+static int ask_neighbours(struct ring_comm *comm, struct ring_channel *channel,
+			  struct ring_waiting *waiting)
+{
+	struct ring_record theirs;
+	const struct ring_record *mine = &channel->opening.record;
+	if (!waiting->told && comm->lanes)
+		ring_lanes_tell(comm->lanes, mine);
+	waiting->told = true;
+	int other = ring_comm_find_other_call(comm, mine, &theirs);
+	if (other < 0)
+		return 0;
+	channel->theirs = theirs;
+	channel->failed_peer = other;
+	return RING_EMISMATCH;
+}
+
+/*
+ * Finds out whether others make another call, if this rank has waited so long; lowers *timeout_ms to when it will
+ * want to know. returns 0, or the failure
+ */
+static int listen_around(struct ring_comm *comm, struct ring_waiting *waiting, uint64_t waited_ms,
+			 int *timeout_ms)
+{
+	bool wakes = comm->placement.path == RING_PATH_MEMORY;
+	bool first = waited_ms < LISTEN_MS;
+	int next_ms = first ? LISTEN_MS : wakes ? -1 : LISTEN_AGAIN_MS;
+	for (struct ring_channel *c = comm->active; c; c = c->next) {
+		enum ring_kind kind = c->plan->params.kind;
+		if (kind == RING_KIND_SEND || kind == RING_KIND_RECV || ring_receive_has_agreed(c))
+			continue;
+		int err = first ? 0 : ring_receive_overhear(c);
+		if (!first && !err)
+			err = ask_neighbours(comm, c, waiting);
+		if (err)
+			return ring_explain_broken(comm, c, err);
+		if (next_ms > 0 && (*timeout_ms < 0 || *timeout_ms > next_ms))
+			*timeout_ms = next_ms;
+	}
+	return 0;
+}
+
+/* Nothing moved: looks again at once, yields, or sleeps. returns moves, or the failure */
+static int wait_a_little(struct ring_comm *comm, struct ring_waiting *waiting)
+{
+	const struct ring_config *config = &comm->config;
+	int looks = waiting->looks++;
+	int err = ended(comm);
+	if (err)
+		return err;
+	bool asks = looks % LOOKS_PER_NEAR == LOOKS_PER_NEAR - 1 || is_crowded(comm);
+	bool near = asks && looks < comm->patience.spins && waits_for_near(comm);
+	bool awake = ring_wait_awake(&comm->patience, looks, near);
+	if (awake && looks % LOOKS_PER_CLOCK != LOOKS_PER_CLOCK - 1)
+		return 0;
+	uint64_t now = ring_clock_ms();
+	if (!waiting->deadline_ms && config->call_timeout_ms > 0)
+		waiting->deadline_ms = now + config->call_timeout_ms; /* it never waited before */
+	if (waiting->deadline_ms && now >= waiting->deadline_ms)
+		return ring_explain_time_out(comm);
+	if (!waiting->since_ms)
+		waiting->since_ms = now;
+	int timeout_ms = waiting->deadline_ms ? (int)(waiting->deadline_ms - now) : -1;
+	err = check_departed(comm);
+	if (!err)
+		err = listen_around(comm, waiting, now - waiting->since_ms, &timeout_ms);
+	if (err || (awake && !ring_wait_is_long(&comm->patience, now - waiting->since_ms)))
+		return err;
+	if (ring_comm_departed(comm, -1, 0))
+		timeout_ms = LEFT_GRACE_MS;
+	return sleep_once(comm, timeout_ms);
+}
+
+int ring_progress_run(struct ring_comm *comm, struct ring_waiting *waiting)
+{
+	for (;;) {
+		int moves = advance(comm);
+		if (moves < 0)
+			return moves;
+		if (all_done(comm))
+			return 0;
+		if (moves == 0)
+			moves = wait_a_little(comm, waiting);
+		if (moves < 0)
+			return moves;
+		if (moves > 0) {
+			waiting->looks = 0;
+			waiting->since_ms = 0;
+		}
+	}
+}

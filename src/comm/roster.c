@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Everybody's descriptions, around the ring; see roster.h. */
+#include "roster.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "meet/describe.h"
+
+#define NEWS_GRACE_MS 500 /* a broken link waits so long for the control lanes to say why */
+
+static unsigned char *card_of(const struct ring_roster *roster, int rank)
+{
+	return roster->cards + (size_t)rank * RING_CARD_BYTES;
+}
+
+static void start_gathering(struct ring_roster *roster, struct ring_comm *comm)
+{
+	struct ring_plan_params params = {
+		.kind = RING_KIND_ALL_GATHER,
+		.algorithm = RING_ALGORITHM_RING,
+		.size = comm->size,
+		.position = comm->placement.position,
+		.order = comm->order,
+		.count = RING_CARD_BYTES,
+		.element_bytes = 1,
+		.chunk_bytes = comm->placement.tuning.chunk_bytes,
+		.chunks_per_round = comm->placement.tuning.chunks_per_round,
+		.channels = 1,
+	};
+	struct ring_operands operands = {
+		.input = (const char *)card_of(roster, comm->rank), /* in place */
+		.output = (char *)roster->cards,
+		.type = RING_UINT8,
+		.divisor = 1,
+	};
+	struct ring_plan plan = ring_plan_make(&params);
+	struct ring_record record = ring_record_make(RING_KIND_ALL_GATHER, 0, RING_CARD_BYTES,
+						     RING_UINT8, -1, -1);
+	ring_channel_start(&comm->channels[0], &plan, &operands, &record);
+}
+
+int ring_roster_begin(struct ring_roster *roster, struct ring_comm *comm, uint64_t deadline_ms,
+		      struct ring_failure *failure)
+{
+	*roster = (struct ring_roster){
+		.cards = calloc((size_t)comm->size, RING_CARD_BYTES),
+		.deadline_ms = deadline_ms,
+	};
+	if (!roster->cards)
+		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory for %d ranks",
+				 comm->rank, comm->size);
+	struct ring_wire wire = ring_wire_writer(card_of(roster, comm->rank), RING_CARD_BYTES);
+	ring_wire_card(&wire, &comm->peers[comm->rank]);
+	start_gathering(roster, comm);
+	return 0;
+}
+
+static void explain(struct ring_comm *comm, int err)
+{
+	char who[RING_RANK_TEXT];
+	int peer = comm->channels[0].failed_peer;
+	ring_comm_rank_text(comm, peer, who);
+	if (err == RING_EPEER || err == RING_EMISMATCH)
+		ring_comm_fail(comm, RING_EPEER, peer,
+			       "the link between rank %d and %s broke, or carried what no plan "
+			       "sends, while the communicator was being created",
+			       comm->rank, who);
+	else
+		ring_comm_fail(comm, err, comm->rank, "rank %d: the %s device failed: %s",
+			       comm->rank, comm->channels[0].device->name, ring_strerror(err));
+}
+
+static void time_out(struct ring_comm *comm)
+{
+	char who[RING_RANK_TEXT];
+	int step = -1, peer = ring_channel_waits_for(&comm->channels[0], &step);
+	ring_comm_fail(comm, RING_ETIMEDOUT, peer,
+		       "rank %d waited for %s, to hear who the others are, until %d ms were over; "
+		       "is it stopped?",
+		       comm->rank, ring_comm_rank_text(comm, peer, who),
+		       comm->config.create_timeout_ms);
+}
+
+static void read_cards(const struct ring_roster *roster, struct ring_comm *comm)
+{
+	for (int rank = 0; rank < comm->size; rank++) {
+		struct ring_peer *peer = &comm->peers[rank];
+		struct ring_wire wire = ring_wire_reader(card_of(roster, rank), RING_CARD_BYTES);
+		*peer = (struct ring_peer){0};
+		ring_wire_card(&wire, peer);
+		if (!ring_wire_done(&wire) || peer->rank != rank)
+			ring_comm_fail(comm, RING_EPEER, rank,
+				       "what rank %d tells about itself makes no sense", rank);
+	}
+}
+
+/* The creation was no call: nothing that was sent for it is counted. */
+static void forget_counters(struct ring_channel *channel)
+{
+	for (int i = 0; i < channel->route_count; i++) {
+		struct ring_route *route = &channel->routes[i];
+		route->sent_messages = route->sent_bytes = 0;
+		route->received_messages = route->received_bytes = 0;
+	}
+}
+
+int ring_roster_step(struct ring_roster *roster, struct ring_comm *comm,
+		     struct ring_failure *failure)
+{
+	struct ring_channel *channel = &comm->channels[0];
+	uint64_t now = ring_clock_ms();
+	int moves = 1;
+	while (moves > 0 && !roster->broken)
+		moves = ring_channel_advance(channel);
+	if (moves < 0) {
+		roster->broken = moves;
+		roster->broken_ms = now;
+	}
+	bool done = !roster->broken && ring_channel_is_done(channel);
+	bool lost = roster->broken && now >= roster->broken_ms + NEWS_GRACE_MS;
+	bool late = !done && now >= roster->deadline_ms;
+	if (done)
+		read_cards(roster, comm);
+	else if (lost)
+		explain(comm, roster->broken);
+	else if (late)
+		time_out(comm);
+
+	/* Ranks that are through may fail in their first call: that ends no creation that can go on. */
+	int err = lost || late ? ring_comm_failed(comm) : ring_comm_failed_in(comm, 0);
+	if (err)
+		return ring_fail(failure, err, "%s", ring_comm_error(comm));
+	if (!done)
+		return RING_EAGAIN;
+	forget_counters(channel);
+	return 0;
+}
+
+int ring_roster_poll(const struct ring_roster *roster, const struct ring_comm *comm,
+		     struct pollfd *fds, int *ms)
+{
+	uint64_t now = ring_clock_ms(), until = roster->deadline_ms;
+	int count = 0;
+	fds[count++] = (struct pollfd){.fd = comm->bell.event_fd, .events = POLLIN};
+	if (!roster->broken)
+		count += ring_channel_wait_fds(&comm->channels[0], fds + count);
+	else if (roster->broken_ms + NEWS_GRACE_MS < until)
+		until = roster->broken_ms + NEWS_GRACE_MS;
+	uint64_t left = until > now ? until - now : 0;
+	if (left < (uint64_t)*ms)
+		*ms = (int)left;
+	return count;
+}
+
+void ring_roster_free(struct ring_roster *roster)
+{
+	free(roster->cards);
+	*roster = (struct ring_roster){0};
+}

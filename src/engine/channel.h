@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A channel carries out one plan: it sends what is ready, hands what arrived to the device, and
+ * knows nothing of calls, communicators or waiting. All its progress is four counters that only
+ * grow, each moved by one small function while its guard holds:
+ *
+ *	            plan.outgoing                         plan.incoming
+ *	posted      handed to a link          started     message given to the device
+ *	sent        source may change again   reduced     result in place, slot given back
+ *
+ *	sent <= posted    reduced <= started
+ *	post entry i      when reduced >= outgoing(i).needs and the link has room
+ *	start entry j     when sent >= incoming(j).needs and its message has arrived
+ *
+ * The call is done here when sent and reduced have reached the plan's totals.
+ *
+ * What a rank says to all others it writes once, on its board, where ranks have boards: its entries are
+ * counted like messages, but no link carries them.
+ *
+ * Entries that reach into peers' memory are direct.c's. One is started when all before it are complete.
+ * What peers say is receive.c's business, what becomes of it job.c's, and plans without messages on links
+ * go straight: small calls in small.c, those that reach into memory in reaching.c.
+ */
+#ifndef RING_CHANNEL_H
+#define RING_CHANNEL_H
+
+#include "kernels/device.h"
+#include "transport/transport.h"
+#include "known_plan.h"
+#include "plan/record.h"
+
+struct ring_partners;
+struct ring_trace;
+
+_Static_assert(RING_SUM_RANKS <= RING_REDUCE_SOURCES, "a device adds as many as plans do");
+
+#define RING_RING_ROUTES 2 /* a ring has two neighbours */
+
+/* The links to and from one other rank, and how far this channel has used them; for life. */
+struct ring_route {
+	int peer;
+	struct ring_link *out, *in;   /* NULL where no plan needs one, or not yet */
+	uint64_t queued;              /* messages handed to out               */
+	uint64_t retired;             /* ... whose source may change again    */
+	uint64_t taken;               /* messages of `in` given to the device */
+	uint64_t announced;           /* messages of `in` expected so far     */
+	uint64_t heard;               /* the last call that one of them opens */
+	const struct ring_bell *bell; /* of the peer, once `out` is there; NULL: it has none */
+	struct ring_board *board;     /* ... once `in` is there               */
+	struct ring_arrival sheet;    /* what ring_receive() last read there  */
+	uint64_t sent_messages, sent_bytes, received_messages, received_bytes; /* payload only */
+	struct ring_opening opening; /* what goes to this rank alone, behind the record */
+};
+
+/* Where the plan's buffers lie in this call, and what the elements are. */
+struct ring_operands {
+	const char *input;
+	char *output;
+	enum ring_datatype type;
+	enum ring_op op;
+	uint64_t divisor; /* the last addition divides by it; 1 leaves the sum */
+	uint64_t scalar;  /* of plans that are `scaled`: one element, its first bytes */
+};
+
+struct ring_channel {
+	int self; /* rank */
+	struct ring_route ring_routes[RING_RING_ROUTES];
+	struct ring_route *routes; /* ring_routes; once reserved: one for every rank, by rank */
+	int route_count;
+	bool reserved;
+	bool announces;       /* some link wants to know what comes next */
+	uint64_t claims_from; /* sums of so many bytes are put in the slots that they are sent by, where these can be claimed; 0: none */
+	int glances; /* more in a row at what a peer must say next; 0: others need the CPU, ... */
+	int yields; /* ... and brief.c gives it to those who share it up to so often, and looks again */
+	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
+	bool light;               /* ... and the doorbell before it is (doorbell_words.h) */
+	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike; and ... */
+	uint64_t bulletins; /* ... calls in which root alone writes ... */
+	uint64_t room;      /* ... which it may up to this one */
+	int lags;           /* and if not, because of this rank */
+	const struct ring_device *device;
+	struct ring_device_queue *queue;
+	char *scratch;
+	size_t scratch_bytes;
+	size_t scratch_used;      /* by the call that used most */
+	struct ring_trace *trace; /* NULL: no trace */
+
+	struct ring_known_plan *own; /* room for plans that nobody else keeps */
+
+	/* of the current call */
+	struct ring_known_plan *known;
+	const struct ring_plan *plan; /* that one */
+	struct ring_operands operands;
+	struct ring_opening opening; /* this rank's, as all are told */
+	uint64_t written;            /* exchanges of the plan, on its board */
+	size_t sheet_bytes;          /* on the board of a rank that has something to say ... */
+	bool root_says;              /* ... which is root alone */
+	struct ring_partners *partners; /* of plans that reach into memory, and of ranks that tell ... */
+	bool tells;                     /* ... where their buffers lie: behind each signal */
+	bool on_boards;                 /* what opens messages is written there instead ... */
+	uint64_t all_write;             /* ... so often by all ... */
+	uint64_t has_bulletin;          /* ... or once by root */
+	bool is_small;                  /* ... and nothing else is to be done than to take it */
+	uint64_t heard;                 /* peers, of a small call ... */
+	const char *said[RING_KNOWN_OUTGOING]; /* ... and what each said behind its record */
+	uint64_t posted, sent, started, reduced;
+	bool claimed;         /* a job of the device's puts entry `posted` in its slot */
+	uint64_t jobs_before; /* the queue's jobs that are no entry's of this call */
+	uint64_t expected;    /* incoming entries already announced, if the channel announces */
+	struct ring_channel *next; /* of those that carry out the call */
+
+	struct ring_record unanswered; /* of the last call behind it that nobody answered */
+
+	/* of the failure that advance() returned */
+	int failed_peer;
+	struct ring_record theirs; /* RING_EMISMATCH: what failed_peer says it does */
+};
+
+/* Allocates scratch, queue and room for a plan. returns 0; RING_ENOMEM; close it then, too */
+int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
+		      size_t scratch_bytes);
+
+/*
+ * Has what is said to all written on this rank's board, behind its doorbell, from now on. All ranks must have that, and
+ * all links that this channel is given boards.
+ */
+void ring_channel_use_board(struct ring_channel *channel, struct ring_doorbell_page *page);
+
+/* Makes room for links with all of `size` ranks; without it, with two. returns 0; RING_ENOMEM */
+int ring_channel_reserve(struct ring_channel *channel, int size);
+
+/*
+ * Gives a finished link to the channel, which closes it in the end. It may come during a call: entries
+ * that need it wait till then.
+ */
+void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link);
+
+/*
+ * Gives the channel the link that goes the other way over the connection of one that it has, whose
+ * transport can reverse it. returns 0; RING_ENOMEM, RING_ESYSTEM
+ */
+int ring_channel_add_reverse(struct ring_channel *channel, struct ring_link *link);
+
+/* The link to or from a peer, NULL if there is none. */
+struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer, bool outgoing);
+
+/*
+ * Bytes that the channel holds beside its struct: its links, its routes, and scratch as far as it was
+ * ever used, since before that it takes no memory.
+ */
+size_t ring_channel_memory(const struct ring_channel *channel);
+
+/* Closes links and frees; accepts what open left behind on failure, and all zero. */
+void ring_channel_close(struct ring_channel *channel);
+
+/*
+ * Begins a call. The last one must be done. The plan's scratch must fit scratch_bytes; whoever keeps it
+ * does so until the next call.
+ */
+void ring_channel_start_known(struct ring_channel *channel, struct ring_known_plan *known,
+			      const struct ring_operands *operands,
+			      const struct ring_record *record);
+
+/* Begins the last call again, with another number and perhaps other buffers. */
+void ring_channel_start_again(struct ring_channel *channel, const struct ring_operands *operands,
+			      uint64_t sequence);
+
+/* Begins one by a plan that the channel keeps. */
+void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
+			const struct ring_operands *operands, const struct ring_record *record);
+
+/*
+ * Begins a plan of signals alone that also tell where this rank's buffers lie, as `partners` has it, and
+ * puts there what the others tell. A direct plan that follows goes by it.
+ */
+void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *known,
+		       const struct ring_record *record, struct ring_partners *partners);
+
+/*
+ * Moves every counter as far as it goes without blocking. returns how many moves that were, or
+ * RING_EMISMATCH (a record differs: `theirs`), RING_EPEER (a link broke: `failed_peer`),
+ * RING_ESYSTEM
+ */
+int ring_channel_advance(struct ring_channel *channel);
+
+static inline bool ring_channel_is_done(const struct ring_channel *channel)
+{
+	return channel->reduced == channel->plan->incoming &&
+	       channel->sent == channel->plan->outgoing;
+}
+
+/* Whether it waits in an exchange over boards, and for nobody who was last seen on this rank's CPU. */
+bool ring_channel_waits_elsewhere(const struct ring_channel *channel);
+
+/* The rank whose move this channel waits for, -1 if none; *step is the plan's step. */
+int ring_channel_waits_for(const struct ring_channel *channel, int *step);
+
+/* Descriptors a sleeper must watch, at most 2 per route. Returns how many were written. */
+int ring_channel_wait_fds(const struct ring_channel *channel, struct pollfd *fds);
+
+#endif

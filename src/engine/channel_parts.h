@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* How channel.c and the files that work for it find their way among entries, routes and buffers. */
+#ifndef RING_CHANNEL_PARTS_H
+#define RING_CHANNEL_PARTS_H
+
+#include "transport/board.h"
+#include "channel.h"
+#include "base/clock.h"
+#include "comm/partners.h"
+#include "trace.h"
+
+/* NULL if no link with peer was ever added. */
+static inline struct ring_route *ring_channel_route(const struct ring_channel *channel, int peer)
+{
+	if (channel->reserved)
+		return &channel->routes[peer];
+	for (int i = 0; i < channel->route_count; i++)
+		if (channel->routes[i].peer == peer)
+			return &channel->routes[i];
+	return NULL;
+}
+
+static inline const struct ring_transfer *ring_channel_outgoing(const struct ring_channel *channel,
+								uint64_t i)
+{
+	return ring_known_plan_outgoing(channel->known, i);
+}
+
+static inline const struct ring_transfer *ring_channel_incoming(const struct ring_channel *channel,
+								uint64_t j)
+{
+	return ring_known_plan_incoming(channel->known, j);
+}
+
+/* A buffer may be NULL where the call neither reads nor writes it. */
+static inline char *ring_channel_address(const struct ring_channel *channel, struct ring_place place)
+{
+	char *buffer = channel->operands.output;
+	if (place.buffer == RING_INPUT)
+		buffer = (char *)channel->operands.input;
+	else if (place.buffer == RING_SCRATCH || place.buffer == RING_SUMMANDS)
+		buffer = channel->scratch;
+	else if (place.buffer == RING_STAGE)
+		buffer = channel->partners->stage.all[channel->self];
+	return buffer ? buffer + place.offset : NULL;
+}
+
+static inline bool ring_channel_is_on_board(const struct ring_channel *channel,
+					    const struct ring_transfer *transfer)
+{
+	return channel->on_boards && transfer->opens;
+}
+
+/* What an exchange of the plan is called on boards, which count those of all calls. */
+static inline uint64_t ring_channel_exchange(const struct ring_channel *channel, uint64_t exchange)
+{
+	if (channel->has_bulletin)
+		return ring_board_bulletin(channel->bulletins);
+	return ring_board_exchange(channel->exchanges - channel->plan->exchanges + exchange + 1);
+}
+
+/* What a rank writes on its board. */
+static inline size_t ring_channel_sheet_bytes(const struct ring_channel *channel, int rank)
+{
+	bool says = !channel->root_says || rank == channel->plan->params.root;
+	return says ? channel->sheet_bytes : sizeof(struct ring_record);
+}
+
+static inline size_t ring_channel_message_bytes(const struct ring_channel *channel,
+						const struct ring_transfer *transfer)
+{
+	return transfer->bytes + (transfer->opens ? sizeof(struct ring_record) : 0) +
+	       (transfer->opens && channel->tells ? sizeof(struct ring_whereabouts) : 0);
+}
+
+/* The payload of a message. On a board lies all of the peer's input. */
+static inline const char *ring_channel_payload(const struct ring_channel *channel,
+					       const struct ring_transfer *in,
+					       const struct ring_arrival *message)
+{
+	if (!in->opens)
+		return message->data;
+	uint64_t skip = channel->on_boards ? in->source.offset : 0;
+	return (const char *)message->data + sizeof(struct ring_record) + skip;
+}
+
+static inline int ring_channel_fail(struct ring_channel *channel, int peer, int err)
+{
+	channel->failed_peer = peer;
+	return err;
+}
+
+static inline void ring_channel_note(struct ring_channel *channel, enum ring_trace_counter counter,
+				     uint64_t index, const struct ring_transfer *transfer)
+{
+	if (channel->trace)
+		ring_trace_add(channel->trace,
+			       &(struct ring_trace_record){.time_ns = ring_clock_ns(),
+							   .call = channel->opening.record.sequence,
+							   .index = index,
+							   .channel = channel->plan->params.channel,
+							   .peer = transfer->peer,
+							   .step = transfer->step,
+							   .counter = counter});
+}
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* Reaching into peers' memory, entry by entry; see direct.h. */
+#include "direct.h"
+
+#include "channel_parts.h"
+#include "base/datatype.h"
+#include "base/status.h"
+
+/* Ranks [first, end), without one that is left out, or -1. */
+struct span {
+	int first, end, without;
+};
+
+/* Whose memory a place is in. */
+static struct span ranks_of(const struct ring_channel *channel, const struct ring_transfer *in,
+			    enum ring_buffer buffer)
+{
+	if (buffer == RING_ALL_INPUTS || buffer == RING_ALL_OUTPUTS || buffer == RING_ALL_STAGES)
+		return (struct span){0, channel->plan->params.size, -1};
+	if (buffer == RING_OTHER_OUTPUTS)
+		return (struct span){0, channel->plan->params.size, in->peer};
+	bool peers = buffer == RING_PEER_INPUT || buffer == RING_PEER_OUTPUT ||
+		     buffer == RING_PEER_STAGE;
+	int rank = peers ? in->peer : channel->self;
+	return (struct span){rank, rank + 1, -1};
+}
+
+static struct span sources_of(const struct ring_channel *channel, const struct ring_transfer *in)
+{
+	return ranks_of(channel, in, in->source.buffer);
+}
+
+static struct span results_of(const struct ring_channel *channel, const struct ring_transfer *in)
+{
+	return ranks_of(channel, in, in->result.buffer);
+}
+
+static bool holds(struct span ranks, int rank)
+{
+	return rank >= ranks.first && rank < ranks.end && rank != ranks.without;
+}
+
+static bool is_on_stage(const struct ring_transfer *in)
+{
+	return in->source.buffer == RING_PEER_STAGE || in->source.buffer == RING_ALL_STAGES;
+}
+
+/* What is on others' stages, this rank has in its input. */
+static char *summand_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
+{
+	if (rank == channel->self)
+		return (char *)channel->operands.input + in->result.offset;
+	return channel->partners->stage.all[rank] + in->source.offset;
+}
+
+/* NULL where it is not mapped. */
+static char *input_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
+{
+	if (is_on_stage(in))
+		return summand_of(channel, in, rank);
+	char *input = channel->partners->inputs[rank];
+	return input ? input + in->source.offset : NULL;
+}
+
+static char *output_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
+{
+	char *output = rank == channel->self ? channel->operands.output
+					     : channel->partners->outputs[rank];
+	return output ? output + in->result.offset : NULL;
+}
+
+static char *scratch_of(const struct ring_channel *channel, int rank)
+{
+	uint64_t chunk_bytes = channel->plan->chunk * channel->plan->params.element_bytes;
+	return channel->scratch + (uint64_t)rank * chunk_bytes;
+}
+
+/* Where this rank has the result: in its output, or where it goes to peers from. */
+static char *result_here(const struct ring_channel *channel, const struct ring_transfer *in)
+{
+	int self = channel->self;
+	if (holds(results_of(channel, in), self))
+		return output_of(channel, in, self);
+	if (in->action == RING_COPY && holds(sources_of(channel, in), self))
+		return input_of(channel, in, self);
+	return scratch_of(channel, self);
+}
+
+/* ---- gates ----------------------------------------------------------------------------------- */
+
+/* Stages stay mapped and are no buffers of the program: they have no gates. */
+static bool is_touched(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
+{
+	return rank != channel->self && !is_on_stage(in) &&
+	       (holds(sources_of(channel, in), rank) || holds(results_of(channel, in), rank));
+}
+
+/* Leaves the gates of those of the entry's peers that come before `end`. */
+static void leave(struct ring_channel *channel, const struct ring_transfer *in, int end)
+{
+	for (int rank = 0; rank < end; rank++) {
+		struct ring_link *out = channel->routes[rank].out;
+		if (is_touched(channel, in, rank))
+			out->transport->leave(out);
+	}
+}
+
+static int enter(struct ring_channel *channel, const struct ring_transfer *in)
+{
+	for (int rank = 0; rank < channel->plan->params.size; rank++) {
+		struct ring_link *out = channel->routes[rank].out;
+		int err = is_touched(channel, in, rank) ? out->transport->enter(out) : 0;
+		if (err) {
+			leave(channel, in, rank);
+			return ring_channel_fail(channel, rank, err);
+		}
+	}
+	return 0;
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+/* A job without sources and results yet; most of its room is never used, so it is left as it is. */
+static void begin(const struct ring_channel *channel, const struct ring_transfer *in,
+		  struct ring_reduction *job)
+{
+	job->nsources = job->nscalars = job->nresults = 0;
+	job->count = ring_datatype_elements(channel->operands.type, in->bytes);
+	job->type = channel->operands.type;
+	job->op = channel->operands.op;
+	job->divisor = 1;
+	job->past = in->action == RING_COPY ? channel->known->past : channel->plan->params.past;
+}
+
+/* Copies a peer's input here, to a place in scratch; what is merely copied on needs none in between. */
+static int fetch(struct ring_channel *channel, const struct ring_transfer *in, int rank, int place,
+		 char **here)
+{
+	struct ring_link *link = channel->routes[rank].in;
+	uint64_t address = channel->partners->where[rank].input + in->source.offset;
+	*here = in->action == RING_COPY ? result_here(channel, in) : scratch_of(channel, place);
+	int err = link->transport->get(link, address, *here, in->bytes);
+	return err ? ring_channel_fail(channel, rank, RING_EPEER) : 0;
+}
+
+static int add_source(struct ring_channel *channel, const struct ring_transfer *in, int rank,
+		      int place, struct ring_reduction *job)
+{
+	char *input = input_of(channel, in, rank);
+	int err = input ? 0 : fetch(channel, in, rank, place, &input);
+	job->sources[job->nsources++] = input;
+	return err;
+}
+
+/* Adds up the two sources that a job has so far. */
+static int fold(struct ring_channel *channel, const struct ring_transfer *in,
+		struct ring_reduction *job)
+{
+	struct ring_reduction part;
+	begin(channel, in, &part);
+	part.sources[part.nsources++] = job->sources[0];
+	part.sources[part.nsources++] = job->sources[1];
+	part.results[part.nresults++] = scratch_of(channel, 0);
+	channel->jobs_before++; /* it is no entry's */
+	job->sources[0] = part.results[0];
+	job->nsources = 1;
+	return channel->device->reduce(channel->queue, &part);
+}
+
+/* Whether the device has done all that it was given, and so reads nothing in scratch. */
+static bool is_idle(const struct ring_channel *channel)
+{
+	uint64_t jobs;
+	return channel->device->finished(channel->queue, &jobs) == 0 &&
+	       jobs == channel->jobs_before + channel->started;
+}
+
+#define RANKS_AT_ONCE 4 /* whose summands are fetched before any is added */
+
+/*
+ * Whether summands that are fetched are added as they come, so that two places do for all: where all at once
+ * would crowd a core's second-level cache, and the sum is the same, as it is not of types that are added in a
+ * wider one. (8 ranks, 25 MiB: 34.5 ms with a place for each, 32.3 so; 4 ranks: 13.8 and 14.2.)
+ */
+static bool adds_as_they_come(const struct ring_plan_params *params)
+{
+	return params->size > RANKS_AT_ONCE && params->element_bytes >= sizeof(float);
+}
+
+static int gather_summands(struct ring_channel *channel, const struct ring_transfer *in,
+			   struct ring_reduction *job)
+{
+	const struct ring_plan *plan = channel->plan;
+	bool folds = adds_as_they_come(&plan->params);
+	int err = 0;
+	for (int k = 0; k < plan->params.size && !err; k++) {
+		int rank = ring_direct_summand(plan, in->behind, k), place = k;
+		if (folds && job->nsources == 2 && !input_of(channel, in, rank)) {
+			err = fold(channel, in, job);
+			place = is_idle(channel) ? 1 : k;
+		}
+		if (!err)
+			err = add_source(channel, in, rank, place, job);
+	}
+	return err;
+}
+
+/* The result's place here comes first, if it is needed and does not lie there already. */
+static void gather_results(const struct ring_channel *channel, const struct ring_transfer *in,
+			   struct ring_reduction *job)
+{
+	struct span results = results_of(channel, in);
+	char *here = result_here(channel, in);
+	bool needed = holds(results, channel->self);
+	for (int rank = results.first; rank < results.end; rank++)
+		needed = needed || (holds(results, rank) && !output_of(channel, in, rank));
+	if (needed && (in->action != RING_COPY || here != job->sources[0]))
+		job->results[job->nresults++] = here;
+	for (int rank = results.first; rank < results.end; rank++)
+		if (rank != channel->self && holds(results, rank) && output_of(channel, in, rank))
+			job->results[job->nresults++] = output_of(channel, in, rank);
+	if (in->source.buffer == RING_ALL_STAGES)
+		job->results[job->nresults++] = channel->partners->stage.all[channel->self] +
+						in->source.offset;
+}
+
+int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *in)
+{
+	const struct ring_device *device = channel->device;
+	if (in->bytes == 0)
+		return device->copy(channel->queue, NULL, NULL, 0, false);
+	int err = enter(channel, in);
+	if (err)
+		return err;
+	struct ring_reduction job;
+	begin(channel, in, &job);
+	if (in->action == RING_COPY)
+		err = add_source(channel, in, sources_of(channel, in).first, 0, &job);
+	else
+		err = gather_summands(channel, in, &job);
+	if (err) {
+		leave(channel, in, channel->plan->params.size);
+		return err;
+	}
+	gather_results(channel, in, &job);
+	if (job.nresults == 0)
+		return device->copy(channel->queue, NULL, NULL, 0, false);
+	job.divisor = in->last ? channel->operands.divisor : 1;
+	return device->reduce(channel->queue, &job);
+}
+
+/*
+ * Copies the result to those peers where it could not be written to. Each rank begins with the next one, as it does
+ * with reading: who writes to the same memory at the same time waits for the kernel's locks.
+ */
+static int hand_out(struct ring_channel *channel, const struct ring_transfer *in)
+{
+	struct span results = results_of(channel, in);
+	const char *here = result_here(channel, in);
+	for (int distance = 1; distance < channel->plan->params.size; distance++) {
+		int rank = ring_plan_at(channel->plan, distance);
+		struct ring_link *link = channel->routes[rank].out;
+		uint64_t address = channel->partners->where[rank].output + in->result.offset;
+		if (!holds(results, rank) || output_of(channel, in, rank))
+			continue;
+		if (link->transport->put(link, address, here, in->bytes))
+			return ring_channel_fail(channel, rank, RING_EPEER);
+	}
+	return 0;
+}
+
+void ring_direct_count(struct ring_channel *channel, int peer)
+{
+	const struct ring_plan *plan = channel->plan;
+	struct ring_route *route = &channel->routes[peer];
+	uint64_t sent = ring_direct_payload(plan, channel->self, peer);
+	uint64_t received = ring_direct_payload(plan, peer, channel->self);
+	route->sent_messages += sent > 0;
+	route->sent_bytes += sent;
+	route->received_messages += received > 0;
+	route->received_bytes += received;
+}
+
+int ring_direct_finish(struct ring_channel *channel, const struct ring_transfer *in)
+{
+	int err = hand_out(channel, in);
+	leave(channel, in, channel->plan->params.size);
+	return err;
+}

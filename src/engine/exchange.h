@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* What a rank says to all others: written once, on its board, and then each of them is told. */
+#ifndef RING_EXCHANGE_H
+#define RING_EXCHANGE_H
+
+#include <sched.h>
+
+#include "transport/doorbell_words.h"
+#include "channel_parts.h"
+
+/* Ranks that share CPUs tell on which one they are. */
+static inline void ring_exchange_tell_cpu(const struct ring_channel *channel)
+{
+	if (channel->yields > 0)
+		ring_board_stay(channel->board, (uint32_t)sched_getcpu());
+}
+
+/*
+ * Writes what this rank says in an exchange of the plan. Tell the others next. returns false as long as somebody
+ * may still read what is on that sheet: channel->lags
+ */
+bool ring_exchange_write(struct ring_channel *channel, uint64_t exchange);
+
+/* The call is done, and nobody answers in it: now and then the others are told how far this rank is. */
+void ring_exchange_finish(struct ring_channel *channel);
+
+/* Tells the entry's peer that it is written. returns false if there is no link to it yet */
+static inline bool ring_exchange_tell(struct ring_channel *channel, const struct ring_transfer *out)
+{
+	struct ring_route *route = ring_channel_route(channel, out->peer);
+	if (!route || !route->bell)
+		return false;
+	if (ring_doorbell_is_awaited(route->bell->page))
+		ring_bell_wake(route->bell);
+	route->sent_messages += out->bytes > 0;
+	route->sent_bytes += out->bytes;
+	return true;
+}
+
+/* The same, and writes it before the first of the peers is told. returns false if it cannot be written yet, too */
+static inline bool ring_exchange_say(struct ring_channel *channel, const struct ring_transfer *out)
+{
+	if (channel->written == out->exchange && !ring_exchange_write(channel, out->exchange))
+		return false;
+	return ring_exchange_tell(channel, out);
+}
+
+#endif

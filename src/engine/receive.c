@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* Taking what peers say, and saying what is wrong with it; see receive.h. */
+#include "receive.h"
+
+#include <string.h>
+
+#include "base/status.h"
+
+/* Of ranks that disagree messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER */
+static int compare_records(struct ring_channel *channel, const struct ring_arrival *message)
+{
+	const struct ring_record *mine = &channel->opening.record;
+	if (message->bytes < sizeof(*mine))
+		return RING_EPEER;
+	if (ring_record_equals(message->data, mine))
+		return 0;
+	struct ring_record theirs;
+	memcpy(&theirs, message->data, sizeof(theirs));
+	if (!ring_record_is_valid(&theirs))
+		return RING_EPEER;
+	channel->theirs = theirs;
+	return RING_EMISMATCH;
+}
+
+/* The link's next message, NULL if it has not arrived; *err tells a broken link from that. */
+static const struct ring_arrival *sent_by(struct ring_channel *channel, struct ring_route *route,
+					  int *err)
+{
+	struct ring_link *in = route->in;
+	*err = 0;
+	if (in->arrived == route->taken) {
+		int failed = in->transport->poll(in);
+		if (in->arrived == route->taken) {
+			*err = failed ? ring_channel_fail(channel, in->peer, failed) : 0;
+			return NULL;
+		}
+	}
+	return ring_link_arrival(in, route->taken);
+}
+
+static bool is_of_this_call(const struct ring_channel *channel, const struct ring_arrival *said)
+{
+	struct ring_record record = {0};
+	if (said->bytes >= sizeof(record))
+		memcpy(&record, said->data, sizeof(record));
+	return record.sequence == channel->opening.record.sequence;
+}
+
+/* Whether what a peer says opens this call, in another way. */
+static bool differs(struct ring_channel *channel, const struct ring_arrival *said)
+{
+	return is_of_this_call(channel, said) && compare_records(channel, said) == RING_EMISMATCH;
+}
+
+/*
+ * What root wrote for all in place of this call, of which they are done: found in its bulletin. Of another call that a
+ * peer makes by now nobody could tell what went wrong. returns root, or the peer
+ */
+static int find_bulletin(struct ring_channel *channel, int peer)
+{
+	struct ring_arrival told;
+	uint64_t bulletin = ring_board_bulletin(channel->bulletins + 1);
+	for (int i = 0; channel->board && i < channel->route_count; i++) {
+		struct ring_board *board = channel->routes[i].board;
+		if (board && ring_board_read(board, bulletin, &told) && differs(channel, &told))
+			return channel->routes[i].peer;
+	}
+	return peer;
+}
+
+static int fail(struct ring_channel *channel, const struct ring_route *route, int err)
+{
+	bool later = err == RING_EMISMATCH &&
+		     channel->theirs.sequence != channel->opening.record.sequence;
+	return ring_channel_fail(channel, later ? find_bulletin(channel, route->peer) : route->peer,
+				 err);
+}
+
+/*
+ * Whether a peer has written in the next exchange, or the next bulletin: then it has said all that it says in this
+ * call, or makes another one instead.
+ */
+static bool has_gone_on(const struct ring_channel *channel, const struct ring_route *route,
+			struct ring_arrival *next)
+{
+	uint64_t exchange = ring_board_exchange(channel->exchanges + 1);
+	uint64_t bulletin = ring_board_bulletin(channel->bulletins + 1);
+	return channel->board && (ring_board_read(route->board, exchange, next) ||
+				  ring_board_read(route->board, bulletin, next));
+}
+
+/*
+ * A peer says something in place of what this call needs of it: returns RING_EMISMATCH; RING_EPEER. If it is no other
+ * record, the peer may have written one, for a call of another kind, before it sent that.
+ */
+static int differ(struct ring_channel *channel, const struct ring_route *route,
+		  const struct ring_arrival *said)
+{
+	struct ring_arrival next;
+	int err = compare_records(channel, said);
+	if (err != RING_EMISMATCH && has_gone_on(channel, route, &next))
+		err = compare_records(channel, &next);
+	return fail(channel, route, err ? err : RING_EPEER);
+}
+
+/* What the peer wrote for an exchange. A message by its link instead is another call's. */
+static const struct ring_arrival *written_by(struct ring_channel *channel, struct ring_route *route,
+					     uint64_t exchange, int *err)
+{
+	struct ring_arrival next;
+	*err = 0;
+	if (ring_board_read(route->board, exchange, &route->sheet))
+		return &route->sheet;
+	const struct ring_arrival *message = sent_by(channel, route, err);
+	if (!message && !*err && has_gone_on(channel, route, &next))
+		message = &next;
+	if (!message && !*err)
+		return NULL;
+	/* It may have written before it went on, or away. */
+	if (ring_board_read(route->board, exchange, &route->sheet)) {
+		*err = 0;
+		return &route->sheet;
+	}
+	if (message)
+		*err = differ(channel, route, message);
+	return NULL;
+}
+
+/* What entry `in` needs of its peer, NULL if it is not there yet, with *err if it never will be. */
+static const struct ring_arrival *arrived(struct ring_channel *channel,
+					  const struct ring_transfer *in, struct ring_route *route,
+					  int *err)
+{
+	struct ring_arrival next;
+	if (ring_channel_is_on_board(channel, in))
+		return written_by(channel, route, ring_channel_exchange(channel, in->exchange), err);
+	const struct ring_arrival *message = sent_by(channel, route, err);
+	if (message || *err || !has_gone_on(channel, route, &next))
+		return message;
+	message = sent_by(channel, route, err);
+	if (!message && !*err)
+		*err = differ(channel, route, &next);
+	return message;
+}
+
+/* Compares a message with what the plan and the entry record say it must be. */
+static int check(struct ring_channel *channel, const struct ring_transfer *in,
+		 const struct ring_route *route, const struct ring_arrival *message)
+{
+	int err = in->opens ? compare_records(channel, message) : 0;
+	size_t bytes = ring_channel_is_on_board(channel, in)
+			       ? ring_channel_sheet_bytes(channel, in->peer)
+			       : ring_channel_message_bytes(channel, in);
+	if (!err && message->bytes != bytes)
+		err = RING_EPEER;
+	if (err == RING_EPEER)
+		return differ(channel, route, message);
+	return err ? fail(channel, route, err) : 0;
+}
+
+/* Looks for it on its link or board, and checks it. returns as ring_receive() */
+static int find(struct ring_channel *channel, const struct ring_transfer *in,
+		struct ring_route *route, const struct ring_arrival **message)
+{
+	int err;
+	*message = arrived(channel, in, route, &err);
+	if (!*message)
+		return err;
+	err = check(channel, in, route, *message);
+	return err ? err : 1;
+}
+
+int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, const char **payload)
+{
+	struct ring_route *route = ring_channel_route(channel, in->peer);
+	const struct ring_arrival *message;
+	if (!route || !route->in)
+		return 0;
+	int found = find(channel, in, route, &message);
+	if (found <= 0)
+		return found;
+	*payload = ring_channel_payload(channel, in, message);
+	route->taken += !ring_channel_is_on_board(channel, in);
+	if (in->opens)
+		route->heard = channel->opening.record.sequence;
+	ring_receive_count(channel, in, route, *payload);
+	return 1;
+}
+
+/* A peer may have written in an exchange of this call, or in the next one's place. */
+static bool board_differs(struct ring_channel *channel, struct ring_route *route)
+{
+	const uint64_t numbers[] = {
+		channel->on_boards ? ring_channel_exchange(channel, 0) : 0,
+		ring_board_exchange(channel->exchanges + 1),
+		ring_board_bulletin(channel->bulletins + 1),
+	};
+	for (int i = 0; channel->board && route->board && i < 3; i++)
+		if (numbers[i] && ring_board_read(route->board, numbers[i], &route->sheet) &&
+		    differs(channel, &route->sheet))
+			return true;
+	return false;
+}
+
+/* A message may be there that nobody has asked for yet. */
+static bool link_differs(struct ring_channel *channel, struct ring_route *route)
+{
+	int err;
+	const struct ring_arrival *message = route->in ? sent_by(channel, route, &err) : NULL;
+	return message && differs(channel, message);
+}
+
+int ring_receive_overhear(struct ring_channel *channel)
+{
+	for (int i = 0; i < channel->route_count; i++) {
+		struct ring_route *route = &channel->routes[i];
+		if (board_differs(channel, route) || link_differs(channel, route))
+			return ring_channel_fail(channel, route->peer, RING_EMISMATCH);
+	}
+	return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One call of thousands of ranks in one thread: the real channels and plans over a virtual
+ * transport, a virtual device and a virtual clock. What it says about time follows from the speeds
+ * it is given; what it says about bytes and order is what the library does.
+ *
+ *	struct ring_simulation_params params = {.kind = RING_KIND_ALL_REDUCE, .size = 1024, ...};
+ *	struct ring_simulation simulation;
+ *	int err = ring_simulate(&params, &simulation);
+ *	... simulation.end_ns ...
+ *	ring_simulation_free(&simulation);
+ *
+ * Jobs of a rank's device follow one another, as do messages on the wire from one rank to another,
+ * whatever their channels: so channels fill gaps, and add no speed. Wires to different ranks share
+ * nothing. Whatever else a rank does takes no time.
+ */
+#ifndef RING_SIMULATE_H
+#define RING_SIMULATE_H
+
+#include "transport/virtual.h"
+#include "plan/plan.h"
+#include "ringccl.h"
+
+/* What a job of the device takes: its overhead, and its bytes at a rate. */
+struct ring_simulated_device {
+	uint64_t overhead_ns;
+	double reduce_bytes_per_second; /* of the result; 0: bytes take no time */
+	double copy_bytes_per_second;
+};
+
+struct ring_simulation_params {
+	/* The call. */
+	enum ring_kind kind;           /* any but SEND and RECV */
+	enum ring_algorithm algorithm; /* where it can do the kind; not DIRECT, which uses no links */
+	int size;
+	const int *order; /* [size], position -> rank; NULL: 0, 1, 2 ... */
+	int root;
+	uint64_t count; /* as in struct ring_plan_params */
+	enum ring_datatype type;
+	enum ring_op op;
+	size_t chunk_bytes;
+	int chunks_per_round, channels, depth;
+
+	/* The machines. */
+	struct ring_virtual_speed link;                       /* between any two ranks ... */
+	void (*link_between)(void *context, int from, int to, /* ... unless this says otherwise */
+			     struct ring_virtual_speed *speed);
+	void *context;
+	struct ring_simulated_device device;
+	const uint64_t *enter_ns; /* [size], when ranks make the call; NULL: all at 0 */
+
+	/* The data, [size] buffers each as the call wants them; both NULL: only sizes move. */
+	const void *const *inputs;
+	void *const *outputs;
+};
+
+struct ring_simulation {
+	uint64_t end_ns;      /* when the last rank had its result and had sent everything */
+	uint64_t *finish_ns;  /* [size], the same per rank                                 */
+	uint64_t *sent_bytes; /* [size], payload that each rank sent                       */
+	uint64_t steps;       /* messages that must follow one another                     */
+	uint64_t wakes;       /* how often a rank looked at its channels                   */
+};
+
+/*
+ * returns 0; RING_EINVAL; RING_ENOMEM; RING_ENOTSUP: no kernel for type and op; RING_ETIMEDOUT: the
+ * ranks wait for one another
+ */
+int ring_simulate(const struct ring_simulation_params *params, struct ring_simulation *simulation);
+
+void ring_simulation_free(struct ring_simulation *simulation);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Trace records: which counter moved when. The one format that library, simulator, trainer and
+ * viewer share; written as a Chrome trace, which Perfetto and chrome://tracing open.
+ */
+#ifndef RING_TRACE_H
+#define RING_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum ring_trace_counter {
+	RING_POSTED,
+	RING_SENT,
+	RING_STARTED,
+	RING_REDUCED,
+	RING_CALLED,
+	RING_RETURNED
+};
+
+struct ring_trace_record {
+	uint64_t time_ns;
+	uint64_t call;  /* sequence number in its communicator */
+	uint64_t index; /* entry of the plan's sequence; CALLED: bytes of the call */
+	int32_t channel, peer;
+	int32_t step;    /* the plan's; CALLED and RETURNED: enum ring_kind */
+	int32_t counter; /* enum ring_trace_counter */
+};
+
+struct ring_trace;
+
+/* Opens a trace for one rank; %r in path becomes its number. returns 0; RING_ENOMEM; RING_ESYSTEM */
+int ring_trace_open(struct ring_trace **trace, const char *path, int rank,
+		    struct ring_failure *failure);
+
+/* Adds a record; after a million of them the rest is only counted. One thread at a time. */
+void ring_trace_add(struct ring_trace *trace, const struct ring_trace_record *record);
+
+/* Bytes that it holds; NULL is allowed. */
+size_t ring_trace_memory(const struct ring_trace *trace);
+
+/* Writes the file, complete or not at all, and frees; NULL is allowed. */
+void ring_trace_close(struct ring_trace *trace);
+
+#endif

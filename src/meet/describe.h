@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What ranks and the root tell one another, as bytes: one function per letter for both directions
+ * (see wire.h), with every check that needs no other letter. Also how a rank is named in sentences.
+ */
+#ifndef RING_DESCRIBE_H
+#define RING_DESCRIBE_H
+
+#include "lanes.h"
+#include "rendezvous.h"
+#include "base/wire.h"
+
+#define RING_SIZE_MAX 65536
+#define RING_LETTER_BYTES 1024 /* no letter but a placement is longer */
+
+/* Kinds of letters between a rank and the root. */
+enum ring_meeting_letter {
+	RING_LETTER_DESCRIBE = 1, /* rank: who I am and what I was asked for */
+	RING_LETTER_PLACE,        /* root: your place; again with a later attempt */
+	RING_LETTER_READY,        /* rank: how linking went */
+	RING_LETTER_GO,           /* root: all are linked */
+	RING_LETTER_FAIL,         /* both: struct ring_news, the meeting is over */
+};
+
+/* What a unique id holds. */
+struct ring_identity {
+	uint64_t job;
+	unsigned char secret[RING_SECRET_BYTES];
+	struct sockaddr_storage root;
+	bool derived; /* all ranks have computed it: they may come before there is a root */
+};
+
+/* The options that must be alike on all ranks, as in struct ring_config. */
+struct ring_schedule {
+	char transport[64], link[48], algorithm[16];
+	uint64_t tuning; /* of the rows of a file, their hash; 0: none */
+	uint64_t chunk_bytes;
+	int depth, chunks_per_round, channels;
+};
+
+struct ring_description {
+	int size, create_timeout_ms;
+	struct ring_peer peer;
+	struct ring_schedule schedule;
+};
+
+struct ring_readiness {
+	uint32_t attempt;
+	uint32_t failed; /* bits of transports that could not be used; 0: all links stand */
+	char why[RING_NEWS_TEXT];
+};
+
+void ring_wire_identity(struct ring_wire *wire, struct ring_identity *identity);
+void ring_wire_description(struct ring_wire *wire, struct ring_description *description);
+void ring_wire_readiness(struct ring_wire *wire, struct ring_readiness *readiness);
+void ring_wire_news(struct ring_wire *wire, struct ring_news *news);
+
+/*
+ * What of a peer outlives the meeting: its CPUs are left out. Always RING_CARD_BYTES, so that cards
+ * can be gathered.
+ */
+#define RING_CARD_BYTES 256
+void ring_wire_card(struct ring_wire *wire, struct ring_peer *peer);
+
+/* Reading: placement->size and order[size] are what the reader expects, and has room for. */
+void ring_wire_placement(struct ring_wire *wire, struct ring_placement *placement);
+size_t ring_placement_bytes(int size); /* room that is enough for any placement */
+
+/* "rank 2 (host h, pid 123)". Returns text. */
+#define RING_PEER_NAME 128
+const char *ring_peer_name(const struct ring_peer *peer, char text[RING_PEER_NAME]);
+
+#endif

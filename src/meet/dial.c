@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Connecting and greeting with retries; see dial.h. Two things may pass: nobody listens yet (worth
+ * waiting for if the caller is patient), and a listener that is too busy to greet (always worth a
+ * few more attempts, or all there is time for if the caller is early).
+ */
+#include "dial.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "interface.h"
+
+#define PAUSE_FIRST_MS 5
+#define PAUSE_LAST_MS 250
+#define REFUSALS_MAX 9 /* 0.8 s of them: whoever cannot be reached is known within a second */
+
+void ring_dial_tcp(struct ring_dial *dial, const struct sockaddr_storage *to,
+		   const struct sockaddr_storage *from)
+{
+	*dial = (struct ring_dial){.fd = -1, .to = *to};
+	if (!from || from->ss_family != to->ss_family || ring_address_is_loopback(from) ||
+	    ring_address_is_loopback(to))
+		return;
+	dial->from = *from;
+	((struct sockaddr_in *)&dial->from)->sin_port = 0; /* IPv6 has it at the same place */
+}
+
+void ring_dial_local(struct ring_dial *dial, const char *name)
+{
+	*dial = (struct ring_dial){.fd = -1};
+	struct sockaddr_un *to = (struct sockaddr_un *)&dial->to;
+	to->sun_family = AF_UNIX;
+	snprintf(to->sun_path + 1, sizeof(to->sun_path) - 1, "%s", name);
+}
+
+static bool is_local(const struct ring_dial *dial)
+{
+	return dial->to.ss_family == AF_UNIX;
+}
+
+static socklen_t target_length(const struct ring_dial *dial)
+{
+	const struct sockaddr_un *to = (const void *)&dial->to;
+	if (is_local(dial))
+		return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				   strlen(to->sun_path + 1));
+	return ring_address_length(&dial->to);
+}
+
+void ring_dial_stop(struct ring_dial *dial)
+{
+	ring_fd_close(dial->fd);
+	dial->fd = -1;
+	dial->connected = false;
+}
+
+/* The attempt came to nothing; another is due after a pause. */
+static int try_later(struct ring_dial *dial)
+{
+	ring_dial_stop(dial);
+	dial->pause_ms = dial->pause_ms ? dial->pause_ms * 2 : PAUSE_FIRST_MS;
+	if (dial->pause_ms > PAUSE_LAST_MS)
+		dial->pause_ms = PAUSE_LAST_MS;
+	dial->retry_ms = ring_clock_ms() + (uint64_t)dial->pause_ms;
+	return RING_EAGAIN;
+}
+
+static int connecting_failed(struct ring_dial *dial, int cause)
+{
+	bool passing = cause == EAGAIN || cause == EADDRNOTAVAIL || cause == EINTR;
+	dial->cause = cause;
+	snprintf(dial->trouble, sizeof(dial->trouble), "connect: %s", strerror(cause));
+	if (dial->patient || (passing && ++dial->refusals < REFUSALS_MAX))
+		return try_later(dial);
+	ring_dial_stop(dial);
+	return RING_EPEER;
+}
+
+static int start_connecting(struct ring_dial *dial)
+{
+	int yes = 1;
+	dial->fd = ring_fd_socket(dial->to.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	if (dial->fd < 0)
+		return connecting_failed(dial, errno);
+	if (!is_local(dial))
+		setsockopt(dial->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	if (dial->from.ss_family) {
+		setsockopt(dial->fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof(yes));
+		if (bind(dial->fd, (struct sockaddr *)&dial->from, ring_address_length(&dial->from)))
+			return connecting_failed(dial, errno);
+	}
+	if (connect(dial->fd, (struct sockaddr *)&dial->to, target_length(dial)) &&
+	    errno != EINPROGRESS)
+		return connecting_failed(dial, errno);
+	dial->events = POLLOUT;
+	return 0;
+}
+
+bool ring_local_is_own_user(int fd)
+{
+	struct ucred other;
+	socklen_t length = sizeof(other);
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) && other.uid == geteuid();
+}
+
+static int finish_connecting(struct ring_dial *dial)
+{
+	struct pollfd writable = {.fd = dial->fd, .events = POLLOUT};
+	if (poll(&writable, 1, 0) <= 0)
+		return RING_EAGAIN;
+	int cause = 0;
+	socklen_t length = sizeof(cause);
+	if (getsockopt(dial->fd, SOL_SOCKET, SO_ERROR, &cause, &length) || cause)
+		return connecting_failed(dial, cause ? cause : errno);
+	if (is_local(dial) && !ring_local_is_own_user(dial->fd)) {
+		snprintf(dial->trouble, sizeof(dial->trouble), "another user took its name");
+		ring_dial_stop(dial);
+		return RING_EPEER;
+	}
+	ring_greeting_connecting(&dial->greeting, dial->fd, &dial->hello, dial->secret);
+	dial->connected = true;
+	return 0;
+}
+
+static int greet(struct ring_dial *dial)
+{
+	struct ring_failure refused = {0};
+	int err = ring_greeting_step(&dial->greeting, &dial->events, &refused);
+	if (err != RING_EPEER)
+		return err;
+	dial->cause = 0;
+	snprintf(dial->trouble, sizeof(dial->trouble), "%.*s", (int)sizeof(dial->trouble) - 1,
+		 refused.text);
+	bool passing = dial->early && dial->greeting.stranger == RING_STRANGER_LEFT;
+	if (passing || ++dial->refusals < REFUSALS_MAX)
+		return try_later(dial);
+	ring_dial_stop(dial);
+	return RING_EPEER;
+}
+
+int ring_dial_step(struct ring_dial *dial, int *fd)
+{
+	int err = 0;
+	if (dial->fd < 0 && ring_clock_ms() < dial->retry_ms)
+		return RING_EAGAIN;
+	if (dial->fd < 0)
+		err = start_connecting(dial);
+	if (!err && !dial->connected)
+		err = finish_connecting(dial);
+	if (!err)
+		err = greet(dial);
+	if (err)
+		return err;
+	*fd = dial->fd;
+	dial->fd = -1;
+	dial->connected = false;
+	return 0;
+}
+
+int ring_dial_poll(const struct ring_dial *dial, struct pollfd *pollfd)
+{
+	*pollfd = (struct pollfd){.fd = dial->fd, .events = dial->events};
+	if (dial->fd >= 0)
+		return PAUSE_LAST_MS;
+	uint64_t now = ring_clock_ms();
+	return now < dial->retry_ms ? (int)(dial->retry_ms - now) : 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* From nothing to a connection, and from there to a link; see edge.h. */
+#include "edge.h"
+
+#include "transport/paced.h"
+#include "describe.h"
+#include "base/fd.h"
+#include "interface.h"
+#include "plan/record.h"
+
+#define RELINK_LOOK_MS 1 /* as finish() in transport.h has it */
+
+static int tell_unreachable(const struct ring_edge *edge, const struct ring_edge_ends *ends,
+			    enum ring_lane lane, struct ring_failure *failure)
+{
+	char name[RING_PEER_NAME], address[RING_ADDRESS_TEXT] = "its local socket";
+	if (lane == RING_LANE_TCP)
+		ring_address_format(&edge->peer->tcp, address);
+	return ring_fail(failure, RING_EPEER, "rank %d -> %s at %s: %s", ends->self,
+			 ring_peer_name(edge->peer, name), address, edge->dial.trouble);
+}
+
+static int connect_edge(struct ring_edge *edge, const struct ring_edge_ends *ends,
+			struct ring_failure *failure)
+{
+	bool data = edge->role == RING_ROLE_DATA;
+	struct ring_purpose purpose = {
+		.role = edge->role,
+		.channel = edge->channel,
+		.lane = data ? ring_transports[edge->transport]->lane : RING_LANE_TCP,
+		.outgoing = edge->outgoing,
+	};
+	if (!edge->outgoing)
+		return ring_contact_fetch(ends->contact, edge->peer, &purpose, &edge->fd, failure);
+	if (!edge->dialling)
+		ring_contact_dial(ends->contact, edge->peer, &purpose, &edge->dial);
+	edge->dialling = true;
+	int err = ring_dial_step(&edge->dial, &edge->fd);
+	if (err == RING_EPEER)
+		return tell_unreachable(edge, ends, purpose.lane, failure);
+	edge->dialling = err != 0;
+	return err;
+}
+
+static int open_link(struct ring_edge *edge, const struct ring_edge_ends *ends)
+{
+	size_t opening_bytes = sizeof(struct ring_opening);
+	struct ring_link_params params = {
+		.fd = edge->fd,
+		.outgoing = edge->outgoing,
+		.self = ends->self,
+		.peer = edge->peer->rank,
+		.depth = (unsigned)edge->depth,
+		.slot_bytes = edge->slot_bytes > opening_bytes ? edge->slot_bytes : opening_bytes,
+		.bell = ends->bell,
+		.congestion = ends->congestion,
+		.peer_lost_ms = ends->peer_lost_ms,
+	};
+	const struct ring_transport *transport = ring_transports[edge->transport];
+	return ends->pace ? ring_paced_open(transport, &params, ends->pace, &edge->link)
+			  : transport->open(&params, &edge->link);
+}
+
+int ring_edge_step(struct ring_edge *edge, const struct ring_edge_ends *ends,
+		   struct ring_failure *failure)
+{
+	int err = 0;
+	if (edge->ready)
+		return 0;
+	if (!edge->connected)
+		err = connect_edge(edge, ends, failure);
+	if (err)
+		return err;
+	edge->connected = true;
+	if (edge->role == RING_ROLE_DATA && !edge->link)
+		err = open_link(edge, ends);
+	if (!err && edge->link)
+		err = edge->link->transport->finish(edge->link);
+	edge->ready = err == 0;
+	return err;
+}
+
+void ring_edge_poll(const struct ring_edge *edge, struct pollfd *pollfd, int *ms)
+{
+	int patience_ms = *ms;
+	*pollfd = (struct pollfd){.fd = -1};
+	if (edge->ready)
+		return;
+	if (edge->dialling)
+		patience_ms = ring_dial_poll(&edge->dial, pollfd);
+	else if (edge->link)
+		pollfd->fd = edge->link->transport->wait_fd(edge->link, &pollfd->events);
+	if (edge->link && pollfd->fd < 0)
+		patience_ms = RELINK_LOOK_MS;
+	if (patience_ms < *ms)
+		*ms = patience_ms;
+}
+
+int ring_edge_take_fd(struct ring_edge *edge)
+{
+	int fd = edge->fd;
+	edge->connected = false;
+	return fd;
+}
+
+struct ring_link *ring_edge_take_link(struct ring_edge *edge)
+{
+	struct ring_link *link = edge->link;
+	edge->link = NULL;
+	edge->connected = false;
+	return link;
+}
+
+void ring_edge_drop(struct ring_edge *edge)
+{
+	if (edge->dialling)
+		ring_dial_stop(&edge->dial);
+	if (edge->link)
+		edge->link->transport->close(edge->link);
+	else if (edge->connected)
+		ring_fd_close(edge->fd);
+	edge->dialling = edge->connected = edge->ready = false;
+	edge->link = NULL;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The greeting's three messages and who may say what next. Each end is a table of steps; a step is
+ * a message that is written once it is this end's turn, or checked once it has arrived whole.
+ */
+#include "greeting.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fork_lock.h"
+#include "base/wire.h"
+
+#define MAGIC "ring"
+#define MAGIC_BYTES 4
+#define NONCE_BYTES 16
+#define PROOF_BYTES 32
+#define HELLO_BYTES (MAGIC_BYTES + 4 + 8 + 5 * 4 + NONCE_BYTES)
+#define CHALLENGE_BYTES (NONCE_BYTES + PROOF_BYTES)
+
+_Static_assert(HELLO_BYTES <= 64 && CHALLENGE_BYTES <= 64, "messages fit the buffer");
+
+/* One message as one end sees it. */
+struct step {
+	bool send;
+	size_t bytes;
+	void (*write)(struct ring_greeting *greeting); /* send: fills the buffer */
+	int (*check)(struct ring_greeting *greeting, struct ring_failure *failure);
+};
+
+RING_FORK_LOCK(starting)
+
+/* libsodium allows its initialization any number of times, from any thread, under a lock of its own. */
+void ring_random(void *bytes, size_t count)
+{
+	starting_take();
+	int failed = sodium_init() < 0;
+	starting_give();
+	if (failed)
+		abort(); /* as libsodium itself does when the kernel has no randomness */
+	randombytes_buf(bytes, count);
+}
+
+static unsigned char *connecting_nonce(struct ring_greeting *greeting)
+{
+	return greeting->nonces;
+}
+
+static unsigned char *listening_nonce(struct ring_greeting *greeting)
+{
+	return greeting->nonces + NONCE_BYTES;
+}
+
+static int refuse(struct ring_greeting *greeting, struct ring_failure *failure,
+		  enum ring_stranger stranger, const char *reason)
+{
+	greeting->stranger = stranger;
+	return ring_fail(failure, RING_EPEER, "%s", reason);
+}
+
+static void wire_hello(struct ring_wire *wire, struct ring_hello *hello)
+{
+	ring_wire_u64(wire, &hello->job);
+	ring_wire_u32(wire, &hello->role);
+	ring_wire_int(wire, &hello->from);
+	ring_wire_int(wire, &hello->to);
+	ring_wire_int(wire, &hello->channel);
+	ring_wire_u32(wire, &hello->attempt);
+}
+
+/* What one end alone can say: `side` keeps a proof from being sent back as the other's. */
+static void prove(struct ring_greeting *greeting, char side, unsigned char *proof)
+{
+	unsigned char said[HELLO_BYTES];
+	struct ring_wire wire = ring_wire_writer(said, sizeof(said));
+	wire_hello(&wire, &greeting->hello);
+
+	crypto_generichash_state hash;
+	crypto_generichash_init(&hash, greeting->secret, RING_SECRET_BYTES, PROOF_BYTES);
+	crypto_generichash_update(&hash, (const unsigned char *)&side, 1);
+	crypto_generichash_update(&hash, said, wire.at);
+	crypto_generichash_update(&hash, greeting->nonces, sizeof(greeting->nonces));
+	crypto_generichash_final(&hash, proof, PROOF_BYTES);
+}
+
+static bool is_proved(struct ring_greeting *greeting, char side, const unsigned char *proof)
+{
+	unsigned char expected[PROOF_BYTES];
+	prove(greeting, side, expected);
+	return sodium_memcmp(expected, proof, PROOF_BYTES) == 0;
+}
+
+static void write_hello(struct ring_greeting *greeting)
+{
+	uint32_t version = RING_WIRE_VERSION;
+	struct ring_wire wire = ring_wire_writer(greeting->buffer, sizeof(greeting->buffer));
+	ring_random(connecting_nonce(greeting), NONCE_BYTES);
+	ring_wire_bytes(&wire, (void *)MAGIC, MAGIC_BYTES);
+	ring_wire_u32(&wire, &version);
+	wire_hello(&wire, &greeting->hello);
+	ring_wire_bytes(&wire, connecting_nonce(greeting), NONCE_BYTES);
+}
+
+static int check_hello(struct ring_greeting *greeting, struct ring_failure *failure)
+{
+	uint32_t version = 0;
+	struct ring_hello *hello = &greeting->hello;
+	struct ring_wire wire = ring_wire_reader(greeting->buffer + MAGIC_BYTES,
+						 HELLO_BYTES - MAGIC_BYTES);
+	ring_wire_u32(&wire, &version);
+	wire_hello(&wire, hello);
+	ring_wire_bytes(&wire, connecting_nonce(greeting), NONCE_BYTES);
+	if (version != RING_WIRE_VERSION)
+		return refuse(greeting, failure, RING_STRANGER_VERSION,
+			      "it speaks another version of the protocol");
+	if (hello->role < RING_ROLE_JOIN || hello->role > RING_ROLE_DATA || hello->from < 0 ||
+	    (hello->role == RING_ROLE_JOIN) != (hello->to == RING_RANK_ROOT))
+		return refuse(greeting, failure, RING_STRANGER_NOISE, "its hello makes no sense");
+	if (!greeting->find_secret(greeting->context, hello, greeting->secret))
+		return refuse(greeting, failure, RING_STRANGER_JOB,
+			      "it asks for a communicator that is not here");
+	return 0;
+}
+
+static void write_challenge(struct ring_greeting *greeting)
+{
+	ring_random(listening_nonce(greeting), NONCE_BYTES);
+	memcpy(greeting->buffer, listening_nonce(greeting), NONCE_BYTES);
+	prove(greeting, 'l', greeting->buffer + NONCE_BYTES);
+}
+
+static int check_challenge(struct ring_greeting *greeting, struct ring_failure *failure)
+{
+	memcpy(listening_nonce(greeting), greeting->buffer, NONCE_BYTES);
+	if (!is_proved(greeting, 'l', greeting->buffer + NONCE_BYTES))
+		return refuse(greeting, failure, RING_STRANGER_SECRET,
+			      "it does not know this communicator's secret");
+	return 0;
+}
+
+static void write_proof(struct ring_greeting *greeting)
+{
+	prove(greeting, 'c', greeting->buffer);
+}
+
+static int check_proof(struct ring_greeting *greeting, struct ring_failure *failure)
+{
+	if (!is_proved(greeting, 'c', greeting->buffer))
+		return refuse(greeting, failure, RING_STRANGER_SECRET,
+			      "it does not know this communicator's secret");
+	return 0;
+}
+
+#define STEPS 3
+
+static const struct step steps_connecting[STEPS] = {
+	{.send = true, .bytes = HELLO_BYTES, .write = write_hello},
+	{.bytes = CHALLENGE_BYTES, .check = check_challenge},
+	{.send = true, .bytes = PROOF_BYTES, .write = write_proof},
+};
+
+static const struct step steps_listening[STEPS] = {
+	{.bytes = HELLO_BYTES, .check = check_hello},
+	{.send = true, .bytes = CHALLENGE_BYTES, .write = write_challenge},
+	{.bytes = PROOF_BYTES, .check = check_proof},
+};
+
+void ring_greeting_connecting(struct ring_greeting *greeting, int fd,
+			      const struct ring_hello *hello, const unsigned char *secret)
+{
+	*greeting = (struct ring_greeting){.fd = fd, .hello = *hello};
+	memcpy(greeting->secret, secret, RING_SECRET_BYTES);
+}
+
+void ring_greeting_listening(struct ring_greeting *greeting, int fd,
+			     ring_secret_finder *find_secret, void *context)
+{
+	*greeting = (struct ring_greeting){
+		.fd = fd, .listening = true, .find_secret = find_secret, .context = context};
+}
+
+/* Moves the rest of the message on its way. returns 0; RING_EAGAIN; RING_EPEER */
+static int move_message(struct ring_greeting *greeting, const struct step *step,
+			struct ring_failure *failure)
+{
+	while (greeting->done < step->bytes) {
+		unsigned char *rest = greeting->buffer + greeting->done;
+		size_t bytes = step->bytes - greeting->done;
+		ssize_t moved = step->send ? send(greeting->fd, rest, bytes,
+						  MSG_NOSIGNAL | MSG_DONTWAIT)
+					   : recv(greeting->fd, rest, bytes, MSG_DONTWAIT);
+		if (moved > 0)
+			greeting->done += (size_t)moved;
+		else if (moved < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return RING_EAGAIN;
+		else if (moved == 0 || errno != EINTR)
+			return refuse(greeting, failure, RING_STRANGER_LEFT,
+				      "it closed the connection instead of greeting");
+	}
+	return 0;
+}
+
+/* A hello that does not begin as one is refused before all of it came. */
+static bool is_noise(const struct ring_greeting *greeting)
+{
+	size_t known = greeting->done < MAGIC_BYTES ? greeting->done : MAGIC_BYTES;
+	return greeting->listening && greeting->step == 0 &&
+	       memcmp(greeting->buffer, MAGIC, known) != 0;
+}
+
+int ring_greeting_step(struct ring_greeting *greeting, short *events, struct ring_failure *failure)
+{
+	while (greeting->step < STEPS) {
+		const struct step *step = greeting->listening ? &steps_listening[greeting->step]
+							      : &steps_connecting[greeting->step];
+		if (step->send && !greeting->begun)
+			step->write(greeting);
+		greeting->begun = true;
+		int err = move_message(greeting, step, failure);
+		if (is_noise(greeting))
+			return refuse(greeting, failure, RING_STRANGER_NOISE,
+				      "it does not speak ringccl's protocol");
+		if (!err && step->check)
+			err = step->check(greeting, failure);
+		if (err == RING_EAGAIN)
+			*events = step->send ? POLLOUT : POLLIN;
+		if (err)
+			return err;
+		greeting->step++;
+		greeting->done = 0;
+		greeting->begun = false;
+	}
+	return 0;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Identities of communicators: reading and writing one, making a new one, which starts to serve its
+ * meeting, and deriving the one that all ranks of a job come to by themselves.
+ */
+#include "identity.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "greeting.h"
+#include "choose/options.h"
+#include "rendezvous.h"
+#include "root.h"
+#include "watcher.h"
+
+int ring_identity_read(const struct ring_unique_id *id, struct ring_identity *identity)
+{
+	struct ring_wire wire = ring_wire_reader(id->bytes, sizeof(id->bytes));
+	*identity = (struct ring_identity){0};
+	ring_wire_identity(&wire, identity);
+	return wire.ok ? 0 : RING_EINVAL;
+}
+
+void ring_identity_write(struct ring_identity *identity, struct ring_unique_id *id)
+{
+	*id = (struct ring_unique_id){{0}};
+	struct ring_wire wire = ring_wire_writer(id->bytes, sizeof(id->bytes));
+	ring_wire_identity(&wire, identity);
+}
+
+uint64_t ring_unique_id_job(const struct ring_unique_id *id)
+{
+	struct ring_identity identity;
+	return ring_identity_read(id, &identity) ? 0 : identity.job;
+}
+
+static int serve_meeting(struct ring_identity *identity, struct ring_failure *failure)
+{
+	struct ring_config config;
+	struct ring_watcher *watcher;
+	int err = ring_config_resolve(&config, NULL, failure);
+	if (err)
+		return err;
+	err = ring_watcher_hold(&watcher, &config, NULL, failure);
+	if (err)
+		return err;
+	ring_random(&identity->job, sizeof(identity->job));
+	ring_random(identity->secret, sizeof(identity->secret));
+	identity->root = *ring_watcher_address(watcher);
+	err = ring_root_start(watcher, identity, 0);
+	if (err)
+		ring_watcher_drop(watcher);
+	return err;
+}
+
+int ring_unique_id_create(struct ring_unique_id *id)
+{
+	struct ring_failure failure = {0};
+	struct ring_identity identity = {0};
+	int err = id ? serve_meeting(&identity, &failure) : RING_EINVAL;
+	if (err) {
+		ring_fail(&failure, err, "ring_unique_id_create: %s", ring_strerror(err));
+		ring_failure_remember(&failure);
+		return err;
+	}
+	ring_identity_write(&identity, id);
+	return 0;
+}
+
+/* A keyed hash of the purpose and the facts, each with its NUL, so that no two lists look alike. */
+static void hash_facts(const char *purpose, const unsigned char *key, size_t key_bytes,
+		       const char *const facts[], int nfacts, unsigned char *hash, size_t hash_bytes)
+{
+	crypto_generichash_state state;
+	crypto_generichash_init(&state, key, key_bytes, hash_bytes);
+	crypto_generichash_update(&state, (const unsigned char *)purpose, strlen(purpose) + 1);
+	for (int i = 0; i < nfacts; i++)
+		crypto_generichash_update(&state, (const unsigned char *)facts[i],
+					  strlen(facts[i]) + 1);
+	crypto_generichash_final(&state, hash, hash_bytes);
+}
+
+void ring_identity_derive(struct ring_identity *identity, const char *secret,
+			  const char *const facts[], int nfacts)
+{
+	unsigned char key[32], job[16];
+	*identity = (struct ring_identity){.derived = true};
+	hash_facts("ringccl key", NULL, 0, &secret, 1, key, sizeof(key));
+	hash_facts("ringccl secret", key, sizeof(key), facts, nfacts, identity->secret,
+		   sizeof(identity->secret));
+	hash_facts("ringccl job", NULL, 0, facts, nfacts, job, sizeof(job));
+	struct ring_wire wire = ring_wire_reader(job, sizeof(identity->job));
+	ring_wire_u64(&wire, &identity->job); /* alike on hosts of either byte order */
+}

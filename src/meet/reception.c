@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The watcher's front door; see reception.h. A guest is a connection that has not proved itself:
+ * it has five seconds, and there are never more than GUESTS_MAX. While the house is full nobody is
+ * let in, unless the oldest guest has had its fair time: so strangers who say nothing cannot shut
+ * the ranks out, and a crowd of ranks does not push its own members out.
+ */
+#include "reception.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "dial.h"
+#include "base/fd.h"
+#include "interface.h"
+#include "base/log.h"
+
+#define GUESTS_MAX 64
+#define GUEST_MS 5000 /* to prove itself */
+#define FAIR_MS 100   /* to prove itself while others wait */
+#define ACCEPTS_AT_ONCE 16
+#define SHORTAGE_MS 100 /* without descriptors or memory, before trying again */
+
+struct listener {
+	struct ring_watch watch;
+	struct ring_reception *reception;
+	bool local;
+	bool known; /* at a port that ranks knew before; some may come before their meeting */
+	struct sockaddr_storage address; /* of a known one */
+	struct listener *next;           /* another known one */
+};
+
+struct guest {
+	struct ring_watch watch;
+	struct ring_reception *reception;
+	struct ring_greeting greeting;
+	bool early_is_fine; /* came through a known listener */
+	uint64_t since_ms;
+	struct guest *next; /* an older one */
+};
+
+/* A proved connection that waits to be fetched. */
+struct visitor {
+	struct ring_hello hello;
+	int fd;
+	struct visitor *next;
+};
+
+struct ring_reception {
+	struct ring_watcher *watcher;
+	struct listener tcp, local, *known;
+	struct sockaddr_storage address;
+	char local_name[32];
+	struct guest *guests; /* newest first */
+	int guest_count;
+	bool paused;
+	unsigned warned; /* bit of each enum ring_stranger that was logged loudly */
+	struct ring_port *ports;
+	struct visitor *visitors;
+};
+
+/* ---- guests ---- */
+
+static void pause_accepting(struct ring_reception *reception, int ms);
+static void resume_accepting(void *owner);
+
+struct ring_port *ring_reception_find_port(struct ring_reception *reception, uint64_t job, int rank)
+{
+	struct ring_port *port = reception->ports;
+	while (port && (port->job != job || port->rank != rank))
+		port = port->next;
+	return port;
+}
+
+static bool find_secret(void *context, const struct ring_hello *hello, unsigned char *secret)
+{
+	struct ring_port *port = ring_reception_find_port(context, hello->job, hello->to);
+	if (port)
+		memcpy(secret, port->secret, RING_SECRET_BYTES);
+	return port != NULL;
+}
+
+/* Forgets the guest without closing its connection. */
+static void forget_guest(struct guest *guest)
+{
+	struct ring_reception *reception = guest->reception;
+	struct guest **link = &reception->guests;
+	while (*link != guest)
+		link = &(*link)->next;
+	*link = guest->next;
+	reception->guest_count--;
+	ring_watcher_alarm(reception->watcher, guest, NULL, -1);
+	ring_watcher_remove(reception->watcher, &guest->watch);
+	free(guest);
+	if (reception->paused)
+		resume_accepting(reception);
+}
+
+static void show_out(struct guest *guest, enum ring_stranger stranger, const char *reason)
+{
+	struct ring_reception *reception = guest->reception;
+	struct sockaddr_storage from = {0};
+	socklen_t length = sizeof(from);
+	char text[RING_ADDRESS_TEXT] = "this host";
+	int fd = guest->watch.fd;
+	if (!getpeername(fd, (struct sockaddr *)&from, &length) && from.ss_family != AF_UNIX)
+		ring_address_format(&from, text);
+	bool early = guest->early_is_fine && stranger == RING_STRANGER_JOB;
+	bool loud = !early && !(reception->warned & 1u << stranger);
+	if (loud)
+		reception->warned |= 1u << stranger;
+	ring_log(loud ? RING_WARN : RING_DEBUG, "refused a stranger from %s: %s", text, reason);
+	forget_guest(guest);
+	ring_fd_close(fd);
+}
+
+static void guest_is_slow(void *owner)
+{
+	show_out(owner, RING_STRANGER_SLOW, "it did not greet in time");
+}
+
+static void keep_visitor(struct ring_reception *reception, const struct ring_port *port,
+			 const struct ring_hello *hello, int fd)
+{
+	struct visitor *visitor = malloc(sizeof(*visitor));
+	if (!visitor) {
+		ring_fd_close(fd);
+		return;
+	}
+	*visitor = (struct visitor){*hello, fd, reception->visitors};
+	reception->visitors = visitor;
+	uint64_t one = 1;
+	if (port->wake >= 0 && write(port->wake, &one, sizeof(one)) < 0)
+		ring_log(RING_DEBUG, "rank %d: not woken: %m", port->rank);
+}
+
+/* The guest proved who it is: whom it came for takes over, if still here. */
+static void hand_over(struct guest *guest)
+{
+	struct ring_reception *reception = guest->reception;
+	struct ring_hello hello = guest->greeting.hello;
+	struct ring_port *port = ring_reception_find_port(reception, hello.job, hello.to);
+	int fd = guest->watch.fd;
+	forget_guest(guest);
+	if (!port || hello.attempt < port->attempt)
+		ring_fd_close(fd);
+	else if (port->arrived)
+		port->arrived(port, &hello, fd);
+	else
+		keep_visitor(reception, port, &hello, fd);
+}
+
+static void guest_moved(struct ring_watch *watch, uint32_t events)
+{
+	struct guest *guest = (struct guest *)watch;
+	struct ring_failure refused = {0};
+	short wanted = 0;
+	int err = ring_greeting_step(&guest->greeting, &wanted, &refused);
+	if (err == RING_EAGAIN)
+		ring_watcher_change(guest->reception->watcher, watch,
+				    wanted == POLLOUT ? EPOLLOUT : EPOLLIN);
+	else if (err)
+		show_out(guest, guest->greeting.stranger, refused.text);
+	else
+		hand_over(guest);
+	(void)events;
+}
+
+/* ---- listeners ---- */
+
+static void welcome(const struct listener *listener, int fd)
+{
+	int yes = 1;
+	bool local = listener->local;
+	struct ring_reception *reception = listener->reception;
+	struct guest *guest = local && !ring_local_is_own_user(fd) ? NULL
+								   : calloc(1, sizeof(*guest));
+	if (!guest) {
+		ring_fd_close(fd);
+		return;
+	}
+	if (!local)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	guest->watch = (struct ring_watch){fd, EPOLLIN, guest_moved};
+	guest->reception = reception;
+	guest->early_is_fine = listener->known;
+	guest->since_ms = ring_clock_ms();
+	ring_greeting_listening(&guest->greeting, fd, find_secret, reception);
+	if (ring_watcher_add(reception->watcher, &guest->watch)) {
+		ring_fd_close(fd);
+		free(guest);
+		return;
+	}
+	ring_watcher_alarm(reception->watcher, guest, guest_is_slow, GUEST_MS);
+	guest->next = reception->guests;
+	reception->guests = guest;
+	reception->guest_count++;
+}
+
+/* True if one more guest may come in; the oldest one makes room once it had its fair time. */
+static bool is_room(struct ring_reception *reception)
+{
+	if (reception->guest_count < GUESTS_MAX)
+		return true;
+	struct guest *oldest = reception->guests;
+	while (oldest->next)
+		oldest = oldest->next;
+	if (ring_clock_ms() - oldest->since_ms < FAIR_MS)
+		return false;
+	show_out(oldest, RING_STRANGER_SLOW, "it did not greet while others waited");
+	return true;
+}
+
+static bool is_shortage(int cause)
+{
+	return cause == EMFILE || cause == ENFILE || cause == ENOBUFS || cause == ENOMEM;
+}
+
+static void accept_guests(struct ring_watch *watch, uint32_t events)
+{
+	struct listener *listener = (struct listener *)watch;
+	struct ring_reception *reception = listener->reception;
+	(void)events;
+	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
+		if (!is_room(reception)) {
+			pause_accepting(reception, FAIR_MS / 4);
+			return;
+		}
+		int fd = ring_fd_accept(watch->fd);
+		if (fd >= 0) {
+			welcome(listener, fd);
+		} else if (is_shortage(errno)) {
+			ring_log(RING_WARN, "cannot accept connections: %m");
+			pause_accepting(reception, SHORTAGE_MS);
+			return;
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			return;
+		}
+	}
+}
+
+static void listen_for(struct ring_reception *reception, uint32_t events)
+{
+	ring_watcher_change(reception->watcher, &reception->tcp.watch, events);
+	ring_watcher_change(reception->watcher, &reception->local.watch, events);
+	for (struct listener *known = reception->known; known; known = known->next)
+		ring_watcher_change(reception->watcher, &known->watch, events);
+}
+
+/* Who knocks meanwhile waits in the kernel's queue. */
+static void pause_accepting(struct ring_reception *reception, int ms)
+{
+	reception->paused = true;
+	listen_for(reception, 0);
+	ring_watcher_alarm(reception->watcher, reception, resume_accepting, ms);
+}
+
+static void resume_accepting(void *owner)
+{
+	struct ring_reception *reception = owner;
+	reception->paused = false;
+	listen_for(reception, EPOLLIN);
+}
+
+/* sockaddr_in6 has its port at the same place. */
+static void set_port(struct sockaddr_storage *address, int port)
+{
+	((struct sockaddr_in *)address)->sin_port = htons((uint16_t)port);
+}
+
+/* returns the listening socket; -1 and errno */
+static int listen_at(const struct sockaddr *address, socklen_t length)
+{
+	int yes = 1;
+	int fd = ring_fd_socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	if (address->sa_family != AF_UNIX)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (address->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *six = (const void *)address;
+		int only = !IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+	}
+	if (bind(fd, address, length) || listen(fd, SOMAXCONN)) {
+		int cause = errno;
+		ring_fd_close(fd);
+		errno = cause;
+		return -1;
+	}
+	return fd;
+}
+
+static int listen_tcp(struct ring_reception *reception, const struct ring_config *config,
+		      struct ring_failure *failure)
+{
+	struct sockaddr_storage *address = &reception->address;
+	socklen_t length = ring_address_length(address);
+	char text[RING_ADDRESS_TEXT];
+	int fd = -1;
+	for (int port = config->port_first; fd < 0 && port <= config->port_last; port++) {
+		set_port(address, port);
+		fd = listen_at((struct sockaddr *)address, length);
+	}
+	if (fd < 0 && config->port_first == config->port_last)
+		return ring_fail(failure, RING_ESYSTEM, "cannot listen at %s: %m",
+				 ring_address_format(address, text));
+	if (fd < 0) {
+		int cause = errno;
+		set_port(address, 0);
+		return ring_fail(failure, RING_ESYSTEM,
+				 "cannot listen at %s on any port of RING_PORT_RANGE %d-%d: %s",
+				 ring_address_format(address, text), config->port_first,
+				 config->port_last, strerror(cause));
+	}
+	reception->tcp.watch.fd = fd;
+	length = sizeof(*address);
+	getsockname(fd, (struct sockaddr *)address, &length);
+	return 0;
+}
+
+static int listen_local(struct ring_reception *reception, struct ring_failure *failure)
+{
+	uint64_t number;
+	ring_random(&number, sizeof(number));
+	snprintf(reception->local_name, sizeof(reception->local_name), "ringccl-%016llx",
+		 (unsigned long long)number);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(reception->local_name);
+	memcpy(address.sun_path + 1, reception->local_name, length);
+	int fd = listen_at((struct sockaddr *)&address,
+			   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length));
+	if (fd < 0)
+		return ring_fail(failure, RING_ESYSTEM, "cannot listen for local ranks: %m");
+	reception->local.watch.fd = fd;
+	return 0;
+}
+
+int ring_reception_open(struct ring_reception **opened, struct ring_watcher *watcher,
+			const struct ring_config *config, const struct sockaddr_storage *towards,
+			struct ring_failure *failure)
+{
+	struct ring_reception *reception = calloc(1, sizeof(*reception));
+	if (!reception)
+		return ring_fail(failure, RING_ENOMEM, "no memory for the listeners");
+	reception->watcher = watcher;
+	reception->tcp.watch = (struct ring_watch){-1, EPOLLIN, accept_guests};
+	reception->tcp.reception = reception;
+	reception->local = reception->tcp;
+	reception->local.local = true;
+	int err = ring_interface_choose(config->interface, towards, &reception->address, failure);
+	if (!err)
+		err = listen_tcp(reception, config, failure);
+	if (!err)
+		err = listen_local(reception, failure);
+	if (!err && (ring_watcher_add(watcher, &reception->tcp.watch) ||
+		     ring_watcher_add(watcher, &reception->local.watch)))
+		err = ring_fail(failure, RING_ESYSTEM, "cannot watch the listeners: %m");
+	if (err) {
+		ring_fd_close(reception->tcp.watch.fd);
+		ring_fd_close(reception->local.watch.fd);
+		free(reception);
+		return err;
+	}
+	char text[RING_ADDRESS_TEXT];
+	ring_log(RING_INFO, "listening at %s", ring_address_format(&reception->address, text));
+	*opened = reception;
+	return 0;
+}
+
+static bool is_same_listener(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	return a->ss_family == b->ss_family && memcmp(a, b, ring_address_length(a)) == 0;
+}
+
+static bool listens_at(const struct ring_reception *reception,
+		       const struct sockaddr_storage *address)
+{
+	const struct listener *known = reception->known;
+	while (known && !is_same_listener(&known->address, address))
+		known = known->next;
+	return known || is_same_listener(&reception->address, address);
+}
+
+int ring_reception_listen(struct ring_reception *reception, const struct sockaddr_storage *address,
+			  struct ring_failure *failure)
+{
+	char text[RING_ADDRESS_TEXT];
+	if (listens_at(reception, address))
+		return 0;
+	struct listener *known = calloc(1, sizeof(*known));
+	if (!known)
+		return ring_fail(failure, RING_ENOMEM, "no memory for a listener");
+	int fd = listen_at((const struct sockaddr *)address, ring_address_length(address));
+	known->watch = (struct ring_watch){fd, reception->tcp.watch.events, accept_guests};
+	known->reception = reception;
+	known->known = true;
+	known->address = *address;
+	if (fd < 0 || ring_watcher_add(reception->watcher, &known->watch)) {
+		ring_fail(failure, RING_ESYSTEM, "cannot listen at %s: %m",
+			  ring_address_format(address, text));
+		ring_fd_close(fd);
+		free(known);
+		return RING_ESYSTEM;
+	}
+	known->next = reception->known;
+	reception->known = known;
+	ring_log(RING_INFO, "listening at %s as well", ring_address_format(address, text));
+	return 0;
+}
+
+static void close_listener(struct ring_reception *reception, struct listener *listener)
+{
+	ring_watcher_remove(reception->watcher, &listener->watch);
+	ring_fd_close(listener->watch.fd);
+}
+
+void ring_reception_close(struct ring_reception *reception)
+{
+	if (!reception)
+		return;
+	reception->paused = false;
+	while (reception->guests) {
+		int fd = reception->guests->watch.fd;
+		forget_guest(reception->guests);
+		ring_fd_close(fd);
+	}
+	ring_watcher_alarm(reception->watcher, reception, NULL, -1);
+	close_listener(reception, &reception->tcp);
+	close_listener(reception, &reception->local);
+	while (reception->known) {
+		struct listener *known = reception->known;
+		reception->known = known->next;
+		close_listener(reception, known);
+		free(known);
+	}
+	free(reception);
+}
+
+const struct sockaddr_storage *ring_reception_address(const struct ring_reception *reception)
+{
+	return &reception->address;
+}
+
+const char *ring_reception_local_name(const struct ring_reception *reception)
+{
+	return reception->local_name;
+}
+
+/* ---- ports and visitors ---- */
+
+void ring_reception_open_port(struct ring_reception *reception, struct ring_port *port)
+{
+	port->next = reception->ports;
+	reception->ports = port;
+}
+
+/* Closes what was kept for the port from attempts below `attempt`. */
+static void turn_away(struct ring_reception *reception, const struct ring_port *port,
+		      uint64_t attempt)
+{
+	for (struct visitor **place = &reception->visitors; *place;) {
+		struct visitor *visitor = *place;
+		const struct ring_hello *hello = &visitor->hello;
+		if (hello->job != port->job || hello->to != port->rank || hello->attempt >= attempt) {
+			place = &visitor->next;
+			continue;
+		}
+		*place = visitor->next;
+		ring_fd_close(visitor->fd);
+		free(visitor);
+	}
+}
+
+void ring_reception_close_port(struct ring_reception *reception, struct ring_port *port)
+{
+	struct ring_port **link = &reception->ports;
+	while (*link && *link != port)
+		link = &(*link)->next;
+	if (*link)
+		*link = port->next;
+	turn_away(reception, port, UINT64_MAX);
+}
+
+void ring_reception_renew_port(struct ring_reception *reception, struct ring_port *port,
+			       uint32_t attempt)
+{
+	port->attempt = attempt;
+	turn_away(reception, port, attempt);
+}
+
+static bool is_same_hello(const struct ring_hello *a, const struct ring_hello *b)
+{
+	return a->job == b->job && a->role == b->role && a->from == b->from && a->to == b->to &&
+	       a->channel == b->channel && a->attempt == b->attempt;
+}
+
+int ring_reception_fetch(struct ring_reception *reception, const struct ring_hello *hello, int *fd)
+{
+	for (struct visitor **place = &reception->visitors; *place; place = &(*place)->next) {
+		struct visitor *visitor = *place;
+		if (!is_same_hello(&visitor->hello, hello))
+			continue;
+		*place = visitor->next;
+		*fd = visitor->fd;
+		free(visitor);
+		return 0;
+	}
+	return RING_EAGAIN;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Knocking and listening; see vigil.h. That nobody listens there, or that who does knows nothing of the
+ * communicator, is an answer; all else that can go wrong says nothing about the peer.
+ */
+#include "vigil.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+#define PATIENCE_MS 500 /* before it knocks */
+#define GRACE_MS 200    /* for what a departed rank had still sent */
+
+static void go_to(struct ring_vigil *vigil, int stage, int ms)
+{
+	vigil->stage = stage;
+	vigil->due_ms = ring_clock_ms() + (uint64_t)ms;
+}
+
+static void knock(struct ring_vigil *vigil, const struct ring_edge_ends *ends)
+{
+	struct ring_failure refused = {0};
+	int err = ring_edge_step(&vigil->edge, ends, &refused);
+	if (err == RING_EAGAIN)
+		return;
+	int cause = vigil->edge.dial.cause;
+	if (!err)
+		vigil->stage = RING_VIGIL_KEPT;
+	else if (cause == 0 || cause == ECONNREFUSED)
+		go_to(vigil, RING_VIGIL_ENDED, GRACE_MS);
+	else
+		vigil->stage = RING_VIGIL_POINTLESS;
+}
+
+/* Nobody speaks on it, so whatever can be read is its end. */
+static bool is_over(int fd)
+{
+	char byte;
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+	       (errno != EAGAIN && errno != EINTR);
+}
+
+int ring_vigil_step(struct ring_vigil *vigil, const struct ring_peer *peer,
+		    const struct ring_edge_ends *ends, struct ring_failure *failure)
+{
+	bool is_due = ring_clock_ms() >= vigil->due_ms;
+	switch (vigil->stage) {
+	case RING_VIGIL_UNBORN:
+		vigil->edge = (struct ring_edge){.role = RING_ROLE_CONTROL,
+						 .channel = RING_CHANNEL_VIGIL,
+						 .outgoing = true,
+						 .peer = peer};
+		go_to(vigil, RING_VIGIL_PATIENT, PATIENCE_MS);
+		break;
+	case RING_VIGIL_PATIENT:
+		if (is_due)
+			vigil->stage = RING_VIGIL_KNOCKING;
+		break;
+	case RING_VIGIL_KEPT:
+		if (is_over(vigil->edge.fd))
+			go_to(vigil, RING_VIGIL_ENDED, GRACE_MS);
+		break;
+	case RING_VIGIL_ENDED:
+		if (is_due)
+			return ring_fail(failure, RING_EPEER,
+					 "it takes no connections of this communicator any more");
+		break;
+	case RING_VIGIL_KNOCKING:
+	case RING_VIGIL_POINTLESS:
+		break;
+	}
+	if (vigil->stage == RING_VIGIL_KNOCKING)
+		knock(vigil, ends);
+	return RING_EAGAIN;
+}
+
+void ring_vigil_poll(const struct ring_vigil *vigil, struct pollfd *pollfd, int *ms)
+{
+	*pollfd = (struct pollfd){.fd = -1};
+	if (vigil->stage == RING_VIGIL_KNOCKING)
+		ring_edge_poll(&vigil->edge, pollfd, ms);
+	if (vigil->stage == RING_VIGIL_KEPT)
+		*pollfd = (struct pollfd){vigil->edge.fd, POLLIN, 0};
+	if (vigil->stage != RING_VIGIL_PATIENT && vigil->stage != RING_VIGIL_ENDED)
+		return;
+	uint64_t now = ring_clock_ms();
+	uint64_t left = vigil->due_ms > now ? vigil->due_ms - now : 0;
+	if (left < (uint64_t)*ms)
+		*ms = (int)left;
+}
+
+void ring_vigil_drop(struct ring_vigil *vigil)
+{
+	ring_edge_drop(&vigil->edge);
+	*vigil = (struct ring_vigil){0};
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plan: a schedule as pure functions. Whoever wants to know which bytes move when asks here: the
+ * engine, the simulator, the tests, later the CUDA kernels. Nothing here does anything.
+ *
+ * A plan is what one rank does on one channel during one call: two sequences, each in index order.
+ *
+ *	outgoing(i)   send `source` to `peer`,                    once `needs` incoming entries
+ *	incoming(j)   what to do with the next message of `peer`,  once `needs` outgoing entries
+ *								    are complete
+ *
+ * `needs` counts entries of the *other* sequence; that one number is the whole language of
+ * dependencies. An outgoing entry is complete when its source may change again, an incoming one when
+ * its result is in place. Entries of no bytes move nothing and are skipped at both ends, except SIGNAL.
+ *
+ * Places are names and offsets, not addresses, so a plan can be printed and compared.
+ *
+ * Each algorithm is a row: a header that fills in these functions (plan/ring.h), an entry in
+ * RING_ALGORITHM_LIST (plan/parts.h), and a case in the switches below.
+ */
+#ifndef RING_PLAN_H
+#define RING_PLAN_H
+
+#include "parts.h"
+
+/* the algorithms */
+#include "bruck.h"
+#include "direct.h"
+#include "one_shot.h"
+#include "pair.h"
+#include "ring.h"
+#include "staged.h"
+#include "stride.h"
+#include "tree.h"
+#include "two_shot.h"
+
+/* What carries a kind where nothing else is chosen. */
+RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
+{
+	switch (kind) {
+	case RING_KIND_GATHER:
+	case RING_KIND_SCATTER:
+	case RING_KIND_ALL_TO_ALL:
+		return RING_ALGORITHM_ONE_SHOT;
+	case RING_KIND_SEND:
+	case RING_KIND_RECV:
+		return RING_ALGORITHM_PAIR;
+	default:
+		return RING_ALGORITHM_RING;
+	}
+}
+
+/*
+ * True if there is such a plan for so many bytes, as the plan's count has them. Only the ring adds one's
+ * own input where it scales it.
+ */
+RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind kind, int size,
+				  uint64_t bytes, bool scaled)
+{
+	bool collective = kind != RING_KIND_SEND && kind != RING_KIND_RECV;
+	if (algorithm == ring_algorithm_of(kind))
+		return true;
+	if (ring_kind_reduces(kind) && (scaled || size > RING_SUM_RANKS))
+		return false;
+	switch (algorithm) {
+	case RING_ALGORITHM_ONE_SHOT:
+		return collective;
+	case RING_ALGORITHM_STRIDE:
+	case RING_ALGORITHM_TWO_SHOT:
+		return kind == RING_KIND_ALL_REDUCE;
+	case RING_ALGORITHM_BRUCK:
+		return (kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_ALL_GATHER ||
+			kind == RING_KIND_BARRIER) &&
+		       ring_bruck_fits(size, bytes);
+	case RING_ALGORITHM_STAGED:
+		return kind == RING_KIND_ALL_REDUCE && size <= RING_STAGED_RANKS;
+	case RING_ALGORITHM_DIRECT:
+		return collective && kind != RING_KIND_BARRIER;
+	case RING_ALGORITHM_TREE:
+		return ring_tree_fits(kind, size, bytes);
+	default:
+		return false;
+	}
+}
+
+/* The wanted algorithm where there is such a plan. */
+RING_PURE enum ring_algorithm ring_algorithm_for(enum ring_algorithm wanted, enum ring_kind kind,
+						 int size, uint64_t bytes, bool scaled)
+{
+	return ring_algorithm_can(wanted, kind, size, bytes, scaled) ? wanted
+								     : ring_algorithm_of(kind);
+}
+
+RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
+{
+	switch (params->algorithm) {
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_make(params);
+	case RING_ALGORITHM_STRIDE:
+		return ring_stride_make(params);
+	case RING_ALGORITHM_TWO_SHOT:
+		return ring_two_shot_make(params);
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_make(params);
+	case RING_ALGORITHM_STAGED:
+		return ring_staged_make(params);
+	case RING_ALGORITHM_DIRECT:
+		return ring_direct_make(params);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_make(params);
+	case RING_ALGORITHM_PAIR:
+		return ring_pair_make(params);
+	case RING_ALGORITHM_RING:
+		break;
+	}
+	return ring_ring_make(params);
+}
+
+/* i < plan->outgoing */
+RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, uint64_t i)
+{
+	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_outgoing(plan, i);
+	case RING_ALGORITHM_STRIDE:
+		return ring_stride_outgoing(plan, i);
+	case RING_ALGORITHM_TWO_SHOT:
+		return ring_two_shot_outgoing(plan, i);
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_outgoing(plan, i);
+	case RING_ALGORITHM_STAGED:
+		return ring_staged_outgoing(plan, i);
+	case RING_ALGORITHM_DIRECT:
+		return ring_direct_outgoing(plan, i);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_outgoing(plan, i);
+	case RING_ALGORITHM_PAIR:
+		return ring_pair_outgoing(plan, i);
+	case RING_ALGORITHM_RING:
+		break;
+	}
+	return ring_ring_outgoing(plan, i);
+}
+
+/* j < plan->incoming */
+RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, uint64_t j)
+{
+	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_incoming(plan, j);
+	case RING_ALGORITHM_STRIDE:
+		return ring_stride_incoming(plan, j);
+	case RING_ALGORITHM_TWO_SHOT:
+		return ring_two_shot_incoming(plan, j);
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_incoming(plan, j);
+	case RING_ALGORITHM_STAGED:
+		return ring_staged_incoming(plan, j);
+	case RING_ALGORITHM_DIRECT:
+		return ring_direct_incoming(plan, j);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_incoming(plan, j);
+	case RING_ALGORITHM_PAIR:
+		return ring_pair_incoming(plan, j);
+	case RING_ALGORITHM_RING:
+		break;
+	}
+	return ring_ring_incoming(plan, j);
+}
+
+/*
+ * The rank at the other end of link `index` < plan->edges, which this rank needs; *outgoing: to
+ * there, else from there. The same link may have several indices.
+ */
+RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outgoing)
+{
+	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_edge(plan, index, outgoing);
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_edge(plan, index, outgoing);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_edge(plan, index, outgoing);
+	case RING_ALGORITHM_STRIDE:
+		return ring_stride_edge(plan, index, outgoing);
+	case RING_ALGORITHM_TWO_SHOT:
+	case RING_ALGORITHM_STAGED:
+	case RING_ALGORITHM_DIRECT:
+		return ring_plan_edge_of_all(plan, index, outgoing);
+	case RING_ALGORITHM_PAIR:
+		return ring_pair_edge(plan, outgoing);
+	case RING_ALGORITHM_RING:
+		break;
+	}
+	*outgoing = index == 0;
+	return *outgoing ? plan->next : plan->prev;
+}
+
+/* True if what was copied to OUTPUT may be sent on from there. */
+RING_PURE bool ring_plan_sends_on(const struct ring_plan *plan)
+{
+	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_ONE_SHOT:
+	case RING_ALGORITHM_STAGED:
+	case RING_ALGORITHM_DIRECT:
+	case RING_ALGORITHM_PAIR:
+		return false;
+	default:
+		return plan->params.size > 2;
+	}
+}
+
+RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
+{
+	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_cost(plan);
+	case RING_ALGORITHM_STRIDE:
+		return ring_stride_cost(plan);
+	case RING_ALGORITHM_TWO_SHOT:
+	case RING_ALGORITHM_STAGED: /* the same bytes, though others fetch them */
+		return ring_two_shot_cost(plan);
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_cost(plan);
+	case RING_ALGORITHM_DIRECT:
+		return ring_direct_cost(plan);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_cost(plan);
+	case RING_ALGORITHM_PAIR:
+		return ring_pair_cost(plan);
+	case RING_ALGORITHM_RING:
+		break;
+	}
+	return ring_ring_cost(plan);
+}
+
+/* True if this rank has links both to and from every rank that it has one with. */
+RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
+{
+	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_STRIDE:
+	case RING_ALGORITHM_TWO_SHOT:
+	case RING_ALGORITHM_STAGED:
+	case RING_ALGORITHM_DIRECT:
+		return true;
+	case RING_ALGORITHM_BRUCK:
+		return ring_bruck_swaps(plan);
+	case RING_ALGORITHM_TREE:
+		return ring_tree_is_mutual(plan);
+	case RING_ALGORITHM_ONE_SHOT:
+		return ring_one_shot_is_hub(plan) && !plan->unanswered;
+	default:
+		return false;
+	}
+}
+
+/* Incoming entries until all that this rank hears of have agreed: then links bring nothing but what the plan has. */
+RING_PURE uint64_t ring_plan_agreed(const struct ring_plan *plan)
+{
+	switch (plan->params.algorithm) {
+	case RING_ALGORITHM_STRIDE:
+		return (uint64_t)ring_stride_agreed(plan);
+	case RING_ALGORITHM_BRUCK:
+		return 1 + plan->outgoing;
+	case RING_ALGORITHM_TREE:
+		return ring_tree_agreed(plan);
+	default:
+		return plan->signals;
+	}
+}
+
+/* Where input number k < n of what a REDUCE adds up from SUMMANDS lies there, counted in inputs. */
+RING_PURE int ring_plan_summand(const struct ring_plan *plan, const struct ring_transfer *in, int k)
+{
+	bool tree = plan->params.algorithm == RING_ALGORITHM_TREE;
+	return tree ? ring_tree_summand(plan, in->behind, k) : ring_bruck_place(plan, in->behind, k);
+}
+
+/* True if entries of the plan reach into peers' memory. */
+RING_PURE bool ring_plan_reaches(const struct ring_plan *plan)
+{
+	enum ring_algorithm algorithm = plan->params.algorithm;
+	return algorithm == RING_ALGORITHM_STAGED || algorithm == RING_ALGORITHM_DIRECT;
+}
+
+/* True for exchanges with nothing to send behind what opens messages. */
+RING_PURE bool ring_plan_is_said_at_once(const struct ring_plan *plan)
+{
+	bool signals_only = plan->outgoing == plan->signals && plan->incoming == plan->signals;
+	return plan->opening > 0 || signals_only;
+}
+
+/* Bytes of input that a rank says at once, behind its record. */
+RING_PURE uint64_t ring_plan_said(const struct ring_plan *plan, int rank)
+{
+	const struct ring_plan_params *params = &plan->params;
+	bool has_input = rank == params->root || !ring_one_shot_is_from_root(params->kind);
+	return has_input ? plan->opening : 0;
+}
+
+/* Bytes of scratch memory the plan uses. */
+RING_PURE uint64_t ring_plan_scratch_bytes(const struct ring_plan *plan)
+{
+	return plan->scratch_chunks * plan->chunk * plan->params.element_bytes;
+}
+
+/* True if the entry reaches into peers' memory. */
+RING_PURE bool ring_transfer_is_direct(const struct ring_transfer *transfer)
+{
+	return transfer->source.buffer >= RING_PEER_INPUT ||
+	       transfer->result.buffer >= RING_PEER_INPUT;
+}
+
+/* True if the entry is a message on a link (not nothing, and not to oneself). */
+RING_PURE bool ring_transfer_is_message(const struct ring_transfer *transfer, int self)
+{
+	return transfer->peer != self && !ring_transfer_is_direct(transfer) &&
+	       (transfer->bytes > 0 || transfer->opens);
+}
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls along a tree: small ones in the fewest messages that there can be, large broadcasts in chunks. Included by
+ * plan.h only.
+ *
+ * Ranks count from root along the ring; place p has the children p + 2^k for all 2^k below the lowest bit that p has,
+ * root for all. Eight ranks:
+ *
+ *	0 -+-> 4 -+-> 6 --> 7
+ *	   |      `-> 5
+ *	   +-> 2 --> 3
+ *	   `-> 1
+ *
+ * A small broadcast goes down, to the farthest child first. Its bytes travel with the entry record: a rank compares it with
+ * its own, keeps the bytes and passes both on. Nobody answers, so root is done once its messages are on their way.
+ *
+ * A larger one is cut into chunks, which follow signals up to root and down again. Root sends each to its children only, of
+ * which it has log2(n) and not n-1, and they pass it on; and as neighbours on the ring may share a CPU, but children lie
+ * far from their parent, CPUs share the work. (1 MiB over TCP on 2 CPUs: 4 ranks 0.27 ms, in one shot 0.42; 8 ranks 0.74
+ * and 1.1, 16 ranks 2.0 and around the ring 3.7.)
+ *
+ * Sums and barriers go up first, to the first position as root, and down again: 2(n-1) messages of all ranks. A rank
+ * collects inputs in scratch, its own and behind it those of each child, nearest first, and passes all of them up. So
+ * root has them in the order of positions, and adds them up, block by block in the order of one shot
+ * (plan/one_shot.h), which is the ring's: the bits are those of one shot. The sums go down. Where every rank has a CPU,
+ * the fewer steps of plan/bruck.h are faster; where ranks take turns, messages count. (8 B over TCP on 2 CPUs: 24 us on
+ * 4 ranks, by the other 25 us, 37 us behind a barrier of its kind; on 8 60 us, 78 and 96 us.)
+ *
+ * Agreement of a small broadcast: a rank that makes another call has a message of its parent that it did not ask for, which
+ * it looks at when it has waited long (receive.h), as all ranks but root wait for something. Who is done by then learns
+ * of it in a later call.
+ *
+ * Agreement of sums: every message opens with its sender's record, and is sent once the records of those before it were
+ * found equal. So root knows that all agree before it sends sums, and so does who has got them. A leaf hears nothing
+ * before; one that waits in another call learns it of its neighbours on the ring (lanes.h).
+ *
+ * Agreement of a large one: a signal goes up once those from below were found equal, so root knows that all agree before its
+ * own go down, and so does who has got one of those.
+ *
+ * No deadlock at any depth: what goes up needs what comes from below only, what goes down all that went up.
+ *
+ * Source: the binomial trees that short broadcasts and reductions take in Thakur, Rabenseifner & Gropp 2005,
+ * "Optimization of collective communication operations in MPICH"; there sums go up, not inputs.
+ */
+#ifndef RING_PLAN_TREE_H
+#define RING_PLAN_TREE_H
+
+#include "bruck.h"    /* what fits */
+#include "one_shot.h" /* the blocks of what is added at once */
+
+/* ---- the tree ---- */
+
+/* How far away the farthest child is, 0 without children. */
+RING_PURE int ring_tree_farthest(int place, int size)
+{
+	int below = 1;
+	while (below < size && !(place & below))
+		below *= 2;
+	do
+		below /= 2;
+	while (place + below >= size);
+	return below;
+}
+
+/* Ranks at a place and below it. */
+RING_PURE int ring_tree_ranks(int place, int size)
+{
+	int lowest = place & -place, rest = size - place;
+	return place == 0 || rest < lowest ? rest : lowest;
+}
+
+/* True if inputs go up before the result goes down. */
+RING_PURE bool ring_tree_goes_up(enum ring_kind kind)
+{
+	return kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_BARRIER;
+}
+
+/* True if a tree can carry inputs of so many bytes. What goes up is at most as much as Bruck's plan sends at once. */
+RING_PURE bool ring_tree_fits(enum ring_kind kind, int size, uint64_t bytes)
+{
+	if (ring_tree_goes_up(kind))
+		return ring_bruck_fits(size, bytes);
+	return kind == RING_KIND_BROADCAST;
+}
+
+RING_PURE int ring_tree_place(const struct ring_plan *plan)
+{
+	bool up = ring_tree_goes_up(plan->params.kind);
+	return up ? plan->params.position : ring_plan_behind_root(plan);
+}
+
+/* What goes up first takes links both ways, and scratch for the inputs of all below. */
+RING_PURE void ring_tree_make_up(struct ring_plan *plan)
+{
+	int size = plan->params.size, most = ring_bruck_most(size);
+	bool is_root = plan->hop == 0;
+	plan->outgoing++;
+	plan->edges *= 2;
+	if (size == 1) /* one's own is the result */
+		return;
+	plan->incoming += plan->children + (is_root ? ring_one_shot_blocks(plan) : 1);
+	plan->chunk = most * plan->length;
+	plan->scratch_chunks = (ring_tree_ranks(plan->hop, size) + most - 1) / most;
+}
+
+/* Signals up and down, then all chunks to each child. */
+RING_PURE void ring_tree_make_chunks(struct ring_plan *plan)
+{
+	ring_plan_cut(plan, plan->length, 1);
+	plan->signals = (uint64_t)plan->edges;
+	plan->outgoing = plan->signals + plan->rounds * (uint64_t)plan->children;
+	plan->incoming = plan->signals + plan->rounds;
+	plan->edges *= 2;
+}
+
+RING_PURE struct ring_plan ring_tree_make(const struct ring_plan_params *params)
+{
+	struct ring_plan plan = {.params = *params};
+	uint64_t bytes = params->count * params->element_bytes;
+	plan.begin = ring_share_begin(params->count, params->channels, params->channel);
+	plan.length = ring_share_length(params->count, params->channels, params->channel);
+	plan.chunk = plan.length;
+	plan.hop = ring_tree_place(&plan);
+	for (int away = ring_tree_farthest(plan.hop, params->size); away > 0; away /= 2)
+		plan.children++;
+	plan.outgoing = plan.children;
+	plan.incoming = 1;
+	plan.edges = plan.children + (plan.hop > 0);
+	if (ring_tree_goes_up(params->kind)) {
+		ring_tree_make_up(&plan);
+	} else if (bytes > RING_OPENING_BYTES) {
+		ring_tree_make_chunks(&plan);
+	} else {
+		plan.unanswered = true;
+		plan.opening = bytes;
+	}
+	return plan;
+}
+
+/* True if what a broadcast sends is cut into chunks. */
+RING_PURE bool ring_tree_is_cut(const struct ring_plan *plan)
+{
+	return !ring_tree_goes_up(plan->params.kind) && !plan->unanswered;
+}
+
+/* True if something goes up, so that links go both ways. */
+RING_PURE bool ring_tree_is_mutual(const struct ring_plan *plan)
+{
+	return !plan->unanswered;
+}
+
+/* Incoming entries until all that this rank hears of have agreed: where inputs go up, all messages open with records. */
+RING_PURE uint64_t ring_tree_agreed(const struct ring_plan *plan)
+{
+	uint64_t messages = (uint64_t)plan->children + (plan->hop > 0);
+	return ring_tree_goes_up(plan->params.kind) ? 1 + messages : plan->signals;
+}
+
+/* Child number `index`, the farthest first. */
+RING_PURE int ring_tree_child(const struct ring_plan *plan, int index)
+{
+	return ring_plan_at(plan, ring_tree_farthest(plan->hop, plan->params.size) >> index);
+}
+
+RING_PURE int ring_tree_parent(const struct ring_plan *plan)
+{
+	int lowest = plan->hop & -plan->hop;
+	return ring_plan_at(plan, -lowest);
+}
+
+/* ---- chunks ---- */
+
+/* Up to the parent once all below are known to agree, then down to the children once all do. */
+RING_PURE struct ring_transfer ring_tree_outgoing_signal(const struct ring_plan *plan, int index)
+{
+	int child = index - (plan->hop > 0);
+	if (child < 0)
+		return ring_plan_signal(ring_tree_parent(plan), (uint64_t)plan->children);
+	return ring_plan_signal(ring_tree_child(plan, child), plan->signals);
+}
+
+RING_PURE struct ring_transfer ring_tree_incoming_signal(const struct ring_plan *plan, int index)
+{
+	return ring_plan_signal(index < plan->children ? ring_tree_child(plan, index)
+						       : ring_tree_parent(plan),
+				0);
+}
+
+/* A chunk lies at the same place in all outputs; root has it in its input. */
+RING_PURE struct ring_transfer ring_tree_chunk(const struct ring_plan *plan, uint64_t number)
+{
+	uint64_t offset, bytes = ring_plan_piece(plan, 0, number, &offset);
+	return (struct ring_transfer){
+		.source = {plan->hop > 0 ? RING_OUTPUT : RING_INPUT, offset},
+		.result = {RING_OUTPUT, offset},
+		.bytes = bytes,
+	};
+}
+
+RING_PURE struct ring_transfer ring_tree_outgoing_chunk(const struct ring_plan *plan, uint64_t i)
+{
+	uint64_t children = (uint64_t)plan->children, number = i / children;
+	int child = (int)(i % children);
+	struct ring_transfer transfer = ring_tree_chunk(plan, number);
+	transfer.action = RING_SEND;
+	transfer.peer = ring_tree_child(plan, child);
+	transfer.needs = plan->hop > 0 ? plan->signals + number + 1 : 0;
+	transfer.step = child;
+	return transfer;
+}
+
+RING_PURE struct ring_transfer ring_tree_incoming_chunk(const struct ring_plan *plan,
+							uint64_t number)
+{
+	struct ring_transfer transfer = ring_tree_chunk(plan, number);
+	transfer.action = RING_COPY;
+	transfer.peer = plan->hop > 0 ? ring_tree_parent(plan) : ring_plan_self(plan);
+	return transfer;
+}
+
+/* ---- small calls ---- */
+
+/* An input, or the sum of all, where it belongs. */
+RING_PURE struct ring_transfer ring_tree_vector(const struct ring_plan *plan,
+						enum ring_action action, int peer)
+{
+	uint64_t offset = plan->begin * plan->params.element_bytes;
+	return (struct ring_transfer){
+		.action = action,
+		.peer = peer,
+		.source = {RING_INPUT, offset},
+		.result = {RING_OUTPUT, offset},
+		.bytes = plan->length * plan->params.element_bytes,
+		.opens = peer != ring_plan_self(plan),
+	};
+}
+
+/* So many inputs, from number `first` of those in scratch on. */
+RING_PURE struct ring_transfer ring_tree_inputs(const struct ring_plan *plan,
+						enum ring_action action, int peer, int first,
+						int inputs)
+{
+	uint64_t bytes = plan->length * plan->params.element_bytes;
+	struct ring_place place = {RING_SCRATCH, first * bytes};
+	return (struct ring_transfer){.action = action,
+				      .peer = peer,
+				      .source = place,
+				      .result = place,
+				      .bytes = inputs * bytes,
+				      .opens = peer != ring_plan_self(plan)};
+}
+
+/* All there are to the parent; of root it is nothing, but tells that they are there. */
+RING_PURE struct ring_transfer ring_tree_up(const struct ring_plan *plan)
+{
+	int inputs = plan->hop > 0 ? ring_tree_ranks(plan->hop, plan->params.size) : 0;
+	struct ring_transfer transfer = ring_tree_inputs(plan, RING_SEND, ring_tree_parent(plan), 0,
+							 inputs);
+	transfer.needs = 1 + (uint64_t)plan->children;
+	return transfer;
+}
+
+RING_PURE struct ring_transfer ring_tree_outgoing(const struct ring_plan *plan, uint64_t i)
+{
+	if (i < plan->signals)
+		return ring_tree_outgoing_signal(plan, (int)i);
+	if (ring_tree_is_cut(plan))
+		return ring_tree_outgoing_chunk(plan, i - plan->signals);
+	bool up = ring_tree_goes_up(plan->params.kind);
+	int child = (int)i - up;
+	if (child < 0)
+		return ring_tree_up(plan);
+	struct ring_transfer transfer = ring_tree_vector(plan, RING_SEND,
+							 ring_tree_child(plan, child));
+	transfer.step = (int)i;
+	if (up || plan->hop > 0) {
+		transfer.source.buffer = RING_OUTPUT;
+		transfer.needs = plan->incoming;
+	}
+	return transfer;
+}
+
+/* Root adds up the block of owner number `index`. */
+RING_PURE struct ring_transfer ring_tree_sum(const struct ring_plan *plan, uint64_t index)
+{
+	int behind = ring_one_shot_owner(plan, index);
+	struct ring_transfer sum = ring_tree_vector(plan, RING_REDUCE, ring_plan_self(plan));
+	uint64_t begin = sum.result.offset;
+	sum.bytes = ring_one_shot_block(plan, ring_plan_at(plan, behind), &sum.result.offset,
+					sum.bytes);
+	sum.source = (struct ring_place){RING_SUMMANDS, sum.result.offset - begin};
+	sum.last = true;
+	sum.behind = behind;
+	return sum;
+}
+
+/* What is added as number k < n for the owner that lies `behind`: which of the inputs in root's scratch. */
+RING_PURE int ring_tree_summand(const struct ring_plan *plan, int behind, int k)
+{
+	return ring_plan_mod(behind + 1 + k - plan->params.size, plan->params.size);
+}
+
+/* Of a small broadcast, what the parent sends; root's own bytes are copied once they are sent. */
+RING_PURE struct ring_transfer ring_tree_take(const struct ring_plan *plan)
+{
+	bool is_root = plan->hop == 0;
+	int peer = is_root ? ring_plan_self(plan) : ring_tree_parent(plan);
+	struct ring_transfer transfer = ring_tree_vector(plan, RING_COPY, peer);
+	transfer.needs = is_root ? plan->outgoing : 0;
+	return transfer;
+}
+
+/* What comes before sums: one's own input, as child -1, and those of the children and below, nearest first. */
+RING_PURE struct ring_transfer ring_tree_collect(const struct ring_plan *plan, int child)
+{
+	struct ring_transfer own = ring_tree_vector(plan, RING_COPY, ring_plan_self(plan));
+	int ahead = 1 << (child < 0 ? 0 : child);
+	if (child >= 0)
+		return ring_tree_inputs(plan, RING_COPY, ring_plan_at(plan, ahead), ahead,
+					ring_tree_ranks(plan->hop + ahead, plan->params.size));
+	if (plan->params.size > 1)
+		own.result = (struct ring_place){RING_SCRATCH, 0};
+	return own;
+}
+
+/* The sums are root's, or come from the parent. In place they replace one's own input once all are in scratch. */
+RING_PURE struct ring_transfer ring_tree_incoming(const struct ring_plan *plan, uint64_t j)
+{
+	int child = (int)j - 1, sum = child - plan->children;
+	struct ring_transfer transfer;
+	if (j < plan->signals)
+		return ring_tree_incoming_signal(plan, (int)j);
+	if (ring_tree_is_cut(plan))
+		return ring_tree_incoming_chunk(plan, j - plan->signals);
+	if (!ring_tree_goes_up(plan->params.kind))
+		return ring_tree_take(plan);
+	if (sum < 0)
+		return ring_tree_collect(plan, child);
+	transfer = plan->hop == 0 ? ring_tree_sum(plan, (uint64_t)sum)
+				  : ring_tree_vector(plan, RING_COPY, ring_tree_parent(plan));
+	transfer.needs = 1;
+	return transfer;
+}
+
+/* To the children, and last from the parent; where something goes up, to and from each. */
+RING_PURE int ring_tree_edge(const struct ring_plan *plan, int index, bool *outgoing)
+{
+	bool both = ring_tree_is_mutual(plan);
+	int other = both ? index / 2 : index;
+	bool is_child = other < plan->children;
+	*outgoing = both ? index % 2 == 0 : is_child;
+	return is_child ? ring_tree_child(plan, other) : ring_tree_parent(plan);
+}
+
+/* The place that has most bits is deepest. */
+RING_PURE struct ring_plan_cost ring_tree_cost(const struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	bool up = ring_tree_goes_up(params->kind);
+	uint64_t levels = 0, vectors = (uint64_t)plan->children;
+	while (2 << levels <= params->size)
+		levels++;
+	if (up && plan->hop > 0)
+		vectors += (uint64_t)ring_tree_ranks(plan->hop, params->size);
+	return (struct ring_plan_cost){.steps = levels * (up ? 2 : 1),
+				       .sent_bytes = vectors * plan->length * params->element_bytes};
+}
+
+#endif
