@@ -21,30 +21,29 @@ static struct ring_channel *channel_of(struct ring_comm *comm)
 	return &comm->channels[0];
 }
 
-static int allocate(struct ring_partners *partners, size_t size)
+static int allocate(struct ring_reached *reached, size_t size)
 {
-	if (partners->where)
+	if (reached->where)
 		return 0;
-	partners->where = calloc(size, sizeof(*partners->where));
-	partners->inputs = calloc(size, sizeof(*partners->inputs));
-	partners->outputs = calloc(size, sizeof(*partners->outputs));
-	return partners->where && partners->inputs && partners->outputs ? 0 : RING_ENOMEM;
+	reached->where = calloc(size, sizeof(*reached->where));
+	reached->inputs = calloc(size, sizeof(*reached->inputs));
+	reached->outputs = calloc(size, sizeof(*reached->outputs));
+	return reached->where && reached->inputs && reached->outputs ? 0 : RING_ENOMEM;
 }
 
 size_t ring_partners_bytes(const struct ring_comm *comm)
 {
-	const struct ring_partners *partners = &comm->partners;
-	size_t each = sizeof(*partners->where) + sizeof(*partners->inputs) +
-		      sizeof(*partners->outputs);
-	size_t tables = partners->where ? (size_t)comm->size * each : 0;
-	return tables + ring_stage_bytes(&partners->stage);
+	const struct ring_reached *reached = &comm->partners.reached;
+	size_t each = sizeof(*reached->where) + sizeof(*reached->inputs) + sizeof(*reached->outputs);
+	size_t tables = reached->where ? (size_t)comm->size * each : 0;
+	return tables + ring_stage_bytes(&comm->partners.stage);
 }
 
 void ring_partners_free(struct ring_partners *partners)
 {
-	free(partners->where);
-	free(partners->inputs);
-	free(partners->outputs);
+	free(partners->reached.where);
+	free(partners->reached.inputs);
+	free(partners->reached.outputs);
 	ring_stage_free(&partners->stage);
 	*partners = (struct ring_partners){0};
 }
@@ -95,7 +94,7 @@ static int prepare(struct ring_comm *comm)
 	struct ring_partners *partners = &comm->partners;
 	struct ring_plan plan = ring_plan_make(&params);
 	ring_known_plan_set(&partners->signals, &plan);
-	int err = allocate(partners, (size_t)comm->size);
+	int err = allocate(&partners->reached, (size_t)comm->size);
 	ring_stage_make(comm);
 	return err ? err : ring_pairs_want(comm, channel_of(comm), &plan);
 }
@@ -107,13 +106,13 @@ int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)
 	int err = partners->acquaintance == RING_PARTNERS_LINKING ? prepare(comm) : 0;
 	if (err)
 		return err;
-	struct ring_whereabouts *own = &partners->where[comm->rank];
+	struct ring_whereabouts *own = &partners->reached.where[comm->rank];
 	*own = (struct ring_whereabouts){.input = partners->reaches};
 	if (partners->acquaintance == RING_PARTNERS_PROVING)
 		own->output_region = ring_stage_lend(comm);
 	if (partners->acquaintance == RING_PARTNERS_CALLING)
 		*own = locate(comm, call);
-	ring_channel_tell(channel, &partners->signals, &call->record, partners);
+	ring_channel_tell(channel, &partners->signals, &call->record, &partners->reached);
 	channel->next = NULL;
 	comm->active = channel;
 	return 0;
@@ -150,7 +149,8 @@ int ring_partners_heard(struct ring_comm *comm, int *peer)
 	case RING_PARTNERS_PROVING:
 		partners->all_reach = true;
 		for (int rank = 0; rank < comm->size; rank++)
-			partners->all_reach = partners->all_reach && partners->where[rank].input;
+			partners->all_reach = partners->all_reach &&
+					      partners->reached.where[rank].input;
 		partners->acquaintance = RING_PARTNERS_CALLING;
 		err = ring_stage_find(comm, peer);
 		return err ? err : RING_EAGAIN;
@@ -164,7 +164,7 @@ enum ring_memory ring_partners_memory(const struct ring_comm *comm)
 {
 	bool shared = true;
 	for (int rank = 0; rank < comm->size; rank++) {
-		const struct ring_whereabouts *where = &comm->partners.where[rank];
+		const struct ring_whereabouts *where = &comm->partners.reached.where[rank];
 		shared = shared && where->input_region != RING_REGION_PRIVATE &&
 			 where->output_region != RING_REGION_PRIVATE;
 	}
@@ -183,7 +183,7 @@ uint64_t ring_partners_workers(const struct ring_comm *comm, int root)
 	while (comm->order[position] != root)
 		position++;
 	for (int place = 0; place < size; place++) {
-		uint32_t cpu = comm->partners.where[comm->order[position]].cpu;
+		uint32_t cpu = comm->partners.reached.where[comm->order[position]].cpu;
 		int i = 0;
 		while (i < known && cpus[i] != cpu)
 			i++;
@@ -229,17 +229,17 @@ static size_t output_bytes(const struct ring_comm *comm, const struct ring_call 
 int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer)
 {
 	struct ring_partners *partners = &comm->partners;
-	partners->inputs[comm->rank] = (char *)call->operands.input;
-	partners->outputs[comm->rank] = call->operands.output;
+	partners->reached.inputs[comm->rank] = (char *)call->operands.input;
+	partners->reached.outputs[comm->rank] = call->operands.output;
 	for (int rank = 0; rank < comm->size; rank++) {
-		const struct ring_whereabouts *where = &partners->where[rank];
+		const struct ring_whereabouts *where = &partners->reached.where[rank];
 		if (rank == comm->rank)
 			continue;
 		int err = find(comm, rank, where->input_region, where->input,
-			       input_bytes(comm, call), &partners->inputs[rank]);
+			       input_bytes(comm, call), &partners->reached.inputs[rank]);
 		if (!err)
 			err = find(comm, rank, where->output_region, where->output,
-				   output_bytes(comm, call), &partners->outputs[rank]);
+				   output_bytes(comm, call), &partners->reached.outputs[rank]);
 		*peer = rank;
 		if (err)
 			return err;

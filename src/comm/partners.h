@@ -15,6 +15,7 @@
 #define RING_PARTNERS_H
 
 #include "engine/channel.h"
+#include "engine/reached.h"
 #include "huge_pages.h"
 #include "plan/record.h"
 #include "stage.h"
@@ -32,8 +33,7 @@ struct ring_partners {
 	bool all_reach; /* ... and so do all */
 	struct ring_known_plan signals; /* of every exchange */
 	struct ring_known_plan plan;    /* of the last direct call */
-	struct ring_whereabouts *where; /* as they tell */
-	char **inputs, **outputs;       /* here; NULL: to be reached by get and put alone */
+	struct ring_reached reached;
 	struct ring_stage stage;
 	struct ring_huge_pages huge_pages; /* of this rank's buffers that others reach into */
 };

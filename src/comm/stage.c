@@ -95,14 +95,14 @@ uint32_t ring_stage_lend(struct ring_comm *comm)
 static bool all_have_one(const struct ring_comm *comm)
 {
 	for (int rank = 0; rank < comm->size; rank++)
-		if (comm->partners.where[rank].output_region == RING_REGION_PRIVATE)
+		if (comm->partners.reached.where[rank].output_region == RING_REGION_PRIVATE)
 			return false;
 	return true;
 }
 
 static int find(struct ring_comm *comm, int rank, void **place)
 {
-	uint32_t region = comm->partners.where[rank].output_region;
+	uint32_t region = comm->partners.reached.where[rank].output_region;
 	struct ring_link *in = comm->channels[0].routes[rank].in;
 	if (comm->peers[rank].process == comm->peers[comm->rank].process) {
 		*place = hold(region);
@@ -121,6 +121,7 @@ int ring_stage_find(struct ring_comm *comm, int *peer)
 		return 0;
 	stage->size = (unsigned)comm->size;
 	stage->all = calloc(stage->size, sizeof(*stage->all));
+	comm->partners.reached.stages = stage->all;
 	if (!stage->all)
 		return RING_ENOMEM;
 	for (int rank = 0; rank < comm->size && !err; rank++) {

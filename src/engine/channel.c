@@ -184,15 +184,15 @@ void ring_channel_start_again(struct ring_channel *channel, const struct ring_op
 }
 
 void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *known,
-		       const struct ring_record *record, struct ring_partners *partners)
+		       const struct ring_record *record, const struct ring_reached *reached)
 {
 	ring_channel_start_known(channel, known, &(struct ring_operands){.type = RING_UINT8},
 				 record);
-	channel->partners = partners;
+	channel->reached = reached;
 	channel->tells = true;
 	channel->sheet_bytes = sizeof(*record) + sizeof(struct ring_whereabouts);
-	memcpy(channel->opening.payload, &partners->where[channel->self],
-	       sizeof(partners->where[channel->self]));
+	memcpy(channel->opening.payload, &reached->where[channel->self],
+	       sizeof(reached->where[channel->self]));
 }
 
 static int offer_message(struct ring_link *link, const void *source, size_t bytes, bool lent)

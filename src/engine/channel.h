@@ -29,7 +29,7 @@
 #include "known_plan.h"
 #include "plan/record.h"
 
-struct ring_partners;
+struct ring_reached;
 struct ring_trace;
 
 _Static_assert(RING_SUM_RANKS <= RING_REDUCE_SOURCES, "a device adds as many as plans do");
@@ -95,13 +95,13 @@ struct ring_channel {
 	uint64_t written;            /* exchanges of the plan, on its board */
 	size_t sheet_bytes;          /* on the board of a rank that has something to say ... */
 	bool root_says;              /* ... which is root alone */
-	struct ring_partners *partners; /* of plans that reach into memory, and of ranks that tell ... */
-	bool tells;                     /* ... where their buffers lie: behind each signal */
-	bool on_boards;                 /* what opens messages is written there instead ... */
-	uint64_t all_write;             /* ... so often by all ... */
-	uint64_t has_bulletin;          /* ... or once by root */
-	bool is_small;                  /* ... and nothing else is to be done than to take it */
-	uint64_t heard;                 /* peers, of a small call ... */
+	const struct ring_reached *reached; /* of plans that reach into memory, and of ranks that tell ... */
+	bool tells;                         /* ... where their buffers lie: behind each signal */
+	bool on_boards;                     /* what opens messages is written there instead ... */
+	uint64_t all_write;                 /* ... so often by all ... */
+	uint64_t has_bulletin;              /* ... or once by root */
+	bool is_small;                      /* ... and nothing else is to be done than to take it */
+	uint64_t heard;                     /* peers, of a small call ... */
 	const char *said[RING_KNOWN_OUTGOING]; /* ... and what each said behind its record */
 	uint64_t posted, sent, started, reduced;
 	bool claimed;         /* a job of the device's puts entry `posted` in its slot */
@@ -170,11 +170,11 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 			const struct ring_operands *operands, const struct ring_record *record);
 
 /*
- * Begins a plan of signals alone that also tell where this rank's buffers lie, as `partners` has it, and
+ * Begins a plan of signals alone that also tell where this rank's buffers lie, as `reached` has it, and
  * puts there what the others tell. A direct plan that follows goes by it.
  */
 void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *known,
-		       const struct ring_record *record, struct ring_partners *partners);
+		       const struct ring_record *record, const struct ring_reached *reached);
 
 /*
  * Moves every counter as far as it goes without blocking. returns how many moves that were, or

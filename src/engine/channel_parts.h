@@ -6,7 +6,7 @@
 #include "transport/board.h"
 #include "channel.h"
 #include "base/clock.h"
-#include "comm/partners.h"
+#include "reached.h"
 #include "trace.h"
 
 /* NULL if no link with peer was ever added. */
@@ -41,7 +41,7 @@ static inline char *ring_channel_address(const struct ring_channel *channel, str
 	else if (place.buffer == RING_SCRATCH || place.buffer == RING_SUMMANDS)
 		buffer = channel->scratch;
 	else if (place.buffer == RING_STAGE)
-		buffer = channel->partners->stage.all[channel->self];
+		buffer = channel->reached->stages[channel->self];
 	return buffer ? buffer + place.offset : NULL;
 }
 

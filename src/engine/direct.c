@@ -50,7 +50,7 @@ static char *summand_of(const struct ring_channel *channel, const struct ring_tr
 {
 	if (rank == channel->self)
 		return (char *)channel->operands.input + in->result.offset;
-	return channel->partners->stage.all[rank] + in->source.offset;
+	return channel->reached->stages[rank] + in->source.offset;
 }
 
 /* NULL where it is not mapped. */
@@ -58,14 +58,14 @@ static char *input_of(const struct ring_channel *channel, const struct ring_tran
 {
 	if (is_on_stage(in))
 		return summand_of(channel, in, rank);
-	char *input = channel->partners->inputs[rank];
+	char *input = channel->reached->inputs[rank];
 	return input ? input + in->source.offset : NULL;
 }
 
 static char *output_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
 {
 	char *output = rank == channel->self ? channel->operands.output
-					     : channel->partners->outputs[rank];
+					     : channel->reached->outputs[rank];
 	return output ? output + in->result.offset : NULL;
 }
 
@@ -137,7 +137,7 @@ static int fetch(struct ring_channel *channel, const struct ring_transfer *in, i
 		 char **here)
 {
 	struct ring_link *link = channel->routes[rank].in;
-	uint64_t address = channel->partners->where[rank].input + in->source.offset;
+	uint64_t address = channel->reached->where[rank].input + in->source.offset;
 	*here = in->action == RING_COPY ? result_here(channel, in) : scratch_of(channel, place);
 	int err = link->transport->get(link, address, *here, in->bytes);
 	return err ? ring_channel_fail(channel, rank, RING_EPEER) : 0;
@@ -220,7 +220,7 @@ static void gather_results(const struct ring_channel *channel, const struct ring
 		if (rank != channel->self && holds(results, rank) && output_of(channel, in, rank))
 			job->results[job->nresults++] = output_of(channel, in, rank);
 	if (in->source.buffer == RING_ALL_STAGES)
-		job->results[job->nresults++] = channel->partners->stage.all[channel->self] +
+		job->results[job->nresults++] = channel->reached->stages[channel->self] +
 						in->source.offset;
 }
 
@@ -260,7 +260,7 @@ static int hand_out(struct ring_channel *channel, const struct ring_transfer *in
 	for (int distance = 1; distance < channel->plan->params.size; distance++) {
 		int rank = ring_plan_at(channel->plan, distance);
 		struct ring_link *link = channel->routes[rank].out;
-		uint64_t address = channel->partners->where[rank].output + in->result.offset;
+		uint64_t address = channel->reached->where[rank].output + in->result.offset;
 		if (!holds(results, rank) || output_of(channel, in, rank))
 			continue;
 		if (link->transport->put(link, address, here, in->bytes))

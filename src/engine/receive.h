@@ -38,8 +38,7 @@ static inline void ring_receive_count(struct ring_channel *channel, const struct
 	route->received_messages += in->bytes > 0;
 	route->received_bytes += in->bytes;
 	if (channel->tells)
-		memcpy(&channel->partners->where[in->peer], payload,
-		       sizeof(struct ring_whereabouts));
+		memcpy(&channel->reached->where[in->peer], payload, sizeof(struct ring_whereabouts));
 	if (ring_plan_reaches(channel->plan) && in->exchange + 1 == channel->plan->exchanges)
 		ring_direct_count(channel, in->peer);
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "engine/channel.h"
-#include "comm/partners.h"
+#include "engine/reached.h"
 #include "engine/receive.h"
 #include "tests/unit/lazy.h"
 
@@ -41,7 +41,7 @@ struct member {
 	bool tells; /* it tells and hears where buffers lie */
 	struct ring_whereabouts where[RANKS];
 	char *inputs[RANKS], *outputs[RANKS], *stages[RANKS];
-	struct ring_partners partners; /* those four */
+	struct ring_reached reached; /* those four */
 	float stage[2 * RANKS * CHUNK_MOST];
 	int calls; /* completed */
 	int err;
@@ -267,17 +267,17 @@ static bool add_some_link(struct team *team, int rank)
 }
 
 /* All ranks map all stages. */
-static void make_partners(struct team *team, int rank)
+static void make_reached(struct team *team, int rank)
 {
 	struct member *member = &team->members[rank];
 	for (int peer = 0; peer < team->size; peer++)
 		member->stages[peer] = (char *)team->members[peer].stage;
-	member->partners = (struct ring_partners){.where = member->where,
-						  .inputs = member->inputs,
-						  .outputs = member->outputs,
-						  .stage = {.all = member->stages}};
+	member->reached = (struct ring_reached){.where = member->where,
+						.inputs = member->inputs,
+						.outputs = member->outputs,
+						.stages = member->stages};
 	for (int c = 0; c < team->channels; c++)
-		member->channels[c].partners = &member->partners;
+		member->channels[c].reached = &member->reached;
 }
 
 /* Any shape, from the seed; size 0 is any too. */
@@ -313,7 +313,7 @@ static struct team *make_team(uint64_t seed, int size)
 	for (int c = 0; c < team->channels; c++)
 		connect_channel(team, c);
 	for (int rank = 0; rank < team->size; rank++)
-		make_partners(team, rank);
+		make_reached(team, rank);
 	for (int rank = 0; rank < team->size && team->boards; rank++)
 		for (int c = 0; c < team->channels; c++)
 			ring_channel_use_board(&team->members[rank].channels[c],
@@ -423,12 +423,12 @@ static void start_telling(struct team *team, int rank)
 		struct ring_plan plan = plan_for(team, &barrier, rank, c);
 		struct ring_channel *channel = &member->channels[c];
 		ring_known_plan_set(channel->own, &plan);
-		ring_channel_tell(channel, channel->own, &member->record, &member->partners);
+		ring_channel_tell(channel, channel->own, &member->record, &member->reached);
 	}
 }
 
 /* A peer's memory is mapped, or only to be copied, as chance will. */
-static void find_partners(struct team *team, int rank)
+static void find_reached(struct team *team, int rank)
 {
 	struct member *member = &team->members[rank];
 	for (int peer = 0; peer < team->size; peer++) {
@@ -509,7 +509,7 @@ static bool advance_member(struct team *team, int rank)
 		return moves != 0 || add_some_link(team, rank);
 	if (member->tells) {
 		member->tells = false;
-		find_partners(team, rank);
+		find_reached(team, rank);
 		start_plans(team, rank);
 		return true;
 	}
