@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Links over TCP, for ranks that share nothing else: the socket's settings, opening and closing.
- * tcp_send.c, tcp_pages.c and tcp_receive.c move the bytes. The two ends have nothing to tell each other, so a
+ * tcp_send.c and tcp_receive.c move the bytes. The two ends have nothing to tell each other, so a
  * link is usable as soon as it is open.
  */
 #include <errno.h>
@@ -257,9 +257,7 @@ static void close_link(struct ring_link *base)
 		link->back->back = NULL;
 	else
 		close_socket(link->fd);
-	if (base->outgoing)
-		ring_tcp_pages_close(&((struct ring_tcp_sender *)base)->pages);
-	else
+	if (!base->outgoing)
 		free(((struct ring_tcp_receiver *)base)->slots);
 	free(link);
 }
@@ -272,7 +270,6 @@ const struct ring_transport ring_transport_tcp = {
 	.finish = finish,
 	.reverse = reverse,
 	.send = ring_tcp_send,
-	.lend = ring_tcp_lend,
 	.poll = poll_link,
 	.release = release,
 	.expect = ring_tcp_expect,

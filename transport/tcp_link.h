@@ -4,7 +4,7 @@
  *
  *	| header | message 0 | header | message 1 | ...
  *
- * tcp.c sets links up and takes them down, tcp_send.c, tcp_pages.c and tcp_receive.c move the bytes.
+ * tcp.c sets links up and takes them down, tcp_send.c and tcp_receive.c move the bytes.
  */
 #ifndef RING_TCP_LINK_H
 #define RING_TCP_LINK_H
@@ -39,22 +39,12 @@ struct ring_tcp_message {
 	struct ring_tcp_header header;
 	const void *source;
 	size_t bytes;
-	bool lent;
-};
-
-/* The way of what is lent (tcp_pages.c). All zero: not opened yet. */
-struct ring_tcp_pages {
-	int ends[2];  /* of a pipe: out of it, into it */
-	size_t piped; /* bytes that are in it */
-	bool opened;
-	bool refused; /* this system does not want it so */
 };
 
 struct ring_tcp_sender {
 	struct ring_tcp_link link;
-	struct ring_tcp_pages pages; /* what is in there is what follows `gone` */
-	uint64_t posted;             /* messages taken; base.sent of them are the kernel's, whole */
-	size_t gone;                 /* bytes of message base.sent that are too, header included */
+	uint64_t posted; /* messages taken; base.sent of them are the kernel's, whole */
+	size_t gone;     /* bytes of message base.sent that are too, header included */
 	struct ring_tcp_message queue[RING_TCP_QUEUE]; /* message k at k % RING_TCP_QUEUE */
 };
 
@@ -75,18 +65,9 @@ struct ring_tcp_receiver {
 };
 
 int ring_tcp_send(struct ring_link *base, const void *source, size_t bytes);
-int ring_tcp_lend(struct ring_link *base, const void *source, size_t bytes);
 
 /* Offers the kernel, once, what send() kept. returns 0; RING_EPEER */
 int ring_tcp_flush(struct ring_tcp_sender *sender);
-
-/* Has the pipe hold what it can of `bytes` bytes, the first of which it may hold already. returns how many; 0: none ever */
-size_t ring_tcp_pages_fill(struct ring_tcp_pages *pages, const void *source, size_t bytes);
-
-/* Offers the socket what is in the pipe, once. returns as send(2), but raises no signal */
-ssize_t ring_tcp_pages_send(struct ring_tcp_pages *pages, int fd);
-
-void ring_tcp_pages_close(struct ring_tcp_pages *pages);
 
 /* Takes what has come. returns 0; RING_EPEER */
 int ring_tcp_receive(struct ring_tcp_receiver *receiver);

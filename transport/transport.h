@@ -126,12 +126,6 @@ struct ring_transport {
 	int (*send)(struct ring_link *link, const void *source, size_t bytes);
 
 	/*
-	 * Optional: as send(), for a source that does not change before the other end has taken the message, of which
-	 * the caller hears otherwise: `sent` may pass it before.
-	 */
-	int (*lend)(struct ring_link *link, const void *source, size_t bytes);
-
-	/*
 	 * Optional, both or none, sender: claim() gives the slot of the next message, of `bytes` bytes, to
 	 * whoever makes what it will hold; NULL if there is no room, as far as is known, or send() is
 	 * faster now. commit() sends what lies there; a send() in its place gives the slot up. returns

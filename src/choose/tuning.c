@@ -101,19 +101,6 @@
 
 #define CLAIMED_BYTES 4096 /* less is copied before it leaves the first cache */
 
-/*
- * Of so much root of a broadcast lends to sockets of one host, if it sends to one rank, which has a CPU of its own. What is
- * lent is copied once, by whoever receives it, but page by page; so of many chunks every other one is. (Zen 4, 2 ranks, in
- * memory whose pages are contiguous: 256 KiB 42 us, copied 47, 1 MiB 117 and 122, all lent 123, 4 MiB 0.41 ms, 0.56 and 0.45,
- * 25 MiB 3.3 ms, 4.4 and 3.1, 256 MiB 33, 48 and 31; where they are not 1 MiB 119 us, 121 and 147, 25 MiB 3.7 ms, 4.7 and 3.8,
- * 256 MiB 36 to 41, 35 to 54 and 37 to 49. All lent to 4 ranks that share 2 CPUs 1 MiB took 1.6 times as long, 25 MiB 1.15.
- * A Xeon (Granite Rapids): 4 MiB 0.37 to 0.40 ms, copied 0.45, 25 MiB 2.5 and 2.8, but
- * 64 MiB 10.7 to 11.3 and 8.9 to 9.3, 256 MiB 45 to 46 and 38.6; lent every eighth 36 to 39.)
- */
-#define LENT_BYTES ((uint64_t)256 << 10)
-#define LENT_BYTES_MOST ((uint64_t)32 << 20) /* on CPUs that are not AMD's */
-#define LENT_RANKS 2
-
 #define CHANNEL_BYTES (64 << 10) /* a block is shared out to channels by no less than this */
 
 /*
@@ -299,14 +286,6 @@ static bool is_past_caches(const struct ring_tuning *tuning, const struct ring_q
 	return parts * question->bytes >= least;
 }
 
-static bool lends(const struct ring_tuning *tuning, const struct ring_question *question)
-{
-	bool pays = question->bytes >= LENT_BYTES &&
-		    (ring_cpu_is_amd(tuning->cpu) || question->bytes <= LENT_BYTES_MOST);
-	return tuning->roomy && question->kind == RING_KIND_BROADCAST &&
-	       question->path == RING_PATH_SOCKET && question->ranks <= LENT_RANKS && pays;
-}
-
 static void find_row(const struct ring_tuning *tuning, const struct ring_question *question,
 		     struct ring_choice *choice)
 {
@@ -342,7 +321,6 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 	choice.chunk_bytes = chunk_for(tuning, question, choice.algorithm);
 	choice.workers = workers_for(question);
 	choice.past = is_past_caches(tuning, question);
-	choice.lends = lends(tuning, question);
 	if (choice.row && choice.row->chunk_bytes && choice.row->chunk_bytes < choice.chunk_bytes)
 		choice.chunk_bytes = choice.row->chunk_bytes;
 	choice.chunk_bytes = in_segments(choice.chunk_bytes, question);

@@ -47,7 +47,6 @@ struct ring_choice {
 	int chunks_per_round, channels;
 	uint64_t workers;                      /* as the plan's                            */
 	bool past;                             /* the output is more than caches hold      */
-	bool lends;                            /* root's memory, to links (transport.h)    */
 	bool forced;                           /* by the option                            */
 	const struct ring_tuning_row *row;     /* which says so; NULL: none of any table   */
 	const struct ring_tuning_table *table; /* that has the row */

@@ -66,7 +66,6 @@ static struct ring_plan_params params_of(struct ring_comm *comm, const struct ri
 		.place_bytes = RING_PLACE_BYTES,
 		.chunks_per_round = choice->chunks_per_round,
 		.boards = comm->placement.path == RING_PATH_MEMORY,
-		.lends = choice->lends,
 		.workers = choice->workers,
 		.channels = choice->channels,
 	};

@@ -195,34 +195,27 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
 	       sizeof(reached->where[channel->self]));
 }
 
-static int offer_message(struct ring_link *link, const void *source, size_t bytes, bool lent)
-{
-	const struct ring_transport *transport = link->transport;
-	return lent && transport->lend ? transport->lend(link, source, bytes)
-				       : transport->send(link, source, bytes);
-}
-
 /*
  * A full link may find room once it is polled. One that still holds messages is polled once in a turn and not until
  * it takes no more: whoever only sends lets its peer only receive. (all_to_all of 256 MiB on 2 ranks over TCP: 38 ms,
  * otherwise 49 ms.)
  */
-static int send_message(struct ring_route *route, const void *source, size_t bytes, bool lent)
+static int send_message(struct ring_route *route, const void *source, size_t bytes)
 {
 	struct ring_link *link = route->out;
-	int err = offer_message(link, source, bytes, lent);
+	int err = link->transport->send(link, source, bytes);
 	if (err != RING_EAGAIN || link->sent < route->queued)
 		return err;
 	err = link->transport->poll(link);
-	return err ? err : offer_message(link, source, bytes, lent);
+	return err ? err : link->transport->send(link, source, bytes);
 }
 
 /* Sends a message, which may be in its slot already. */
 static int hand_over(struct ring_channel *channel, struct ring_route *route, const void *message,
-		     size_t bytes, bool lent)
+		     size_t bytes)
 {
 	if (!channel->claimed)
-		return send_message(route, message, bytes, lent);
+		return send_message(route, message, bytes);
 	channel->claimed = false;
 	return route->out->transport->commit(route->out, bytes);
 }
@@ -247,8 +240,7 @@ static int post_on_link(struct ring_channel *channel, const struct ring_transfer
 		return RING_EAGAIN;
 	if (out->opens)
 		message = open_with(channel, route, message, out->bytes);
-	int err = hand_over(channel, route, message, ring_channel_message_bytes(channel, out),
-			    out->lent);
+	int err = hand_over(channel, route, message, ring_channel_message_bytes(channel, out));
 	if (err)
 		return err == RING_EAGAIN ? err : ring_channel_fail(channel, route->peer, err);
 	route->queued++;

@@ -22,7 +22,6 @@ static inline void keep(struct ring_known_entry *entry, uint64_t index,
 	entry->transfer.bytes = transfer.bytes;
 	entry->transfer.needs = transfer.needs;
 	entry->transfer.opens = transfer.opens;
-	entry->transfer.lent = transfer.lent;
 	entry->transfer.last = transfer.last;
 	entry->transfer.held = transfer.held;
 	entry->transfer.behind = transfer.behind;

@@ -91,7 +91,6 @@ struct ring_transfer {
 	uint64_t bytes;                   /* of payload */
 	uint64_t needs;
 	bool opens; /* the message begins with the entry record, which the receiver compares */
-	bool lent; /* SEND: peer says in the same call that it has read source, which does not change before */
 	bool last;  /* REDUCE: the last addition, where an average is divided */
 	int held;   /* REDUCE: adds the messages of so many HOLD, or, if 0, its own              */
 		    /* COPY: 1: result = the message of a HOLD                                   */
@@ -124,7 +123,6 @@ struct ring_plan_params {
 	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */
 	bool boards;           /* what a rank says to all others takes no messages */
 	uint64_t workers; /* BROADCAST by DIRECT: who shares the work, bits by places behind root; 0: all */
-	bool lends; /* BROADCAST around the RING to one rank: root lends of what it sends */
 };
 
 struct ring_plan {
@@ -145,7 +143,6 @@ struct ring_plan {
 	/* RING */
 	int first, steps;  /* the ring's steps that this kind walks: [first, first+steps)      */
 	uint64_t scalings; /* steps before them, in which what is sent first is scaled: 0 or 1 */
-	uint64_t receipts; /* BROADCAST: signals at the end, of what root lent; 0 or 1         */
 	int hop;           /* REDUCE, BROADCAST, TREE: place in the chain or tree, 0 is first  */
 
 	/* ONE_SHOT, BRUCK, DIRECT, TREE, PAIR, chains of the RING */

@@ -43,11 +43,6 @@
  * Overwriting a block while copying is safe: its final value can only come after every neighbour
  * consumed what was sent of it.
  *
- * Root of a broadcast to one rank may lend every other chunk that it sends, so that both copy at once: the one what is lent,
- * root what is next. Then that rank signals once it has read everything, and root answers:
- * so root's memory is its own again when it is done, and what was read had not changed, also if root's call failed meanwhile,
- * as then no answer comes.
- *
  * Source: Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of
  * workstations", section 3; the chains are the same ring with one source or one sink.
  */
@@ -102,14 +97,6 @@ RING_PURE int ring_ring_hop(const struct ring_plan *plan)
 	return ring_plan_mod(ring_plan_behind_root(plan) - first, plan->params.size);
 }
 
-/* True for a broadcast to one rank whose root lends of what it sends, if it sends anything. */
-RING_PURE bool ring_ring_lends(const struct ring_plan *plan)
-{
-	const struct ring_plan_params *params = &plan->params;
-	return params->lends && params->kind == RING_KIND_BROADCAST && params->size == 2 &&
-	       plan->rounds > 0;
-}
-
 /* Hop 0 of a reduction receives nothing; but what it sends scaled, it scales first. */
 RING_PURE void ring_ring_make_chain(struct ring_plan *plan)
 {
@@ -118,9 +105,8 @@ RING_PURE void ring_ring_make_chain(struct ring_plan *plan)
 	plan->hop = ring_ring_hop(plan);
 	bool first = plan->hop == 0, last = plan->hop == params->size - 1;
 	ring_plan_cut_part(plan);
-	plan->receipts = ring_ring_lends(plan);
-	plan->outgoing += (last ? 0 : plan->rounds) + plan->receipts;
-	plan->incoming += (!first || last || first_receives ? plan->rounds : 0) + plan->receipts;
+	plan->outgoing += last ? 0 : plan->rounds;
+	plan->incoming += !first || last || first_receives ? plan->rounds : 0;
 	if (params->kind == RING_KIND_REDUCE && (params->size > 2 || plan->scalings)) {
 		uint64_t room = 2 * (uint64_t)params->chunks_per_round;
 		plan->scratch_chunks = room < plan->rounds ? room : plan->rounds;
@@ -171,9 +157,6 @@ RING_PURE enum ring_buffer ring_ring_chain_source(const struct ring_plan *plan)
 
 RING_PURE struct ring_transfer ring_ring_chain_outgoing(const struct ring_plan *plan, uint64_t chunk)
 {
-	bool answers = chunk == plan->rounds, last = plan->hop == plan->params.size - 1;
-	if (last || answers)
-		return ring_plan_signal(plan->next, plan->signals + plan->rounds + answers);
 	uint64_t offset, bytes = ring_plan_piece(plan, 0, chunk, &offset);
 	enum ring_buffer source = ring_ring_chain_source(plan);
 	if (source == RING_SCRATCH)
@@ -184,7 +167,6 @@ RING_PURE struct ring_transfer ring_ring_chain_outgoing(const struct ring_plan *
 		.source = {source, offset},
 		.bytes = bytes,
 		.needs = source == RING_INPUT ? 0 : plan->signals + chunk + 1,
-		.lent = plan->receipts > 0 && plan->hop == 0 && chunk % 2 == 0,
 		.step = plan->hop,
 	};
 }
@@ -194,8 +176,6 @@ RING_PURE struct ring_transfer ring_ring_chain_incoming(const struct ring_plan *
 	const struct ring_plan_params *params = &plan->params;
 	bool first = plan->hop == 0, last = plan->hop == params->size - 1;
 	bool reduces = params->kind == RING_KIND_REDUCE;
-	if (chunk == plan->rounds)
-		return ring_plan_signal(plan->prev, 0);
 	uint64_t offset, bytes = ring_plan_piece(plan, 0, chunk, &offset);
 	struct ring_transfer transfer = {
 		.action = reduces && !first ? RING_REDUCE : RING_COPY,

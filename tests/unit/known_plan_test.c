@@ -80,7 +80,6 @@ static void entries_are_kept_whole(void **state)
 	(void)state;
 	static struct ring_known_plan known;
 	struct setting s = plain_setting(RING_KIND_BROADCAST, RING_ALGORITHM_RING, 2, 3);
-	s.lends = true;
 	for (int place = 0; place < 2; place++) {
 		struct ring_plan plan = plan_of(&s, place, 0);
 		ring_known_plan_set(&known, &plan);
@@ -91,35 +90,14 @@ static void entries_are_kept_whole(void **state)
 			assert_int_equal(kept->bytes, out.bytes);
 			assert_int_equal(kept->needs, out.needs);
 			assert_int_equal(kept->opens, out.opens);
-			assert_int_equal(kept->lent, out.lent);
-			assert_int_equal(kept->lent, place == 0 && out.action == RING_SEND &&
-							     (i - plan.signals) % 2 == 0);
 		}
 	}
-}
-
-/* Root answers once it has heard that what it lent was read, and nobody is done before. */
-static void what_is_lent_is_answered(void **state)
-{
-	(void)state;
-	struct setting s = plain_setting(RING_KIND_BROADCAST, RING_ALGORITHM_RING, 2, 3);
-	s.lends = true;
-	struct ring_plan root = plan_of(&s, 0, 0), other = plan_of(&s, 1, 0);
-	struct ring_transfer answer = ring_plan_outgoing(&root, root.outgoing - 1);
-	struct ring_transfer receipt = ring_plan_outgoing(&other, other.outgoing - 1);
-	assert_int_equal(answer.action, RING_SIGNAL);
-	assert_int_equal(answer.needs, root.incoming);
-	assert_int_equal(receipt.action, RING_SIGNAL);
-	assert_int_equal(receipt.needs, other.incoming - 1);
-	assert_int_equal(ring_plan_incoming(&root, root.incoming - 1).action, RING_SIGNAL);
-	assert_int_equal(ring_plan_incoming(&other, other.incoming - 1).action, RING_SIGNAL);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entries_are_kept_whole),
-		cmocka_unit_test(what_is_lent_is_answered),
 		cmocka_unit_test(what_is_sent_on_stays),
 		cmocka_unit_test(what_goes_past_is_not_sent_on),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In which pieces a call's bytes go, and which way: as large as what, past the caches, lent, into slots. */
+/* In which pieces a call's bytes go, and which way: as large as what, past the caches, into slots. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -146,35 +146,6 @@ static void sums_go_to_slots_where_that_was_measured(void **state)
 	}
 }
 
-/* Over sockets of one host, to one other rank that has a CPU. */
-static void root_lends_much(void **state)
-{
-	(void)state;
-	struct ring_tuning roomy = any_tuning;
-	roomy.roomy = true;
-	const struct ring_question much = {.kind = RING_KIND_BROADCAST,
-					   .ranks = 2,
-					   .bytes = 256 << 10,
-					   .path = RING_PATH_SOCKET};
-	struct ring_question others[] = {much, much, much, much};
-	others[0].kind = RING_KIND_ALL_GATHER;
-	others[1].ranks = 3;
-	others[2].bytes--;
-	others[3].path = RING_PATH_NETWORK;
-	assert_true(ring_tuning_choose(&roomy, &much).lends);
-	assert_false(ring_tuning_choose(&any_tuning, &much).lends);
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		assert_false(ring_tuning_choose(&roomy, &others[i]).lends);
-	struct ring_question more = much;
-	for (roomy.cpu = 0; roomy.cpu < RING_CPUS; roomy.cpu++) {
-		more.bytes = 32 << 20;
-		assert_true(ring_tuning_choose(&roomy, &more).lends);
-		more.bytes++;
-		assert_int_equal(ring_tuning_choose(&roomy, &more).lends,
-				 ring_cpu_is_amd(roomy.cpu));
-	}
-}
-
 /* If the system copies. */
 static void few_ranks_hand_out_what_is_copied(void **state)
 {
@@ -212,7 +183,6 @@ int main(void)
 		cmocka_unit_test(many_chunks_over_loopback_are_whole_segments),
 		cmocka_unit_test(chains_have_more_than_one_chunk),
 		cmocka_unit_test(much_goes_past_caches),
-		cmocka_unit_test(root_lends_much),
 		cmocka_unit_test(few_ranks_hand_out_what_is_copied),
 		cmocka_unit_test(sums_go_to_slots_where_that_was_measured),
 	};

@@ -3,9 +3,9 @@
  * Carries out the plans of a world, move by move, in any order.
  *
  * Everything is as late as the contracts allow. A source is read when the message flies, which may
- * be long after it was posted, or, if it is lent, when the receiver takes it; `sent` may lag behind arrival; a result is half written from start to
+ * be long after it was posted; `sent` may lag behind arrival; a result is half written from start to
  * completion, also one in a peer's memory. Messages also carry which ranks' entry into the call they
- * prove; who begins with a direct plan knows it of all.
+ * prove; a direct plan begins only where all have proved theirs.
  */
 #ifndef RING_TEST_PLAN_MOVES_H
 #define RING_TEST_PLAN_MOVES_H
@@ -54,7 +54,6 @@ static void queue_message(struct world *world, struct actor *actor, struct link 
 	demand(world, out->opens || link->queued > 0, "the first message of a link has the record");
 	message->bytes = out->bytes;
 	message->opens = out->opens;
-	message->lent = out->lent;
 	message->proof = actor->proof[actor->proved_by_needs] | UINT64_C(1) << actor->rank;
 	message->source = out->bytes ? values_at(world, actor, out->source, out->bytes) : NULL;
 	for (uint64_t i = 0; i < out->bytes / s->element_bytes; i++)
@@ -433,22 +432,10 @@ static void write_all(struct world *world, struct actor *actor, const struct rin
 		count_payload(from, writers[r], in->bytes);
 }
 
-/* Whoever lends is in the call until what it lent was taken. */
-static void read_lent(const struct world *world, const struct link *link)
-{
-	const struct message *message = &link->messages[link->released % world->setting->depth];
-	if (!message->lent)
-		return;
-	demand(world, link->from->reduced < link->from->plan.incoming,
-	       "who is done has its memory for itself");
-	read_source(world, message);
-}
-
 static void release(struct world *world, struct link *link)
 {
 	if (!link)
 		return;
-	read_lent(world, link);
 	link->released++;
 	wake(world, link->from);
 }

@@ -22,7 +22,7 @@ struct setting {
 	int size, root, receiver, channels, chunks_per_round, depth;
 	uint64_t count, chunk;
 	uint32_t element_bytes;
-	bool in_place, scaled, boards, lends, past;
+	bool in_place, scaled, boards, past;
 	uint64_t workers;
 	uint64_t scratch_chunks; /* 0: as planned */
 	uint64_t seed;           /* of order and interleaving */
@@ -41,12 +41,11 @@ static void describe(const struct setting *s, char *text, size_t room)
 		 "kind %d algorithm %d n %d root %d receiver %d count %" PRIu64
 		 " x %u bytes, chunk %" PRIu64
 		 ", %d per round, channels %d, depth %d, scratch %" PRIu64 ", workers 0x%" PRIx64
-		 "%s%s%s%s, seed 0x%" PRIx64,
+		 "%s%s%s, seed 0x%" PRIx64,
 		 (int)s->kind, (int)s->algorithm, s->size, s->root, s->receiver, s->count,
 		 s->element_bytes, s->chunk, s->chunks_per_round, s->channels, s->depth,
 		 s->scratch_chunks, s->workers, s->in_place ? ", in place" : "",
-		 s->scaled ? ", scaled" : "", s->boards ? ", boards" : "",
-		 s->lends ? ", lends" : "", s->seed);
+		 s->scaled ? ", scaled" : "", s->boards ? ", boards" : "", s->seed);
 }
 
 static bool is_pair(const struct setting *s)
@@ -182,8 +181,7 @@ static struct ring_plan plan_of(const struct setting *s, int place, int channel)
 					  .scaled = s->scaled,
 					  .past = s->past,
 					  .boards = s->boards,
-					  .workers = s->workers,
-					  .lends = s->lends};
+					  .workers = s->workers};
 	if (is_pair(s)) {
 		params.kind = place == 0 ? RING_KIND_SEND : RING_KIND_RECV;
 		params.position = position_of(s, place == 0 ? s->root : s->receiver);

@@ -136,7 +136,6 @@ static struct setting some_setting(struct way way, int size, uint64_t pick, uint
 			    .scaled = can_scale(way) && dice_below(dice, 2),
 			    .boards = dice_below(dice, 2),
 			    .workers = dice_below(dice, UINT64_C(1) << (size < 63 ? size : 63)),
-			    .lends = dice_below(dice, 2),
 			    .root = (int)dice_below(dice, size),
 			    .receiver = (int)dice_below(dice, size),
 			    .seed = dice_roll(dice)};

@@ -18,7 +18,7 @@ struct message {
 	const struct value *source; /* where the sender has it ... */
 	struct value *slot;         /* ... and the receiver        */
 	uint64_t bytes, proof;
-	bool opens, lent;
+	bool opens;
 };
 
 struct link {
