@@ -66,14 +66,6 @@ static void ring(struct ring_fifo_link *link)
 	ring_bell_ring(&link->bell);
 }
 
-/* Hands over what lies in the next slot. */
-static void put(struct ring_fifo_link *link, size_t bytes)
-{
-	ring_fifo_put(&link->end, bytes);
-	if (bytes > RING_AT_ONCE)
-		ring(link);
-}
-
 int ring_fifo_link_send(struct ring_link *base, const void *source, size_t bytes)
 {
 	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
@@ -88,27 +80,10 @@ int ring_fifo_link_send(struct ring_link *base, const void *source, size_t bytes
 	}
 	if (end->closed || link->gone)
 		return RING_EPEER;
-	ring_fill_slot(&link->fill, ring_fifo_place(end, end->mine, bytes), source, bytes);
-	put(link, bytes);
-	return 0;
-}
-
-void *ring_fifo_link_claim(struct ring_link *base, size_t bytes)
-{
-	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
-	struct ring_fifo_end *end = &link->end;
-	if (!ring_fifo_has_room(end) || !ring_fill_claim(&link->fill))
-		return NULL;
-	return ring_fifo_place(end, end->mine, bytes);
-}
-
-int ring_fifo_link_commit(struct ring_link *base, size_t bytes)
-{
-	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
-	if (link->end.closed || link->gone)
-		return RING_EPEER;
-	ring_fill_commit(&link->fill, bytes);
-	put(link, bytes);
+	ring_fill_slot(&link->copies, ring_fifo_place(end, end->mine, bytes), source, bytes);
+	ring_fifo_put(end, bytes);
+	if (bytes > RING_AT_ONCE)
+		ring(link);
 	return 0;
 }
 

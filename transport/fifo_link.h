@@ -15,7 +15,7 @@
 struct ring_fifo_link {
 	struct ring_link base;
 	struct ring_fifo_end end; /* end.fifo is NULL until the memory is there */
-	struct ring_fill fill;    /* the sender's */
+	struct ring_trial copies; /* to slots, the sender's */
 	struct ring_bell bell;    /* the other end's */
 	int fd;                   /* the connection, which ends with the other process */
 	struct ring_reach reach;  /* regions that the sender has shared */
@@ -29,8 +29,6 @@ void ring_fifo_link_init(struct ring_fifo_link *link, const struct ring_transpor
 
 /* Members of struct ring_transport. */
 int ring_fifo_link_send(struct ring_link *base, const void *source, size_t bytes);
-void *ring_fifo_link_claim(struct ring_link *base, size_t bytes);
-int ring_fifo_link_commit(struct ring_link *base, size_t bytes);
 int ring_fifo_link_poll(struct ring_link *base);
 void ring_fifo_link_release(struct ring_link *base);
 int ring_fifo_link_wait_fd(const struct ring_link *base, short *events);

@@ -9,26 +9,6 @@
 #include "gate.h"
 
 #define PAST_LEAST_BYTES 4096 /* less stays in a cache anyway */
-#define CLAIMS_PER_COPY 16    /* of so many slots that could be claimed one is copied to */
-
-bool ring_fill_claim(struct ring_fill *fill)
-{
-	if (fill->copies.other > 0 || fill->asked++ % CLAIMS_PER_COPY == 0 ||
-	    ring_trial_takes_other(&fill->claims))
-		return false;
-	fill->claimed_ns = ring_clock_ns();
-	return true;
-}
-
-/*
- * Copies may be fast where the stores of sums are not. (1 MiB summed by 2 ranks of Zen 4 with a last cache each: copies of 256
- * KiB took 16 us, sums that were made in slots up to 125, and the call 66 to 420, in the middle 291; so 66 to 181, and 90 or 139.)
- */
-void ring_fill_commit(struct ring_fill *fill, size_t bytes)
-{
-	if (bytes >= RING_TRIAL_LEAST_BYTES)
-		ring_trial_note(&fill->claims, bytes, ring_clock_ns() - fill->claimed_ns);
-}
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -60,14 +40,14 @@ void ring_fill_past(void *slot, const void *source, size_t bytes)
 
 #endif
 
-void ring_fill_slot(struct ring_fill *fill, void *slot, const void *source, size_t bytes)
+void ring_fill_slot(struct ring_trial *copies, void *slot, const void *source, size_t bytes)
 {
-	if (bytes >= PAST_LEAST_BYTES && ring_trial_takes_other(&fill->copies)) {
+	if (bytes >= PAST_LEAST_BYTES && ring_trial_takes_other(copies)) {
 		ring_fill_past(slot, source, bytes);
 	} else if (bytes >= RING_TRIAL_LEAST_BYTES) {
 		const uint64_t begin = ring_clock_ns();
 		ring_copy(slot, source, bytes);
-		ring_trial_note(&fill->copies, bytes, ring_clock_ns() - begin);
+		ring_trial_note(copies, bytes, ring_clock_ns() - begin);
 	} else {
 		ring_copy(slot, source, bytes);
 	}

@@ -8,31 +8,15 @@
 #ifndef RING_FILL_H
 #define RING_FILL_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/trial.h"
 
-/* A sender's, for all slots of a link; begins with all zero. */
-struct ring_fill {
-	struct ring_trial copies; /* the other way is past the caches                 */
-	struct ring_trial claims; /* the other way is to make it elsewhere, and copy  */
-	unsigned asked;           /* how often a slot might have been claimed         */
-	uint64_t claimed_ns;      /* when the last one was                            */
-};
-
-/* Copies to a slot, of which others may be told right behind this. */
-void ring_fill_slot(struct ring_fill *fill, void *slot, const void *source, size_t bytes);
-
 /*
- * Whether a slot may be claimed, to be written by whoever makes what it will hold: not while copies go past the caches, nor
- * where what was made so came slowly. One in several slots is left to a copy, which is timed.
+ * Copies to a slot, of which others may be told right behind this. copies: all that the sender copied
+ * to the slots of this link; begins with all zero
  */
-bool ring_fill_claim(struct ring_fill *fill);
-
-/* What was made there is all there. */
-void ring_fill_commit(struct ring_fill *fill, size_t bytes);
+void ring_fill_slot(struct ring_trial *copies, void *slot, const void *source, size_t bytes);
 
 /* Copies past the caches, where there are stores for that. */
 void ring_fill_past(void *slot, const void *source, size_t bytes);

@@ -126,15 +126,6 @@ struct ring_transport {
 	int (*send)(struct ring_link *link, const void *source, size_t bytes);
 
 	/*
-	 * Optional, both or none, sender: claim() gives the slot of the next message, of `bytes` bytes, to
-	 * whoever makes what it will hold; NULL if there is no room, as far as is known, or send() is
-	 * faster now. commit() sends what lies there; a send() in its place gives the slot up. returns
-	 * as send(), but never RING_EAGAIN
-	 */
-	void *(*claim)(struct ring_link *link, size_t bytes);
-	int (*commit)(struct ring_link *link, size_t bytes);
-
-	/*
 	 * Moves what can be moved without blocking and updates the counters. RING_EPEER when the
 	 * other end is gone and everything that had arrived is in `arrived`. A sender's poll()
 	 * flushes what send() kept.

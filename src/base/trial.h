@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copying the usual way, or making a sum where it is wanted, while that is fast, and another way while it is not. How long it
- * takes depends on which caches the lines are in and how far away those are; nobody tells, and in a virtual machine it
- * changes. So the time that one takes decides about those behind it.
+ * Copying the usual way while that is fast, and another way while it is not. How long a copy takes
+ * depends on which caches the lines are in and how far away those are; nobody tells, and in a
+ * virtual machine it changes. So the time that one takes decides about those behind it.
  */
 #ifndef RING_TRIAL_H
 #define RING_TRIAL_H
@@ -13,7 +13,7 @@
 
 #define RING_TRIAL_LEAST_BYTES 16384 /* for less, two looks at the clock (50 ns) would be felt */
 
-/* Of copies that are alike, or sums; begins with all zero. */
+/* Of copies that are alike; begins with all zero. */
 struct ring_trial {
 	unsigned slow;  /* copies of the usual way that were, one after the other               */
 	unsigned other; /* how many copies go the other way before the next one of the usual way */

@@ -99,8 +99,6 @@
 #define PAST_BYTES_AMD ((uint64_t)32 << 20)
 #define PAST_RANKS_AMD 8
 
-#define CLAIMED_BYTES 4096 /* less is copied before it leaves the first cache */
-
 #define CHANNEL_BYTES (64 << 10) /* a block is shared out to channels by no less than this */
 
 /*
@@ -149,16 +147,6 @@ struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowes
 		.algorithm = config->algorithm[0] ? ring_algorithm_find(config->algorithm) : -1,
 		.cpu = cpu,
 	};
-}
-
-/*
- * On Zen 4 it took 0.63 to 1.06 times as long as copying behind the sum, 64 KiB to 64 MiB on 2, 3, 4 and 8 ranks. On a Xeon
- * (Emerald Rapids, 16 CPUs) all_reduce around the ring took 0.90 to 1.18 times as long on 2, 3 and 4 ranks, and on 8 now 1.0,
- * now 1.6 times. On Zen 5 it is not measured.
- */
-uint64_t ring_tuning_claims_from(const struct ring_tuning *tuning)
-{
-	return tuning->cpu == RING_CPU_ZEN4 ? CLAIMED_BYTES : 0;
 }
 
 uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size)

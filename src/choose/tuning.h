@@ -24,9 +24,6 @@ struct ring_tuning {
 /* For the CPU of this process, the root. slowest: highest transport index of any edge, -1 if there is none */
 struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowest, int size);
 
-/* Bytes from which sums are put in the slots that they are sent by, where these can be claimed; 0: none. Ranks need not agree. */
-uint64_t ring_tuning_claims_from(const struct ring_tuning *tuning);
-
 /* Largest message, and slot, of links beyond the rings: there may be many. */
 uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size);
 

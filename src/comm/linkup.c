@@ -167,7 +167,6 @@ static int open_channels(struct ring_linkup *linkup)
 		if (err)
 			return ring_fail(linkup->failure, err, "rank %d: no memory for channel %d",
 					 comm->rank, c);
-		comm->channels[c].claims_from = ring_tuning_claims_from(&comm->placement.tuning);
 	}
 	if (comm->placement.path == RING_PATH_MEMORY) {
 		ring_bell_lighten(&comm->bell);

@@ -179,7 +179,6 @@ void ring_channel_start_again(struct ring_channel *channel, const struct ring_op
 	channel->opening.record.sequence = sequence;
 	channel->jobs_before += channel->reduced;
 	channel->posted = channel->sent = channel->started = channel->reduced = 0;
-	channel->claimed = false;
 	channel->expected = 0;
 }
 
@@ -210,16 +209,6 @@ static int send_message(struct ring_route *route, const void *source, size_t byt
 	return err ? err : link->transport->send(link, source, bytes);
 }
 
-/* Sends a message, which may be in its slot already. */
-static int hand_over(struct ring_channel *channel, struct ring_route *route, const void *message,
-		     size_t bytes)
-{
-	if (!channel->claimed)
-		return send_message(route, message, bytes);
-	channel->claimed = false;
-	return route->out->transport->commit(route->out, bytes);
-}
-
 /* What opens a message, with a payload if there is one, which stays as it is until it is sent. */
 static const void *open_with(struct ring_channel *channel, struct ring_route *route,
 			     const void *payload, size_t bytes)
@@ -240,7 +229,7 @@ static int post_on_link(struct ring_channel *channel, const struct ring_transfer
 		return RING_EAGAIN;
 	if (out->opens)
 		message = open_with(channel, route, message, out->bytes);
-	int err = hand_over(channel, route, message, ring_channel_message_bytes(channel, out));
+	int err = send_message(route, message, ring_channel_message_bytes(channel, out));
 	if (err)
 		return err == RING_EAGAIN ? err : ring_channel_fail(channel, route->peer, err);
 	route->queued++;

@@ -68,8 +68,7 @@ struct ring_channel {
 	struct ring_route *routes; /* ring_routes; once reserved: one for every rank, by rank */
 	int route_count;
 	bool reserved;
-	bool announces;       /* some link wants to know what comes next */
-	uint64_t claims_from; /* sums of so many bytes are put in the slots that they are sent by, where these can be claimed; 0: none */
+	bool announces; /* some link wants to know what comes next */
 	int glances; /* more in a row at what a peer must say next; 0: others need the CPU, ... */
 	int yields; /* ... and brief.c gives it to those who share it up to so often, and looks again */
 	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
@@ -104,7 +103,6 @@ struct ring_channel {
 	uint64_t heard;                     /* peers, of a small call ... */
 	const char *said[RING_KNOWN_OUTGOING]; /* ... and what each said behind its record */
 	uint64_t posted, sent, started, reduced;
-	bool claimed;         /* a job of the device's puts entry `posted` in its slot */
 	uint64_t jobs_before; /* the queue's jobs that are no entry's of this call */
 	uint64_t expected;    /* incoming entries already announced, if the channel announces */
 	struct ring_channel *next; /* of those that carry out the call */

@@ -94,18 +94,15 @@ static int use(struct ring_comm *comm, enum phase phase, const struct buffers *b
 }
 
 /*
- * Slots that ranks do without when they reach one another's memory would be counted, but never touched; and so would scratch
- * for sums that went straight to slots, as many as happened to be free.
+ * Around the ring: slots that ranks do without when they reach one another's memory would be counted,
+ * but never touched.
  */
 static int join(struct harness_rank *self, struct ring_comm **comm)
 {
 	struct ring_options options;
 	harness_options(self, &options);
 	options.algorithm = "ring";
-	int failed = harness_join(self, &options, comm);
-	for (int c = 0; !failed && c < (*comm)->channel_count; c++)
-		(*comm)->channels[c].claims_from = 0;
-	return failed;
+	return harness_join(self, &options, comm);
 }
 
 static int warm(struct harness_rank *self, const struct buffers *buffers, struct ring_comm **comm)

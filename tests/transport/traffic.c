@@ -66,25 +66,6 @@ static bool is_message(const struct traffic *traffic, uint64_t message, const un
 	return true;
 }
 
-/* Sends what `source` holds; some of it by slots that it claims, of which it gives some up. */
-static int hand_over(struct traffic *traffic, const unsigned char *source, size_t bytes)
-{
-	struct ring_link *link = traffic->link;
-	const struct ring_transport *transport = link->transport;
-	void *slot = transport->claim && dice_below(&traffic->dice, 2)
-			     ? transport->claim(link, bytes)
-			     : NULL;
-	if (!slot)
-		return transport->send(link, source, bytes);
-	bool writes = dice_below(&traffic->dice, 4);
-	memset(slot, 0xa5, bytes);
-	if (!writes)
-		return transport->send(link, source, bytes);
-	memcpy(slot, source, bytes);
-	traffic->committed++;
-	return transport->commit(link, bytes);
-}
-
 static bool send_next(struct traffic *traffic)
 {
 	struct ring_link *link = traffic->link;
@@ -95,7 +76,7 @@ static bool send_next(struct traffic *traffic)
 	unsigned char *source = traffic->sources +
 				traffic->moved % TRAFFIC_SOURCES * (link->slot_bytes + 1);
 	traffic_fill(traffic, traffic->moved, source);
-	int err = hand_over(traffic, source, traffic_bytes(traffic, traffic->moved));
+	int err = link->transport->send(link, source, traffic_bytes(traffic, traffic->moved));
 	if (err == 0)
 		traffic->moved++;
 	else if (err != RING_EAGAIN)

@@ -14,13 +14,12 @@ struct traffic {
 	struct ring_link *link;
 	struct ring_bell *bell;
 	uint64_t seed, dice;
-	uint64_t messages;  /* to move in all */
-	uint64_t committed; /* sender: handed over in slots that were claimed */
-	uint64_t moved;     /* sender: handed over; receiver: checked and released */
-	size_t typical;     /* most messages are at most so long, one in 64 is any size */
-	bool patient;       /* receiver: sometimes keeps a message for a while */
-	int err;            /* first error of the link */
-	char wrong[128];    /* first thing that is not as it should be, or "" */
+	uint64_t messages; /* to move in all */
+	uint64_t moved;    /* sender: handed over; receiver: checked and released */
+	size_t typical;    /* most messages are at most so long, one in 64 is any size */
+	bool patient;      /* receiver: sometimes keeps a message for a while */
+	int err;           /* first error of the link */
+	char wrong[128];   /* first thing that is not as it should be, or "" */
 	unsigned char *sources;
 };
 

@@ -307,9 +307,6 @@ static struct team *make_team(uint64_t seed, int size)
 			assert_int_equal(ring_channel_open(&team->members[rank].channels[c], rank,
 							   &lazy_device, scratch),
 					 0);
-	for (int rank = 0; rank < team->size; rank++)
-		for (int c = 0; c < team->channels; c++)
-			team->members[rank].channels[c].claims_from = dice_below(&lazy_dice, 2);
 	for (int c = 0; c < team->channels; c++)
 		connect_channel(team, c);
 	for (int rank = 0; rank < team->size; rank++)

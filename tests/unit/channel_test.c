@@ -31,20 +31,17 @@ static void check_counts(const struct team *team)
 static void results_are_exact(void **state)
 {
 	(void)state;
-	uint64_t landed = 0, committed = 0;
+	uint64_t landed = 0;
 	for (uint64_t seed = 0; seed < (is_long() ? 100000 : 4000); seed++) {
 		struct team *team = make_team(first_seed() * 1000000 + seed, 0);
 		demand(team, run(team), "every call comes to its end");
 		check_counts(team);
 		for (int c = 0; c < team->channels && team->size > 1; c++)
-			for (int i = 0; i < team->size; i++) {
+			for (int i = 0; i < team->size; i++)
 				landed += team->wires[c][i]->landed;
-				committed += team->wires[c][i]->committed;
-			}
 		free_team(team);
 	}
 	assert_true(landed > 0);
-	assert_true(committed > 0);
 }
 
 /* What a call leaves on the stages the next one overwrites, but not before all have read it. */

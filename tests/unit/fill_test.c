@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When slots are claimed, and that copies past the caches are copies. */
+/* Which copies go past the caches, and that those are copies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,63 +11,23 @@
 
 #define BYTES 32768
 
-static void some_slots_are_left_to_copies(void **state)
-{
-	(void)state;
-	struct ring_fill fill = {0};
-	int claimed = 0;
-	for (int i = 0; i < 160; i++)
-		claimed += ring_fill_claim(&fill);
-	assert_int_equal(claimed, 150);
-}
-
-static void no_slot_is_claimed_while_copies_go_past(void **state)
-{
-	(void)state;
-	struct ring_fill fill = {.copies.other = 1};
-	for (int i = 0; i < 20; i++)
-		assert_false(ring_fill_claim(&fill));
-	fill.copies.other = 0;
-	assert_true(ring_fill_claim(&fill) || ring_fill_claim(&fill));
-}
-
-/* As if they had been claimed earlier. */
-static void no_slot_is_claimed_where_what_was_made_came_slowly(void **state)
-{
-	(void)state;
-	struct ring_fill fill = {.asked = 1};
-	for (int i = 0; i < 2; i++) {
-		assert_true(ring_fill_claim(&fill));
-		fill.claimed_ns -= BYTES / 2;
-		ring_fill_commit(&fill, BYTES);
-	}
-	for (int i = 0; i < 8; i++)
-		assert_false(ring_fill_claim(&fill));
-	assert_true(ring_fill_claim(&fill));
-	ring_fill_commit(&fill, 1 << 30);
-	assert_true(ring_fill_claim(&fill));
-	fill.claimed_ns -= 8192;
-	ring_fill_commit(&fill, 4096); /* too little to tell */
-	assert_true(ring_fill_claim(&fill));
-}
-
 static void only_much_goes_past(void **state)
 {
 	(void)state;
 	static unsigned char slot[BYTES], source[BYTES];
-	struct ring_fill fill = {.copies = {.slow = 2, .other = 3}};
+	struct ring_trial copies = {.slow = 2, .other = 3};
 	for (size_t i = 0; i < BYTES; i++)
 		source[i] = (unsigned char)(i * 7 % 251);
-	ring_fill_slot(&fill, slot, source, 100);
-	assert_int_equal(fill.copies.other, 3);
+	ring_fill_slot(&copies, slot, source, 100);
+	assert_int_equal(copies.other, 3);
 	for (unsigned left = 3; left-- > 0;) {
 		memset(slot, 0, BYTES);
-		ring_fill_slot(&fill, slot, source, BYTES);
-		assert_int_equal(fill.copies.other, left);
+		ring_fill_slot(&copies, slot, source, BYTES);
+		assert_int_equal(copies.other, left);
 		assert_memory_equal(slot, source, BYTES);
 	}
 	memset(slot, 0, BYTES);
-	ring_fill_slot(&fill, slot, source, BYTES);
+	ring_fill_slot(&copies, slot, source, BYTES);
 	assert_memory_equal(slot, source, BYTES);
 }
 
@@ -92,9 +52,6 @@ static void copies_past_the_caches_are_exact(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(some_slots_are_left_to_copies),
-		cmocka_unit_test(no_slot_is_claimed_while_copies_go_past),
-		cmocka_unit_test(no_slot_is_claimed_where_what_was_made_came_slowly),
 		cmocka_unit_test(only_much_goes_past),
 		cmocka_unit_test(copies_past_the_caches_are_exact),
 	};

@@ -6,7 +6,7 @@
  * The link reads a source some polls after send(), lands it in the announced place if there is one,
  * having scribbled over that first, and forgets to look for room until it is polled. What was sent before
  * something was written on a board has arrived by then. On demand it
- * breaks at the k-th operation, or delivers one message with a wrong size. Slots can be claimed when it likes.
+ * breaks at the k-th operation, or delivers one message with a wrong size.
  */
 #ifndef RING_TEST_LAZY_H
 #define RING_TEST_LAZY_H
@@ -41,7 +41,7 @@ struct lazy_message {
 	const void *source;
 	size_t bytes;
 	unsigned char *sent_as; /* what source held at send() */
-	unsigned char *slot, *claimed;
+	unsigned char *slot;
 	size_t expected_bytes;
 	void *landing;
 };
@@ -52,11 +52,9 @@ struct lazy_wire {
 	uint64_t posted, flown, expected;
 	uint64_t seen_released; /* by the sender */
 	bool refused;           /* the last send() */
-	size_t claimed_bytes;   /* by claim(), until send() or commit() */
 	struct lazy_message messages[RING_DEPTH_MAX];
 	uint64_t wrong_at; /* this message, from 1, arrives with wrong_bytes; 0: none */
 	size_t wrong_bytes;
-	uint64_t committed;    /* messages that were written to claimed slots */
 	uint64_t landed;       /* messages that went to their landing place */
 	bool inside;           /* the sender, in the receiver's memory */
 	struct ring_bell bell; /* the sender's, with its board; nobody sleeps */
@@ -119,30 +117,8 @@ static int lazy_send(struct ring_link *base, const void *source, size_t bytes)
 	message->source = source;
 	message->bytes = bytes;
 	memcpy(message->sent_as, source, bytes);
-	wire->claimed_bytes = 0;
 	scribble(wire, wire->posted++);
 	return 0;
-}
-
-static void *lazy_claim(struct ring_link *base, size_t bytes)
-{
-	struct lazy_wire *wire = ((struct lazy_end *)base)->wire;
-	assert_true(base->outgoing);
-	assert_in_range(bytes, 1, base->slot_bytes);
-	if (wire->posted - wire->seen_released == base->depth || dice_below(&lazy_dice, 3) == 0)
-		return NULL;
-	struct lazy_message *message = lazy_message(wire, wire->posted);
-	memset(message->claimed, 0xa5, bytes);
-	wire->claimed_bytes = bytes;
-	return message->claimed;
-}
-
-static int lazy_commit(struct ring_link *base, size_t bytes)
-{
-	struct lazy_wire *wire = ((struct lazy_end *)base)->wire;
-	assert_int_equal(bytes, wire->claimed_bytes);
-	wire->committed++;
-	return lazy_send(base, lazy_message(wire, wire->posted)->claimed, bytes);
 }
 
 /* Whether the sender has written on its board since. */
@@ -237,7 +213,6 @@ static void lazy_close(struct ring_link *base)
 	for (unsigned i = 0; i < wire->sender.base.depth; i++) {
 		free(wire->messages[i].sent_as);
 		free(wire->messages[i].slot);
-		free(wire->messages[i].claimed);
 	}
 	free(wire);
 }
@@ -262,12 +237,10 @@ static const struct ring_transport lazy_transport = {
 	.close = lazy_close,
 };
 
-/* The same, where messages always lie in their slots, which can be claimed. */
+/* The same, where messages always lie in their slots. */
 static const struct ring_transport lazy_transport_of_slots = {
 	.name = "lazy",
 	.send = lazy_send,
-	.claim = lazy_claim,
-	.commit = lazy_commit,
 	.poll = lazy_poll,
 	.release = lazy_release,
 	.wait_fd = lazy_wait_fd,
@@ -300,7 +273,6 @@ static struct lazy_wire *lazy_wire_make(int from, int to, unsigned depth, size_t
 	for (unsigned i = 0; i < depth; i++) {
 		wire->messages[i].sent_as = malloc(slot_bytes);
 		wire->messages[i].slot = malloc(slot_bytes);
-		wire->messages[i].claimed = malloc(slot_bytes);
 	}
 	return wire;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In which pieces a call's bytes go, and which way: as large as what, past the caches, into slots. */
+/* In which pieces a call's bytes go, and which way: as large as what, past the caches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -136,16 +136,6 @@ static void much_goes_past_caches(void **state)
 	check_past(RING_CPU_ZEN4, RING_KIND_ALL_REDUCE, 100, 4 << 20);
 }
 
-static void sums_go_to_slots_where_that_was_measured(void **state)
-{
-	(void)state;
-	struct ring_tuning tuning = any_tuning;
-	for (int cpu = 0; cpu < RING_CPUS; cpu++) {
-		tuning.cpu = cpu;
-		assert_int_equal(ring_tuning_claims_from(&tuning) > 0, cpu == RING_CPU_ZEN4);
-	}
-}
-
 /* If the system copies. */
 static void few_ranks_hand_out_what_is_copied(void **state)
 {
@@ -184,7 +174,6 @@ int main(void)
 		cmocka_unit_test(chains_have_more_than_one_chunk),
 		cmocka_unit_test(much_goes_past_caches),
 		cmocka_unit_test(few_ranks_hand_out_what_is_copied),
-		cmocka_unit_test(sums_go_to_slots_where_that_was_measured),
 	};
 	return cmocka_run_group_tests_name("pieces", tests, NULL, NULL);
 }
