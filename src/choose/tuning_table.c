@@ -406,7 +406,7 @@ const struct ring_tuning_row *ring_tuning_find(const struct ring_tuning_table *t
 }
 
 static const char *const algorithm_names[] = {
-#define ALGORITHM_NAME(name, text) [name] = text,
+#define ALGORITHM_NAME(NAME, name, text) [RING_ALGORITHM_##NAME] = text,
 	RING_ALGORITHM_LIST(ALGORITHM_NAME)};
 
 const char *ring_algorithm_name(enum ring_algorithm algorithm)

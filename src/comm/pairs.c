@@ -114,7 +114,7 @@ static bool keeps_vigil(const struct ring_wanted_link *wanted)
 	const struct ring_edge *edge = &wanted->edge;
 	return !edge->outgoing && !edge->connected &&
 	       (edge->channel == RING_CHANNEL_PAIR || goes_both_ways(edge) ||
-		!ring_plan_is_mutual(wanted->channel->plan));
+		!wanted->channel->plan->mutual);
 }
 
 static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,

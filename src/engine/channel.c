@@ -383,7 +383,7 @@ static bool may_land(const struct ring_channel *channel, const struct ring_trans
  */
 static void announce(struct ring_channel *channel)
 {
-	const uint64_t agreed = ring_plan_agreed(channel->plan);
+	const uint64_t agreed = channel->plan->agreed;
 	for (; channel->expected < channel->plan->incoming; channel->expected++) {
 		if (channel->expected >= agreed && channel->started < agreed)
 			return;

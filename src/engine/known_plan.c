@@ -73,7 +73,7 @@ void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *
 		known->outgoing[i].index = UINT64_MAX;
 	for (int j = 0; j < RING_KNOWN_INCOMING; j++)
 		known->incoming[j].index = UINT64_MAX;
-	known->past = plan->params.past && !ring_plan_sends_on(plan);
+	known->past = plan->params.past && !plan->sends_on;
 	known->is_small = ring_plan_is_said_at_once(plan) && plan->outgoing <= RING_KNOWN_OUTGOING &&
 			  plan->incoming <= RING_KNOWN_INCOMING;
 	if (!known->is_small)

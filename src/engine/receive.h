@@ -72,7 +72,7 @@ static inline int ring_receive_written(struct ring_channel *channel, const struc
 /* Whether a record was found to be the same, so that what this rank waits for is a message of the same call. */
 static inline bool ring_receive_has_agreed(const struct ring_channel *channel)
 {
-	return channel->started > 0 && channel->started >= ring_plan_agreed(channel->plan);
+	return channel->started > 0 && channel->started >= channel->plan->agreed;
 }
 
 /*

@@ -79,6 +79,19 @@ RING_PURE bool ring_bruck_fits(int size, uint64_t bytes)
 	return bytes <= (uint64_t)(RING_OPENING_BYTES / ring_bruck_most(size));
 }
 
+RING_PURE bool ring_bruck_can(enum ring_kind kind, int size, uint64_t bytes)
+{
+	return (kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_ALL_GATHER ||
+		kind == RING_KIND_BARRIER) &&
+	       ring_bruck_fits(size, bytes);
+}
+
+/* True if ranks swap what they have. */
+RING_PURE bool ring_bruck_swaps(const struct ring_plan *plan)
+{
+	return (plan->params.size & (plan->params.size - 1)) == 0;
+}
+
 RING_PURE struct ring_plan ring_bruck_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -96,13 +109,10 @@ RING_PURE struct ring_plan ring_bruck_make(const struct ring_plan_params *params
 		plan.incoming += params->kind == RING_KIND_ALL_GATHER ? (uint64_t)params->size
 								      : ring_one_shot_blocks(&plan);
 	}
+	plan.agreed = 1 + plan.outgoing;
+	plan.mutual = ring_bruck_swaps(&plan);
+	plan.sends_on = params->size > 2;
 	return plan;
-}
-
-/* True if ranks swap what they have. */
-RING_PURE bool ring_bruck_swaps(const struct ring_plan *plan)
-{
-	return (plan->params.size & (plan->params.size - 1)) == 0;
 }
 
 /* To whom message number `step` goes, or from whom it comes. */

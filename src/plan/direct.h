@@ -107,6 +107,12 @@ RING_PURE int ring_direct_copies(const struct ring_plan *plan)
 	return plan->params.kind == RING_KIND_ALL_TO_ALL ? 1 : 0;
 }
 
+RING_PURE bool ring_direct_can(enum ring_kind kind, int size, uint64_t bytes)
+{
+	(void)size, (void)bytes;
+	return kind != RING_KIND_SEND && kind != RING_KIND_RECV && kind != RING_KIND_BARRIER;
+}
+
 RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -126,6 +132,7 @@ RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *param
 	plan.exchanges = others > 0;
 	plan.outgoing = others;
 	plan.incoming = plan.rounds * plan.fan_in + ring_direct_copies(&plan) + others;
+	plan.mutual = true;
 	return plan;
 }
 
@@ -289,6 +296,11 @@ RING_PURE struct ring_plan_cost ring_direct_cost(const struct ring_plan *plan)
 		if (rank != self)
 			cost.sent_bytes += ring_direct_payload(plan, self, rank);
 	return cost;
+}
+
+RING_PURE int ring_direct_edge(const struct ring_plan *plan, int index, bool *outgoing)
+{
+	return ring_plan_edge_of_all(plan, index, outgoing);
 }
 
 #endif

@@ -186,6 +186,12 @@ RING_PURE bool ring_one_shot_is_unanswered(const struct ring_plan *plan)
 	return params->kind == RING_KIND_BROADCAST && params->boards && plan->opening > 0;
 }
 
+RING_PURE bool ring_one_shot_can(enum ring_kind kind, int size, uint64_t bytes)
+{
+	(void)size, (void)bytes;
+	return kind != RING_KIND_SEND && kind != RING_KIND_RECV;
+}
+
 RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -207,6 +213,8 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 	plan.exchanges = others > 0 && ring_one_shot_is_exchange(&plan);
 	plan.outgoing = plan.signals + plan.rounds * plan.fan_out;
 	plan.incoming = plan.signals + plan.rounds * plan.fan_in + ring_one_shot_keeps(&plan);
+	plan.agreed = plan.signals;
+	plan.mutual = hub && !plan.unanswered;
 	return plan;
 }
 

@@ -9,6 +9,12 @@
 #ifndef RING_PLAN_PAIR_H
 #define RING_PLAN_PAIR_H
 
+RING_PURE bool ring_pair_can(enum ring_kind kind, int size, uint64_t bytes)
+{
+	(void)size, (void)bytes;
+	return kind == RING_KIND_SEND || kind == RING_KIND_RECV;
+}
+
 RING_PURE struct ring_plan ring_pair_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -23,6 +29,7 @@ RING_PURE struct ring_plan ring_pair_make(const struct ring_plan_params *params)
 		plan.signals = apart;
 		plan.incoming = plan.signals + plan.rounds;
 	}
+	plan.agreed = plan.signals;
 	return plan;
 }
 
@@ -45,8 +52,9 @@ RING_PURE struct ring_transfer ring_pair_incoming(const struct ring_plan *plan, 
 	return transfer;
 }
 
-RING_PURE int ring_pair_edge(const struct ring_plan *plan, bool *outgoing)
+RING_PURE int ring_pair_edge(const struct ring_plan *plan, int index, bool *outgoing)
 {
+	(void)index;
 	*outgoing = plan->params.kind == RING_KIND_SEND;
 	return plan->params.root;
 }

@@ -30,19 +30,23 @@ enum ring_kind {
 	RING_KIND_RECV,
 };
 
+/*
+ * X(NAME, name, text): name.h has ring_name_can(), _make(), _outgoing(), _incoming(), _edge() and _cost(), which
+ * plan.h calls.
+ */
 #define RING_ALGORITHM_LIST(X)                                                                     \
-	X(RING_ALGORITHM_RING, "ring")                                                             \
-	X(RING_ALGORITHM_ONE_SHOT, "oneshot")                                                      \
-	X(RING_ALGORITHM_STRIDE, "stride")                                                         \
-	X(RING_ALGORITHM_TWO_SHOT, "twoshot")                                                      \
-	X(RING_ALGORITHM_BRUCK, "bruck")                                                           \
-	X(RING_ALGORITHM_STAGED, "staged")                                                         \
-	X(RING_ALGORITHM_DIRECT, "direct")                                                         \
-	X(RING_ALGORITHM_TREE, "tree")                                                             \
-	X(RING_ALGORITHM_PAIR, "pair")
+	X(RING, ring, "ring")                                                                      \
+	X(ONE_SHOT, one_shot, "oneshot")                                                           \
+	X(STRIDE, stride, "stride")                                                                \
+	X(TWO_SHOT, two_shot, "twoshot")                                                           \
+	X(BRUCK, bruck, "bruck")                                                                   \
+	X(STAGED, staged, "staged")                                                                \
+	X(DIRECT, direct, "direct")                                                                \
+	X(TREE, tree, "tree")                                                                      \
+	X(PAIR, pair, "pair")
 
 enum ring_algorithm {
-#define RING_ALGORITHM_ENUM(name, text) name,
+#define RING_ALGORITHM_ENUM(NAME, name, text) RING_ALGORITHM_##NAME,
 	RING_ALGORITHM_LIST(RING_ALGORITHM_ENUM)
 #undef RING_ALGORITHM_ENUM
 };
@@ -129,13 +133,17 @@ struct ring_plan {
 	struct ring_plan_params params;
 	uint64_t signals;            /* entries that incoming begins with and that are SIGNAL  */
 	uint64_t outgoing, incoming; /* entries of the two sequences                           */
-	uint64_t exchanges;          /* how often every rank opens messages to all others alike */
-	bool unanswered;             /* ... or root alone does: nobody hears of all others      */
-	int edges;                   /* links that this rank needs, counted with duplicates    */
-	uint64_t chunk;              /* elements of a chunk                                    */
-	uint64_t chunks, rounds;     /* chunks of a block in each round; rounds                */
-	uint64_t scratch_chunks;     /* chunks that may be reduced and not yet sent            */
-	int next, prev;              /* ranks                                                  */
+	uint64_t agreed;    /* incoming ones until all that this rank hears of have agreed: then
+					links bring nothing but what the plan has              */
+	bool mutual;        /* links go both to and from every rank that it has one with */
+	bool sends_on;      /* what was copied to OUTPUT may be sent on from there    */
+	uint64_t exchanges; /* how often every rank opens messages to all others alike */
+	bool unanswered;    /* ... or root alone does: nobody hears of all others      */
+	int edges;          /* links that this rank needs, counted with duplicates    */
+	uint64_t chunk;     /* elements of a chunk                                    */
+	uint64_t chunks, rounds; /* chunks of a block in each round; rounds                */
+	uint64_t scratch_chunks; /* chunks that may be reduced and not yet sent            */
+	int next, prev;          /* ranks                                                  */
 
 	/* RING, STRIDE, TWO_SHOT, STAGED, DIRECT */
 	uint64_t block, longer_blocks; /* elements of a block of a vector; so many have one more */

@@ -15,8 +15,8 @@
  *
  * Places are names and offsets, not addresses, so a plan can be printed and compared.
  *
- * Each algorithm is a row: a header that fills in these functions (plan/ring.h), an entry in
- * RING_ALGORITHM_LIST (plan/parts.h), and a case in the switches below.
+ * Each algorithm is a row of RING_ALGORITHM_LIST (plan/parts.h) and a header (plan/ring.h): the functions below
+ * that begin with its name.
  */
 #ifndef RING_PLAN_H
 #define RING_PLAN_H
@@ -57,30 +57,17 @@ RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
 RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind kind, int size,
 				  uint64_t bytes, bool scaled)
 {
-	bool collective = kind != RING_KIND_SEND && kind != RING_KIND_RECV;
-	if (algorithm == ring_algorithm_of(kind))
-		return true;
-	if (ring_kind_reduces(kind) && (scaled || size > RING_SUM_RANKS))
+	bool at_hops = !scaled && size <= RING_SUM_RANKS;
+	if (ring_kind_reduces(kind) && !at_hops && algorithm != RING_ALGORITHM_RING)
 		return false;
+#define RING_CAN_OF(NAME, name, text)                                                              \
+	case RING_ALGORITHM_##NAME:                                                                \
+		return ring_##name##_can(kind, size, bytes);
 	switch (algorithm) {
-	case RING_ALGORITHM_ONE_SHOT:
-		return collective;
-	case RING_ALGORITHM_STRIDE:
-	case RING_ALGORITHM_TWO_SHOT:
-		return kind == RING_KIND_ALL_REDUCE;
-	case RING_ALGORITHM_BRUCK:
-		return (kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_ALL_GATHER ||
-			kind == RING_KIND_BARRIER) &&
-		       ring_bruck_fits(size, bytes);
-	case RING_ALGORITHM_STAGED:
-		return kind == RING_KIND_ALL_REDUCE && size <= RING_STAGED_RANKS;
-	case RING_ALGORITHM_DIRECT:
-		return collective && kind != RING_KIND_BARRIER;
-	case RING_ALGORITHM_TREE:
-		return ring_tree_fits(kind, size, bytes);
-	default:
-		return false;
+		RING_ALGORITHM_LIST(RING_CAN_OF)
 	}
+#undef RING_CAN_OF
+	return false;
 }
 
 /* The wanted algorithm where there is such a plan. */
@@ -93,79 +80,40 @@ RING_PURE enum ring_algorithm ring_algorithm_for(enum ring_algorithm wanted, enu
 
 RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 {
+#define RING_MAKE_OF(NAME, name, text)                                                             \
+	case RING_ALGORITHM_##NAME:                                                                \
+		return ring_##name##_make(params);
 	switch (params->algorithm) {
-	case RING_ALGORITHM_ONE_SHOT:
-		return ring_one_shot_make(params);
-	case RING_ALGORITHM_STRIDE:
-		return ring_stride_make(params);
-	case RING_ALGORITHM_TWO_SHOT:
-		return ring_two_shot_make(params);
-	case RING_ALGORITHM_BRUCK:
-		return ring_bruck_make(params);
-	case RING_ALGORITHM_STAGED:
-		return ring_staged_make(params);
-	case RING_ALGORITHM_DIRECT:
-		return ring_direct_make(params);
-	case RING_ALGORITHM_TREE:
-		return ring_tree_make(params);
-	case RING_ALGORITHM_PAIR:
-		return ring_pair_make(params);
-	case RING_ALGORITHM_RING:
-		break;
+		RING_ALGORITHM_LIST(RING_MAKE_OF)
 	}
-	return ring_ring_make(params);
+#undef RING_MAKE_OF
+	__builtin_unreachable();
 }
 
 /* i < plan->outgoing */
 RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, uint64_t i)
 {
+#define RING_OUTGOING_OF(NAME, name, text)                                                         \
+	case RING_ALGORITHM_##NAME:                                                                \
+		return ring_##name##_outgoing(plan, i);
 	switch (plan->params.algorithm) {
-	case RING_ALGORITHM_ONE_SHOT:
-		return ring_one_shot_outgoing(plan, i);
-	case RING_ALGORITHM_STRIDE:
-		return ring_stride_outgoing(plan, i);
-	case RING_ALGORITHM_TWO_SHOT:
-		return ring_two_shot_outgoing(plan, i);
-	case RING_ALGORITHM_BRUCK:
-		return ring_bruck_outgoing(plan, i);
-	case RING_ALGORITHM_STAGED:
-		return ring_staged_outgoing(plan, i);
-	case RING_ALGORITHM_DIRECT:
-		return ring_direct_outgoing(plan, i);
-	case RING_ALGORITHM_TREE:
-		return ring_tree_outgoing(plan, i);
-	case RING_ALGORITHM_PAIR:
-		return ring_pair_outgoing(plan, i);
-	case RING_ALGORITHM_RING:
-		break;
+		RING_ALGORITHM_LIST(RING_OUTGOING_OF)
 	}
-	return ring_ring_outgoing(plan, i);
+#undef RING_OUTGOING_OF
+	__builtin_unreachable();
 }
 
 /* j < plan->incoming */
 RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, uint64_t j)
 {
+#define RING_INCOMING_OF(NAME, name, text)                                                         \
+	case RING_ALGORITHM_##NAME:                                                                \
+		return ring_##name##_incoming(plan, j);
 	switch (plan->params.algorithm) {
-	case RING_ALGORITHM_ONE_SHOT:
-		return ring_one_shot_incoming(plan, j);
-	case RING_ALGORITHM_STRIDE:
-		return ring_stride_incoming(plan, j);
-	case RING_ALGORITHM_TWO_SHOT:
-		return ring_two_shot_incoming(plan, j);
-	case RING_ALGORITHM_BRUCK:
-		return ring_bruck_incoming(plan, j);
-	case RING_ALGORITHM_STAGED:
-		return ring_staged_incoming(plan, j);
-	case RING_ALGORITHM_DIRECT:
-		return ring_direct_incoming(plan, j);
-	case RING_ALGORITHM_TREE:
-		return ring_tree_incoming(plan, j);
-	case RING_ALGORITHM_PAIR:
-		return ring_pair_incoming(plan, j);
-	case RING_ALGORITHM_RING:
-		break;
+		RING_ALGORITHM_LIST(RING_INCOMING_OF)
 	}
-	return ring_ring_incoming(plan, j);
+#undef RING_INCOMING_OF
+	__builtin_unreachable();
 }
 
 /*
@@ -174,99 +122,26 @@ RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, 
  */
 RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outgoing)
 {
+#define RING_EDGE_OF(NAME, name, text)                                                             \
+	case RING_ALGORITHM_##NAME:                                                                \
+		return ring_##name##_edge(plan, index, outgoing);
 	switch (plan->params.algorithm) {
-	case RING_ALGORITHM_ONE_SHOT:
-		return ring_one_shot_edge(plan, index, outgoing);
-	case RING_ALGORITHM_BRUCK:
-		return ring_bruck_edge(plan, index, outgoing);
-	case RING_ALGORITHM_TREE:
-		return ring_tree_edge(plan, index, outgoing);
-	case RING_ALGORITHM_STRIDE:
-		return ring_stride_edge(plan, index, outgoing);
-	case RING_ALGORITHM_TWO_SHOT:
-	case RING_ALGORITHM_STAGED:
-	case RING_ALGORITHM_DIRECT:
-		return ring_plan_edge_of_all(plan, index, outgoing);
-	case RING_ALGORITHM_PAIR:
-		return ring_pair_edge(plan, outgoing);
-	case RING_ALGORITHM_RING:
-		break;
+		RING_ALGORITHM_LIST(RING_EDGE_OF)
 	}
-	*outgoing = index == 0;
-	return *outgoing ? plan->next : plan->prev;
-}
-
-/* True if what was copied to OUTPUT may be sent on from there. */
-RING_PURE bool ring_plan_sends_on(const struct ring_plan *plan)
-{
-	switch (plan->params.algorithm) {
-	case RING_ALGORITHM_ONE_SHOT:
-	case RING_ALGORITHM_STAGED:
-	case RING_ALGORITHM_DIRECT:
-	case RING_ALGORITHM_PAIR:
-		return false;
-	default:
-		return plan->params.size > 2;
-	}
+#undef RING_EDGE_OF
+	__builtin_unreachable();
 }
 
 RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 {
+#define RING_COST_OF(NAME, name, text)                                                             \
+	case RING_ALGORITHM_##NAME:                                                                \
+		return ring_##name##_cost(plan);
 	switch (plan->params.algorithm) {
-	case RING_ALGORITHM_ONE_SHOT:
-		return ring_one_shot_cost(plan);
-	case RING_ALGORITHM_STRIDE:
-		return ring_stride_cost(plan);
-	case RING_ALGORITHM_TWO_SHOT:
-	case RING_ALGORITHM_STAGED: /* the same bytes, though others fetch them */
-		return ring_two_shot_cost(plan);
-	case RING_ALGORITHM_BRUCK:
-		return ring_bruck_cost(plan);
-	case RING_ALGORITHM_DIRECT:
-		return ring_direct_cost(plan);
-	case RING_ALGORITHM_TREE:
-		return ring_tree_cost(plan);
-	case RING_ALGORITHM_PAIR:
-		return ring_pair_cost(plan);
-	case RING_ALGORITHM_RING:
-		break;
+		RING_ALGORITHM_LIST(RING_COST_OF)
 	}
-	return ring_ring_cost(plan);
-}
-
-/* True if this rank has links both to and from every rank that it has one with. */
-RING_PURE bool ring_plan_is_mutual(const struct ring_plan *plan)
-{
-	switch (plan->params.algorithm) {
-	case RING_ALGORITHM_STRIDE:
-	case RING_ALGORITHM_TWO_SHOT:
-	case RING_ALGORITHM_STAGED:
-	case RING_ALGORITHM_DIRECT:
-		return true;
-	case RING_ALGORITHM_BRUCK:
-		return ring_bruck_swaps(plan);
-	case RING_ALGORITHM_TREE:
-		return ring_tree_is_mutual(plan);
-	case RING_ALGORITHM_ONE_SHOT:
-		return ring_one_shot_is_hub(plan) && !plan->unanswered;
-	default:
-		return false;
-	}
-}
-
-/* Incoming entries until all that this rank hears of have agreed: then links bring nothing but what the plan has. */
-RING_PURE uint64_t ring_plan_agreed(const struct ring_plan *plan)
-{
-	switch (plan->params.algorithm) {
-	case RING_ALGORITHM_STRIDE:
-		return (uint64_t)ring_stride_agreed(plan);
-	case RING_ALGORITHM_BRUCK:
-		return 1 + plan->outgoing;
-	case RING_ALGORITHM_TREE:
-		return ring_tree_agreed(plan);
-	default:
-		return plan->signals;
-	}
+#undef RING_COST_OF
+	__builtin_unreachable();
 }
 
 /* Where input number k < n of what a REDUCE adds up from SUMMANDS lies there, counted in inputs. */

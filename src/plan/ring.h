@@ -125,6 +125,12 @@ RING_PURE void ring_ring_make_blocks(struct ring_plan *plan)
 	plan->incoming += plan->rounds * ring_ring_incoming_steps(plan) * plan->chunks;
 }
 
+RING_PURE bool ring_ring_can(enum ring_kind kind, int size, uint64_t bytes)
+{
+	(void)size, (void)bytes;
+	return kind <= RING_KIND_REDUCE;
+}
+
 RING_PURE struct ring_plan ring_ring_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -139,6 +145,8 @@ RING_PURE struct ring_plan ring_ring_make(const struct ring_plan_params *params)
 		ring_ring_make_chain(&plan);
 	else if (params->kind != RING_KIND_BARRIER)
 		ring_ring_make_blocks(&plan);
+	plan.agreed = plan.signals;
+	plan.sends_on = params->size > 2;
 	return plan;
 }
 
@@ -323,6 +331,12 @@ RING_PURE struct ring_transfer ring_ring_incoming(const struct ring_plan *plan, 
 		transfer.source = (struct ring_place){RING_INPUT,
 						      ring_ring_part_offset(plan, owner, offset)};
 	return transfer;
+}
+
+RING_PURE int ring_ring_edge(const struct ring_plan *plan, int index, bool *outgoing)
+{
+	*outgoing = index == 0;
+	return *outgoing ? plan->next : plan->prev;
 }
 
 RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)

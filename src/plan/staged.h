@@ -27,6 +27,8 @@
 #ifndef RING_PLAN_STAGED_H
 #define RING_PLAN_STAGED_H
 
+#include "two_shot.h" /* its bytes */
+
 #define RING_STAGED_RANKS 16 /* of so many at most: a stage has places for all */
 
 RING_PURE uint64_t ring_staged_least(uint64_t a, uint64_t b)
@@ -58,6 +60,12 @@ RING_PURE uint64_t ring_staged_exchange(const struct ring_plan *plan, uint64_t j
 	return exchange;
 }
 
+RING_PURE bool ring_staged_can(enum ring_kind kind, int size, uint64_t bytes)
+{
+	(void)bytes;
+	return kind == RING_KIND_ALL_REDUCE && size <= RING_STAGED_RANKS;
+}
+
 RING_PURE struct ring_plan ring_staged_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -69,6 +77,7 @@ RING_PURE struct ring_plan ring_staged_make(const struct ring_plan_params *param
 	plan.exchanges = params->size > 1 ? plan.rounds + 1 : 0;
 	plan.outgoing = plan.exchanges * plan.fan_out;
 	plan.incoming = ring_staged_before(&plan, plan.rounds + 1);
+	plan.mutual = true;
 	return plan;
 }
 
@@ -150,6 +159,17 @@ RING_PURE struct ring_transfer ring_staged_incoming(const struct ring_plan *plan
 		return ring_staged_copy_in(plan, exchange, ring_plan_at(plan, (int)entry + 1));
 	return ring_staged_copy_out(plan, exchange - 2,
 				    ring_plan_at(plan, -(int)(entry % plan->fan_out) - 1));
+}
+
+RING_PURE int ring_staged_edge(const struct ring_plan *plan, int index, bool *outgoing)
+{
+	return ring_plan_edge_of_all(plan, index, outgoing);
+}
+
+/* The bytes of two shots, though others fetch them. */
+RING_PURE struct ring_plan_cost ring_staged_cost(const struct ring_plan *plan)
+{
+	return ring_two_shot_cost(plan);
 }
 
 #endif

@@ -102,6 +102,12 @@ RING_PURE int ring_stride_agreed(const struct ring_plan *plan)
 	return ring_stride_near(plan) + 1 + (plan->strides > 0);
 }
 
+RING_PURE bool ring_stride_can(enum ring_kind kind, int size, uint64_t bytes)
+{
+	(void)size, (void)bytes;
+	return kind == RING_KIND_ALL_REDUCE;
+}
+
 RING_PURE struct ring_plan ring_stride_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -123,6 +129,9 @@ RING_PURE struct ring_plan ring_stride_make(const struct ring_plan_params *param
 		plan.chunk = longest;
 	}
 	plan.outgoing = plan.incoming = plan.rounds * ring_stride_entries(&plan);
+	plan.agreed = (uint64_t)ring_stride_agreed(&plan);
+	plan.mutual = true;
+	plan.sends_on = params->size > 2;
 	return plan;
 }
 

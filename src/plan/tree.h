@@ -76,7 +76,7 @@ RING_PURE bool ring_tree_goes_up(enum ring_kind kind)
 }
 
 /* True if a tree can carry inputs of so many bytes. What goes up is at most as much as Bruck's plan sends at once. */
-RING_PURE bool ring_tree_fits(enum ring_kind kind, int size, uint64_t bytes)
+RING_PURE bool ring_tree_can(enum ring_kind kind, int size, uint64_t bytes)
 {
 	if (ring_tree_goes_up(kind))
 		return ring_bruck_fits(size, bytes);
@@ -113,6 +113,13 @@ RING_PURE void ring_tree_make_chunks(struct ring_plan *plan)
 	plan->edges *= 2;
 }
 
+/* Incoming entries until all that this rank hears of have agreed: where inputs go up, all messages open with records. */
+RING_PURE uint64_t ring_tree_agreed(const struct ring_plan *plan)
+{
+	uint64_t messages = (uint64_t)plan->children + (plan->hop > 0);
+	return ring_tree_goes_up(plan->params.kind) ? 1 + messages : plan->signals;
+}
+
 RING_PURE struct ring_plan ring_tree_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -134,6 +141,9 @@ RING_PURE struct ring_plan ring_tree_make(const struct ring_plan_params *params)
 		plan.unanswered = true;
 		plan.opening = bytes;
 	}
+	plan.agreed = ring_tree_agreed(&plan);
+	plan.mutual = !plan.unanswered;
+	plan.sends_on = params->size > 2;
 	return plan;
 }
 
@@ -141,19 +151,6 @@ RING_PURE struct ring_plan ring_tree_make(const struct ring_plan_params *params)
 RING_PURE bool ring_tree_is_cut(const struct ring_plan *plan)
 {
 	return !ring_tree_goes_up(plan->params.kind) && !plan->unanswered;
-}
-
-/* True if something goes up, so that links go both ways. */
-RING_PURE bool ring_tree_is_mutual(const struct ring_plan *plan)
-{
-	return !plan->unanswered;
-}
-
-/* Incoming entries until all that this rank hears of have agreed: where inputs go up, all messages open with records. */
-RING_PURE uint64_t ring_tree_agreed(const struct ring_plan *plan)
-{
-	uint64_t messages = (uint64_t)plan->children + (plan->hop > 0);
-	return ring_tree_goes_up(plan->params.kind) ? 1 + messages : plan->signals;
 }
 
 /* Child number `index`, the farthest first. */
@@ -345,7 +342,7 @@ RING_PURE struct ring_transfer ring_tree_incoming(const struct ring_plan *plan, 
 /* To the children, and last from the parent; where something goes up, to and from each. */
 RING_PURE int ring_tree_edge(const struct ring_plan *plan, int index, bool *outgoing)
 {
-	bool both = ring_tree_is_mutual(plan);
+	bool both = plan->mutual;
 	int other = both ? index / 2 : index;
 	bool is_child = other < plan->children;
 	*outgoing = both ? index % 2 == 0 : is_child;

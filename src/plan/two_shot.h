@@ -37,6 +37,12 @@ RING_PURE uint64_t ring_two_shot_ahead(const struct ring_plan *plan)
 	return ahead < plan->rounds ? ahead : plan->rounds;
 }
 
+RING_PURE bool ring_two_shot_can(enum ring_kind kind, int size, uint64_t bytes)
+{
+	(void)size, (void)bytes;
+	return kind == RING_KIND_ALL_REDUCE;
+}
+
 RING_PURE struct ring_plan ring_two_shot_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
@@ -50,6 +56,9 @@ RING_PURE struct ring_plan ring_two_shot_make(const struct ring_plan_params *par
 	ring_plan_cut_blocks(&plan, 1);
 	plan.outgoing = plan.signals + plan.rounds * 2 * others;
 	plan.incoming = plan.signals + plan.rounds * (plan.fan_in + others);
+	plan.agreed = plan.signals;
+	plan.mutual = true;
+	plan.sends_on = params->size > 2;
 	return plan;
 }
 
@@ -135,6 +144,11 @@ RING_PURE struct ring_plan_cost ring_two_shot_cost(const struct ring_plan *plan)
 	elements += params->size * own - 2 * own;
 	return (struct ring_plan_cost){.steps = params->size > 1 ? 2 : 0,
 				       .sent_bytes = elements * params->element_bytes};
+}
+
+RING_PURE int ring_two_shot_edge(const struct ring_plan *plan, int index, bool *outgoing)
+{
+	return ring_plan_edge_of_all(plan, index, outgoing);
 }
 
 #endif

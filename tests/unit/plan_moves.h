@@ -163,7 +163,7 @@ static void check_landing(const struct world *world, const struct actor *actor)
 	if (in->action != RING_COPY || in->opens || in->bytes == 0 ||
 	    in->result.buffer == RING_SCRATCH)
 		return;
-	demand(world, actor->started >= ring_plan_agreed(&actor->plan) && actor->heard[in->peer],
+	demand(world, actor->started >= actor->plan.agreed && actor->heard[in->peer],
 	       "whose copies may land makes the same call");
 }
 
