@@ -264,7 +264,8 @@ static int count_failed(const struct harness *team)
 /* Until all have ended, or the deadline; once one has failed, the others get a moment only. */
 static void await_all(struct harness *team)
 {
-	double deadline = harness_clock() + (team->seconds ? team->seconds : 60);
+	int seconds = team->seconds ? team->seconds : 60;
+	double deadline = harness_clock() + seconds * HARNESS_ROOM;
 	useconds_t nap_us = 200;
 	bool any_failed = false;
 	while (reap(team, WNOHANG) > 0 && harness_clock() < deadline) {
@@ -272,7 +273,7 @@ static void await_all(struct harness *team)
 		nap_us = nap_us < 5000 ? nap_us * 2 : nap_us;
 		if (!any_failed && count_failed(team) > 0) {
 			any_failed = true;
-			deadline = harness_clock() + 5;
+			deadline = harness_clock() + 5 * HARNESS_ROOM;
 		}
 	}
 }

@@ -21,6 +21,11 @@
 
 #define HARNESS_RANKS 64
 
+/*
+ * A machine may be this many times slower than a quiet one: deadlines and promised bounds leave that room.
+ */
+#define HARNESS_ROOM 5
+
 /* Where ranks live and what they talk over. */
 struct harness_world {
 	const char *name;
@@ -50,7 +55,7 @@ struct harness {
 	harness_body *body;
 	void *context;
 	size_t shared_bytes; /* zeroed memory that ranks and the test share */
-	int seconds;         /* deadline of the whole team; 0: 60 */
+	int seconds;         /* that the whole team may take on a quiet machine; 0: 60 */
 	uint64_t doomed;     /* bits of ranks that may end as they like */
 	char label[256];     /* seed and parameters, for people */
 

@@ -314,7 +314,7 @@ static bool all_are_over(const struct scene *scene)
 
 int scene_wait(struct scene *scene)
 {
-	double deadline = harness_clock() + scene->seconds;
+	double deadline = harness_clock() + scene->seconds * HARNESS_ROOM;
 	while (!all_are_over(scene) && harness_clock() < deadline)
 		usleep(200);
 	atomic_store(&scene->memory->curtain, true);
