@@ -211,9 +211,9 @@ RING_API int ring_comm_create(struct ring_comm **comm, int size, int rank,
 /*
  * Joins the communicator of all ranks of a job, as the launcher's environment describes it:
  * ring_run sets RING_RANK, RING_SIZE and RING_ID; torchrun RANK, WORLD_SIZE, MASTER_ADDR and
- * MASTER_PORT. Under torchrun rank 0 serves the meeting, at the port after MASTER_PORT or at
- * RING_ROOT_PORT; the n-th calls of all ranks make one communicator; and RING_SECRET, alike on all
- * ranks, keeps others out.
+ * MASTER_PORT. The n-th calls of all ranks make one communicator. Under torchrun rank 0 serves the
+ * meeting, at the port after MASTER_PORT or at RING_ROOT_PORT, and RING_SECRET, alike on all ranks,
+ * keeps others out.
  *
  * returns   as ring_comm_create; RING_EINVAL if the environment names no job, or nonsense;
  *           RING_ESYSTEM on rank 0 if the port is taken

@@ -34,6 +34,7 @@ void ring_wire_identity(struct ring_wire *wire, struct ring_identity *identity)
 	ring_wire_bytes(wire, identity->secret, sizeof(identity->secret));
 	ring_wire_address(wire, &identity->root);
 	ring_wire_bool(wire, &identity->derived);
+	ring_wire_bool(wire, &identity->follows);
 	if (identity->root.ss_family == AF_UNSPEC)
 		wire->ok = false;
 }

@@ -28,6 +28,7 @@ struct ring_identity {
 	unsigned char secret[RING_SECRET_BYTES];
 	struct sockaddr_storage root;
 	bool derived; /* all ranks have computed it: they may come before there is a root */
+	bool follows; /* the ranks have it from their environment: it is one of a series */
 };
 
 /* The options that must be alike on all ranks, as in struct ring_config. */

@@ -33,7 +33,7 @@ struct ring_hello {
 	uint64_t job;     /* public name of the communicator */
 	uint32_t role;    /* enum ring_role */
 	int32_t from, to; /* ranks; to is RING_RANK_ROOT for JOIN */
-	int32_t channel;
+	int32_t channel;  /* of JOIN: 1 if the id is one of a series */
 	uint32_t attempt; /* grows when all ranks try again with fewer transports */
 };
 

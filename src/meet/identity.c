@@ -6,6 +6,7 @@
 #include "identity.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "greeting.h"
@@ -81,15 +82,40 @@ static void hash_facts(const char *purpose, const unsigned char *key, size_t key
 	crypto_generichash_final(&state, hash, hash_bytes);
 }
 
+/* Alike on hosts of either byte order. */
+static uint64_t hash_job(const char *const facts[], int nfacts)
+{
+	unsigned char hash[16];
+	uint64_t job;
+	hash_facts("ringccl job", NULL, 0, facts, nfacts, hash, sizeof(hash));
+	struct ring_wire wire = ring_wire_reader(hash, sizeof(job));
+	ring_wire_u64(&wire, &job);
+	return job;
+}
+
+void ring_identity_follow(struct ring_identity *identity, unsigned number)
+{
+	char job[24], text[16];
+	const char *const facts[] = {job, text};
+	unsigned char key[RING_SECRET_BYTES];
+	identity->follows = true;
+	if (number == 0)
+		return;
+	snprintf(job, sizeof(job), "%016llx", (unsigned long long)identity->job);
+	snprintf(text, sizeof(text), "%u", number);
+	memcpy(key, identity->secret, sizeof(key));
+	hash_facts("ringccl secret", key, sizeof(key), facts, 2, identity->secret,
+		   sizeof(identity->secret));
+	identity->job = hash_job(facts, 2);
+}
+
 void ring_identity_derive(struct ring_identity *identity, const char *secret,
 			  const char *const facts[], int nfacts)
 {
-	unsigned char key[32], job[16];
+	unsigned char key[32];
 	*identity = (struct ring_identity){.derived = true};
 	hash_facts("ringccl key", NULL, 0, &secret, 1, key, sizeof(key));
 	hash_facts("ringccl secret", key, sizeof(key), facts, nfacts, identity->secret,
 		   sizeof(identity->secret));
-	hash_facts("ringccl job", NULL, 0, facts, nfacts, job, sizeof(job));
-	struct ring_wire wire = ring_wire_reader(job, sizeof(identity->job));
-	ring_wire_u64(&wire, &identity->job); /* alike on hosts of either byte order */
+	identity->job = hash_job(facts, nfacts);
 }

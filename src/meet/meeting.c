@@ -11,6 +11,24 @@
 
 /* ---- do they agree? ---- */
 
+int ring_meeting_admit(const struct ring_peer *peers, const bool *is_here, int size,
+		       const struct ring_description *newcomer, struct ring_failure *failure)
+{
+	char mine[RING_PEER_NAME], other[RING_PEER_NAME];
+	int rank = newcomer->peer.rank, first = 0;
+	ring_peer_name(&newcomer->peer, mine);
+	if (newcomer->size != size) {
+		while (!is_here[first])
+			first++;
+		return ring_fail(failure, RING_EMISMATCH, "%s expects %d ranks, but %s expects %d",
+				 mine, newcomer->size, ring_peer_name(&peers[first], other), size);
+	}
+	if (!is_here[rank])
+		return 0;
+	return ring_fail(failure, RING_EMISMATCH, "%s and %s both claim to be rank %d",
+			 ring_peer_name(&peers[rank], other), mine, rank);
+}
+
 static int disagree(struct ring_failure *failure, const char *option, int rank, const char *value,
 		    const char *value_of_0)
 {

@@ -17,6 +17,13 @@ struct ring_arrangement {
 	enum ring_path path;
 };
 
+/*
+ * Whether a newcomer fits with those who are here. peers[size], is_here[size]: by rank; size is the first
+ * one's. returns 0; RING_EMISMATCH naming both who disagree
+ */
+int ring_meeting_admit(const struct ring_peer *peers, const bool *is_here, int size,
+		       const struct ring_description *newcomer, struct ring_failure *failure);
+
 /* returns 0; RING_EMISMATCH naming option, rank and both values. schedules[size], by rank */
 int ring_meeting_agree(const struct ring_schedule *schedules, int size,
 		       struct ring_failure *failure);

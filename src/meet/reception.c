@@ -424,6 +424,18 @@ static void close_listener(struct ring_reception *reception, struct listener *li
 	ring_fd_close(listener->watch.fd);
 }
 
+/* Of those that know what to do then; all others have been closed before. */
+static void end_ports(struct ring_reception *reception)
+{
+	struct ring_port *port = reception->ports;
+	while (port) {
+		struct ring_port *next = port->next;
+		if (port->ended)
+			port->ended(port);
+		port = next;
+	}
+}
+
 void ring_reception_close(struct ring_reception *reception)
 {
 	if (!reception)
@@ -434,6 +446,7 @@ void ring_reception_close(struct ring_reception *reception)
 		forget_guest(reception->guests);
 		ring_fd_close(fd);
 	}
+	end_ports(reception);
 	ring_watcher_alarm(reception->watcher, reception, NULL, -1);
 	close_listener(reception, &reception->tcp);
 	close_listener(reception, &reception->local);

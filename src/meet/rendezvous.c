@@ -264,6 +264,7 @@ static void dial_root(struct ring_join *join, const struct ring_identity *identi
 		.role = RING_ROLE_JOIN,
 		.from = my_rank(join),
 		.to = RING_RANK_ROOT,
+		.channel = identity->follows,
 	};
 	memcpy(join->dial.secret, identity->secret, RING_SECRET_BYTES);
 }

@@ -11,7 +11,8 @@
 
 /*
  * Begins to serve the meeting of `identity`; the root ends by itself when all ranks know how the
- * meeting ended. It takes over one hold of the watcher. first_attempt numbers the attempts to link:
+ * meeting ended, or if the identity is one of a series goes on with the next one. It takes over one hold
+ * of the watcher. first_attempt numbers the attempts to link:
  * a random one keeps out whoever has links from an earlier meeting with this identity.
  * returns 0; RING_ENOMEM
  */

@@ -81,6 +81,7 @@ struct ring_port {
 	int rank; /* RING_RANK_ROOT for the meeting itself */
 	unsigned char secret[RING_SECRET_BYTES];
 	void (*arrived)(struct ring_port *port, const struct ring_hello *hello, int fd);
+	void (*ended)(struct ring_port *port); /* the watcher ends: closes the port; or NULL */
 	int wake;         /* an eventfd written when a connection is kept, or -1 */
 	uint32_t attempt; /* connections of earlier attempts are closed */
 	struct ring_port *next;

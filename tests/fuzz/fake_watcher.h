@@ -109,6 +109,12 @@ struct ring_port *ring_watcher_find_port(struct ring_watcher *watcher, uint64_t 
 	return port && port->job == job && port->rank == rank ? port : NULL;
 }
 
+uint64_t ring_watcher_process(const struct ring_watcher *watcher)
+{
+	(void)watcher;
+	return 1;
+}
+
 void ring_watcher_drop(struct ring_watcher *watcher)
 {
 	(void)watcher;

@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/fork_lock.h"
 #include "meet/watcher.h"
 
 /* The first whose marker is set counts: whoever runs ring_run under another launcher means ring_run. */
@@ -73,15 +75,52 @@ const struct ring_launcher *ring_launcher_find(struct ring_failure *failure)
 	return NULL;
 }
 
+/* ---- which communicator of the job? ---- */
+
+RING_FORK_LOCK(counting)
+
+static char counted_job[512]; /* what names it */
+static unsigned calls;        /* made of that job so far */
+
+/*
+ * All ranks make the same calls in the same order, so each counts them for itself and all come to the same
+ * number. A call that was refused for what the environment says has not met anybody and does not count.
+ */
+static unsigned count_call(const struct ring_launcher *launcher)
+{
+	const char *job = launcher->job ? ring_launch_variable(launcher->job) : NULL;
+	char name[sizeof(counted_job)];
+	snprintf(name, sizeof(name), "%s %s", launcher->name, job ? job : "");
+	counting_take();
+	if (strcmp(name, counted_job) != 0) {
+		strcpy(counted_job, name);
+		calls = 0;
+	}
+	unsigned number = calls++;
+	counting_give();
+	return number;
+}
+
+static void uncount_call(void)
+{
+	counting_take();
+	calls--;
+	counting_give();
+}
+
 static int enter(struct ring_launch *launch, const struct ring_options *options,
 		 struct ring_failure *failure)
 {
 	struct ring_config config;
 	int err = ring_config_resolve(&config, options, failure);
-	if (err)
-		return err;
-	const struct ring_launcher *launcher = ring_launcher_find(failure);
-	return launcher ? launcher->enter(launcher, &config, launch, failure) : RING_EINVAL;
+	const struct ring_launcher *launcher = err ? NULL : ring_launcher_find(failure);
+	if (!launcher)
+		return RING_EINVAL;
+	launch->number = count_call(launcher);
+	err = launcher->enter(launcher, &config, launch, failure);
+	if (err == RING_EINVAL)
+		uncount_call();
+	return err;
 }
 
 int ring_comm_create_from_env(struct ring_comm **comm, const struct ring_options *options)

@@ -10,6 +10,7 @@
 
 /* A rank's place in the job, all that creating a communicator needs. */
 struct ring_launch {
+	unsigned number; /* of the communicators that this process makes of its job, from 0; given */
 	int size, rank;
 	struct ring_unique_id id;
 	struct ring_watcher *watcher; /* held until the communicator holds it itself, or NULL */
@@ -19,8 +20,9 @@ struct ring_launcher {
 	const char *name;
 	const char *marker;    /* this launcher started us if this variable is set */
 	const char *variables; /* all that it must have set, for people */
+	const char *job;       /* the one that differs between jobs; NULL: a process has one job */
 
-	/* Reads the place; may start to serve the meeting. Sets launch->watcher also on failure. */
+	/* Reads the place in the launch->number-th communicator; may start to serve the meeting. Sets launch->watcher also on failure. */
 	int (*enter)(const struct ring_launcher *launcher, const struct ring_config *config,
 		     struct ring_launch *launch, struct ring_failure *failure);
 };

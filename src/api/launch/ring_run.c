@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks that ring_run started: it serves their meeting and gives each the id. */
+/* Ranks that ring_run started: it serves their meetings and gives each the id of the first. */
 #include <stdbool.h>
 #include <string.h>
 
-#include "meet/describe.h"
+#include "meet/identity.h"
 #include "launch.h"
 
 static int hex_digit(char c)
@@ -41,13 +41,24 @@ static int enter(const struct ring_launcher *launcher, const struct ring_config 
 		err = ring_fail(failure, RING_EINVAL,
 				"RING_ID must be %zu lower-case hexadecimal digits",
 				2 * sizeof(launch->id.bytes));
+	struct ring_identity identity;
+	if (!err && ring_identity_read(&launch->id, &identity))
+		err = ring_fail(
+			failure, RING_EINVAL,
+			"RING_ID is no id of this version: do ring_run and this program use "
+			"the same library?");
+	if (err)
+		return err;
+	ring_identity_follow(&identity, launch->number);
+	ring_identity_write(&identity, &launch->id);
 	(void)config;
-	return err;
+	return 0;
 }
 
 const struct ring_launcher ring_launcher_ring_run = {
 	.name = "ring_run",
 	.marker = "RING_RANK",
 	.variables = "RING_RANK, RING_SIZE, RING_ID",
+	.job = "RING_ID",
 	.enter = enter,
 };

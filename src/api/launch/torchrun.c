@@ -19,7 +19,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/fork_lock.h"
 #include "meet/identity.h"
 #include "meet/interface.h"
 #include "base/log.h"
@@ -139,18 +138,6 @@ static int listen_everywhere(struct ring_watcher *watcher, const struct ring_tor
 
 /* ---- meeting ---- */
 
-RING_FORK_LOCK(counting)
-
-/* Calls to create are numbered alike on all ranks, as all ranks make the same ones in order. */
-static unsigned count_call(void)
-{
-	static unsigned calls;
-	counting_take();
-	unsigned call = calls++;
-	counting_give();
-	return call;
-}
-
 static int serve(const struct ring_torchrun *job, const struct ring_config *config,
 		 const struct ring_identity *identity, bool one_host, struct ring_failure *failure)
 {
@@ -204,12 +191,11 @@ static int enter(const struct ring_launcher *launcher, const struct ring_config 
 		return err;
 
 	const char *secret = ring_launch_variable("RING_SECRET");
-	unsigned call = count_call();
-	ring_torchrun_identify(&job, call, secret ? secret : "", &identity);
+	ring_torchrun_identify(&job, launch->number, secret ? secret : "", &identity);
 	identity.root = address;
 	if (job.rank == 0) {
 		if (!secret)
-			warn_without_secret(call, &address);
+			warn_without_secret(launch->number, &address);
 		err = serve(&job, config, &identity, one_host, failure);
 		identity.root = *ring_watcher_address(launch->watcher); /* the shortest way */
 	}
