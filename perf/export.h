@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Results as files for other programs. A file appears complete under its name, or not at all.
+ * Results as files for other programs, written whole (tools/whole_file.h).
  */
 #ifndef PERF_EXPORT_H
 #define PERF_EXPORT_H

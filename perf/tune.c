@@ -247,12 +247,6 @@ static void say_beginning(struct tuner *tuner)
 	    facts->started);
 }
 
-static void write_text(void *context, FILE *out)
-{
-	const struct tuner *tuner = context;
-	fwrite(tuner->text, 1, tuner->bytes, out);
-}
-
 /* A file without rows would only look like a table. */
 static int write_file(struct tuner *tuner)
 {
@@ -260,7 +254,7 @@ static int write_file(struct tuner *tuner)
 	if (!tuner->rows)
 		return 0;
 	bool ok = fflush(tuner->rows) == 0 &&
-		  whole_file_write("ring_perf", run->options->tune, write_text, tuner);
+		  whole_file_put("ring_perf", run->options->tune, tuner->text, tuner->bytes);
 	return ok ? 0 : perf_team_failed(&run->team, RING_ESYSTEM, "writing rows");
 }
 

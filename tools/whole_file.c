@@ -2,34 +2,40 @@
 #include "whole_file.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static bool complain(const char *program, const char *doing, const char *path)
+#include "../src/base/output.h"
+
+static bool complain(const char *program, const char *path)
 {
-	fprintf(stderr, "%s: cannot %s %s: %s\n", program, doing, path, strerror(errno));
+	fprintf(stderr, "%s: cannot write %s: %s\n", program, path, strerror(errno));
 	return false;
 }
 
 bool whole_file_write(const char *program, const char *path,
 		      void (*write)(void *context, FILE *out), void *context)
 {
-	char *temporary;
-	if (asprintf(&temporary, "%s.%d.tmp", path, (int)getpid()) < 0)
-		return complain(program, "write", path);
-	FILE *out = fopen(temporary, "we");
-	bool ok = out || complain(program, "create", temporary);
-	if (out) {
-		write(context, out);
-		bool failed = fflush(out) != 0 || ferror(out) || fsync(fileno(out)) < 0;
-		failed = fclose(out) != 0 || failed;
-		ok = !failed || complain(program, "write", temporary);
-		if (ok)
-			ok = rename(temporary, path) == 0 || complain(program, "rename to", path);
-		if (!ok)
-			unlink(temporary);
-	}
-	free(temporary);
-	return ok;
+	return ring_output_write(path, write, context) == 0 || complain(program, path);
+}
+
+struct text {
+	const char *bytes;
+	size_t count;
+};
+
+static void write_text(void *context, FILE *out)
+{
+	const struct text *text = context;
+	fwrite(text->bytes, 1, text->count, out);
+}
+
+bool whole_file_put(const char *program, const char *path, const char *text, size_t bytes)
+{
+	struct text all = {text, bytes};
+	return whole_file_write(program, path, write_text, &all);
+}
+
+bool whole_file_check(const char *program, const char *path)
+{
+	return !path || ring_output_check(path) == 0 || complain(program, path);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that appears complete under its name, or not at all. */
+/* Files that programs write: base/output.h says how, and what all a path may name. Complaints go to stderr. */
 #ifndef TOOLS_WHOLE_FILE_H
 #define TOOLS_WHOLE_FILE_H
 
@@ -7,13 +7,17 @@
 #include <stdio.h>
 
 /*
- * Writes a temporary file beside `path`, brings it to disk and renames it.
- *
- * program   who complains on stderr: "ring_perf"
+ * program   who complains: "ring_perf"
  * write     writes the content; what fails of it shows in the stream
- * returns   false, with a complaint, if there is no new file
+ * returns   false, with a complaint, if it could not be written
  */
 bool whole_file_write(const char *program, const char *path,
 		      void (*write)(void *context, FILE *out), void *context);
+
+/* Likewise what is in memory already. */
+bool whole_file_put(const char *program, const char *path, const char *text, size_t bytes);
+
+/* Before any work is done: whether it could be written. NULL is no file, and so never wrong. */
+bool whole_file_check(const char *program, const char *path);
 
 #endif

@@ -117,7 +117,8 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 	if (err)
 		return ring_fail(failure, err, "rank %d: no doorbell: %m", comm->rank);
 	if (comm->config.trace[0])
-		err = ring_trace_open(&comm->trace, comm->config.trace, comm->rank, failure);
+		err = ring_trace_open(&comm->trace, comm->config.trace, comm->rank, comm->size,
+				      failure);
 	return err ? err : enter_meeting(comm, id, failure);
 }
 

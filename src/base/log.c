@@ -13,10 +13,10 @@
 #define LINE_BYTES 1024
 
 static const char *const level_names[] = {
-	[RING_WARN] = "warn", [RING_INFO] = "info", [RING_DEBUG] = "debug"};
+	[RING_LOUD] = "warn", [RING_WARN] = "warn", [RING_INFO] = "info", [RING_DEBUG] = "debug"};
 
 static pthread_once_t threshold_read = PTHREAD_ONCE_INIT;
-static enum ring_log_level threshold; /* 0 is silence */
+static enum ring_log_level threshold; /* RING_LOUD: silence but for that */
 
 static void read_threshold(void)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages for people on stderr. Silent unless RING_LOG is warn, info or debug.
+ * Messages for people on stderr. Silent unless RING_LOG is warn, info or debug, but for what
+ * costs the user something that was asked for (RING_LOUD).
  * Lower case, who -> whom first, the exact cause. Never on the path of a transfer.
  */
 #ifndef RING_LOG_H
 #define RING_LOG_H
 
-enum ring_log_level { RING_WARN = 1, RING_INFO = 2, RING_DEBUG = 3 };
+enum ring_log_level { RING_LOUD = 0, RING_WARN = 1, RING_INFO = 2, RING_DEBUG = 3 };
 
 __attribute__((format(printf, 2, 3))) void ring_log(enum ring_log_level level, const char *format,
 						    ...);

@@ -6,56 +6,145 @@
 #include "trace.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "base/output.h"
 #include "plan/plan.h"
 #include "plan/record.h"
 
 #define RECORDS_MAX 1000000
+#define PATH_BYTES 512
 
 struct ring_trace {
 	int rank;
-	char path[512];
+	char path[PATH_BYTES];
 	struct ring_trace_record *records;
 	size_t count, room;
 	uint64_t dropped;
 };
 
+/* The files of this process's traces so far: none of them takes another's place. */
+struct taken {
+	struct taken *next;
+	char path[PATH_BYTES];
+};
+
+static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
+static struct taken *taken;
+
+/* ---- where it goes ------------------------------------------------------------------------ */
+
 /* Copies path with every %r replaced by the rank. returns false if it does not fit */
-static bool expand(const char *path, int rank, char *out, size_t room)
+static bool expand(const char *path, int rank, char out[PATH_BYTES])
 {
 	size_t have = 0;
 	for (; *path; path++) {
 		bool marker = path[0] == '%' && path[1] == 'r';
-		int wrote = marker ? snprintf(out + have, room - have, "%d", rank)
-				   : snprintf(out + have, room - have, "%c", *path);
+		size_t room = PATH_BYTES - have;
+		int wrote = marker ? snprintf(out + have, room, "%d", rank)
+				   : snprintf(out + have, room, "%c", *path);
 		have += (size_t)wrote;
-		if (have + 1 >= room)
+		if (have + 1 >= PATH_BYTES)
 			return false;
 		path += marker;
 	}
+	out[have] = '\0';
 	return true;
 }
 
-int ring_trace_open(struct ring_trace **trace, const char *path, int rank,
+/* "a/b.json" becomes "a/b.2.json". returns false if it does not fit */
+static bool insert_number(char path[PATH_BYTES], char separator, int number)
+{
+	char text[16];
+	char *name = strrchr(path, '/');
+	name = name ? name + 1 : path;
+	char *suffix = strrchr(name, '.');
+	if (!suffix || suffix == name)
+		suffix = name + strlen(name);
+	size_t length = (size_t)snprintf(text, sizeof(text), "%c%d", separator, number);
+	if (strlen(path) + length >= PATH_BYTES)
+		return false;
+	memmove(suffix + length, suffix, strlen(suffix) + 1);
+	memcpy(suffix, text, length);
+	return true;
+}
+
+static bool is_taken(const char *path)
+{
+	const struct taken *at = taken;
+	while (at && strcmp(at->path, path) != 0)
+		at = at->next;
+	return at != NULL;
+}
+
+/* Makes it another path than those of earlier traces. returns 0; RING_EINVAL; RING_ENOMEM */
+static int take(char path[PATH_BYTES])
+{
+	char first[PATH_BYTES];
+	struct taken *made = calloc(1, sizeof(*made));
+	if (!made)
+		return RING_ENOMEM;
+	strcpy(first, path);
+	bool fits = true;
+	pthread_mutex_lock(&taking);
+	for (int number = 2; fits && is_taken(path); number++) {
+		strcpy(path, first);
+		fits = insert_number(path, '-', number);
+	}
+	strcpy(made->path, path);
+	made->next = taken;
+	taken = made;
+	pthread_mutex_unlock(&taking);
+	return fits ? 0 : RING_EINVAL;
+}
+
+/* A file of its own for each trace; devices and the like are everybody's. */
+static int choose_path(const char *path, int rank, int size, char chosen[PATH_BYTES])
+{
+	if (!expand(path, rank, chosen))
+		return RING_EINVAL;
+	if (ring_output_is_shared(chosen))
+		return 0;
+	if (size > 1 && !strstr(path, "%r") && !insert_number(chosen, '.', rank))
+		return RING_EINVAL;
+	return take(chosen);
+}
+
+/* A program that looks for it finds the failure as one that belongs to no communicator. */
+static void complain(const struct ring_trace *trace, const char *how)
+{
+	struct ring_failure failure = {0};
+	ring_fail(&failure, RING_ESYSTEM, "rank %d: %s: %s: %m", trace->rank, how, trace->path);
+	ring_log(RING_LOUD, "%s", failure.text);
+	ring_failure_remember(&failure);
+}
+
+int ring_trace_open(struct ring_trace **trace, const char *path, int rank, int size,
 		    struct ring_failure *failure)
 {
 	struct ring_trace *made = calloc(1, sizeof(*made));
-	if (!made)
-		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory for a trace", rank);
-	made->rank = rank;
-	if (!expand(path, rank, made->path, sizeof(made->path) - sizeof(".part"))) {
+	int err = made ? choose_path(path, rank, size, made->path) : RING_ENOMEM;
+	if (err) {
 		free(made);
-		return ring_fail(failure, RING_EINVAL, "rank %d: the trace's path is too long",
-				 rank);
+		return ring_fail(failure, err, "rank %d: %s", rank,
+				 err == RING_EINVAL ? "the trace's path is too long"
+						    : "no memory for a trace");
+	}
+	made->rank = rank;
+	if (ring_output_check(made->path) < 0) {
+		complain(made, "no trace will be written");
+		free(made);
+		made = NULL;
 	}
 	*trace = made;
 	return 0;
 }
+
+/* ---- what it holds ------------------------------------------------------------------------ */
 
 void ring_trace_add(struct ring_trace *trace, const struct ring_trace_record *record)
 {
@@ -109,8 +198,9 @@ static void write_record(FILE *file, const struct ring_trace *trace,
 		record->channel < 0 ? -1 : record->step);
 }
 
-static bool write_all(FILE *file, const struct ring_trace *trace)
+static void write_content(void *context, FILE *file)
 {
+	const struct ring_trace *trace = context;
 	fprintf(file,
 		"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped\":%" PRIu64
 		"},\"traceEvents\":[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,"
@@ -119,22 +209,6 @@ static bool write_all(FILE *file, const struct ring_trace *trace)
 	for (size_t i = 0; i < trace->count; i++)
 		write_record(file, trace, &trace->records[i]);
 	fprintf(file, "\n]}\n");
-	return !ferror(file);
-}
-
-/* Written beside and renamed, so that a reader finds the whole file or none. */
-static void write_file(const struct ring_trace *trace)
-{
-	char part[sizeof(trace->path) + 8];
-	snprintf(part, sizeof(part), "%s.part", trace->path);
-	FILE *file = fopen(part, "we");
-	bool written = file && write_all(file, trace);
-	if (file && fclose(file))
-		written = false;
-	if (written && rename(part, trace->path) == 0)
-		return;
-	ring_log(RING_WARN, "rank %d: writing the trace to %s: %m", trace->rank, trace->path);
-	unlink(part);
 }
 
 size_t ring_trace_memory(const struct ring_trace *trace)
@@ -146,7 +220,8 @@ void ring_trace_close(struct ring_trace *trace)
 {
 	if (!trace)
 		return;
-	write_file(trace);
+	if (ring_output_write(trace->path, write_content, trace) < 0)
+		complain(trace, "the trace is lost");
 	free(trace->records);
 	free(trace);
 }

@@ -31,8 +31,13 @@ struct ring_trace_record {
 
 struct ring_trace;
 
-/* Opens a trace for one rank; %r in path becomes its number. returns 0; RING_ENOMEM; RING_ESYSTEM */
-int ring_trace_open(struct ring_trace **trace, const char *path, int rank,
+/*
+ * Opens a trace for one rank of `size`. %r in path becomes its number; without it, where there are several
+ * ranks, the number goes in front of the suffix. A process's further traces of that name get "-2", "-3".
+ * *trace is NULL, with a warning that nobody can turn off, if that could not be written.
+ * returns 0; RING_ENOMEM; RING_EINVAL: the path is too long
+ */
+int ring_trace_open(struct ring_trace **trace, const char *path, int rank, int size,
 		    struct ring_failure *failure);
 
 /* Adds a record; after a million of them the rest is only counted. One thread at a time. */
@@ -41,7 +46,7 @@ void ring_trace_add(struct ring_trace *trace, const struct ring_trace_record *re
 /* Bytes that it holds; NULL is allowed. */
 size_t ring_trace_memory(const struct ring_trace *trace);
 
-/* Writes the file, complete or not at all, and frees; NULL is allowed. */
+/* Writes the file, or warns that it could not, and frees; NULL is allowed. */
 void ring_trace_close(struct ring_trace *trace);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,7 +134,7 @@ static void every_entry_is_a_slice(void **state)
 	struct ring_trace *trace;
 	struct ring_failure failure = {0};
 	in_folder("rank-%r-of-%r.json", path, sizeof(path));
-	assert_int_equal(ring_trace_open(&trace, path, 3, &failure), 0);
+	assert_int_equal(ring_trace_open(&trace, path, 3, 5, &failure), 0);
 	add_call(trace, 1);
 	add_call(trace, 2);
 	in_folder("rank-3-of-3.json", path, sizeof(path));
@@ -160,7 +161,7 @@ static void an_empty_trace_is_valid(void **state)
 	char path[128];
 	struct ring_trace *trace;
 	in_folder("empty.json", path, sizeof(path));
-	assert_int_equal(ring_trace_open(&trace, path, 0, NULL), 0);
+	assert_int_equal(ring_trace_open(&trace, path, 0, 1, NULL), 0);
 	ring_trace_close(trace);
 	char *text = read_file(path);
 	check_structure(text);
@@ -170,26 +171,82 @@ static void an_empty_trace_is_valid(void **state)
 	ring_trace_close(NULL);
 }
 
-static void a_file_appears_whole_or_not_at_all(void **state)
+/* What is written to stderr until end_listening(), as text to be freed. */
+static int real_stderr, listened;
+
+static void listen_to_stderr(void)
+{
+	fflush(stderr);
+	real_stderr = dup(STDERR_FILENO);
+	listened = memfd_create("stderr", MFD_CLOEXEC);
+	assert_true(real_stderr >= 0 && listened >= 0);
+	dup2(listened, STDERR_FILENO);
+}
+
+static char *end_listening(void)
+{
+	char *text = calloc(1, 4096);
+	dup2(real_stderr, STDERR_FILENO);
+	close(real_stderr);
+	assert_non_null(text);
+	assert_true(pread(listened, text, 4095, 0) >= 0);
+	close(listened);
+	return text;
+}
+
+/* A user who mistyped the folder hears of it at once and without RING_LOG, not never. */
+static void what_cannot_be_written_is_told_at_creation(void **state)
 {
 	(void)state;
 	char path[128];
-	struct ring_trace *trace;
+	struct ring_trace *trace = (void *)1;
 	in_folder("missing/trace.json", path, sizeof(path));
-	assert_int_equal(ring_trace_open(&trace, path, 0, NULL), 0);
-	add_call(trace, 1);
-	ring_trace_close(trace);
-	assert_false(exists(path));
+	listen_to_stderr();
+	int err = ring_trace_open(&trace, path, 0, 1, NULL);
+	char *said = end_listening();
+	assert_int_equal(err, 0);
+	assert_null(trace);
+	assert_non_null(strstr(said, "warn: rank 0: no trace will be written: "));
+	assert_non_null(strstr(said, "missing/trace.json: No such file or directory"));
+	assert_non_null(strstr(ring_failure_remembered(), "no trace will be written"));
+	free(said);
+}
 
-	/* A folder stands where the file should go: what was written beside it is taken away. */
-	char part[140];
-	in_folder("taken", path, sizeof(path));
-	snprintf(part, sizeof(part), "%s.part", path);
-	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_equal(ring_trace_open(&trace, path, 0, NULL), 0);
+/* Likewise at the end, when the folder is gone. */
+static void what_was_not_written_is_told_at_the_end(void **state)
+{
+	(void)state;
+	char path[128], inner[128];
+	struct ring_trace *trace;
+	in_folder("gone", inner, sizeof(inner));
+	in_folder("gone/trace.json", path, sizeof(path));
+	assert_int_equal(mkdir(inner, 0700), 0);
+	assert_int_equal(ring_trace_open(&trace, path, 0, 1, NULL), 0);
+	assert_int_equal(rmdir(inner), 0);
+	listen_to_stderr();
 	ring_trace_close(trace);
-	assert_false(exists(part));
-	assert_int_equal(rmdir(path), 0);
+	char *said = end_listening();
+	assert_non_null(strstr(said, "warn: rank 0: the trace is lost: "));
+	free(said);
+}
+
+/* Of two ranks' traces under one name, and of two communicators', a user would find only the last. */
+static void traces_do_not_take_one_anothers_place(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"two.0.json", "two.1.json", "two.1-2.json"};
+	char path[128];
+	for (int i = 0; i < 3; i++) {
+		struct ring_trace *trace;
+		in_folder("two.json", path, sizeof(path));
+		assert_int_equal(ring_trace_open(&trace, path, i > 0, 2, NULL), 0);
+		ring_trace_close(trace);
+	}
+	assert_false(exists(path));
+	for (int i = 0; i < 3; i++) {
+		in_folder(names[i], path, sizeof(path));
+		assert_int_equal(unlink(path), 0);
+	}
 }
 
 static void too_long_a_path_is_refused(void **state)
@@ -200,13 +257,13 @@ static void too_long_a_path_is_refused(void **state)
 	char path[2000];
 	memset(path, 'a', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
-	assert_int_equal(ring_trace_open(&trace, path, 0, &failure), RING_EINVAL);
+	assert_int_equal(ring_trace_open(&trace, path, 0, 1, &failure), RING_EINVAL);
 	assert_int_equal(failure.err, RING_EINVAL);
 	assert_null(trace);
 	for (size_t i = 0; i < 600; i += 2) /* short, but not once expanded */
 		memcpy(path + i, "%r", 2);
 	path[600] = '\0';
-	assert_int_equal(ring_trace_open(&trace, path, 65535, &failure), RING_EINVAL);
+	assert_int_equal(ring_trace_open(&trace, path, 65535, 65536, &failure), RING_EINVAL);
 }
 
 /* Memory is bounded: the rest is counted. */
@@ -219,7 +276,7 @@ static void too_many_records_are_counted(void **state)
 	char path[128], command[256];
 	struct ring_trace *trace;
 	in_folder("full.json", path, sizeof(path));
-	assert_int_equal(ring_trace_open(&trace, path, 0, NULL), 0);
+	assert_int_equal(ring_trace_open(&trace, path, 0, 1, NULL), 0);
 	for (int i = 0; i < 1500000; i++)
 		ring_trace_add(trace, &(struct ring_trace_record){.index = (uint64_t)i});
 	ring_trace_close(trace);
@@ -233,7 +290,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_entry_is_a_slice),
 		cmocka_unit_test(an_empty_trace_is_valid),
-		cmocka_unit_test(a_file_appears_whole_or_not_at_all),
+		cmocka_unit_test(what_cannot_be_written_is_told_at_creation),
+		cmocka_unit_test(what_was_not_written_is_told_at_the_end),
+		cmocka_unit_test(traces_do_not_take_one_anothers_place),
 		cmocka_unit_test(too_long_a_path_is_refused),
 		cmocka_unit_test(too_many_records_are_counted),
 	};
