@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,14 +142,61 @@ static void free_paths(struct paths *paths)
 	free(paths->temporary);
 }
 
-/* If it stops between the two renames, there is still the previous one, and the new one is lost. */
+/* Whether a file ends with the hash of everything before, whatever model it is of. */
+static bool reads_right(const char *path)
+{
+	enum { PIECE = 1 << 16 };
+	unsigned char piece[PIECE], hash[HASH_BYTES], written[HASH_BYTES];
+	crypto_generichash_state state;
+	struct stat about;
+	FILE *file = fopen(path, "re");
+	bool right = file && fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) &&
+		     (size_t)about.st_size > sizeof(struct head) + HASH_BYTES;
+	size_t left = right ? (size_t)about.st_size - HASH_BYTES : 0;
+	crypto_generichash_init(&state, NULL, 0, HASH_BYTES);
+	while (right && left > 0) {
+		size_t bytes = left < PIECE ? left : PIECE;
+		right = fread(piece, 1, bytes, file) == bytes;
+		crypto_generichash_update(&state, piece, bytes);
+		left -= bytes;
+	}
+	crypto_generichash_final(&state, hash, HASH_BYTES);
+	right = right && fread(written, 1, HASH_BYTES, file) == HASH_BYTES &&
+		memcmp(hash, written, HASH_BYTES) == 0;
+	if (file)
+		fclose(file);
+	return right;
+}
+
+/* The new file takes the name, and the old one that of the new: there is a latest at any time. */
+static int exchange(const struct paths *paths)
+{
+	if (renameat2(AT_FDCWD, paths->temporary, AT_FDCWD, paths->latest, RENAME_EXCHANGE) == 0)
+		return rename(paths->temporary, paths->previous);
+	/* Not every file system can. If it stops between these, there is still the previous one. */
+	int err = rename(paths->latest, paths->previous);
+	return err ? err : rename(paths->temporary, paths->latest);
+}
+
+/* A latest that does not read right is all that is lost: the previous one may be what training goes back to. */
 static int publish(const struct paths *paths, const char *folder)
 {
-	if (rename(paths->latest, paths->previous) != 0 && errno != ENOENT)
-		return complain("rename", paths->latest);
-	if (rename(paths->temporary, paths->latest) != 0)
-		return complain("rename", paths->temporary);
+	int err = reads_right(paths->latest) ? exchange(paths)
+					     : rename(paths->temporary, paths->latest);
+	if (err)
+		return complain("rename to", paths->latest);
 	return sync_folder(folder) != 0 ? complain("sync", folder) : 0;
+}
+
+/* One that was left behind is removed; nothing that is planted there is written to. */
+static FILE *create(const char *path)
+{
+	unlink(path);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
 }
 
 int train_checkpoint_save(const char *folder, const struct train_state *state,
@@ -159,7 +207,7 @@ int train_checkpoint_save(const char *folder, const struct train_state *state,
 	int err = make_paths(&paths, folder);
 	if (!err && mkdir(folder, 0777) != 0 && errno != EEXIST)
 		err = complain("make", folder);
-	FILE *file = err ? NULL : fopen(paths.temporary, "we");
+	FILE *file = err ? NULL : create(paths.temporary);
 	if (!err && !file)
 		err = complain("create", paths.temporary);
 	if (file) {

@@ -20,8 +20,9 @@ struct train_state {
 };
 
 /*
- * Writes folder/latest.checkpoint; what had that name becomes folder/previous.checkpoint. The folder
- * is made if it is not there. returns 0; -1 with a sentence on stderr, and the older files are whole
+ * Writes folder/latest.checkpoint; what had that name becomes folder/previous.checkpoint, unless its hash
+ * is wrong: then it is lost, and the previous one stays. The folder is made if it is not there.
+ * returns 0; -1 with a sentence on stderr, and the older files are whole
  */
 int train_checkpoint_save(const char *folder, const struct train_state *state,
 			  const struct train_model *model, const struct train_optimizer *optimizer);

@@ -2,6 +2,8 @@
 /* Checkpoints: whole, truncated, changed, of other models, and the one before. */
 #include "checkpoint.h"
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -158,6 +160,67 @@ static void test_previous(void **state)
 	check_loaded(2); /* there was no latest to take its place */
 }
 
+/* After a latest that was corrupt, the next save left nothing to go back to but that. */
+static void test_corrupt_latest(void **state)
+{
+	(void)state;
+	save(1);
+	save(2);
+	flip_bit(latest, size_of(latest) / 2);
+	save(3);
+	check_loaded(3);
+	unlink(latest);
+	check_loaded(1);
+	assert_int_equal(truncate(previous, 10), 0);
+	save(4);
+	save(5); /* and one that reads right does replace it */
+	unlink(latest);
+	check_loaded(4);
+}
+
+static void *look_for_latest(void *misses)
+{
+	for (int i = 0; i < 100000; i++)
+		*(int *)misses += access(latest, F_OK) != 0;
+	return NULL;
+}
+
+/* A job that was killed between two renames had no latest checkpoint. */
+static void test_always_there(void **state)
+{
+	pthread_t looker;
+	int misses = 0;
+	(void)state;
+	save(1);
+	if (renameat2(AT_FDCWD, latest, AT_FDCWD, latest, RENAME_EXCHANGE) != 0)
+		skip();
+	assert_int_equal(pthread_create(&looker, NULL, look_for_latest, &misses), 0);
+	for (int mark = 2; mark < 100; mark++)
+		save(mark);
+	pthread_join(looker, NULL);
+	assert_int_equal(misses, 0);
+}
+
+/* Whoever may write to the folder could have had any file of the job's owner overwritten. */
+static void test_planted_link(void **state)
+{
+	char victim[128], text[8] = "";
+	(void)state;
+	snprintf(victim, sizeof(victim), "%s/victim", folder);
+	FILE *file = fopen(victim, "we");
+	assert_non_null(file);
+	fputs("kept", file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(symlink(victim, temporary), 0);
+	save(1);
+	check_loaded(1);
+	file = fopen(victim, "re");
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	assert_string_equal(text, "kept");
+	unlink(victim);
+}
+
 /* Wherever it ends, and whichever bit is another. */
 static void test_damage(void **state)
 {
@@ -221,8 +284,11 @@ int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 	const struct CMUnitTest tests[] = {
-		IN_FOLDER(test_latest),   IN_FOLDER(test_previous), IN_FOLDER(test_damage),
-		IN_FOLDER(test_too_long), IN_FOLDER(test_others),   cmocka_unit_test(test_no_place),
+		IN_FOLDER(test_latest),          IN_FOLDER(test_previous),
+		IN_FOLDER(test_corrupt_latest),  IN_FOLDER(test_always_there),
+		IN_FOLDER(test_planted_link),    IN_FOLDER(test_damage),
+		IN_FOLDER(test_too_long),        IN_FOLDER(test_others),
+		cmocka_unit_test(test_no_place),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
