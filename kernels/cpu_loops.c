@@ -7,6 +7,7 @@
 #include "bfloat16s.h"
 #include "cpu.h"
 #include "halves.h"
+#include "pair_loops.h"
 #include "reduce_list.h"
 #include "stream.h"
 
@@ -136,101 +137,39 @@ RING_CONVERTED_TYPES(LOADED_FOLDS, )
 		ring_##type##_store(to, ring_##computed##_##op(ring_##type##_load(a),              \
 							       ring_##type##_load(b)));            \
 	}
-/*
- * A block at a time, so that what comes later can be asked for: hardware does not look past the end of
- * a page, nor far ahead of loops that compute for long. Nothing beyond the end, where another rank may be at work: what is
- * asked for is taken from it. (Two ranks of a Xeon that add 32 KiB each, next to one another: 1.5 and 1.8 us, so 1.3 and 1.3.)
- */
-#define BLOCK_BYTES 256
-
-/* left: bytes from the block's first to the end. By its number, as of a pointer gcc would believe that it ends there. */
-static inline void prefetch(const unsigned char *block, size_t left, size_t ahead)
-{
-	uintptr_t begin = (uintptr_t)block + ahead;
-	for (uintptr_t i = 0; i < BLOCK_BYTES && left > ahead; i += 64)
-		__builtin_prefetch((const void *)(begin + i));
-}
-
 #define PAIR_LOOPS(type, op, bytes, word_bytes, word)                                              \
-	_Static_assert(BLOCK_BYTES % (word_bytes) == 0, "a block is of whole words");              \
+	_Static_assert(RING_PAIR_BLOCK % (word_bytes) == 0, "a block is of whole words");          \
+	static const struct ring_pair_shape shape_##type##_##op = {bytes, word_bytes,              \
+								   element_##type##_##op, word};   \
+                                                                                                   \
 	static void pair_##type##_##op(void *restrict result, const void *restrict left,           \
 				       const void *restrict right, size_t count)                   \
 	{                                                                                          \
-		unsigned char *restrict to = result;                                               \
-		const unsigned char *restrict a = left, *restrict b = right;                       \
-		size_t i = 0, end = count * bytes, ahead = ring_cpu_ahead;                         \
-		for (; i + BLOCK_BYTES <= end; i += BLOCK_BYTES) {                                 \
-			prefetch(a + i, end - i, ahead);                                           \
-			prefetch(b + i, end - i, ahead);                                           \
-			for (size_t k = i; k < i + BLOCK_BYTES; k += word_bytes)                   \
-				word(to + k, a + k, b + k);                                        \
-		}                                                                                  \
-		for (; i < end; i += bytes)                                                        \
-			element_##type##_##op(to + i, a + i, b + i);                               \
+		ring_pair_loop(shape_##type##_##op, result, left, right, count *bytes);            \
 	}                                                                                          \
                                                                                                    \
 	static void onto_##type##_##op(void *restrict result, const void *restrict right,          \
 				       size_t count)                                               \
 	{                                                                                          \
-		unsigned char *restrict to = result;                                               \
-		const unsigned char *restrict b = right;                                           \
-		size_t i = 0, end = count * bytes, ahead = ring_cpu_ahead;                         \
-		for (; i + BLOCK_BYTES <= end; i += BLOCK_BYTES) {                                 \
-			prefetch(to + i, end - i, ahead);                                          \
-			prefetch(b + i, end - i, ahead);                                           \
-			for (size_t k = i; k < i + BLOCK_BYTES; k += word_bytes)                   \
-				word(to + k, to + k, b + k);                                       \
-		}                                                                                  \
-		for (; i < end; i += bytes)                                                        \
-			element_##type##_##op(to + i, to + i, b + i);                              \
+		ring_onto_loop(shape_##type##_##op, result, right, count *bytes);                  \
 	}                                                                                          \
                                                                                                    \
 	static void both_##type##_##op(void *restrict left, void *restrict right, size_t count)    \
 	{                                                                                          \
-		unsigned char *restrict a = left, *restrict b = right;                             \
-		size_t i = 0, end = count * bytes, ahead = ring_cpu_ahead;                         \
-		for (; i + BLOCK_BYTES <= end; i += BLOCK_BYTES) {                                 \
-			prefetch(a + i, end - i, ahead);                                           \
-			prefetch(b + i, end - i, ahead);                                           \
-			for (size_t k = i; k < i + BLOCK_BYTES; k += word_bytes) {                 \
-				word(a + k, a + k, b + k);                                         \
-				memcpy(b + k, a + k, word_bytes);                                  \
-			}                                                                          \
-		}                                                                                  \
-		for (; i < end; i += bytes) {                                                      \
-			element_##type##_##op(a + i, a + i, b + i);                                \
-			memcpy(b + i, a + i, bytes);                                               \
-		}                                                                                  \
+		ring_both_loop(shape_##type##_##op, left, right, count *bytes);                    \
 	}
 
 /*
- * A sum that goes to two results, of which each may be a source: where converting takes so long that storing twice costs
- * little, this saves a pass. (Zen 4, 1 MiB on 2 ranks in private memory: floats 44.5 us, halves 51, so 46, bfloat16 47 and 45.
- * Floats took 1.02 times as long.)
+ * A sum that goes to two results, of which each may be a source. It saves a pass where converting takes so long
+ * that storing twice costs little (1 MiB of halves on 2 ranks 51 -> 46 us, Zen 4; floats would lose).
  */
 #define TWO_RESULTS_LOOP(type, op, bytes, word_bytes, word)                                        \
 	static void two_##type##_##op(void *first, void *second, const void *left,                 \
 				      const void *right, size_t count)                             \
 	{                                                                                          \
-		unsigned char *to = first, *also = second;                                         \
-		const unsigned char *a = left, *b = right;                                         \
-		size_t i = 0, end = count * bytes, ahead = ring_cpu_ahead;                         \
-		for (; i + BLOCK_BYTES <= end; i += BLOCK_BYTES) {                                 \
-			prefetch(a + i, end - i, ahead);                                           \
-			prefetch(b + i, end - i, ahead);                                           \
-			for (size_t k = i; k < i + BLOCK_BYTES; k += word_bytes) {                 \
-				unsigned char sum[word_bytes];                                     \
-				word(sum, a + k, b + k);                                           \
-				memcpy(to + k, sum, word_bytes);                                   \
-				memcpy(also + k, sum, word_bytes);                                 \
-			}                                                                          \
-		}                                                                                  \
-		for (; i < end; i += bytes) {                                                      \
-			unsigned char sum[bytes];                                                  \
-			element_##type##_##op(sum, a + i, b + i);                                  \
-			memcpy(to + i, sum, bytes);                                                \
-			memcpy(also + i, sum, bytes);                                              \
-		}                                                                                  \
+		const struct ring_pair_shape shape = {bytes, word_bytes, element_##type##_##op,    \
+						      word};                                       \
+		ring_two_loop(shape, first, second, left, right, count *bytes);                    \
 	}
 
 #define DIRECT_PAIR(OP, op, TYPE, type, bytes, ...)                                                \
