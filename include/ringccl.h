@@ -2,7 +2,7 @@
 /*
  * ringccl: collective communication over shared memory and TCP, from a ring up.
  *
- * This is the whole public interface. Three rules hold everywhere:
+ * This is the whole public interface. Four rules hold everywhere:
  *
  * errors    A call returns 0 or a negative code of RING_STATUS_LIST. Outputs are set only on
  *           success. ring_comm_error() turns a failure into a sentence that names who and where.
@@ -15,6 +15,8 @@
  *           rank's buffers have been touched; but for broadcasts of up to 224 bytes, where root
  *           need not wait: who is done before learns of it in a later call. Sends and receives
  *           match pair by pair, in order.
+ * memory    Once a call has failed no rank writes to its buffers any more, also not one that was stopped and
+ *           goes on later; where that cannot be promised the sentence says so, as ringccl(7) explains.
  *
  * After fork() a child may not use the parent's communicators: its calls return RING_EINVAL.
  */

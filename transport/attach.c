@@ -94,6 +94,8 @@ static int move(struct ring_attach *attach, ring_attach_mover mover, uint64_t ad
 		int err = prove(attach);
 		if (err || !bytes)
 			return err;
+		if (attach->gate && ring_gate_was_revoked(attach->gate))
+			return RING_EPEER; /* this process was stopped, and nobody waits for it any more */
 		size_t piece = bytes < most ? bytes : most;
 		struct iovec here = {local, piece};
 		struct iovec there = {remote(address), piece};

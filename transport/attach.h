@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gate.h"
 #include "offer.h"
 
 /* Another process's memory, seen from one end of a link. */
@@ -21,8 +22,9 @@ struct ring_attach {
 	int pid;           /* as the socket says; 0: not in this namespace */
 	uint64_t token_at; /* there */
 	unsigned char token[RING_TOKEN_BYTES];
-	uint64_t proved_ms; /* when the pid last was the right one's; 0: never */
-	bool denied;        /* it is not possible here */
+	const struct ring_gate *gate; /* asked before each write; NULL: this end does not write */
+	uint64_t proved_ms;           /* when the pid last was the right one's; 0: never */
+	bool denied;                  /* it is not possible here */
 };
 
 /* Takes pid and token from a connection and the offer that came over it. */

@@ -163,10 +163,12 @@ int ring_fifo_link_enter(struct ring_link *base)
 	return ring_gate_enter(&link->end.fifo->gate) ? 0 : RING_EPEER;
 }
 
-void ring_fifo_link_leave(struct ring_link *base)
+int ring_fifo_link_leave(struct ring_link *base)
 {
-	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
-	ring_gate_leave(&link->end.fifo->gate);
+	struct ring_gate *gate = &((struct ring_fifo_link *)base)->end.fifo->gate;
+	bool revoked = ring_gate_was_revoked(gate);
+	ring_gate_leave(gate);
+	return revoked ? RING_EPEER : 0;
 }
 
 /* The kernel closes a process's descriptors after its memory, so a connection's end is the last write's. */

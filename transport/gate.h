@@ -16,6 +16,9 @@
  * they are seq_cst. And what the sender wrote is to be seen by a receiver that finds it outside: leaving
  * is a release, looking an acquire, which seq_cst includes.
  *
+ * A sender may be stopped while it is inside, for longer than the receiver waits. So it asks again before
+ * each system call that writes, and when it leaves: what it read may have been reused, once the gate was revoked.
+ *
  * Whether a sender that stays inside is dead is told by its connection, not here.
  */
 #ifndef RING_GATE_H
@@ -50,6 +53,16 @@ static inline bool ring_gate_enter(struct ring_gate *gate)
 	if (revoked)
 		ring_gate_leave(gate);
 	return !revoked;
+}
+
+/*
+ * Sender, inside: whether the receiver has revoked since. What was read before was the receiver's all the while, if
+ * it has not.
+ */
+static inline bool ring_gate_was_revoked(const struct ring_gate *gate)
+{
+	atomic_thread_fence(memory_order_acquire); /* pairs with: revoke */
+	return atomic_load_explicit(&gate->revoked, memory_order_relaxed);
 }
 
 /* Receiver: lets nobody in any more; false while the sender is still inside. */

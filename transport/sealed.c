@@ -78,6 +78,23 @@ int ring_sealed_map(int fd, size_t bytes, void **memory)
 	return map(fd, bytes, memory);
 }
 
+/*
+ * The kernel copies page after page when it is asked to make them writable. It does not tell whether it could when it maps them,
+ * as systems before Linux 5.14 can only be asked to.
+ */
+int ring_sealed_keep(int fd, size_t offset, size_t bytes, void *place)
+{
+	void *kept = mmap(place, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_FIXED | MAP_POPULATE, fd, (off_t)offset);
+	if (kept == MAP_FAILED)
+		return RING_ENOMEM;
+#ifdef MADV_POPULATE_WRITE
+	if (madvise(place, bytes, MADV_POPULATE_WRITE) < 0 && errno != EINVAL)
+		return RING_ENOMEM;
+#endif
+	return 0;
+}
+
 void ring_sealed_enter(void *memory, size_t bytes)
 {
 #ifdef MADV_POPULATE_WRITE

@@ -25,6 +25,13 @@ size_t ring_sealed_memory(size_t bytes);
 int ring_sealed_map(int fd, size_t bytes, void **memory);
 
 /*
+ * Gives this process a copy of its own of `bytes` bytes at `offset`, which lie at `place`: there they stay, with their values,
+ * whatever other threads write meanwhile, and nobody else's writes arrive any more. All are whole pages. returns 0;
+ * RING_ENOMEM, then some of them may still be shared
+ */
+int ring_sealed_keep(int fd, size_t offset, size_t bytes, void *place);
+
+/*
  * Enters all of it into this process's page table, where the system can do that at once (Linux 5.14), so that no later
  * access has to: 2 MiB of slots took the first 45 calls of 32 KiB 14 us each, and not 2.
  */

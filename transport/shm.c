@@ -138,6 +138,8 @@ static int hear(struct shm_link *link)
 	ring_offer_discard(&link->inbox);
 	ring_attach_init(&link->attach, link->fifo.base.self, link->fifo.base.peer, link->fifo.fd,
 			 &link->inbox.offer);
+	if (outgoing)
+		link->attach.gate = &link->fifo.end.fifo->gate;
 	link->accepted = true;
 	return 0;
 }

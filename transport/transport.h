@@ -92,6 +92,7 @@ struct ring_shared_memory {
 	void *memory;    /* where it lies at its owner */
 	size_t bytes;    /* whole pages */
 	int fd;          /* sealed memory of that size, the owner's */
+	int lenders;     /* the owner's communicators that have let peers map it; regions.c's */
 };
 
 struct ring_transport {
@@ -206,10 +207,11 @@ struct ring_transport {
 	 * put(), only between enter() and leave(). enter(): RING_EPEER once the receiver has revoked,
 	 * then nothing may be written. revoke(), receiver: no enter() succeeds from now on, for good.
 	 * 0: the sender is outside, or its process is dead, and what it wrote is visible here;
-	 * RING_EAGAIN: it is still inside, call again, no bell rings.
+	 * RING_EAGAIN: it is still inside, call again, no bell rings. A sender that is stopped inside
+	 * finds out later: put() is RING_EPEER then, and leave(): what was read there may be anything.
 	 */
 	int (*enter)(struct ring_link *link);
-	void (*leave)(struct ring_link *link);
+	int (*leave)(struct ring_link *link);
 	int (*revoke)(struct ring_link *link);
 
 	/* Frees this end, also half-open ones. Never blocks; what was sent is still delivered. */

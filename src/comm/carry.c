@@ -239,7 +239,7 @@ static int run_among_partners(struct ring_comm *comm, const struct ring_call *ca
 	else if (!err)
 		err = run_planned(comm, call, &waiting);
 	if (err)
-		ring_partners_fence(comm);
+		ring_partners_fence(comm, call);
 	else
 		ring_partners_leave(comm, call);
 	return err;

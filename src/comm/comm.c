@@ -244,21 +244,26 @@ bool ring_comm_departed(const struct ring_comm *comm, int peer, int grace_ms)
 	return false;
 }
 
+void ring_comm_add(struct ring_comm *comm, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	pthread_mutex_lock(&comm->failing);
+	size_t length = strlen(comm->failure.text);
+	vsnprintf(comm->failure.text + length, sizeof(comm->failure.text) - length, format, args);
+	pthread_mutex_unlock(&comm->failing);
+	va_end(args);
+}
+
 void ring_comm_note_call(struct ring_comm *comm, const struct ring_record *record, int peer,
 			 int step)
 {
-	char mine[RING_RECORD_TEXT], doing[256];
-	int have = snprintf(doing, sizeof(doing), "; rank %d was in %s", comm->rank,
-			    ring_record_format(record, mine));
+	char mine[RING_RECORD_TEXT];
+	ring_comm_add(comm, "; rank %d was in %s", comm->rank, ring_record_format(record, mine));
 	if (peer >= 0 && step >= 0)
-		have += snprintf(doing + have, sizeof(doing) - have, ", step %d", step);
+		ring_comm_add(comm, ", step %d", step);
 	if (peer >= 0)
-		snprintf(doing + have, sizeof(doing) - have, ", waiting for rank %d", peer);
-
-	pthread_mutex_lock(&comm->failing);
-	size_t length = strlen(comm->failure.text);
-	snprintf(comm->failure.text + length, sizeof(comm->failure.text) - length, "%s", doing);
-	pthread_mutex_unlock(&comm->failing);
+		ring_comm_add(comm, ", waiting for rank %d", peer);
 }
 
 const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *text)

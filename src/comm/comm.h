@@ -189,7 +189,11 @@ int ring_comm_find_other_call(struct ring_comm *comm, const struct ring_record *
 /* comm.c: true if `peer` (-1: any neighbour) said goodbye at least grace_ms ago. */
 bool ring_comm_departed(const struct ring_comm *comm, int peer, int grace_ms);
 
-/* comm.c: adds to the failure's sentence what this rank was doing. */
+/* comm.c: adds to the failure's sentence. */
+__attribute__((format(printf, 2, 3))) void ring_comm_add(struct ring_comm *comm, const char *format,
+							 ...);
+
+/* comm.c: adds to it what this rank was doing. */
 void ring_comm_note_call(struct ring_comm *comm, const struct ring_record *record, int peer,
 			 int step);
 

@@ -32,6 +32,8 @@ void ring_memory_close(struct ring_comm_memory *memory)
 {
 	while (memory->regions)
 		drop(&memory->regions);
+	for (int i = 0; i < memory->lent_count; i++)
+		ring_regions_return(memory->lent[i]);
 	free(memory->lent);
 	*memory = (struct ring_comm_memory){0};
 }
@@ -98,7 +100,7 @@ const struct ring_shared_memory *ring_memory_find(struct ring_comm *comm, const 
 	return found;
 }
 
-/* Notes that peers are told of a region. returns 0; RING_ENOMEM */
+/* Notes that peers are told of a region. returns 0; RING_ENOMEM; RING_ENOTSUP: it is private now */
 static int note(struct ring_comm_memory *memory, uint64_t region)
 {
 	for (int i = 0; i < memory->lent_count; i++)
@@ -112,6 +114,8 @@ static int note(struct ring_comm_memory *memory, uint64_t region)
 		memory->lent = larger;
 		memory->lent_room = room;
 	}
+	if (!ring_regions_lend(region))
+		return RING_ENOTSUP;
 	memory->lent[memory->lent_count++] = region;
 	return 0;
 }
@@ -159,6 +163,17 @@ void ring_memory_recall(struct ring_comm *comm)
 	uint64_t epoch = ring_regions_epoch();
 	if (comm->memory.lent_epoch != epoch)
 		look_at_lent(comm, epoch);
+}
+
+int ring_memory_take_back(const struct ring_shared_memory *memory, const void *start, size_t bytes)
+{
+	size_t page = ring_sealed_memory(1);
+	size_t offset = (uintptr_t)start - (uintptr_t)memory->memory;
+	size_t first = offset / page * page;
+	if (!ring_regions_withdraw(memory))
+		return RING_ENOTSUP;
+	return ring_sealed_keep(memory->fd, first, ring_sealed_memory(offset + bytes) - first,
+				(char *)memory->memory + first);
 }
 
 /* ---- ringccl.h ------------------------------------------------------------------------------- */

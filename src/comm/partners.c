@@ -273,14 +273,18 @@ void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call)
 
 /* ---- failure --------------------------------------------------------------------------------- */
 
-/* Whether a peer is still inside, which is asked of all in any case: it shuts their gates. */
+/*
+ * A peer that is still inside, -1 if none is: all are asked in any case, which shuts their gates. If there is one in
+ * this process it is that one: from him nothing can be taken back.
+ */
 static int find_inside(struct ring_comm *comm)
 {
 	const struct ring_channel *channel = channel_of(comm);
 	int inside = -1;
 	for (int r = 0; r < channel->route_count; r++) {
 		struct ring_link *in = channel->routes[r].in;
-		if (in && in->transport->revoke && in->transport->revoke(in))
+		bool out = !in || !in->transport->revoke || !in->transport->revoke(in);
+		if (!out && (inside < 0 || is_here(comm, in->peer)))
 			inside = in->peer;
 	}
 	return inside;
@@ -296,7 +300,22 @@ static void leave_all(struct ring_comm *comm)
 	}
 }
 
-void ring_partners_fence(struct ring_comm *comm)
+/* A peer that does not move may write to the call's output once it does. returns why nothing prevents that; NULL: it cannot */
+static const char *shut_out(struct ring_comm *comm, const struct ring_call *call, int peer)
+{
+	const struct ring_shared_memory *memory = call->output_memory;
+	if (is_here(comm, peer))
+		return "it is a thread of this process";
+	int err = memory && call->operands.output
+			  ? ring_memory_take_back(memory, call->operands.output,
+						  output_bytes(comm, call))
+			  : 0;
+	if (err == RING_ENOTSUP)
+		return "they are memory that another communicator shares, too";
+	return err ? "there is no memory for a copy of its own" : NULL;
+}
+
+void ring_partners_fence(struct ring_comm *comm, const struct ring_call *call)
 {
 	char who[RING_RANK_TEXT];
 	uint64_t until = ring_clock_ms() + FENCE_MS;
@@ -304,7 +323,14 @@ void ring_partners_fence(struct ring_comm *comm)
 	int inside = find_inside(comm);
 	for (; inside >= 0 && ring_clock_ms() < until; inside = find_inside(comm))
 		nanosleep(&(struct timespec){.tv_nsec = FENCE_NS}, NULL);
-	if (inside >= 0)
-		ring_log(RING_WARN, "rank %d: %s, which does not move, may still write to buffers",
-			 comm->rank, ring_comm_rank_text(comm, inside, who));
+	if (inside < 0)
+		return;
+	const char *why = shut_out(comm, call, inside);
+	ring_comm_rank_text(comm, inside, who);
+	ring_log(RING_WARN, "rank %d: %s does not move inside this rank's buffers%s%s", comm->rank,
+		 who, why ? "; it may still write to them: " : ", which it is shut out of",
+		 why ? why : "");
+	if (why)
+		ring_comm_add(comm, "; %s does not move and may still write to buffers: %s", who,
+			      why);
 }

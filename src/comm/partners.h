@@ -63,10 +63,10 @@ int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, in
 void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call);
 
 /*
- * The call has failed: from here on no peer reaches into this rank's memory. Waits until those who
- * still do are done with it or dead, a while.
+ * The call has failed: from here on no peer writes to this rank's memory. Waits until those who still do are done with it or
+ * dead, a while; who does not move is shut out, or named in the failure's sentence.
  */
-void ring_partners_fence(struct ring_comm *comm);
+void ring_partners_fence(struct ring_comm *comm, const struct ring_call *call);
 
 /* Bytes that are held. */
 size_t ring_partners_bytes(const struct ring_comm *comm);

@@ -59,24 +59,66 @@ uint64_t ring_regions_number(void)
 	return number;
 }
 
-void ring_regions_remove(const struct ring_shared_memory *memory)
+static void take_out(const struct ring_shared_memory *memory)
 {
-	pthread_mutex_lock(&lock);
 	tdelete(memory, &by_address, compare_places);
 	tdelete(memory, &by_number, compare_numbers);
 	ring_counter_advance(&epoch);
+}
+
+void ring_regions_remove(const struct ring_shared_memory *memory)
+{
+	pthread_mutex_lock(&lock);
+	take_out(memory);
 	pthread_mutex_unlock(&lock);
 }
 
-/* What equals `key` in a tree, NULL if nothing does. */
+bool ring_regions_withdraw(const struct ring_shared_memory *memory)
+{
+	pthread_mutex_lock(&lock);
+	bool alone = memory->lenders <= 1;
+	if (alone)
+		take_out(memory);
+	pthread_mutex_unlock(&lock);
+	return alone;
+}
+
+/* What equals `key` in a tree, NULL if nothing does. Locked. */
+static struct ring_shared_memory *find(const struct ring_shared_memory *key, void **tree,
+				       int (*compare)(const void *, const void *))
+{
+	struct ring_shared_memory **found = tfind(key, tree, compare);
+	return found ? *found : NULL;
+}
+
 static const struct ring_shared_memory *look_up(const struct ring_shared_memory *key, void **tree,
 						int (*compare)(const void *, const void *))
 {
 	pthread_mutex_lock(&lock);
-	const struct ring_shared_memory **found = tfind(key, tree, compare);
-	const struct ring_shared_memory *memory = found ? *found : NULL;
+	const struct ring_shared_memory *memory = find(key, tree, compare);
 	pthread_mutex_unlock(&lock);
 	return memory;
+}
+
+static bool count_lender(uint64_t region, int more)
+{
+	struct ring_shared_memory key = {.region = region};
+	pthread_mutex_lock(&lock);
+	struct ring_shared_memory *memory = find(&key, &by_number, compare_numbers);
+	if (memory)
+		memory->lenders += more;
+	pthread_mutex_unlock(&lock);
+	return memory;
+}
+
+bool ring_regions_lend(uint64_t region)
+{
+	return count_lender(region, 1);
+}
+
+void ring_regions_return(uint64_t region)
+{
+	count_lender(region, -1);
 }
 
 const struct ring_shared_memory *ring_regions_find(const void *start, size_t bytes)

@@ -19,6 +19,16 @@ uint64_t ring_regions_number(void);
 
 void ring_regions_remove(const struct ring_shared_memory *memory);
 
+/* A communicator lets its peers map a region, or no longer does. lend: false if it was removed or withdrawn meanwhile */
+bool ring_regions_lend(uint64_t region);
+void ring_regions_return(uint64_t region);
+
+/*
+ * As removing: from now on it is private memory for every call, though it stays where it is. returns whether it is:
+ * not while more than one communicator lends it
+ */
+bool ring_regions_withdraw(const struct ring_shared_memory *memory);
+
 /* The memory in which all `bytes` bytes at `start` lie, NULL if there is none. */
 const struct ring_shared_memory *ring_regions_find(const void *start, size_t bytes);
 

@@ -95,14 +95,19 @@ static bool is_touched(const struct ring_channel *channel, const struct ring_tra
 	       (holds(sources_of(channel, in), rank) || holds(results_of(channel, in), rank));
 }
 
-/* Leaves the gates of those of the entry's peers that come before `end`. */
-static void leave(struct ring_channel *channel, const struct ring_transfer *in, int end)
+/*
+ * Leaves the gates of those of the entry's peers that come before `end`. returns one that had shut its gate meanwhile,
+ * whose memory may not have been what it should be; -1: none had
+ */
+static int leave(struct ring_channel *channel, const struct ring_transfer *in, int end)
 {
+	int shut = -1;
 	for (int rank = 0; rank < end; rank++) {
 		struct ring_link *out = channel->routes[rank].out;
-		if (is_touched(channel, in, rank))
-			out->transport->leave(out);
+		if (is_touched(channel, in, rank) && out->transport->leave(out))
+			shut = rank;
 	}
+	return shut;
 }
 
 static int enter(struct ring_channel *channel, const struct ring_transfer *in)
@@ -284,6 +289,6 @@ void ring_direct_count(struct ring_channel *channel, int peer)
 int ring_direct_finish(struct ring_channel *channel, const struct ring_transfer *in)
 {
 	int err = hand_out(channel, in);
-	leave(channel, in, channel->plan->params.size);
-	return err;
+	int shut = leave(channel, in, channel->plan->params.size);
+	return err || shut < 0 ? err : ring_channel_fail(channel, shut, RING_EPEER);
 }

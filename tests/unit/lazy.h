@@ -192,11 +192,12 @@ static int lazy_enter(struct ring_link *base)
 	return 0;
 }
 
-static void lazy_leave(struct ring_link *base)
+static int lazy_leave(struct ring_link *base)
 {
 	struct lazy_wire *wire = ((struct lazy_end *)base)->wire;
 	assert_true(base->outgoing && wire->inside);
 	wire->inside = false;
+	return 0;
 }
 
 static int lazy_wait_fd(const struct ring_link *base, short *events)
