@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../src/base/text.h"
 #include "samples.h"
 
 static void read_cpu_model(char *model, size_t bytes)
@@ -59,7 +60,10 @@ int perf_facts_gather(struct perf_team *team, struct perf_facts *facts)
 	if (!facts->ranks)
 		return perf_team_failed(team, RING_ENOMEM, "gathering facts");
 	struct perf_rank_facts self = own_facts();
-	return perf_team_gather(team, &self, sizeof(self), facts->ranks);
+	int err = perf_team_gather(team, &self, sizeof(self), facts->ranks);
+	for (int rank = 0; rank < team->size && !err; rank++)
+		ring_text_clean(facts->ranks[rank].host);
+	return err;
 }
 
 void perf_facts_free(struct perf_facts *facts)

@@ -6,19 +6,50 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
+
+#include "../src/base/text.h"
+
+/* Controls are C0, DEL and C1, whose last byte is their code. */
+static void print_character(FILE *out, const char *at, size_t bytes, bool is_control)
+{
+	if (bytes == 0)
+		fputs("\\ufffd", out);
+	else if (is_control)
+		fprintf(out, "\\u%04x", (unsigned char)at[bytes - 1]);
+	else if (*at == '"' || *at == '\\')
+		fprintf(out, "\\%c", *at);
+	else
+		fwrite(at, 1, bytes, out);
+}
 
 static void print_text(FILE *out, const char *text)
 {
 	fputc('"', out);
-	for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-		if (*at == '"' || *at == '\\')
-			fprintf(out, "\\%c", *at);
-		else if (*at < 0x20)
-			fprintf(out, "\\u%04x", *at);
-		else
-			fputc(*at, out);
+	while (*text) {
+		bool is_control = false;
+		size_t bytes = ring_text_character(text, &is_control);
+		print_character(out, text, bytes, is_control);
+		text += bytes > 0 ? bytes : 1;
 	}
 	fputc('"', out);
+}
+
+void json_copy_text(char *to, size_t room, const char *text)
+{
+	static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
+	size_t used = 0;
+	while (*text) {
+		size_t bytes = ring_text_character(text, NULL);
+		const char *from = bytes > 0 ? text : replacement;
+		size_t length = bytes > 0 ? bytes : strlen(replacement);
+		if (used + length >= room)
+			break;
+		memcpy(to + used, from, length);
+		used += length;
+		text += bytes > 0 ? bytes : 1;
+	}
+	to[used] = '\0';
 }
 
 static void new_line(struct json *json)

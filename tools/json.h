@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes JSON, value after value. It minds commas, indentation and escapes; the caller minds that
- * what is opened is closed.
+ * what is opened is closed. Names of files and hosts may be any bytes: each that is no UTF-8 is written as U+FFFD.
  */
 #ifndef TOOLS_JSON_H
 #define TOOLS_JSON_H
@@ -25,5 +25,8 @@ void json_put_integer(struct json *json, const char *key, uint64_t value);
 void json_put_signed(struct json *json, const char *key, int64_t value);
 void json_put_real(struct json *json, const char *key, double value); /* null unless finite */
 void json_put_bool(struct json *json, const char *key, bool value);
+
+/* Text for a JSON string made elsewhere: as much as fits text[room], in whole characters of UTF-8. */
+void json_copy_text(char *to, size_t room, const char *text);
 
 #endif

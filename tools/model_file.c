@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json.h"
 #include "ringccl.h"
 #include "whole_file.h"
 
@@ -72,7 +73,7 @@ static void write_json(void *root, FILE *out)
 bool model_json_write(const char *path, json_t *root)
 {
 	if (!root)
-		return refuse(path, "out of memory, or a name in the records is not UTF-8");
+		return refuse(path, "out of memory");
 	bool written = whole_file_write("ring_model", path, write_json, root);
 	json_decref(root);
 	return written;
@@ -106,7 +107,7 @@ static bool read_fit(const json_t *object, struct model_fit *fit)
 	struct model_machine *machine = &fit->machine;
 	const char *transport = json_string_value(json_object_get(object, "transport"));
 	*fit = (struct model_fit){0};
-	snprintf(fit->transport, sizeof(fit->transport), "%s", transport ? transport : "");
+	json_copy_text(fit->transport, sizeof(fit->transport), transport ? transport : "");
 	fit->ranks = (int)json_integer_value(json_object_get(object, "ranks"));
 	fit->median = json_number_value(json_object_get(object, "median_error"));
 	fit->worst = json_number_value(json_object_get(object, "worst_error"));

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
+
 #define RECORD_VERSION 1
 
 json_t *model_json_read(const char *path)
@@ -30,7 +32,7 @@ static bool refuse(const char *path, const char *why)
 static void copy_text(char *to, size_t room, const json_t *value)
 {
 	const char *text = json_string_value(value);
-	snprintf(to, room, "%s", text ? text : "");
+	json_copy_text(to, room, text ? text : "");
 }
 
 static double number_at(const json_t *object, const char *key)
@@ -81,7 +83,7 @@ static void read_source(const json_t *root, const char *path, struct model_sourc
 {
 	const json_t *devices = json_object_get(json_object_get(root, "config"), "devices");
 	const json_t *first = json_array_get(devices, 0);
-	snprintf(source->file, sizeof(source->file), "%s", path);
+	json_copy_text(source->file, sizeof(source->file), path);
 	copy_text(source->start_time, sizeof(source->start_time),
 		  json_object_get(root, "start_time"));
 	copy_text(source->kernel, sizeof(source->kernel), json_object_get(root, "kernel"));

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "text.h"
+
 #define LINE_BYTES 1024
 
 static const char *const level_names[] = {
@@ -35,6 +37,7 @@ static size_t format_line(char line[LINE_BYTES], enum ring_log_level level, cons
 	size_t length = (size_t)snprintf(line, room, "ringccl[%d] %s: ", (int)getpid(),
 					 level_names[level]);
 	vsnprintf(line + length, room - length, format, args);
+	ring_text_clean(line); /* one message is one line, and no terminal obeys it */
 	length += strlen(line + length);
 	line[length++] = '\n';
 	return length;

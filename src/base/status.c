@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "text.h"
+
 static _Thread_local struct ring_failure remembered;
 
 int ring_version(void)
@@ -36,6 +38,7 @@ int ring_fail(struct ring_failure *failure, int err, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(failure->text, sizeof(failure->text), format, args);
 	va_end(args);
+	ring_text_clean(failure->text); /* it may quote a variable, a path or a peer */
 	failure->err = err;
 	return err;
 }

@@ -5,6 +5,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "text.h"
+
 enum { NO_ADDRESS = 0, ADDRESS_4 = 4, ADDRESS_6 = 6 };
 
 struct ring_wire ring_wire_writer(void *bytes, size_t room)
@@ -81,12 +83,11 @@ void ring_wire_text(struct ring_wire *wire, char *text, size_t room)
 	ring_wire_bytes(wire, text, length);
 	if (!wire->ok || wire->out)
 		return;
-	text[length] = '\0';
-	for (uint32_t i = 0; i < length; i++) {
-		unsigned char c = (unsigned char)text[i];
-		if (c < ' ' || c == 0x7f)
+	for (uint32_t i = 0; i < length; i++)
+		if (text[i] == '\0') /* the rest would be out of sight */
 			text[i] = ' ';
-	}
+	text[length] = '\0';
+	ring_text_clean(text);
 }
 
 void ring_wire_address(struct ring_wire *wire, struct sockaddr_storage *address)

@@ -28,7 +28,7 @@ void ring_wire_int(struct ring_wire *wire, int *value);
 void ring_wire_bool(struct ring_wire *wire, bool *value);
 void ring_wire_bytes(struct ring_wire *wire, void *bytes, size_t count);
 
-/* What is read fits text[room], ends with NUL and has no control characters. */
+/* What is read fits text[room], ends with NUL and may be shown: ring_text_clean(). */
 void ring_wire_text(struct ring_wire *wire, char *text, size_t room);
 
 /* An internet address with its port, or none (family 0). */

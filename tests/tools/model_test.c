@@ -9,14 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "tools/json.h"
 #include "tools/model_compare.h"
 #include "tools/model_fit.h"
 #include "tools/model_parse.h"
+#include "tools/model_record.h"
 #include "tools/model_scaling.h"
 #include "tools/model_shape.h"
 #include "tools/model_world.h"
@@ -563,6 +566,35 @@ static void errors_are_judged(void **state)
 	assert_false(model_parse_errors("0.1,x", &most));
 }
 
+/* ---- files -------------------------------------------------------------------------------- */
+
+/* A file or host whose name is no UTF-8 made records that no parser reads. */
+static void names_of_any_bytes_make_valid_json(void **state)
+{
+	(void)state;
+	static const char name[] = "caf\xe9 \"\\\n\x7f\xc2\x9b \xe2\x82\xac \xed\xa0\x80\xc3";
+	static const char shown[] = "caf\xef\xbf\xbd \"\\\n\x7f\xc2\x9b \xe2\x82\xac "
+				    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd";
+	char *text = NULL, copy[sizeof(shown)], cut[8];
+	size_t bytes;
+	struct json json = {.out = open_memstream(&text, &bytes)};
+	assert_non_null(json.out);
+	json_open(&json, NULL, '{');
+	json_put_string(&json, name, name);
+	json_close(&json, '}');
+	assert_int_equal(fclose(json.out), 0);
+	json_t *read = json_loads(text, 0, NULL);
+	assert_non_null(read);
+	assert_string_equal(json_string_value(json_object_get(read, shown)), shown);
+	json_decref(read);
+	assert_null(strpbrk(text, "\x7f\x9b\r")); /* no terminal obeys it */
+	free(text);
+	json_copy_text(copy, sizeof(copy), name);
+	assert_string_equal(copy, shown);
+	json_copy_text(cut, sizeof(cut), "12345\xe2\x82\xac");
+	assert_string_equal(cut, "12345");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -587,6 +619,7 @@ int main(void)
 		cmocka_unit_test(links_differ_as_told),
 		cmocka_unit_test(jitter_is_drawn_from_its_seed),
 		cmocka_unit_test(errors_are_judged),
+		cmocka_unit_test(names_of_any_bytes_make_valid_json),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
