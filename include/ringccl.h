@@ -123,7 +123,7 @@ struct ring_options {
 
 	int create_timeout_ms; /* RING_CREATE_TIMEOUT_MS: until all ranks have met; 60000 */
 	int call_timeout_ms;   /* RING_CALL_TIMEOUT_MS: a call, from its start; 600000; 0: never */
-	int peer_lost_ms;      /* RING_PEER_LOST_MS: a silent host is gone after this; 5000 */
+	int peer_lost_ms; /* RING_PEER_LOST_MS: who cannot be reached for so long is lost; 5000 */
 
 	size_t chunk_bytes;   /* A RING_CHUNK_BYTES: largest message (ringccl(7)); 0 chooses */
 	int depth;            /* A RING_DEPTH: slots of a link, 1..8; 0 chooses */

@@ -174,6 +174,7 @@ static int send_message(struct ring_link *base, const void *source, size_t bytes
 		err = send_stamp(link, now_ns, bytes);
 	if (!err)
 		err = send_behind_stamp(link->inner, source, bytes);
+	base->cause = link->inner->cause;
 	if (err)
 		return err;
 	link->posted++;
@@ -203,6 +204,7 @@ static int poll_link(struct ring_link *base)
 	struct paced_link *link = (struct paced_link *)base;
 	int err = link->inner->transport->poll(link->inner);
 	int held = show(link);
+	base->cause = link->inner->cause;
 	if (!held)
 		held = tear_off(link);
 	if (held == RING_EAGAIN)

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/outage.h"
 #include "slot_fifo.h"
 #include "base/status.h"
 #include "tcp_link.h"
@@ -26,12 +27,22 @@ static bool reaches(const struct ring_peer *from, const struct ring_peer *to)
 	return true;
 }
 
-void ring_tcp_lose(struct ring_tcp_link *link, const char *why)
+/* The kernel tells the cause once: it is also that of the link the other way, which may be asked first. */
+static void note_cause(struct ring_tcp_link *link, int cause)
+{
+	if (!link->base.cause)
+		link->base.cause = cause;
+	if (link->back && !link->back->base.cause)
+		link->back->base.cause = cause;
+}
+
+void ring_tcp_lose(struct ring_tcp_link *link, int cause, const char *why)
 {
 	const struct ring_link *base = &link->base;
 	int from = base->outgoing ? base->self : base->peer;
 	int to = base->outgoing ? base->peer : base->self;
 	ring_log(RING_WARN, "rank %d -> %d tcp: %s", from, to, why);
+	note_cause(link, cause);
 	link->lost = true;
 }
 
@@ -91,24 +102,6 @@ static void set_int(int fd, int level, int option, int value)
  */
 #define LOOPBACK_WINDOW (1 << 20)
 
-/*
- * An idle connection is probed, so that an unreachable peer is an error after peer_lost_ms, in
- * whole seconds. TCP_USER_TIMEOUT would also hold while data is under way, but it takes a peer
- * that is merely late for a lost one: not reading is our back-pressure, the window stays shut while
- * that rank computes, and the kernel counts this time although every probe is answered.
- */
-static void set_patience(int fd, const struct ring_link_params *params)
-{
-	int seconds = params->peer_lost_ms / 1000;
-	int pause = seconds / 3 > 0 ? seconds / 3 : 1;
-	if (params->peer_lost_ms <= 0)
-		return;
-	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, pause);
-	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, pause);
-	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 2);
-}
-
 static struct ring_tcp_link *make_sender(void)
 {
 	struct ring_tcp_sender *sender = calloc(1, sizeof(*sender));
@@ -162,7 +155,7 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 	if (link->local)
 		set_int(link->fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, LOOPBACK_WINDOW);
 	set_congestion(link->fd, link->local, params);
-	set_patience(link->fd, params);
+	ring_outage_bear(link->fd, params->peer_lost_ms);
 	*opened = &link->base;
 	return 0;
 }

@@ -74,8 +74,8 @@ int ring_tcp_receive(struct ring_tcp_receiver *receiver);
 
 void ring_tcp_expect(struct ring_link *base, size_t bytes, void *landing);
 
-/* Gives the connection up and logs why. */
-void ring_tcp_lose(struct ring_tcp_link *link, const char *why);
+/* Gives the connection up and logs why; cause as in struct ring_link. */
+void ring_tcp_lose(struct ring_tcp_link *link, int cause, const char *why);
 
 /*
  * Whether it is worth asking the socket: not if it had no more and still has not. A look that finds

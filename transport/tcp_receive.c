@@ -70,7 +70,7 @@ static bool begin_message(struct ring_tcp_receiver *receiver)
 			 "message %" PRIu64 " of %" PRIu64 " bytes where %" PRIu64
 			 " of at most %zu was due",
 			 number, bytes, base->arrived, base->slot_bytes);
-		ring_tcp_lose(&receiver->link, why);
+		ring_tcp_lose(&receiver->link, 0, why);
 		return false;
 	}
 	receiver->in_first += sizeof(header);
@@ -152,11 +152,11 @@ static bool read_on(struct ring_tcp_receiver *receiver)
 	} else if (got == 0) {
 		link->lost = true;
 		if (left > 0 || receiver->place)
-			ring_tcp_lose(link, "the other end closed inside a message");
+			ring_tcp_lose(link, 0, "the other end closed inside a message");
 	} else if (errno == EAGAIN) {
 		link->quiet = true;
 	} else if (errno != EINTR) {
-		ring_tcp_lose(link, strerror(errno));
+		ring_tcp_lose(link, errno, strerror(errno));
 	}
 	return got > 0 && (size_t)got == missing + room;
 }

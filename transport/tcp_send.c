@@ -105,7 +105,7 @@ static void write_on(struct ring_tcp_sender *sender)
 	} else if (errno == EAGAIN) {
 		link->quiet = true;
 	} else if (errno != EINTR) {
-		ring_tcp_lose(link, strerror(errno));
+		ring_tcp_lose(link, errno, strerror(errno));
 	}
 }
 

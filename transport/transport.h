@@ -71,7 +71,8 @@ struct ring_link {
 	int self, peer;
 	unsigned depth;
 	size_t slot_bytes;
-	uint64_t sent;
+	int cause; /* after RING_EPEER: errno by which the connection ended; 0: the other end closed it, ... */
+	uint64_t sent; /* ... or sent nonsense */
 	uint64_t arrived, released;
 	struct ring_arrival arrivals[RING_DEPTH_MAX]; /* receiver: message k at k % RING_DEPTH_MAX */
 	size_t memory_bytes; /* what this end holds: shared memory counts at the receiver */

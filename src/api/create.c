@@ -124,11 +124,12 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 
 /*
  * Accepts every half-built state; `reason` is what the others learn if they are still meeting.
- * Lanes close first: nothing may call back into a communicator that is being freed. Stages are let go by
+ * Lookout and lanes close first: nothing may call back into a communicator that is being freed. Stages are let go by
  * their places, so before links unmap those of other processes: new memory may come to lie there at once.
  */
 static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
 {
+	ring_lookout_close(&comm->lookout);
 	ring_lanes_close(comm->lanes, GOODBYE_MS);
 	ring_join_close(comm->join, reason);
 	ring_pairs_close(comm);

@@ -20,6 +20,12 @@ static inline void ring_flag_raise(struct ring_flag *flag)
 			      memory_order_release); /* pairs with ring_flag_is_raised */
 }
 
+static inline void ring_flag_lower(struct ring_flag *flag)
+{
+	atomic_store_explicit(&flag->raised, 0,
+			      memory_order_release); /* pairs with ring_flag_is_raised */
+}
+
 static inline bool ring_flag_is_raised(const struct ring_flag *flag)
 {
 	return atomic_load_explicit(&flag->raised,

@@ -369,6 +369,7 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 	err = messages ? run_messages(comm, call) : run_collective(comm, call);
 	ring_fpenv_leave(fpenv);
 	note(comm, call, RING_RETURNED);
+	ring_lookout_wake(&comm->lookout); /* what was sent may be under way yet */
 	if (err) {
 		ring_explain_call(comm, call);
 		ring_pairs_give_up(&comm->pairs);

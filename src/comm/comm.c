@@ -188,6 +188,11 @@ int ring_comm_await_failure(struct ring_comm *comm, uint64_t call, int ms)
 	return ring_comm_failed_in(comm, call);
 }
 
+void ring_comm_found_out(void *owner, const struct ring_news *news)
+{
+	ring_comm_fail_with(owner, news, true);
+}
+
 void ring_comm_heard(void *owner, const struct ring_news *news)
 {
 	ring_comm_fail_with(owner, news, false);

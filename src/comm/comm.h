@@ -14,6 +14,7 @@
 #include "meet/edge.h"
 #include "base/flag.h"
 #include "meet/lanes.h"
+#include "meet/lookout.h"
 #include "memory.h"
 #include "op.h"
 #include "choose/options.h"
@@ -94,7 +95,8 @@ struct ring_comm {
 	struct ring_edge_ends ends; /* for links with any rank; owns its contact */
 	struct ring_pace pace;      /* of all links, if the options say one */
 	struct ring_lanes *lanes;
-	struct ring_join *join; /* while creating */
+	struct ring_lookout lookout; /* after links over TCP */
+	struct ring_join *join;      /* while creating */
 	struct ring_bell bell;
 	struct ring_channel channels[RING_CHANNELS_MAX];
 	int channel_count;
@@ -177,7 +179,8 @@ int ring_comm_await_failure(struct ring_comm *comm, uint64_t call, int ms);
 __attribute__((format(printf, 3, 4))) int ring_comm_refuse(struct ring_comm *comm, int err,
 							   const char *format, ...);
 
-/* comm.c: callbacks for the lanes, owner is the communicator. */
+/* comm.c: callbacks for the lookout and the lanes, owner is the communicator. */
+void ring_comm_found_out(void *owner, const struct ring_news *news);
 void ring_comm_heard(void *owner, const struct ring_news *news);
 void ring_comm_neighbour_left(void *owner, int rank);
 void ring_comm_neighbour_waits(void *owner, int rank, const struct ring_record *record);

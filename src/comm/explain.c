@@ -4,6 +4,9 @@
 
 #include <stdio.h>
 
+#include "base/outage.h"
+#include "meet/describe.h"
+
 #define NEWS_GRACE_MS 500 /* a broken link waits so long for the control lanes to say why */
 
 const struct ring_channel *ring_explain_unfinished(const struct ring_comm *comm)
@@ -69,6 +72,22 @@ static int find_departed(const struct ring_comm *comm, const struct ring_channel
 	return -1;
 }
 
+/* By which the link with the peer ended, either way. */
+static bool is_unreached(const struct ring_channel *channel, int peer)
+{
+	const struct ring_link *out = ring_channel_link(channel, peer, true);
+	const struct ring_link *in = ring_channel_link(channel, peer, false);
+	return (out && ring_outage_is_cause(out->cause)) || (in && ring_outage_is_cause(in->cause));
+}
+
+int ring_explain_unreached(struct ring_comm *comm, int peer)
+{
+	struct ring_news news = {.err = RING_EPEER, .culprit = peer};
+	ring_peer_unreached(&comm->peers[peer], comm->rank, comm->config.peer_lost_ms, false,
+			    news.text);
+	return ring_comm_fail_with(comm, &news, true);
+}
+
 int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *channel, int err)
 {
 	char who[RING_RANK_TEXT];
@@ -78,6 +97,8 @@ int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *chann
 	if (err != RING_EPEER)
 		return ring_comm_fail(comm, err, comm->rank, "rank %d: the %s device failed: %s",
 				      comm->rank, channel->device->name, ring_strerror(err));
+	if (is_unreached(channel, peer))
+		return ring_explain_unreached(comm, peer);
 	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
 	int departed = find_departed(comm, channel);
 	if (departed >= 0)

@@ -18,6 +18,9 @@ const struct ring_channel *ring_explain_unfinished(const struct ring_comm *comm)
  */
 int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *channel, int err);
 
+/* The kernel gave up a link: nothing came through for as long as peer_lost_ms says. */
+int ring_explain_unreached(struct ring_comm *comm, int peer);
+
 /* It waits for a rank that said goodbye. */
 int ring_explain_departed(struct ring_comm *comm, const struct ring_channel *channel, int peer);
 

@@ -152,6 +152,10 @@ static size_t scratch_for(const struct ring_comm *comm, int channel)
 static int add_links(struct ring_comm *comm, struct ring_edge *edge)
 {
 	struct ring_channel *channel = &comm->channels[edge->channel];
+	int fd = ring_edge_socket(edge);
+	int err = fd < 0 ? 0 : ring_lookout_add(&comm->lookout, fd, edge->peer);
+	if (err)
+		return err;
 	struct ring_link *link = ring_edge_take_link(edge);
 	ring_channel_add_link(channel, link);
 	return reverses(comm) ? ring_channel_add_reverse(channel, link) : 0;
@@ -176,9 +180,8 @@ static int open_channels(struct ring_linkup *linkup)
 		struct ring_edge *edge = &linkup->edges[i];
 		int err = edge->role == RING_ROLE_DATA ? add_links(comm, edge) : 0;
 		if (err)
-			return ring_fail(linkup->failure, err,
-					 "rank %d: a link cannot go both ways: %s", comm->rank,
-					 ring_strerror(err));
+			return ring_fail(linkup->failure, err, "rank %d: a link cannot be used: %s",
+					 comm->rank, ring_strerror(err));
 	}
 	return 0;
 }
@@ -206,6 +209,17 @@ static int open_lanes(struct ring_linkup *linkup)
 	return err;
 }
 
+static void open_lookout(struct ring_comm *comm)
+{
+	struct ring_lookout_params params = {
+		.self = comm->rank,
+		.peer_lost_ms = comm->config.peer_lost_ms,
+		.failed = ring_comm_found_out,
+		.owner = comm,
+	};
+	ring_lookout_open(&comm->lookout, comm->watcher, &params);
+}
+
 /* Go: everybody agreed. The order is the join's, so it is copied. */
 static int step_reporting(struct ring_linkup *linkup)
 {
@@ -218,6 +232,7 @@ static int step_reporting(struct ring_linkup *linkup)
 	ring_join_close(comm->join, NULL);
 	comm->join = NULL;
 	linkup->stage = RING_LINKED;
+	open_lookout(comm);
 	err = open_channels(linkup);
 	return err ? err : open_lanes(linkup);
 }

@@ -132,8 +132,12 @@ static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
 	return err;
 }
 
-static int add_links(struct ring_wanted_link *wanted)
+static int add_links(struct ring_comm *comm, struct ring_wanted_link *wanted)
 {
+	int fd = ring_edge_socket(&wanted->edge);
+	int err = fd < 0 ? 0 : ring_lookout_add(&comm->lookout, fd, wanted->edge.peer);
+	if (err)
+		return err;
 	struct ring_link *link = ring_edge_take_link(&wanted->edge);
 	ring_channel_add_link(wanted->channel, link);
 	return goes_both_ways(&wanted->edge) ? ring_channel_add_reverse(wanted->channel, link) : 0;
@@ -152,7 +156,7 @@ static int step_links(struct ring_comm *comm, struct ring_failure *failure, int 
 			continue;
 		}
 		if (!err)
-			err = add_links(wanted);
+			err = add_links(comm, wanted);
 		if (err) {
 			*peer = wanted->edge.peer->rank;
 			return err;

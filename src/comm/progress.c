@@ -111,6 +111,7 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
 {
 	if (!room_for_fds(comm))
 		return ring_explain_no_memory(comm);
+	ring_lookout_wake(&comm->lookout);
 	int longest_ms = timeout_ms, nap_ms = ring_bell_nap_ms(&comm->bell);
 	bool with_fds = gather_fds(comm, &longest_ms) > 0;
 	uint32_t ticket = ring_bell_announce(&comm->bell, with_fds);

@@ -181,3 +181,14 @@ const char *ring_peer_name(const struct ring_peer *peer, char text[RING_PEER_NAM
 		 peer->pid);
 	return text;
 }
+
+const char *ring_peer_unreached(const struct ring_peer *peer, int self, int lost_ms, bool heard,
+				char text[RING_NEWS_TEXT])
+{
+	char name[RING_PEER_NAME];
+	snprintf(text, RING_NEWS_TEXT, "%s could not be reached from rank %d for %d ms%s",
+		 ring_peer_name(peer, name), self, lost_ms,
+		 heard ? ", though packets came from it; is one direction cut, or an MTU wrong?"
+		       : "; is its host down, the network between them cut, or an MTU wrong?");
+	return text;
+}

@@ -111,6 +111,11 @@ struct ring_link *ring_edge_take_link(struct ring_edge *edge)
 	return link;
 }
 
+int ring_edge_socket(const struct ring_edge *edge)
+{
+	return ring_transports[edge->transport]->lane == RING_LANE_TCP ? edge->fd : -1;
+}
+
 void ring_edge_drop(struct ring_edge *edge)
 {
 	if (edge->dialling)

@@ -58,6 +58,9 @@ void ring_edge_poll(const struct ring_edge *edge, struct pollfd *pollfd, int *ms
 int ring_edge_take_fd(struct ring_edge *edge);
 struct ring_link *ring_edge_take_link(struct ring_edge *edge);
 
+/* What the link's bytes go through, if another host may be at its other end: valid while the link is; or -1. */
+int ring_edge_socket(const struct ring_edge *edge);
+
 /* Closes what was made and not taken, at whatever point it is. */
 void ring_edge_drop(struct ring_edge *edge);
 

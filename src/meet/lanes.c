@@ -9,8 +9,6 @@
  */
 #include "lanes.h"
 
-#include <errno.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +18,7 @@
 #include "describe.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/outage.h"
 #include "mail.h"
 
 enum { LETTER_NEWS = 1, LETTER_GOODBYE, LETTER_GOODBYE_HEARD, LETTER_WAITS };
@@ -99,21 +98,18 @@ static void note_goodbye(struct lane *lane)
 static void lose_lane(struct lane *lane)
 {
 	struct ring_lanes *lanes = lane->lanes;
-	int cause = lane->mail.cause;
+	int cause = lane->mail.cause, lost_ms = lanes->params.peer_lost_ms;
 	char name[RING_PEER_NAME];
-	ring_peer_name(&lane->peer, name);
 	close_lane(lane);
 	if (lane->leaving || lanes->closing)
 		return;
 	struct ring_news news = {.err = RING_EPEER, .culprit = lane->peer.rank};
-	if (cause == ETIMEDOUT || cause == EHOSTUNREACH || cause == ENETUNREACH)
-		snprintf(news.text, sizeof(news.text),
-			 "%s died: rank %d could not reach it for %d ms", name, lanes->params.self,
-			 lanes->params.peer_lost_ms);
+	if (ring_outage_is_cause(cause))
+		ring_peer_unreached(&lane->peer, lanes->params.self, lost_ms, false, news.text);
 	else
 		snprintf(news.text, sizeof(news.text),
-			 "%s died: its connection to rank %d closed without goodbye", name,
-			 lanes->params.self);
+			 "%s died: its connection to rank %d closed without goodbye",
+			 ring_peer_name(&lane->peer, name), lanes->params.self);
 	spread(lanes, &news, lane);
 }
 
@@ -172,23 +168,6 @@ static void lane_moved(struct ring_watch *watch, uint32_t events)
 	}
 }
 
-/* The kernel asks the other host for a sign of life: after half the time, then every second. */
-static void keep_alive(int fd, int peer_lost_ms)
-{
-	int yes = 1, every_s = 1, idle_s = peer_lost_ms / 2000, probes;
-	if (idle_s < 1)
-		idle_s = 1;
-	probes = peer_lost_ms / 1000 - idle_s;
-	if (probes < 1)
-		probes = 1;
-	/* A Unix socket has none of these and needs none. */
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &peer_lost_ms, sizeof(peer_lost_ms));
-}
-
 static void open_lane(struct ring_lanes *lanes, const struct ring_peer *peer, int fd)
 {
 	struct lane *lane = &lanes->lane[lanes->count++];
@@ -196,7 +175,8 @@ static void open_lane(struct ring_lanes *lanes, const struct ring_peer *peer, in
 	lane->peer = *peer;
 	lane->watch = (struct ring_watch){fd, EPOLLIN, lane_moved};
 	ring_mail_init(&lane->mail, fd, RING_LETTER_BYTES);
-	keep_alive(fd, lanes->params.peer_lost_ms);
+	ring_outage_bear(fd, lanes->params.peer_lost_ms);
+	ring_outage_limit(fd, lanes->params.peer_lost_ms);
 }
 
 static void free_lanes(struct ring_lanes *lanes)

@@ -4,8 +4,8 @@
  * News floods both ways around the ring, each rank passing on what it had not heard; the first
  * sticks. The watcher drives them, so they work while the rank computes.
  *
- * A lane that closes without goodbye is a death. The kernel's keep-alive and TCP_USER_TIMEOUT make
- * a vanished host the same, at no cost to an idle process; a stopped process keeps its lanes.
+ * A lane that closes without goodbye is a death. The kernel ends one whose other end cannot be reached
+ * (base/outage.h), at no cost to an idle process; a stopped process keeps its lanes.
  */
 #ifndef RING_LANES_H
 #define RING_LANES_H

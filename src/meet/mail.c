@@ -43,9 +43,11 @@ static int make_room(unsigned char **bytes, size_t *room, size_t need)
 	return 0;
 }
 
+/* The kernel tells the cause once, to whoever writes or reads first. */
 static int lost(struct ring_mail *mail, int cause)
 {
-	mail->cause = cause;
+	if (!mail->cause)
+		mail->cause = cause;
 	return RING_EPEER;
 }
 

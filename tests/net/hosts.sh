@@ -69,6 +69,33 @@ make_hosts() { # how many, 4 or 6: the version of IP they have
 	hosts=$1
 }
 
+# Whatever host a sends to host b on bridge 0 goes astray from now on, without a word: nobody has that address.
+cut_way() { # a, b
+	ip -n "$net-$1" neighbor replace "10.77.0.$(($2 + 1))" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
+}
+
+# Whatever host a sends to host b on bridge 0 arrives there, on the device.
+mend_way() { # a, b, device
+	local address
+	address=$(on "$2" cat "/sys/class/net/$3/address")
+	ip -n "$net-$1" neighbor replace "10.77.0.$(($2 + 1))" lladdr "$address" dev eth0 nud permanent
+}
+
+cut_path() { # a, b
+	cut_way "$1" "$2" && cut_way "$2" "$1"
+}
+
+mend_path() { # a, b
+	mend_way "$1" "$2" eth0 && mend_way "$2" "$1" eth0
+}
+
+# Gives host h a second way in from bridge 0, eth2, on which large packets get lost, and which nobody takes by itself.
+make_narrow_way() { # h
+	ip -n "$net-switch" link add "narrow$1" mtu 576 type veth peer name eth2 netns "$net-$1" &&
+		ip -n "$net-switch" link set "narrow$1" master bridge0 up &&
+		ip -n "$net-$1" link set eth2 arp off up
+}
+
 # The process that serves the meeting lives on host 0. Sets id and server.
 make_id() {
 	local tries
@@ -86,12 +113,12 @@ make_id() {
 }
 
 # Starts rank h of the job on host h; what it says goes to $place/out.h. Sets ranks, their processes.
-start_ranks() { # what each does
+start_ranks() { # what each does, and for how long
 	local host
 	ranks=()
 	for ((host = 0; host < hosts; host++)); do
 		RING_HOST=host$host RING_RANK=$host RING_SIZE=$hosts RING_ID=$id ip netns exec "$net-$host" \
-			timeout 60 "$rank_program" "$1" >"$place/out.$host" 2>&1 &
+			timeout 60 "$rank_program" "$@" >"$place/out.$host" 2>&1 &
 		ranks+=($!)
 	done
 }

@@ -6,6 +6,9 @@
  *	rank counters     runs every collective and compares its bytes with the interface's counters
  *	rank loop         calls until a call fails, then says when and why
  *	rank idle         calls nothing, until the communicator fails; then likewise
+ *	rank small FILE   sums of one number, until one fails, then likewise, or until there is such a file
+ *	rank exchange FILE   the same with all-to-alls between them
+ *	rank keep FILE    the same with one such and pauses between them, in which nothing is sent
  *	rank twice        adds its rank up with the others', then again over a second communicator
  *	rank later        likewise, but rank 0 comes to the second one when the others have long come
  *
@@ -132,9 +135,43 @@ static int compare_counters(struct ring_comm *comm)
 /* ---- until the end ------------------------------------------------------------------------ */
 
 /* Says when, in seconds since the machine started, as /proc/uptime does. */
-static int wait_for_failure(struct ring_comm *comm, bool calls)
+static void say_end(const struct ring_comm *comm, int err)
 {
 	struct timespec now;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	printf("%.3f %d %s\n", (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, err,
+	       err ? ring_comm_error(comm) : "went on to the end");
+}
+
+#define PART_BYTES ((size_t)1 << 20) /* to each rank: more than a socket's buffers hold at first */
+
+/* All see the file in the same sum. */
+static int wait_for_file(struct ring_comm *comm, const char *task, const char *path)
+{
+	size_t bytes = PART_BYTES * (size_t)ring_comm_size(comm);
+	char *send = calloc(1, bytes), *recv = calloc(1, bytes);
+	int err = send && recv ? 0 : RING_ENOMEM, found = 0;
+	bool exchanges = strcmp(task, "exchange") == 0;
+	printf("created\n");
+	while (!err && !found) {
+		found = access(path, F_OK) == 0;
+		if (exchanges)
+			err = ring_all_to_all(comm, send, recv, PART_BYTES, RING_INT8, NULL);
+		if (!err)
+			err = ring_all_reduce(comm, &found, &found, 1, RING_INT32, RING_MAX, NULL);
+		if (strcmp(task, "keep") == 0)
+			usleep(found ? 0 : 7000000);
+		else
+			usleep(exchanges ? 20000 : 1000);
+	}
+	say_end(comm, err);
+	free(send);
+	free(recv);
+	return 0;
+}
+
+static int wait_for_failure(struct ring_comm *comm, bool calls)
+{
 	float *data = calloc(COUNT, sizeof(*data));
 	int err = data ? 0 : RING_ENOMEM;
 	printf("created\n");
@@ -146,9 +183,7 @@ static int wait_for_failure(struct ring_comm *comm, bool calls)
 		if (!err)
 			err = ring_comm_status(comm);
 	}
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	printf("%.3f %d %s\n", (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, err,
-	       ring_comm_error(comm));
+	say_end(comm, err);
 	free(data);
 	return 0;
 }
@@ -194,7 +229,7 @@ static int add_twice(struct ring_comm *first, unsigned late_seconds)
 
 int main(int argc, char **argv)
 {
-	const char *task = argc == 2 ? argv[1] : "";
+	const char *task = argc >= 2 ? argv[1] : "";
 	struct ring_comm *comm;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (strcmp(task, "id") == 0)
@@ -209,6 +244,8 @@ int main(int argc, char **argv)
 		result = compare_counters(comm);
 	else if (strcmp(task, "loop") == 0 || strcmp(task, "idle") == 0)
 		result = wait_for_failure(comm, task[0] == 'l');
+	else if (argc == 3)
+		result = wait_for_file(comm, task, argv[2]);
 	else if (strcmp(task, "twice") == 0 || strcmp(task, "later") == 0)
 		result = add_twice(comm, task[0] == 'l' ? 3 : 0);
 	ring_comm_destroy(comm);
