@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_steps: what its walk moves is what the collective is defined as and what the plan costs, its steps are those that
+ * the plan counts, its text is known for the plain ring, and what cannot be shown is refused by a sentence.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "tools/steps_text.h"
+
+#define RANKS 9
+#define KINDS (RING_KIND_SEND + 1)
+
+/* ---- the walk ------------------------------------------------------------------------------ */
+
+static struct steps_choice choice_of(int kind, int algorithm, int ranks)
+{
+	return (struct steps_choice){.kind = (enum ring_kind)kind,
+				     .algorithm = (enum ring_algorithm)algorithm,
+				     .ranks = ranks,
+				     .root = ranks > 2 ? 2 : 0,
+				     .chunks_per_round = 2,
+				     .depth = 64};
+}
+
+static void demand(bool holds, const char *promise, const struct steps_choice *choice)
+{
+	if (!holds)
+		fail_msg("broken: %s (%s by %s, %d ranks, count %d, chunk %d, depth %d)", promise,
+			 steps_kind_name(choice->kind), steps_algorithm_name(choice->algorithm),
+			 choice->ranks, (int)choice->count, (int)choice->chunk_bytes, choice->depth);
+}
+
+/* What is in a rank's output in the end, by the events alone. */
+static void replay(const struct steps_walk *walk, int rank, struct steps_value *output)
+{
+	for (size_t e = 0; e < walk->event_count; e++) {
+		const struct steps_event *event = &walk->events[e];
+		enum ring_buffer buffer = event->entry.result.buffer;
+		bool lands = buffer == RING_OUTPUT || buffer == RING_PEER_OUTPUT ||
+			     buffer == RING_ALL_OUTPUTS || buffer == RING_OTHER_OUTPUTS;
+		int ranks[STEPS_RANKS_MOST];
+		if (!event->incoming || !lands || event->entry.action == RING_HOLD)
+			continue;
+		int count = steps_ranks_at(walk, event, buffer, ranks);
+		for (int k = 0; k < count; k++)
+			for (size_t i = 0; i < event->count && ranks[k] == rank; i++)
+				output[event->entry.result.offset / STEPS_ELEMENT_BYTES + i] =
+					walk->values[event->begin + i];
+	}
+}
+
+/* Element i of a rank's output as the collective is defined: of whom, which element of theirs, of how many a sum. */
+static struct steps_value defined(const struct steps_choice *choice, int rank, uint64_t i)
+{
+	int count = (int)choice->count, part = (int)i / count, n = choice->ranks, at = (int)i;
+	switch (choice->kind) {
+	case RING_KIND_ALL_REDUCE:
+	case RING_KIND_REDUCE:
+		return (struct steps_value){at, 0, (int16_t)n};
+	case RING_KIND_REDUCE_SCATTER:
+		return (struct steps_value){rank * count + at, 0, (int16_t)n};
+	case RING_KIND_ALL_GATHER:
+	case RING_KIND_GATHER:
+		return (struct steps_value){at % count, (int16_t)part, 1};
+	case RING_KIND_ALL_TO_ALL:
+		return (struct steps_value){rank * count + at % count, (int16_t)part, 1};
+	case RING_KIND_SCATTER:
+		return (struct steps_value){rank * count + at, (int16_t)choice->root, 1};
+	case RING_KIND_SEND:
+		return (struct steps_value){at, (int16_t)((rank + n - 1) % n), 1};
+	default:
+		return (struct steps_value){at, (int16_t)choice->root, 1};
+	}
+}
+
+static void check_results(const struct steps_walk *walk)
+{
+	const struct steps_choice *choice = &walk->choice;
+	for (int rank = 0; rank < choice->ranks; rank++) {
+		uint64_t length = steps_output_length(choice, rank);
+		struct steps_value *output = calloc(length + 1, sizeof(*output));
+		assert_non_null(output);
+		replay(walk, rank, output);
+		for (uint64_t i = 0; i < length; i++) {
+			struct steps_value wanted = defined(choice, rank, i);
+			bool whole = wanted.length >
+				     1; /* of a sum of all, it is alike who comes first */
+			demand(output[i].index == wanted.index && output[i].length == wanted.length &&
+				       (whole || output[i].first == wanted.first),
+			       "every rank has the result", choice);
+		}
+		free(output);
+	}
+}
+
+static void check_walk(const struct steps_choice *choice)
+{
+	struct steps_walk walk;
+	char sentence[512];
+	if (steps_choice_refuse(choice, sentence, sizeof(sentence)))
+		return;
+	demand(steps_walk_make(choice, &walk) == 0, "the plan ends", choice);
+	for (int rank = 0; rank < choice->ranks; rank++)
+		demand(walk.sent_bytes[rank] == walk.cost_bytes[rank],
+		       "as many bytes move as the plan counts", choice);
+	check_results(&walk);
+	steps_walk_free(&walk);
+}
+
+/* A student who adds up what the steps show would not get the result, or not the bytes of ring_plan_cost(). */
+static void every_plan_does_what_it_is_for(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++)
+			for (int ranks = 1; ranks <= RANKS; ranks++) {
+				struct steps_choice choice = choice_of(kind, algorithm, ranks);
+				steps_choice_complete(&choice);
+				check_walk(&choice);
+				choice.count = kind == RING_KIND_BARRIER ? 0 : 23;
+				choice.chunk_bytes = 2 * STEPS_ELEMENT_BYTES;
+				choice.depth = 1;
+				check_walk(&choice);
+				choice.count *= 3; /* more than travels with an entry record */
+				choice.depth = 3;
+				check_walk(&choice);
+			}
+}
+
+/* The ring would seem to take more or fewer steps than 2(N-1). */
+static void steps_are_those_that_the_plan_counts(void **state)
+{
+	(void)state;
+	int shown = 0;
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++)
+			for (int ranks = 1; ranks <= RANKS; ranks++) {
+				struct steps_choice choice = choice_of(kind, algorithm, ranks);
+				struct steps_walk walk;
+				char sentence[512];
+				steps_choice_complete(&choice);
+				if (steps_choice_refuse(&choice, sentence, sizeof(sentence)))
+					continue;
+				assert_int_equal(steps_walk_make(&choice, &walk), 0);
+				demand(walk.numbered == (int)walk.cost_steps,
+				       "there are as many steps as the plan counts", &choice);
+				if (kind == RING_KIND_ALL_REDUCE && algorithm == RING_ALGORITHM_RING)
+					assert_int_equal(walk.numbered, 2 * (ranks - 1));
+				steps_walk_free(&walk);
+				shown++;
+			}
+	assert_true(shown > 250);
+}
+
+/* ---- the text ------------------------------------------------------------------------------ */
+
+struct shown {
+	struct steps_walk walk;
+	struct steps_cells cells;
+	struct steps_state state;
+};
+
+static void make_shown(struct steps_choice choice, struct shown *shown)
+{
+	steps_choice_complete(&choice);
+	assert_int_equal(steps_walk_make(&choice, &shown->walk), 0);
+	assert_int_equal(steps_cells_make(&shown->walk, &shown->cells), 0);
+	assert_int_equal(steps_state_make(&shown->walk, &shown->cells, &shown->state), 0);
+}
+
+static void free_shown(struct shown *shown)
+{
+	steps_state_free(&shown->state);
+	steps_cells_free(&shown->cells);
+	steps_walk_free(&shown->walk);
+}
+
+static char *text_of(struct steps_choice choice, bool full)
+{
+	struct shown shown;
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+	assert_non_null(out);
+	make_shown(choice, &shown);
+	bool whole = full ? steps_text_full(&shown.walk, &shown.cells, &shown.state, out)
+			  : steps_text_overview(&shown.walk, &shown.cells, out);
+	assert_true(whole);
+	free_shown(&shown);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static struct steps_choice plain_ring(int ranks)
+{
+	struct steps_choice choice = choice_of(RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING, ranks);
+	choice.root = 0;
+	choice.depth = 4;
+	return choice;
+}
+
+static const char overview_of_4[] =
+	"all_reduce of 4 elements on 4 ranks, around the ring: 6 steps\n"
+	"In each step every rank sends one block to the next rank. That one adds its own block and "
+	"sends the\n"
+	"sum on, until the sum is whole; then whole sums go around.\n"
+	"a3 is piece a of what rank 3 begins with. A is the sum of piece a over all ranks, "
+	"a1+a2+a3+a0.\n"
+	"\n"
+	"        rank 0 -> 1  rank 1 -> 2  rank 2 -> 3  rank 3 -> 0\n"
+	"step 1  d0           a1           b2           c3\n"
+	"step 2  c3+c0        d0+d1        a1+a2        b2+b3\n"
+	"step 3  b2+b3+b0     c3+c0+c1     d0+d1+d2     a1+a2+a3\n"
+	"step 4  A            B            C            D\n"
+	"step 5  D            A            B            C\n"
+	"step 6  C            D            A            B\n"
+	"\n"
+	"In the end every rank has A B C D\n"
+	"Bytes sent, 4 of an element: 24 by every rank.\n";
+
+static const char full_of_3[] =
+	"all_reduce of 3 elements on 3 ranks, around the ring: 4 steps\n"
+	"In each step every rank sends one block to the next rank. That one adds its own block and "
+	"sends the\n"
+	"sum on, until the sum is whole; then whole sums go around.\n"
+	"a2 is piece a of what rank 2 begins with. A is the sum of piece a over all ranks, "
+	"a1+a2+a0. Rank 0\n"
+	"begins with 1, 2, 3 .., rank 1 with 10, 20, 30 .., rank 2 with 100 .., so that the digits "
+	"of a sum\n"
+	"tell who is in it.\n"
+	"\n"
+	"before  out  needs  sends           in  gets and does                       a     b     "
+	"c\n"
+	"rank 0                                                                      1     2     "
+	"3\n"
+	"rank 1                                                                     10    20    "
+	"30\n"
+	"rank 2                                                                    100   200   "
+	"300\n"
+	"\n"
+	"step 1  out  needs  sends           in  gets and does                       a     b     "
+	"c\n"
+	"rank 0  0           signal to 1     0   signal from 2                       1  *202     "
+	"3\n"
+	"        1           c0=3 to 1       1   b2=200 from 2, + b0 -> 202\n"
+	"rank 1  0           signal to 2     0   signal from 0                      10    20   "
+	"*33\n"
+	"        1           a1=10 to 2      1   c0=3 from 0, + c1 -> 33\n"
+	"rank 2  0           signal to 0     0   signal from 1                    *110   200   "
+	"300\n"
+	"        1           b2=200 to 0     1   a1=10 from 1, + a2 -> 110\n"
+	"\n"
+	"step 2  out  needs  sends           in  gets and does                       a     b     "
+	"c\n"
+	"rank 0  2    2      b2+b0=202 to 1  2   a1+a2=110 from 2, + a0 -> A=111  *111   202     "
+	"3\n"
+	"rank 1  2    2      c0+c1=33 to 2   2   b2+b0=202 from 0, + b1 -> B=222    10  *222    "
+	"33\n"
+	"rank 2  2    2      a1+a2=110 to 0  2   c0+c1=33 from 1, + c2 -> C=333    110   200  "
+	"*333\n"
+	"\n"
+	"step 3  out  needs  sends           in  gets and does                       a     b     "
+	"c\n"
+	"rank 0  3    3      A=111 to 1      3   C=333 from 2                      111   202  "
+	"*333\n"
+	"rank 1  3    3      B=222 to 2      3   A=111 from 0                     *111   222    "
+	"33\n"
+	"rank 2  3    3      C=333 to 0      3   B=222 from 1                      110  *222   "
+	"333\n"
+	"\n"
+	"step 4  out  needs  sends           in  gets and does                       a     b     "
+	"c\n"
+	"rank 0  4    4      C=333 to 1      4   B=222 from 2                      111  *222   "
+	"333\n"
+	"rank 1  4    4      A=111 to 2      4   C=333 from 0                      111   222  "
+	"*333\n"
+	"rank 2  4    4      B=222 to 0      4   A=111 from 1                     *111   222   "
+	"333\n"
+	"\n"
+	"Bytes sent, 4 of an element: 16 by every rank.\n"
+	"A rank's plan has two sequences of entries: out are those that send, in those that "
+	"receive, add and\n"
+	"copy. An entry runs once so many of the other sequence are done as it needs. A star is "
+	"what is new.\n";
+
+/* Who reads the plain ring would see another picture than the one that was found good. */
+static void the_plain_ring_is_known(void **state)
+{
+	(void)state;
+	char *overview = text_of(plain_ring(4), false), *full = text_of(plain_ring(3), true);
+	assert_string_equal(overview, overview_of_4);
+	assert_string_equal(full, full_of_3);
+	free(overview);
+	free(full);
+}
+
+/* Some plan would end the program, or a line of it would have a column that says nothing. */
+static void every_plan_can_be_told(void **state)
+{
+	(void)state;
+	char sentence[512];
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++)
+			for (int ranks = 1; ranks <= RANKS + 1; ranks++) {
+				struct steps_choice choice = choice_of(kind, algorithm, ranks);
+				struct steps_choice complete = choice;
+				steps_choice_complete(&complete);
+				if (steps_choice_refuse(&complete, sentence, sizeof(sentence)))
+					continue;
+				char *overview = text_of(choice, false);
+				char *full = text_of(choice, true);
+				demand(strlen(overview) > 100 && strlen(full) > 100,
+				       "there is something to read", &complete);
+				demand(!strstr(full, "(null)") && !strstr(overview, "(null)"),
+				       "all has a name", &complete);
+				free(overview);
+				free(full);
+			}
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+/* Runs the program; returns what it says on stderr, and *status. */
+static char *run(const char *arguments, int *status)
+{
+	char command[512], *said = calloc(1, 4096);
+	assert_non_null(said);
+	snprintf(command, sizeof(command), "tools/ring_steps %s 2>&1 >/dev/null", arguments);
+	FILE *pipe = popen(command, "r");
+	assert_non_null(pipe);
+	size_t length = fread(said, 1, 4095, pipe);
+	said[length] = 0;
+	*status = WEXITSTATUS(pclose(pipe));
+	return said;
+}
+
+/* Who mistypes would see a plan that was not asked for, or none and no reason. */
+static void what_cannot_be_shown_is_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *arguments, *said;
+	} refused[] = {
+		{"-n 65", "--ranks wants a whole number from 1 to 64, not '65'"},
+		{"-n 4x", "--ranks wants a whole number from 1 to 64, not '4x'"},
+		{"-n 4 --root 4", "rank 4 cannot be root: the ranks are 0 to 3"},
+		{"--collective allreduce", "there is no collective 'allreduce'"},
+		{"--algorithm nccl", "there is no algorithm 'nccl'"},
+		{"--collective gather --algorithm ring",
+		 "ring cannot carry gather on 4 ranks; oneshot or direct can"},
+		{"--algorithm pair", "pair cannot carry all_reduce on 4 ranks"},
+		{"--algorithm bruck --count 100",
+		 "bruck carries all_reduce of at most 28 elements on 4 ranks, not of 100"},
+		{"-n 17 --algorithm staged", "staged cannot carry all_reduce on 17 ranks"},
+		{"--count 1M", "too much to be shown"},
+		{"--count 64K --chunk 4", "too much to be shown"},
+		{"--count 0", "--count wants a whole number from 1"},
+		{"--chunk 2", "--chunk wants a whole number from 4"},
+		{"all_reduce", "what is 'all_reduce'?"},
+	};
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		int status;
+		char *said = run(refused[i].arguments, &status);
+		if (status != 2 || !strstr(said, refused[i].said))
+			fail_msg("ring_steps %s: status %d, \"%s\"", refused[i].arguments, status,
+				 said);
+		free(said);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_plan_does_what_it_is_for),
+		cmocka_unit_test(steps_are_those_that_the_plan_counts),
+		cmocka_unit_test(the_plain_ring_is_known),
+		cmocka_unit_test(every_plan_can_be_told),
+		cmocka_unit_test(what_cannot_be_shown_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_steps: a plan made visible, step by step: who sends which piece to whom, and what is added to what. Reads the
+ * command line; the walk and its pictures have files of their own.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ringccl.h"
+#include "steps_text.h"
+
+enum { EXIT_OK = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
+
+static const char usage[] =
+	"usage: ring_steps [options]\n"
+	"Shows a plan step by step: who sends which piece to whom, and what is added to what.\n"
+	"\n"
+	"  -n, --ranks N             how many ranks, 4; 1 to 64\n"
+	"      --collective NAME     all_reduce, reduce_scatter, all_gather, broadcast, reduce, "
+	"gather,\n"
+	"                            scatter, all_to_all, sendrecv, barrier\n"
+	"      --algorithm NAME      ring, oneshot, stride, twoshot, bruck, staged, direct, tree, "
+	"pair\n"
+	"      --count N             elements of 4 bytes, of the vector or of each part\n"
+	"      --chunk SIZE          bytes of the largest message; whole blocks\n"
+	"      --chunks-per-round N  RING_CHUNKS_PER_ROUND, 2\n"
+	"      --depth N             RING_DEPTH, 4: messages of a link in a step\n"
+	"  -r, --root RANK           of broadcast, reduce, gather and scatter, 0\n"
+	"      --values              each step in full: entries, sums as numbers, what each rank "
+	"has\n"
+	"  -h, --help                show this and exit\n"
+	"      --version             show the version and exit\n";
+
+enum long_option {
+	COLLECTIVE = 256,
+	ALGORITHM,
+	COUNT,
+	CHUNK,
+	CHUNKS_PER_ROUND,
+	DEPTH,
+	VALUES,
+	VERSION,
+};
+
+static const struct option long_options[] = {
+	{"ranks", required_argument, NULL, 'n'},
+	{"collective", required_argument, NULL, COLLECTIVE},
+	{"algorithm", required_argument, NULL, ALGORITHM},
+	{"count", required_argument, NULL, COUNT},
+	{"chunk", required_argument, NULL, CHUNK},
+	{"chunks-per-round", required_argument, NULL, CHUNKS_PER_ROUND},
+	{"depth", required_argument, NULL, DEPTH},
+	{"root", required_argument, NULL, 'r'},
+	{"values", no_argument, NULL, VALUES},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, VERSION},
+	{0},
+};
+
+struct job {
+	struct steps_choice choice;
+	bool values;
+};
+
+/* A walk and what is shown of it. */
+struct view {
+	struct steps_walk walk;
+	struct steps_cells cells;
+	struct steps_state state;
+};
+
+static __attribute__((format(printf, 1, 2))) bool complain(const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	fputs("ring_steps: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	va_end(arguments);
+	return false;
+}
+
+/* ---- the command line ---------------------------------------------------------------------- */
+
+/* A whole number in [low, high]; K and M are binary. */
+static bool parse_number(const char *option, const char *text, uint64_t low, uint64_t high,
+			 uint64_t *value)
+{
+	char *end;
+	errno = 0;
+	uint64_t number = strtoull(text, &end, 10);
+	int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 0;
+	bool good = end > text && *text != '-' && end[shift > 0] == 0 && errno == 0 &&
+		    number <= high >> shift && number << shift >= low;
+	if (!good)
+		return complain("%s wants a whole number from %llu to %llu, not '%s'", option,
+				(unsigned long long)low, (unsigned long long)high, text);
+	*value = number << shift;
+	return true;
+}
+
+static bool parse_int(const char *option, const char *text, int low, int high, int *value)
+{
+	uint64_t number;
+	if (!parse_number(option, text, (uint64_t)low, (uint64_t)high, &number))
+		return false;
+	*value = (int)number;
+	return true;
+}
+
+static bool parse_kind(const char *text, enum ring_kind *kind)
+{
+	int found = steps_kind_find(text);
+	if (found < 0)
+		return complain("there is no collective '%s'; ring_steps --help lists them", text);
+	*kind = (enum ring_kind)found;
+	return true;
+}
+
+static bool parse_algorithm(const char *text, enum ring_algorithm *algorithm)
+{
+	int found = steps_algorithm_find(text);
+	if (found < 0)
+		return complain("there is no algorithm '%s'; ring_steps --help lists them", text);
+	*algorithm = (enum ring_algorithm)found;
+	return true;
+}
+
+static bool parse_option(int option, struct job *job)
+{
+	struct steps_choice *choice = &job->choice;
+	switch (option) {
+	case 'n':
+		return parse_int("--ranks", optarg, 1, STEPS_RANKS_MOST, &choice->ranks);
+	case 'r':
+		return parse_int("--root", optarg, 0, STEPS_RANKS_MOST - 1, &choice->root);
+	case COLLECTIVE:
+		return parse_kind(optarg, &choice->kind);
+	case ALGORITHM:
+		return parse_algorithm(optarg, &choice->algorithm);
+	case COUNT:
+		return parse_number("--count", optarg, 1, UINT32_MAX, &choice->count);
+	case CHUNK:
+		return parse_number("--chunk", optarg, STEPS_ELEMENT_BYTES, UINT32_MAX,
+				    &choice->chunk_bytes);
+	case CHUNKS_PER_ROUND:
+		return parse_int("--chunks-per-round", optarg, 1, 64, &choice->chunks_per_round);
+	case DEPTH:
+		return parse_int("--depth", optarg, 1, 1024, &choice->depth);
+	case VALUES:
+		job->values = true;
+		return true;
+	default: /* getopt has said what is wrong */
+		return false;
+	}
+}
+
+/* returns false if the program shall end with *status, all having been said */
+static bool parse_command(int argc, char **argv, struct job *job, int *status)
+{
+	int option;
+	while ((option = getopt_long(argc, argv, "n:r:h", long_options, NULL)) != -1) {
+		*status = EXIT_OK;
+		if (option == 'h') {
+			fputs(usage, stdout);
+			return false;
+		}
+		if (option == VERSION) {
+			printf("ring_steps %d.%d.%d\n", RING_VERSION_MAJOR, RING_VERSION_MINOR,
+			       RING_VERSION_PATCH);
+			return false;
+		}
+		*status = EXIT_USAGE;
+		if (!parse_option(option, job))
+			return false;
+	}
+	*status = EXIT_USAGE;
+	if (optind < argc)
+		return complain("what is '%s'? See ring_steps --help", argv[optind]);
+	return true;
+}
+
+/* ---- the views ----------------------------------------------------------------------------- */
+
+static void free_view(struct view *view)
+{
+	steps_state_free(&view->state);
+	steps_cells_free(&view->cells);
+	steps_walk_free(&view->walk);
+}
+
+static bool make_view(const struct steps_choice *choice, struct view *view)
+{
+	int err = steps_walk_make(choice, &view->walk);
+	if (!err)
+		err = steps_cells_make(&view->walk, &view->cells);
+	if (!err)
+		err = steps_state_make(&view->walk, &view->cells, &view->state);
+	if (err)
+		return complain(err == RING_EINVAL ? "this plan never ends: please report that"
+						   : "out of memory");
+	return true;
+}
+
+static bool show(const struct job *job, struct view *view)
+{
+	bool shown = job->values ? steps_text_full(&view->walk, &view->cells, &view->state, stdout)
+				 : steps_text_overview(&view->walk, &view->cells, stdout);
+	if (!shown)
+		return complain("out of memory");
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return complain("cannot write: %s", strerror(errno));
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct job job = {
+		.choice = {.algorithm = STEPS_ANY_ALGORITHM,
+			   .ranks = 4,
+			   .chunks_per_round = 2,
+			   .depth = 4},
+	};
+	struct view view = {0};
+	char sentence[512];
+	int status;
+	if (!parse_command(argc, argv, &job, &status))
+		return status;
+	steps_choice_complete(&job.choice);
+	if (steps_choice_refuse(&job.choice, sentence, sizeof(sentence))) {
+		complain("%s", sentence);
+		return EXIT_USAGE;
+	}
+	bool done = make_view(&job.choice, &view) && show(&job, &view);
+	free_view(&view);
+	return done ? EXIT_OK : EXIT_BAD;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* Sentences. */
+#include "steps_words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the plan ------------------------------------------------------------------------------ */
+
+static const char *const ways[RING_ALGORITHMS] = {
+	[RING_ALGORITHM_RING] = "around the ring",
+	[RING_ALGORITHM_ONE_SHOT] = "in one shot",
+	[RING_ALGORITHM_STRIDE] = "around the ring in strides",
+	[RING_ALGORITHM_TWO_SHOT] = "in two shots",
+	[RING_ALGORITHM_BRUCK] = "by Bruck's doubling",
+	[RING_ALGORITHM_STAGED] = "through stages in shared memory",
+	[RING_ALGORITHM_DIRECT] = "in one another's memory",
+	[RING_ALGORITHM_TREE] = "along a tree",
+	[RING_ALGORITHM_PAIR] = "from each rank to the next",
+};
+
+static const char *how_ring(enum ring_kind kind)
+{
+	switch (kind) {
+	case RING_KIND_ALL_REDUCE:
+		return "In each step every rank sends one block to the next rank. That one adds "
+		       "its own "
+		       "block and sends the sum on, until the sum is whole; then whole sums go "
+		       "around.";
+	case RING_KIND_REDUCE_SCATTER:
+		return "In each step every rank sends one block to the next rank. That one adds "
+		       "its own "
+		       "block and sends the sum on; the last one of the ranks keeps it.";
+	case RING_KIND_BROADCAST:
+		return "What root has goes around the ring, from each rank to the next.";
+	case RING_KIND_REDUCE:
+		return "Each rank adds its own to what comes from the rank before it and sends the "
+		       "sum "
+		       "to the next one; root is the last.";
+	case RING_KIND_BARRIER:
+		return "Signals go around until every rank has heard of all others.";
+	default:
+		return "In each step every rank sends one block to the next rank, which keeps it "
+		       "and "
+		       "sends it on.";
+	}
+}
+
+static const char *how_tree(enum ring_kind kind)
+{
+	if (kind == RING_KIND_BROADCAST)
+		return "What root has goes down a tree, from each rank to its children.";
+	if (kind == RING_KIND_BARRIER)
+		return "Signals go up a tree, and once all are there, down again.";
+	return "Inputs go up a tree to the first rank, which adds all of them up; the sum goes "
+	       "down.";
+}
+
+static const char *how_bruck(enum ring_kind kind)
+{
+	if (kind == RING_KIND_BARRIER)
+		return "In each step every rank tells another one of all that it has heard of: "
+		       "twice as "
+		       "many as in the step before.";
+	if (kind == RING_KIND_ALL_GATHER)
+		return "In each step every rank sends all that it has collected: twice as much as "
+		       "in "
+		       "the step before.";
+	return "In each step every rank sends all inputs that it has collected, twice as many as "
+	       "in the "
+	       "step before; each rank adds all of them up.";
+}
+
+const char *steps_say_how(const struct steps_choice *choice)
+{
+	bool adds = ring_kind_reduces(choice->kind);
+	switch (choice->algorithm) {
+	case RING_ALGORITHM_ONE_SHOT:
+		return adds ? "What is to be added goes straight to the rank that adds it, all at "
+			      "once."
+			    : "Everything goes straight to the rank that it is for, all at once.";
+	case RING_ALGORITHM_STRIDE:
+		return "Sums go around the ring in strides of several ranks, and take along the "
+		       "inputs "
+		       "of the ranks between; whole sums go the same ways back.";
+	case RING_ALGORITHM_TWO_SHOT:
+		return "Each block goes straight to the rank of that block, which adds it up and "
+		       "sends "
+		       "the sum to all others.";
+	case RING_ALGORITHM_BRUCK:
+		return how_bruck(choice->kind);
+	case RING_ALGORITHM_STAGED:
+		return "Each rank copies its input to memory that the others read. The rank of a "
+		       "block "
+		       "adds it up there, and all copy the sums.";
+	case RING_ALGORITHM_DIRECT:
+		return adds ? "Each rank reads its share from the memory of all others, adds it "
+			      "up, and "
+			      "writes the sum where it belongs."
+			    : "Ranks read from and write to one another's memory; nothing is sent.";
+	case RING_ALGORITHM_TREE:
+		return how_tree(choice->kind);
+	case RING_ALGORITHM_PAIR:
+		return "Every rank sends to the next one, and receives from the one before it.";
+	default:
+		return how_ring(choice->kind);
+	}
+}
+
+void steps_say_title(const struct steps_walk *walk, char *text, size_t room)
+{
+	const struct steps_choice *choice = &walk->choice;
+	char root[32] = "", what[64] = "";
+	if (steps_kind_is_rooted(choice->kind))
+		snprintf(root, sizeof(root), ", root %d", choice->root);
+	if (choice->kind != RING_KIND_BARRIER)
+		snprintf(what, sizeof(what), " of %" PRIu64 " element%s%s", choice->count,
+			 choice->count == 1 ? "" : "s",
+			 ring_direct_has_shares(choice->kind) ? "" : " per rank");
+	snprintf(text, room, "%s%s on %d rank%s%s, %s: %d step%s", steps_kind_name(choice->kind),
+		 what, choice->ranks, choice->ranks == 1 ? "" : "s", root, ways[choice->algorithm],
+		 walk->numbered, walk->numbered == 1 ? "" : "s");
+}
+
+/* The first whole sum that any event makes. */
+static struct steps_value find_whole(const struct steps_walk *walk)
+{
+	for (size_t e = 0; e < walk->event_count; e++) {
+		const struct steps_event *event = &walk->events[e];
+		struct steps_value value = {0};
+		if (event->count > 0)
+			value = walk->values[event->begin];
+		if (value.index == 0 && value.length > 1 && value.length == walk->choice.ranks)
+			return value;
+	}
+	return (struct steps_value){0};
+}
+
+static const char *say_digits(const struct steps_walk *walk)
+{
+	if (walk->choice.ranks > 9)
+		return " As a number it is its own 1, 2, 3 .. times the rank's number + 1.";
+	return ring_kind_reduces(walk->choice.kind)
+		       ? " Rank 0 begins with 1, 2, 3 .., rank 1 with 10, 20, 30 .., rank 2 with "
+			 "100 .., "
+			 "so that the digits of a sum tell who is in it."
+		       : " Rank 0 begins with 1, 2, 3 .., rank 1 with 10, 20, 30 .., rank 2 with "
+			 "100 ..";
+}
+
+void steps_say_names(const struct steps_walk *walk, const struct steps_cells *cells, bool numbers,
+		     char *text, size_t room)
+{
+	char sum[STEPS_LABEL], piece[64] = "";
+	struct steps_value whole = find_whole(walk);
+	int rank = walk->choice.ranks - 1;
+	if (cells->count == 0) {
+		snprintf(text, room, "There are no data, only signals.");
+		return;
+	}
+	if (steps_input_length(&walk->choice, rank) == 0)
+		rank = walk->choice.root;
+	size_t length = cells->count > 1 ? cells->begin[1] : cells->length;
+	if (length > 1)
+		snprintf(piece, sizeof(piece), ", %zu elements that stay together", length);
+	int have = snprintf(text, room, "a%d is piece a of what rank %d begins with%s.", rank, rank,
+			    piece);
+	if (whole.length > 0)
+		have += snprintf(text + have, room - (size_t)have,
+				 " A is the sum of piece a over all ranks, %s.",
+				 steps_value_name(walk, cells, whole, true, sum));
+	if (numbers)
+		snprintf(text + have, room - (size_t)have, "%s", say_digits(walk));
+}
+
+void steps_say_bytes(const struct steps_walk *walk, char *text, size_t room)
+{
+	const uint64_t *sent = walk->sent_bytes;
+	bool alike = true;
+	for (int rank = 1; rank < walk->choice.ranks; rank++)
+		alike = alike && sent[rank] == sent[0];
+	int have = snprintf(text, room, "Bytes sent, %d of an element: ", STEPS_ELEMENT_BYTES);
+	if (alike)
+		snprintf(text + have, room - (size_t)have, "%" PRIu64 " by %s", sent[0],
+			 walk->choice.ranks > 1 ? "every rank." : "rank 0.");
+	for (int rank = 0; !alike && rank < walk->choice.ranks && (size_t)have < room; rank++)
+		have += snprintf(text + have, room - (size_t)have, "%s%" PRIu64 " by rank %d%s",
+				 rank > 0 ? ", " : "", sent[rank], rank,
+				 rank == walk->choice.ranks - 1 ? "." : "");
+}
+
+void steps_say_step(const struct steps_walk *walk, int step, char *text, size_t room)
+{
+	int number = walk->steps[step].number;
+	if (number > 0)
+		snprintf(text, room, "step %d", number);
+	else
+		snprintf(text, room, "%s", step == 0 ? "before" : "signals");
+}
+
+/* ---- what happens -------------------------------------------------------------------------- */
+
+/* " + b0": what the result has beside what arrived in front of it, as the terms that it adds */
+static int say_added(const struct steps_walk *walk, const struct steps_cells *cells,
+		     const struct steps_event *event, char *text)
+{
+	struct steps_value rest = walk->values[event->begin];
+	struct steps_value last = walk->values[event->begin + event->count - 1];
+	if (cells->of[rest.index] != cells->of[last.index])
+		return sprintf(text, ", + its own");
+	int arrived = walk->values[walk->events[event->message - 1].begin].length;
+	char own[STEPS_LABEL];
+	rest.first = (int16_t)((rest.first + arrived) % walk->choice.ranks);
+	rest.length = (int16_t)(rest.length - arrived);
+	return sprintf(text, ", + %s", steps_value_name(walk, cells, rest, true, own));
+}
+
+static void say_result(const struct steps_walk *walk, const struct steps_cells *cells,
+		       const struct steps_event *event, char *text)
+{
+	char result[STEPS_LABEL];
+	steps_event_name(walk, cells, event, true, result);
+	const char *number = strchr(result, '=');
+	sprintf(text, " -> %s",
+		walk->values[event->begin].length == walk->choice.ranks || !number ? result
+										   : number + 1);
+}
+
+/* What came in a message, and what becomes of it. */
+static void say_arrival(const struct steps_walk *walk, const struct steps_cells *cells,
+			const struct steps_event *event, bool numbers, char *text)
+{
+	const struct steps_event *sent = &walk->events[event->message - 1];
+	char what[STEPS_LABEL];
+	int have = sprintf(text, "%s from %d", steps_event_name(walk, cells, sent, numbers, what),
+			   event->entry.peer);
+	if (event->entry.action != RING_REDUCE)
+		return;
+	have += say_added(walk, cells, event, text + have);
+	if (numbers)
+		say_result(walk, cells, event, text + have);
+}
+
+static const char *say_place(enum ring_buffer buffer, int peer, bool is_result, char *text)
+{
+	switch (buffer) {
+	case RING_ALL_OUTPUTS:
+		return ", to all";
+	case RING_OTHER_OUTPUTS:
+		return ", to all others";
+	case RING_PEER_INPUT:
+	case RING_PEER_OUTPUT:
+	case RING_PEER_STAGE:
+		sprintf(text, is_result ? ", to %d" : " of %d", peer);
+		return text;
+	case RING_STAGE:
+		return ", to the stage";
+	default:
+		return "";
+	}
+}
+
+/* What a rank does without a message. */
+static void say_work(const struct steps_walk *walk, const struct steps_cells *cells,
+		     const struct steps_event *event, bool numbers, char *text)
+{
+	const struct ring_transfer *in = &event->entry;
+	char what[STEPS_LABEL], from[32], to[32], terms[STEPS_LABEL];
+	steps_event_name(walk, cells, event, numbers, what);
+	if (in->action == RING_REDUCE)
+		sprintf(text, "%s -> %s%s",
+			steps_value_name(walk, cells, walk->values[event->begin], true, terms),
+			what, say_place(in->result.buffer, in->peer, true, to));
+	else
+		sprintf(text, "copies %s%s%s", what,
+			say_place(in->source.buffer, in->peer, false, from),
+			say_place(in->result.buffer, in->peer, true, to));
+}
+
+void steps_say_event(const struct steps_walk *walk, const struct steps_cells *cells,
+		     const struct steps_event *event, bool numbers, char *text)
+{
+	if (event->count == 0)
+		sprintf(text, event->incoming ? "signal from %d" : "signal", event->entry.peer);
+	else if (!event->incoming)
+		steps_event_name(walk, cells, event, numbers, text);
+	else if (event->message > 0)
+		say_arrival(walk, cells, event, numbers, text);
+	else
+		say_work(walk, cells, event, numbers, text);
+}
+
+bool steps_sends_alike(const struct steps_walk *walk, const struct steps_event *a,
+		       const struct steps_event *b)
+{
+	if (a->rank != b->rank || a->count != b->count || a->incoming || b->incoming)
+		return false;
+	return a->count == 0 || memcmp(&walk->values[a->begin], &walk->values[b->begin],
+				       a->count * sizeof(*walk->values)) == 0;
+}
