@@ -6,6 +6,7 @@
 #include "fd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "fork_lock.h"
+#include "lift.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool *noted; /* noted[fd] */
@@ -48,9 +50,13 @@ __attribute__((constructor(RING_FORK_FIRST))) static void watch_forks(void)
 	pthread_atfork(before_fork, in_parent, in_child);
 }
 
-/* Notes a descriptor that was just opened; closes it if there is no memory. Returns it, or -1. */
+/*
+ * Lifts a descriptor that was just opened, and notes it. Closes it if there is no memory.
+ * Returns it, or -1.
+ */
 static int note(int fd)
 {
+	fd = ring_fd_lift(fd);
 	if (fd < 0)
 		return -1;
 	if ((size_t)fd >= noted_room) {
@@ -117,6 +123,15 @@ int ring_fd_timer(void)
 	return fd;
 }
 
+FILE *ring_fd_file(const char *path)
+{
+	int fd = ring_fd_lift(open(path, O_RDONLY | O_CLOEXEC));
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
 /* Room for the one control message that carries descriptors, aligned as cmsg(3) wants it. */
 union passing {
 	struct cmsghdr header;
@@ -155,7 +170,7 @@ static bool keep_passed(struct cmsghdr *header, int *fds, int max, int *nfds)
 		if (*nfds == max) {
 			close(fd);
 			kept = false;
-		} else if (note(fd) < 0) {
+		} else if ((fd = note(fd)) < 0) {
 			kept = false;
 		} else {
 			fds[(*nfds)++] = fd;

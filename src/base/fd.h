@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors that a forked child must not keep. Every descriptor of the library that another rank
- * may be watching is opened, or adopted, through here: a child made by fork() closes its copies at
- * once, so that a rank's death is seen even while its children live. All are close-on-exec.
+ * The library's descriptors: all are opened, or adopted, through here. None is 0, 1 or 2, where a
+ * program prints even if it has closed them. All are close-on-exec. And a child made by fork() closes
+ * its copies at once, so that a rank's death is seen even while its children live; but for those of
+ * files, which are open for a moment only. Files that are written are those of output.h.
  *
  * Opening and noting happen under one lock that fork() also takes, so no descriptor slips through.
  */
@@ -12,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #define RING_FDS_PASSED_MAX 16
@@ -22,6 +24,8 @@ int ring_fd_memory(const char *name);                   /* as memfd_create(2), s
 int ring_fd_event(void);                                /* as eventfd(2), non-blocking */
 int ring_fd_epoll(void);                                /* as epoll_create1(2) */
 int ring_fd_timer(void); /* as timerfd_create(2) of CLOCK_MONOTONIC, non-blocking */
+
+FILE *ring_fd_file(const char *path); /* for reading, as fopen(3); fclose() is its end */
 
 /*
  * As sendmsg/recvmsg of `bytes` bytes and up to `max` descriptors, at most RING_FDS_PASSED_MAX;

@@ -16,6 +16,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "lift.h"
+
 #define LINKS_MAX 40        /* as many as the kernel follows */
 #define NAME_KEPT 200       /* bytes of a name that its temporary file has, too */
 #define TEMPORARIES_MAX 100 /* names that are tried */
@@ -46,7 +48,7 @@ static int enter_folder(struct place *place, char *path)
 	if (slash)
 		*slash = '\0';
 	int from = place->folder < 0 ? AT_FDCWD : place->folder;
-	int fd = openat(from, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = ring_fd_lift(openat(from, folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (place->folder >= 0)
 		close(place->folder);
 	place->folder = fd;
@@ -156,8 +158,8 @@ static int open_temporary(struct place *place)
 	for (int i = 0; i < TEMPORARIES_MAX && fd < 0; i++) {
 		snprintf(place->temporary, sizeof(place->temporary), "%.*s.%d.%d.tmp", NAME_KEPT,
 			 place->name, (int)getpid(), i);
-		fd = openat(place->folder, place->temporary,
-			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+		fd = ring_fd_lift(openat(place->folder, place->temporary,
+					 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
 		if (fd < 0 && errno != EEXIST)
 			return -1;
 	}
@@ -227,7 +229,7 @@ static int replace(struct place *place, ring_output_content *content, void *cont
 static int overwrite(const char *path, ring_output_content *content, void *context)
 {
 	/* With O_CREAT the kernel refuses others' FIFOs and files in sticky folders, as it does to a shell. */
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
+	int fd = ring_fd_lift(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666));
 	return fd < 0 ? -1 : fill(fd, content, context);
 }
 
@@ -235,7 +237,7 @@ static int write_to_descriptor(int descriptor, ring_output_content *content, voi
 {
 	if (descriptor == STDOUT_FILENO && fflush(stdout) != 0)
 		return -1;
-	int fd = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+	int fd = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	return fd < 0 ? -1 : fill(fd, content, context);
 }
 

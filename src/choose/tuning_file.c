@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/number.h"
 #include "plan/record.h"
 
@@ -208,7 +209,7 @@ int ring_tuning_file_read(const char *file, struct ring_tuning_table *table,
 	char *text = malloc(FILE_BYTES + 1);
 	if (!text)
 		return ring_fail(failure, RING_ENOMEM, "no memory for %.200s", file);
-	FILE *in = fopen(file, "re");
+	FILE *in = ring_fd_file(file);
 	int err = 0;
 	if (!in) {
 		err = ring_fail(failure, RING_ESYSTEM, "RING_TUNING: cannot open %.200s: %m", file);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
@@ -24,7 +25,7 @@
 static bool is_forbidden(void)
 {
 	char setting[64] = "";
-	FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+	FILE *file = ring_fd_file("/sys/kernel/mm/transparent_hugepage/enabled");
 	if (!file)
 		return true;
 	bool read = fgets(setting, sizeof(setting), file);

@@ -14,7 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/fd.h"
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
@@ -267,13 +268,13 @@ int ring_interface_select(const char *spec, const struct ring_interface *interfa
 /* The address that the kernel would send from. Connecting a datagram socket sends nothing. */
 static bool ask_route(const struct sockaddr_storage *to, struct sockaddr_storage *from)
 {
-	int fd = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = ring_fd_socket(to->ss_family, SOCK_DGRAM, 0);
 	if (fd < 0)
 		return false;
 	socklen_t length = sizeof(*from);
 	bool known = connect(fd, (const struct sockaddr *)to, ring_address_length(to)) == 0 &&
 		     getsockname(fd, (struct sockaddr *)from, &length) == 0;
-	close(fd);
+	ring_fd_close(fd);
 	return known;
 }
 

@@ -6,13 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "topology.h"
 
 /* The running kernel's identity, as text; all zero if /proc does not tell. */
 static void read_boot_id(unsigned char boot_id[16])
 {
 	unsigned int byte;
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	FILE *file = ring_fd_file("/proc/sys/kernel/random/boot_id");
 	for (int i = 0; file && i < 16; i++) {
 		if (fscanf(file, "-%2x", &byte) != 1 && fscanf(file, "%2x", &byte) != 1)
 			break;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "transport/transport.h"
+#include "base/fd.h"
 #include "base/fork_lock.h"
 #include "base/log.h"
 #include "ringccl.h"
@@ -160,7 +161,7 @@ static int read_numbers(const char *folder, const char *group, const char *name,
 {
 	char path[PATH_MAX];
 	snprintf(path, sizeof(path), "/sys/fs/cgroup/%s%s/%s", folder, group, name);
-	FILE *file = fopen(path, "re");
+	FILE *file = ring_fd_file(path);
 	if (!file)
 		return 0;
 	int found = fscanf(file, "%lld %lld", first, second);
@@ -206,7 +207,7 @@ static bool lists_cpu(const char *controllers)
 /* Lines are "0::/group" (version 2) or "4:cpu,cpuacct:/group" (version 1). */
 static int read_quota(void)
 {
-	FILE *file = fopen("/proc/self/cgroup", "re");
+	FILE *file = ring_fd_file("/proc/self/cgroup");
 	if (!file)
 		return 0;
 	int quota = 0;

@@ -3,6 +3,7 @@
  * What a program can do wrong beside the arguments of a call, and what it is told: fork, creation,
  * options that differ, aborts. No descriptor or thread is left behind.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,6 +245,50 @@ static int create_and_destroy(struct harness_rank *self, int times)
 	return 0;
 }
 
+/* ---- no standard output ---------------------------------------------------------------------- */
+
+/* Creates, calls and shares memory, and says which of descriptors 0 to 2 the library took; -1: none. */
+static int taken_by_library(struct harness_rank *self)
+{
+	struct ring_comm *comm;
+	struct ring_stream *stream = NULL;
+	void *memory = NULL;
+	int taken = -1;
+	if (harness_join(self, NULL, &comm))
+		return STDERR_FILENO;
+	if (ring_stream_create(comm, &stream) || ring_mem_alloc(comm, 1 << 20, &memory) ||
+	    ring_all_reduce(comm, memory, memory, 1 << 18, RING_INT32, RING_SUM, NULL))
+		taken = STDERR_FILENO;
+	for (int fd = STDERR_FILENO; fd >= STDIN_FILENO; fd--)
+		if (fcntl(fd, F_GETFD) >= 0)
+			taken = fd;
+	ring_mem_free(comm, memory);
+	ring_stream_destroy(stream);
+	ring_comm_destroy(comm);
+	return taken;
+}
+
+/* A program that closed its standard output and printed wrote into memory that the ranks share. */
+static int closed_output(struct harness_rank *self)
+{
+	if (self->team->world->threads)
+		return 0; /* the others print */
+	int kept[3];
+	for (int fd = 0; fd < 3; fd++) {
+		kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+		close(fd);
+	}
+	int taken = taken_by_library(self);
+	for (int fd = 0; fd < 3; fd++) {
+		dup2(kept[fd], fd);
+		close(kept[fd]);
+	}
+	harness_barrier(self);
+	if (taken >= 0)
+		return harness_fail(self, "the library uses descriptor %d", taken);
+	return 0;
+}
+
 static int be_rank(struct harness_rank *self)
 {
 	struct ring_comm *comm;
@@ -263,7 +308,8 @@ static int be_rank(struct harness_rank *self)
 	       leftovers(self, "bad creations", fds, threads) || disagreements(self) ||
 	       leftovers(self, "disagreements", fds, threads) || missing_rank(self) ||
 	       leftovers(self, "a missing rank", fds, threads) || aborts(self) ||
-	       leftovers(self, "aborts", fds, threads);
+	       leftovers(self, "aborts", fds, threads) || closed_output(self) ||
+	       leftovers(self, "closed output", fds, threads);
 }
 
 int main(void)

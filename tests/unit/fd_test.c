@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -107,6 +108,52 @@ static void passed_ones_are_noted(void **state)
 	close(pair[1]);
 }
 
+/* In a child without 0, 1 and 2: descriptors of each kind. Returns 10 + the first that lies there. */
+static int check_standard_ones(const int *unused)
+{
+	(void)unused;
+	int pair[2], got[1], count;
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	socklen_t length = sizeof(any);
+	char byte = 'x';
+	int listener = ring_fd_socket(AF_INET, SOCK_STREAM, 0);
+	int caller = ring_fd_socket(AF_INET, SOCK_STREAM, 0);
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return 1;
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	listen(listener, 1);
+	getsockname(listener, (struct sockaddr *)&any, &length);
+	connect(caller, (struct sockaddr *)&any, sizeof(any));
+	int made[] = {ring_fd_socket(AF_INET, SOCK_DGRAM, 0),
+		      ring_fd_accept(listener),
+		      ring_fd_memory("test"),
+		      ring_fd_event(),
+		      ring_fd_epoll(),
+		      ring_fd_timer(),
+		      ring_fd_send_with(pair[0], &byte, 1, &caller, 1) == 1 &&
+				      ring_fd_recv_with(pair[1], &byte, 1, got, 1, &count) == 1
+			      ? got[0]
+			      : -1,
+		      fileno(ring_fd_file("/dev/null"))};
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
+		if (made[i] < 3 || fcntl(made[i], F_GETFD) != FD_CLOEXEC)
+			return 10 + (int)i;
+	for (int fd = 0; fd < 3; fd++) /* nor is one left there */
+		if (is_open(fd))
+			return 3 + fd;
+	return 0;
+}
+
+/* A program that had closed its output printed into shared memory and onto its peers' sockets. */
+static void none_is_a_standard_one(void **state)
+{
+	(void)state;
+	int status = run_in_child(check_standard_ones, NULL);
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(status, 0);
+}
+
 static atomic_bool enough;
 
 static void *open_and_close(void *argument)
@@ -146,9 +193,8 @@ static void none_slips_through(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(child_has_none),
-		cmocka_unit_test(closed_is_forgotten),
-		cmocka_unit_test(passed_ones_are_noted),
+		cmocka_unit_test(child_has_none),        cmocka_unit_test(closed_is_forgotten),
+		cmocka_unit_test(passed_ones_are_noted), cmocka_unit_test(none_is_a_standard_one),
 		cmocka_unit_test(none_slips_through),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base/fd.h"
 #include "meet/identity.h"
 #include "meet/interface.h"
 #include "base/log.h"
@@ -128,9 +128,9 @@ static int listen_everywhere(struct ring_watcher *watcher, const struct ring_tor
 {
 	struct sockaddr_storage any = {.ss_family = AF_INET6};
 	((struct sockaddr_in6 *)&any)->sin6_port = htons((uint16_t)job->port);
-	int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int probe = ring_fd_socket(AF_INET6, SOCK_STREAM, 0);
 	if (probe >= 0)
-		close(probe);
+		ring_fd_close(probe);
 	else
 		any.ss_family = AF_INET; /* the port lies at the same place */
 	return listen_at(watcher, job, &any, failure);
