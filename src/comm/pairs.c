@@ -7,6 +7,7 @@
 
 #include "comm.h"
 #include "base/datatype.h"
+#include "explain.h"
 #include "meet/edge.h"
 #include "meet/vigil.h"
 
@@ -132,6 +133,12 @@ static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
 	return err;
 }
 
+/* Whoever dials it, or keeps vigil, found out: no more need be explained. */
+static bool is_unreached(const struct ring_wanted_link *wanted)
+{
+	return ring_edge_is_unreached(&wanted->edge) || ring_edge_is_unreached(&wanted->vigil.edge);
+}
+
 static int add_links(struct ring_comm *comm, struct ring_wanted_link *wanted)
 {
 	int fd = ring_edge_socket(&wanted->edge);
@@ -157,6 +164,8 @@ static int step_links(struct ring_comm *comm, struct ring_failure *failure, int 
 		}
 		if (!err)
 			err = add_links(comm, wanted);
+		if (err && is_unreached(wanted))
+			ring_explain_unreached(comm, wanted->edge.peer->rank);
 		if (err) {
 			*peer = wanted->edge.peer->rank;
 			return err;

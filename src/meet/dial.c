@@ -18,6 +18,8 @@
 #include "base/fd.h"
 #include "interface.h"
 
+#define SILENCE_MS                                                                                 \
+	1000 /* the kernel asks again after that, later at ever longer intervals: we do so each time */
 #define PAUSE_FIRST_MS 5
 #define PAUSE_LAST_MS 250
 #define REFUSALS_MAX 9 /* 0.8 s of them: whoever cannot be reached is known within a second */
@@ -73,12 +75,20 @@ static int try_later(struct ring_dial *dial)
 	return RING_EAGAIN;
 }
 
+/* An attempt that began in time may have been too early. */
+static bool may_be_outage(const struct ring_dial *dial, int cause)
+{
+	return dial->lost_ms > 0 && ring_outage_is_cause(cause) &&
+	       dial->begun_ms - dial->silent_ms < (uint64_t)dial->lost_ms;
+}
+
 static int connecting_failed(struct ring_dial *dial, int cause)
 {
 	bool passing = cause == EAGAIN || cause == EADDRNOTAVAIL || cause == EINTR;
 	dial->cause = cause;
 	snprintf(dial->trouble, sizeof(dial->trouble), "connect: %s", strerror(cause));
-	if (dial->patient || (passing && ++dial->refusals < REFUSALS_MAX))
+	if (dial->patient || may_be_outage(dial, cause) ||
+	    (passing && ++dial->refusals < REFUSALS_MAX))
 		return try_later(dial);
 	ring_dial_stop(dial);
 	return RING_EPEER;
@@ -87,11 +97,16 @@ static int connecting_failed(struct ring_dial *dial, int cause)
 static int start_connecting(struct ring_dial *dial)
 {
 	int yes = 1;
+	dial->begun_ms = ring_clock_ms();
+	if (!dial->silent_ms)
+		dial->silent_ms = dial->begun_ms;
 	dial->fd = ring_fd_socket(dial->to.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	if (dial->fd < 0)
 		return connecting_failed(dial, errno);
 	if (!is_local(dial))
 		setsockopt(dial->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	if (!is_local(dial) && dial->lost_ms > 0)
+		ring_outage_bear(dial->fd, dial->lost_ms);
 	if (dial->from.ss_family) {
 		setsockopt(dial->fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof(yes));
 		if (bind(dial->fd, (struct sockaddr *)&dial->from, ring_address_length(&dial->from)))
@@ -111,11 +126,16 @@ bool ring_local_is_own_user(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) && other.uid == geteuid();
 }
 
+static bool is_silent(const struct ring_dial *dial)
+{
+	return dial->lost_ms > 0 && ring_clock_ms() - dial->begun_ms >= SILENCE_MS;
+}
+
 static int finish_connecting(struct ring_dial *dial)
 {
 	struct pollfd writable = {.fd = dial->fd, .events = POLLOUT};
 	if (poll(&writable, 1, 0) <= 0)
-		return RING_EAGAIN;
+		return is_silent(dial) ? connecting_failed(dial, ETIMEDOUT) : RING_EAGAIN;
 	int cause = 0;
 	socklen_t length = sizeof(cause);
 	if (getsockopt(dial->fd, SOL_SOCKET, SO_ERROR, &cause, &length) || cause)
@@ -127,13 +147,30 @@ static int finish_connecting(struct ring_dial *dial)
 	}
 	ring_greeting_connecting(&dial->greeting, dial->fd, &dial->hello, dial->secret);
 	dial->connected = true;
+	dial->silent_ms = 0;
+	dial->outage = (struct ring_outage){0};
 	return 0;
+}
+
+/* Looks now and then whether what was said is acknowledged. */
+static bool is_lost(struct ring_dial *dial)
+{
+	uint64_t now = ring_clock_ms();
+	struct ring_sight sight;
+	return dial->lost_ms > 0 && now - dial->outage.looked_ms >= RING_OUTAGE_LOOK_MS &&
+	       ring_outage_look(dial->fd, &sight) &&
+	       ring_outage_judge(&dial->outage, &sight, dial->lost_ms, now);
 }
 
 static int greet(struct ring_dial *dial)
 {
 	struct ring_failure refused = {0};
 	int err = ring_greeting_step(&dial->greeting, &dial->events, &refused);
+	if (err == RING_EAGAIN && is_lost(dial)) {
+		ring_dial_stop(dial);
+		dial->cause = ETIMEDOUT;
+		return RING_EPEER;
+	}
 	if (err != RING_EPEER)
 		return err;
 	dial->cause = 0;

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "base/outage.h"
 #include "greeting.h"
 
 struct ring_dial {
@@ -18,12 +19,16 @@ struct ring_dial {
 	unsigned char secret[RING_SECRET_BYTES];
 	bool patient; /* goes on while nobody listens there */
 	bool early;   /* goes on while who listens there does not know hello's job yet */
+	int lost_ms;  /* gives up if nothing answers for so long; 0: leaves that to the kernel */
 
 	int fd; /* -1 between attempts */
 	bool connected;
 	struct ring_greeting greeting;
 	short events;
-	uint64_t retry_ms; /* when to try again */
+	uint64_t retry_ms;         /* when to try again */
+	uint64_t silent_ms;        /* nothing has answered since; 0: something has */
+	uint64_t begun_ms;         /* this attempt */
+	struct ring_outage outage; /* ... once it is connected */
 	int pause_ms, refusals;
 	int cause;         /* of the last attempt's failure: errno, 0 if it was not greeted */
 	char trouble[160]; /* ... and as words, "" before */

@@ -10,10 +10,20 @@
 
 #define RELINK_LOOK_MS 1 /* as finish() in transport.h has it */
 
+bool ring_edge_is_unreached(const struct ring_edge *edge)
+{
+	return ring_outage_is_cause(edge->dial.cause);
+}
+
 static int tell_unreachable(const struct ring_edge *edge, const struct ring_edge_ends *ends,
 			    enum ring_lane lane, struct ring_failure *failure)
 {
 	char name[RING_PEER_NAME], address[RING_ADDRESS_TEXT] = "its local socket";
+	char text[RING_NEWS_TEXT];
+	if (ring_edge_is_unreached(edge))
+		return ring_fail(failure, RING_EPEER, "%s",
+				 ring_peer_unreached(edge->peer, ends->self, ends->peer_lost_ms,
+						     false, text));
 	if (lane == RING_LANE_TCP)
 		ring_address_format(&edge->peer->tcp, address);
 	return ring_fail(failure, RING_EPEER, "rank %d -> %s at %s: %s", ends->self,
@@ -34,6 +44,7 @@ static int connect_edge(struct ring_edge *edge, const struct ring_edge_ends *end
 		return ring_contact_fetch(ends->contact, edge->peer, &purpose, &edge->fd, failure);
 	if (!edge->dialling)
 		ring_contact_dial(ends->contact, edge->peer, &purpose, &edge->dial);
+	edge->dial.lost_ms = ends->peer_lost_ms;
 	edge->dialling = true;
 	int err = ring_dial_step(&edge->dial, &edge->fd);
 	if (err == RING_EPEER)

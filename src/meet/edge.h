@@ -51,6 +51,9 @@ struct ring_edge {
 int ring_edge_step(struct ring_edge *edge, const struct ring_edge_ends *ends,
 		   struct ring_failure *failure);
 
+/* Whether it could not be made because the peer cannot be reached. */
+bool ring_edge_is_unreached(const struct ring_edge *edge);
+
 /* What to wait for before the next step: a descriptor or fd -1; lowers *ms to when to look again. */
 void ring_edge_poll(const struct ring_edge *edge, struct pollfd *pollfd, int *ms);
 

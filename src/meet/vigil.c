@@ -28,6 +28,8 @@ static void knock(struct ring_vigil *vigil, const struct ring_edge_ends *ends)
 	int cause = vigil->edge.dial.cause;
 	if (!err)
 		vigil->stage = RING_VIGIL_KEPT;
+	else if (ring_edge_is_unreached(&vigil->edge))
+		go_to(vigil, RING_VIGIL_ENDED, 0);
 	else if (cause == 0 || cause == ECONNREFUSED)
 		go_to(vigil, RING_VIGIL_ENDED, GRACE_MS);
 	else
@@ -35,11 +37,14 @@ static void knock(struct ring_vigil *vigil, const struct ring_edge_ends *ends)
 }
 
 /* Nobody speaks on it, so whatever can be read is its end. */
-static bool is_over(int fd)
+static bool is_over(struct ring_edge *edge)
 {
 	char byte;
-	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
-	       (errno != EAGAIN && errno != EINTR);
+	ssize_t got = recv(edge->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	edge->dial.cause = got < 0 ? errno : 0;
+	return true;
 }
 
 int ring_vigil_step(struct ring_vigil *vigil, const struct ring_peer *peer,
@@ -59,7 +64,7 @@ int ring_vigil_step(struct ring_vigil *vigil, const struct ring_peer *peer,
 			vigil->stage = RING_VIGIL_KNOCKING;
 		break;
 	case RING_VIGIL_KEPT:
-		if (is_over(vigil->edge.fd))
+		if (is_over(&vigil->edge))
 			go_to(vigil, RING_VIGIL_ENDED, GRACE_MS);
 		break;
 	case RING_VIGIL_ENDED:

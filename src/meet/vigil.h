@@ -24,7 +24,7 @@ struct ring_vigil {
 
 /*
  * returns RING_EAGAIN as long as peer is not known to have left; RING_EPEER with a sentence once what
- * it had still sent has had the time to arrive
+ * it had still sent has had the time to arrive; or that it cannot be reached, as vigil->edge says then
  */
 int ring_vigil_step(struct ring_vigil *vigil, const struct ring_peer *peer,
 		    const struct ring_edge_ends *ends, struct ring_failure *failure);

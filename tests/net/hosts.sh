@@ -112,13 +112,15 @@ make_id() {
 	return 1
 }
 
-# Starts rank h of the job on host h; what it says goes to $place/out.h. Sets ranks, their processes.
+# Starts the job's ranks, so many on each host; what rank r says goes to $place/out.r. Sets ranks, their processes.
+per_host=1
 start_ranks() { # what each does, and for how long
-	local host
+	local rank host
 	ranks=()
-	for ((host = 0; host < hosts; host++)); do
-		RING_HOST=host$host RING_RANK=$host RING_SIZE=$hosts RING_ID=$id ip netns exec "$net-$host" \
-			timeout 60 "$rank_program" "$@" >"$place/out.$host" 2>&1 &
+	for ((rank = 0; rank < hosts * per_host; rank++)); do
+		host=$((rank / per_host))
+		RING_HOST=host$host RING_RANK=$rank RING_SIZE=$((hosts * per_host)) RING_ID=$id \
+			ip netns exec "$net-$host" timeout 60 "$rank_program" "$@" >"$place/out.$rank" 2>&1 &
 		ranks+=($!)
 	done
 }
@@ -134,7 +136,7 @@ await_ranks() {
 await_created() {
 	local tries
 	for ((tries = 0; tries < 500; tries++)); do
-		[ "$(cat "$place"/out.* 2>/dev/null | grep -c '^created')" = "$hosts" ] && return
+		[ "$(cat "$place"/out.* 2>/dev/null | grep -c '^created')" = "${#ranks[@]}" ] && return
 		sleep 0.02
 	done
 	complain "not all were created: $(cat "$place"/out.*)"

@@ -6,6 +6,7 @@
  *	rank counters     runs every collective and compares its bytes with the interface's counters
  *	rank loop         calls until a call fails, then says when and why
  *	rank idle         calls nothing, until the communicator fails; then likewise
+ *	rank receive      rank 2 receives from rank 0, which sends nothing; then likewise
  *	rank small FILE   sums of one number, until one fails, then likewise, or until there is such a file
  *	rank exchange FILE   the same with all-to-alls between them
  *	rank keep FILE    the same with one such and pauses between them, in which nothing is sent
@@ -145,14 +146,18 @@ static void say_end(const struct ring_comm *comm, int err)
 
 #define PART_BYTES ((size_t)1 << 20) /* to each rank: more than a socket's buffers hold at first */
 
-/* All see the file in the same sum. */
+/* Begins once there is a file of that name and "-go". All see the file itself in the same sum. */
 static int wait_for_file(struct ring_comm *comm, const char *task, const char *path)
 {
+	char go[512];
 	size_t bytes = PART_BYTES * (size_t)ring_comm_size(comm);
 	char *send = calloc(1, bytes), *recv = calloc(1, bytes);
 	int err = send && recv ? 0 : RING_ENOMEM, found = 0;
 	bool exchanges = strcmp(task, "exchange") == 0;
 	printf("created\n");
+	snprintf(go, sizeof(go), "%s-go", path);
+	while (access(go, F_OK) != 0)
+		usleep(1000);
 	while (!err && !found) {
 		found = access(path, F_OK) == 0;
 		if (exchanges)
@@ -185,6 +190,21 @@ static int wait_for_failure(struct ring_comm *comm, bool calls)
 	}
 	say_end(comm, err);
 	free(data);
+	return 0;
+}
+
+static int wait_for_message(struct ring_comm *comm)
+{
+	char byte;
+	int err = 0;
+	printf("created\n");
+	if (ring_comm_rank(comm) == 2)
+		err = ring_recv(comm, &byte, 1, RING_INT8, 0, NULL);
+	while (!err) {
+		usleep(1000);
+		err = ring_comm_status(comm);
+	}
+	say_end(comm, err);
 	return 0;
 }
 
@@ -244,6 +264,8 @@ int main(int argc, char **argv)
 		result = compare_counters(comm);
 	else if (strcmp(task, "loop") == 0 || strcmp(task, "idle") == 0)
 		result = wait_for_failure(comm, task[0] == 'l');
+	else if (strcmp(task, "receive") == 0)
+		result = wait_for_message(comm);
 	else if (argc == 3)
 		result = wait_for_file(comm, task, argv[2]);
 	else if (strcmp(task, "twice") == 0 || strcmp(task, "later") == 0)
