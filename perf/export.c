@@ -4,6 +4,9 @@
  */
 #include "export.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "../tools/whole_file.h"
 
 void perf_export_csv(const struct perf_run *run, FILE *out)
@@ -56,4 +59,33 @@ bool perf_export(struct perf_run *run)
 	const struct perf_options *options = run->options;
 	bool ok = !options->json || whole_file_write("ring_perf", options->json, write_json, run);
 	return (!options->csv || whole_file_write("ring_perf", options->csv, write_csv, run)) && ok;
+}
+
+/* The library puts the rank in where it finds %r, and elsewhere where it must. */
+static bool check_trace(const char *path, int rank)
+{
+	char number[16], *own = NULL;
+	size_t bytes;
+	if (!path)
+		return true;
+	snprintf(number, sizeof(number), "%d", rank);
+	FILE *out = open_memstream(&own, &bytes);
+	for (const char *at = path; out && *at; at++) {
+		bool marker = at[0] == '%' && at[1] == 'r';
+		fprintf(out, "%.*s", marker ? (int)strlen(number) : 1, marker ? number : at);
+		at += marker;
+	}
+	bool ok = out && fclose(out) == 0 && whole_file_check("ring_perf", own);
+	free(own);
+	return ok;
+}
+
+bool perf_export_check(const struct perf_options *options, int rank)
+{
+	bool ok = check_trace(options->trace, rank);
+	if (rank != 0)
+		return ok;
+	return ok && whole_file_check("ring_perf", options->json) &&
+	       whole_file_check("ring_perf", options->csv) &&
+	       whole_file_check("ring_perf", options->tune);
 }

@@ -16,6 +16,7 @@
 
 #include "base/datatype.h"
 #include "kernels/cpu.h"
+#include "tools/finish.h"
 #include "tools/json.h"
 
 static const char usage[] =
@@ -487,7 +488,7 @@ int main(int argc, char **argv)
 	struct settings settings = {.op = "sum", .bytes = 256 << 20, .repeat = 9};
 	int err = parse(argc, argv, &settings);
 	if (err)
-		return err == 1 ? 0 : err;
+		return finish_output("kernel_perf", err == 1 ? 0 : err, 2);
 	if (!add_all(&settings)) {
 		fprintf(stderr, "kernel_perf: no such family, type or operation here\n");
 		return 2;
@@ -515,5 +516,5 @@ int main(int argc, char **argv)
 		print_json(&settings, level_bytes);
 	else
 		print_table(&settings, level_bytes);
-	return settings.check && !check(&settings);
+	return finish_output("kernel_perf", settings.check && !check(&settings), 2);
 }

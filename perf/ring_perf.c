@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../tools/finish.h"
 #include "../tools/launcher.h"
 #include "export.h"
 #include "options.h"
@@ -30,7 +31,9 @@ static int run_rank(const struct perf_options *options, char **argv, int size, i
 	if (run.team.rank == 0 && status != PERF_EXIT_USAGE && !perf_export(&run) &&
 	    status == PERF_EXIT_OK)
 		status = PERF_EXIT_SYSTEM;
-	perf_team_leave(&run.team);
+	perf_team_leave(&run.team); /* and the library writes the trace, or says that it could not */
+	if (options->trace && status == PERF_EXIT_OK && ring_comm_error(NULL)[0])
+		status = PERF_EXIT_SYSTEM;
 	perf_run_free(&run);
 	return status;
 }
@@ -98,7 +101,20 @@ static int run_children(const struct perf_options *options, char **argv)
 	return launch_ranks(&launch);
 }
 
-int main(int argc, char **argv)
+/* As a rank of somebody's job. */
+static int run_as(const struct perf_options *options, char **argv, int size, int rank)
+{
+	if (options->threads || (options->ranks > 0 && options->ranks != size)) {
+		fprintf(stderr,
+			"ring_perf: is a rank of %d already; leave out --ranks and --threads\n",
+			size);
+		return PERF_EXIT_USAGE;
+	}
+	return perf_export_check(options, rank) ? run_rank(options, argv, size, rank, NULL)
+						: PERF_EXIT_SYSTEM;
+}
+
+static int run(int argc, char **argv)
 {
 	struct perf_options options;
 	int status;
@@ -107,17 +123,16 @@ int main(int argc, char **argv)
 
 	const char *rank = getenv("RING_RANK");
 	const char *size = getenv("RING_SIZE");
-	if (rank && size) {
-		if (options.threads || (options.ranks > 0 && options.ranks != atoi(size))) {
-			fprintf(stderr,
-				"ring_perf: is a rank of %s already; leave out --ranks and "
-				"--threads\n",
-				size);
-			return PERF_EXIT_USAGE;
-		}
-		return run_rank(&options, argv, atoi(size), atoi(rank), NULL);
-	}
+	if (rank && size)
+		return run_as(&options, argv, atoi(size), atoi(rank));
 	if (options.ranks == 0)
 		options.ranks = DEFAULT_RANKS;
+	if (!perf_export_check(&options, 0))
+		return PERF_EXIT_SYSTEM;
 	return options.threads ? run_threads(&options, argv) : run_children(&options, argv);
+}
+
+int main(int argc, char **argv)
+{
+	return finish_output("ring_perf", run(argc, argv), PERF_EXIT_SYSTEM);
 }

@@ -9,6 +9,7 @@
 
 #include "model_commands.h"
 #include "model_compare.h"
+#include "model_csv.h"
 #include "model_options.h"
 #include "model_plot.h"
 #include "model_profile.h"
@@ -184,16 +185,10 @@ static bool write_prediction(const struct ddp_job *job)
 
 static bool show(struct ddp_job *job)
 {
-	FILE *csv = job->csv ? fopen(job->csv, "w") : NULL;
-	if (job->csv && !csv) {
-		model_complain("ddp", "cannot write %s: %m", job->csv);
+	struct model_csv csv;
+	if (!model_csv_begin(&csv, job->csv))
 		return false;
-	}
-	bool shown = show_rows(job, csv);
-	if (csv && fclose(csv) != 0) {
-		model_complain("ddp", "cannot write %s: %m", job->csv);
-		return false;
-	}
+	bool shown = model_csv_end(&csv, show_rows(job, csv.out));
 	return shown && (!job->json || write_prediction(job)) &&
 	       (!job->plot || model_plot(job->plot, job->points, (size_t)job->ranks.count));
 }
@@ -267,11 +262,11 @@ int model_ddp_command(int argc, char **argv)
 		{"slowdown", MODEL_REAL, &job.slowdown,
 		 "SHARE  by which communication slows backward down"},
 		{"jitter", MODEL_TIME, &job.jitter, "TIME  standard deviation of a rank's compute"},
-		{"csv", MODEL_TEXT, &job.csv, "FILE  write the times there"},
-		{"json", MODEL_TEXT, &job.json,
+		{"csv", MODEL_OUTPUT, &job.csv, "FILE  write the times there"},
+		{"json", MODEL_OUTPUT, &job.json,
 		 "FILE  the last number of ranks, for ring_train --model"},
 		{"mode", MODEL_TEXT, &job.mode, "NAME  of that: overlap, flat, naive or off"},
-		{"plot", MODEL_TEXT, &job.plot, "FILE  draw efficiency as SVG, with gnuplot"},
+		{"plot", MODEL_OUTPUT, &job.plot, "FILE  draw efficiency as SVG, with gnuplot"},
 		{"compare", MODEL_PAIRS, &job.compare,
 		 "FILE  beside a record of ring_train; may be repeated"},
 		{"exposed", MODEL_FLAG, &job.exposed, " compare exposed communication, not the step"},

@@ -176,7 +176,7 @@ int model_fit_command(int argc, char **argv)
 {
 	struct fit_job job = {.to = INFINITY};
 	const struct model_option options[] = {
-		{"output", MODEL_TEXT, &job.output, "FILE  write the model there"},
+		{"output", MODEL_OUTPUT, &job.output, "FILE  write the model there"},
 		{"from", MODEL_SIZE, &job.from, "SIZE  leave out what is smaller"},
 		{"to", MODEL_SIZE, &job.to, "SIZE  leave out what is larger"},
 		{"chunk", MODEL_SIZE, &job.chunk,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model_compare.h"
+#include "whole_file.h"
 
 #define OPTIONS_MAX 40
 
@@ -57,6 +58,7 @@ static bool parse_value(const struct model_option *option, const char *text)
 		*(bool *)option->value = true;
 		return true;
 	case MODEL_TEXT:
+	case MODEL_OUTPUT:
 		*(const char **)option->value = text;
 		return true;
 	case MODEL_REAL:
@@ -97,6 +99,16 @@ static void fill_getopt(const struct model_option *options, struct option names[
 	names[count] = (struct option){0};
 }
 
+/* Whatever is to be written can be, before anything is computed. */
+static bool can_write(const struct model_option *options)
+{
+	for (const struct model_option *option = options; option->name; option++)
+		if (option->kind == MODEL_OUTPUT &&
+		    !whole_file_check("ring_model", *(const char **)option->value))
+			return false;
+	return true;
+}
+
 int model_options_parse(const struct model_command *command, int argc, char **argv, int *status)
 {
 	struct option names[OPTIONS_MAX];
@@ -119,6 +131,9 @@ int model_options_parse(const struct model_command *command, int argc, char **ar
 			return -1;
 		}
 	}
+	*status = MODEL_EXIT_BAD;
+	if (!can_write(command->options))
+		return -1;
 	*status = MODEL_EXIT_OK;
 	return optind;
 }

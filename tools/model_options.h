@@ -10,9 +10,10 @@
 #include "model_parse.h"
 
 enum model_option_kind {
-	MODEL_FLAG, /* bool                                      */
-	MODEL_TEXT, /* const char *                              */
-	MODEL_REAL, /* double, as the rest unless it says so     */
+	MODEL_FLAG,   /* bool                                      */
+	MODEL_TEXT,   /* const char *                              */
+	MODEL_OUTPUT, /* const char *: a file that can be written  */
+	MODEL_REAL,   /* double, as the rest unless it says so     */
 	MODEL_COUNT,
 	MODEL_SIZE,
 	MODEL_TIME,

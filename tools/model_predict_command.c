@@ -8,6 +8,7 @@
 
 #include "model_commands.h"
 #include "model_compare.h"
+#include "model_csv.h"
 #include "model_options.h"
 
 struct predict_job {
@@ -157,19 +158,10 @@ static bool compare(const struct predict_job *job)
 
 static bool show(const struct predict_job *job)
 {
-	FILE *csv = NULL;
+	struct model_csv csv;
 	if (job->algorithms)
 		return show_algorithms(job);
-	if (job->csv && !(csv = fopen(job->csv, "w"))) {
-		model_complain("predict", "cannot write %s: %m", job->csv);
-		return false;
-	}
-	bool shown = show_times(job, csv);
-	if (csv && fclose(csv) != 0) {
-		model_complain("predict", "cannot write %s: %m", job->csv);
-		return false;
-	}
-	return shown;
+	return model_csv_begin(&csv, job->csv) && model_csv_end(&csv, show_times(job, csv.out));
 }
 
 int model_predict_command(int argc, char **argv)
@@ -186,7 +178,7 @@ int model_predict_command(int argc, char **argv)
 		{"collective", MODEL_COLLECTIVE, &job.collective, "NAME  all_reduce"},
 		{"algorithms", MODEL_FLAG, &job.algorithms,
 		 " compare the ring with trees and other all-reduces"},
-		{"csv", MODEL_TEXT, &job.csv, "FILE  write the times there"},
+		{"csv", MODEL_OUTPUT, &job.csv, "FILE  write the times there"},
 		{"compare", MODEL_TEXT, &job.compare, "FILE  beside a record of ring_perf"},
 		{"check", MODEL_ERRORS, &job.most,
 		 "MEDIAN,WORST  fail above these errors, such as 0.10,0.25"},

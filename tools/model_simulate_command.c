@@ -10,6 +10,7 @@
 
 #include "model_commands.h"
 #include "model_compare.h"
+#include "model_csv.h"
 #include "model_options.h"
 #include "model_world.h"
 #include "ringccl.h"
@@ -192,17 +193,8 @@ static bool show_rows(struct simulate_job *job, FILE *csv)
 
 static bool show(struct simulate_job *job)
 {
-	FILE *csv = job->csv ? fopen(job->csv, "w") : NULL;
-	if (job->csv && !csv) {
-		model_complain("simulate", "cannot write %s: %m", job->csv);
-		return false;
-	}
-	bool shown = show_rows(job, csv);
-	if (csv && fclose(csv) != 0) {
-		model_complain("simulate", "cannot write %s: %m", job->csv);
-		return false;
-	}
-	return shown;
+	struct model_csv csv;
+	return model_csv_begin(&csv, job->csv) && model_csv_end(&csv, show_rows(job, csv.out));
 }
 
 /* ---- beside a record ---------------------------------------------------------------------- */
@@ -301,7 +293,7 @@ int model_simulate_command(int argc, char **argv)
 		 "TIME  all enter later, half a normal distribution"},
 		{"seed", MODEL_COUNT, &job.seed, "N  of the jitter, 1"},
 		{"repeat", MODEL_COUNT, &job.repeat, "N  runs; the median is shown"},
-		{"csv", MODEL_TEXT, &job.csv, "FILE  write the times there"},
+		{"csv", MODEL_OUTPUT, &job.csv, "FILE  write the times there"},
 		{"compare", MODEL_TEXT, &job.compare, "FILE  beside a record of ring_perf"},
 		{"check", MODEL_ERRORS, &job.most,
 		 "MEDIAN,WORST  fail above these errors, such as 0.10,0.25"},

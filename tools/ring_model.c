@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "finish.h"
 #include "model_commands.h"
 #include "model_options.h"
 #include "ringccl.h"
@@ -32,7 +33,7 @@ static void show_usage(FILE *out)
 	      out);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 	for (size_t i = 0; i < COMMANDS; i++)
@@ -46,4 +47,9 @@ int main(int argc, char **argv)
 	bool asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
 	show_usage(asked ? stdout : stderr);
 	return asked ? MODEL_EXIT_OK : MODEL_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	return finish_output("ring_model", run(argc, argv), MODEL_EXIT_BAD);
 }

@@ -199,14 +199,36 @@ static FILE *create(const char *path)
 	return file;
 }
 
+static int make_folder(const char *folder)
+{
+	return mkdir(folder, 0777) != 0 && errno != EEXIST ? complain("make", folder) : 0;
+}
+
+int train_checkpoint_prepare(const char *folder)
+{
+	struct paths paths;
+	int err = make_paths(&paths, folder);
+	if (!err)
+		err = make_folder(folder);
+	FILE *file = err ? NULL : create(paths.temporary);
+	if (!err && !file)
+		err = complain("create", paths.temporary);
+	if (file) {
+		fclose(file);
+		unlink(paths.temporary);
+	}
+	free_paths(&paths);
+	return err;
+}
+
 int train_checkpoint_save(const char *folder, const struct train_state *state,
 			  const struct train_model *model, const struct train_optimizer *optimizer)
 {
 	const struct head head = make_head(state, model, optimizer);
 	struct paths paths;
 	int err = make_paths(&paths, folder);
-	if (!err && mkdir(folder, 0777) != 0 && errno != EEXIST)
-		err = complain("make", folder);
+	if (!err)
+		err = make_folder(folder);
 	FILE *file = err ? NULL : create(paths.temporary);
 	if (!err && !file)
 		err = complain("create", paths.temporary);

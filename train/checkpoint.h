@@ -19,6 +19,9 @@ struct train_state {
 	uint64_t data;         /* train_source_fingerprint of the examples */
 };
 
+/* Makes the folder, and tries whether a file can be made there. returns 0; -1 with a sentence on stderr */
+int train_checkpoint_prepare(const char *folder);
+
 /*
  * Writes folder/latest.checkpoint; what had that name becomes folder/previous.checkpoint, unless its hash
  * is wrong: then it is lost, and the previous one stays. The folder is made if it is not there.

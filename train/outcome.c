@@ -85,10 +85,18 @@ static int report(const struct train_options *options, struct runs *runs,
 	return own->payload_is_exact ? TRAIN_EXIT_OK : TRAIN_EXIT_WRONG;
 }
 
-/* What wrote a file may have failed for the file's sake. */
-static int exit_of_file(int err)
+/* Trace and profile. *lost: a file could not be written, which ends nothing else. returns 0; a RING_E code */
+static int write_what_grew(const struct train_run *run, bool *lost)
 {
-	return err == RING_ESYSTEM ? TRAIN_EXIT_SYSTEM : train_exit_of(err);
+	const struct train_steps *steps = run->controls.count > 0 ? &run->controls : &run->done;
+	int err = 0;
+	*lost = false;
+	if (run->trace.on)
+		err = train_trace_write(&run->trace, run->team, run->options->trace, lost);
+	if (!err && run->profile.on)
+		err = train_profile_write(&run->profile, run->team, steps, run->options->profile,
+					  lost);
+	return err;
 }
 
 int train_outcome(const struct train_run *run)
@@ -96,21 +104,16 @@ int train_outcome(const struct train_run *run)
 	struct train_team *team = run->team;
 	void *steps;
 	size_t *counts;
-	int err = 0;
-	if (run->trace.on)
-		err = train_trace_write(&run->trace, team, run->options->trace);
-	if (!err && run->profile.on)
-		err = train_profile_write(&run->profile, team,
-					  run->controls.count > 0 ? &run->controls : &run->done,
-					  run->options->profile);
+	bool lost;
+	int err = write_what_grew(run, &lost);
 	if (err)
-		return exit_of_file(err);
+		return train_exit_of(err);
 	err = train_team_gather(team, run->done.steps, run->done.count, sizeof(*run->done.steps),
 				&steps, &counts);
 	if (err || team->rank != 0) {
 		free(steps);
 		free(counts);
-		return exit_of_file(err);
+		return train_exit_of(err);
 	}
 	struct runs runs = {calloc(1 + TRAIN_RECORDS, sizeof(*runs.all)), 1};
 	int status = TRAIN_EXIT_SYSTEM;
@@ -123,5 +126,5 @@ int train_outcome(const struct train_run *run)
 	free(runs.all);
 	free(steps);
 	free(counts);
-	return status;
+	return status == TRAIN_EXIT_OK && lost ? TRAIN_EXIT_SYSTEM : status;
 }

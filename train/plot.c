@@ -184,3 +184,19 @@ int train_plot(const char *prefix, const struct train_summary *runs, int count,
 	free(script);
 	return err;
 }
+
+int train_plot_check(const char *prefix)
+{
+	static const char *const names[] = {".gp", "-steps.svg"};
+	int err = 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !err; i++) {
+		char *path;
+		if (asprintf(&path, "%s%s", prefix, names[i]) < 0) {
+			fputs("ring_train: out of memory\n", stderr);
+			return -1;
+		}
+		err = whole_file_check("ring_train", path) ? 0 : -1;
+		free(path);
+	}
+	return err;
+}

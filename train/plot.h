@@ -18,4 +18,7 @@
 int train_plot(const char *prefix, const struct train_summary *runs, int count,
 	       const double *predicted);
 
+/* Whether the script and the pictures could be written. returns 0; -1 with a sentence on stderr */
+int train_plot_check(const char *prefix);
+
 #endif

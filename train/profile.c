@@ -152,14 +152,8 @@ static void write_content(void *context, FILE *out)
 	json_close(&json, '}');
 }
 
-static int write_on_first(const struct content *content, const char *path)
-{
-	return whole_file_write("ring_train", path, write_content, (void *)content) ? 0
-										    : RING_ESYSTEM;
-}
-
 int train_profile_write(const struct train_profile *profile, struct train_team *team,
-			const struct train_steps *steps, const char *path)
+			const struct train_steps *steps, const char *path, bool *lost)
 {
 	void *ready = NULL, *all = NULL;
 	size_t *counts = NULL, *rows = NULL;
@@ -177,7 +171,9 @@ int train_profile_write(const struct train_profile *profile, struct train_team *
 					  .values = calloc(steps->count + 1, sizeof(double))};
 		if (!content.values)
 			refuse_memory();
-		err = content.values ? write_on_first(&content, path) : RING_ENOMEM;
+		err = content.values ? 0 : RING_ENOMEM;
+		if (!err && !whole_file_write("ring_train", path, write_content, &content))
+			*lost = true;
 		free(content.values);
 	}
 	free(all);

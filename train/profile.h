@@ -40,9 +40,10 @@ int train_profile_end(struct train_profile *profile);
  * longest. Collective; rank 0 writes.
  *
  * steps     this rank's, one for each row
- * returns   0; a RING_E code, RING_ESYSTEM for the file's sake; the sentence on stderr
+ * lost      becomes true if the file could not be written
+ * returns   0; a RING_E code. All sentences are on stderr
  */
 int train_profile_write(const struct train_profile *profile, struct train_team *team,
-			const struct train_steps *steps, const char *path);
+			const struct train_steps *steps, const char *path, bool *lost);
 
 #endif

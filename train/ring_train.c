@@ -8,8 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../tools/finish.h"
 #include "../tools/launcher.h"
 #include "export.h"
+#include "files.h"
 #include "loop.h"
 #include "matmul.h"
 #include "options.h"
@@ -49,9 +51,21 @@ static int train(struct train_options *options, struct train_team *team)
 	return status;
 }
 
+/* What the environment says of this rank; -1: it is none. */
+static int own_rank(void)
+{
+	static const char *const names[][2] = {{"RING_RANK", "RING_SIZE"}, {"RANK", "WORLD_SIZE"}};
+	for (int i = 0; i < 2; i++)
+		if (getenv(names[i][0]) && getenv(names[i][1]))
+			return atoi(getenv(names[i][0]));
+	return -1;
+}
+
 static int run_rank(struct train_options *options)
 {
 	struct train_team team;
+	if (own_rank() == 0 && !train_files_check(options))
+		return TRAIN_EXIT_SYSTEM;
 	if (train_matmul_start() != 0)
 		return TRAIN_EXIT_SYSTEM;
 	int err = train_team_join(&team, options);
@@ -112,13 +126,20 @@ static int run_with_reference(int argc, char **argv, int ranks)
 	return status;
 }
 
-static bool is_rank(void)
+/* Complaints about batches and files come once, from here. */
+static int run_here(const struct train_options *options, int argc, char **argv)
 {
-	return (getenv("RING_RANK") && getenv("RING_SIZE")) ||
-	       (getenv("RANK") && getenv("WORLD_SIZE"));
+	struct train_options settled = *options;
+	int ranks = options->ranks > 0 ? options->ranks : 1;
+	if (!train_options_settle(&settled, ranks))
+		return TRAIN_EXIT_USAGE;
+	if (!train_files_check(options))
+		return TRAIN_EXIT_SYSTEM;
+	return options->with_reference && ranks > 1 ? run_with_reference(argc, argv, ranks)
+						    : run_children(argv, ranks);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct train_options options;
 	int status;
@@ -128,13 +149,10 @@ int main(int argc, char **argv)
 		return train_show_model(&options);
 	if (options.plan_only)
 		return train_show_plan(&options);
-	if (is_rank())
-		return run_rank(&options);
-	/* Complaints about batches come once, from here. */
-	struct train_options settled = options;
-	int ranks = options.ranks > 0 ? options.ranks : 1;
-	if (!train_options_settle(&settled, ranks))
-		return TRAIN_EXIT_USAGE;
-	return options.with_reference && ranks > 1 ? run_with_reference(argc, argv, ranks)
-						   : run_children(argv, ranks);
+	return own_rank() >= 0 ? run_rank(&options) : run_here(&options, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	return finish_output("ring_train", run(argc, argv), TRAIN_EXIT_SYSTEM);
 }

@@ -102,7 +102,7 @@ static void write_collection(void *context, FILE *out)
 	json_close(&json, '}');
 }
 
-static int write_file(struct collection *all, const char *path)
+static bool write_file(struct collection *all, const char *path)
 {
 	size_t total = 0;
 	for (int rank = 0; rank < all->ranks; rank++)
@@ -111,10 +111,11 @@ static int write_file(struct collection *all, const char *path)
 		if (i == 0 || all->events[i].begin < all->origin)
 			all->origin = all->events[i].begin;
 	}
-	return whole_file_write("ring_train", path, write_collection, all) ? 0 : RING_ESYSTEM;
+	return whole_file_write("ring_train", path, write_collection, all);
 }
 
-int train_trace_write(const struct train_trace *trace, struct train_team *team, const char *path)
+int train_trace_write(const struct train_trace *trace, struct train_team *team, const char *path,
+		      bool *lost)
 {
 	for (size_t i = 0; i < trace->count; i++) {
 		trace->events[i].begin += team->behind;
@@ -129,8 +130,9 @@ int train_trace_write(const struct train_trace *trace, struct train_team *team, 
 	if (trace->full)
 		fputs("ring_train: out of memory: the trace ends before the run does\n", stderr);
 	struct collection all = {.events = events, .counts = counts, .ranks = team->size};
-	err = write_file(&all, path);
+	if (!write_file(&all, path))
+		*lost = true;
 	free(events);
 	free(counts);
-	return err;
+	return 0;
 }

@@ -31,7 +31,11 @@ struct train_trace {
 void train_trace_add(struct train_trace *trace, const struct train_event *event);
 void train_trace_free(struct train_trace *trace);
 
-/* Collective; rank 0 writes all ranks' events. returns 0; a RING_E code, sentence on stderr */
-int train_trace_write(const struct train_trace *trace, struct train_team *team, const char *path);
+/*
+ * Collective; rank 0 writes all ranks' events. *lost becomes true if it could not.
+ * returns 0; a RING_E code. All sentences are on stderr
+ */
+int train_trace_write(const struct train_trace *trace, struct train_team *team, const char *path,
+		      bool *lost);
 
 #endif

@@ -183,13 +183,14 @@ static int fill(int fd, ring_output_content *content, void *context)
 		errno = ENOMEM;
 		return -1;
 	}
-	content(context, out);
 	errno = 0;
+	content(context, out);
 	bool failed = ferror(out) || fflush(out) != 0;
 	if (!failed && fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
 		failed = fsync(fd) < 0;
-	int saved = errno ? errno : EIO; /* an earlier write(2) had the reason */
-	failed = fclose(out) != 0 || failed;
+	int saved = errno ? errno : EIO;
+	if (fclose(out) != 0 && !failed)
+		return -1;
 	if (failed)
 		errno = saved;
 	return failed ? -1 : 0;
