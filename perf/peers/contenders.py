@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 
 from launching import Failed, run, started
@@ -17,6 +18,7 @@ from targets import BUFFERS, are_hosts
 
 HERE = Path(__file__).parent
 TYPES = ("half", "bfloat16")
+HEADERS = ("collective,", "ranks,")
 
 # Runs a command where loopback is the only network and has reno.
 RENO_NETWORK = (
@@ -72,8 +74,9 @@ def checks_of(launch):
 
 
 def rows_of(said):
-    """Of CSV; without a last line that is not complete."""
-    return csv.DictReader(said.splitlines(keepends=True)[: said.count("\n")])
+    """Of CSV; without what a launcher says before it, nor a last line that is not complete."""
+    lines = said.splitlines(keepends=True)[: said.count("\n")]
+    return csv.DictReader(dropwhile(lambda line: not line.startswith(HEADERS), lines))
 
 
 def call_of(measurement):

