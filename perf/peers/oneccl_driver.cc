@@ -50,7 +50,8 @@ void peer_join(int *rank, int *size)
 	*rank = number_from("RING_RANK");
 	*size = number_from("RING_SIZE");
 	ccl::init();
-	comm = std::make_unique<ccl::communicator>(ccl::create_communicator(*size, *rank, meet(*rank)));
+	comm = std::make_unique<ccl::communicator>(
+		ccl::create_communicator(*size, *rank, meet(*rank)));
 }
 
 void peer_barrier(void)
