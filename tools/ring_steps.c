@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "ringccl.h"
+#include "steps_json.h"
+#include "steps_picture.h"
 #include "steps_text.h"
+#include "whole_file.h"
 
 enum { EXIT_OK = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
 
@@ -32,6 +35,9 @@ static const char usage[] =
 	"  -r, --root RANK           of broadcast, reduce, gather and scatter, 0\n"
 	"      --values              each step in full: entries, sums as numbers, what each rank "
 	"has\n"
+	"      --svg FILE            all steps as one picture, instead of text\n"
+	"      --html FILE           a page with a slider, instead of text\n"
+	"      --json FILE           everything as JSON, instead of text\n"
 	"  -h, --help                show this and exit\n"
 	"      --version             show the version and exit\n";
 
@@ -43,6 +49,9 @@ enum long_option {
 	CHUNKS_PER_ROUND,
 	DEPTH,
 	VALUES,
+	SVG,
+	HTML,
+	JSON,
 	VERSION,
 };
 
@@ -56,6 +65,9 @@ static const struct option long_options[] = {
 	{"depth", required_argument, NULL, DEPTH},
 	{"root", required_argument, NULL, 'r'},
 	{"values", no_argument, NULL, VALUES},
+	{"svg", required_argument, NULL, SVG},
+	{"html", required_argument, NULL, HTML},
+	{"json", required_argument, NULL, JSON},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, VERSION},
 	{0},
@@ -64,6 +76,7 @@ static const struct option long_options[] = {
 struct job {
 	struct steps_choice choice;
 	bool values;
+	const char *svg, *html, *json; /* files, or NULL */
 };
 
 /* A walk and what is shown of it. */
@@ -154,6 +167,15 @@ static bool parse_option(int option, struct job *job)
 	case VALUES:
 		job->values = true;
 		return true;
+	case SVG:
+		job->svg = optarg;
+		return true;
+	case HTML:
+		job->html = optarg;
+		return true;
+	case JSON:
+		job->json = optarg;
+		return true;
 	default: /* getopt has said what is wrong */
 		return false;
 	}
@@ -206,8 +228,37 @@ static bool make_view(const struct steps_choice *choice, struct view *view)
 	return true;
 }
 
+static void write_svg(void *context, FILE *out)
+{
+	struct view *view = context;
+	steps_picture_svg(&view->walk, &view->cells, &view->state, out);
+}
+
+static void write_html(void *context, FILE *out)
+{
+	struct view *view = context;
+	steps_picture_html(&view->walk, &view->cells, &view->state, out);
+}
+
+static void write_json(void *context, FILE *out)
+{
+	struct view *view = context;
+	steps_json(&view->walk, &view->cells, &view->state, out);
+}
+
+static bool write_files(const struct job *job, struct view *view)
+{
+	bool written = !job->svg || whole_file_write("ring_steps", job->svg, write_svg, view);
+	written = (!job->html || whole_file_write("ring_steps", job->html, write_html, view)) &&
+		  written;
+	return (!job->json || whole_file_write("ring_steps", job->json, write_json, view)) &&
+	       written;
+}
+
 static bool show(const struct job *job, struct view *view)
 {
+	if (job->svg || job->html || job->json)
+		return write_files(job, view);
 	bool shown = job->values ? steps_text_full(&view->walk, &view->cells, &view->state, stdout)
 				 : steps_text_overview(&view->walk, &view->cells, stdout);
 	if (!shown)
@@ -235,6 +286,9 @@ int main(int argc, char **argv)
 		complain("%s", sentence);
 		return EXIT_USAGE;
 	}
+	if (!whole_file_check("ring_steps", job.svg) || !whole_file_check("ring_steps", job.html) ||
+	    !whole_file_check("ring_steps", job.json))
+		return EXIT_USAGE;
 	bool done = make_view(&job.choice, &view) && show(&job, &view);
 	free_view(&view);
 	return done ? EXIT_OK : EXIT_BAD;

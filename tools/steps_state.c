@@ -8,8 +8,9 @@
 
 #include "ringccl.h"
 
-static void reset(const struct steps_walk *walk, struct steps_state *state)
+void steps_state_reset(const struct steps_walk *walk, struct steps_state *state)
 {
+	memset(state->changed, 0, (size_t)walk->choice.ranks * state->width);
 	memset(state->at, 0, (size_t)walk->choice.ranks * state->width * sizeof(*state->at));
 	for (int rank = 0; rank < walk->choice.ranks && state->adds; rank++)
 		for (size_t i = 0; i < state->width; i++)
@@ -39,7 +40,7 @@ static void find_columns(const struct steps_walk *walk, const struct steps_cells
 		if (begins)
 			state->column[state->columns++] = i;
 	}
-	reset(walk, state);
+	steps_state_reset(walk, state);
 }
 
 static size_t width_of(const struct steps_walk *walk, const struct steps_cells *cells)
@@ -66,7 +67,7 @@ int steps_state_make(const struct steps_walk *walk, const struct steps_cells *ce
 		steps_state_free(&made);
 		return RING_ENOMEM;
 	}
-	reset(walk, &made);
+	steps_state_reset(walk, &made);
 	find_columns(walk, cells, &made);
 	*state = made;
 	return 0;

@@ -22,6 +22,9 @@ int steps_state_make(const struct steps_walk *walk, const struct steps_cells *ce
 		     struct steps_state *state);
 void steps_state_free(struct steps_state *state);
 
+/* Back to the state before all events. */
+void steps_state_reset(const struct steps_walk *walk, struct steps_state *state);
+
 /* The state behind step number `step` of walk->steps, where it was that before it. */
 void steps_state_apply(const struct steps_walk *walk, int step, struct steps_state *state);
 

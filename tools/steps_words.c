@@ -137,16 +137,19 @@ static struct steps_value find_whole(const struct steps_walk *walk)
 	return (struct steps_value){0};
 }
 
-static const char *say_digits(const struct steps_walk *walk)
+/* What pieces are as numbers. */
+static void say_numbers(const struct steps_walk *walk, char *text, size_t room)
 {
-	if (walk->choice.ranks > 9)
-		return " As a number it is its own 1, 2, 3 .. times the rank's number + 1.";
-	return ring_kind_reduces(walk->choice.kind)
-		       ? " Rank 0 begins with 1, 2, 3 .., rank 1 with 10, 20, 30 .., rank 2 with "
-			 "100 .., "
-			 "so that the digits of a sum tell who is in it."
-		       : " Rank 0 begins with 1, 2, 3 .., rank 1 with 10, 20, 30 .., rank 2 with "
-			 "100 ..";
+	static const char *const begins[] = {" Rank 0 begins with 1, 2, 3 ..",
+					     ", rank 1 with 10, 20, 30 ..", ", rank 2 with 100 .."};
+	int ranks = walk->choice.ranks, have = 0;
+	if (ranks > 9)
+		snprintf(text, room, " As numbers, rank r begins with r+1, 2(r+1), 3(r+1) ..");
+	for (int rank = 0; ranks <= 9 && rank < ranks && rank < 3; rank++)
+		have += snprintf(text + have, room - (size_t)have, "%s", begins[rank]);
+	if (ring_kind_reduces(walk->choice.kind) && ranks > 1 && ranks <= 9)
+		snprintf(text + have, room - (size_t)have,
+			 ", so that the digits of a sum tell who is in it.");
 }
 
 void steps_say_names(const struct steps_walk *walk, const struct steps_cells *cells, bool numbers,
@@ -171,7 +174,7 @@ void steps_say_names(const struct steps_walk *walk, const struct steps_cells *ce
 				 " A is the sum of piece a over all ranks, %s.",
 				 steps_value_name(walk, cells, whole, true, sum));
 	if (numbers)
-		snprintf(text + have, room - (size_t)have, "%s", say_digits(walk));
+		say_numbers(walk, text + have, room - (size_t)have);
 }
 
 void steps_say_bytes(const struct steps_walk *walk, char *text, size_t room)

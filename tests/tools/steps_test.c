@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "tools/steps_json.h"
+#include "tools/steps_picture.h"
 #include "tools/steps_text.h"
 
 #define RANKS 9
@@ -328,6 +330,92 @@ static void every_plan_can_be_told(void **state)
 			}
 }
 
+/* ---- pictures ------------------------------------------------------------------------------ */
+
+typedef void show(const struct steps_walk *walk, const struct steps_cells *cells,
+		  struct steps_state *state, FILE *out);
+
+static char *shown_by(show *show, struct steps_choice choice)
+{
+	struct shown shown;
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+	assert_non_null(out);
+	make_shown(choice, &shown);
+	show(&shown.walk, &shown.cells, &shown.state, out);
+	free_shown(&shown);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static int count(const char *text, const char *what)
+{
+	int found = 0;
+	for (; (text = strstr(text, what)) != NULL; text += strlen(what))
+		found++;
+	return found;
+}
+
+/* A page would lack steps, show other numbers than the text, or look for something on a network. */
+static void pictures_show_all_steps(void **state)
+{
+	(void)state;
+	char *html = shown_by(steps_picture_html, plain_ring(4));
+	char *svg = shown_by(steps_picture_svg, plain_ring(4));
+	assert_int_equal(count(html, "<section "), 7);
+	assert_int_equal(count(html, ">3333</text>"), 1 + 2 + 3 + 4);
+	assert_int_equal(count(html, "http"), 0);
+	assert_int_equal(count(html, "src="), 0);
+	assert_int_equal(count(svg, ">3333</text>"), 1 + 2 + 3 + 4);
+	assert_int_equal(count(svg, "http"), 1); /* the name of SVG */
+	assert_int_equal(count(svg, "class=\"send\""), 24);
+	assert_int_equal(count(svg, "<g "), count(svg, "</g>"));
+	free(html);
+	free(svg);
+}
+
+/* A program would read other results than a person. */
+static void json_has_what_the_text_has(void **state)
+{
+	(void)state;
+	char *json = shown_by(steps_json, plain_ring(3));
+	int squeezed = 0;
+	for (const char *at = json; *at; at++)
+		if (*at != ' ' && *at != '\n')
+			json[squeezed++] = *at;
+	json[squeezed] = 0;
+	assert_int_equal(count(json, "[[111,222,333],[111,222,333],[111,222,333]]"), 1);
+	assert_non_null(strstr(json, "\"steps_counted\":4,\"sent_bytes\":[16,16,16]"));
+	assert_non_null(strstr(json, "\"does\":\"a1+a2from2,+a0\""));
+	free(json);
+}
+
+/* Some plan's picture would have no end. */
+static void every_plan_can_be_drawn(void **state)
+{
+	(void)state;
+	char sentence[512];
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++)
+			for (int ranks = 1; ranks <= RANKS + 1; ranks++) {
+				struct steps_choice choice = choice_of(kind, algorithm, ranks);
+				struct steps_choice complete = choice;
+				steps_choice_complete(&complete);
+				if (steps_choice_refuse(&complete, sentence, sizeof(sentence)))
+					continue;
+				char *svg = shown_by(steps_picture_svg, choice);
+				char *json = shown_by(steps_json, choice);
+				demand(count(svg, "nan") == 0 && count(svg, "inf") == 0,
+				       "all has a place", &complete);
+				demand(strcmp(svg + strlen(svg) - 7, "</svg>\n") == 0 &&
+					       count(json, "{") == count(json, "}"),
+				       "what begins ends", &complete);
+				free(svg);
+				free(json);
+			}
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 /* Runs the program; returns what it says on stderr, and *status. */
@@ -367,6 +455,7 @@ static void what_cannot_be_shown_is_refused(void **state)
 		{"--count 0", "--count wants a whole number from 1"},
 		{"--chunk 2", "--chunk wants a whole number from 4"},
 		{"all_reduce", "what is 'all_reduce'?"},
+		{"--svg /nowhere/ring.svg", "/nowhere/ring.svg"},
 	};
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		int status;
@@ -385,6 +474,9 @@ int main(void)
 		cmocka_unit_test(steps_are_those_that_the_plan_counts),
 		cmocka_unit_test(the_plain_ring_is_known),
 		cmocka_unit_test(every_plan_can_be_told),
+		cmocka_unit_test(pictures_show_all_steps),
+		cmocka_unit_test(json_has_what_the_text_has),
+		cmocka_unit_test(every_plan_can_be_drawn),
 		cmocka_unit_test(what_cannot_be_shown_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

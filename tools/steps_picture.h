@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* A plan as pictures: each step a ring of ranks with what they have then, and an arrow for what goes between them. */
+#ifndef STEPS_PICTURE_H
+#define STEPS_PICTURE_H
+
+#include <stdio.h>
+
+#include "steps_state.h"
+
+/* All steps in one SVG. */
+void steps_picture_svg(const struct steps_walk *walk, const struct steps_cells *cells,
+		       struct steps_state *state, FILE *out);
+
+/* A page of HTML that needs nothing else: one step at a time, with a slider. */
+void steps_picture_html(const struct steps_walk *walk, const struct steps_cells *cells,
+			struct steps_state *state, FILE *out);
+
+#endif
