@@ -12,9 +12,7 @@
  *           Different communicators are independent. Ranks may be processes or threads.
  * order     All ranks make the same collective calls in the same order. A call that differs in
  *           kind, count, type, operation or root ends as RING_EMISMATCH on every rank, and no
- *           rank's buffers have been touched; but for broadcasts of up to 224 bytes, where root
- *           need not wait: who is done before learns of it in a later call. Sends and receives
- *           match pair by pair, in order.
+ *           rank's buffers have been touched. Sends and receives match pair by pair, in order.
  * memory    Once a call has failed no rank writes to its buffers any more, also not one that was stopped and
  *           goes on later; where that cannot be promised the sentence says so, as ringccl(7) explains.
  *
@@ -326,8 +324,7 @@ RING_API int ring_all_gather(struct ring_comm *comm, const void *send, void *rec
  * recv      count elements; equal to send for in place
  * bytes     each rank but the last of a chain sends count elements once; in one shot, root to each;
  *           down a tree, each rank to those below it
- * stream    as ring_all_reduce; with up to 224 bytes root may be done before others begin: if one
- *           makes another call, those that are done learn of it in their next one
+ * stream    as ring_all_reduce
  *
  * Otherwise as ring_all_reduce.
  */

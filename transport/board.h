@@ -3,18 +3,12 @@
  * A board: where a rank writes what it says to all others, so that it is written once, and they read it,
  * or their parts of it, in place. It lies behind the words of the rank's doorbell, in memory that they all map.
  *
- *	sheets     2, for exchanges, in which every rank writes;          one writer, who owns the board
- *	           64, for bulletins, which one rank writes for all       many readers
- *	done       the owner, as a reader, has no more use for bulletins up to this one
+ *	sheets     2, of exchanges, by turns             one writer, who owns the board; many readers
  *	cpu        the owner was last on it, as far as it said; of use to those who share CPUs only
  *
- * In an exchange every rank reads what all others wrote. So two sheets are enough: whoever writes for exchange k has
- * read what all wrote for k - 1, and they had read everything of k - 2 by then. Who writes a bulletin does not wait,
- * and may be as far ahead of the others as there are sheets: before number k it has to know that all are done with
- * k - RING_BULLETINS. They say so now and then.
- *
- * Exchanges and bulletins count from 1, each for themselves; ring_board_exchange() and ring_board_bulletin() make
- * numbers of that.
+ * In an exchange every rank reads what all others wrote. So two sheets are enough: whoever writes for
+ * exchange k has read what all wrote for k - 1, and they had read everything of k - 2 by then. Exchanges
+ * count from 1.
  *
  * What is said comes before its word: store-release and load-acquire. A reader who sleeps is woken as
  * doorbell_words.h has it: a board's owner rings behind what it wrote. The owner may be broken: what is
@@ -32,70 +26,56 @@
 #include "gate.h"
 #include "transport.h"
 
-#define RING_BULLETINS 64
 #define RING_SHEET_BYTES 256
 
 struct ring_sheet {
-	alignas(RING_CACHE_LINE) _Atomic uint64_t word; /* number << 32 | bytes */
+	alignas(RING_CACHE_LINE) _Atomic uint64_t word; /* exchange << 32 | bytes */
 	unsigned char text[RING_SHEET_BYTES];
 };
 
 /* All zero at first. */
 struct ring_board {
-	struct ring_sheet sheets[2 + RING_BULLETINS]; /* for exchanges first */
-	alignas(RING_CACHE_LINE) _Atomic uint64_t done;
-	_Atomic uint32_t cpu;
+	struct ring_sheet sheets[2];
+	alignas(RING_CACHE_LINE) _Atomic uint32_t cpu;
 };
 
-/* Their numbers on boards. */
-static inline uint64_t ring_board_exchange(uint64_t exchange)
+static inline struct ring_sheet *ring_board_sheet(struct ring_board *board, uint64_t exchange)
 {
-	return exchange << 1;
-}
-
-static inline uint64_t ring_board_bulletin(uint64_t bulletin)
-{
-	return bulletin << 1 | 1;
-}
-
-static inline struct ring_sheet *ring_board_sheet(struct ring_board *board, uint64_t number)
-{
-	uint64_t place = number & 1 ? 2 + (number >> 1) % RING_BULLETINS : (number >> 1) % 2;
-	return &board->sheets[place];
+	return &board->sheets[exchange % 2];
 }
 
 /*
- * Owner: where to write what it says for a number, at most RING_SHEET_BYTES. The beginning comes last, as it lies in the
- * line that readers look at all the time: what is written to that line too early they take away again, and it has to come
- * back once more. (64 B on 2 ranks of a Xeon: 0.45 us, so 0.24.)
+ * Owner: where to write what it says in an exchange, at most RING_SHEET_BYTES. The beginning comes last:
+ * it lies in the line that readers look at all the time, and they take away again what is written to
+ * that line too early. (64 B on 2 ranks of a Xeon: 0.45 -> 0.24 us.)
  */
-static inline unsigned char *ring_board_begin(struct ring_board *board, uint64_t number)
+static inline unsigned char *ring_board_begin(struct ring_board *board, uint64_t exchange)
 {
-	return ring_board_sheet(board, number)->text;
+	return ring_board_sheet(board, exchange)->text;
 }
 
 /* Owner: so many bytes were written there, and are said now. Ring the readers' doorbells next. */
-static inline void ring_board_end(struct ring_board *board, uint64_t number, size_t bytes)
+static inline void ring_board_end(struct ring_board *board, uint64_t exchange, size_t bytes)
 {
-	atomic_store_explicit(&ring_board_sheet(board, number)->word, number << 32 | bytes,
+	atomic_store_explicit(&ring_board_sheet(board, exchange)->word, exchange << 32 | bytes,
 			      memory_order_release); /* pairs with: read, says */
 }
 
 /* Owner: both with two texts, the second of which may be empty. */
-static inline void ring_board_write(struct ring_board *board, uint64_t number, const void *first,
+static inline void ring_board_write(struct ring_board *board, uint64_t exchange, const void *first,
 				    size_t first_bytes, const void *second, size_t second_bytes)
 {
-	unsigned char *text = ring_board_begin(board, number);
+	unsigned char *text = ring_board_begin(board, exchange);
 	if (second_bytes > 0)
 		memcpy(text + first_bytes, second, second_bytes);
 	memcpy(text, first, first_bytes);
-	ring_board_end(board, number, first_bytes + second_bytes);
+	ring_board_end(board, exchange, first_bytes + second_bytes);
 }
 
 /* Owner: will soon write so many bytes there, so its CPU may take the sheet from those who read it long ago. */
-static inline void ring_board_approach(struct ring_board *board, uint64_t number, size_t bytes)
+static inline void ring_board_approach(struct ring_board *board, uint64_t exchange, size_t bytes)
 {
-	const char *sheet = (const char *)ring_board_sheet(board, number);
+	const char *sheet = (const char *)ring_board_sheet(board, exchange);
 	const size_t end = offsetof(struct ring_sheet, text) + bytes;
 	for (size_t line = 0; line < end; line += RING_CACHE_LINE) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -104,19 +84,6 @@ static inline void ring_board_approach(struct ring_board *board, uint64_t number
 		__builtin_prefetch(sheet + line, 1);
 #endif
 	}
-}
-
-/* Owner: is done with all that was told up to this bulletin. */
-static inline void ring_board_finish(struct ring_board *board, uint64_t bulletin)
-{
-	atomic_store_explicit(&board->done, bulletin,
-			      memory_order_release); /* pairs with: finished */
-}
-
-/* Another's: what its owner is done with, as far as it said. */
-static inline uint64_t ring_board_finished(struct ring_board *board)
-{
-	return atomic_load_explicit(&board->done, memory_order_acquire); /* pairs with: finish */
 }
 
 /* Owner: is on this CPU. (Mostly it still is, and the line stays with its readers.) */
@@ -131,14 +98,14 @@ static inline uint32_t ring_board_cpu(struct ring_board *board)
 	return atomic_load_explicit(&board->cpu, memory_order_relaxed);
 }
 
-/* Reader: what was said for a number; false if nothing was yet. */
-static inline bool ring_board_read(struct ring_board *board, uint64_t number,
+/* Reader: what was said in an exchange; false if nothing was yet. */
+static inline bool ring_board_read(struct ring_board *board, uint64_t exchange,
 				   struct ring_arrival *arrival)
 {
-	struct ring_sheet *sheet = ring_board_sheet(board, number);
+	struct ring_sheet *sheet = ring_board_sheet(board, exchange);
 	uint64_t word = atomic_load_explicit(&sheet->word,
 					     memory_order_acquire); /* pairs with: end */
-	if (word >> 32 != (uint32_t)number)
+	if (word >> 32 != (uint32_t)exchange)
 		return false;
 	size_t bytes = (uint32_t)word;
 	arrival->data = sheet->text;
@@ -146,14 +113,14 @@ static inline bool ring_board_read(struct ring_board *board, uint64_t number,
 	return true;
 }
 
-/* Reader: what was said for a number if it has so many bytes, else NULL. */
-static inline const unsigned char *ring_board_says(struct ring_board *board, uint64_t number,
+/* Reader: what was said in an exchange if it has so many bytes, else NULL. */
+static inline const unsigned char *ring_board_says(struct ring_board *board, uint64_t exchange,
 						   size_t bytes)
 {
-	struct ring_sheet *sheet = ring_board_sheet(board, number);
+	struct ring_sheet *sheet = ring_board_sheet(board, exchange);
 	uint64_t word = atomic_load_explicit(&sheet->word,
 					     memory_order_acquire); /* pairs with: end */
-	return word == (number << 32 | bytes) ? sheet->text : NULL;
+	return word == (exchange << 32 | bytes) ? sheet->text : NULL;
 }
 
 #endif

@@ -184,7 +184,6 @@ int ring_creation_begin(struct ring_creation **begun, struct ring_comm **result,
 	}
 	comm->size = size;
 	comm->rank = rank;
-	comm->answered = -1;
 	creation->comm = creation->linkup.comm = comm;
 	creation->linkup.failure = &creation->failure;
 	creation->result = result;

@@ -66,7 +66,8 @@
 	X(REDUCE_SCATTER, SOCKET, 3, 4, 1, ONE_SHOT)  /* 4: 1.06 to 1.26 */                        \
 	X(ALL_GATHER, SOCKET, 4, 8, 1, BRUCK)         /* 4, 8: 1.93 to 3.77 */                     \
 	X(ALL_GATHER, SOCKET, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.19 to 2.07 */                     \
-	X(BROADCAST, SOCKET, 2, INT_MAX, 1, TREE)     /* 2, 4, 8, 16: 1.25 to 29 */                \
+	X(BROADCAST, SOCKET, 2, 2, 1, ONE_SHOT)                                                    \
+	X(BROADCAST, SOCKET, 3, INT_MAX, 1, TREE)                                                  \
 	X(BROADCAST, SOCKET, 3, 4, 16384, TREE)                                                    \
 	X(BROADCAST, SOCKET, 5, 8, 4096, TREE)                                                     \
 	X(BROADCAST, SOCKET, 9, 32, 16384, TREE)                                                   \
@@ -79,8 +80,9 @@
 	X(ALL_REDUCE, NETWORK, 3, 16, 256, STRIDE)    /* 4, 8, 16: 1.01 to 1.55, on an EPYC */     \
 	X(REDUCE_SCATTER, NETWORK, 3, 8, 4, ONE_SHOT) /* 4, 8: 1.33 to 1.68 */                     \
 	X(ALL_GATHER, NETWORK, 3, 8, 16, ONE_SHOT)    /* 4, 8: 1.36 to 2.74 */                     \
-	X(BROADCAST, NETWORK, 2, INT_MAX, 1, TREE)    /* 2, 4, 8, 16: 5.4 to 16 */                 \
-	X(BROADCAST, NETWORK, 3, 8, 16, ONE_SHOT)     /* 4, 8: 1.70 to 2.51 */                     \
+	X(BROADCAST, NETWORK, 2, 2, 1, ONE_SHOT)                                                   \
+	X(BROADCAST, NETWORK, 3, INT_MAX, 1, TREE)                                                 \
+	X(BROADCAST, NETWORK, 3, 8, 16, ONE_SHOT) /* 4, 8: 1.70 to 2.51 */                         \
 	X(BROADCAST, NETWORK, 3, 4, 128, TREE)                                                     \
 	X(BROADCAST, NETWORK, 5, 8, 256, TREE)                                                     \
 	X(BROADCAST, NETWORK, 9, INT_MAX, 512, TREE)                                               \

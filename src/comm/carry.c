@@ -187,40 +187,10 @@ static int run_directly_again(struct ring_comm *comm, const struct ring_call *ca
 	return ring_progress_run(comm, waiting);
 }
 
-/*
- * Before a plan that nobody answers, all answer once, with the call's record, unless the last such had the same root.
- * So there are links with root, and a rank that takes itself for root is not gone before others hear of it: but for
- * one root, who makes a call says so. returns 0, or the failure
- */
-static int answer_once(struct ring_comm *comm, const struct ring_call *call,
-		       const struct ring_plan *wanted, struct ring_waiting *waiting)
-{
-	struct ring_plan_params params = wanted->params;
-	if (!wanted->unanswered || params.root == comm->answered)
-		return 0;
-	params.algorithm = RING_ALGORITHM_ONE_SHOT;
-	params.count = 0;
-	struct ring_channel *channel = &comm->channels[0];
-	struct ring_plan plan = ring_plan_make(&params);
-	if (ring_pairs_want(comm, channel, &plan))
-		return ring_explain_no_memory(comm);
-	ring_channel_start(channel, &plan, &call->operands, &call->record);
-	channel->next = NULL;
-	comm->active = channel;
-	int err = ring_progress_run(comm, waiting);
-	comm->answered = err ? -1 : call->root;
-	return err;
-}
-
 /* returns 0, or the failure */
 static int run_planned(struct ring_comm *comm, const struct ring_call *call,
 		       struct ring_waiting *waiting)
 {
-	struct ring_plan_params params = params_of(comm, call);
-	struct ring_plan plan = ring_plan_make(&params);
-	int err = answer_once(comm, call, &plan, waiting);
-	if (err)
-		return err;
 	return plan_collective(comm, call) ? ring_explain_no_memory(comm)
 					   : ring_progress_run(comm, waiting);
 }
@@ -292,9 +262,6 @@ static int run_on_channel(struct ring_comm *comm, struct ring_waiting *waiting)
 static int run_kept(struct ring_comm *comm, const struct ring_call *call,
 		    struct ring_kept_plan *kept, struct ring_waiting *waiting)
 {
-	int err = answer_once(comm, call, &kept->known.plan, waiting);
-	if (err)
-		return err;
 	choose_kept(comm, kept);
 	ring_channel_start_known(&comm->channels[0], &kept->known, &call->operands, &call->record);
 	return run_on_channel(comm, waiting);

@@ -117,7 +117,6 @@ struct ring_comm {
 	struct ring_channel *active; /* those that carry it out */
 	struct ring_record planned;  /* the call whose plans they have; zero: none */
 	bool reaches;                /* that call's ranks reach into memory if they can */
-	int answered;                /* the root whose calls need no answers now; -1 */
 	uint64_t repeats;            /* calls alike behind it */
 	struct ring_kept_plan kept[RING_PLANS_KEPT]; /* of several calls that take turns */
 	unsigned next_kept;                          /* is forgotten next */

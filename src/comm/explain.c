@@ -42,15 +42,11 @@ static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *chan
 {
 	char mine[RING_RECORD_TEXT], theirs[RING_RECORD_TEXT];
 	struct ring_record record = own_record(channel);
-	bool behind = channel->theirs.sequence < record.sequence &&
-		      channel->theirs.sequence == channel->unanswered.sequence;
-	if (behind) /* this rank did not wait for it */
-		record = channel->unanswered;
 	struct ring_news news = {.err = RING_EMISMATCH,
 				 .culprit = channel->failed_peer,
 				 .call = record.kind == RING_KIND_RECV ? 0 : record.sequence};
-	snprintf(news.text, sizeof(news.text), "rank %d %s in %s, but rank %d is in %s", comm->rank,
-		 behind ? "was" : "is", ring_record_format(&record, mine), channel->failed_peer,
+	snprintf(news.text, sizeof(news.text), "rank %d is in %s, but rank %d is in %s", comm->rank,
+		 ring_record_format(&record, mine), channel->failed_peer,
 		 ring_record_format(&channel->theirs, theirs));
 	return ring_comm_fail_with(comm, &news, true);
 }

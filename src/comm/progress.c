@@ -11,13 +11,11 @@
 #include "base/clock.h"
 #include "comm.h"
 #include "explain.h"
-#include "engine/receive.h"
 
 #define LOOKS_PER_CLOCK 64 /* the clock is read once in so many empty looks */
 #define LOOKS_PER_NEAR 8   /* ... and asked whether the CPU is needed by who is waited for */
 #define LEFT_GRACE_MS 200  /* a call waits so long for what a departed rank had still sent, ... */
-#define LISTEN_MS 250      /* ... so long before it listens to whom its plan does not listen to, */
-#define LISTEN_AGAIN_MS 1000 /* ... and so long between, where what they say wakes nobody */
+#define ASK_MS 250 /* ... and so long before it asks its neighbours in which call they are */
 
 static bool all_done(const struct ring_comm *comm)
 {
@@ -101,9 +99,24 @@ static void sleep_for(struct ring_comm *comm, uint32_t ticket, bool with_fds, in
 	ring_bell_sleep(&comm->bell, ticket, comm->fds, nfds, timeout_ms);
 }
 
-static bool is_idle(const struct ring_comm *comm, int moves)
+static bool is_collective(const struct ring_comm *comm)
 {
-	return moves == 0 && !all_done(comm) && !ended(comm);
+	enum ring_kind kind = comm->current->kind;
+	return comm->active && kind != RING_KIND_SEND && kind != RING_KIND_RECV;
+}
+
+/* The neighbour that is in another collective than this rank, as it has said; -1: none has. */
+static int find_other_call(struct ring_comm *comm, struct ring_record *theirs)
+{
+	return is_collective(comm)
+		       ? ring_comm_find_other_call(comm, &comm->active->opening.record, theirs)
+		       : -1;
+}
+
+static bool is_idle(struct ring_comm *comm, int moves)
+{
+	struct ring_record theirs;
+	return moves == 0 && !all_done(comm) && !ended(comm) && find_other_call(comm, &theirs) < 0;
 }
 
 /* Announces, looks once more, sleeps. returns moves of the last look, or the failure */
@@ -117,6 +130,8 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
 	uint32_t ticket = ring_bell_announce(&comm->bell, with_fds);
 	ring_pairs_announce(comm);
 	int moves = advance(comm);
+	if (ring_comm_departed(comm, -1, 0))
+		timeout_ms = LEFT_GRACE_MS;
 	if (nap_ms > 0 && (timeout_ms < 0 || timeout_ms > nap_ms) && is_idle(comm, moves)) {
 		sleep_for(comm, ticket, with_fds, nap_ms);
 		moves = advance(comm);
@@ -149,47 +164,26 @@ static bool waits_for_near(const struct ring_comm *comm)
 }
 
 /*
- * Ranks that all wait for one another have neighbours on the ring whose calls differ: so each tells both of them where it
- * waits, and hears the same of them. returns 0; RING_EMISMATCH, with failed_peer
+ * If ranks make different calls, nobody comes to the end of his, and somewhere on the ring two neighbours
+ * differ. Mostly a record has told one of them. If all wait and none has, each rank that has waited long
+ * tells both neighbours in which call it is, and they compare. Before that *timeout_ms becomes at most
+ * until then. returns 0, or the failure
  */
-static int ask_neighbours(struct ring_comm *comm, struct ring_channel *channel,
-			  struct ring_waiting *waiting)
+static int ask_neighbours(struct ring_comm *comm, struct ring_waiting *waiting, uint64_t waited_ms,
+			  int *timeout_ms)
 {
-	struct ring_record theirs;
-	const struct ring_record *mine = &channel->opening.record;
-	if (!waiting->told && comm->lanes)
-		ring_lanes_tell(comm->lanes, mine);
-	waiting->told = true;
-	int other = ring_comm_find_other_call(comm, mine, &theirs);
-	if (other < 0)
+	struct ring_channel *channel = comm->active;
+	if (!is_collective(comm))
 		return 0;
-	channel->theirs = theirs;
-	channel->failed_peer = other;
-	return RING_EMISMATCH;
-}
-
-/*
- * Finds out whether others make another call, if this rank has waited so long; lowers *timeout_ms to when it will
- * want to know. returns 0, or the failure
- */
-static int listen_around(struct ring_comm *comm, struct ring_waiting *waiting, uint64_t waited_ms,
-			 int *timeout_ms)
-{
-	bool wakes = comm->placement.path == RING_PATH_MEMORY;
-	bool first = waited_ms < LISTEN_MS;
-	int next_ms = first ? LISTEN_MS : wakes ? -1 : LISTEN_AGAIN_MS;
-	for (struct ring_channel *c = comm->active; c; c = c->next) {
-		enum ring_kind kind = c->plan->params.kind;
-		if (kind == RING_KIND_SEND || kind == RING_KIND_RECV || ring_receive_has_agreed(c))
-			continue;
-		int err = first ? 0 : ring_receive_overhear(c);
-		if (!first && !err)
-			err = ask_neighbours(comm, c, waiting);
-		if (err)
-			return ring_explain_broken(comm, c, err);
-		if (next_ms > 0 && (*timeout_ms < 0 || *timeout_ms > next_ms))
-			*timeout_ms = next_ms;
-	}
+	channel->failed_peer = find_other_call(comm, &channel->theirs);
+	if (channel->failed_peer >= 0)
+		return ring_explain_broken(comm, channel, RING_EMISMATCH);
+	int rest_ms = waited_ms < ASK_MS ? ASK_MS - (int)waited_ms : 0;
+	if (rest_ms > 0 && (*timeout_ms < 0 || *timeout_ms > rest_ms))
+		*timeout_ms = rest_ms;
+	if (rest_ms == 0 && !waiting->told && comm->lanes)
+		ring_lanes_tell(comm->lanes, &channel->opening.record);
+	waiting->told = rest_ms == 0;
 	return 0;
 }
 
@@ -216,11 +210,9 @@ static int wait_a_little(struct ring_comm *comm, struct ring_waiting *waiting)
 	int timeout_ms = waiting->deadline_ms ? (int)(waiting->deadline_ms - now) : -1;
 	err = check_departed(comm);
 	if (!err)
-		err = listen_around(comm, waiting, now - waiting->since_ms, &timeout_ms);
+		err = ask_neighbours(comm, waiting, now - waiting->since_ms, &timeout_ms);
 	if (err || (awake && !ring_wait_is_long(&comm->patience, now - waiting->since_ms)))
 		return err;
-	if (ring_comm_departed(comm, -1, 0))
-		timeout_ms = LEFT_GRACE_MS;
 	return sleep_once(comm, timeout_ms);
 }
 

@@ -39,7 +39,7 @@ void ring_brief_prepare(struct ring_brief *brief, struct ring_channel *channel)
 {
 	struct ring_known_plan *known = channel->known;
 	ring_brief_count(brief);
-	brief->ready = channel->is_small && !channel->has_bulletin && !channel->trace &&
+	brief->ready = channel->is_small && !channel->trace &&
 		       channel->reserved; /* else routes may move */
 	if (!brief->ready)
 		return;
@@ -85,7 +85,7 @@ void ring_brief_count(struct ring_brief *brief)
 static void say(struct ring_brief *brief, struct ring_channel *channel, const void *input,
 		uint64_t sequence)
 {
-	const uint64_t exchange = ring_board_exchange(channel->exchanges);
+	const uint64_t exchange = channel->exchanges;
 	unsigned char *text = ring_board_begin(channel->board, exchange);
 	ring_exchange_tell_cpu(channel);
 	if (brief->said_bytes == sizeof(uint64_t))
@@ -113,7 +113,7 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
  */
 static void approach_next(const struct ring_brief *brief, const struct ring_channel *channel)
 {
-	ring_board_approach(channel->board, ring_board_exchange(channel->exchanges + 1),
+	ring_board_approach(channel->board, channel->exchanges + 1,
 			    sizeof(brief->record) + brief->said_bytes);
 }
 
@@ -146,7 +146,7 @@ static inline const char *look_again(const struct ring_brief *brief,
 static bool hear(const struct ring_brief *brief, const struct ring_channel *channel,
 		 const char *said[])
 {
-	const uint64_t exchange = ring_board_exchange(channel->exchanges);
+	const uint64_t exchange = channel->exchanges;
 	if (channel->glances > 0)
 		ring_wait_relax();
 	for (uint64_t k = 0; k < brief->hears; k++) {
@@ -166,7 +166,7 @@ static bool hear(const struct ring_brief *brief, const struct ring_channel *chan
 static bool hear_sharing(const struct ring_brief *brief, const struct ring_channel *channel,
 			 const char *said[])
 {
-	const uint64_t exchange = ring_board_exchange(channel->exchanges);
+	const uint64_t exchange = channel->exchanges;
 	const uint32_t cpu = ring_board_cpu(channel->board);
 	for (uint64_t k = 0; k < brief->hears; k++) {
 		const struct ring_brief_peer *peer = &brief->heard[k];

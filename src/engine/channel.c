@@ -48,7 +48,6 @@ void ring_channel_use_board(struct ring_channel *channel, struct ring_doorbell_p
 {
 	channel->board = &page->board;
 	channel->light = ring_doorbell_is_light(page);
-	channel->room = RING_BULLETINS;
 }
 
 int ring_channel_reserve(struct ring_channel *channel, int size)
@@ -140,19 +139,9 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 	ring_channel_start_known(channel, channel->own, operands, record);
 }
 
-/* The last call is done. If all wrote in it, they are done with all bulletins before it. */
-static void settle(struct ring_channel *channel)
-{
-	if (channel->all_write > 0)
-		channel->room = channel->bulletins + RING_BULLETINS;
-	if (channel->plan->unanswered)
-		channel->unanswered = channel->opening.record;
-}
-
 void ring_channel_start_known(struct ring_channel *channel, struct ring_known_plan *known,
 			      const struct ring_operands *operands, const struct ring_record *record)
 {
-	settle(channel);
 	size_t scratch = ring_plan_scratch_bytes(&known->plan);
 	if (channel->scratch_used < scratch)
 		channel->scratch_used = scratch;
@@ -162,8 +151,6 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 	channel->sheet_bytes = sizeof(*record) + known->plan.opening;
 	channel->root_says = ring_one_shot_is_from_root(known->plan.params.kind);
 	channel->is_small = channel->on_boards && known->is_small;
-	channel->has_bulletin = channel->on_boards && known->plan.unanswered;
-	channel->all_write = channel->on_boards ? known->plan.exchanges - channel->has_bulletin : 0;
 	channel->opening.record = *record;
 	ring_channel_start_again(channel, operands, record->sequence);
 }
@@ -171,8 +158,7 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 void ring_channel_start_again(struct ring_channel *channel, const struct ring_operands *operands,
 			      uint64_t sequence)
 {
-	channel->exchanges += channel->all_write;
-	channel->bulletins += channel->has_bulletin;
+	channel->exchanges += channel->on_boards ? channel->plan->exchanges : 0;
 	channel->written = 0;
 	channel->heard = 0;
 	channel->operands = *operands;
@@ -446,8 +432,6 @@ int ring_channel_advance(struct ring_channel *channel)
 			break; /* send on what is still in cache */
 	}
 	int finished = channel->reduced < channel->started ? finish(channel) : 0;
-	if (finished >= 0 && channel->has_bulletin && ring_channel_is_done(channel))
-		ring_exchange_finish(channel);
 	return finished < 0 ? finished : moves + finished;
 }
 
@@ -457,19 +441,8 @@ static uint64_t next_in(const struct ring_channel *channel)
 	return channel->is_small && channel->started == 0 ? channel->heard : channel->started;
 }
 
-/* The sheet of a bulletin may still be read. */
-static bool lacks_room(const struct ring_channel *channel)
-{
-	return channel->has_bulletin && channel->written == 0 && channel->plan->outgoing > 0 &&
-	       channel->bulletins > channel->room;
-}
-
 int ring_channel_waits_for(const struct ring_channel *channel, int *step)
 {
-	if (lacks_room(channel)) {
-		*step = -1;
-		return channel->lags;
-	}
 	if (next_in(channel) < channel->plan->incoming) {
 		struct ring_transfer in = ring_plan_incoming(channel->plan, next_in(channel));
 		*step = in.step;

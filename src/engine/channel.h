@@ -73,10 +73,7 @@ struct ring_channel {
 	int yields; /* ... and brief.c gives it to those who share it up to so often, and looks again */
 	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
 	bool light;               /* ... and the doorbell before it is (doorbell_words.h) */
-	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike; and ... */
-	uint64_t bulletins; /* ... calls in which root alone writes ... */
-	uint64_t room;      /* ... which it may up to this one */
-	int lags;           /* and if not, because of this rank */
+	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike */
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
 	char *scratch;
@@ -97,8 +94,6 @@ struct ring_channel {
 	const struct ring_reached *reached; /* of plans that reach into memory, and of ranks that tell ... */
 	bool tells;                         /* ... where their buffers lie: behind each signal */
 	bool on_boards;                     /* what opens messages is written there instead ... */
-	uint64_t all_write;                 /* ... so often by all ... */
-	uint64_t has_bulletin;              /* ... or once by root */
 	bool is_small;                      /* ... and nothing else is to be done than to take it */
 	uint64_t heard;                     /* peers, of a small call ... */
 	const char *said[RING_KNOWN_OUTGOING]; /* ... and what each said behind its record */
@@ -106,8 +101,6 @@ struct ring_channel {
 	uint64_t jobs_before; /* the queue's jobs that are no entry's of this call */
 	uint64_t expected;    /* incoming entries already announced, if the channel announces */
 	struct ring_channel *next; /* of those that carry out the call */
-
-	struct ring_record unanswered; /* of the last call behind it that nobody answered */
 
 	/* of the failure that advance() returned */
 	int failed_peer;

@@ -54,9 +54,7 @@ static inline bool ring_channel_is_on_board(const struct ring_channel *channel,
 /* What an exchange of the plan is called on boards, which count those of all calls. */
 static inline uint64_t ring_channel_exchange(const struct ring_channel *channel, uint64_t exchange)
 {
-	if (channel->has_bulletin)
-		return ring_board_bulletin(channel->bulletins);
-	return ring_board_exchange(channel->exchanges - channel->plan->exchanges + exchange + 1);
+	return channel->exchanges - channel->plan->exchanges + exchange + 1;
 }
 
 /* What a rank writes on its board. */

@@ -15,14 +15,8 @@ static inline void ring_exchange_tell_cpu(const struct ring_channel *channel)
 		ring_board_stay(channel->board, (uint32_t)sched_getcpu());
 }
 
-/*
- * Writes what this rank says in an exchange of the plan. Tell the others next. returns false as long as somebody
- * may still read what is on that sheet: channel->lags
- */
-bool ring_exchange_write(struct ring_channel *channel, uint64_t exchange);
-
-/* The call is done, and nobody answers in it: now and then the others are told how far this rank is. */
-void ring_exchange_finish(struct ring_channel *channel);
+/* Writes what this rank says in an exchange of the plan. Tell the others next. */
+void ring_exchange_write(struct ring_channel *channel, uint64_t exchange);
 
 /* Tells the entry's peer that it is written. returns false if there is no link to it yet */
 static inline bool ring_exchange_tell(struct ring_channel *channel, const struct ring_transfer *out)
@@ -37,11 +31,11 @@ static inline bool ring_exchange_tell(struct ring_channel *channel, const struct
 	return true;
 }
 
-/* The same, and writes it before the first of the peers is told. returns false if it cannot be written yet, too */
+/* The same, and writes it before the first of the peers is told. */
 static inline bool ring_exchange_say(struct ring_channel *channel, const struct ring_transfer *out)
 {
-	if (channel->written == out->exchange && !ring_exchange_write(channel, out->exchange))
-		return false;
+	if (channel->written == out->exchange)
+		ring_exchange_write(channel, out->exchange);
 	return ring_exchange_tell(channel, out);
 }
 

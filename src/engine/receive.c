@@ -38,55 +38,14 @@ static const struct ring_arrival *sent_by(struct ring_channel *channel, struct r
 	return ring_link_arrival(in, route->taken);
 }
 
-static bool is_of_this_call(const struct ring_channel *channel, const struct ring_arrival *said)
-{
-	struct ring_record record = {0};
-	if (said->bytes >= sizeof(record))
-		memcpy(&record, said->data, sizeof(record));
-	return record.sequence == channel->opening.record.sequence;
-}
-
-/* Whether what a peer says opens this call, in another way. */
-static bool differs(struct ring_channel *channel, const struct ring_arrival *said)
-{
-	return is_of_this_call(channel, said) && compare_records(channel, said) == RING_EMISMATCH;
-}
-
 /*
- * What root wrote for all in place of this call, of which they are done: found in its bulletin. Of another call that a
- * peer makes by now nobody could tell what went wrong. returns root, or the peer
- */
-static int find_bulletin(struct ring_channel *channel, int peer)
-{
-	struct ring_arrival told;
-	uint64_t bulletin = ring_board_bulletin(channel->bulletins + 1);
-	for (int i = 0; channel->board && i < channel->route_count; i++) {
-		struct ring_board *board = channel->routes[i].board;
-		if (board && ring_board_read(board, bulletin, &told) && differs(channel, &told))
-			return channel->routes[i].peer;
-	}
-	return peer;
-}
-
-static int fail(struct ring_channel *channel, const struct ring_route *route, int err)
-{
-	bool later = err == RING_EMISMATCH &&
-		     channel->theirs.sequence != channel->opening.record.sequence;
-	return ring_channel_fail(channel, later ? find_bulletin(channel, route->peer) : route->peer,
-				 err);
-}
-
-/*
- * Whether a peer has written in the next exchange, or the next bulletin: then it has said all that it says in this
- * call, or makes another one instead.
+ * Whether a peer has written in the next exchange: then it has said all that it says in this call, or
+ * makes another one instead.
  */
 static bool has_gone_on(const struct ring_channel *channel, const struct ring_route *route,
 			struct ring_arrival *next)
 {
-	uint64_t exchange = ring_board_exchange(channel->exchanges + 1);
-	uint64_t bulletin = ring_board_bulletin(channel->bulletins + 1);
-	return channel->board && (ring_board_read(route->board, exchange, next) ||
-				  ring_board_read(route->board, bulletin, next));
+	return channel->board && ring_board_read(route->board, channel->exchanges + 1, next);
 }
 
 /*
@@ -100,7 +59,7 @@ static int differ(struct ring_channel *channel, const struct ring_route *route,
 	int err = compare_records(channel, said);
 	if (err != RING_EMISMATCH && has_gone_on(channel, route, &next))
 		err = compare_records(channel, &next);
-	return fail(channel, route, err ? err : RING_EPEER);
+	return ring_channel_fail(channel, route->peer, err ? err : RING_EPEER);
 }
 
 /* What the peer wrote for an exchange. A message by its link instead is another call's. */
@@ -155,7 +114,7 @@ static int check(struct ring_channel *channel, const struct ring_transfer *in,
 		err = RING_EPEER;
 	if (err == RING_EPEER)
 		return differ(channel, route, message);
-	return err ? fail(channel, route, err) : 0;
+	return err ? ring_channel_fail(channel, route->peer, err) : 0;
 }
 
 /* Looks for it on its link or board, and checks it. returns as ring_receive() */
@@ -185,37 +144,4 @@ int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, c
 		route->heard = channel->opening.record.sequence;
 	ring_receive_count(channel, in, route, *payload);
 	return 1;
-}
-
-/* A peer may have written in an exchange of this call, or in the next one's place. */
-static bool board_differs(struct ring_channel *channel, struct ring_route *route)
-{
-	const uint64_t numbers[] = {
-		channel->on_boards ? ring_channel_exchange(channel, 0) : 0,
-		ring_board_exchange(channel->exchanges + 1),
-		ring_board_bulletin(channel->bulletins + 1),
-	};
-	for (int i = 0; channel->board && route->board && i < 3; i++)
-		if (numbers[i] && ring_board_read(route->board, numbers[i], &route->sheet) &&
-		    differs(channel, &route->sheet))
-			return true;
-	return false;
-}
-
-/* A message may be there that nobody has asked for yet. */
-static bool link_differs(struct ring_channel *channel, struct ring_route *route)
-{
-	int err;
-	const struct ring_arrival *message = route->in ? sent_by(channel, route, &err) : NULL;
-	return message && differs(channel, message);
-}
-
-int ring_receive_overhear(struct ring_channel *channel)
-{
-	for (int i = 0; i < channel->route_count; i++) {
-		struct ring_route *route = &channel->routes[i];
-		if (board_differs(channel, route) || link_differs(channel, route))
-			return ring_channel_fail(channel, route->peer, RING_EMISMATCH);
-	}
-	return 0;
 }

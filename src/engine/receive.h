@@ -69,16 +69,4 @@ static inline int ring_receive_written(struct ring_channel *channel, const struc
 	return 1;
 }
 
-/* Whether a record was found to be the same, so that what this rank waits for is a message of the same call. */
-static inline bool ring_receive_has_agreed(const struct ring_channel *channel)
-{
-	return channel->started > 0 && channel->started >= channel->plan->agreed;
-}
-
-/*
- * Who waits long and has not agreed yet looks whether some peer opens the call in another way, to whom the plan does
- * not listen, or not yet. returns 0; RING_EMISMATCH, with failed_peer
- */
-int ring_receive_overhear(struct ring_channel *channel);
-
 #endif

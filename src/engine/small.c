@@ -32,8 +32,8 @@ static int say(struct ring_channel *channel)
 {
 	const struct ring_known_plan *known = channel->known;
 	uint64_t before = channel->posted, i = before;
-	if (channel->written == 0 && !ring_exchange_write(channel, 0))
-		return 0;
+	if (channel->written == 0)
+		ring_exchange_write(channel, 0);
 	while (i < known->plan.outgoing && ring_exchange_tell(channel, &known->outgoing[i].transfer))
 		i++;
 	note_outgoing(channel, before, i);
@@ -149,7 +149,5 @@ int ring_small_advance(struct ring_channel *channel)
 	moves += moved;
 	int err = channel->started == 0 ? take(channel) : 0;
 	moved = err ? err : count_taken(channel);
-	if (moved >= 0 && channel->has_bulletin && ring_channel_is_done(channel))
-		ring_exchange_finish(channel);
 	return moved < 0 ? moved : moves + moved;
 }

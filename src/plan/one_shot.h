@@ -28,8 +28,7 @@
  * proves that every rank agrees.
  *
  * Small calls where all signal to all do without that: each rank's data travel with its record, and are held
- * until all of those are there, to be added or copied then. A small broadcast over boards is not answered, as down a
- * tree (plan/tree.h): root writes, all others read it, and root does not wait.
+ * until all of those are there, to be added or copied then.
  *
  *	out of root    next, then behind all incoming signals: distance 1, 2 ... n-1
  *	into root      prev, distance 1, 2 ... n-1          the first two of these share a link
@@ -164,8 +163,6 @@ RING_PURE uint64_t ring_one_shot_keeps(const struct ring_plan *plan)
 RING_PURE uint64_t ring_one_shot_heard(const struct ring_plan *plan)
 {
 	bool adds = ring_kind_reduces(plan->params.kind) && ring_one_shot_results(plan) > 0;
-	if (plan->unanswered)
-		return 0;
 	if (plan->params.size == 2)
 		return plan->opening > 0 &&
 		       !ring_one_shot_flows(plan, plan->next, ring_plan_self(plan));
@@ -177,13 +174,6 @@ RING_PURE bool ring_one_shot_is_small(const struct ring_plan *plan)
 {
 	return ring_one_shot_is_exchange(plan) && plan->rounds == 1 &&
 	       ring_one_shot_input_bytes(&plan->params) <= RING_OPENING_BYTES;
-}
-
-/* True for small broadcasts whose root need not wait. */
-RING_PURE bool ring_one_shot_is_unanswered(const struct ring_plan *plan)
-{
-	const struct ring_plan_params *params = &plan->params;
-	return params->kind == RING_KIND_BROADCAST && params->boards && plan->opening > 0;
 }
 
 RING_PURE bool ring_one_shot_can(enum ring_kind kind, int size, uint64_t bytes)
@@ -199,14 +189,11 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 	ring_plan_cut_part(&plan);
 	if (ring_one_shot_is_small(&plan))
 		plan.opening = ring_one_shot_input_bytes(params);
-	plan.unanswered = ring_one_shot_is_unanswered(&plan);
-	bool hub = ring_one_shot_is_hub(&plan), all_say = plan.opening > 0 && !plan.unanswered;
+	bool hub = ring_one_shot_is_hub(&plan);
 	plan.next = ring_plan_at(&plan, 1);
 	plan.prev = ring_plan_at(&plan, -1);
 	plan.edges = hub ? 2 * (params->size - 1) : 4;
-	if (plan.unanswered)
-		plan.edges = ring_plan_self(&plan) == params->root ? (int)others : 1;
-	plan.fan_out = all_say ? others : ring_one_shot_receivers(&plan);
+	plan.fan_out = plan.opening > 0 ? others : ring_one_shot_receivers(&plan);
 	plan.fan_in = ring_one_shot_heard(&plan) + ring_one_shot_results(&plan);
 	if (plan.opening == 0)
 		plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);
@@ -214,7 +201,7 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 	plan.outgoing = plan.signals + plan.rounds * plan.fan_out;
 	plan.incoming = plan.signals + plan.rounds * plan.fan_in + ring_one_shot_keeps(&plan);
 	plan.agreed = plan.signals;
-	plan.mutual = hub && !plan.unanswered;
+	plan.mutual = hub;
 	return plan;
 }
 
@@ -399,16 +386,9 @@ RING_PURE struct ring_transfer ring_one_shot_incoming(const struct ring_plan *pl
 	return ring_one_shot_copy(plan, chunk, step, heard);
 }
 
-/*
- * A hub's links by distance, to and from; the others' to next, from prev, to and from root. Without answers those from
- * root alone.
- */
+/* A hub's links by distance, to and from; the others' to next, from prev, to and from root. */
 RING_PURE int ring_one_shot_edge(const struct ring_plan *plan, int index, bool *outgoing)
 {
-	if (plan->unanswered) {
-		*outgoing = ring_plan_self(plan) == plan->params.root;
-		return *outgoing ? ring_plan_at(plan, index + 1) : plan->params.root;
-	}
 	if (ring_one_shot_is_hub(plan) || index < 2)
 		return ring_plan_edge_of_all(plan, index, outgoing);
 	*outgoing = index % 2 == 0;

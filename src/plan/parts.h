@@ -138,7 +138,6 @@ struct ring_plan {
 	bool mutual;        /* links go both to and from every rank that it has one with */
 	bool sends_on;      /* what was copied to OUTPUT may be sent on from there    */
 	uint64_t exchanges; /* how often every rank opens messages to all others alike */
-	bool unanswered;    /* ... or root alone does: nobody hears of all others      */
 	int edges;          /* links that this rank needs, counted with duplicates    */
 	uint64_t chunk;     /* elements of a chunk                                    */
 	uint64_t chunks, rounds; /* chunks of a block in each round; rounds                */

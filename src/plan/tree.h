@@ -11,31 +11,30 @@
  *	   +-> 2 --> 3
  *	   `-> 1
  *
- * A small broadcast goes down, to the farthest child first. Its bytes travel with the entry record: a rank compares it with
- * its own, keeps the bytes and passes both on. Nobody answers, so root is done once its messages are on their way.
+ * A small broadcast begins with signals up to root. Then its bytes go down with the entry record, to the
+ * farthest child first: a rank compares it with its own, keeps the bytes and passes both on.
  *
- * A larger one is cut into chunks, which follow signals up to root and down again. Root sends each to its children only, of
- * which it has log2(n) and not n-1, and they pass it on; and as neighbours on the ring may share a CPU, but children lie
- * far from their parent, CPUs share the work. (1 MiB over TCP on 2 CPUs: 4 ranks 0.27 ms, in one shot 0.42; 8 ranks 0.74
- * and 1.1, 16 ranks 2.0 and around the ring 3.7.)
+ * A larger one is cut into chunks, which follow signals up to root and down again. Root sends each to its
+ * children only, of which it has log2(n) and not n-1, and they pass it on; and as neighbours on the ring
+ * may share a CPU, but children lie far from their parent, CPUs share the work. (1 MiB over TCP on 2 CPUs,
+ * in one shot -> down a tree: 4 ranks 0.42 -> 0.27 ms, 8 ranks 1.1 -> 0.74 ms.)
  *
  * Sums and barriers go up first, to the first position as root, and down again: 2(n-1) messages of all ranks. A rank
  * collects inputs in scratch, its own and behind it those of each child, nearest first, and passes all of them up. So
  * root has them in the order of positions, and adds them up, block by block in the order of one shot
- * (plan/one_shot.h), which is the ring's: the bits are those of one shot. The sums go down. Where every rank has a CPU,
- * the fewer steps of plan/bruck.h are faster; where ranks take turns, messages count. (8 B over TCP on 2 CPUs: 24 us on
- * 4 ranks, by the other 25 us, 37 us behind a barrier of its kind; on 8 60 us, 78 and 96 us.)
+ * (plan/one_shot.h), which is the ring's: the bits are those of one shot. The sums go down. Where every
+ * rank has a CPU, the fewer steps of plan/bruck.h are faster; where ranks take turns, messages count. (8 B
+ * over TCP on 2 CPUs, 8 ranks, plan/bruck.h -> a tree: 78 -> 60 us.)
  *
- * Agreement of a small broadcast: a rank that makes another call has a message of its parent that it did not ask for, which
- * it looks at when it has waited long (receive.h), as all ranks but root wait for something. Who is done by then learns
- * of it in a later call.
+ * Agreement of sums: every message opens with its sender's record, and is sent once the records of those
+ * before it were found equal. So root knows that all agree before it sends sums, and so does whoever has
+ * got them.
  *
- * Agreement of sums: every message opens with its sender's record, and is sent once the records of those before it were
- * found equal. So root knows that all agree before it sends sums, and so does who has got them. A leaf hears nothing
- * before; one that waits in another call learns it of its neighbours on the ring (lanes.h).
+ * Agreement of a broadcast: a signal goes up once those from below were found equal, so root knows that
+ * all agree before it sends anything down, and so does whoever has got something of that.
  *
- * Agreement of a large one: a signal goes up once those from below were found equal, so root knows that all agree before its
- * own go down, and so does who has got one of those.
+ * Ranks that make another call may be neither above nor below this one. Then all wait, and neighbours on
+ * the ring tell one another in which call (lanes.h).
  *
  * No deadlock at any depth: what goes up needs what comes from below only, what goes down all that went up.
  *
@@ -95,7 +94,6 @@ RING_PURE void ring_tree_make_up(struct ring_plan *plan)
 	int size = plan->params.size, most = ring_bruck_most(size);
 	bool is_root = plan->hop == 0;
 	plan->outgoing++;
-	plan->edges *= 2;
 	if (size == 1) /* one's own is the result */
 		return;
 	plan->incoming += plan->children + (is_root ? ring_one_shot_blocks(plan) : 1);
@@ -103,27 +101,39 @@ RING_PURE void ring_tree_make_up(struct ring_plan *plan)
 	plan->scratch_chunks = (ring_tree_ranks(plan->hop, size) + most - 1) / most;
 }
 
-/* Signals up and down, then all chunks to each child. */
-RING_PURE void ring_tree_make_chunks(struct ring_plan *plan)
+/* True if what a broadcast sends is cut into chunks. */
+RING_PURE bool ring_tree_is_cut(const struct ring_plan *plan)
 {
+	const struct ring_plan_params *params = &plan->params;
+	return !ring_tree_goes_up(params->kind) &&
+	       params->count * params->element_bytes > RING_OPENING_BYTES;
+}
+
+/* Of a broadcast: signals up, then the vector down; if it is cut, signals down, then all chunks to each child. */
+RING_PURE void ring_tree_make_down(struct ring_plan *plan)
+{
+	uint64_t children = (uint64_t)plan->children, up = plan->hop > 0;
+	plan->signals = children;
+	plan->outgoing = up + children;
+	plan->incoming = children + 1;
+	if (!ring_tree_is_cut(plan))
+		return;
 	ring_plan_cut(plan, plan->length, 1);
-	plan->signals = (uint64_t)plan->edges;
-	plan->outgoing = plan->signals + plan->rounds * (uint64_t)plan->children;
+	plan->signals += up;
+	plan->outgoing += plan->rounds * children;
 	plan->incoming = plan->signals + plan->rounds;
-	plan->edges *= 2;
 }
 
 /* Incoming entries until all that this rank hears of have agreed: where inputs go up, all messages open with records. */
 RING_PURE uint64_t ring_tree_agreed(const struct ring_plan *plan)
 {
 	uint64_t messages = (uint64_t)plan->children + (plan->hop > 0);
-	return ring_tree_goes_up(plan->params.kind) ? 1 + messages : plan->signals;
+	return messages + ring_tree_goes_up(plan->params.kind);
 }
 
 RING_PURE struct ring_plan ring_tree_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
-	uint64_t bytes = params->count * params->element_bytes;
 	plan.begin = ring_share_begin(params->count, params->channels, params->channel);
 	plan.length = ring_share_length(params->count, params->channels, params->channel);
 	plan.chunk = plan.length;
@@ -132,25 +142,15 @@ RING_PURE struct ring_plan ring_tree_make(const struct ring_plan_params *params)
 		plan.children++;
 	plan.outgoing = plan.children;
 	plan.incoming = 1;
-	plan.edges = plan.children + (plan.hop > 0);
-	if (ring_tree_goes_up(params->kind)) {
+	plan.edges = 2 * (plan.children + (plan.hop > 0));
+	if (ring_tree_goes_up(params->kind))
 		ring_tree_make_up(&plan);
-	} else if (bytes > RING_OPENING_BYTES) {
-		ring_tree_make_chunks(&plan);
-	} else {
-		plan.unanswered = true;
-		plan.opening = bytes;
-	}
+	else
+		ring_tree_make_down(&plan);
 	plan.agreed = ring_tree_agreed(&plan);
-	plan.mutual = !plan.unanswered;
+	plan.mutual = true;
 	plan.sends_on = params->size > 2;
 	return plan;
-}
-
-/* True if what a broadcast sends is cut into chunks. */
-RING_PURE bool ring_tree_is_cut(const struct ring_plan *plan)
-{
-	return !ring_tree_goes_up(plan->params.kind) && !plan->unanswered;
 }
 
 /* Child number `index`, the farthest first. */
@@ -165,7 +165,7 @@ RING_PURE int ring_tree_parent(const struct ring_plan *plan)
 	return ring_plan_at(plan, -lowest);
 }
 
-/* ---- chunks ---- */
+/* ---- broadcasts ---- */
 
 /* Up to the parent once all below are known to agree, then down to the children once all do. */
 RING_PURE struct ring_transfer ring_tree_outgoing_signal(const struct ring_plan *plan, int index)
@@ -215,7 +215,7 @@ RING_PURE struct ring_transfer ring_tree_incoming_chunk(const struct ring_plan *
 	return transfer;
 }
 
-/* ---- small calls ---- */
+/* ---- what is not cut ---- */
 
 /* An input, or the sum of all, where it belongs. */
 RING_PURE struct ring_transfer ring_tree_vector(const struct ring_plan *plan,
@@ -259,21 +259,18 @@ RING_PURE struct ring_transfer ring_tree_up(const struct ring_plan *plan)
 
 RING_PURE struct ring_transfer ring_tree_outgoing(const struct ring_plan *plan, uint64_t i)
 {
-	if (i < plan->signals)
-		return ring_tree_outgoing_signal(plan, (int)i);
+	bool sums = ring_tree_goes_up(plan->params.kind), up = sums || plan->hop > 0;
+	if (up && i == 0)
+		return sums ? ring_tree_up(plan) : ring_tree_outgoing_signal(plan, 0);
 	if (ring_tree_is_cut(plan))
-		return ring_tree_outgoing_chunk(plan, i - plan->signals);
-	bool up = ring_tree_goes_up(plan->params.kind);
-	int child = (int)i - up;
-	if (child < 0)
-		return ring_tree_up(plan);
+		return i < plan->signals ? ring_tree_outgoing_signal(plan, (int)i)
+					 : ring_tree_outgoing_chunk(plan, i - plan->signals);
 	struct ring_transfer transfer = ring_tree_vector(plan, RING_SEND,
-							 ring_tree_child(plan, child));
+							 ring_tree_child(plan, (int)i - up));
 	transfer.step = (int)i;
-	if (up || plan->hop > 0) {
+	transfer.needs = up ? plan->incoming : plan->signals;
+	if (up)
 		transfer.source.buffer = RING_OUTPUT;
-		transfer.needs = plan->incoming;
-	}
 	return transfer;
 }
 
@@ -339,14 +336,12 @@ RING_PURE struct ring_transfer ring_tree_incoming(const struct ring_plan *plan, 
 	return transfer;
 }
 
-/* To the children, and last from the parent; where something goes up, to and from each. */
+/* To and from each child, and last the parent. */
 RING_PURE int ring_tree_edge(const struct ring_plan *plan, int index, bool *outgoing)
 {
-	bool both = plan->mutual;
-	int other = both ? index / 2 : index;
-	bool is_child = other < plan->children;
-	*outgoing = both ? index % 2 == 0 : is_child;
-	return is_child ? ring_tree_child(plan, other) : ring_tree_parent(plan);
+	int other = index / 2;
+	*outgoing = index % 2 == 0;
+	return other < plan->children ? ring_tree_child(plan, other) : ring_tree_parent(plan);
 }
 
 /* The place that has most bits is deepest. */

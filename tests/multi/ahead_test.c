@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Broadcasts that nobody answers: root may be many calls ahead of the others, who get every value all the same, in
- * whatever turns calls and roots come, however late a rank is, and when root has left since. And large ones, of which
- * root may change the vector at once.
+ * Small broadcasts: every rank gets every value, in whatever turns calls and roots come, however late a
+ * rank is, and when root has left since. And large ones, of which root may change the vector at once.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * One rank makes another call than the others, or two differ about a message: every rank concerned
  * gets RING_EMISMATCH within a second, with a sentence that names both calls, and no buffer has been
- * touched. Where a root is not answered, it and those who have its bytes get it in their next call.
+ * touched.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define ELEMENTS 50000
 #define CANARY 0xc7
 
-/* The odd rank makes `odd` where the others make `usual`; both words must be in the sentence. */
+/* Odd ranks make `odd` where the others make `usual`; both words must be in the sentence. */
 struct clash {
 	const char *name;
 	struct call usual, odd;
@@ -214,9 +214,10 @@ static const struct clash messages[] = {
 struct plan {
 	const struct clash *clash;
 	const char *algorithm; /* NULL: the library chooses */
-	int odd;               /* the rank that makes the other call */
-	int calls;             /* good ones before */
-	bool known;            /* both calls were made before, by all alike */
+	int odd;               /* the rank that makes the other call ... */
+	bool several; /* ... and the one behind it, so that each has someone to agree with */
+	int calls;    /* good ones before */
+	bool known;   /* both calls were made before, by all alike */
 	bool in_place;
 	bool grouped; /* of messages: both ends in groups */
 };
@@ -225,8 +226,8 @@ struct buffers {
 	unsigned char send[ELEMENTS * 8], recv[ELEMENTS * 8];
 };
 
-/* What root need not wait for. */
-static bool is_unanswered(const struct call *call)
+/* Broadcasts that take a message from parent to child, or one on a board. */
+static bool is_few(const struct call *call)
 {
 	return call->kind == BROADCAST && call->count * 4 <= 224;
 }
@@ -236,7 +237,6 @@ static bool is_untouched(const unsigned char *memory, size_t bytes)
 	return memory[0] == CANARY && memcmp(memory, memory + 1, bytes - 1) == 0;
 }
 
-/* NULL for buffers that a call had every right to fill. */
 static int check_verdict(struct harness_rank *self, struct ring_comm *comm, int err,
 			 const struct buffers *buffers, double took)
 {
@@ -248,8 +248,8 @@ static int check_verdict(struct harness_rank *self, struct ring_comm *comm, int 
 	if (!strstr(sentence, clash->words[0]) || !strstr(sentence, clash->words[1]))
 		return harness_fail(self, "%s: the sentence does not name both calls: %s",
 				    clash->name, sentence);
-	if (buffers && (!is_untouched(buffers->recv, sizeof(buffers->recv)) ||
-			!is_untouched(buffers->send, sizeof(buffers->send))))
+	if (!is_untouched(buffers->recv, sizeof(buffers->recv)) ||
+	    !is_untouched(buffers->send, sizeof(buffers->send)))
 		return harness_fail(self, "%s: a buffer was touched", clash->name);
 	if (took > 1)
 		return harness_fail(self, "%s: took %.2f s", clash->name, took);
@@ -271,26 +271,33 @@ static int make_known(struct harness_rank *self, struct ring_comm *comm, struct 
 	return err ? harness_fail(self, "known before: %s", ring_comm_error(comm)) : 0;
 }
 
-/* Calls that agree, to have the links in the middle of things, and roots that need no answers any more. */
+/* Calls that agree, to have the links in the middle of things. */
 static int prelude(struct harness_rank *self, struct ring_comm *comm)
 {
 	const struct plan *plan = self->context;
 	const struct clash *clash = plan->clash;
-	const struct call *few = is_unanswered(&clash->usual) ? &clash->usual : &clash->odd;
+	const struct call *few = is_few(&clash->usual) ? &clash->usual : &clash->odd;
 	double value[16] = {0}, sum[16];
 	int err = 0;
 	for (int i = 0; i < plan->calls && !err; i++) {
 		err = ring_all_reduce(comm, value, sum, 16, RING_FLOAT64, RING_SUM, NULL);
-		if (is_unanswered(few) && !err)
+		if (is_few(few) && !err)
 			err = ring_broadcast(comm, value, sum, 2, RING_FLOAT64, few->root, NULL);
 	}
 	return err ? harness_fail(self, "prelude: %s", ring_comm_error(comm)) : 0;
 }
 
+static bool is_odd(const struct harness_rank *self)
+{
+	const struct plan *plan = self->context;
+	return self->rank == plan->odd ||
+	       (plan->several && self->rank == (plan->odd + 1) % self->size);
+}
+
 static int clash(struct harness_rank *self, struct ring_comm *comm, struct buffers *buffers)
 {
 	const struct plan *plan = self->context;
-	const struct call *call = self->rank == plan->odd ? &plan->clash->odd : &plan->clash->usual;
+	const struct call *call = is_odd(self) ? &plan->clash->odd : &plan->clash->usual;
 	unsigned char *send = buffers->send, *recv = buffers->recv;
 	size_t send_at, recv_at;
 	memset(buffers, CANARY, sizeof(*buffers));
@@ -301,10 +308,6 @@ static int clash(struct harness_rank *self, struct ring_comm *comm, struct buffe
 	harness_barrier(self);
 	double begin = harness_clock();
 	int err = call_make(comm, call, send, recv, NULL);
-	if (!err && is_unanswered(call)) {
-		err = ring_barrier(comm, NULL);
-		buffers = NULL;
-	}
 	return check_verdict(self, comm, err, buffers, harness_clock() - begin);
 }
 
@@ -400,9 +403,9 @@ static int run(const struct harness_world *world, int size, const struct plan *p
 {
 	struct harness team = {
 		.world = world, .size = size, .body = body, .context = (void *)plan, .seconds = 30};
-	snprintf(team.label, sizeof(team.label), "%s, %s, rank %d is odd after %d calls",
+	snprintf(team.label, sizeof(team.label), "%s, %s, rank %d%s odd after %d calls",
 		 plan->clash->name, plan->algorithm ? plan->algorithm : "chosen", plan->odd,
-		 plan->calls);
+		 plan->several ? " and the next are" : " is", plan->calls);
 	return harness_run(&team);
 }
 
@@ -416,6 +419,7 @@ static int run_clash(const struct harness_world *world, int size, const struct c
 	struct plan plan = {.clash = clash,
 			    .algorithm = algorithm,
 			    .odd = (int)*teams % size,
+			    .several = size > 2 && *teams / 5 % 2,
 			    .calls = (int)*teams % 3,
 			    .in_place = *teams / 2 % 2,
 			    .grouped = *teams % 2};
@@ -423,7 +427,7 @@ static int run_clash(const struct harness_world *world, int size, const struct c
 	return run(world, size, &plan, be_rank);
 }
 
-/* The last rank waits for root, as it did in the calls before, and the others for it: nobody has sent what tells. */
+/* The last rank waits for root, and the others for it: nobody has sent what tells. */
 static int run_silent(const struct harness_world *world, int size, const struct clash *clash,
 		      unsigned *teams)
 {
@@ -446,13 +450,12 @@ static int run_known(const struct harness_world *world, int size, const struct c
 	return run(world, size, &plan, be_rank);
 }
 
-/* What nobody answers on boards is made in one shot, too: there root may have written more, and sent. */
 static int run_size(const struct harness_world *world, int size, unsigned *teams)
 {
 	for (int c = 0; c < CLASHES + MESSAGES; c++) {
 		const struct clash *clash = c < CLASHES ? &clashes[c] : &messages[c - CLASHES];
 		const char *algorithm = algorithms[(*teams + *teams / 31) % ALGORITHMS];
-		bool few = is_unanswered(&clash->usual) || is_unanswered(&clash->odd);
+		bool few = is_few(&clash->usual) || is_few(&clash->odd);
 		if (run_clash(world, size, clash, algorithm, teams) ||
 		    (few && run_clash(world, size, clash, "oneshot", teams)) ||
 		    (few && run_silent(world, size, clash, teams)))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes calls on one rank that is all its peers: the other end of each of its links is its own, so it
- * receives what it sends, records and all, and reads what it writes on its board. Nothing depends on
- * anybody's speed, and instructions can be counted: tests/check-instructions does, see there.
+ * receives what it sends, records and all, and reads what it writes on its board; so only calls are
+ * made in which all ranks say alike. Nothing depends on anybody's speed, and instructions can be counted: tests/check-instructions does, see there.
  *
  *	instructions                           tells by what it was compiled
  *	instructions CALL RANKS BYTES TIMES    makes them, each rank with so many bytes for another
@@ -73,8 +73,6 @@ static int make_call(struct ring_comm *comm, const char *call, const float *send
 		return ring_reduce_scatter(comm, send, recv, count, RING_FLOAT32, RING_SUM, NULL);
 	if (strcmp(call, "all_gather") == 0)
 		return ring_all_gather(comm, send, recv, count, RING_FLOAT32, NULL);
-	if (strcmp(call, "broadcast") == 0)
-		return ring_broadcast(comm, send, recv, count, RING_FLOAT32, 0, NULL);
 	if (strcmp(call, "all_to_all") == 0)
 		return ring_all_to_all(comm, send, recv, count, RING_FLOAT32, NULL);
 	return RING_EINVAL;

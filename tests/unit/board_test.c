@@ -45,12 +45,12 @@ static bool is_right(const struct ring_arrival *arrival, int rank, uint64_t exch
 }
 
 /* What a rank said, if it is there: by one of the two ways to look. */
-static bool look(int rank, uint64_t number, uint64_t exchange, struct ring_arrival *arrival)
+static bool look(int rank, uint64_t exchange, struct ring_arrival *arrival)
 {
-	if (exchange % 2)
-		return ring_board_read(&boards[rank], number, arrival);
+	if (exchange / 2 % 2)
+		return ring_board_read(&boards[rank], exchange, arrival);
 	arrival->bytes = length(rank, exchange);
-	arrival->data = ring_board_says(&boards[rank], number, arrival->bytes);
+	arrival->data = ring_board_says(&boards[rank], exchange, arrival->bytes);
 	return arrival->data != NULL;
 }
 
@@ -61,11 +61,11 @@ static void *take_part(void *argument)
 	for (uint64_t exchange = 1; exchange <= EXCHANGES; exchange++) {
 		size_t bytes = length(self->rank, exchange);
 		memset(text, letter(self->rank, exchange), bytes);
-		ring_board_write(&boards[self->rank], ring_board_exchange(exchange), text,
-				 bytes / 3, text + bytes / 3, bytes - bytes / 3);
+		ring_board_write(&boards[self->rank], exchange, text, bytes / 3, text + bytes / 3,
+				 bytes - bytes / 3);
 		for (int peer = 0; peer < RANKS; peer++) {
 			struct ring_arrival arrival;
-			while (!look(peer, ring_board_exchange(exchange), exchange, &arrival))
+			while (!look(peer, exchange, &arrival))
 				sched_yield();
 			self->wrong += !is_right(&arrival, peer, exchange);
 		}
@@ -73,37 +73,15 @@ static void *take_part(void *argument)
 	return NULL;
 }
 
-/* Rank 0 alone writes, as far ahead of the others as it may; now and then they say how far they are. */
-static void *write_or_read(void *argument)
+static void all_read_what_all_said(void **state)
 {
-	struct rank *self = argument;
-	unsigned char text[RING_SHEET_BYTES];
-	for (uint64_t exchange = 1; exchange <= EXCHANGES; exchange++) {
-		struct ring_arrival arrival;
-		size_t bytes = length(0, exchange);
-		memset(text, letter(0, exchange), bytes);
-		for (int peer = 1; peer < RANKS && self->rank == 0; peer++)
-			while (ring_board_finished(&boards[peer]) + RING_BULLETINS < exchange)
-				sched_yield();
-		if (self->rank == 0)
-			ring_board_write(&boards[0], ring_board_bulletin(exchange), text, bytes,
-					 NULL, 0);
-		while (!look(0, ring_board_bulletin(exchange), exchange, &arrival))
-			sched_yield();
-		self->wrong += !is_right(&arrival, 0, exchange);
-		if (exchange % (RING_BULLETINS / 2) == 0)
-			ring_board_finish(&boards[self->rank], exchange);
-	}
-	return NULL;
-}
-
-static void run_all(void *(*body)(void *))
-{
+	(void)state;
 	pthread_t threads[RANKS];
 	struct rank ranks[RANKS];
+	memset(boards, 0, sizeof(boards));
 	for (int i = 0; i < RANKS; i++) {
 		ranks[i] = (struct rank){.rank = i};
-		assert_int_equal(pthread_create(&threads[i], NULL, body, &ranks[i]), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, take_part, &ranks[i]), 0);
 	}
 	for (int i = 0; i < RANKS; i++) {
 		pthread_join(threads[i], NULL);
@@ -111,35 +89,20 @@ static void run_all(void *(*body)(void *))
 	}
 }
 
-static void all_read_what_all_said(void **state)
-{
-	(void)state;
-	memset(boards, 0, sizeof(boards));
-	run_all(take_part);
-}
-
-static void who_need_not_wait_overtakes_nobody(void **state)
-{
-	(void)state;
-	memset(boards, 0, sizeof(boards));
-	run_all(write_or_read);
-}
-
 static void what_was_not_said_is_not_read(void **state)
 {
 	(void)state;
 	static struct ring_board board;
 	struct ring_arrival arrival;
-	const uint64_t first = ring_board_exchange(1);
+	const uint64_t first = 1;
 	assert_false(ring_board_read(&board, first, &arrival));
-	assert_false(ring_board_read(&board, ring_board_bulletin(1), &arrival));
 	ring_board_write(&board, first, "one", 4, NULL, 0);
 	assert_true(ring_board_read(&board, first, &arrival));
 	assert_string_equal(arrival.data, "one");
 	assert_string_equal(ring_board_says(&board, first, 4), "one");
 	assert_null(ring_board_says(&board, first, 3));
-	assert_false(ring_board_read(&board, ring_board_exchange(3), &arrival));
-	assert_false(ring_board_read(&board, ring_board_bulletin(1), &arrival));
+	assert_false(ring_board_read(&board, 3, &arrival));
+	assert_false(ring_board_read(&board, 2, &arrival));
 }
 
 static void a_size_that_cannot_be_is_none(void **state)
@@ -147,7 +110,7 @@ static void a_size_that_cannot_be_is_none(void **state)
 	(void)state;
 	static struct ring_board board;
 	struct ring_arrival arrival;
-	const uint64_t number = ring_board_bulletin(7);
+	const uint64_t number = 7;
 	atomic_store(&ring_board_sheet(&board, number)->word, number << 32 | (RING_SHEET_BYTES + 1));
 	assert_true(ring_board_read(&board, number, &arrival));
 	assert_int_equal(arrival.bytes, 0);
@@ -159,7 +122,6 @@ int main(void)
 		cmocka_unit_test(what_was_not_said_is_not_read),
 		cmocka_unit_test(a_size_that_cannot_be_is_none),
 		cmocka_unit_test(all_read_what_all_said),
-		cmocka_unit_test(who_need_not_wait_overtakes_nobody),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

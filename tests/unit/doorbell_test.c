@@ -200,7 +200,7 @@ static void *move_lightly(void *argument)
 	struct light_rounds *rounds = argument;
 	for (uint64_t k = 0; k < ROUNDS; k++) {
 		meet(&rounds->mover_round, &rounds->sleeper_round, 2 * k);
-		ring_board_end(&rounds->board, ring_board_exchange(k + 1), 0);
+		ring_board_end(&rounds->board, k + 1, 0);
 		ring_doorbell_published_lightly();
 		rounds->mover_saw[k] = ring_doorbell_is_awaited(rounds->bell.page);
 		meet(&rounds->mover_round, &rounds->sleeper_round, 2 * k + 1);
@@ -214,8 +214,7 @@ static void *fall_asleep(void *argument)
 	for (uint64_t k = 0; k < ROUNDS; k++) {
 		meet(&rounds->sleeper_round, &rounds->mover_round, 2 * k);
 		ring_bell_announce(&rounds->bell, false);
-		rounds->sleeper_saw[k] = ring_board_says(&rounds->board, ring_board_exchange(k + 1),
-							 0);
+		rounds->sleeper_saw[k] = ring_board_says(&rounds->board, k + 1, 0);
 		meet(&rounds->sleeper_round, &rounds->mover_round, 2 * k + 1);
 		ring_bell_awake(&rounds->bell);
 	}

@@ -454,18 +454,18 @@ static void pictures_of_trees(void **state)
 	(void)state;
 	char text[256];
 	draw_tree(RING_KIND_BROADCAST, 4, text);
-	assert_string_equal(text, "rank 0: 3;\n"
-				  "rank 1:; 3 2\n"
-				  "rank 2: 1;\n"
-				  "rank 3: 1; 0\n");
+	assert_string_equal(text, "rank 0: 3; 3\n"
+				  "rank 1: 3 2; 3 2\n"
+				  "rank 2: 1; 1\n"
+				  "rank 3: 0 1; 1 0\n");
 	draw_tree(RING_KIND_BROADCAST, 7, text);
-	assert_string_equal(text, "rank 0: 5;\n"
-				  "rank 1:; 5 3 2\n"
-				  "rank 2: 1;\n"
-				  "rank 3: 1; 4\n"
-				  "rank 4: 3;\n"
-				  "rank 5: 1; 0 6\n"
-				  "rank 6: 5;\n");
+	assert_string_equal(text, "rank 0: 5; 5\n"
+				  "rank 1: 5 3 2; 5 3 2\n"
+				  "rank 2: 1; 1\n"
+				  "rank 3: 4 1; 1 4\n"
+				  "rank 4: 3; 3\n"
+				  "rank 5: 0 6 1; 1 0 6\n"
+				  "rank 6: 5; 5\n");
 	draw_tree(RING_KIND_ALL_REDUCE, 4, text);
 	assert_string_equal(text, "rank 0: 1 2; 2 1\n"
 				  "rank 1: 0; 0\n"

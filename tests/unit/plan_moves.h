@@ -134,18 +134,15 @@ static bool retire(struct world *world, struct actor *actor)
 	return true;
 }
 
-/* Notes whose entry is proved now; what writes to OUTPUT needs everybody's, or root's where nobody answers. */
+/* Notes whose entry is proved now; what writes to OUTPUT needs everybody's. */
 static void prove(struct world *world, struct actor *actor, uint64_t proof)
 {
 	proof |= actor->proof[actor->started] | UINT64_C(1) << actor->rank;
 	actor->proof[actor->started + 1] = proof;
 	enum ring_buffer result = actor->in.result.buffer;
-	uint64_t needed = everybody(world->setting);
-	if (actor->plan.unanswered)
-		needed = UINT64_C(1) << world->setting->root;
 	if (actor->in.bytes > 0 && actor->in.action != RING_HOLD && result != RING_SCRATCH &&
 	    result != RING_STAGE)
-		demand(world, (proof & needed) == needed,
+		demand(world, proof == everybody(world->setting),
 		       "nothing lands before every rank's record could have come");
 }
 

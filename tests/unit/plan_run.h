@@ -86,7 +86,7 @@ static bool ends_with_proof(const struct actor *actor)
 {
 	enum ring_kind kind = actor->plan.params.kind;
 	return kind != RING_KIND_ALL_REDUCE && kind != RING_KIND_REDUCE_SCATTER &&
-	       kind != RING_KIND_SEND && !actor->plan.unanswered;
+	       kind != RING_KIND_SEND;
 }
 
 static void check_actor(const struct world *world, const struct actor *actor)
