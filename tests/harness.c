@@ -250,7 +250,8 @@ static int reap(struct harness *team, int options)
 static bool failed(const struct harness *team, int child)
 {
 	bool ended = team->pids[child] <= 0;
-	return ended && team->status[child] != 0 && !(team->doomed >> child & 1);
+	bool doomed = child < 64 && team->doomed >> child & 1;
+	return ended && team->status[child] != 0 && !doomed;
 }
 
 static int count_failed(const struct harness *team)

@@ -19,7 +19,7 @@
 
 #include "ringccl.h"
 
-#define HARNESS_RANKS 64
+#define HARNESS_RANKS 256
 
 /*
  * A machine may be this many times slower than a quiet one: deadlines and promised bounds leave that room.
@@ -56,7 +56,7 @@ struct harness {
 	void *context;
 	size_t shared_bytes; /* zeroed memory that ranks and the test share */
 	int seconds;         /* that the whole team may take on a quiet machine; 0: 60 */
-	uint64_t doomed;     /* bits of ranks that may end as they like */
+	uint64_t doomed;     /* bits of ranks, of the first 64, that may end as they like */
 	char label[256];     /* seed and parameters, for people */
 
 	/* by harness_start */

@@ -19,6 +19,7 @@
 
 #include "doorbell_words.h"
 #include "base/fd.h"
+#include "base/fork_lock.h"
 #include "base/log.h"
 #include "sealed.h"
 #include "base/status.h"
@@ -28,7 +29,7 @@
 /* Its first holder. returns 0; RING_ENOMEM */
 static int take(struct ring_bell *bell, struct ring_doorbell_page *page)
 {
-	bell->holders = malloc(sizeof(*bell->holders));
+	bell->holders = calloc(1, sizeof(*bell->holders));
 	if (!bell->holders) {
 		munmap(page, PAGE_BYTES);
 		return RING_ENOMEM;
@@ -36,6 +37,57 @@ static int take(struct ring_bell *bell, struct ring_doorbell_page *page)
 	atomic_init(&bell->holders->count, 1);
 	bell->page = page;
 	return 0;
+}
+
+/* ---- bells of peers, mapped once each ---- */
+
+RING_FORK_LOCK(mapping)
+
+static struct ring_doorbell_holders *mapped_bells;
+
+/* Another hold on the bell if this file is mapped already. */
+static bool hold_mapped(struct ring_bell *bell, const struct stat *file)
+{
+	mapping_take();
+	struct ring_doorbell_holders *holders = mapped_bells;
+	while (holders && (holders->device != file->st_dev || holders->inode != file->st_ino))
+		holders = holders->next;
+	if (holders) {
+		ring_doorbell_hold(holders);
+		*bell = (struct ring_bell){.page = holders->page,
+					   .memory_fd = -1,
+					   .event_fd = holders->event_fd,
+					   .holders = holders};
+	}
+	mapping_give();
+	return holders != NULL;
+}
+
+static void list_mapped(const struct ring_bell *bell, const struct stat *file)
+{
+	struct ring_doorbell_holders *holders = bell->holders;
+	holders->page = bell->page;
+	holders->event_fd = bell->event_fd;
+	holders->device = file->st_dev;
+	holders->inode = file->st_ino;
+	mapping_take();
+	holders->next = mapped_bells;
+	mapped_bells = holders;
+	mapping_give();
+}
+
+/* returns whether it was the last hold; then nobody finds the bell any more */
+static bool let_go(struct ring_doorbell_holders *holders)
+{
+	mapping_take();
+	bool last = ring_doorbell_let_go(holders);
+	struct ring_doorbell_holders **link = &mapped_bells;
+	while (last && *link && *link != holders)
+		link = &(*link)->next;
+	if (last && *link)
+		*link = holders->next;
+	mapping_give();
+	return last;
 }
 
 void ring_bell_hold(const struct ring_bell *bell, struct ring_bell *held)
@@ -104,6 +156,12 @@ int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd)
 		ring_log(RING_WARN, "doorbell: what the peer passed is not an eventfd");
 		return RING_EPEER;
 	}
+	struct stat file;
+	if (fstat(memory_fd, &file) == 0 && hold_mapped(bell, &file)) {
+		ring_fd_close(memory_fd);
+		ring_fd_close(event_fd);
+		return 0;
+	}
 	void *page;
 	struct ring_bell mapped = {.memory_fd = -1, .event_fd = event_fd};
 	int err = ring_sealed_map(memory_fd, PAGE_BYTES, &page);
@@ -111,6 +169,7 @@ int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd)
 		err = take(&mapped, page);
 	if (err)
 		return err;
+	list_mapped(&mapped, &file);
 	ring_fd_close(memory_fd);
 	*bell = mapped;
 	return 0;
@@ -118,7 +177,7 @@ int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd)
 
 void ring_bell_close(struct ring_bell *bell)
 {
-	if (bell->page && ring_doorbell_let_go(bell->holders)) {
+	if (bell->page && let_go(bell->holders)) {
 		munmap(bell->page, PAGE_BYTES);
 		ring_fd_close(bell->event_fd);
 		free(bell->holders);

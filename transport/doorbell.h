@@ -40,8 +40,9 @@ void ring_bell_lighten(struct ring_bell *bell);
 void ring_bell_hold(const struct ring_bell *bell, struct ring_bell *held);
 
 /*
- * Maps a doorbell whose two descriptors a peer passed; checks seals, size and kind first. Takes
- * both descriptors on success. returns 0; RING_EPEER if they are anything else; RING_ENOMEM; RING_ESYSTEM
+ * Maps a doorbell whose two descriptors a peer passed; checks seals, size and kind first. A bell that is
+ * mapped already, for another link with that peer, is held once more: many ranks have few descriptors for
+ * each other. Takes both descriptors on success. returns 0; RING_EPEER if they are anything else; RING_ENOMEM; RING_ESYSTEM
  */
 int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd);
 

@@ -40,9 +40,13 @@ struct ring_doorbell_page {
 	struct ring_board board;
 };
 
-/* How many of a process hold a mapping of it. */
+/* How many of a process hold a mapping of it, and for one of a peer's bell which file that is. */
 struct ring_doorbell_holders {
 	atomic_int count;
+	struct ring_doorbell_page *page;
+	int event_fd;
+	uint64_t device, inode;
+	struct ring_doorbell_holders *next; /* of all that are mapped */
 };
 
 static inline void ring_doorbell_hold(struct ring_doorbell_holders *holders)

@@ -16,7 +16,7 @@ int ring_offer_send(int socket, const struct ring_offer *offer, const int *fds, 
 	ssize_t sent = ring_fd_send_with(socket, &out, sizeof(out), fds, nfds);
 	if (sent == (ssize_t)sizeof(out))
 		return 0;
-	if (sent < 0 && (errno == EAGAIN || errno == EINTR))
+	if (sent < 0 && (errno == EAGAIN || errno == EINTR || errno == ETOOMANYREFS))
 		return RING_EAGAIN;
 	/* The first bytes after the greeting always fit, so a part of them is as wrong as none. */
 	ring_log(RING_WARN, "offer: send: %s", sent < 0 ? strerror(errno) : "cut short");
@@ -55,7 +55,7 @@ int ring_offer_receive(int socket, struct ring_offer_inbox *inbox, const struct 
 		if (got <= 0) {
 			ring_log(RING_WARN, "offer: receive: %s",
 				 got < 0 ? strerror(errno) : "the other end closed");
-			return RING_EPEER;
+			return got < 0 && ring_fd_ran_out(errno) ? RING_ESYSTEM : RING_EPEER;
 		}
 		inbox->have += (size_t)got;
 		inbox->nfds += came;

@@ -107,7 +107,8 @@ static int hear(struct ring_fifo_link *link, struct ring_notice *notice, int *fd
 	if (got == (ssize_t)sizeof(*notice))
 		return 0;
 	ring_fd_close(*fd);
-	return lose(link, got < 0 ? strerror(errno) : "no notice came");
+	int err = lose(link, got < 0 ? strerror(errno) : "no notice came");
+	return got < 0 && ring_fd_ran_out(errno) ? RING_ESYSTEM : err;
 }
 
 /* ---- what notices say ------------------------------------------------------------------------ */

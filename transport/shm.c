@@ -24,6 +24,7 @@ struct shm_link {
 	size_t mapped_bytes;
 	struct ring_bell *own_bell;
 	int memory_fd; /* receiver: until it is passed */
+	bool crowded;  /* ... which the kernel does not let it for now */
 	bool offered;  /* this end has said its part */
 	bool accepted; /* ... and the other end its own */
 	struct ring_offer offer;
@@ -94,6 +95,7 @@ static int say(struct shm_link *link)
 				   link->memory_fd};
 	int err = ring_offer_send(link->fifo.fd, &link->offer, fds,
 				  link->fifo.base.outgoing ? 2 : 3);
+	link->crowded = err == RING_EAGAIN;
 	if (err)
 		return err;
 	link->offered = true;
@@ -158,6 +160,13 @@ static int finish(struct ring_link *base)
 	return err;
 }
 
+/* Room for descriptors wakes nobody. */
+static int wait_fd(const struct ring_link *base, short *events)
+{
+	int fd = ring_fifo_link_wait_fd(base, events);
+	return ((const struct shm_link *)base)->crowded ? -1 : fd;
+}
+
 static int get(struct ring_link *base, uint64_t address, void *local, size_t bytes)
 {
 	return ring_attach_get(&((struct shm_link *)base)->attach, address, local, bytes);
@@ -191,7 +200,7 @@ const struct ring_transport ring_transport_shm = {
 	.send = ring_fifo_link_send,
 	.poll = ring_fifo_link_poll,
 	.release = ring_fifo_link_release,
-	.wait_fd = ring_fifo_link_wait_fd,
+	.wait_fd = wait_fd,
 	.bell = ring_fifo_link_bell,
 	.share = ring_reach_share,
 	.forget = ring_reach_forget,

@@ -5,6 +5,7 @@
  */
 #include "create.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -113,9 +114,11 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 		err = read_table(comm, failure);
 	if (err)
 		return err;
+	char words[RING_FD_WORDS];
 	err = ring_bell_create(&comm->bell);
 	if (err)
-		return ring_fail(failure, err, "rank %d: no doorbell: %m", comm->rank);
+		return ring_fail(failure, err, "rank %d: no doorbell: %s", comm->rank,
+				 ring_fd_words(errno, words));
 	if (comm->config.trace[0])
 		err = ring_trace_open(&comm->trace, comm->config.trace, comm->rank, comm->size,
 				      failure);

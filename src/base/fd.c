@@ -8,16 +8,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fork_lock.h"
 #include "lift.h"
+
+#define CROWDED_FIRST_MS 1
+#define CROWDED_LAST_MS 32
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool *noted; /* noted[fd] */
@@ -132,6 +138,53 @@ FILE *ring_fd_file(const char *path)
 	return file;
 }
 
+/* ---- shortages ---- */
+
+/* Of the calling thread: hundreds that all tried again at once would keep those who receive from the CPU. */
+static _Thread_local int crowded_pause_ms;
+static _Thread_local uint64_t crowded_until_ms;
+
+int ring_fd_crowded_ms(void)
+{
+	uint64_t now = crowded_pause_ms ? ring_clock_ms() : 0;
+	if (!crowded_pause_ms)
+		return 0;
+	return now < crowded_until_ms ? (int)(crowded_until_ms - now) : CROWDED_FIRST_MS;
+}
+
+static bool is_too_early(void)
+{
+	return crowded_pause_ms && ring_clock_ms() < crowded_until_ms;
+}
+
+static void note_crowded(bool crowded)
+{
+	int longer_ms = crowded_pause_ms ? 2 * crowded_pause_ms : CROWDED_FIRST_MS;
+	crowded_pause_ms = !crowded ? 0 : longer_ms < CROWDED_LAST_MS ? longer_ms : CROWDED_LAST_MS;
+	if (crowded)
+		crowded_until_ms = ring_clock_ms() + (uint64_t)crowded_pause_ms;
+}
+
+bool ring_fd_ran_out(int cause)
+{
+	return cause == EMFILE || cause == ENFILE;
+}
+
+const char *ring_fd_words(int cause, char text[RING_FD_WORDS])
+{
+	struct rlimit limit;
+	int length = snprintf(text, RING_FD_WORDS, "%s", strerror(cause));
+	size_t room = RING_FD_WORDS - (size_t)length;
+	if (cause == EMFILE && !getrlimit(RLIMIT_NOFILE, &limit))
+		snprintf(text + length, room, "; this process may have %llu (ulimit -n)",
+			 (unsigned long long)limit.rlim_cur);
+	else if (cause == ENFILE)
+		snprintf(text + length, room, "; see fs.file-max");
+	return text;
+}
+
+/* ---- passing ---- */
+
 /* Room for the one control message that carries descriptors, aligned as cmsg(3) wants it. */
 union passing {
 	struct cmsghdr header;
@@ -156,7 +209,25 @@ ssize_t ring_fd_send_with(int fd, const void *data, size_t bytes, const int *fds
 		header->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
 		memcpy(CMSG_DATA(header), fds, (size_t)nfds * sizeof(int));
 	}
-	return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (nfds > 0 && is_too_early()) {
+		errno = ETOOMANYREFS;
+		return -1;
+	}
+	ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (nfds > 0)
+		note_crowded(sent < 0 && errno == ETOOMANYREFS);
+	return sent;
+}
+
+/* Why the kernel kept back descriptors of a message: this process had no number left, or the peer sent too many. */
+static int why_kept_back(int fd)
+{
+	int probe = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (probe < 0 && errno == EMFILE)
+		return EMFILE;
+	if (probe >= 0)
+		close(probe);
+	return EPROTO;
 }
 
 /* Notes the descriptors of one control message. False if one could not be kept. */
@@ -190,17 +261,18 @@ ssize_t ring_fd_recv_with(int fd, void *data, size_t bytes, int *fds, int max, i
 	pthread_mutex_lock(&lock);
 	ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	*nfds = 0;
-	bool kept = !(message.msg_flags & MSG_CTRUNC);
+	bool kept_back = got >= 0 && message.msg_flags & MSG_CTRUNC, kept = !kept_back;
 	for (struct cmsghdr *header = got < 0 ? NULL : CMSG_FIRSTHDR(&message); header;
 	     header = CMSG_NXTHDR(&message, header))
 		if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
 			kept &= keep_passed(header, fds, max, nfds);
+	int cause = kept_back ? why_kept_back(fd) : EPROTO;
 	pthread_mutex_unlock(&lock);
 
 	if (got >= 0 && !kept) {
 		while (*nfds > 0)
 			ring_fd_close(fds[--*nfds]);
-		errno = EPROTO;
+		errno = cause;
 		return -1;
 	}
 	return got;

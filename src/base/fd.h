@@ -29,10 +29,24 @@ FILE *ring_fd_file(const char *path); /* for reading, as fopen(3); fclose() is i
 
 /*
  * As sendmsg/recvmsg of `bytes` bytes and up to `max` descriptors, at most RING_FDS_PASSED_MAX;
- * received ones are noted. Neither blocks; more descriptors than `max` are refused with EPROTO.
+ * received ones are noted. Neither blocks; more descriptors than `max` are refused with EPROTO, and those
+ * for which this process has no number left with EMFILE.
+ *
+ * ETOOMANYREFS: the kernel holds as many descriptors on their way as it allows this user, whose ranks all
+ * pass them at once. Send again in ring_fd_crowded_ms() milliseconds, earlier it is not even tried.
  */
 ssize_t ring_fd_send_with(int fd, const void *data, size_t bytes, const int *fds, int nfds);
 ssize_t ring_fd_recv_with(int fd, void *data, size_t bytes, int *fds, int max, int *nfds);
+
+/* 0 if this thread's last descriptors went through, or how long to wait before it sends more. */
+int ring_fd_crowded_ms(void);
+
+/* errno as words for people, which name the limit if descriptors ran out. Returns text. */
+#define RING_FD_WORDS 128
+const char *ring_fd_words(int cause, char text[RING_FD_WORDS]);
+
+/* Whether errno says that descriptors ran out: waiting does not help. */
+bool ring_fd_ran_out(int cause);
 
 void ring_fd_close(int fd); /* -1 is allowed */
 

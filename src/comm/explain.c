@@ -2,8 +2,10 @@
 /* Why a call could not go on, in a sentence; see explain.h. */
 #include "explain.h"
 
+#include <errno.h>
 #include <stdio.h>
 
+#include "base/fd.h"
 #include "base/outage.h"
 #include "meet/describe.h"
 
@@ -123,9 +125,10 @@ int ring_explain_unlinked(struct ring_comm *comm, int peer, int err, const char 
 
 int ring_explain_unmapped(struct ring_comm *comm, int peer, int err)
 {
-	char who[RING_RANK_TEXT];
+	char who[RING_RANK_TEXT], words[RING_FD_WORDS];
+	const char *why = err == RING_ESYSTEM ? ring_fd_words(errno, words) : ring_strerror(err);
 	return ring_comm_fail(comm, err, peer, "rank %d could not map the memory of %s: %s",
-			      comm->rank, ring_comm_rank_text(comm, peer, who), ring_strerror(err));
+			      comm->rank, ring_comm_rank_text(comm, peer, who), why);
 }
 
 int ring_explain_no_memory(struct ring_comm *comm)
@@ -139,11 +142,14 @@ int ring_explain_time_out(struct ring_comm *comm)
 	const struct ring_channel *channel = ring_explain_unfinished(comm);
 	struct ring_record record = own_record(channel);
 	int step, peer = ring_channel_waits_for(channel, &step);
+	bool crowded = ring_pairs_are_at_work(&comm->pairs) && ring_fd_crowded_ms() > 0;
 	return ring_comm_fail(
-		comm, RING_ETIMEDOUT, peer,
-		"rank %d waited %d ms in %s, for %s; is it stopped, or busy elsewhere?", comm->rank,
+		comm, RING_ETIMEDOUT, peer, "rank %d waited %d ms in %s, for %s; %s", comm->rank,
 		comm->config.call_timeout_ms, ring_record_format(&record, mine),
-		ring_comm_rank_text(comm, peer, who));
+		ring_comm_rank_text(comm, peer, who),
+		crowded ? "the processes of this user pass more descriptors than the system lets "
+			  "them (ulimit -n)"
+			: "is it stopped, or busy elsewhere?");
 }
 
 void ring_explain_call(struct ring_comm *comm, const struct ring_call *call)

@@ -76,6 +76,10 @@ static int report_unusable(struct ring_linkup *linkup)
 /* If the neighbour that cannot be reached died, the root gets a moment to say so. */
 static int give_up_edge(struct ring_linkup *linkup)
 {
+	if (linkup->stuck->starved) {
+		*linkup->failure = linkup->trouble;
+		return linkup->trouble.err;
+	}
 	if (!linkup->stuck->connected && ring_clock_ms() < linkup->stuck_ms + EXPLAIN_MS)
 		return RING_EAGAIN;
 	if (linkup->stuck->role == RING_ROLE_DATA)

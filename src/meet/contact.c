@@ -2,6 +2,7 @@
 /* One rank's door and telephone; see contact.h. */
 #include "contact.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,8 +24,11 @@ int ring_contact_open(struct ring_contact **opened, struct ring_watcher *watcher
 	contact->port = (struct ring_port){.job = job, .rank = rank, .wake = ring_fd_event()};
 	memcpy(contact->port.secret, secret, RING_SECRET_BYTES);
 	if (contact->port.wake < 0) {
+		char words[RING_FD_WORDS];
+		ring_fail(failure, RING_ESYSTEM, "rank %d: cannot make an eventfd: %s", rank,
+			  ring_fd_words(errno, words));
 		free(contact);
-		return ring_fail(failure, RING_ESYSTEM, "rank %d: cannot make an eventfd: %m", rank);
+		return RING_ESYSTEM;
 	}
 	ring_watcher_open_port(watcher, &contact->port);
 	*opened = contact;
@@ -79,6 +83,9 @@ int ring_contact_fetch(struct ring_contact *contact, const struct ring_peer *pee
 	int arrived, domain = 0;
 	socklen_t length = sizeof(domain);
 	int err = ring_watcher_fetch(contact->watcher, &hello, &arrived);
+	if (err == RING_ESYSTEM)
+		ring_fail(failure, err, "rank %d cannot accept rank %d: %s", hello.to, hello.from,
+			  ring_watcher_starved(contact->watcher));
 	if (err)
 		return err;
 	getsockopt(arrived, SOL_SOCKET, SO_DOMAIN, &domain, &length);

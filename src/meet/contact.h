@@ -37,7 +37,8 @@ void ring_contact_dial(const struct ring_contact *contact, const struct ring_pee
 
 /*
  * Incoming: the connection that `peer` made for this purpose. returns 0 and *fd, the caller's;
- * RING_EAGAIN if it has not come; RING_EPEER if it came by the wrong lane
+ * RING_EAGAIN if it has not come; RING_ESYSTEM if this process has no descriptor left to accept it with;
+ * RING_EPEER if it came by the wrong lane
  */
 int ring_contact_fetch(struct ring_contact *contact, const struct ring_peer *peer,
 		       const struct ring_purpose *purpose, int *fd, struct ring_failure *failure);

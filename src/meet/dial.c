@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connecting and greeting with retries; see dial.h. Two things may pass: nobody listens yet (worth
- * waiting for if the caller is patient), and a listener that is too busy to greet (always worth a
- * few more attempts, or all there is time for if the caller is early).
+ * Connecting and greeting with retries; see dial.h. Three things may pass: nobody listens yet (worth
+ * waiting for if the caller is patient), a listener who says to come again, or has no room for one more
+ * (always worth it), and one that ends the connection (worth a few more attempts, or all there is time for
+ * if the caller is early).
  */
 #include "dial.h"
 
@@ -84,14 +85,24 @@ static bool may_be_outage(const struct ring_dial *dial, int cause)
 
 static int connecting_failed(struct ring_dial *dial, int cause)
 {
-	bool passing = cause == EAGAIN || cause == EADDRNOTAVAIL || cause == EINTR;
+	bool full = cause == EAGAIN; /* the queue of those that wait to be let in */
+	bool passing = cause == EADDRNOTAVAIL || cause == EINTR;
 	dial->cause = cause;
 	snprintf(dial->trouble, sizeof(dial->trouble), "connect: %s", strerror(cause));
-	if (dial->patient || may_be_outage(dial, cause) ||
+	if (dial->patient || full || may_be_outage(dial, cause) ||
 	    (passing && ++dial->refusals < REFUSALS_MAX))
 		return try_later(dial);
 	ring_dial_stop(dial);
 	return RING_EPEER;
+}
+
+/* Waiting for descriptors does not help: this process has to close some, or be allowed more. */
+static int starved(struct ring_dial *dial, int cause)
+{
+	char words[RING_FD_WORDS];
+	dial->cause = cause;
+	snprintf(dial->trouble, sizeof(dial->trouble), "socket: %s", ring_fd_words(cause, words));
+	return RING_ESYSTEM;
 }
 
 static int start_connecting(struct ring_dial *dial)
@@ -102,7 +113,8 @@ static int start_connecting(struct ring_dial *dial)
 		dial->silent_ms = dial->begun_ms;
 	dial->fd = ring_fd_socket(dial->to.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	if (dial->fd < 0)
-		return connecting_failed(dial, errno);
+		return ring_fd_ran_out(errno) ? starved(dial, errno)
+					      : connecting_failed(dial, errno);
 	if (!is_local(dial))
 		setsockopt(dial->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	if (!is_local(dial) && dial->lost_ms > 0)
@@ -176,7 +188,9 @@ static int greet(struct ring_dial *dial)
 	dial->cause = 0;
 	snprintf(dial->trouble, sizeof(dial->trouble), "%.*s", (int)sizeof(dial->trouble) - 1,
 		 refused.text);
-	bool passing = dial->early && dial->greeting.stranger == RING_STRANGER_LEFT;
+	enum ring_stranger stranger = dial->greeting.stranger;
+	bool passing = stranger == RING_STRANGER_AGAIN ||
+		       (dial->early && stranger == RING_STRANGER_LEFT);
 	if (passing || ++dial->refusals < REFUSALS_MAX)
 		return try_later(dial);
 	ring_dial_stop(dial);

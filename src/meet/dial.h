@@ -41,7 +41,7 @@ void ring_dial_local(struct ring_dial *dial, const char *name);
 
 /*
  * returns 0 and the proved connection, the caller's; RING_EAGAIN; RING_EPEER once trying again is
- * pointless, dial->trouble says why
+ * pointless, RING_ESYSTEM if this process has no descriptor left: dial->trouble says why
  */
 int ring_dial_step(struct ring_dial *dial, int *fd);
 

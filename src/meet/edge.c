@@ -2,6 +2,8 @@
 /* From nothing to a connection, and from there to a link; see edge.h. */
 #include "edge.h"
 
+#include <errno.h>
+
 #include "transport/paced.h"
 #include "describe.h"
 #include "base/fd.h"
@@ -16,7 +18,7 @@ bool ring_edge_is_unreached(const struct ring_edge *edge)
 }
 
 static int tell_unreachable(const struct ring_edge *edge, const struct ring_edge_ends *ends,
-			    enum ring_lane lane, struct ring_failure *failure)
+			    enum ring_lane lane, int err, struct ring_failure *failure)
 {
 	char name[RING_PEER_NAME], address[RING_ADDRESS_TEXT] = "its local socket";
 	char text[RING_NEWS_TEXT];
@@ -26,7 +28,7 @@ static int tell_unreachable(const struct ring_edge *edge, const struct ring_edge
 						     false, text));
 	if (lane == RING_LANE_TCP)
 		ring_address_format(&edge->peer->tcp, address);
-	return ring_fail(failure, RING_EPEER, "rank %d -> %s at %s: %s", ends->self,
+	return ring_fail(failure, err, "rank %d -> %s at %s: %s", ends->self,
 			 ring_peer_name(edge->peer, name), address, edge->dial.trouble);
 }
 
@@ -47,8 +49,8 @@ static int connect_edge(struct ring_edge *edge, const struct ring_edge_ends *end
 	edge->dial.lost_ms = ends->peer_lost_ms;
 	edge->dialling = true;
 	int err = ring_dial_step(&edge->dial, &edge->fd);
-	if (err == RING_EPEER)
-		return tell_unreachable(edge, ends, purpose.lane, failure);
+	if (err && err != RING_EAGAIN)
+		return tell_unreachable(edge, ends, purpose.lane, err, failure);
 	edge->dialling = err != 0;
 	return err;
 }
@@ -72,23 +74,36 @@ static int open_link(struct ring_edge *edge, const struct ring_edge_ends *ends)
 			  : transport->open(&params, &edge->link);
 }
 
-int ring_edge_step(struct ring_edge *edge, const struct ring_edge_ends *ends,
-		   struct ring_failure *failure)
+/* returns 0 once the connection has become what it is for */
+static int make_link(struct ring_edge *edge, const struct ring_edge_ends *ends,
+		     struct ring_failure *failure)
 {
+	char words[RING_FD_WORDS];
 	int err = 0;
-	if (edge->ready)
-		return 0;
-	if (!edge->connected)
-		err = connect_edge(edge, ends, failure);
-	if (err)
-		return err;
-	edge->connected = true;
+	errno = 0;
 	if (edge->role == RING_ROLE_DATA && !edge->link)
 		err = open_link(edge, ends);
 	if (!err && edge->link)
 		err = edge->link->transport->finish(edge->link);
+	if (err == RING_ESYSTEM)
+		ring_fail(failure, err, "%s: %s", ring_transports[edge->transport]->name,
+			  ring_fd_words(errno, words));
+	edge->starved = err == RING_ESYSTEM && ring_fd_ran_out(errno);
 	edge->ready = err == 0;
 	return err;
+}
+
+int ring_edge_step(struct ring_edge *edge, const struct ring_edge_ends *ends,
+		   struct ring_failure *failure)
+{
+	if (edge->ready)
+		return 0;
+	int err = edge->connected ? 0 : connect_edge(edge, ends, failure);
+	edge->starved = err == RING_ESYSTEM; /* all that can fail there: a socket, an accept */
+	if (err)
+		return err;
+	edge->connected = true;
+	return make_link(edge, ends, failure);
 }
 
 void ring_edge_poll(const struct ring_edge *edge, struct pollfd *pollfd, int *ms)
@@ -101,8 +116,9 @@ void ring_edge_poll(const struct ring_edge *edge, struct pollfd *pollfd, int *ms
 		patience_ms = ring_dial_poll(&edge->dial, pollfd);
 	else if (edge->link)
 		pollfd->fd = edge->link->transport->wait_fd(edge->link, &pollfd->events);
+	int crowded_ms = ring_fd_crowded_ms();
 	if (edge->link && pollfd->fd < 0)
-		patience_ms = RELINK_LOOK_MS;
+		patience_ms = crowded_ms > RELINK_LOOK_MS ? crowded_ms : RELINK_LOOK_MS;
 	if (patience_ms < *ms)
 		*ms = patience_ms;
 }

@@ -42,6 +42,7 @@ struct ring_edge {
 	int fd; /* valid while connected and no link has taken it */
 	struct ring_link *link;
 	bool ready;
+	bool starved; /* after RING_ESYSTEM: descriptors ran out, so another transport has none either */
 };
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The greeting's three messages and who may say what next. Each end is a table of steps; a step is
+ * The greeting's four messages and who may say what next. Each end is a table of steps; a step is
  * a message that is written once it is this end's turn, or checked once it has arrived whole.
  */
 #include "greeting.h"
@@ -21,6 +21,8 @@
 #define PROOF_BYTES 32
 #define HELLO_BYTES (MAGIC_BYTES + 4 + 8 + 5 * 4 + NONCE_BYTES)
 #define CHALLENGE_BYTES (NONCE_BYTES + PROOF_BYTES)
+#define WELCOME 'w'
+#define COME_AGAIN 0 /* as the whole of a challenge says it, too */
 
 _Static_assert(HELLO_BYTES <= 64 && CHALLENGE_BYTES <= 64, "messages fit the buffer");
 
@@ -133,8 +135,16 @@ static void write_challenge(struct ring_greeting *greeting)
 	prove(greeting, 'l', greeting->buffer + NONCE_BYTES);
 }
 
+static int come_again(struct ring_greeting *greeting, struct ring_failure *failure)
+{
+	return refuse(greeting, failure, RING_STRANGER_AGAIN, "too many came at once");
+}
+
+/* A challenge has a nonce, which is never all zero. */
 static int check_challenge(struct ring_greeting *greeting, struct ring_failure *failure)
 {
+	if (sodium_is_zero(greeting->buffer, CHALLENGE_BYTES))
+		return come_again(greeting, failure);
 	memcpy(listening_nonce(greeting), greeting->buffer, NONCE_BYTES);
 	if (!is_proved(greeting, 'l', greeting->buffer + NONCE_BYTES))
 		return refuse(greeting, failure, RING_STRANGER_SECRET,
@@ -155,18 +165,34 @@ static int check_proof(struct ring_greeting *greeting, struct ring_failure *fail
 	return 0;
 }
 
-#define STEPS 3
+static void write_welcome(struct ring_greeting *greeting)
+{
+	greeting->buffer[0] = WELCOME;
+}
+
+static int check_welcome(struct ring_greeting *greeting, struct ring_failure *failure)
+{
+	if (greeting->buffer[0] == COME_AGAIN)
+		return come_again(greeting, failure);
+	if (greeting->buffer[0] != WELCOME)
+		return refuse(greeting, failure, RING_STRANGER_NOISE, "its welcome makes no sense");
+	return 0;
+}
+
+#define STEPS 4
 
 static const struct step steps_connecting[STEPS] = {
 	{.send = true, .bytes = HELLO_BYTES, .write = write_hello},
 	{.bytes = CHALLENGE_BYTES, .check = check_challenge},
 	{.send = true, .bytes = PROOF_BYTES, .write = write_proof},
+	{.bytes = 1, .check = check_welcome},
 };
 
 static const struct step steps_listening[STEPS] = {
 	{.bytes = HELLO_BYTES, .check = check_hello},
 	{.send = true, .bytes = CHALLENGE_BYTES, .write = write_challenge},
 	{.bytes = PROOF_BYTES, .check = check_proof},
+	{.send = true, .bytes = 1, .write = write_welcome},
 };
 
 void ring_greeting_connecting(struct ring_greeting *greeting, int fd,
@@ -235,4 +261,17 @@ int ring_greeting_step(struct ring_greeting *greeting, short *events, struct rin
 		greeting->begun = false;
 	}
 	return 0;
+}
+
+/* It waits for the challenge, or has it and waits for its welcome. */
+void ring_greeting_postpone(const struct ring_greeting *greeting)
+{
+	static const unsigned char again[CHALLENGE_BYTES] = {COME_AGAIN};
+	bool said_half = greeting->step == 1 && greeting->done > 0;
+	size_t bytes = greeting->step < 2 ? sizeof(again) : 1;
+	if (said_half || greeting->step > 2)
+		return;
+	if (send(greeting->fd, again, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+		/* It sees the connection end, which says nearly the same. */
+	}
 }

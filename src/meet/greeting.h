@@ -8,6 +8,10 @@
  *	hello {version, job, role, from, to, channel, attempt, nonce}  ->
  *	                           <-  challenge {nonce, proof over both}
  *	proof over both  ->
+ *	                           <-  welcome
+ *
+ * Instead of what the connecting end waits for it may be told to come again: there was no place for it, or
+ * no time. It is welcome as long as that is not said, so both ends agree on whether they have met.
  */
 #ifndef RING_GREETING_H
 #define RING_GREETING_H
@@ -22,7 +26,7 @@
  * Of everything ranks say to one another. Entry records and elements travel as they lie in memory,
  * so the byte order is part of it.
  */
-#define RING_WIRE_VERSION (2u + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 1u << 31 : 0u))
+#define RING_WIRE_VERSION (3u + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 1u << 31 : 0u))
 #define RING_SECRET_BYTES 16
 #define RING_RANK_ROOT (-1)
 
@@ -45,6 +49,7 @@ enum ring_stranger {
 	RING_STRANGER_JOB,     /* of no communicator known here */
 	RING_STRANGER_SECRET,  /* does not know its communicator's secret */
 	RING_STRANGER_SLOW,    /* said too little for too long; found by the watcher */
+	RING_STRANGER_AGAIN,   /* none: it told us to come again */
 };
 
 /* Finds the secret of hello's job and addressee; false refuses. */
@@ -77,6 +82,9 @@ void ring_greeting_listening(struct ring_greeting *greeting, int fd,
  * speaks another version, or left: the sentence says which
  */
 int ring_greeting_step(struct ring_greeting *greeting, short *events, struct ring_failure *failure);
+
+/* Listening: tells the other end to come again, as far as it still listens; the connection can be closed. */
+void ring_greeting_postpone(const struct ring_greeting *greeting);
 
 /* Bytes that nobody can foresee: secrets, nonces, names. */
 void ring_random(void *bytes, size_t count);

@@ -2,8 +2,8 @@
 /*
  * The watcher's front door; see reception.h. A guest is a connection that has not proved itself:
  * it has five seconds, and there are never more than GUESTS_MAX. While the house is full nobody is
- * let in, unless the oldest guest has had its fair time: so strangers who say nothing cannot shut
- * the ranks out, and a crowd of ranks does not push its own members out.
+ * let in, unless the oldest guest has had its fair time and is told to come again: so strangers who say
+ * nothing cannot shut the ranks out, and of a crowd of ranks whoever was pushed out is back in a moment.
  */
 #include "reception.h"
 
@@ -63,7 +63,9 @@ struct ring_reception {
 	struct guest *guests; /* newest first */
 	int guest_count;
 	bool paused;
-	unsigned warned; /* bit of each enum ring_stranger that was logged loudly */
+	bool starved;            /* the last accept failed for want of descriptors, ... */
+	char why[RING_FD_WORDS]; /* ... in words */
+	unsigned warned;         /* bit of each enum ring_stranger that was logged loudly */
 	struct ring_port *ports;
 	struct visitor *visitors;
 };
@@ -115,17 +117,17 @@ static void show_out(struct guest *guest, enum ring_stranger stranger, const cha
 	if (!getpeername(fd, (struct sockaddr *)&from, &length) && from.ss_family != AF_UNIX)
 		ring_address_format(&from, text);
 	bool early = guest->early_is_fine && stranger == RING_STRANGER_JOB;
-	bool loud = !early && !(reception->warned & 1u << stranger);
+	bool rank = stranger == RING_STRANGER_SLOW &&
+		    guest->greeting.step > 0; /* or it looks like one */
+	bool loud = !early && !rank && !(reception->warned & 1u << stranger);
 	if (loud)
 		reception->warned |= 1u << stranger;
-	ring_log(loud ? RING_WARN : RING_DEBUG, "refused a stranger from %s: %s", text, reason);
+	ring_log(loud ? RING_WARN : RING_DEBUG, "refused %s from %s: %s",
+		 rank ? "what seems to be a rank" : "a stranger", text, reason);
+	if (stranger == RING_STRANGER_SLOW)
+		ring_greeting_postpone(&guest->greeting);
 	forget_guest(guest);
 	ring_fd_close(fd);
-}
-
-static void guest_is_slow(void *owner)
-{
-	show_out(owner, RING_STRANGER_SLOW, "it did not greet in time");
 }
 
 static void keep_visitor(struct ring_reception *reception, const struct ring_port *port,
@@ -159,20 +161,41 @@ static void hand_over(struct guest *guest)
 		keep_visitor(reception, port, &hello, fd);
 }
 
-static void guest_moved(struct ring_watch *watch, uint32_t events)
+/* Goes on with the greeting. returns whether the guest is one no longer */
+static bool greet(struct guest *guest)
 {
-	struct guest *guest = (struct guest *)watch;
 	struct ring_failure refused = {0};
 	short wanted = 0;
 	int err = ring_greeting_step(&guest->greeting, &wanted, &refused);
 	if (err == RING_EAGAIN)
-		ring_watcher_change(guest->reception->watcher, watch,
+		ring_watcher_change(guest->reception->watcher, &guest->watch,
 				    wanted == POLLOUT ? EPOLLOUT : EPOLLIN);
 	else if (err)
 		show_out(guest, guest->greeting.stranger, refused.text);
 	else
 		hand_over(guest);
+	return err != RING_EAGAIN;
+}
+
+static void guest_moved(struct ring_watch *watch, uint32_t events)
+{
+	greet((struct guest *)watch);
 	(void)events;
+}
+
+/*
+ * Its time is over. What it has said meanwhile is heard first: on a busy machine it was this process that was
+ * slow. If it is a rank, it comes again.
+ */
+static void dismiss(struct guest *guest, const char *reason)
+{
+	if (!greet(guest))
+		show_out(guest, RING_STRANGER_SLOW, reason);
+}
+
+static void guest_is_slow(void *owner)
+{
+	dismiss(owner, "it did not greet in time");
 }
 
 /* ---- listeners ---- */
@@ -216,13 +239,34 @@ static bool is_room(struct ring_reception *reception)
 		oldest = oldest->next;
 	if (ring_clock_ms() - oldest->since_ms < FAIR_MS)
 		return false;
-	show_out(oldest, RING_STRANGER_SLOW, "it did not greet while others waited");
+	dismiss(oldest, "it did not greet while others waited");
 	return true;
 }
 
 static bool is_shortage(int cause)
 {
 	return cause == EMFILE || cause == ENFILE || cause == ENOBUFS || cause == ENOMEM;
+}
+
+/*
+ * Whoever knocks waits in the kernel's queue. Where guests hold descriptors some will be free soon; else whoever
+ * waits for somebody hears that nobody can come in.
+ */
+static void starve(struct ring_reception *reception, int cause)
+{
+	uint64_t one = 1;
+	ring_fd_words(cause, reception->why);
+	ring_log(RING_WARN, "cannot accept connections: %s", reception->why);
+	reception->starved = ring_fd_ran_out(cause) && reception->guest_count == 0;
+	struct ring_port *port = reception->starved ? reception->ports : NULL;
+	while (port) {
+		struct ring_port *next = port->next;
+		if (port->starved)
+			port->starved(port, reception->why);
+		else if (port->wake >= 0 && write(port->wake, &one, sizeof(one)) < 0)
+			ring_log(RING_DEBUG, "rank %d: not woken: %m", port->rank);
+		port = next;
+	}
 }
 
 static void accept_guests(struct ring_watch *watch, uint32_t events)
@@ -236,15 +280,15 @@ static void accept_guests(struct ring_watch *watch, uint32_t events)
 			return;
 		}
 		int fd = ring_fd_accept(watch->fd);
-		if (fd >= 0) {
-			welcome(listener, fd);
-		} else if (is_shortage(errno)) {
-			ring_log(RING_WARN, "cannot accept connections: %m");
+		if (fd < 0 && is_shortage(errno)) {
+			starve(reception, errno);
 			pause_accepting(reception, SHORTAGE_MS);
 			return;
-		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-			return;
 		}
+		if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return;
+		if (fd >= 0)
+			welcome(listener, fd);
 	}
 }
 
@@ -267,7 +311,7 @@ static void pause_accepting(struct ring_reception *reception, int ms)
 static void resume_accepting(void *owner)
 {
 	struct ring_reception *reception = owner;
-	reception->paused = false;
+	reception->paused = reception->starved = false;
 	listen_for(reception, EPOLLIN);
 }
 
@@ -305,15 +349,15 @@ static int listen_tcp(struct ring_reception *reception, const struct ring_config
 {
 	struct sockaddr_storage *address = &reception->address;
 	socklen_t length = ring_address_length(address);
-	char text[RING_ADDRESS_TEXT];
+	char text[RING_ADDRESS_TEXT], words[RING_FD_WORDS];
 	int fd = -1;
 	for (int port = config->port_first; fd < 0 && port <= config->port_last; port++) {
 		set_port(address, port);
 		fd = listen_at((struct sockaddr *)address, length);
 	}
 	if (fd < 0 && config->port_first == config->port_last)
-		return ring_fail(failure, RING_ESYSTEM, "cannot listen at %s: %m",
-				 ring_address_format(address, text));
+		return ring_fail(failure, RING_ESYSTEM, "cannot listen at %s: %s",
+				 ring_address_format(address, text), ring_fd_words(errno, words));
 	if (fd < 0) {
 		int cause = errno;
 		set_port(address, 0);
@@ -330,6 +374,7 @@ static int listen_tcp(struct ring_reception *reception, const struct ring_config
 
 static int listen_local(struct ring_reception *reception, struct ring_failure *failure)
 {
+	char words[RING_FD_WORDS];
 	uint64_t number;
 	ring_random(&number, sizeof(number));
 	snprintf(reception->local_name, sizeof(reception->local_name), "ringccl-%016llx",
@@ -340,7 +385,8 @@ static int listen_local(struct ring_reception *reception, struct ring_failure *f
 	int fd = listen_at((struct sockaddr *)&address,
 			   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length));
 	if (fd < 0)
-		return ring_fail(failure, RING_ESYSTEM, "cannot listen for local ranks: %m");
+		return ring_fail(failure, RING_ESYSTEM, "cannot listen for local ranks: %s",
+				 ring_fd_words(errno, words));
 	reception->local.watch.fd = fd;
 	return 0;
 }
@@ -394,7 +440,7 @@ static bool listens_at(const struct ring_reception *reception,
 int ring_reception_listen(struct ring_reception *reception, const struct sockaddr_storage *address,
 			  struct ring_failure *failure)
 {
-	char text[RING_ADDRESS_TEXT];
+	char text[RING_ADDRESS_TEXT], words[RING_FD_WORDS];
 	if (listens_at(reception, address))
 		return 0;
 	struct listener *known = calloc(1, sizeof(*known));
@@ -406,8 +452,8 @@ int ring_reception_listen(struct ring_reception *reception, const struct sockadd
 	known->known = true;
 	known->address = *address;
 	if (fd < 0 || ring_watcher_add(reception->watcher, &known->watch)) {
-		ring_fail(failure, RING_ESYSTEM, "cannot listen at %s: %m",
-			  ring_address_format(address, text));
+		ring_fail(failure, RING_ESYSTEM, "cannot listen at %s: %s",
+			  ring_address_format(address, text), ring_fd_words(errno, words));
 		ring_fd_close(fd);
 		free(known);
 		return RING_ESYSTEM;
@@ -528,5 +574,10 @@ int ring_reception_fetch(struct ring_reception *reception, const struct ring_hel
 		free(visitor);
 		return 0;
 	}
-	return RING_EAGAIN;
+	return reception->starved ? RING_ESYSTEM : RING_EAGAIN;
+}
+
+const char *ring_reception_starved(const struct ring_reception *reception)
+{
+	return reception->why;
 }

@@ -30,5 +30,6 @@ void ring_reception_renew_port(struct ring_reception *reception, struct ring_por
 			       uint32_t attempt);
 struct ring_port *ring_reception_find_port(struct ring_reception *reception, uint64_t job, int rank);
 int ring_reception_fetch(struct ring_reception *reception, const struct ring_hello *hello, int *fd);
+const char *ring_reception_starved(const struct ring_reception *reception);
 
 #endif

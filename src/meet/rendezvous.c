@@ -63,6 +63,9 @@ static int meet_root(struct ring_join *join)
 				       ? "have all ranks the same RING_SECRET and version?"
 				       : "it may be over, as one id makes one communicator, or run "
 					 "another version");
+	if (err == RING_ESYSTEM)
+		return give_up(join, err, "rank %d: cannot connect with the meeting at %s: %s",
+			       my_rank(join), join->root, join->dial.trouble);
 	if (err)
 		return err;
 	unsigned char body[RING_LETTER_BYTES];

@@ -69,6 +69,17 @@ static void watcher_ended(struct ring_port *port)
 	end(port);
 }
 
+/* Ranks that knock cannot be told, but for the second that the verdict stays: then there is room again. */
+static void door_starved(struct ring_port *port, const char *why)
+{
+	struct ring_root *root = (struct ring_root *)port;
+	if (root->stage == RING_GATHERING)
+		ring_root_fail(
+			root, RING_ESYSTEM, RING_RANK_ROOT,
+			"the process that serves the meeting at %s cannot accept more ranks: %s",
+			root->address, why);
+}
+
 static bool everybody_left(const struct ring_root *root)
 {
 	return root->stage == RING_ENDING && !root->members && root->size &&
@@ -335,6 +346,7 @@ static struct ring_root *open_root(struct ring_watcher *watcher, const struct ri
 	root->port = (struct ring_port){.job = identity.job,
 					.rank = RING_RANK_ROOT,
 					.arrived = rank_arrived,
+					.starved = door_starved,
 					.ended = watcher_ended,
 					.wake = -1};
 	memcpy(root->port.secret, identity.secret, RING_SECRET_BYTES);

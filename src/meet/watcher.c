@@ -370,9 +370,11 @@ static int start(struct ring_watcher **started, const struct ring_config *config
 	if (!watcher)
 		return ring_fail(failure, RING_ENOMEM, "no memory for the watcher");
 	int err = 0;
+	char words[RING_FD_WORDS];
 	if (watcher->epoll_fd < 0 || watcher->wake.fd < 0 ||
 	    ring_watcher_add(watcher, &watcher->wake))
-		err = ring_fail(failure, RING_ESYSTEM, "cannot watch descriptors: %m");
+		err = ring_fail(failure, RING_ESYSTEM, "cannot watch descriptors: %s",
+				ring_fd_words(errno, words));
 	if (!err)
 		err = ring_reception_open(&watcher->reception, watcher, config, towards, failure);
 	int cause = err ? 0 : start_thread(watcher);
@@ -458,4 +460,9 @@ int ring_watcher_fetch(struct ring_watcher *watcher, const struct ring_hello *he
 	int err = ring_reception_fetch(watcher->reception, hello, fd);
 	ring_watcher_unlock(watcher);
 	return err;
+}
+
+const char *ring_watcher_starved(const struct ring_watcher *watcher)
+{
+	return ring_reception_starved(watcher->reception);
 }

@@ -81,6 +81,8 @@ struct ring_port {
 	int rank; /* RING_RANK_ROOT for the meeting itself */
 	unsigned char secret[RING_SECRET_BYTES];
 	void (*arrived)(struct ring_port *port, const struct ring_hello *hello, int fd);
+	void (*starved)(struct ring_port *port,
+			const char *why);      /* nobody can be accepted; or NULL */
 	void (*ended)(struct ring_port *port); /* the watcher ends: closes the port; or NULL */
 	int wake;         /* an eventfd written when a connection is kept, or -1 */
 	uint32_t attempt; /* connections of earlier attempts are closed */
@@ -94,7 +96,13 @@ void ring_watcher_renew_port(struct ring_watcher *watcher, struct ring_port *por
 /* With the watcher locked: the open port for (job, rank), NULL if there is none. */
 struct ring_port *ring_watcher_find_port(struct ring_watcher *watcher, uint64_t job, int rank);
 
-/* The kept connection that said exactly `hello`. returns 0; RING_EAGAIN if it has not come */
+/*
+ * The kept connection that said exactly `hello`. returns 0; RING_EAGAIN if it has not come; RING_ESYSTEM if it
+ * may have, but could not be accepted for want of descriptors
+ */
 int ring_watcher_fetch(struct ring_watcher *watcher, const struct ring_hello *hello, int *fd);
+
+/* The words for that; constant. */
+const char *ring_watcher_starved(const struct ring_watcher *watcher);
 
 #endif

@@ -126,6 +126,69 @@ static void sweep(const char *name, int resource, uint64_t step, int steps, bool
 		   for_all ? "all" : "one rank", steps, failures);
 }
 
+/* ---- links of a call ---- */
+
+#define CALL_SIZE 6 /* so that an all_to_all needs links beside the ring's */
+
+static int exchange_in_want(struct scene_actor *actor)
+{
+	int send[CALL_SIZE], recv[CALL_SIZE];
+	for (int i = 0; i < actor->size; i++)
+		send[i] = 100 * actor->rank + i;
+	if (actor->rank == 1)
+		be_poor(actor);
+	int err = ring_all_to_all(actor->comm, send, recv, 1, RING_INT32, NULL);
+	if (!err) /* a rank may have all that it needs before another one fails */
+		err = ring_barrier(actor->comm, NULL);
+	if (actor->rank == 1)
+		be_rich(actor);
+	for (int i = 0; i < actor->size && !err; i++)
+		actor->report->wrong += recv[i] != 100 * i + actor->rank;
+	return scene_note(actor, err);
+}
+
+/* A user saw "another rank was lost", or waited ten minutes, where one process had no descriptor left. */
+static int run_in_want(const char *transport, uint64_t more, bool *failed)
+{
+	struct scene scene;
+	struct scarcity scarcity = {.resource = RLIMIT_NOFILE, .more = more};
+	char label[64];
+	snprintf(label, sizeof(label), "%s, %d descriptors more", transport, (int)more);
+	scene_init(&scene, CALL_SIZE);
+	scene.options.transport = transport;
+	scene.label = label;
+	scene.material = &scarcity;
+	scene.act = exchange_in_want;
+	if (scene_start(&scene))
+		return 1;
+	int wrong = scene_wait(&scene), errors = 0;
+	for (int rank = 0; rank < CALL_SIZE; rank++) {
+		const struct scene_report *report = &scene.memory->reports[rank];
+		wrong += scene_check_report(&scene, rank);
+		errors += report->err != 0;
+		if (report->err &&
+		    !strstr(report->sentence, "Too many open files; this process may"))
+			wrong += scene_fail(&scene, rank, "%s", report->sentence);
+	}
+	if (errors && errors < CALL_SIZE)
+		wrong += scene_fail(&scene, -1, "%d of %d ranks failed", errors, CALL_SIZE);
+	*failed = errors > 0;
+	scene_end(&scene);
+	return wrong;
+}
+
+static void sweep_in_want(const char *transport, uint64_t most)
+{
+	int wrong = 0;
+	bool failed = false, none = false;
+	for (uint64_t more = 0; more <= most; more++) {
+		wrong += run_in_want(transport, more, &failed);
+		none = none || (more == 0 && !failed);
+	}
+	wrong += none || failed;
+	scene_case(wrong, "too few descriptors for a call's links over %s", transport);
+}
+
 static bool can_hide_dev_shm(void)
 {
 	int status = 1;
@@ -185,5 +248,7 @@ int main(int argc, char **argv)
 	int wrong = run(&no_files, &failed);
 	scene_case(wrong, "no room for files: %s", failed ? "failed" : "worked");
 	run_without_dev_shm();
+	sweep_in_want("shm", 32);
+	sweep_in_want("tcp", 16);
 	return scene_cases_end();
 }

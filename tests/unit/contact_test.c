@@ -5,6 +5,7 @@
  */
 #include "meet/edge.h"
 
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,6 +128,55 @@ static void lanes_both_ways(void **state)
 		ring_edge_drop(&edges[0]);
 		ring_edge_drop(&edges[1]);
 	}
+}
+
+#define STRANGERS 80 /* more than may be in at once */
+
+static void crowd_the_door(int strangers[STRANGERS])
+{
+	const struct sockaddr_storage *door = ring_watcher_address(watcher);
+	for (int i = 0; i < STRANGERS; i++) {
+		strangers[i] = socket(door->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		assert_true(strangers[i] >= 0);
+		assert_int_equal(connect(strangers[i], (const struct sockaddr *)door,
+					 sizeof(struct sockaddr_in)),
+				 0);
+	}
+}
+
+/* A rank that had no CPU to greet in time was shown out, took itself for let in, and then its peer for dead. */
+static void a_rank_that_was_shown_out_comes_again(void **state)
+{
+	(void)state;
+	int strangers[STRANGERS];
+	struct ring_edge edges[2];
+	struct ring_failure failure = {0};
+	for (int i = 0; i < 2; i++)
+		edges[i] = (struct ring_edge){.role = RING_ROLE_CONTROL,
+					      .outgoing = i == 0,
+					      .peer = &ranks[1 - i].peer};
+	while (edges[0].dial.greeting.step == 0)
+		assert_int_equal(ring_edge_step(&edges[0], &ranks[0].ends, &failure), RING_EAGAIN);
+	crowd_the_door(strangers);
+	struct pollfd ended = {.fd = edges[0].dial.fd, .events = POLLRDHUP};
+	assert_int_equal(poll(&ended, 1, 10000), 1);
+
+	uint64_t until_ms = ring_clock_ms() + 10000;
+	while (!edges[0].ready || !edges[1].ready) {
+		for (int i = 0; i < 2; i++) {
+			int err = ring_edge_step(&edges[i], &ranks[i].ends, &failure);
+			if (err && err != RING_EAGAIN)
+				fail_msg("%d %s", err, failure.text);
+		}
+		if (ring_clock_ms() >= until_ms)
+			fail_msg("the caller is %s, the host %s", edges[0].ready ? "let in" : "not",
+				 edges[1].ready ? "has it" : "has heard of nobody");
+		wait_for(edges);
+	}
+	for (int i = 0; i < STRANGERS; i++)
+		close(strangers[i]);
+	ring_edge_drop(&edges[0]);
+	ring_edge_drop(&edges[1]);
 }
 
 /* The first message of a link. */
@@ -272,6 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lanes_both_ways),
+		cmocka_unit_test(a_rank_that_was_shown_out_comes_again),
 		cmocka_unit_test(links_by_channel),
 		cmocka_unit_test(unknown_rank_is_refused),
 		cmocka_unit_test(dead_process_is_told_at_once),

@@ -97,11 +97,29 @@ static void nothing_more_is_read(void **state)
 	assert_int_equal(ring_greeting_step(&caller, &events, NULL), RING_EAGAIN);
 	assert_int_equal(events, POLLIN);
 	assert_int_equal(ring_greeting_step(&host, &events, NULL), RING_EAGAIN);
-	assert_int_equal(ring_greeting_step(&caller, &events, NULL), 0);
-	assert_int_equal(write(pair[0], "!", 1), 1);
+	assert_int_equal(ring_greeting_step(&caller, &events, NULL), RING_EAGAIN);
 	assert_int_equal(ring_greeting_step(&host, &events, NULL), 0);
-	assert_int_equal(read(pair[1], &first, 1), 1);
+	assert_int_equal(write(pair[1], "!", 1), 1);
+	assert_int_equal(ring_greeting_step(&caller, &events, NULL), 0);
+	assert_int_equal(read(pair[0], &first, 1), 1);
 	assert_int_equal(first, '!');
+}
+
+/* Whenever the host has no time for it, the caller knows that it has not met anybody, and why. */
+static void who_is_put_off_comes_again(void **state)
+{
+	short events;
+	for (int steps = 0; steps < 2; steps++) {
+		assert_int_equal(ring_greeting_step(&caller, &events, NULL), RING_EAGAIN);
+		if (steps)
+			assert_int_equal(ring_greeting_step(&host, &events, NULL), RING_EAGAIN);
+		ring_greeting_postpone(&host);
+		shutdown(pair[1], SHUT_WR);
+		assert_int_equal(ring_greeting_step(&caller, &events, NULL), RING_EPEER);
+		assert_int_equal(caller.stranger, RING_STRANGER_AGAIN);
+		close_both(state);
+		connect_both(state);
+	}
 }
 
 static void wrong_secret_is_refused(void **state)
@@ -169,13 +187,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, connect_both, close_both)
 	const struct CMUnitTest tests[] = {
-		TEST(friends_prove_themselves),
-		TEST(nothing_more_is_read),
-		TEST(wrong_secret_is_refused),
-		TEST(wrong_proof_is_refused),
-		TEST(unknown_job_is_refused),
-		TEST(senseless_role_is_refused),
-		TEST(noise_is_refused_at_its_first_byte),
+		TEST(friends_prove_themselves),    TEST(nothing_more_is_read),
+		TEST(who_is_put_off_comes_again),  TEST(wrong_secret_is_refused),
+		TEST(wrong_proof_is_refused),      TEST(unknown_job_is_refused),
+		TEST(senseless_role_is_refused),   TEST(noise_is_refused_at_its_first_byte),
 		TEST(other_version_is_told_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
