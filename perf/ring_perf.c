@@ -11,6 +11,7 @@
 
 #include "../tools/finish.h"
 #include "../tools/launcher.h"
+#include "alike.h"
 #include "export.h"
 #include "options.h"
 #include "run.h"
@@ -23,7 +24,11 @@ static int run_rank(const struct perf_options *options, char **argv, int size, i
 {
 	struct perf_run run = {.options = options, .argv = argv};
 	int err = perf_team_join(&run.team, options, size, rank, id);
+	if (!err)
+		err = perf_alike(&run.team, options);
 	int status = err == RING_ETIMEDOUT ? PERF_EXIT_TIMEOUT : PERF_EXIT_FAILED;
+	if (err == RING_EMISMATCH && !run.team.error[0]) /* all was said */
+		status = PERF_EXIT_USAGE;
 	if (!err)
 		status = perf_run_rows(&run);
 	if (run.team.error[0])

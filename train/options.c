@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line. Each option is a row of a table that says its name, how its value is read, where
- * it goes and what --help tells of it.
- */
+/* The command line, as option_rows.c lists it: telling, reading, and deciding what was not said. */
 #include "options.h"
 
 #include <getopt.h>
@@ -11,138 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "option_rows.h"
 #include "ringccl.h"
 
-#define MAX_RANKS 1024
-
-enum kind {
-	HEADING, /* of a part of --help */
-	FLAG,    /* sets a bool */
-	UNFLAG,  /* clears a bool */
-	INT,
-	LONG,
-	NUMBER, /* uint64_t */
-	REAL,
-	MEGABYTES, /* "0.5" becomes size_t bytes */
-	TEXT,
-	CHOICE, /* an int: the number of a word of choices */
-	REFERENCE,
-	HELP,
-	VERSION,
-};
-
-struct row {
-	enum kind kind;
-	char letter; /* 0: none */
-	const char *name, *value;
-	size_t offset; /* in struct train_options */
-	double low, high;
-	const char *choices; /* "weak|strong" */
-	const char *help;
-};
-
-#define AT(field) offsetof(struct train_options, field)
-
-/* Indexed by the value that getopt_long gives, less FIRST. */
-static const struct row rows[] = {
-	{HEADING, .help = "What is trained"},
-	{TEXT, 0, "preset", "NAME", AT(preset),
-	 .help = "seed000, lab, gpt4m, nanogpt-char or mlp40; seed000"},
-	{INT, 0, "layers", "N", AT(shape.layers), 1, 1000,
-	 .help = "instead of the preset's: layers of an MLP, blocks of a GPT"},
-	{INT, 0, "width", "N", AT(shape.width), 1, 65536, .help = "features between layers"},
-	{INT, 0, "inputs", "N", AT(shape.inputs), 1, 65536, .help = "features of an MLP's example"},
-	{INT, 0, "outputs", "N", AT(shape.outputs), 2, 65536, .help = "classes of an MLP"},
-	{INT, 0, "heads", "N", AT(shape.heads), 1, 1024, .help = "of a GPT's attention"},
-	{INT, 0, "context", "N", AT(shape.context), 2, 65536, .help = "characters a GPT looks at"},
-	{INT, 0, "vocabulary", "N", AT(shape.vocabulary), 2, 256, .help = "tokens of a GPT"},
-	{FLAG, 0, "print-model", NULL, AT(print_model), .help = "list the tensors and end"},
-
-	{HEADING, .help = "On what, and for how long"},
-	{TEXT, 0, "text", "FILE", AT(text),
-	 .help = "a text, or markov:SEED:COUNT; the first public-domain text installed"},
-	{INT, 0, "batch", "N", AT(batch), 1, 1 << 20,
-	 .help = "examples of a rank and micro-batch; as the preset is usually trained"},
-	{INT, 0, "global-batch", "N", AT(global_batch), 1, 1 << 20,
-	 .help = "examples of a step, all ranks together"},
-	{CHOICE, 0, "scaling", "HOW", AT(scaling), .choices = "weak|strong",
-	 .help = "whether --batch or --global-batch stays when ranks are added; weak"},
-	{INT, 0, "accumulate", "N", AT(accumulate), 1, 4096, .help = "micro-batches of a step; 1"},
-	{LONG, 0, "steps", "N", AT(steps), 1, 1e9, .help = "200, unless --epochs is given"},
-	{INT, 0, "epochs", "N", AT(epochs), 1, 1e6, .help = "times through all examples"},
-	{UNFLAG, 0, "keep-last", NULL, AT(drop_last),
-	 .help = "end epochs with a smaller step, padded as DistributedSampler does"},
-	{INT, 0, "uneven", "K", AT(uneven), 0, 1e6,
-	 .help = "rank r runs out r * K steps before rank 0, in each epoch"},
-	{NUMBER, 0, "seed", "N", AT(seed), .help = "of parameters, order and dropout; 1"},
-	{INT, 0, "evaluate", "N", AT(evaluate), 0, 1e9, .help = "held-out examples at the end; 256"},
-
-	{HEADING, .help = "By which steps"},
-	{CHOICE, 0, "optimizer", "NAME", AT(optimizer.kind), .choices = "sgd|adamw",
-	 .help = "the preset's"},
-	{REAL, 0, "lr", "RATE", AT(optimizer.rate), 0, 1e3,
-	 .help = "highest learning rate; the preset's"},
-	{LONG, 0, "warmup", "N", AT(optimizer.warmup), 0, 1e9,
-	 .help = "steps until it is reached; the preset's"},
-	{REAL, 0, "decay", "RATE", AT(optimizer.decay), 0, 1e3, .help = "of weights; the preset's"},
-	{REAL, 0, "least", "SHARE", AT(optimizer.least), 0, 1,
-	 .help = "of the rate that is left at the end, along a cosine; 1: constant; the preset's"},
-	{LONG, 0, "cosine", "N", AT(optimizer.steps), 1, 1e9,
-	 .help = "the step where it ends; the preset's, or the last"},
-	{REAL, 0, "momentum", "SHARE", AT(optimizer.momentum), 0, 1, .help = "of sgd"},
-	{REAL, 0, "clip", "LENGTH", AT(optimizer.clip), 0, 1e9,
-	 .help = "longest gradient over all parameters; the preset's"},
-
-	{HEADING, .help = "By which ranks"},
-	{INT, 'n', "ranks", "N", AT(ranks), 1, MAX_RANKS,
-	 .help = "start so many here, unless a launcher started this rank; 1"},
-	{CHOICE, 0, "mode", "HOW", AT(ddp.mode), .choices = "off|naive|flat|overlap",
-	 .help = "off: no averaging, a control run; naive: one call per tensor behind backward; "
-		 "flat: one call; overlap: buckets during backward; overlap"},
-	{MEGABYTES, 0, "bucket-mb", "MiB", AT(ddp.bucket_bytes), 0, 1 << 20,
-	 .help = "a bucket is closed when it has reached this; 25"},
-	{MEGABYTES, 0, "first-bucket-mb", "MiB", AT(ddp.first_bucket_bytes), 0, 1 << 20,
-	 .help = "the first one already at this; 1"},
-	{FLAG, 0, "plan-only", NULL, AT(plan_only), .help = "list the buckets and end"},
-	{FLAG, 0, "compress", NULL, AT(ddp.compressed),
-	 .help = "gradients travel as bfloat16, with error feedback"},
-	{FLAG, 0, "sync-every-micro", NULL, AT(sync_every_micro),
-	 .help = "average after every micro-batch, as without no_sync"},
-	{INT, 0, "hash-every", "K", AT(hash_every), 0, 1e9,
-	 .help = "compare all ranks' parameters every K steps, 0 never; 50"},
-	{TEXT, 0, "transport", "LIST", AT(transport), .help = "transports allowed, \"shm,tcp\""},
-	{TEXT, 0, "link", "PACE", AT(link),
-	 .help = "as slow as such links: \"1GB/s,20us\" (RING_LINK)"},
-	{REAL, 0, "timeout", "SECONDS", AT(timeout_s), 0, 1e6, .help = "of joining and of each call"},
-
-	{HEADING, .help = "What is kept"},
-	{TEXT, 0, "checkpoint", "FOLDER", AT(checkpoint),
-	 .help = "keep the last two checkpoints here"},
-	{INT, 0, "every", "K", AT(every), 1, 1e9, .help = "a checkpoint every K steps; 100"},
-	{FLAG, 0, "resume", NULL, AT(resume),
-	 .help = "go on from the latest, with any number of ranks"},
-	{TEXT, 0, "export", "FILE", AT(export),
-	 .help = "what the training begins with, for another program to do the same"},
-	{TEXT, 0, "json", "FILE", AT(json), .help = "one JSON line per step and rank, and a summary"},
-	{TEXT, 0, "trace", "FILE", AT(trace), .help = "a Chrome trace of all ranks"},
-	{TEXT, 0, "profile", "FILE", AT(profile),
-	 .help = "a step without communication, for ring_model ddp; an overlapped run then holds "
-		 "every other step's buckets back until backward is over"},
-	{TEXT, 0, "plot", "PREFIX", AT(plot), .help = "plots of this run and its references"},
-	{TEXT, 0, "model", "FILE", AT(model),
-	 .help = "ring_model's JSON: predictions beside the summary"},
-	{REFERENCE, 0, "reference", "FILE", 0,
-	 .help = "--json of another run: one rank, for efficiency; --mode off, for exposed time"},
-	{FLAG, 0, "with-reference", NULL, AT(with_reference),
-	 .help = "run the same on one rank first"},
-	{TEXT, 0, "as-reference", "FILE", AT(as_reference),
-	 .help = "write only this record; what --with-reference starts"},
-	{HELP, 'h', "help", NULL, .help = "show this and exit"},
-	{VERSION, 0, "version", NULL, .help = "show the version and exit"},
-};
-
-#define ROWS (int)(sizeof(rows) / sizeof(rows[0]))
+/* getopt_long gives a row's index behind this. */
 #define FIRST 256
+#define MOST_ROWS 64
 
 /* ---- telling ------------------------------------------------------------------------------ */
 
@@ -171,9 +42,9 @@ static void print_usage(void)
 	     "runs, and tells where the time went. Starts ranks here, or is one of a launcher's, "
 	     "such\n"
 	     "as ring_run or torchrun.");
-	for (int i = 0; i < ROWS; i++) {
-		const struct row *row = &rows[i];
-		if (row->kind == HEADING) {
+	for (int i = 0; i < train_option_row_count; i++) {
+		const struct train_option_row *row = &train_option_rows[i];
+		if (row->kind == TRAIN_OPTION_HEADING) {
 			printf("\n%s:\n", row->help);
 			continue;
 		}
@@ -187,7 +58,7 @@ static void print_usage(void)
 	}
 }
 
-static bool refuse(const struct row *row, const char *wanted, const char *text)
+static bool refuse(const struct train_option_row *row, const char *wanted, const char *text)
 {
 	fprintf(stderr, "ring_train: --%s wants %s, not '%s'\n", row->name, wanted, text);
 	return false;
@@ -195,10 +66,10 @@ static bool refuse(const struct row *row, const char *wanted, const char *text)
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-/* A number of the row's range, whole unless it is a REAL or MEGABYTES. */
-static bool read_number(const struct row *row, const char *text, double *number)
+/* A number of the row's range, whole unless it is a TRAIN_OPTION_REAL or TRAIN_OPTION_MEGABYTES. */
+static bool read_number(const struct train_option_row *row, const char *text, double *number)
 {
-	bool whole = row->kind == INT || row->kind == LONG;
+	bool whole = row->kind == TRAIN_OPTION_INT || row->kind == TRAIN_OPTION_LONG;
 	char wanted[96], *end;
 	*number = strtod(text, &end);
 	bool fits = end != text && !*end && *number <= row->high && *number >= row->low;
@@ -212,7 +83,7 @@ static bool read_number(const struct row *row, const char *text, double *number)
 }
 
 /* The number of a word in "weak|strong". */
-static bool read_choice(const struct row *row, const char *text, int *value)
+static bool read_choice(const struct train_option_row *row, const char *text, int *value)
 {
 	size_t length = strlen(text);
 	int number = 0;
@@ -237,24 +108,25 @@ static bool read_reference(struct train_options *options, const char *text)
 	return true;
 }
 
-static bool read_option(struct train_options *options, const struct row *row, const char *text)
+static bool read_option(struct train_options *options, const struct train_option_row *row,
+			const char *text)
 {
 	void *field = (char *)options + row->offset;
 	double number = 0;
 	char *end;
 	switch (row->kind) {
-	case FLAG:
-	case UNFLAG:
-		*(bool *)field = row->kind == FLAG;
+	case TRAIN_OPTION_FLAG:
+	case TRAIN_OPTION_UNFLAG:
+		*(bool *)field = row->kind == TRAIN_OPTION_FLAG;
 		return true;
-	case TEXT:
+	case TRAIN_OPTION_TEXT:
 		*(const char **)field = text;
 		return true;
-	case CHOICE:
+	case TRAIN_OPTION_CHOICE:
 		return read_choice(row, text, field);
-	case REFERENCE:
+	case TRAIN_OPTION_REFERENCE:
 		return read_reference(options, text);
-	case NUMBER:
+	case TRAIN_OPTION_NUMBER:
 		*(uint64_t *)field = strtoull(text, &end, 0);
 		return (end != text && !*end) || refuse(row, "a number", text);
 	default:
@@ -262,11 +134,11 @@ static bool read_option(struct train_options *options, const struct row *row, co
 	}
 	if (!read_number(row, text, &number))
 		return false;
-	if (row->kind == INT)
+	if (row->kind == TRAIN_OPTION_INT)
 		*(int *)field = (int)number;
-	else if (row->kind == LONG)
+	else if (row->kind == TRAIN_OPTION_LONG)
 		*(long *)field = (long)number;
-	else if (row->kind == REAL)
+	else if (row->kind == TRAIN_OPTION_REAL)
 		*(double *)field = number;
 	else
 		*(size_t *)field = (size_t)(number * (1 << 20));
@@ -276,15 +148,15 @@ static bool read_option(struct train_options *options, const struct row *row, co
 /* The tables that getopt_long reads. */
 static void list_for_getopt(struct option *longs, char *letters)
 {
-	for (int i = 0; i < ROWS; i++) {
-		if (rows[i].kind == HEADING)
+	for (int i = 0; i < train_option_row_count; i++) {
+		if (train_option_rows[i].kind == TRAIN_OPTION_HEADING)
 			continue;
-		int has_value = rows[i].value ? required_argument : no_argument;
-		*longs++ = (struct option){rows[i].name, has_value, NULL, FIRST + i};
-		if (!rows[i].letter)
+		int has_value = train_option_rows[i].value ? required_argument : no_argument;
+		*longs++ = (struct option){train_option_rows[i].name, has_value, NULL, FIRST + i};
+		if (!train_option_rows[i].letter)
 			continue;
-		*letters++ = rows[i].letter;
-		if (rows[i].value)
+		*letters++ = train_option_rows[i].letter;
+		if (train_option_rows[i].value)
 			*letters++ = ':';
 	}
 	*longs = (struct option){0};
@@ -292,13 +164,13 @@ static void list_for_getopt(struct option *longs, char *letters)
 }
 
 /* What getopt_long found, as a row; NULL: nothing it knows. */
-static const struct row *find_row(int found)
+static const struct train_option_row *find_row(int found)
 {
 	if (found >= FIRST)
-		return &rows[found - FIRST];
-	for (int i = 0; i < ROWS; i++) {
-		if (rows[i].letter && rows[i].letter == found)
-			return &rows[i];
+		return &train_option_rows[found - FIRST];
+	for (int i = 0; i < train_option_row_count; i++) {
+		if (train_option_rows[i].letter && train_option_rows[i].letter == found)
+			return &train_option_rows[i];
 	}
 	return NULL;
 }
@@ -306,19 +178,19 @@ static const struct row *find_row(int found)
 /* Reads all arguments into options. returns true to go on */
 static bool read_all(struct train_options *options, int argc, char **argv, int *status)
 {
-	struct option longs[ROWS + 1];
-	char letters[2 * ROWS + 1];
+	struct option longs[MOST_ROWS + 1];
+	char letters[2 * MOST_ROWS + 1];
 	list_for_getopt(longs, letters);
 	int found;
 	*status = TRAIN_EXIT_OK;
 	optind = 0; /* begin anew: the preset is read before the rest */
 	while ((found = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		const struct row *row = find_row(found);
-		if (row && row->kind == HELP) {
+		const struct train_option_row *row = find_row(found);
+		if (row && row->kind == TRAIN_OPTION_HELP) {
 			print_usage();
 			return false;
 		}
-		if (row && row->kind == VERSION) {
+		if (row && row->kind == TRAIN_OPTION_VERSION) {
 			printf("ring_train %d.%d.%d\n", RING_VERSION_MAJOR, RING_VERSION_MINOR,
 			       RING_VERSION_PATCH);
 			return false;

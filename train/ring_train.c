@@ -10,6 +10,7 @@
 
 #include "../tools/finish.h"
 #include "../tools/launcher.h"
+#include "alike.h"
 #include "export.h"
 #include "files.h"
 #include "loop.h"
@@ -71,8 +72,10 @@ static int run_rank(struct train_options *options)
 	int err = train_team_join(&team, options);
 	if (err)
 		return train_exit_of(err);
-	int status = train_options_settle(options, team.size) ? train(options, &team)
+	int status = train_options_settle(options, team.size) ? train_alike_options(&team, options)
 							      : TRAIN_EXIT_USAGE;
+	if (status == TRAIN_EXIT_OK)
+		status = train(options, &team);
 	train_team_leave(&team);
 	return status;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "alike.h"
 #include "loop.h"
 
 /* What rank 0 read from a checkpoint, told to the others. */
@@ -99,7 +100,9 @@ int train_run_create(struct train_run *run, const struct train_options *options,
 	};
 	if (train_source_open(&run->source, &options->shape, options->text, options->seed) != 0)
 		return TRAIN_EXIT_SYSTEM;
-	int status = begin_state(run);
+	int status = train_alike_examples(team, &run->source);
+	if (status == TRAIN_EXIT_OK)
+		status = begin_state(run);
 	if (status != TRAIN_EXIT_OK)
 		return status;
 	struct train_optimizer_options optimizer = options->optimizer;

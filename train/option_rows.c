@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "option_rows.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_RANKS 1024
+
+#define AT(field) offsetof(struct train_options, field)
+
+const struct train_option_row train_option_rows[] = {
+	{TRAIN_OPTION_HEADING, .help = "What is trained"},
+	{TRAIN_OPTION_TEXT, 0, "preset", "NAME", AT(preset),
+	 .help = "seed000, lab, gpt4m, nanogpt-char or mlp40; seed000"},
+	{TRAIN_OPTION_INT, 0, "layers", "N", AT(shape.layers), 1, 1000,
+	 .help = "instead of the preset's: layers of an MLP, blocks of a GPT"},
+	{TRAIN_OPTION_INT, 0, "width", "N", AT(shape.width), 1, 65536,
+	 .help = "features between layers"},
+	{TRAIN_OPTION_INT, 0, "inputs", "N", AT(shape.inputs), 1, 65536,
+	 .help = "features of an MLP's example"},
+	{TRAIN_OPTION_INT, 0, "outputs", "N", AT(shape.outputs), 2, 65536,
+	 .help = "classes of an MLP"},
+	{TRAIN_OPTION_INT, 0, "heads", "N", AT(shape.heads), 1, 1024, .help = "of a GPT's attention"},
+	{TRAIN_OPTION_INT, 0, "context", "N", AT(shape.context), 2, 65536,
+	 .help = "characters a GPT looks at"},
+	{TRAIN_OPTION_INT, 0, "vocabulary", "N", AT(shape.vocabulary), 2, 256,
+	 .help = "tokens of a GPT"},
+	{TRAIN_OPTION_FLAG, 0, "print-model", NULL, AT(print_model), .sameness = TRAIN_OWN,
+	 .help = "list the tensors and end"},
+
+	{TRAIN_OPTION_HEADING, .help = "On what, and for how long"},
+	{TRAIN_OPTION_TEXT, 0, "text", "FILE", AT(text), .sameness = TRAIN_OWN,
+	 .help = "a text, or markov:SEED:COUNT; the first public-domain text installed"},
+	{TRAIN_OPTION_INT, 0, "batch", "N", AT(batch), 1, 1 << 20,
+	 .help = "examples of a rank and micro-batch; as the preset is usually trained"},
+	{TRAIN_OPTION_INT, 0, "global-batch", "N", AT(global_batch), 1, 1 << 20,
+	 .help = "examples of a step, all ranks together"},
+	{TRAIN_OPTION_CHOICE, 0, "scaling", "HOW", AT(scaling), .choices = "weak|strong",
+	 .sameness = TRAIN_OWN,
+	 .help = "whether --batch or --global-batch stays when ranks are added; weak"},
+	{TRAIN_OPTION_INT, 0, "accumulate", "N", AT(accumulate), 1, 4096,
+	 .help = "micro-batches of a step; 1"},
+	{TRAIN_OPTION_LONG, 0, "steps", "N", AT(steps), 1, 1e9,
+	 .help = "200, unless --epochs is given"},
+	{TRAIN_OPTION_INT, 0, "epochs", "N", AT(epochs), 1, 1e6,
+	 .help = "times through all examples"},
+	{TRAIN_OPTION_UNFLAG, 0, "keep-last", NULL, AT(drop_last),
+	 .help = "end epochs with a smaller step, padded as DistributedSampler does"},
+	{TRAIN_OPTION_INT, 0, "uneven", "K", AT(uneven), 0, 1e6,
+	 .help = "rank r runs out r * K steps before rank 0, in each epoch"},
+	{TRAIN_OPTION_NUMBER, 0, "seed", "N", AT(seed),
+	 .help = "of parameters, order and dropout; 1"},
+	{TRAIN_OPTION_INT, 0, "evaluate", "N", AT(evaluate), 0, 1e9,
+	 .help = "held-out examples at the end; 256"},
+
+	{TRAIN_OPTION_HEADING, .help = "By which steps"},
+	{TRAIN_OPTION_CHOICE, 0, "optimizer", "NAME", AT(optimizer.kind), .choices = "sgd|adamw",
+	 .help = "the preset's"},
+	{TRAIN_OPTION_REAL, 0, "lr", "RATE", AT(optimizer.rate), 0, 1e3,
+	 .help = "highest learning rate; the preset's"},
+	{TRAIN_OPTION_LONG, 0, "warmup", "N", AT(optimizer.warmup), 0, 1e9,
+	 .help = "steps until it is reached; the preset's"},
+	{TRAIN_OPTION_REAL, 0, "decay", "RATE", AT(optimizer.decay), 0, 1e3,
+	 .help = "of weights; the preset's"},
+	{TRAIN_OPTION_REAL, 0, "least", "SHARE", AT(optimizer.least), 0, 1,
+	 .help = "of the rate that is left at the end, along a cosine; 1: constant; the preset's"},
+	{TRAIN_OPTION_LONG, 0, "cosine", "N", AT(optimizer.steps), 1, 1e9,
+	 .help = "the step where it ends; the preset's, or the last"},
+	{TRAIN_OPTION_REAL, 0, "momentum", "SHARE", AT(optimizer.momentum), 0, 1, .help = "of sgd"},
+	{TRAIN_OPTION_REAL, 0, "clip", "LENGTH", AT(optimizer.clip), 0, 1e9,
+	 .help = "longest gradient over all parameters; the preset's"},
+
+	{TRAIN_OPTION_HEADING, .help = "By which ranks"},
+	{TRAIN_OPTION_INT, 'n', "ranks", "N", AT(ranks), 1, MAX_RANKS, .sameness = TRAIN_OWN,
+	 .help = "start so many here, unless a launcher started this rank; 1"},
+	{TRAIN_OPTION_CHOICE, 0, "mode", "HOW", AT(ddp.mode), .choices = "off|naive|flat|overlap",
+	 .help = "off: no averaging, a control run; naive: one call per tensor behind backward; "
+		 "flat: one call; overlap: buckets during backward; overlap"},
+	{TRAIN_OPTION_MEGABYTES, 0, "bucket-mb", "MiB", AT(ddp.bucket_bytes), 0, 1 << 20,
+	 .help = "a bucket is closed when it has reached this; 25"},
+	{TRAIN_OPTION_MEGABYTES, 0, "first-bucket-mb", "MiB", AT(ddp.first_bucket_bytes), 0,
+	 1 << 20, .help = "the first one already at this; 1"},
+	{TRAIN_OPTION_FLAG, 0, "plan-only", NULL, AT(plan_only), .sameness = TRAIN_OWN,
+	 .help = "list the buckets and end"},
+	{TRAIN_OPTION_FLAG, 0, "compress", NULL, AT(ddp.compressed),
+	 .help = "gradients travel as bfloat16, with error feedback"},
+	{TRAIN_OPTION_FLAG, 0, "sync-every-micro", NULL, AT(sync_every_micro),
+	 .help = "average after every micro-batch, as without no_sync"},
+	{TRAIN_OPTION_INT, 0, "hash-every", "K", AT(hash_every), 0, 1e9,
+	 .help = "compare all ranks' parameters every K steps, 0 never; 50"},
+	{TRAIN_OPTION_TEXT, 0, "transport", "LIST", AT(transport), .sameness = TRAIN_OWN,
+	 .help = "transports allowed, \"shm,tcp\""},
+	{TRAIN_OPTION_TEXT, 0, "link", "PACE", AT(link), .sameness = TRAIN_OWN,
+	 .help = "as slow as such links: \"1GB/s,20us\" (RING_LINK)"},
+	{TRAIN_OPTION_REAL, 0, "timeout", "SECONDS", AT(timeout_s), 0, 1e6, .sameness = TRAIN_OWN,
+	 .help = "of joining and of each call"},
+
+	{TRAIN_OPTION_HEADING, .help = "What is kept"},
+	{TRAIN_OPTION_TEXT, 0, "checkpoint", "FOLDER", AT(checkpoint), .sameness = TRAIN_OWN,
+	 .help = "keep the last two checkpoints here"},
+	{TRAIN_OPTION_INT, 0, "every", "K", AT(every), 1, 1e9, .sameness = TRAIN_OWN,
+	 .help = "a checkpoint every K steps; 100"},
+	{TRAIN_OPTION_FLAG, 0, "resume", NULL, AT(resume),
+	 .help = "go on from the latest, with any number of ranks"},
+	{TRAIN_OPTION_TEXT, 0, "export", "FILE", AT(export), .sameness = TRAIN_OWN,
+	 .help = "what the training begins with, for another program to do the same"},
+	{TRAIN_OPTION_TEXT, 0, "json", "FILE", AT(json), .sameness = TRAIN_OWN,
+	 .help = "one JSON line per step and rank, and a summary"},
+	{TRAIN_OPTION_TEXT, 0, "trace", "FILE", AT(trace), .sameness = TRAIN_ALL_OR_NONE,
+	 .help = "a Chrome trace of all ranks"},
+	{TRAIN_OPTION_TEXT, 0, "profile", "FILE", AT(profile), .sameness = TRAIN_ALL_OR_NONE,
+	 .help = "a step without communication, for ring_model ddp; an overlapped run then holds "
+		 "every other step's buckets back until backward is over"},
+	{TRAIN_OPTION_TEXT, 0, "plot", "PREFIX", AT(plot), .sameness = TRAIN_OWN,
+	 .help = "plots of this run and its references"},
+	{TRAIN_OPTION_TEXT, 0, "model", "FILE", AT(model), .sameness = TRAIN_OWN,
+	 .help = "ring_model's JSON: predictions beside the summary"},
+	{TRAIN_OPTION_REFERENCE, 0, "reference", "FILE", 0, .sameness = TRAIN_OWN,
+	 .help = "--json of another run: one rank, for efficiency; --mode off, for exposed time"},
+	{TRAIN_OPTION_FLAG, 0, "with-reference", NULL, AT(with_reference), .sameness = TRAIN_OWN,
+	 .help = "run the same on one rank first"},
+	{TRAIN_OPTION_TEXT, 0, "as-reference", "FILE", AT(as_reference), .sameness = TRAIN_OWN,
+	 .help = "write only this record; what --with-reference starts"},
+	{TRAIN_OPTION_HELP, 'h', "help", NULL, .sameness = TRAIN_OWN, .help = "show this and exit"},
+	{TRAIN_OPTION_VERSION, 0, "version", NULL, .sameness = TRAIN_OWN,
+	 .help = "show the version and exit"},
+};
+
+const int train_option_row_count = (int)(sizeof(train_option_rows) / sizeof(train_option_rows[0]));
+
+const char *train_option_word(const struct train_option_row *row, int number)
+{
+	static _Thread_local char word[32];
+	const char *at = row->choices;
+	for (; number > 0 && at; number--)
+		at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL;
+	snprintf(word, sizeof(word), "%.*s", at ? (int)strcspn(at, "|") : 0, at ? at : "");
+	return word;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line as a table: what an option is called, how its value is read, where it goes, what --help tells. */
+#ifndef TRAIN_OPTION_ROWS_H
+#define TRAIN_OPTION_ROWS_H
+
+#include "options.h"
+
+enum train_option_kind {
+	TRAIN_OPTION_HEADING, /* of a part of --help */
+	TRAIN_OPTION_FLAG,    /* sets a bool */
+	TRAIN_OPTION_UNFLAG,  /* clears a bool */
+	TRAIN_OPTION_INT,
+	TRAIN_OPTION_LONG,
+	TRAIN_OPTION_NUMBER, /* uint64_t */
+	TRAIN_OPTION_REAL,
+	TRAIN_OPTION_MEGABYTES, /* "0.5" becomes size_t bytes */
+	TRAIN_OPTION_TEXT,
+	TRAIN_OPTION_CHOICE, /* an int: the number of a word of choices */
+	TRAIN_OPTION_REFERENCE,
+	TRAIN_OPTION_HELP,
+	TRAIN_OPTION_VERSION,
+};
+
+/* Of all ranks, which may have been started with different options. */
+enum train_sameness {
+	TRAIN_ALIKE,       /* the same on all */
+	TRAIN_ALL_OR_NONE, /* given on all or on none */
+	TRAIN_OWN,         /* a rank's own affair, or rank 0's; or compared elsewhere */
+};
+
+struct train_option_row {
+	enum train_option_kind kind;
+	char letter; /* 0: none */
+	const char *name, *value;
+	size_t offset; /* in struct train_options */
+	double low, high;
+	const char *choices; /* "weak|strong" */
+	enum train_sameness sameness;
+	const char *help;
+};
+
+extern const struct train_option_row train_option_rows[];
+extern const int train_option_row_count;
+
+/* The word of a TRAIN_OPTION_CHOICE with this number. It is valid until the next call. */
+const char *train_option_word(const struct train_option_row *row, int number);
+
+#endif
