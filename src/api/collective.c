@@ -5,7 +5,6 @@
 
 #include "comm/comm.h"
 #include "base/datatype.h"
-#include "base/fd.h"
 #include "group.h"
 #include "queue.h"
 #include "comm/regions.h"
@@ -175,17 +174,6 @@ static int check(struct ring_comm *comm, const struct ring_request *request)
 	return request->kind == RING_KIND_BARRIER ? 0 : check_elements(comm, request);
 }
 
-static int refuse_stranger(const struct ring_comm *comm, const struct ring_request *request)
-{
-	struct ring_failure failure = {0};
-	int err = ring_fail(&failure, RING_EINVAL, "%s: %s", ring_kind_name(request->kind),
-			    comm ? "this communicator belongs to the parent process; a child of "
-				   "fork() must create its own"
-				 : "comm is NULL");
-	ring_failure_remember(&failure);
-	return err;
-}
-
 static struct ring_call make_call(const struct ring_comm *comm, const struct ring_request *request)
 {
 	const struct ring_made_op *made = ring_made_op_find(&comm->made_ops, request->op);
@@ -289,8 +277,7 @@ static int submit(struct ring_comm *comm, const struct ring_request *request)
 	if (err)
 		return err;
 	struct ring_checked_call *checked = NULL;
-	if (!comm || comm->fork_generation != ring_fork_generation())
-		err = refuse_stranger(comm, request);
+	err = ring_comm_check(comm, ring_kind_name(request->kind));
 	if (!err)
 		err = ring_comm_failed_in(comm, comm->sequence + 1);
 	if (!err)

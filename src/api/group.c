@@ -100,7 +100,9 @@ int ring_group_add(struct ring_comm *comm, const struct ring_call *call)
 	struct ring_call **calls = copy ? grow(member->calls, member->count, sizeof(*calls)) : NULL;
 	if (!calls) {
 		free(copy);
-		return ring_group_refuse(RING_ENOMEM);
+		return ring_group_refuse(ring_comm_refuse(comm, RING_ENOMEM,
+							  "%s: no memory to note it in the group",
+							  ring_kind_name(call->kind)));
 	}
 	*copy = *call;
 	member->calls = calls;
@@ -113,7 +115,8 @@ int ring_group_add_creation(struct ring_creation *creation)
 	struct ring_creation **creations = grow(open_group.creations, open_group.creation_count,
 						sizeof(*creations));
 	if (!creations)
-		return ring_group_refuse(RING_ENOMEM);
+		return ring_group_refuse(ring_refuse(
+			RING_ENOMEM, "ring_comm_create: no memory to note it in the group"));
 	creations[open_group.creation_count++] = creation;
 	open_group.creations = creations;
 	return 0;
@@ -224,7 +227,7 @@ static int run_queued(struct group *group)
 {
 	int err = 0;
 	for (struct member *member = group->members; member && !err; member = member->next)
-		err = ring_queue_open(member->comm);
+		err = ring_queue_open(member->comm, "ring_group_end");
 	if (err)
 		return err;
 	for (struct member *member = group->members; member; member = member->next) {
@@ -270,12 +273,8 @@ static int run_creations(struct group *group)
 
 int ring_group_end(void)
 {
-	if (open_group.depth == 0) {
-		struct ring_failure failure = {0};
-		ring_fail(&failure, RING_EINVAL, "ring_group_end: this thread has no group open");
-		ring_failure_remember(&failure);
-		return RING_EINVAL;
-	}
+	if (open_group.depth == 0)
+		return ring_refuse(RING_EINVAL, "ring_group_end: this thread has no group open");
 	if (--open_group.depth > 0)
 		return 0;
 	struct group group = open_group;

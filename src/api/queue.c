@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -107,27 +108,30 @@ static int start_thread(struct ring_queue *queue)
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int failed = pthread_create(&queue->thread, NULL, serve, queue);
+	int cause = pthread_create(&queue->thread, NULL, serve, queue);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return failed ? RING_ESYSTEM : 0;
+	return cause;
 }
 
-int ring_queue_open(struct ring_comm *comm)
+int ring_queue_open(struct ring_comm *comm, const char *call)
 {
 	if (comm->queue)
 		return 0;
 	struct ring_queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
-		return RING_ENOMEM;
+		return ring_comm_refuse(comm, RING_ENOMEM, "%s: no memory for a queue of calls",
+					call);
 	queue->comm = comm;
 	queue->last = &queue->first;
 	pthread_mutex_init(&queue->lock, NULL);
 	pthread_cond_init(&queue->work, NULL);
 	pthread_cond_init(&queue->done, NULL);
-	int err = start_thread(queue);
-	if (err) {
+	int cause = start_thread(queue);
+	if (cause) {
 		free(queue);
-		return err;
+		return ring_comm_refuse(comm, RING_ESYSTEM,
+					"%s: no thread for the queue of calls: %s", call,
+					strerror(cause));
 	}
 	comm->queue = queue;
 	return 0;
@@ -175,13 +179,16 @@ int ring_queue_wait(struct ring_comm *comm, struct ring_call *call)
 
 int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream)
 {
-	if (!comm || !stream || comm->fork_generation != ring_fork_generation())
-		return RING_EINVAL;
+	int err = ring_comm_check(comm, "ring_stream_create");
+	if (err)
+		return err;
+	if (!stream)
+		return ring_comm_refuse(comm, RING_EINVAL, "ring_stream_create: stream is NULL");
 	struct ring_stream *made = calloc(1, sizeof(*made));
 	if (!made)
-		return RING_ENOMEM;
+		return ring_comm_refuse(comm, RING_ENOMEM, "ring_stream_create: no memory");
 	made->comm = comm;
-	int err = ring_queue_open(comm);
+	err = ring_queue_open(comm, "ring_stream_create");
 	if (err) {
 		free(made);
 		return err;
@@ -190,12 +197,16 @@ int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream)
 	return 0;
 }
 
+static int check(const struct ring_stream *stream, const char *call)
+{
+	return stream ? ring_comm_check(stream->comm, call)
+		      : ring_refuse(RING_EINVAL, "%s: stream is NULL", call);
+}
+
 /* Waits for `position`, or only looks. The queue's lock is held. */
 static int wait_for(struct ring_stream *stream, uint64_t position, bool blocks)
 {
 	struct ring_queue *queue = stream->comm->queue;
-	if (position > stream->issued)
-		return RING_EINVAL;
 	while (stream->completed < position) {
 		if (!blocks)
 			return RING_EAGAIN;
@@ -204,10 +215,21 @@ static int wait_for(struct ring_stream *stream, uint64_t position, bool blocks)
 	return stream->error && stream->failed_position <= position ? stream->error : 0;
 }
 
-static int look_at(struct ring_stream *stream, uint64_t position, bool blocks)
+static int refuse_position(const struct ring_stream *stream, uint64_t position, const char *call)
 {
-	if (!stream || stream->comm->fork_generation != ring_fork_generation())
-		return RING_EINVAL;
+	return ring_comm_refuse(stream->comm, RING_EINVAL,
+				"%s: position %llu, but the stream has had %llu calls", call,
+				(unsigned long long)position, (unsigned long long)stream->issued);
+}
+
+/* Positions are given by the one thread that may use the communicator, which is this one. */
+static int look_at(struct ring_stream *stream, uint64_t position, bool blocks, const char *call)
+{
+	int err = check(stream, call);
+	if (err)
+		return err;
+	if (position > stream->issued)
+		return refuse_position(stream, position, call);
 	struct ring_queue *queue = stream->comm->queue;
 	pthread_mutex_lock(&queue->lock);
 	int result = wait_for(stream, position, blocks);
@@ -219,7 +241,7 @@ void ring_stream_destroy(struct ring_stream *stream)
 {
 	if (!stream)
 		return;
-	look_at(stream, ring_stream_position(stream), true);
+	look_at(stream, ring_stream_position(stream), true, "ring_stream_destroy");
 	free(stream);
 }
 
@@ -230,19 +252,17 @@ uint64_t ring_stream_position(const struct ring_stream *stream)
 
 int ring_stream_wait(struct ring_stream *stream, uint64_t position)
 {
-	return look_at(stream, position, true);
+	return look_at(stream, position, true, "ring_stream_wait");
 }
 
 int ring_stream_test(struct ring_stream *stream, uint64_t position)
 {
-	return look_at(stream, position, false);
+	return look_at(stream, position, false, "ring_stream_test");
 }
 
-/* Looks up a call's run. The queue's lock is held. */
+/* Looks up a call's run. The queue's lock is held. returns 0; RING_EAGAIN; RING_EINVAL: it is forgotten */
 static int find_run(const struct ring_stream *stream, uint64_t position, struct run *run)
 {
-	if (position == 0 || position > stream->issued)
-		return RING_EINVAL;
 	if (position > stream->completed)
 		return RING_EAGAIN;
 	if (stream->completed - position >= RING_STREAM_TIMES)
@@ -254,13 +274,23 @@ static int find_run(const struct ring_stream *stream, uint64_t position, struct 
 int ring_stream_times(struct ring_stream *stream, uint64_t position, uint64_t *began_ns,
 		      uint64_t *ended_ns)
 {
-	if (!stream || !began_ns || !ended_ns ||
-	    stream->comm->fork_generation != ring_fork_generation())
-		return RING_EINVAL;
+	static const char call[] = "ring_stream_times";
+	int err = check(stream, call);
+	if (err)
+		return err;
+	if (!began_ns || !ended_ns)
+		return ring_comm_refuse(stream->comm, RING_EINVAL, "%s: %s is NULL", call,
+					began_ns ? "ended_ns" : "began_ns");
+	if (position == 0 || position > stream->issued)
+		return refuse_position(stream, position, call);
 	struct run run;
 	pthread_mutex_lock(&stream->comm->queue->lock);
-	int err = find_run(stream, position, &run);
+	err = find_run(stream, position, &run);
 	pthread_mutex_unlock(&stream->comm->queue->lock);
+	if (err == RING_EINVAL)
+		return ring_comm_refuse(stream->comm, err,
+					"%s: position %llu is forgotten: only the last %d are kept",
+					call, (unsigned long long)position, RING_STREAM_TIMES);
 	if (err)
 		return err;
 	*began_ns = run.began_ns;

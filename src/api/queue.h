@@ -9,8 +9,8 @@
 
 #include "comm/comm.h"
 
-/* Makes sure that the queue has a thread. returns 0; RING_ENOMEM; RING_ESYSTEM */
-int ring_queue_open(struct ring_comm *comm);
+/* Makes sure that the queue has a thread, for `call`. returns 0; RING_ENOMEM, RING_ESYSTEM with the sentence */
+int ring_queue_open(struct ring_comm *comm, const char *call);
 
 /*
  * Queues a call and those together with it. The queue must be open. Each is in malloc's memory: the

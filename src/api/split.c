@@ -8,7 +8,6 @@
 
 #include "comm/comm.h"
 #include "create.h"
-#include "base/fd.h"
 #include "group.h"
 #include "meet/root.h"
 
@@ -95,8 +94,9 @@ static int meet(struct ring_comm *comm, const struct wish *wishes, struct ring_u
 
 int ring_comm_split(struct ring_comm *comm, int color, int key, struct ring_comm **sub)
 {
-	if (!comm || comm->fork_generation != ring_fork_generation())
-		return RING_EINVAL;
+	int err = ring_comm_check(comm, "ring_comm_split");
+	if (err)
+		return err;
 	if (!sub || color < RING_COLOR_NONE)
 		return ring_comm_refuse(comm, RING_EINVAL, "ring_comm_split: %s",
 					sub ? "a color is 0 or more, or RING_COLOR_NONE"
@@ -107,8 +107,7 @@ int ring_comm_split(struct ring_comm *comm, int color, int key, struct ring_comm
 	size_t size = (size_t)comm->size;
 	struct wish mine = {color, key}, *wishes = malloc(size * sizeof(*wishes));
 	struct ring_unique_id *ids = malloc(size * sizeof(*ids));
-	int err = wishes && ids ? 0
-				: ring_comm_refuse(comm, RING_ENOMEM, "ring_comm_split: no memory");
+	err = wishes && ids ? 0 : ring_comm_refuse(comm, RING_ENOMEM, "ring_comm_split: no memory");
 	if (!err)
 		err = ring_all_gather(comm, &mine, wishes, sizeof(mine), RING_UINT8, NULL);
 	if (!err)

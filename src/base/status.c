@@ -43,6 +43,16 @@ int ring_fail(struct ring_failure *failure, int err, const char *format, ...)
 	return err;
 }
 
+int ring_refuse(int err, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	vsnprintf(remembered.text, sizeof(remembered.text), format, args);
+	va_end(args);
+	remembered.err = err;
+	return err;
+}
+
 void ring_failure_remember(const struct ring_failure *failure)
 {
 	remembered = *failure;

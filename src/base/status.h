@@ -20,6 +20,9 @@ struct ring_failure {
 __attribute__((format(printf, 3, 4))) int ring_fail(struct ring_failure *failure, int err,
 						    const char *format, ...);
 
+/* Refuses a call that has no communicator to keep the sentence: the calling thread does. returns err */
+__attribute__((format(printf, 2, 3))) int ring_refuse(int err, const char *format, ...);
+
 /* The calling thread's last failure that belonged to no communicator. */
 void ring_failure_remember(const struct ring_failure *failure);
 const char *ring_failure_remembered(void);

@@ -13,28 +13,48 @@
 #include "base/log.h"
 #include "engine/trace.h"
 
+static bool is_mine(const struct ring_comm *comm)
+{
+	return comm->fork_generation == ring_fork_generation();
+}
+
+int ring_comm_check(const struct ring_comm *comm, const char *call)
+{
+	if (!comm)
+		return ring_refuse(RING_EINVAL, "%s: comm is NULL", call);
+	if (!is_mine(comm))
+		return ring_refuse(
+			RING_EINVAL,
+			"%s: this communicator belongs to the parent process; a child of "
+			"fork() must create its own",
+			call);
+	return 0;
+}
+
 int ring_comm_size(const struct ring_comm *comm)
 {
-	return comm ? comm->size : RING_EINVAL;
+	return comm ? comm->size : ring_comm_check(comm, "ring_comm_size");
 }
 
 int ring_comm_rank(const struct ring_comm *comm)
 {
-	return comm ? comm->rank : RING_EINVAL;
+	return comm ? comm->rank : ring_comm_check(comm, "ring_comm_rank");
 }
 
 int ring_comm_status(const struct ring_comm *comm)
 {
-	if (!comm || comm->fork_generation != ring_fork_generation())
-		return RING_EINVAL;
-	return ring_comm_failed(comm);
+	int err = ring_comm_check(comm, "ring_comm_status");
+	return err ? err : ring_comm_failed(comm);
 }
 
-/* The sentence may still grow while a call ends, so readers get a copy of their own. */
+/*
+ * The sentence may still grow while a call ends, so readers get a copy of their own. A child of fork() may find it locked for
+ * good; what it was refused is in its thread.
+ */
 const char *ring_comm_error(const struct ring_comm *comm)
 {
 	static _Thread_local char copy[RING_FAILURE_TEXT];
-	if (!comm)
+	if (!comm || !is_mine(comm))
 		return ring_failure_remembered();
 	pthread_mutex_t *failing = (pthread_mutex_t *)&comm->failing;
 	pthread_mutex_lock(failing);
@@ -111,9 +131,14 @@ static void tell_last(struct ring_carried *last, const struct ring_comm *comm)
 /* A program that was built with an older header has a shorter struct. */
 int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 {
-	if (!comm || !stats || stats->size < offsetof(struct ring_stats, last) ||
-	    comm->fork_generation != ring_fork_generation())
-		return RING_EINVAL;
+	int err = ring_comm_check(comm, "ring_comm_stats");
+	if (err)
+		return err;
+	if (!stats || stats->size < offsetof(struct ring_stats, last))
+		return ring_comm_refuse(
+			(struct ring_comm *)comm, RING_EINVAL, "ring_comm_stats: %s",
+			stats ? "stats->size is not set to sizeof(struct ring_stats)"
+			      : "stats is NULL");
 	size_t size = stats->size < sizeof(*stats) ? stats->size : sizeof(*stats);
 	pthread_mutex_t *running = (pthread_mutex_t *)&comm->running;
 	pthread_mutex_lock(running);
@@ -281,8 +306,9 @@ const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *te
 
 int ring_comm_abort(struct ring_comm *comm)
 {
-	if (!comm || comm->fork_generation != ring_fork_generation())
-		return RING_EINVAL;
+	int err = ring_comm_check(comm, "ring_comm_abort");
+	if (err)
+		return err;
 	ring_comm_fail(comm, RING_EABORTED, comm->rank, "rank %d aborted the communicator",
 		       comm->rank);
 	return 0;

@@ -174,6 +174,9 @@ static inline int ring_comm_failed_in(const struct ring_comm *comm, uint64_t cal
  */
 int ring_comm_await_failure(struct ring_comm *comm, uint64_t call, int ms);
 
+/* comm.c: whether this process may use it in `call`. returns 0; RING_EINVAL, with the sentence */
+int ring_comm_check(const struct ring_comm *comm, const char *call);
+
 /* comm.c: refuses a call: nothing happened, the communicator stays usable. returns err */
 __attribute__((format(printf, 3, 4))) int ring_comm_refuse(struct ring_comm *comm, int err,
 							   const char *format, ...);

@@ -178,11 +178,6 @@ int ring_memory_take_back(const struct ring_shared_memory *memory, const void *s
 
 /* ---- ringccl.h ------------------------------------------------------------------------------- */
 
-static bool is_ours(const struct ring_comm *comm)
-{
-	return comm && comm->fork_generation == ring_fork_generation();
-}
-
 static int allocate(struct ring_comm *comm, size_t bytes, void **memory)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -205,16 +200,18 @@ static int allocate(struct ring_comm *comm, size_t bytes, void **memory)
 
 int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory)
 {
-	if (!is_ours(comm))
-		return RING_EINVAL;
+	int err = ring_comm_check(comm, "ring_mem_alloc");
+	if (err)
+		return err;
 	return memory ? allocate(comm, bytes, memory)
 		      : ring_comm_refuse(comm, RING_EINVAL, "ring_mem_alloc: memory is NULL");
 }
 
 int ring_mem_free(struct ring_comm *comm, void *memory)
 {
-	if (!is_ours(comm))
-		return RING_EINVAL;
+	int err = ring_comm_check(comm, "ring_mem_free");
+	if (err)
+		return err;
 	struct ring_region **link = &comm->memory.regions;
 	while (*link && ((*link)->shared.memory != memory || (*link)->shared.fd < 0))
 		link = &(*link)->next;
@@ -239,7 +236,7 @@ static bool is_mapped(const void *memory, size_t bytes)
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), most = sizeof(resident) * page;
 	uintptr_t at = (uintptr_t)memory / page * page;
 	uintptr_t end = (uintptr_t)memory + bytes;
-	bool mapped = end > at;
+	bool mapped = end > (uintptr_t)memory; /* else it goes beyond the last address */
 	while (mapped && at < end) {
 		uintptr_t part = end - at < most ? end - at : most;
 		mapped = mincore((void *)at, part, resident) == 0;
@@ -251,8 +248,9 @@ static bool is_mapped(const void *memory, size_t bytes)
 int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 		      struct ring_region **region)
 {
-	if (!is_ours(comm))
-		return RING_EINVAL;
+	int err = ring_comm_check(comm, "ring_mem_register");
+	if (err)
+		return err;
 	if (!region || !memory || bytes == 0 || !is_mapped(memory, bytes))
 		return ring_comm_refuse(comm, RING_EINVAL,
 					"ring_mem_register: %zu bytes at %p are not memory", bytes,
@@ -267,8 +265,9 @@ int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 
 int ring_mem_deregister(struct ring_comm *comm, struct ring_region *region)
 {
-	if (!is_ours(comm))
-		return RING_EINVAL;
+	int err = ring_comm_check(comm, "ring_mem_deregister");
+	if (err)
+		return err;
 	struct ring_region **link = &comm->memory.regions;
 	while (*link && (*link != region || region->shared.fd >= 0))
 		link = &(*link)->next;

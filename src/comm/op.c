@@ -7,7 +7,6 @@
 
 #include "comm.h"
 #include "base/datatype.h"
-#include "base/fd.h"
 
 #define MADE_OPS_MAX 4096
 
@@ -46,8 +45,9 @@ static int free_place(struct ring_made_ops *ops)
 int ring_op_create_premul_sum(struct ring_comm *comm, const void *scalar, enum ring_datatype type,
 			      enum ring_op *op)
 {
-	if (!comm || comm->fork_generation != ring_fork_generation())
-		return RING_EINVAL;
+	int err = ring_comm_check(comm, "ring_op_create_premul_sum");
+	if (err)
+		return err;
 	size_t bytes = ring_datatype_bytes(type);
 	if (!scalar || !op || bytes == 0)
 		return ring_comm_refuse(comm, RING_EINVAL, "ring_op_create_premul_sum: %s",
@@ -69,8 +69,9 @@ int ring_op_create_premul_sum(struct ring_comm *comm, const void *scalar, enum r
 
 int ring_op_destroy(struct ring_comm *comm, enum ring_op op)
 {
-	if (!comm || comm->fork_generation != ring_fork_generation())
-		return RING_EINVAL;
+	int err = ring_comm_check(comm, "ring_op_destroy");
+	if (err)
+		return err;
 	if (!ring_made_op_find(&comm->made_ops, (int)op))
 		return ring_comm_refuse(comm, RING_EINVAL,
 					"ring_op_destroy: %d is no operation that was made here",

@@ -59,7 +59,9 @@ int ring_unique_id_create(struct ring_unique_id *id)
 {
 	struct ring_failure failure = {0};
 	struct ring_identity identity = {0};
-	int err = id ? serve_meeting(&identity, &failure) : RING_EINVAL;
+	if (!id)
+		return ring_refuse(RING_EINVAL, "ring_unique_id_create: id is NULL");
+	int err = serve_meeting(&identity, &failure);
 	if (err) {
 		ring_fail(&failure, err, "ring_unique_id_create: %s", ring_strerror(err));
 		ring_failure_remember(&failure);

@@ -202,6 +202,8 @@ int ring_lanes_open(struct ring_lanes **opened, struct ring_watcher *watcher,
 		open_lane(lanes, params->next, params->next_fd);
 
 	int err = 0, added = 0;
+	for (int i = 0; i < lanes->count && !err; i++) /* a lane without memory would look dead */
+		err = ring_mail_reserve(&lanes->lane[i].mail);
 	ring_watcher_lock(watcher); /* neither lane moves before both are there */
 	while (added < lanes->count && !err)
 		err = ring_watcher_add(watcher, &lanes->lane[added++].watch);
@@ -210,7 +212,8 @@ int ring_lanes_open(struct ring_lanes **opened, struct ring_watcher *watcher,
 	ring_watcher_unlock(watcher);
 	if (err) {
 		free_lanes(lanes);
-		return ring_fail(failure, err, "rank %d: cannot watch its neighbours", params->self);
+		return ring_fail(failure, err, "rank %d: cannot watch its neighbours: %s",
+				 params->self, ring_strerror(err));
 	}
 	*opened = lanes;
 	return 0;

@@ -43,6 +43,13 @@ static int make_room(unsigned char **bytes, size_t *room, size_t need)
 	return 0;
 }
 
+int ring_mail_reserve(struct ring_mail *mail)
+{
+	size_t letter = HEADER_BYTES + mail->limit;
+	int err = make_room(&mail->in, &mail->in_room, letter);
+	return err ? err : make_room(&mail->out, &mail->out_room, letter);
+}
+
 /* The kernel tells the cause once, to whoever writes or reads first. */
 static int lost(struct ring_mail *mail, int cause)
 {

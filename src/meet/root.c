@@ -308,8 +308,9 @@ static void rank_arrived(struct ring_port *port, const struct ring_hello *hello,
 	member->rank = hello->from;
 	root->follows = root->follows || hello->channel != 0;
 	ring_mail_init(&member->mail, fd, RING_LETTER_BYTES);
-	if (ring_watcher_add(root->watcher, &member->watch)) {
+	if (ring_mail_reserve(&member->mail) || ring_watcher_add(root->watcher, &member->watch)) {
 		ring_fd_close(fd);
+		ring_mail_free(&member->mail);
 		free(member);
 		return;
 	}

@@ -231,6 +231,75 @@ static void run_without_dev_shm(void)
 	scene_case(wrong, "without /dev/shm");
 }
 
+/* ---- no memory at all ------------------------------------------------------------------------ */
+
+struct piece {
+	struct piece *next;
+};
+
+/* Takes all the memory that malloc() has and would get, down to the smallest pieces. */
+static struct piece *take_all_memory(void)
+{
+	struct piece *taken = NULL, *piece;
+	set_limit(RLIMIT_AS, used(RLIMIT_AS));
+	for (size_t bytes = 1 << 20; bytes >= sizeof(*piece); bytes -= bytes > 4096 ? bytes / 2 : 8)
+		while ((piece = malloc(bytes))) {
+			piece->next = taken;
+			taken = piece;
+		}
+	return taken;
+}
+
+static void give_back(struct piece *taken)
+{
+	set_limit(RLIMIT_AS, RLIM_INFINITY);
+	while (taken) {
+		struct piece *next = taken->next;
+		free(taken);
+		taken = next;
+	}
+}
+
+/* A call that found no memory returned RING_ENOMEM, and ring_comm_error() had nothing to say of it. */
+static int act_without_memory(struct scene_actor *actor)
+{
+	struct ring_comm *comm = actor->comm;
+	struct ring_stream *stream;
+	char text[3][512];
+	int errors[3];
+	struct piece *taken = take_all_memory();
+	errors[0] = ring_stream_create(comm, &stream);
+	snprintf(text[0], sizeof(text[0]), "%s", ring_comm_error(comm));
+	ring_group_start();
+	errors[1] = ring_send(comm, text, 1, RING_INT8, 1 - actor->rank, NULL);
+	snprintf(text[1], sizeof(text[1]), "%s", ring_comm_error(comm));
+	errors[2] = ring_group_end();
+	snprintf(text[2], sizeof(text[2]), "%s", ring_comm_error(comm));
+	give_back(taken);
+	static const char *const words[] = {"ring_stream_create: no", "send: no", "send: no"};
+	for (int i = 0; i < 3; i++) {
+		bool right = errors[i] == RING_ENOMEM && strstr(text[i], words[i]);
+		actor->report->wrong += !right;
+		if (!right)
+			printf("# rank %d: %s: \"%s\"\n", actor->rank, ring_strerror(errors[i]),
+			       text[i]);
+	}
+	fflush(stdout);
+	return scene_all_reduce(actor, 1000, 1);
+}
+
+static void run_without_memory(void)
+{
+	struct scene scene;
+	scene_init(&scene, 2);
+	scene.act = act_without_memory;
+	int wrong = scene_start(&scene) ? 1 : scene_wait(&scene);
+	for (int rank = 0; rank < scene.size; rank++)
+		wrong += scene_check_report(&scene, rank) + (scene.memory->reports[rank].err != 0);
+	scene_end(&scene);
+	scene_case(wrong, "calls without memory say so");
+}
+
 int main(int argc, char **argv)
 {
 	bool is_long = harness_is_long(argc, argv);
@@ -250,5 +319,7 @@ int main(int argc, char **argv)
 	run_without_dev_shm();
 	sweep_in_want("shm", 32);
 	sweep_in_want("tcp", 16);
+	if (!is_sanitized)
+		run_without_memory();
 	return scene_cases_end();
 }

@@ -95,14 +95,31 @@ static int bad_values(struct harness_rank *self, struct ring_comm *comm)
 	return bad || expect_works(self, comm, "bad values");
 }
 
+/*
+ * Whether a refusal has a sentence that names its call: a program that prints ring_comm_error() said nothing, or something
+ * of an earlier call. Another refusal follows, so that the next one cannot live on this one's words.
+ */
+static int refused(struct harness_rank *self, struct ring_comm *comm, const char *call, int err)
+{
+	char words[64];
+	snprintf(words, sizeof(words), "%s: ", call);
+	int bad = expect_verdict(self, call, err, RING_EINVAL, comm, words);
+	ring_group_end();
+	if (comm)
+		bad |= expect_verdict(self, "a bad send",
+				      ring_send(comm, NULL, 1, RING_INT8, N, NULL), RING_EINVAL,
+				      comm, "send: peer");
+	return bad;
+}
+
+/* Every call that has one, without a communicator. */
 static int no_communicator(struct harness_rank *self, struct ring_comm *comm)
 {
 	float a[N] = {0}, b[N];
 	enum ring_op op;
 	struct ring_comm *sub;
 	void *memory;
-	struct ring_stats stats = {.size = sizeof(stats)}, unset = {.size = 0};
-	struct ring_stats older = {.size = offsetof(struct ring_stats, last), .last.channels = -1};
+	struct ring_stats stats = {.size = sizeof(stats)};
 	struct ring_stream *stream;
 	struct ring_region *region;
 	int bad = 0;
@@ -113,30 +130,86 @@ static int no_communicator(struct harness_rank *self, struct ring_comm *comm)
 		bad |= expect_verdict(self, "no comm", call_make(NULL, &call, a, b, NULL),
 				      RING_EINVAL, NULL, words);
 	}
-	if (ring_comm_size(NULL) != RING_EINVAL || ring_comm_rank(NULL) != RING_EINVAL ||
-	    ring_comm_status(NULL) != RING_EINVAL || ring_comm_abort(NULL) != RING_EINVAL ||
-	    ring_comm_split(NULL, 0, 0, &sub) != RING_EINVAL ||
-	    ring_comm_stats(NULL, &stats) != RING_EINVAL ||
-	    ring_comm_stats(comm, NULL) != RING_EINVAL ||
-	    ring_comm_stats(comm, &unset) != RING_EINVAL)
-		bad = harness_fail(self, "a communicator's functions accept NULL");
-	if (ring_comm_stats(comm, &older) || older.last.channels != -1)
-		bad = harness_fail(self, "an older program's ring_stats is overrun or refused");
-	if (ring_stream_create(NULL, &stream) != RING_EINVAL ||
-	    ring_stream_create(comm, NULL) != RING_EINVAL ||
-	    ring_stream_wait(NULL, 0) != RING_EINVAL || ring_stream_test(NULL, 0) != RING_EINVAL ||
-	    ring_stream_position(NULL) != 0)
-		bad = harness_fail(self, "a stream's functions accept NULL");
-	if (ring_op_create_premul_sum(NULL, a, RING_FLOAT32, &op) != RING_EINVAL ||
-	    ring_op_destroy(NULL, RING_SUM) != RING_EINVAL ||
-	    ring_mem_alloc(NULL, 1, &memory) != RING_EINVAL ||
-	    ring_mem_free(NULL, a) != RING_EINVAL ||
-	    ring_mem_register(NULL, a, sizeof(a), &region) != RING_EINVAL ||
-	    ring_mem_deregister(NULL, NULL) != RING_EINVAL)
-		bad = harness_fail(self, "operations or memory without a communicator");
+	bad |= refused(self, NULL, "ring_comm_size", ring_comm_size(NULL));
+	bad |= refused(self, NULL, "ring_comm_rank", ring_comm_rank(NULL));
+	bad |= refused(self, NULL, "ring_comm_status", ring_comm_status(NULL));
+	bad |= refused(self, NULL, "ring_comm_abort", ring_comm_abort(NULL));
+	bad |= refused(self, NULL, "ring_comm_split", ring_comm_split(NULL, 0, 0, &sub));
+	bad |= refused(self, NULL, "ring_comm_stats", ring_comm_stats(NULL, &stats));
+	bad |= refused(self, NULL, "ring_stream_create", ring_stream_create(NULL, &stream));
+	bad |= refused(self, NULL, "ring_op_create_premul_sum",
+		       ring_op_create_premul_sum(NULL, a, RING_FLOAT32, &op));
+	bad |= refused(self, NULL, "ring_op_destroy", ring_op_destroy(NULL, RING_SUM));
+	bad |= refused(self, NULL, "ring_mem_alloc", ring_mem_alloc(NULL, 1, &memory));
+	bad |= refused(self, NULL, "ring_mem_free", ring_mem_free(NULL, a));
+	bad |= refused(self, NULL, "ring_mem_register",
+		       ring_mem_register(NULL, a, sizeof(a), &region));
+	bad |= refused(self, NULL, "ring_mem_deregister", ring_mem_deregister(NULL, NULL));
+	bad |= refused(self, NULL, "ring_stream_wait", ring_stream_wait(NULL, 0));
+	bad |= refused(self, NULL, "ring_stream_test", ring_stream_test(NULL, 0));
+	bad |= refused(self, NULL, "ring_stream_times", ring_stream_times(NULL, 1, NULL, NULL));
+	bad |= refused(self, NULL, "ring_unique_id_create", ring_unique_id_create(NULL));
+	bad |= refused(self, NULL, "ring_comm_create_from_env",
+		       ring_comm_create_from_env(NULL, NULL));
+	if (ring_stream_position(NULL) != 0)
+		bad = harness_fail(self, "no stream has a position");
 	ring_stream_destroy(NULL);
 	ring_comm_destroy(NULL);
 	return bad || expect_works(self, comm, "NULLs");
+}
+
+/* Every other call, with what it cannot take. */
+static int bad_objects(struct harness_rank *self, struct ring_comm *comm)
+{
+	float a[N] = {0};
+	enum ring_op op;
+	struct ring_stats unset = {.size = 0};
+	struct ring_stats older = {.size = offsetof(struct ring_stats, last), .last.channels = -1};
+	struct ring_region *region;
+	int bad = refused(self, comm, "ring_comm_stats", ring_comm_stats(comm, NULL));
+	bad |= refused(self, comm, "ring_comm_stats", ring_comm_stats(comm, &unset));
+	bad |= refused(self, comm, "ring_comm_split", ring_comm_split(comm, 0, 0, NULL));
+	bad |= refused(self, comm, "ring_stream_create", ring_stream_create(comm, NULL));
+	bad |= refused(self, comm, "ring_op_create_premul_sum",
+		       ring_op_create_premul_sum(comm, NULL, RING_FLOAT32, &op));
+	bad |= refused(self, comm, "ring_op_destroy", ring_op_destroy(comm, RING_SUM));
+	bad |= refused(self, comm, "ring_mem_alloc", ring_mem_alloc(comm, 0, NULL));
+	bad |= refused(self, comm, "ring_mem_free", ring_mem_free(comm, a));
+	bad |= refused(self, comm, "ring_mem_register",
+		       ring_mem_register(comm, a, SIZE_MAX, &region));
+	bad |= refused(self, comm, "ring_mem_register",
+		       ring_mem_register(comm, (char *)a + 1, SIZE_MAX, &region));
+	bad |= refused(self, comm, "ring_mem_register", ring_mem_register(comm, a, sizeof(a), NULL));
+	bad |= refused(self, comm, "ring_mem_deregister", ring_mem_deregister(comm, NULL));
+	if (ring_comm_stats(comm, &older) || older.last.channels != -1)
+		bad = harness_fail(self, "an older program's ring_stats is overrun or refused");
+	return bad || expect_works(self, comm, "bad objects");
+}
+
+/* A stream has positions up to its last call's, and remembers when so many of them ran. */
+static int bad_positions(struct harness_rank *self, struct ring_comm *comm)
+{
+	struct ring_stream *stream;
+	uint64_t began, ended;
+	int err = ring_stream_create(comm, &stream);
+	for (int i = 0; i <= RING_STREAM_TIMES && !err; i++)
+		err = ring_barrier(comm, stream);
+	if (err || ring_stream_wait(stream, RING_STREAM_TIMES + 1))
+		return harness_fail(self, "stream: %s", ring_comm_error(comm));
+	const uint64_t none = RING_STREAM_TIMES + 2;
+	int bad = refused(self, comm, "ring_stream_wait", ring_stream_wait(stream, none));
+	bad |= refused(self, comm, "ring_stream_test", ring_stream_test(stream, none));
+	bad |= refused(self, comm, "ring_stream_times",
+		       ring_stream_times(stream, none, &began, &ended));
+	bad |= refused(self, comm, "ring_stream_times",
+		       ring_stream_times(stream, 0, &began, &ended));
+	bad |= refused(self, comm, "ring_stream_times",
+		       ring_stream_times(stream, 1, &began, &ended));
+	bad |= refused(self, comm, "ring_stream_times", ring_stream_times(stream, 2, NULL, &ended));
+	if (ring_stream_times(stream, 2, &began, &ended))
+		bad = harness_fail(self, "the last calls' times: %s", ring_comm_error(comm));
+	ring_stream_destroy(stream);
+	return bad || expect_works(self, comm, "bad positions");
 }
 
 /* ---- overlaps -------------------------------------------------------------------------------- */
@@ -379,9 +452,10 @@ static int be_rank(struct harness_rank *self)
 	struct ring_comm *comm;
 	if (harness_join(self, NULL, &comm))
 		return 1;
-	int bad = bad_values(self, comm) || no_communicator(self, comm) || overlaps(self, comm) ||
-		  no_overlaps(self, comm) || groups(self, comm) || operations(self, comm) ||
-		  splits(self, comm) || strangers(self, comm) || memory(self, comm);
+	int bad = bad_values(self, comm) || no_communicator(self, comm) ||
+		  bad_objects(self, comm) || overlaps(self, comm) || no_overlaps(self, comm) ||
+		  groups(self, comm) || operations(self, comm) || splits(self, comm) ||
+		  strangers(self, comm) || memory(self, comm) || bad_positions(self, comm);
 	ring_comm_destroy(comm);
 	return bad;
 }

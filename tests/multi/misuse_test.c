@@ -25,12 +25,14 @@ static int use_in_child(struct harness_rank *self, struct ring_comm *comm,
 	int32_t value = 1;
 	struct ring_stats stats = {.size = sizeof(stats)};
 	int err = ring_all_reduce(comm, &value, &value, 1, RING_INT32, RING_SUM, NULL);
-	int bad = expect_verdict(self, "a call in a child", err, RING_EINVAL, NULL, "fork");
+	int bad = expect_verdict(self, "a call in a child", err, RING_EINVAL, comm, "fork");
 	if (ring_comm_status(comm) != RING_EINVAL || ring_comm_abort(comm) != RING_EINVAL ||
 	    ring_comm_stats(comm, &stats) != RING_EINVAL ||
 	    ring_stream_wait(stream, 0) != RING_EINVAL ||
 	    ring_stream_create(comm, &stream) != RING_EINVAL)
 		bad = harness_fail(self, "a child may use its parent's communicator");
+	if (!strstr(ring_comm_error(comm), "ring_stream_create: this communicator belongs"))
+		bad = harness_fail(self, "a child was told \"%s\"", ring_comm_error(comm));
 	ring_comm_destroy(comm);
 
 	struct ring_unique_id id;

@@ -120,13 +120,34 @@ static void last_letter_survives_the_end(void **state)
 	assert_int_equal(ring_mail_post(&here, 1, "bye", 3), RING_EPEER);
 }
 
+/* A rank that had no memory for a letter took its neighbour for dead: what was reserved is enough for the longest. */
+static void a_letter_needs_no_more_than_was_reserved(void **state)
+{
+	(void)state;
+	static unsigned char body[LIMIT];
+	assert_int_equal(ring_mail_reserve(&here), 0);
+	assert_int_equal(ring_mail_reserve(&there), 0);
+	const unsigned char *in = there.in, *out = here.out;
+	assert_true(in && out);
+	const size_t in_room = there.in_room, out_room = here.out_room;
+	assert_int_equal(ring_mail_post(&here, 1, body, LIMIT), 0);
+	int err;
+	while ((err = next()) == RING_EAGAIN)
+		ring_mail_flush(&here);
+	assert_int_equal(err, 0);
+	assert_ptr_equal(there.in, in);
+	assert_ptr_equal(here.out, out);
+	assert_int_equal(there.in_room, in_room);
+	assert_int_equal(here.out_room, out_room);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, connect_both, close_both)
 	const struct CMUnitTest tests[] = {
 		TEST(letters_arrive_in_order),      TEST(long_letters_wait),
 		TEST(pieces_are_put_together),      TEST(too_long_is_refused_before_it_came),
-		TEST(last_letter_survives_the_end),
+		TEST(last_letter_survives_the_end), TEST(a_letter_needs_no_more_than_was_reserved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
