@@ -14,6 +14,7 @@
 #include "steps_json.h"
 #include "steps_picture.h"
 #include "steps_text.h"
+#include "steps_trace.h"
 #include "whole_file.h"
 
 enum { EXIT_OK = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
@@ -35,6 +36,8 @@ static const char usage[] =
 	"  -r, --root RANK           of broadcast, reduce, gather and scatter, 0\n"
 	"      --values              each step in full: entries, sums as numbers, what each rank "
 	"has\n"
+	"      --trace FILE          show a recorded call; the trace of one rank, once for each\n"
+	"      --call N              its number; the last collective\n"
 	"      --svg FILE            all steps as one picture, instead of text\n"
 	"      --html FILE           a page with a slider, instead of text\n"
 	"      --json FILE           everything as JSON, instead of text\n"
@@ -49,6 +52,8 @@ enum long_option {
 	CHUNKS_PER_ROUND,
 	DEPTH,
 	VALUES,
+	TRACE,
+	CALL,
 	SVG,
 	HTML,
 	JSON,
@@ -65,6 +70,8 @@ static const struct option long_options[] = {
 	{"depth", required_argument, NULL, DEPTH},
 	{"root", required_argument, NULL, 'r'},
 	{"values", no_argument, NULL, VALUES},
+	{"trace", required_argument, NULL, TRACE},
+	{"call", required_argument, NULL, CALL},
 	{"svg", required_argument, NULL, SVG},
 	{"html", required_argument, NULL, HTML},
 	{"json", required_argument, NULL, JSON},
@@ -76,6 +83,9 @@ static const struct option long_options[] = {
 struct job {
 	struct steps_choice choice;
 	bool values;
+	uint64_t call;
+	int trace_count;
+	const char *traces[STEPS_RANKS_MOST];
 	const char *svg, *html, *json; /* files, or NULL */
 };
 
@@ -143,6 +153,14 @@ static bool parse_algorithm(const char *text, enum ring_algorithm *algorithm)
 	return true;
 }
 
+static bool add_trace(struct job *job, const char *path)
+{
+	if (job->trace_count == STEPS_RANKS_MOST)
+		return complain("traces of at most %d ranks can be shown", STEPS_RANKS_MOST);
+	job->traces[job->trace_count++] = path;
+	return true;
+}
+
 static bool parse_option(int option, struct job *job)
 {
 	struct steps_choice *choice = &job->choice;
@@ -167,6 +185,10 @@ static bool parse_option(int option, struct job *job)
 	case VALUES:
 		job->values = true;
 		return true;
+	case CALL:
+		return parse_number("--call", optarg, 1, UINT64_MAX >> 20, &job->call);
+	case TRACE:
+		return add_trace(job, optarg);
 	case SVG:
 		job->svg = optarg;
 		return true;
@@ -201,9 +223,38 @@ static bool parse_command(int argc, char **argv, struct job *job, int *status)
 			return false;
 	}
 	*status = EXIT_USAGE;
+	while (job->trace_count > 0 && optind < argc)
+		if (!add_trace(job, argv[optind++]))
+			return false;
 	if (optind < argc)
 		return complain("what is '%s'? See ring_steps --help", argv[optind]);
 	return true;
+}
+
+/* ---- recorded calls ------------------------------------------------------------------------ */
+
+static bool read_trace(const char *path, struct steps_trace *trace)
+{
+	char sentence[512];
+	FILE *in = fopen(path, "re");
+	if (!in)
+		return complain("cannot read %s: %s", path, strerror(errno));
+	bool good = steps_trace_read(in, path, trace, sentence, sizeof(sentence));
+	fclose(in);
+	return good || complain("%s", sentence);
+}
+
+/* Reads all traces, and chooses the plan of the call that is to be shown. */
+static bool read_traces(struct job *job, struct steps_trace *trace)
+{
+	char sentence[512];
+	for (int i = 0; i < job->trace_count; i++)
+		if (!read_trace(job->traces[i], trace))
+			return false;
+	if (job->trace_count == 0 ||
+	    steps_trace_find(trace, &job->call, &job->choice, sentence, sizeof(sentence)))
+		return true;
+	return complain("%s", sentence);
 }
 
 /* ---- the views ----------------------------------------------------------------------------- */
@@ -277,10 +328,16 @@ int main(int argc, char **argv)
 			   .depth = 4},
 	};
 	struct view view = {0};
+	struct steps_trace trace = {0};
 	char sentence[512];
 	int status;
+	steps_choice_order(&job.choice);
 	if (!parse_command(argc, argv, &job, &status))
 		return status;
+	if (!read_traces(&job, &trace)) {
+		steps_trace_free(&trace);
+		return EXIT_USAGE;
+	}
 	steps_choice_complete(&job.choice);
 	if (steps_choice_refuse(&job.choice, sentence, sizeof(sentence))) {
 		complain("%s", sentence);
@@ -289,7 +346,11 @@ int main(int argc, char **argv)
 	if (!whole_file_check("ring_steps", job.svg) || !whole_file_check("ring_steps", job.html) ||
 	    !whole_file_check("ring_steps", job.json))
 		return EXIT_USAGE;
-	bool done = make_view(&job.choice, &view) && show(&job, &view);
+	bool done = make_view(&job.choice, &view);
+	if (done && job.trace_count > 0)
+		steps_trace_time(&trace, job.call, &view.walk);
+	done = done && show(&job, &view);
 	free_view(&view);
+	steps_trace_free(&trace);
 	return done ? EXIT_OK : EXIT_BAD;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ELEMENTS_MOST (1 << 20) /* of all buffers of all ranks */
+#define ELEMENTS_MOST (1 << 22) /* of all buffers of all ranks */
 #define ENTRIES_MOST (1 << 18)  /* of all plans */
 
 static const char *const kinds[] = {
@@ -93,6 +93,20 @@ uint64_t steps_stage_length(const struct steps_choice *choice)
 	return ring_staged_bytes(place ? place : 1, choice->ranks);
 }
 
+int steps_position(const struct steps_choice *choice, int rank)
+{
+	int position = 0;
+	while (choice->order[position] != rank)
+		position++;
+	return position;
+}
+
+void steps_choice_order(struct steps_choice *choice)
+{
+	for (int position = 0; position < STEPS_RANKS_MOST; position++)
+		choice->order[position] = position;
+}
+
 void steps_choice_complete(struct steps_choice *choice)
 {
 	bool whole = ring_direct_has_shares(choice->kind);
@@ -130,13 +144,18 @@ static void list_algorithms(const struct steps_choice *choice, char *text, size_
 	}
 }
 
+bool steps_choice_is_plan(const struct steps_choice *choice)
+{
+	return can(choice, choice->algorithm, choice->count);
+}
+
 static bool refuse_algorithm(const struct steps_choice *choice, char *sentence, size_t room)
 {
 	char others[128] = "";
 	if (can(choice, choice->algorithm, choice->count))
 		return false;
 	list_algorithms(choice, others, sizeof(others));
-	uint64_t most = choice->count;
+	uint64_t most = RING_OPENING_BYTES; /* small calls are those that fit behind a record */
 	while (most > 0 && !can(choice, choice->algorithm, most))
 		most--;
 	if (most > 0)
@@ -191,27 +210,21 @@ bool steps_choice_refuse(const struct steps_choice *choice, char *sentence, size
 
 /* ---- the plan --------------------------------------------------------------------------------- */
 
-/* Ranks lie around the ring in their order. */
-static const int order[STEPS_RANKS_MOST] = {
-	0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
-	22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
-	44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63,
-};
-
 struct ring_plan steps_plan(const struct steps_choice *choice, int rank, bool receives)
 {
 	struct ring_plan_params params = {
 		.kind = choice->kind,
 		.algorithm = choice->algorithm,
 		.size = choice->ranks,
-		.position = rank,
-		.order = order,
+		.position = steps_position(choice, rank),
+		.order = choice->order,
 		.root = choice->root,
 		.count = choice->count,
 		.element_bytes = STEPS_ELEMENT_BYTES,
 		.chunk_bytes = choice->chunk_bytes,
 		.chunks_per_round = choice->chunks_per_round,
 		.channels = 1,
+		.boards = choice->boards,
 	};
 	uint64_t elements = choice->chunk_bytes / STEPS_ELEMENT_BYTES;
 	params.place_bytes = (elements ? elements : 1) * STEPS_ELEMENT_BYTES;

@@ -19,6 +19,8 @@ struct steps_choice {
 	uint64_t count;       /* elements, as the call has them */
 	uint64_t chunk_bytes; /* of the largest message */
 	int chunks_per_round, depth;
+	bool boards;                 /* what ranks say to all others takes no messages */
+	int order[STEPS_RANKS_MOST]; /* position on the ring -> rank */
 };
 
 /* Numbers of the collectives and algorithms; -1: there is none of that name. */
@@ -28,6 +30,9 @@ const char *steps_kind_name(enum ring_kind kind);
 const char *steps_algorithm_name(enum ring_algorithm algorithm);
 bool steps_kind_is_rooted(enum ring_kind kind);
 
+/* The position of a rank. */
+int steps_position(const struct steps_choice *choice, int rank);
+
 /* Elements of the input or output of a rank; 0: it has none. */
 uint64_t steps_input_length(const struct steps_choice *choice, int rank);
 uint64_t steps_output_length(const struct steps_choice *choice, int rank);
@@ -35,11 +40,17 @@ uint64_t steps_output_length(const struct steps_choice *choice, int rank);
 /* Elements of the memory of a rank that all others read. */
 uint64_t steps_stage_length(const struct steps_choice *choice);
 
+/* Ranks lie around the ring in their order. */
+void steps_choice_order(struct steps_choice *choice);
+
 /*
  * What ranks use with nothing else said: the algorithm that always can, an element for each rank, whole blocks.
  * Not said is count 0, chunk_bytes 0, and any algorithm.
  */
 void steps_choice_complete(struct steps_choice *choice);
+
+/* True if the algorithm carries such a collective. */
+bool steps_choice_is_plan(const struct steps_choice *choice);
 
 /* Writes a sentence that says why there is no such plan, or none that can be shown. returns false if there is one */
 bool steps_choice_refuse(const struct steps_choice *choice, char *sentence, size_t room);

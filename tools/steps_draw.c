@@ -174,7 +174,8 @@ static void add_reads(struct flows *flows, const struct steps_event *event)
 	char label[STEPS_LABEL];
 	int count = steps_ranks_at(flows->walk, event, event->entry.source.buffer, ranks);
 	for (int k = 0; k < count; k++) {
-		struct steps_value own = {values->index, (int16_t)ranks[k], 1};
+		int position = steps_position(&flows->walk->choice, ranks[k]);
+		struct steps_value own = {values->index, (int16_t)position, 1};
 		if (event->entry.action == RING_REDUCE)
 			steps_value_name(flows->walk, flows->cells, own, false, label);
 		else

@@ -18,6 +18,8 @@ static void put_event(struct json *json, const struct steps_walk *walk,
 	json_put_integer(json, "needs", event->entry.needs);
 	json_put_integer(json, "peer", (uint64_t)event->entry.peer);
 	json_put_integer(json, "bytes", event->entry.bytes);
+	if (event->us >= 0)
+		json_put_real(json, "us", event->us);
 	steps_say_event(walk, cells, event, false, what);
 	json_put_string(json, "does", what);
 	if (event->count > 0) {

@@ -112,7 +112,7 @@ const char *steps_value_name(const struct steps_walk *walk, const struct steps_c
 		bool shown = k == 0 || k == value.length - 1 || value.length <= TERMS_SHOWN;
 		if (shown)
 			have += sprintf(text + have, "%s%s%d", k > 0 ? "+" : "", cell,
-					(value.first + k) % n);
+					walk->choice.order[(value.first + k) % n]);
 		else if (k == 1)
 			have += sprintf(text + have, "+..");
 	}
@@ -135,7 +135,8 @@ uint64_t steps_value_number(const struct steps_walk *walk, const struct steps_ce
 	int n = walk->choice.ranks;
 	uint64_t sum = 0;
 	for (int k = 0; k < value.length; k++)
-		sum += own_number(n, (value.first + k) % n, cells->of[value.index]);
+		sum += own_number(n, walk->choice.order[(value.first + k) % n],
+				  cells->of[value.index]);
 	return sum;
 }
 

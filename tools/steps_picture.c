@@ -134,7 +134,7 @@ static const char page_script[] =
 static void put_events(const struct steps_walk *walk, const struct steps_cells *cells, int step,
 		       int rank, bool incoming, FILE *out)
 {
-	char what[SAID];
+	char what[SAID], time[32];
 	fputs("<td>", out);
 	for (size_t e = walk->steps[step].begin; e < walk->steps[step].end; e++) {
 		const struct steps_event *event = &walk->events[e];
@@ -144,7 +144,7 @@ static void put_events(const struct steps_walk *walk, const struct steps_cells *
 		put_text(what, out);
 		if (!incoming)
 			fprintf(out, " to %d", event->entry.peer);
-		fputs("<br>", out);
+		fprintf(out, "%s<br>", steps_say_time(event, time));
 	}
 }
 

@@ -12,10 +12,11 @@ void steps_state_reset(const struct steps_walk *walk, struct steps_state *state)
 {
 	memset(state->changed, 0, (size_t)walk->choice.ranks * state->width);
 	memset(state->at, 0, (size_t)walk->choice.ranks * state->width * sizeof(*state->at));
-	for (int rank = 0; rank < walk->choice.ranks && state->adds; rank++)
+	for (int position = 0; position < walk->choice.ranks && state->adds; position++) {
+		size_t row = (size_t)walk->choice.order[position] * state->width;
 		for (size_t i = 0; i < state->width; i++)
-			state->at[(size_t)rank * state->width + i] =
-				(struct steps_value){(int32_t)i, (int16_t)rank, 1};
+			state->at[row + i] = (struct steps_value){(int32_t)i, (int16_t)position, 1};
+	}
 }
 
 /* Element i of a row is the first of a column: a cell begins there, or what is there belongs to another rank. */

@@ -78,8 +78,9 @@ static size_t say_receivers(const struct steps_walk *walk, size_t e, size_t end,
 {
 	const struct steps_event *first = &walk->events[e];
 	int have = sprintf(text, " to");
-	for (; e < end && steps_sends_alike(walk, first, &walk->events[e]); e++)
-		have += sprintf(text + have, " %d", walk->events[e].entry.peer);
+	do
+		have += sprintf(text + have, " %d", walk->events[e++].entry.peer);
+	while (e < end && !walk->recorded && steps_sends_alike(walk, first, &walk->events[e]));
 	return e;
 }
 
@@ -87,7 +88,7 @@ static size_t say_receivers(const struct steps_walk *walk, size_t e, size_t end,
 static void put_rank(const struct steps_walk *walk, const struct steps_cells *cells, int step,
 		     int rank, int row, struct steps_table *table)
 {
-	char what[SAID], to[4 * STEPS_RANKS_MOST];
+	char what[SAID], to[4 * STEPS_RANKS_MOST], time[32];
 	bool names_peer = only_peer(walk, rank) < 0;
 	size_t end = walk->steps[step].end;
 	for (size_t e = walk->steps[step].begin; e < end;) {
@@ -98,9 +99,10 @@ static void put_rank(const struct steps_walk *walk, const struct steps_cells *ce
 		to[0] = 0;
 		if (!event->incoming)
 			e = say_receivers(walk, e - 1, end, to);
+		steps_say_time(event, time);
 		if (row == table->rows)
 			steps_table_add_row(table);
-		steps_table_put(table, row++, 1 + rank, "%s%s", what, names_peer ? to : "");
+		steps_table_put(table, row++, 1 + rank, "%s%s%s", what, names_peer ? to : "", time);
 	}
 }
 
@@ -223,18 +225,19 @@ static void put_step_header(const struct steps_walk *walk, const struct steps_st
 static void put_event(const struct steps_walk *walk, const struct steps_cells *cells,
 		      const struct steps_event *event, int row, struct steps_table *table)
 {
-	char what[SAID], needs[32] = "";
+	char what[SAID], needs[32] = "", time[32];
 	steps_say_event(walk, cells, event, true, what);
+	steps_say_time(event, time);
 	if (event->entry.needs > 0)
 		snprintf(needs, sizeof(needs), "%" PRIu64, event->entry.needs);
 	if (event->incoming) {
 		steps_table_put(table, row, IN, "%" PRIu64 "%s%s", event->index,
 				needs[0] ? " needs " : "", needs);
-		steps_table_put(table, row, GETS, "%s", what);
+		steps_table_put(table, row, GETS, "%s%s", what, time);
 	} else {
 		steps_table_put(table, row, OUT, "%" PRIu64, event->index);
 		steps_table_put(table, row, NEEDS, "%s", needs);
-		steps_table_put(table, row, SENDS, "%s to %d", what, event->entry.peer);
+		steps_table_put(table, row, SENDS, "%s to %d%s", what, event->entry.peer, time);
 	}
 }
 

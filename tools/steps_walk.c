@@ -44,7 +44,8 @@ static struct steps_event *add_event(struct steps_world *world, const struct ste
 				      .index = incoming ? actor->finished : actor->posted,
 				      .entry = *entry,
 				      .begin = walk->value_count,
-				      .count = count};
+				      .count = count,
+				      .us = -1};
 	for (size_t i = 0; i < count; i++)
 		walk->values[walk->value_count++] = (struct steps_value){0};
 	return event;
@@ -270,8 +271,9 @@ static bool make_buffers(struct steps_world *world, int rank)
 				     sizeof(struct steps_value));
 	if (!world->input[rank] || !world->output[rank])
 		return false;
+	int16_t position = (int16_t)steps_position(choice, rank);
 	for (uint64_t i = 0; i < length; i++)
-		world->input[rank][i] = (struct steps_value){(int32_t)i, (int16_t)rank, 1};
+		world->input[rank][i] = (struct steps_value){(int32_t)i, position, 1};
 	return true;
 }
 

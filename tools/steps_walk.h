@@ -14,7 +14,7 @@
 
 #include "steps_choice.h"
 
-/* An element: index in the input of the `length` ranks from `first` on, added in that order; length 0: nothing yet */
+/* An element: that index of the inputs of `length` ranks, from position `first` on, added in that order; 0: nothing yet */
 struct steps_value {
 	int32_t index;
 	int16_t first, length;
@@ -28,6 +28,7 @@ struct steps_event {
 	struct ring_transfer entry;
 	size_t begin, count; /* values[begin, begin + count): what is sent, held, or the result */
 	size_t message;      /* incoming: 1 + number of the event that sent it; 0: none */
+	double us;           /* when it was done, in a recorded call; below 0: unknown */
 };
 
 struct steps_step {
@@ -37,6 +38,7 @@ struct steps_step {
 
 struct steps_walk {
 	struct steps_choice choice;
+	uint64_t recorded; /* the number of the call, if it is a recorded one */
 	struct steps_event *events;
 	struct steps_value *values;
 	size_t event_count, event_room, value_count, value_room;

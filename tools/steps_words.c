@@ -111,16 +111,18 @@ const char *steps_say_how(const struct steps_choice *choice)
 void steps_say_title(const struct steps_walk *walk, char *text, size_t room)
 {
 	const struct steps_choice *choice = &walk->choice;
-	char root[32] = "", what[64] = "";
+	char root[32] = "", what[64] = "", call[64] = "";
 	if (steps_kind_is_rooted(choice->kind))
 		snprintf(root, sizeof(root), ", root %d", choice->root);
 	if (choice->kind != RING_KIND_BARRIER)
 		snprintf(what, sizeof(what), " of %" PRIu64 " element%s%s", choice->count,
 			 choice->count == 1 ? "" : "s",
 			 ring_direct_has_shares(choice->kind) ? "" : " per rank");
-	snprintf(text, room, "%s%s on %d rank%s%s, %s: %d step%s", steps_kind_name(choice->kind),
+	if (walk->recorded > 0)
+		snprintf(call, sizeof(call), ", recorded as call %" PRIu64, walk->recorded);
+	snprintf(text, room, "%s%s on %d rank%s%s, %s: %d step%s%s", steps_kind_name(choice->kind),
 		 what, choice->ranks, choice->ranks == 1 ? "" : "s", root, ways[choice->algorithm],
-		 walk->numbered, walk->numbered == 1 ? "" : "s");
+		 walk->numbered, walk->numbered == 1 ? "" : "s", call);
 }
 
 /* The first whole sum that any event makes. */
@@ -155,11 +157,12 @@ static void say_numbers(const struct steps_walk *walk, char *text, size_t room)
 void steps_say_names(const struct steps_walk *walk, const struct steps_cells *cells, bool numbers,
 		     char *text, size_t room)
 {
+	const char *times = walk->recorded ? " Times are since the first rank began." : "";
 	char sum[STEPS_LABEL], piece[64] = "";
 	struct steps_value whole = find_whole(walk);
 	int rank = walk->choice.ranks - 1;
 	if (cells->count == 0) {
-		snprintf(text, room, "There are no data, only signals.");
+		snprintf(text, room, "There are no data, only signals.%s", times);
 		return;
 	}
 	if (steps_input_length(&walk->choice, rank) == 0)
@@ -167,8 +170,8 @@ void steps_say_names(const struct steps_walk *walk, const struct steps_cells *ce
 	size_t length = cells->count > 1 ? cells->begin[1] : cells->length;
 	if (length > 1)
 		snprintf(piece, sizeof(piece), ", %zu elements that stay together", length);
-	int have = snprintf(text, room, "a%d is piece a of what rank %d begins with%s.", rank, rank,
-			    piece);
+	int have = snprintf(text, room, "a%d is piece a of what rank %d begins with%s.%s", rank,
+			    rank, piece, times);
 	if (whole.length > 0)
 		have += snprintf(text + have, room - (size_t)have,
 				 " A is the sum of piece a over all ranks, %s.",
@@ -292,6 +295,14 @@ void steps_say_event(const struct steps_walk *walk, const struct steps_cells *ce
 		say_arrival(walk, cells, event, numbers, text);
 	else
 		say_work(walk, cells, event, numbers, text);
+}
+
+const char *steps_say_time(const struct steps_event *event, char *text)
+{
+	text[0] = 0;
+	if (event->us >= 0)
+		sprintf(text, ", %.1f us", event->us);
+	return text;
 }
 
 bool steps_sends_alike(const struct steps_walk *walk, const struct steps_event *a,

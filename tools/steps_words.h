@@ -25,6 +25,9 @@ void steps_say_step(const struct steps_walk *walk, int step, char *text, size_t 
 void steps_say_event(const struct steps_walk *walk, const struct steps_cells *cells,
 		     const struct steps_event *event, bool numbers, char *text);
 
+/* ", 12.3 us" of what was recorded, else "" */
+const char *steps_say_time(const struct steps_event *event, char *text);
+
 /* True if both are sent by one rank in one step, and the same but for whom to. */
 bool steps_sends_alike(const struct steps_walk *walk, const struct steps_event *a,
 		       const struct steps_event *b);

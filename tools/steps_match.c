@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* Which plan a recorded call followed: the one whose entries have the peers and steps that were recorded. */
+#include "steps_trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RANKS_TRIED 7 /* of so many all orders are tried */
+#define CHUNK_LEAST (UINT64_C(1) << 12)
+#define CHUNK_MOST (UINT64_C(1) << 26)
+
+/* The records of a call, by rank, sequence and index. */
+struct steps_match {
+	const struct steps_record *begin, *end;
+};
+
+/* ---- the call ------------------------------------------------------------------------------ */
+
+static const struct steps_call *find_call(const struct steps_trace *trace, uint64_t number, int rank)
+{
+	for (size_t i = 0; i < trace->call_count; i++)
+		if (trace->calls[i].number == number && trace->calls[i].rank == rank)
+			return &trace->calls[i];
+	return NULL;
+}
+
+static bool is_of_all(const struct steps_trace *trace, uint64_t number)
+{
+	for (int rank = 0; rank < trace->ranks; rank++)
+		if (!find_call(trace, number, rank))
+			return false;
+	return true;
+}
+
+static uint64_t last_call(const struct steps_trace *trace)
+{
+	for (size_t i = trace->call_count; i > 0; i--) {
+		const struct steps_call *call = &trace->calls[i - 1];
+		if (call->kind >= 0 && is_of_all(trace, call->number))
+			return call->number;
+	}
+	return 0;
+}
+
+/* All ranks are there, and have made the same call. */
+static bool check_call(const struct steps_trace *trace, uint64_t number, char *sentence, size_t room)
+{
+	for (int rank = 0; rank < trace->ranks; rank++) {
+		const struct steps_call *first = find_call(trace, number, 0);
+		const struct steps_call *call = find_call(trace, number, rank);
+		if (!trace->here[rank])
+			snprintf(sentence, room,
+				 "the trace of rank %d is missing: give those of all", rank);
+		else if (!call)
+			snprintf(sentence, room, "rank %d recorded no call %" PRIu64, rank, number);
+		else if (call->kind < 0)
+			snprintf(sentence, room, "call %" PRIu64 " is no collective", number);
+		else if (call->count == 0 && call->kind != RING_KIND_BARRIER)
+			snprintf(sentence, room, "call %" PRIu64 " has no data", number);
+		else if (call->kind != first->kind || call->count != first->count)
+			snprintf(sentence, room, "in call %" PRIu64 " ranks 0 and %d differ",
+				 number, rank);
+		else
+			continue;
+		return false;
+	}
+	return true;
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct steps_record *a = left, *b = right;
+	if (a->call != b->call)
+		return a->call < b->call ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank - b->rank;
+	if (a->incoming != b->incoming)
+		return a->incoming - b->incoming;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct steps_record *a = left, *b = right;
+	int entries = compare_entries(left, right);
+	return entries ? entries : (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+/*
+ * Sorts records. Ranks that reach into memory have told one another before where it lies, by a plan of its own in the
+ * same call: of two entries of a number the later one stays.
+ */
+static void sort_records(struct steps_trace *trace)
+{
+	size_t count = 0;
+	if (trace->record_count > 0)
+		qsort(trace->records, trace->record_count, sizeof(*trace->records), compare);
+	for (size_t i = 0; i < trace->record_count; i++) {
+		const struct steps_record *record = &trace->records[i];
+		bool again = i + 1 < trace->record_count && compare_entries(record, record + 1) == 0;
+		if (!again)
+			trace->records[count++] = *record;
+	}
+	trace->record_count = count;
+}
+
+/* ---- its plan ------------------------------------------------------------------------------ */
+
+/* Whether an entry was recorded as the plan has it. */
+static bool is_entry(const struct ring_plan *plan, const struct steps_record *record)
+{
+	if (record->index >= (record->incoming ? plan->incoming : plan->outgoing))
+		return false;
+	struct ring_transfer entry = record->incoming ? ring_plan_incoming(plan, record->index)
+						      : ring_plan_outgoing(plan, record->index);
+	return entry.peer == record->peer && entry.step == record->step;
+}
+
+/* All of the plan's entries, and no others. Most plans differ in the first one. */
+static bool matches(const struct steps_match *match, const struct steps_choice *choice)
+{
+	struct ring_plan plan;
+	uint64_t missing = 0;
+	int rank = -1;
+	for (const struct steps_record *record = match->begin; record < match->end; record++) {
+		for (; rank < record->rank; missing += plan.outgoing + plan.incoming)
+			plan = steps_plan(choice, ++rank, false);
+		if (record->channel > 0 || missing == 0 || !is_entry(&plan, record))
+			return false;
+		missing--;
+	}
+	for (; rank < choice->ranks - 1; missing += plan.outgoing + plan.incoming)
+		plan = steps_plan(choice, ++rank, false);
+	return missing == 0;
+}
+
+/* Ranks in the order in which each one's first message goes to the next; returns false if that is no ring. */
+static bool follow_ring(const struct steps_match *match, struct steps_choice *choice)
+{
+	int next[STEPS_RANKS_MOST], rank = 0;
+	bool seen[STEPS_RANKS_MOST] = {false};
+	memset(next, -1, sizeof(next));
+	for (const struct steps_record *record = match->begin; record < match->end; record++)
+		if (!record->incoming && record->index == 0)
+			next[record->rank] = record->peer;
+	for (int position = 0; position < choice->ranks; position++) {
+		if (rank < 0 || rank >= choice->ranks || seen[rank])
+			return false;
+		seen[rank] = true;
+		choice->order[position] = rank;
+		rank = next[rank];
+	}
+	return rank == 0;
+}
+
+static bool try_roots(const struct steps_match *match, struct steps_choice *choice)
+{
+	int roots = steps_kind_is_rooted(choice->kind) ? choice->ranks : 1;
+	for (choice->root = 0; choice->root < roots; choice->root++) {
+		struct steps_choice complete = *choice;
+		steps_choice_complete(&complete);
+		if (!matches(match, &complete))
+			continue;
+		*choice = complete;
+		return true;
+	}
+	return false;
+}
+
+/* Whole blocks, then smaller and smaller powers of two, unless it is known. */
+static bool try_chunks(const struct steps_match *match, struct steps_choice *choice)
+{
+	uint64_t bytes = choice->count * STEPS_ELEMENT_BYTES;
+	if (try_roots(match, choice))
+		return true;
+	if (choice->chunk_bytes > 0)
+		return false;
+	for (uint64_t chunk = CHUNK_MOST; chunk >= CHUNK_LEAST; chunk /= 2) {
+		struct steps_choice tried = *choice;
+		tried.chunk_bytes = chunk;
+		if (chunk >= bytes || !try_roots(match, &tried))
+			continue;
+		*choice = tried;
+		return true;
+	}
+	return false;
+}
+
+static bool try_algorithms(const struct steps_match *match, struct steps_choice *choice)
+{
+	int wanted = (int)choice->algorithm;
+	for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++)
+		for (int boards = 0; boards < 2; boards++) {
+			struct steps_choice tried = *choice;
+			tried.algorithm = (enum ring_algorithm)algorithm;
+			tried.boards = boards > 0;
+			if ((wanted != STEPS_ANY_ALGORITHM && wanted != algorithm) ||
+			    !steps_choice_is_plan(&tried) || !try_chunks(match, &tried))
+				continue;
+			*choice = tried;
+			return true;
+		}
+	return false;
+}
+
+/* Tries all orders of the ranks from position `from` on. */
+static bool try_all_orders(const struct steps_match *match, struct steps_choice *choice, int from)
+{
+	if (from == choice->ranks)
+		return try_algorithms(match, choice);
+	for (int other = from; other < choice->ranks; other++) {
+		int rank = choice->order[from];
+		choice->order[from] = choice->order[other];
+		choice->order[other] = rank;
+		if (try_all_orders(match, choice, from + 1))
+			return true;
+		choice->order[other] = choice->order[from];
+		choice->order[from] = rank;
+	}
+	return false;
+}
+
+/* The order of ranks is not recorded. Where first messages do not tell it, it is tried as far as that is quick. */
+static bool try_orders(const struct steps_match *match, struct steps_choice *choice)
+{
+	if (follow_ring(match, choice) && try_algorithms(match, choice))
+		return true;
+	steps_choice_order(choice);
+	if (choice->ranks <= RANKS_TRIED)
+		return try_all_orders(match, choice, 0);
+	return try_algorithms(match, choice);
+}
+
+static struct steps_match find_records(const struct steps_trace *trace, uint64_t call)
+{
+	struct steps_match match = {trace->records, trace->records};
+	const struct steps_record *end = trace->records + trace->record_count;
+	while (match.begin < end && match.begin->call < call)
+		match.begin++;
+	for (match.end = match.begin; match.end < end && match.end->call == call;)
+		match.end++;
+	return match;
+}
+
+bool steps_trace_find(struct steps_trace *trace, uint64_t *call, struct steps_choice *choice,
+		      char *sentence, size_t room)
+{
+	struct steps_choice found = *choice;
+	uint64_t number = *call ? *call : last_call(trace);
+	if (!check_call(trace, number, sentence, room))
+		return false;
+	const struct steps_call *first = find_call(trace, number, 0);
+	found.kind = (enum ring_kind)first->kind;
+	found.count = first->count;
+	found.ranks = trace->ranks;
+	sort_records(trace);
+	struct steps_match match = find_records(trace, number);
+	if (!try_orders(&match, &found)) {
+		snprintf(sentence, room,
+			 "call %" PRIu64 ", %s of %" PRIu64
+			 ", follows no plan of one channel; give --chunk and --chunks-per-round as "
+			 "it "
+			 "had them",
+			 number, steps_kind_name(found.kind), first->count);
+		return false;
+	}
+	*call = number;
+	*choice = found;
+	return true;
+}
+
+/* ---- its times ------------------------------------------------------------------------------- */
+
+void steps_trace_time(struct steps_trace *trace, uint64_t call, struct steps_walk *walk)
+{
+	uint64_t begin = UINT64_MAX;
+	walk->recorded = call;
+	for (size_t i = 0; i < trace->call_count; i++)
+		if (trace->calls[i].number == call && trace->calls[i].begin_ns < begin)
+			begin = trace->calls[i].begin_ns;
+	for (size_t e = 0; e < walk->event_count; e++) {
+		struct steps_event *event = &walk->events[e];
+		struct steps_record wanted = {.call = call,
+					      .rank = event->rank,
+					      .incoming = event->incoming,
+					      .index = event->index};
+		const struct steps_record *found = NULL;
+		if (trace->record_count > 0)
+			found = bsearch(&wanted, trace->records, trace->record_count,
+					sizeof(wanted), compare_entries);
+		if (found && found->end_ns >= begin)
+			event->us = (double)(found->end_ns - begin) * 1e-3;
+	}
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads what src/engine/trace.c writes, line by line and as strictly as it is written. */
+#include "steps_trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INDEX_MOST (1u << 24)
+
+/* Where a line comes from, and what is wrong with it. */
+struct reading {
+	struct steps_trace *trace;
+	const char *path;
+	int line, rank; /* of the file; -1: it has not said it yet */
+	bool ended;
+	uint64_t dropped;
+	char *sentence;
+	size_t room;
+};
+
+/* One event as it stands in the file. */
+struct event {
+	char name[32], kind, counted[8];
+	uint64_t microseconds, call, number;
+	unsigned nanoseconds;
+	int rank, row, step;
+};
+
+static bool refuse(struct reading *reading, const char *what)
+{
+	snprintf(reading->sentence, reading->room, "%s, line %d: %s", reading->path, reading->line,
+		 what);
+	return false;
+}
+
+/* ---- lines --------------------------------------------------------------------------------- */
+
+static bool is_whole(const char *line, int length)
+{
+	return length > 0 && line[length] == 0;
+}
+
+static bool parse_head(struct reading *reading, const char *line)
+{
+	int length = 0;
+	sscanf(line,
+	       "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped\":%" SCNu64
+	       "},\"traceEvents\":[%n",
+	       &reading->dropped, &length);
+	return is_whole(line, length) || refuse(reading, "this is no trace of RING_TRACE");
+}
+
+static bool parse_name(struct reading *reading, const char *line)
+{
+	int rank = -1, again = -1, length = 0;
+	struct steps_trace *trace = reading->trace;
+	sscanf(line, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"rank %d\"}}%n",
+	       &rank, &again, &length);
+	if (!is_whole(line, length) || rank != again)
+		return refuse(reading, "this does not tell whose trace it is");
+	if (rank < 0 || rank >= STEPS_RANKS_MOST)
+		return refuse(reading, "ranks of 0 to 63 can be shown");
+	if (trace->here[rank])
+		return refuse(reading, "the trace of this rank is there twice");
+	reading->rank = rank;
+	trace->here[rank] = true;
+	trace->ranks++;
+	return true;
+}
+
+static bool scan_event(const char *line, struct event *event)
+{
+	int row, length = 0;
+	uint64_t call, index;
+	sscanf(line,
+	       "{\"name\":\"%31[a-z_0-9 ]\",\"cat\":\"ring\",\"ph\":\"%c\",\"id\":\"%d.%" SCNu64
+	       ".%" SCNu64 "\",\"ts\":%" SCNu64
+	       ".%3u,\"pid\":%d,\"tid\":%d,\"args\":{\"call\":%" SCNu64 ",\"%7[a-z]\":%" SCNu64
+	       ",\"step\":%d}}%n",
+	       event->name, &event->kind, &row, &call, &index, &event->microseconds,
+	       &event->nanoseconds, &event->rank, &event->row, &event->call, event->counted,
+	       &event->number, &event->step, &length);
+	return is_whole(line, length) && row == event->row && call == event->call &&
+	       (row == 0 || index == event->number) && (event->kind == 'b' || event->kind == 'e');
+}
+
+static void *add(void **array, size_t size, size_t *count, size_t *room)
+{
+	if (*count == *room) {
+		size_t more = 2 * *room + 256;
+		void *grown = realloc(*array, more * size);
+		if (!grown)
+			return NULL;
+		*array = grown;
+		*room = more;
+	}
+	return (char *)*array + size * (*count)++;
+}
+
+static uint64_t time_of(const struct event *event)
+{
+	return event->microseconds * 1000 + event->nanoseconds;
+}
+
+static bool add_call(struct reading *reading, const struct event *event)
+{
+	struct steps_trace *trace = reading->trace;
+	if (strcmp(event->counted, "count") != 0)
+		return refuse(reading, "a call tells its count");
+	if (event->kind == 'e')
+		return true;
+	struct steps_call *call = add((void **)&trace->calls, sizeof(*trace->calls),
+				      &trace->call_count, &trace->call_room);
+	if (!call)
+		return refuse(reading, "out of memory");
+	int kind = steps_kind_find(event->name);
+	*call = (struct steps_call){event->call, event->number, time_of(event), event->rank,
+				    kind == RING_KIND_SEND ? -1 : kind};
+	return true;
+}
+
+/* Entries begin and end in their order, so the other end of one is among the last. */
+static struct steps_record *find_begun(struct steps_trace *trace, const struct event *event)
+{
+	for (size_t i = trace->record_count; i > 0; i--) {
+		struct steps_record *record = &trace->records[i - 1];
+		if (record->rank != event->rank)
+			return NULL;
+		if (record->call == event->call && record->index == event->number &&
+		    1 + 2 * record->channel + record->incoming == event->row && !record->end_ns)
+			return record;
+	}
+	return NULL;
+}
+
+static bool end_record(struct reading *reading, const struct event *event)
+{
+	struct steps_record *record = find_begun(reading->trace, event);
+	if (!record)
+		return refuse(reading, "this entry ends, but never began");
+	record->end_ns = time_of(event);
+	return true;
+}
+
+static bool add_record(struct reading *reading, const struct event *event)
+{
+	struct steps_trace *trace = reading->trace;
+	int peer = -1, length = 0;
+	bool incoming = event->row % 2 == 0;
+	sscanf(event->name, incoming ? "from rank %d%n" : "to rank %d%n", &peer, &length);
+	if (!is_whole(event->name, length) || strcmp(event->counted, "index") != 0)
+		return refuse(reading, "an entry tells its peer and index");
+	if (peer < 0 || peer >= STEPS_RANKS_MOST || event->number >= INDEX_MOST)
+		return refuse(reading, "there is no such rank or entry");
+	if (event->kind == 'e')
+		return end_record(reading, event);
+	struct steps_record *record = add((void **)&trace->records, sizeof(*trace->records),
+					  &trace->record_count, &trace->record_room);
+	if (!record)
+		return refuse(reading, "out of memory");
+	*record = (struct steps_record){.call = event->call,
+					.index = event->number,
+					.rank = event->rank,
+					.channel = (event->row - 1) / 2,
+					.peer = peer,
+					.step = event->step,
+					.incoming = incoming,
+					.begin_ns = time_of(event)};
+	return true;
+}
+
+static bool parse_event(struct reading *reading, const char *line)
+{
+	struct event event = {0};
+	if (!scan_event(line, &event) || event.row < 0)
+		return refuse(reading, "this is no record of a trace");
+	if (event.rank != reading->rank)
+		return refuse(reading, "this record is of another rank than the file");
+	return event.row == 0 ? add_call(reading, &event) : add_record(reading, &event);
+}
+
+/* Lines but the first and the last end with a comma. */
+static bool parse_line(struct reading *reading, char *line, ssize_t length)
+{
+	if (length > 0 && line[length - 1] == '\n')
+		line[--length] = 0;
+	if (reading->ended)
+		return refuse(reading, "there is something behind the trace's end");
+	if (reading->line == 1)
+		return parse_head(reading, line);
+	if (strcmp(line, "]}") == 0) {
+		reading->ended = true;
+		return true;
+	}
+	if (length > 0 && line[length - 1] == ',')
+		line[--length] = 0;
+	return reading->line == 2 ? parse_name(reading, line) : parse_event(reading, line);
+}
+
+bool steps_trace_read(FILE *in, const char *path, struct steps_trace *trace, char *sentence,
+		      size_t room)
+{
+	struct reading reading = {
+		.trace = trace, .path = path, .rank = -1, .sentence = sentence, .room = room};
+	char *line = NULL;
+	size_t line_room = 0;
+	ssize_t length;
+	bool good = true;
+	while (good && (length = getline(&line, &line_room, in)) >= 0) {
+		reading.line++;
+		good = parse_line(&reading, line, length);
+	}
+	free(line);
+	reading.line++;
+	if (good && !reading.ended)
+		return refuse(&reading, "the trace ends in the middle");
+	if (good && reading.dropped > 0)
+		return refuse(&reading, "records are missing: the call went on for too long");
+	return good;
+}
+
+void steps_trace_free(struct steps_trace *trace)
+{
+	free(trace->records);
+	free(trace->calls);
+	*trace = (struct steps_trace){0};
+}
