@@ -40,9 +40,11 @@ void json_copy_text(char *to, size_t room, const char *text)
 	static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 	size_t used = 0;
 	while (*text) {
-		size_t bytes = ring_text_character(text, NULL);
-		const char *from = bytes > 0 ? text : replacement;
-		size_t length = bytes > 0 ? bytes : strlen(replacement);
+		bool is_control = false;
+		size_t bytes = ring_text_character(text, &is_control);
+		bool is_shown = bytes > 0 && !is_control;
+		const char *from = is_shown ? text : replacement;
+		size_t length = is_shown ? bytes : strlen(replacement);
 		if (used + length >= room)
 			break;
 		memcpy(to + used, from, length);

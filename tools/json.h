@@ -26,7 +26,10 @@ void json_put_signed(struct json *json, const char *key, int64_t value);
 void json_put_real(struct json *json, const char *key, double value); /* null unless finite */
 void json_put_bool(struct json *json, const char *key, bool value);
 
-/* Text for a JSON string made elsewhere: as much as fits text[room], in whole characters of UTF-8. */
+/*
+ * Text from a file or for one, such as a JSON string made elsewhere: as much as fits to[room], in whole characters of
+ * UTF-8, and U+FFFD for controls, which a terminal or gnuplot would obey, and for bytes that are none.
+ */
 void json_copy_text(char *to, size_t room, const char *text);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json.h"
 #include "model_file.h"
 
 static bool refuse(const char *path, const char *why)
@@ -68,8 +69,8 @@ static bool read_facts(const json_t *line, struct model_run *run)
 	run->ranks = (int)json_integer_value(json_object_get(line, "ranks"));
 	if (!mode || !transports || run->ranks < 1 || run->ranks > MODEL_RANKS_MAX)
 		return false;
-	snprintf(run->mode, sizeof(run->mode), "%s", mode);
-	snprintf(run->transport, sizeof(run->transport), "%s", transports);
+	json_copy_text(run->mode, sizeof(run->mode), mode);
+	json_copy_text(run->transport, sizeof(run->transport), transports);
 	return true;
 }
 

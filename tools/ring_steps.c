@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "finish.h"
 #include "ringccl.h"
 #include "steps_json.h"
 #include "steps_picture.h"
@@ -314,12 +315,10 @@ static bool show(const struct job *job, struct view *view)
 				 : steps_text_overview(&view->walk, &view->cells, stdout);
 	if (!shown)
 		return complain("out of memory");
-	if (fflush(stdout) != 0 || ferror(stdout))
-		return complain("cannot write: %s", strerror(errno));
 	return true;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct job job = {
 		.choice = {.algorithm = STEPS_ANY_ALGORITHM,
@@ -353,4 +352,9 @@ int main(int argc, char **argv)
 	free_view(&view);
 	steps_trace_free(&trace);
 	return done ? EXIT_OK : EXIT_BAD;
+}
+
+int main(int argc, char **argv)
+{
+	return finish_output("ring_steps", run(argc, argv), EXIT_BAD);
 }

@@ -4,6 +4,7 @@
  */
 #include "plot.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <spawn.h>
@@ -41,12 +42,22 @@ static double known(double value)
 	return isfinite(value) ? value : 0;
 }
 
+/* In a string of gnuplot whatever is no plain part of a name is an octal number: it could end the string, or run. */
+static void write_name(FILE *out, const char *name)
+{
+	for (; *name; name++) {
+		bool is_plain = isalnum((unsigned char)*name) || strchr("/._-+=,: ", *name);
+		fprintf(out, is_plain ? "%c" : "\\%03o", (unsigned char)*name);
+	}
+}
+
 static void begin_plot(FILE *out, const struct drawing *drawing, const char *what)
 {
-	fprintf(out,
-		"reset\nset terminal svg size 900,540 font 'sans,14' background 'white'\n"
-		"set output '%s-%s.svg'\nset grid ytics\n",
-		drawing->prefix, what);
+	fputs("reset\nset terminal svg size 900,540 font 'sans,14' background 'white'\n"
+	      "set output \"",
+	      out);
+	write_name(out, drawing->prefix);
+	fprintf(out, "-%s.svg\"\nset grid ytics\n", what);
 }
 
 static void draw_steps(FILE *out, const struct drawing *drawing)

@@ -152,7 +152,7 @@ static bool read_fact(const json_t *object, const struct fact *fact, struct trai
 	void *field = (char *)facts + fact->offset;
 	const json_t *value = json_object_get(object, fact->name);
 	if (fact->kind == STRING && json_is_string(value))
-		snprintf(field, fact->bytes, "%s", json_string_value(value));
+		json_copy_text(field, fact->bytes, json_string_value(value));
 	else if (fact->kind == INT && json_is_integer(value))
 		*(int *)field = (int)json_integer_value(value);
 	else if (fact->kind == NUMBER && json_is_integer(value))

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "topology.h"
 
 /* The running kernel's identity, as text; all zero if /proc does not tell. */
@@ -42,5 +43,6 @@ void ring_self_describe(struct ring_peer *self, int rank, const struct ring_conf
 		snprintf(self->host, sizeof(self->host), "%s", config->host);
 	else if (gethostname(self->host, sizeof(self->host) - 1))
 		snprintf(self->host, sizeof(self->host), "unknown");
+	ring_text_clean(self->host); /* as the others will read it */
 	ring_topology_describe(self);
 }
