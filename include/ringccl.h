@@ -209,16 +209,29 @@ RING_API int ring_comm_create(struct ring_comm **comm, int size, int rank,
 			      const struct ring_unique_id *id, const struct ring_options *options);
 
 /*
- * Joins the communicator of all ranks of a job, as the launcher's environment describes it:
- * ring_run sets RING_RANK, RING_SIZE and RING_ID; torchrun RANK, WORLD_SIZE, MASTER_ADDR and
- * MASTER_PORT. The n-th calls of all ranks make one communicator. Under torchrun rank 0 serves the
- * meeting, at the port after MASTER_PORT or at RING_ROOT_PORT, and RING_SECRET, alike on all ranks,
- * keeps others out.
+ * Joins the communicator of all ranks of the job that a launcher started this process in: ring_run,
+ * mpirun (PMIx), mpiexec (PMI-1), srun, torchrun, or whatever sets torchrun's variables. The n-th calls of
+ * all ranks make one communicator. Where the launcher exchanges values between its ranks, rank 0's id goes
+ * that way; under torchrun rank 0 serves the meeting at the port after MASTER_PORT or at RING_ROOT_PORT, and
+ * RING_SECRET, alike on all ranks, keeps others out. docs/LAUNCHING.md has the commands.
  *
- * returns   as ring_comm_create; RING_EINVAL if the environment names no job, or nonsense;
- *           RING_ESYSTEM on rank 0 if the port is taken
+ * returns   as ring_comm_create; RING_EINVAL if the environment names no job, one that is not understood,
+ *           or nonsense; RING_ESYSTEM on rank 0 if the port is taken, or if the launcher does not answer;
+ *           RING_ENOTSUP if the client library of PMIx cannot be had; RING_EPEER if rank 0 has no id to give
+ * blocking  as ring_comm_create, and as long again until all ranks have come to the launcher's exchange
  */
 RING_API int ring_comm_create_from_env(struct ring_comm **comm, const struct ring_options *options);
+
+/*
+ * Tells whether a launcher started this process as a rank, as ring_comm_create_from_env finds out. Meets
+ * nobody. A program that can also start ranks by itself asks this first.
+ *
+ * launcher    its name for people, "mpirun (PMIx)"; NULL if none did
+ * rank, size  this process's; 0 and 1 if none did
+ * returns     0; RING_EINVAL if one did that is not understood, or whose variables are nonsense;
+ *             RING_ENOTSUP, RING_ESYSTEM if only PMIx knows and does not tell; ring_comm_error(NULL)
+ */
+RING_API int ring_job_find(const char **launcher, int *rank, int *size);
 
 /*
  * Divides a communicator: ranks of one color get a communicator of their own, in which they are

@@ -36,16 +36,14 @@ uint64_t ring_unique_id_job(const struct ring_unique_id *id)
 	return ring_identity_read(id, &identity) ? 0 : identity.job;
 }
 
-static int serve_meeting(struct ring_identity *identity, struct ring_failure *failure)
+int ring_identity_serve(struct ring_identity *identity, const struct ring_config *config,
+			const struct sockaddr_storage *towards, struct ring_failure *failure)
 {
-	struct ring_config config;
 	struct ring_watcher *watcher;
-	int err = ring_config_resolve(&config, NULL, failure);
+	int err = ring_watcher_hold(&watcher, config, towards, failure);
 	if (err)
 		return err;
-	err = ring_watcher_hold(&watcher, &config, NULL, failure);
-	if (err)
-		return err;
+	*identity = (struct ring_identity){0};
 	ring_random(&identity->job, sizeof(identity->job));
 	ring_random(identity->secret, sizeof(identity->secret));
 	identity->root = *ring_watcher_address(watcher);
@@ -58,10 +56,13 @@ static int serve_meeting(struct ring_identity *identity, struct ring_failure *fa
 int ring_unique_id_create(struct ring_unique_id *id)
 {
 	struct ring_failure failure = {0};
-	struct ring_identity identity = {0};
+	struct ring_identity identity;
+	struct ring_config config;
 	if (!id)
 		return ring_refuse(RING_EINVAL, "ring_unique_id_create: id is NULL");
-	int err = serve_meeting(&identity, &failure);
+	int err = ring_config_resolve(&config, NULL, &failure);
+	if (!err)
+		err = ring_identity_serve(&identity, &config, NULL, &failure);
 	if (err) {
 		ring_fail(&failure, err, "ring_unique_id_create: %s", ring_strerror(err));
 		ring_failure_remember(&failure);

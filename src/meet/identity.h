@@ -3,6 +3,7 @@
 #ifndef RING_IDENTITY_H
 #define RING_IDENTITY_H
 
+#include "choose/options.h"
 #include "describe.h"
 
 /* returns 0; RING_EINVAL if no process of this version made these bytes */
@@ -14,6 +15,13 @@ void ring_identity_write(struct ring_identity *identity, struct ring_unique_id *
  * ranks make of it, counted from 0: that is the first of a series, and its root serves them all.
  */
 void ring_identity_follow(struct ring_identity *identity, unsigned number);
+
+/*
+ * Makes a new one, and serves its meeting from now on. config, towards: as for ring_watcher_hold.
+ * returns 0; RING_ENOMEM, or what ring_watcher_hold returns, with the sentence
+ */
+int ring_identity_serve(struct ring_identity *identity, const struct ring_config *config,
+			const struct sockaddr_storage *towards, struct ring_failure *failure);
 
 /*
  * Computes job and secret from what all ranks of a job know alike; the root is the caller's to set.

@@ -16,6 +16,7 @@ static const char *const variables[] = {
 	"RING_RANK",      "RING_SIZE",   "RING_ID",          "RING_SECRET",
 	"RING_ROOT_PORT", "RANK",        "WORLD_SIZE",       "LOCAL_RANK",
 	"MASTER_ADDR",    "MASTER_PORT", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID",
+	"PMI_FD",         "PMIX_RANK",
 };
 
 static int forget_environment(void **state)
@@ -48,24 +49,64 @@ static struct ring_torchrun read_torchrun(void)
 static void no_launcher(void **state)
 {
 	(void)state;
-	struct ring_failure failure = {0};
+	struct ring_comm *comm;
+	const char *launcher = "";
+	int rank = 7, size = 7;
 	setenv("WORLD_SIZE", "4", 1);
 	setenv("RANK", "", 1);
-	assert_null(ring_launcher_find(&failure));
-	assert_int_equal(failure.err, RING_EINVAL);
-	assert_non_null(strstr(failure.text, "RING_RANK, RING_SIZE, RING_ID of ring_run"));
-	assert_non_null(
-		strstr(failure.text, "RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT of torch"));
+	assert_int_equal(ring_job_find(&launcher, &rank, &size), 0);
+	assert_null(launcher);
+	assert_int_equal(rank, 0);
+	assert_int_equal(size, 1);
+	assert_int_equal(ring_comm_create_from_env(&comm, NULL), RING_EINVAL);
+	const char *said = ring_comm_error(NULL);
+	assert_non_null(strstr(said, "RING_RANK, RING_SIZE, RING_ID of ring_run"));
+	assert_non_null(strstr(said, "RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT of torch"));
 }
 
-static void ring_run_comes_first(void **state)
+static void assert_found(const char *name)
+{
+	const struct ring_launcher *launcher;
+	assert_int_equal(ring_launcher_find(&launcher, NULL), 0);
+	assert_non_null(launcher);
+	assert_string_equal(launcher->name, name);
+}
+
+static void the_innermost_comes_first(void **state)
 {
 	(void)state;
-	struct ring_failure failure = {0};
 	set_torchrun();
-	assert_string_equal(ring_launcher_find(&failure)->name, "torchrun");
+	unsetenv("TORCHELASTIC_RUN_ID");
+	assert_found("torchrun");
+	setenv("PMI_FD", "5", 1);
+	assert_found("mpiexec (PMI-1)");
+	setenv("PMIX_RANK", "0", 1);
+	assert_found("mpirun (PMIx)");
 	setenv("RING_RANK", "0", 1);
-	assert_string_equal(ring_launcher_find(&failure)->name, "ring_run");
+	assert_found("ring_run");
+}
+
+/* What a user would have seen: as many jobs as ranks, each with status 0. */
+static void unknown_launchers_are_refused(void **state)
+{
+	(void)state;
+	static const char *const markers[][2] = {
+		{"FLUX_TASK_RANK", "Flux"},      {"PALS_RANKID", "PALS"},
+		{"ALPS_APP_PE", "ALPS"},         {"MV2_COMM_WORLD_RANK", "MVAPICH2"},
+		{"JSM_NAMESPACE_RANK", "jsrun"}, {"OMPI_COMM_WORLD_RANK", "Open MPI"},
+		{"PMI_RANK", "PMI_FD"},          {"PMI_ID", "PMI_PORT"},
+		{"MPI_LOCALRANKID", "PMI_FD"},   {"PMIX_NAMESPACE", "PMIX_RANK"},
+	};
+	for (size_t i = 0; i < sizeof(markers) / sizeof(markers[0]); i++) {
+		const char *launcher;
+		int rank, size;
+		setenv(markers[i][0], "1", 1);
+		assert_int_equal(ring_job_find(&launcher, &rank, &size), RING_EINVAL);
+		if (!strstr(ring_comm_error(NULL), markers[i][0]) ||
+		    !strstr(ring_comm_error(NULL), markers[i][1]))
+			fail_msg("%s: %s", markers[i][0], ring_comm_error(NULL));
+		unsetenv(markers[i][0]);
+	}
 }
 
 static void place(void **state)
@@ -201,7 +242,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(no_launcher, forget_environment),
-		cmocka_unit_test_setup(ring_run_comes_first, forget_environment),
+		cmocka_unit_test_setup(the_innermost_comes_first, forget_environment),
+		cmocka_unit_test_setup(unknown_launchers_are_refused, forget_environment),
 		cmocka_unit_test_setup(place, forget_environment),
 		cmocka_unit_test_setup(nonsense_is_named, forget_environment),
 		cmocka_unit_test_setup(all_ranks_come_to_one_identity, forget_environment),

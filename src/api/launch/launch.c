@@ -16,6 +16,8 @@
 /* The first whose marker is set counts: whoever runs ring_run under another launcher means ring_run. */
 static const struct ring_launcher *const launchers[] = {
 	&ring_launcher_ring_run,
+	&ring_launcher_pmix,
+	&ring_launcher_pmi,
 	&ring_launcher_torchrun,
 };
 #define LAUNCHERS (sizeof(launchers) / sizeof(launchers[0]))
@@ -53,7 +55,7 @@ int ring_launch_number(const struct ring_launcher *launcher, const char *name, i
 	return 0;
 }
 
-static void fail_without_launcher(struct ring_failure *failure)
+static int fail_without_launcher(struct ring_failure *failure)
 {
 	char known[RING_FAILURE_TEXT - 100];
 	size_t length = 0;
@@ -61,18 +63,46 @@ static void fail_without_launcher(struct ring_failure *failure)
 		length += (size_t)snprintf(known + length, sizeof(known) - length, "%s%s of %s",
 					   i ? "; " : "", launchers[i]->variables,
 					   launchers[i]->name);
-	ring_fail(failure, RING_EINVAL,
-		  "no launcher started this process; understood are %s: try ring_run -n 4 PROGRAM",
-		  known);
+	return ring_fail(failure, RING_EINVAL,
+			 "no launcher started this process; understood are %s: try ring_run -n 4 "
+			 "PROGRAM",
+			 known);
 }
 
-const struct ring_launcher *ring_launcher_find(struct ring_failure *failure)
+int ring_launcher_find(const struct ring_launcher **launcher, struct ring_failure *failure)
 {
-	for (size_t i = 0; i < LAUNCHERS; i++)
+	*launcher = NULL;
+	for (size_t i = 0; i < LAUNCHERS && !*launcher; i++)
 		if (ring_launch_variable(launchers[i]->marker))
-			return launchers[i];
-	fail_without_launcher(failure);
-	return NULL;
+			*launcher = launchers[i];
+	return *launcher ? 0 : ring_launch_refuse_foreign(failure);
+}
+
+/* ---- am I one of its ranks? ---- */
+
+static int find_place(const struct ring_launcher **launcher, struct ring_launch *launch,
+		      struct ring_failure *failure)
+{
+	int err = ring_launcher_find(launcher, failure);
+	return err || !*launcher ? err : (*launcher)->find_place(*launcher, launch, failure);
+}
+
+int ring_job_find(const char **name, int *rank, int *size)
+{
+	struct ring_failure failure = {0};
+	struct ring_launch launch = {.size = 1};
+	const struct ring_launcher *launcher = NULL;
+	int err = name && rank && size
+			  ? find_place(&launcher, &launch, &failure)
+			  : ring_fail(&failure, RING_EINVAL, "ring_job_find: a result has no place");
+	if (err) {
+		ring_failure_remember(&failure);
+		return err;
+	}
+	*name = launcher ? launcher->name : NULL;
+	*rank = launch.rank;
+	*size = launch.size;
+	return 0;
 }
 
 /* ---- which communicator of the job? ---- */
@@ -113,9 +143,13 @@ static int enter(struct ring_launch *launch, const struct ring_options *options,
 {
 	struct ring_config config;
 	int err = ring_config_resolve(&config, options, failure);
-	const struct ring_launcher *launcher = err ? NULL : ring_launcher_find(failure);
-	if (!launcher)
-		return RING_EINVAL;
+	const struct ring_launcher *launcher = NULL;
+	if (!err)
+		err = find_place(&launcher, launch, failure);
+	if (!err && !launcher)
+		err = fail_without_launcher(failure);
+	if (err)
+		return err;
 	launch->number = count_call(launcher);
 	err = launcher->enter(launcher, &config, launch, failure);
 	if (err == RING_EINVAL)

@@ -6,12 +6,15 @@
 #ifndef RING_LAUNCH_H
 #define RING_LAUNCH_H
 
+#include <stdbool.h>
+
 #include "choose/options.h"
 
 /* A rank's place in the job, all that creating a communicator needs. */
 struct ring_launch {
 	unsigned number; /* of the communicators that this process makes of its job, from 0; given */
 	int size, rank;
+	bool one_host; /* all ranks are known to be on this host */
 	struct ring_unique_id id;
 	struct ring_watcher *watcher; /* held until the communicator holds it itself, or NULL */
 };
@@ -22,15 +25,29 @@ struct ring_launcher {
 	const char *variables; /* all that it must have set, for people */
 	const char *job;       /* the one that differs between jobs; NULL: a process has one job */
 
-	/* Reads the place in the launch->number-th communicator; may start to serve the meeting. Sets launch->watcher also on failure. */
+	/* Sets size, rank and one_host. Meets nobody. */
+	int (*find_place)(const struct ring_launcher *launcher, struct ring_launch *launch,
+			  struct ring_failure *failure);
+
+	/*
+	 * Then sets the id of the launch->number-th communicator; may start to serve its meeting. Sets
+	 * launch->watcher also on failure.
+	 */
 	int (*enter)(const struct ring_launcher *launcher, const struct ring_config *config,
 		     struct ring_launch *launch, struct ring_failure *failure);
 };
 
-extern const struct ring_launcher ring_launcher_ring_run, ring_launcher_torchrun;
+extern const struct ring_launcher ring_launcher_ring_run, ring_launcher_pmix, ring_launcher_pmi,
+	ring_launcher_torchrun;
 
-/* NULL if no launcher's marker is set */
-const struct ring_launcher *ring_launcher_find(struct ring_failure *failure);
+/*
+ * launcher   NULL if none started this process
+ * returns    0; RING_EINVAL with a sentence if one did that is not understood
+ */
+int ring_launcher_find(const struct ring_launcher **launcher, struct ring_failure *failure);
+
+/* returns 0; RING_EINVAL if a launcher that is not understood left its marker */
+int ring_launch_refuse_foreign(struct ring_failure *failure);
 
 /* A variable's value, NULL also if it is empty. */
 const char *ring_launch_variable(const char *name);

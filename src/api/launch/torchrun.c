@@ -172,6 +172,16 @@ static void warn_without_secret(unsigned call, const struct sockaddr_storage *ro
  * On several hosts a name that stands for loopback here stands for another address elsewhere: it
  * does not tell which interface leads to the other ranks.
  */
+static int find_place(const struct ring_launcher *launcher, struct ring_launch *launch,
+		      struct ring_failure *failure)
+{
+	int err = ring_launch_number(launcher, "WORLD_SIZE", 1, RING_SIZE_MAX, &launch->size,
+				     failure);
+	return err ? err
+		   : ring_launch_number(launcher, "RANK", 0, launch->size - 1, &launch->rank,
+					failure);
+}
+
 static int enter(const struct ring_launcher *launcher, const struct ring_config *config,
 		 struct ring_launch *launch, struct ring_failure *failure)
 {
@@ -209,5 +219,6 @@ const struct ring_launcher ring_launcher_torchrun = {
 	.name = "torchrun",
 	.marker = "RANK",
 	.variables = "RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT",
+	.find_place = find_place,
 	.enter = enter,
 };

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranks whose launcher serves PMIx: mpirun of Open MPI 4 and 5, prterun, srun --mpi=pmix. Its client is a
+ * library that is looked for when it is needed, and first where the launcher itself has it: it is of the same
+ * release then, and the packages of Open MPI that keep it to themselves have it nowhere else. A process
+ * connects once, and leaves as it exits: PMIx tells a rank that fails from one that is lost by that.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "kvs.h"
+#include "meet/describe.h"
+
+#define SONAME "libpmix.so.2"
+#define ANCESTORS_MAX 16 /* wrappers between the launcher and this process */
+
+/* ---- what of pmix.h is used; the standard fixes these names and numbers ---- */
+
+#define PMIX_SUCCESS 0
+#define PMIX_OPERATION_SUCCEEDED (-157)
+#define PMIX_STRING 3
+#define PMIX_UINT32 14
+#define PMIX_GLOBAL 3
+#define PMIX_RANK_WILDCARD (UINT32_MAX - 1)
+#define PMIX_JOB_SIZE "pmix.job.size"
+#define PMIX_LOCAL_SIZE "pmix.local.size"
+
+struct pmix_proc {
+	char nspace[256];
+	uint32_t rank;
+};
+
+struct pmix_value {
+	uint16_t type;
+	union {
+		const char *string;
+		uint32_t uint32;
+		uint64_t room[4]; /* at least as much as the largest */
+	} data;
+};
+
+static struct {
+	int (*init)(struct pmix_proc *self, void *info, size_t ninfo);
+	int (*finalize)(const void *info, size_t ninfo);
+	int (*put)(uint8_t scope, const char *key, struct pmix_value *value);
+	int (*commit)(void);
+	int (*fence)(const struct pmix_proc *procs, size_t nprocs, const void *info, size_t ninfo,
+		     void (*done)(int status, void *context), void *context);
+	int (*get)(const struct pmix_proc *proc, const char *key, const void *info, size_t ninfo,
+		   struct pmix_value **value);
+	const char *(*explain)(int status);
+} pmix;
+
+static struct pmix_proc self;
+
+static int fail_call(const char *doing, int status, struct ring_failure *failure)
+{
+	return ring_fail(failure, RING_ESYSTEM,
+			 "PMIx: %s fails with %d, %s: does the launcher still run?", doing, status,
+			 pmix.explain(status));
+}
+
+/* ---- the library ---- */
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], line[512];
+	int parent = 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return 0;
+	char *behind_name = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	if (!behind_name || sscanf(behind_name, ") %*c %d", &parent) != 1)
+		parent = 0;
+	fclose(file);
+	return parent;
+}
+
+/* The client library that a process has mapped. */
+static bool find_mapped(pid_t pid, char path[PATH_MAX])
+{
+	char maps[64], line[PATH_MAX + 128];
+	bool found = false;
+	snprintf(maps, sizeof(maps), "/proc/%d/maps", (int)pid);
+	FILE *file = fopen(maps, "re");
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		char *begin = strchr(line, '/');
+		found = begin && strstr(begin, "/" SONAME) && !strstr(begin, " (deleted)");
+		if (found)
+			snprintf(path, PATH_MAX, "%.*s", (int)strcspn(begin, "\n"), begin);
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* The program's own comes first: it may use MPI, which is connected already. */
+static void *open_library(void)
+{
+	char path[PATH_MAX];
+	pid_t pid = getppid();
+	void *library = dlopen(SONAME, RTLD_NOW | RTLD_NOLOAD);
+	for (int i = 0; !library && pid > 1 && i < ANCESTORS_MAX; i++, pid = parent_of(pid))
+		if (find_mapped(pid, path))
+			library = dlopen(path, RTLD_NOW);
+	return library ? library : dlopen(SONAME, RTLD_NOW);
+}
+
+static int load(struct ring_failure *failure)
+{
+	const struct {
+		const char *name;
+		void *place;
+	} calls[] = {
+		{"PMIx_Init", &pmix.init},
+		{"PMIx_Finalize", &pmix.finalize},
+		{"PMIx_Put", &pmix.put},
+		{"PMIx_Commit", &pmix.commit},
+		{"PMIx_Fence_nb", &pmix.fence},
+		{"PMIx_Get", &pmix.get},
+		{"PMIx_Error_string", &pmix.explain},
+	};
+	void *library = open_library();
+	if (!library)
+		return ring_fail(
+			failure, RING_ENOTSUP,
+			"the launcher serves PMIx, but its client library cannot be had: "
+			"%.200s: install it (libpmix2 of Debian, pmix of Fedora), or name its "
+			"folder in LD_LIBRARY_PATH",
+			dlerror());
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		void *call = dlsym(library, calls[i].name);
+		if (!call)
+			return ring_fail(failure, RING_ENOTSUP, "PMIx: " SONAME " has no %s",
+					 calls[i].name);
+		memcpy(calls[i].place, &call, sizeof(call));
+	}
+	return 0;
+}
+
+/* ---- the exchange ---- */
+
+/* PMIx has a thread of its own, which is to leave signals to the program. */
+static int connect_pmix(uint64_t deadline_ms, struct ring_failure *failure)
+{
+	sigset_t all, before;
+	(void)deadline_ms;
+	int err = load(failure);
+	if (err)
+		return err;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int status = pmix.init(&self, NULL, 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return status == PMIX_SUCCESS ? 0 : fail_call("joining the job", status, failure);
+}
+
+static int put(const char *key, const char *text, uint64_t deadline_ms, struct ring_failure *failure)
+{
+	struct pmix_value value = {.type = PMIX_STRING, .data.string = text};
+	(void)deadline_ms;
+	int status = pmix.put(PMIX_GLOBAL, key, &value);
+	if (status == PMIX_SUCCESS)
+		status = pmix.commit();
+	return status == PMIX_SUCCESS ? 0 : fail_call("putting the id", status, failure);
+}
+
+/* A fence that nobody waits for any more may still end: each is told by its number. */
+static struct {
+	pthread_mutex_t mutex;
+	pthread_cond_t ended;
+	uintptr_t begun, done; /* numbers of fences */
+	int status;
+} fences = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void fence_ended(int status, void *number)
+{
+	pthread_mutex_lock(&fences.mutex);
+	if ((uintptr_t)number == fences.begun) {
+		fences.done = fences.begun;
+		fences.status = status;
+		pthread_cond_signal(&fences.ended);
+	}
+	pthread_mutex_unlock(&fences.mutex);
+}
+
+/* Returns whether it has ended, with its status. */
+static bool await_fence(uint64_t deadline_ms, int *status)
+{
+	struct timespec until = {.tv_sec = (time_t)(deadline_ms / 1000),
+				 .tv_nsec = (long)(deadline_ms % 1000) * 1000000};
+	int late = 0;
+	pthread_mutex_lock(&fences.mutex);
+	while (fences.done != fences.begun && !late)
+		late = pthread_cond_clockwait(&fences.ended, &fences.mutex, CLOCK_MONOTONIC, &until);
+	bool ended = fences.done == fences.begun;
+	*status = fences.status;
+	pthread_mutex_unlock(&fences.mutex);
+	return ended;
+}
+
+static int fence(uint64_t deadline_ms, struct ring_failure *failure)
+{
+	pthread_mutex_lock(&fences.mutex);
+	void *number = (void *)++fences.begun;
+	pthread_mutex_unlock(&fences.mutex);
+	int status = pmix.fence(NULL, 0, NULL, 0, fence_ended, number);
+	if (status == PMIX_OPERATION_SUCCEEDED)
+		fence_ended(PMIX_SUCCESS, number);
+	else if (status != PMIX_SUCCESS)
+		return fail_call("waiting for the other ranks", status, failure);
+	if (!await_fence(deadline_ms, &status))
+		return ring_fail(
+			failure, RING_ETIMEDOUT,
+			"PMIx: not all ranks of the job have come to create the communicator "
+			"in time");
+	return status == PMIX_SUCCESS ? 0
+				      : fail_call("waiting for the other ranks", status, failure);
+}
+
+/* returns 0 with a copy of the text, or of the number */
+static int get_value(uint32_t rank, const char *key, struct pmix_value *copy, char *text,
+		     size_t room, struct ring_failure *failure)
+{
+	struct pmix_proc proc = {.rank = rank};
+	struct pmix_value *value = NULL;
+	memcpy(proc.nspace, self.nspace, sizeof(proc.nspace));
+	int status = pmix.get(&proc, key, NULL, 0, &value);
+	if (status != PMIX_SUCCESS || !value) {
+		char doing[64];
+		snprintf(doing, sizeof(doing), "asking for %s", key);
+		return fail_call(doing, status, failure);
+	}
+	*copy = *value;
+	if (value->type == PMIX_STRING) {
+		snprintf(text, room, "%s", value->data.string);
+		free((char *)value->data.string);
+	}
+	free(value);
+	return 0;
+}
+
+static int get(const char *key, char *text, size_t room, uint64_t deadline_ms,
+	       struct ring_failure *failure)
+{
+	struct pmix_value value;
+	(void)deadline_ms;
+	text[0] = '\0';
+	return get_value(0, key, &value, text, room, failure);
+}
+
+static void leave(void)
+{
+	pmix.finalize(NULL, 0);
+}
+
+static const struct ring_kvs kvs = {
+	.connect = connect_pmix,
+	.put = put,
+	.fence = fence,
+	.get = get,
+	.leave = leave,
+};
+
+/* ---- the launcher ---- */
+
+static int get_number(const char *key, int *number, struct ring_failure *failure)
+{
+	struct pmix_value value;
+	int err = get_value(PMIX_RANK_WILDCARD, key, &value, NULL, 0, failure);
+	if (!err && (value.type != PMIX_UINT32 || value.data.uint32 > RING_SIZE_MAX))
+		err = ring_fail(failure, RING_EINVAL, "PMIx: %s is no number of ranks", key);
+	if (!err)
+		*number = (int)value.data.uint32;
+	return err;
+}
+
+/* How many there are only the server tells. */
+static int find_place(const struct ring_launcher *launcher, struct ring_launch *launch,
+		      struct ring_failure *failure)
+{
+	int here = 0;
+	(void)launcher;
+	int err = ring_kvs_connect(&kvs, failure);
+	if (!err)
+		err = get_number(PMIX_JOB_SIZE, &launch->size, failure);
+	if (err)
+		return err;
+	launch->rank = (int)self.rank;
+	launch->one_host = !get_number(PMIX_LOCAL_SIZE, &here, NULL) && here == launch->size;
+	return 0;
+}
+
+static int enter(const struct ring_launcher *launcher, const struct ring_config *config,
+		 struct ring_launch *launch, struct ring_failure *failure)
+{
+	(void)launcher;
+	return ring_kvs_hand_out(&kvs, config, launch, failure);
+}
+
+const struct ring_launcher ring_launcher_pmix = {
+	.name = "mpirun (PMIx)",
+	.marker = "PMIX_RANK",
+	.variables = "PMIX_RANK, PMIX_NAMESPACE, PMIX_SERVER_URI...",
+	.find_place = find_place,
+	.enter = enter,
+};
