@@ -11,6 +11,7 @@
 
 #include "../tools/finish.h"
 #include "../tools/launcher.h"
+#include "../tools/role.h"
 #include "alike.h"
 #include "export.h"
 #include "options.h"
@@ -107,15 +108,13 @@ static int run_children(const struct perf_options *options, char **argv)
 }
 
 /* As a rank of somebody's job. */
-static int run_as(const struct perf_options *options, char **argv, int size, int rank)
+static int run_as(const struct perf_options *options, char **argv, int rank)
 {
-	if (options->threads || (options->ranks > 0 && options->ranks != size)) {
-		fprintf(stderr,
-			"ring_perf: is a rank of %d already; leave out --ranks and --threads\n",
-			size);
+	if (options->threads) {
+		fprintf(stderr, "ring_perf: is a rank already; leave out --threads\n");
 		return PERF_EXIT_USAGE;
 	}
-	return perf_export_check(options, rank) ? run_rank(options, argv, size, rank, NULL)
+	return perf_export_check(options, rank) ? run_rank(options, argv, 0, rank, NULL)
 						: PERF_EXIT_SYSTEM;
 }
 
@@ -126,10 +125,15 @@ static int run(int argc, char **argv)
 	if (!perf_options_parse(&options, argc, argv, &status))
 		return status;
 
-	const char *rank = getenv("RING_RANK");
-	const char *size = getenv("RING_SIZE");
-	if (rank && size)
-		return run_as(&options, argv, atoi(size), atoi(rank));
+	int rank;
+	switch (role_find("ring_perf", options.ranks, &rank)) {
+	case ROLE_REFUSED:
+		return PERF_EXIT_USAGE;
+	case ROLE_RANK:
+		return run_as(&options, argv, rank);
+	case ROLE_STARTS:
+		break;
+	}
 	if (options.ranks == 0)
 		options.ranks = DEFAULT_RANKS;
 	if (!perf_export_check(&options, 0))

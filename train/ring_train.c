@@ -10,6 +10,7 @@
 
 #include "../tools/finish.h"
 #include "../tools/launcher.h"
+#include "../tools/role.h"
 #include "alike.h"
 #include "export.h"
 #include "files.h"
@@ -52,24 +53,14 @@ static int train(struct train_options *options, struct train_team *team)
 	return status;
 }
 
-/* What the environment says of this rank; -1: it is none. */
-static int own_rank(void)
-{
-	static const char *const names[][2] = {{"RING_RANK", "RING_SIZE"}, {"RANK", "WORLD_SIZE"}};
-	for (int i = 0; i < 2; i++)
-		if (getenv(names[i][0]) && getenv(names[i][1]))
-			return atoi(getenv(names[i][0]));
-	return -1;
-}
-
-static int run_rank(struct train_options *options)
+static int run_rank(struct train_options *options, int rank)
 {
 	struct train_team team;
-	if (own_rank() == 0 && !train_files_check(options))
+	if (rank == 0 && !train_files_check(options))
 		return TRAIN_EXIT_SYSTEM;
 	if (train_matmul_start() != 0)
 		return TRAIN_EXIT_SYSTEM;
-	int err = train_team_join(&team, options);
+	int err = train_team_join(&team, options, rank);
 	if (err)
 		return train_exit_of(err);
 	int status = train_options_settle(options, team.size) ? train_alike_options(&team, options)
@@ -93,15 +84,17 @@ static int run_children(char **argv, int ranks)
 	return launch_ranks(&launch);
 }
 
-/* The arguments with two more, which win as the last ones do. */
-static char **extend(char **argv, int argc, const char *option, const char *value)
+/* The arguments with four more, which win as the last ones do. */
+static char **extend(char **argv, int argc, const char *ranks, const char *option, const char *value)
 {
-	char **longer = calloc((size_t)argc + 3, sizeof(*longer));
+	char **longer = calloc((size_t)argc + 5, sizeof(*longer));
 	if (!longer)
 		return NULL;
 	memcpy(longer, argv, (size_t)argc * sizeof(*longer));
-	longer[argc] = (char *)option;
-	longer[argc + 1] = (char *)value;
+	longer[argc] = "--ranks";
+	longer[argc + 1] = (char *)ranks;
+	longer[argc + 2] = (char *)option;
+	longer[argc + 3] = (char *)value;
 	return longer;
 }
 
@@ -115,8 +108,10 @@ static int run_with_reference(int argc, char **argv, int ranks)
 		return TRAIN_EXIT_SYSTEM;
 	}
 	close(fd);
-	char **as_reference = extend(argv, argc, "--as-reference", path);
-	char **with_record = extend(argv, argc, "--reference", path);
+	char all[16];
+	snprintf(all, sizeof(all), "%d", ranks);
+	char **as_reference = extend(argv, argc, "1", "--as-reference", path);
+	char **with_record = extend(argv, argc, all, "--reference", path);
 	int status = TRAIN_EXIT_SYSTEM;
 	if (as_reference && with_record) {
 		status = run_children(as_reference, 1);
@@ -152,7 +147,16 @@ static int run(int argc, char **argv)
 		return train_show_model(&options);
 	if (options.plan_only)
 		return train_show_plan(&options);
-	return own_rank() >= 0 ? run_rank(&options) : run_here(&options, argc, argv);
+	int rank;
+	switch (role_find("ring_train", options.ranks, &rank)) {
+	case ROLE_REFUSED:
+		return TRAIN_EXIT_USAGE;
+	case ROLE_RANK:
+		return run_rank(&options, rank);
+	case ROLE_STARTS:
+		break;
+	}
+	return run_here(&options, argc, argv);
 }
 
 int main(int argc, char **argv)

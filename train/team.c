@@ -184,7 +184,7 @@ static int compare_places(struct train_team *team)
 	return train_team_failed(team, err, "comparing clocks");
 }
 
-int train_team_join(struct train_team *team, const struct train_options *options)
+int train_team_join(struct train_team *team, const struct train_options *options, int rank)
 {
 	if (options->link)
 		setenv("RING_LINK", options->link, 1);
@@ -196,8 +196,7 @@ int train_team_join(struct train_team *team, const struct train_options *options
 		ring.create_timeout_ms = (int)(options->timeout_s * 1000);
 		ring.call_timeout_ms = ring.create_timeout_ms;
 	}
-	const char *rank = getenv("RING_RANK"); /* before the communicator knows it */
-	*team = (struct train_team){.rank = rank ? atoi(rank) : 0};
+	*team = (struct train_team){.rank = rank};
 	int err = ring_comm_create_from_env(&team->comm, &ring);
 	if (err)
 		return train_team_failed(team, err, "joining");

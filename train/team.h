@@ -23,8 +23,8 @@ struct train_team {
 	double behind; /* seconds to be added to this rank's clock for rank 0's; 0 on its host */
 };
 
-/* Joins as the environment says. returns 0, or a RING_E code with its sentence on stderr */
-int train_team_join(struct train_team *team, const struct train_options *options);
+/* Joins as the environment says, which gave the process this rank. returns 0, or a RING_E code with its sentence on stderr */
+int train_team_join(struct train_team *team, const struct train_options *options, int rank);
 void train_team_leave(struct train_team *team);
 
 /* Says on stderr why a call failed, unless err is 0. returns err */

@@ -12,6 +12,7 @@
  *	rank keep FILE    the same with one such and pauses between them, in which nothing is sent
  *	rank twice        adds its rank up with the others', then again over a second communicator
  *	rank later        likewise, but rank 0 comes to the second one when the others have long come
+ *	rank fail         likewise adds once, then rank 1 ends with status 7
  *
  * All but id find their place in what their launcher has set.
  */
@@ -247,6 +248,13 @@ static int add_twice(struct ring_comm *first, unsigned late_seconds)
 	return wrong != 0;
 }
 
+/* What others see of that is their launcher's business. */
+static int fail(struct ring_comm *comm)
+{
+	int wrong = add_ranks(comm);
+	return wrong ? 1 : ring_comm_rank(comm) == 1 ? 7 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *task = argc >= 2 ? argv[1] : "";
@@ -270,6 +278,8 @@ int main(int argc, char **argv)
 		result = wait_for_file(comm, task, argv[2]);
 	else if (strcmp(task, "twice") == 0 || strcmp(task, "later") == 0)
 		result = add_twice(comm, task[0] == 'l' ? 3 : 0);
+	else if (strcmp(task, "fail") == 0)
+		result = fail(comm);
 	ring_comm_destroy(comm);
 	return result;
 }

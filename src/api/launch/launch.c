@@ -92,9 +92,9 @@ int ring_job_find(const char **name, int *rank, int *size)
 	struct ring_failure failure = {0};
 	struct ring_launch launch = {.size = 1};
 	const struct ring_launcher *launcher = NULL;
-	int err = name && rank && size
-			  ? find_place(&launcher, &launch, &failure)
-			  : ring_fail(&failure, RING_EINVAL, "ring_job_find: a result has no place");
+	if (!name || !rank || !size)
+		return ring_refuse(RING_EINVAL, "ring_job_find: launcher, rank or size is NULL");
+	int err = find_place(&launcher, &launch, &failure);
 	if (err) {
 		ring_failure_remember(&failure);
 		return err;

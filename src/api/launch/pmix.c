@@ -74,7 +74,7 @@ static pid_t parent_of(pid_t pid)
 	char path[64], line[512];
 	int parent = 0;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	FILE *file = fopen(path, "re");
+	FILE *file = ring_fd_file(path);
 	if (!file)
 		return 0;
 	char *behind_name = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
@@ -90,7 +90,7 @@ static bool find_mapped(pid_t pid, char path[PATH_MAX])
 	char maps[64], line[PATH_MAX + 128];
 	bool found = false;
 	snprintf(maps, sizeof(maps), "/proc/%d/maps", (int)pid);
-	FILE *file = fopen(maps, "re");
+	FILE *file = ring_fd_file(maps);
 	while (file && !found && fgets(line, sizeof(line), file)) {
 		char *begin = strchr(line, '/');
 		found = begin && strstr(begin, "/" SONAME) && !strstr(begin, " (deleted)");
