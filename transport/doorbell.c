@@ -103,6 +103,29 @@ static bool have_kernel_fence(int command)
 	return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
 
+static bool may_be_event(int fd);
+
+/* Memory that can be passed on; where the system has none, this process's own. */
+static int make_page(struct ring_bell *bell, void **page)
+{
+	int err = ring_sealed_create("ringccl-doorbell", PAGE_BYTES, &bell->memory_fd, page);
+	if (err != RING_ENOTSUP)
+		return err;
+	*page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return *page == MAP_FAILED ? RING_ENOMEM : 0;
+}
+
+/* Other processes get all of it or nothing. */
+static void keep_to_oneself(struct ring_bell *bell)
+{
+	ring_log(RING_INFO,
+		 "doorbell: this system has no %s that can be passed on: other processes "
+		 "are reached over TCP, not shared memory",
+		 bell->memory_fd < 0 ? "memory" : "eventfd");
+	ring_fd_close(bell->memory_fd);
+	bell->memory_fd = -1;
+}
+
 /*
  * The process is fenced from now on, whether its bell is going to be light or not: once it has more threads, to begin with
  * that takes some milliseconds instead of a microsecond.
@@ -111,7 +134,7 @@ int ring_bell_create(struct ring_bell *bell)
 {
 	struct ring_bell made = {.memory_fd = -1, .event_fd = -1};
 	void *page;
-	int err = ring_sealed_create("ringccl-doorbell", PAGE_BYTES, &made.memory_fd, &page);
+	int err = make_page(&made, &page);
 	if (err)
 		return err;
 	err = take(&made, page);
@@ -125,6 +148,8 @@ int ring_bell_create(struct ring_bell *bell)
 		ring_bell_close(&made);
 		return RING_ESYSTEM;
 	}
+	if (made.memory_fd < 0 || !may_be_event(made.event_fd))
+		keep_to_oneself(&made);
 	made.fenced = have_kernel_fence(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 	*bell = made;
 	return 0;

@@ -20,7 +20,7 @@ struct ring_doorbell_holders;
 /* A doorbell: one's own, a peer's that was mapped, or one that is held with others of this process. */
 struct ring_bell {
 	struct ring_doorbell_page *page;
-	int memory_fd; /* memfd of the page, sealed; -1 where it need not be passed on */
+	int memory_fd; /* memfd of the page, sealed; -1 where it need not, or cannot, be passed on */
 	int event_fd;
 	struct ring_doorbell_holders *holders; /* of page and event_fd */
 	bool fenced; /* one's own: the kernel fences this process when others ask for it ... */

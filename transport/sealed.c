@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,16 +28,42 @@ static int map(int fd, size_t bytes, void **memory)
 	return 0;
 }
 
+/* Larger files than that are no mere error: SIGXFSZ would end the program. */
+static bool may_be_so_large(size_t bytes)
+{
+	struct rlimit limit;
+	errno = EFBIG;
+	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
+	       bytes <= limit.rlim_cur;
+}
+
+static bool is_acceptable(int fd, size_t bytes);
+
+/* What a peer would refuse is refused here, before it is relied on. */
+static bool make(const char *name, size_t bytes, int *fd)
+{
+	*fd = may_be_so_large(bytes) ? ring_fd_memory(name) : -1;
+	return *fd >= 0 && ftruncate(*fd, (off_t)bytes) == 0 &&
+	       fallocate(*fd, 0, 0, (off_t)bytes) == 0 &&
+	       fcntl(*fd, F_ADD_SEALS, SIZE_SEALS) == 0 && is_acceptable(*fd, bytes);
+}
+
+static int explain(const char *name, size_t bytes, int cause)
+{
+	bool forbidden = ring_fd_is_forbidden(cause);
+	ring_log(forbidden ? RING_INFO : RING_WARN, "shared memory: %s, %zu bytes: %s%s", name,
+		 bytes, strerror(cause), cause == EFBIG ? " (ulimit -f)" : "");
+	errno = cause;
+	return forbidden ? RING_ENOTSUP : ring_fd_ran_out(cause) ? RING_ESYSTEM : RING_ENOMEM;
+}
+
 int ring_sealed_create(const char *name, size_t bytes, int *fd, void **memory)
 {
-	int made = ring_fd_memory(name);
-	if (made < 0 || ftruncate(made, (off_t)bytes) < 0 ||
-	    fallocate(made, 0, 0, (off_t)bytes) < 0 || fcntl(made, F_ADD_SEALS, SIZE_SEALS) < 0) {
-		int err = errno == ENOSPC || errno == ENOMEM ? RING_ENOMEM : RING_ESYSTEM;
-		ring_log(RING_WARN, "shared memory: %s, %zu bytes: %s", name, bytes,
-			 strerror(errno));
+	int made;
+	if (!make(name, bytes, &made)) {
+		int cause = errno;
 		ring_fd_close(made);
-		return err;
+		return explain(name, bytes, cause);
 	}
 	int err = map(made, bytes, memory);
 	if (err) {

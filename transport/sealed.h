@@ -11,7 +11,8 @@
 
 /*
  * Makes and maps `bytes` of zeroes, with the memory behind them taken at once, so that a lack of it
- * is an error here and not a signal later. returns 0; RING_ENOMEM; RING_ESYSTEM
+ * is an error here and not a signal later. returns 0; RING_ENOMEM; RING_ENOTSUP: this system has no such
+ * memory, or none so large, for this process; RING_ESYSTEM
  */
 int ring_sealed_create(const char *name, size_t bytes, int *fd, void **memory);
 

@@ -36,8 +36,8 @@ static bool reaches(const struct ring_peer *from, const struct ring_peer *to)
 {
 	static const unsigned char unknown[sizeof(from->boot_id)];
 	return memcmp(from->boot_id, unknown, sizeof(unknown)) != 0 &&
-	       memcmp(from->boot_id, to->boot_id, sizeof(unknown)) == 0 &&
-	       from->netns == to->netns && from->uid == to->uid &&
+	       memcmp(from->boot_id, to->boot_id, sizeof(unknown)) == 0 && !from->unshared &&
+	       !to->unshared && from->netns == to->netns && from->uid == to->uid &&
 	       strncmp(from->host, to->host, RING_HOST_NAME) == 0;
 }
 

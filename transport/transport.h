@@ -34,6 +34,7 @@ struct ring_peer {
 	uint32_t uid;
 	uint64_t process; /* random number of the process: equal means same address space */
 	unsigned char boot_id[16]; /* the running kernel; all zero if unknown */
+	bool unshared;  /* it has no memory, or no doorbell, that it could pass on to others */
 	uint64_t netns; /* its network namespace; Unix sockets are reachable within it only */
 	char host[RING_HOST_NAME];     /* options' host, else the host name */
 	struct sockaddr_storage tcp;   /* its listener */

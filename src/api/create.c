@@ -80,6 +80,7 @@ static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id
 	if (err)
 		return err;
 	ring_self_describe(self, comm->rank, &comm->config, comm->watcher);
+	self->unshared = comm->bell.memory_fd < 0;
 	return ring_join_start(&comm->join, comm->size, self, &identity, &comm->config, failure);
 }
 

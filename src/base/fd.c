@@ -14,8 +14,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/timerfd.h>
 #include <sys/mman.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -97,18 +98,52 @@ int ring_fd_accept(int listener)
 	return fd;
 }
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U /* Linux 6.3; with vm.memfd_noexec=2 there is no memory without it */
+#endif
+
+static int make_memory(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	bool must_not_run = fd < 0 && errno == EACCES;
+	return must_not_run ? memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL) : fd;
+}
+
 int ring_fd_memory(const char *name)
 {
 	pthread_mutex_lock(&lock);
-	int fd = note(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	int fd = note(make_memory(name));
 	pthread_mutex_unlock(&lock);
 	return fd;
+}
+
+bool ring_fd_is_forbidden(int cause)
+{
+	return !ring_fd_ran_out(cause) && cause != ENOMEM && cause != ENOSPC;
+}
+
+/* A datagram socket that is connected with itself wakes whoever polls it, where there are no eventfds. */
+static int make_mirror(void)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	socklen_t bytes = sizeof(name.sun_family); /* the kernel finds one */
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	bool failed = fd < 0 || bind(fd, (struct sockaddr *)&name, bytes) < 0;
+	bytes = sizeof(name);
+	failed = failed || getsockname(fd, (struct sockaddr *)&name, &bytes) < 0 ||
+		 connect(fd, (struct sockaddr *)&name, bytes) < 0;
+	if (failed && fd >= 0)
+		close(fd);
+	return failed ? -1 : fd;
 }
 
 int ring_fd_event(void)
 {
 	pthread_mutex_lock(&lock);
-	int fd = note(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (fd < 0 && ring_fd_is_forbidden(errno))
+		fd = make_mirror();
+	fd = note(fd);
 	pthread_mutex_unlock(&lock);
 	return fd;
 }

@@ -21,8 +21,8 @@
 int ring_fd_socket(int domain, int type, int protocol); /* as socket(2): -1 and errno on failure */
 int ring_fd_accept(int listener);                       /* as accept4(2); non-blocking */
 int ring_fd_memory(const char *name);                   /* as memfd_create(2), sealable */
-int ring_fd_event(void);                                /* as eventfd(2), non-blocking */
-int ring_fd_epoll(void);                                /* as epoll_create1(2) */
+int ring_fd_event(void); /* as eventfd(2), non-blocking; where there are none, a socket that wakes alike */
+int ring_fd_epoll(void); /* as epoll_create1(2) */
 int ring_fd_timer(void); /* as timerfd_create(2) of CLOCK_MONOTONIC, non-blocking */
 
 FILE *ring_fd_file(const char *path); /* for reading, as fopen(3); fclose() is its end */
@@ -44,6 +44,9 @@ int ring_fd_crowded_ms(void);
 /* errno as words for people, which name the limit if descriptors ran out. Returns text. */
 #define RING_FD_WORDS 128
 const char *ring_fd_words(int cause, char text[RING_FD_WORDS]);
+
+/* Whether a call failed as this system has none such, or lets nobody make it, not for lack of anything. */
+bool ring_fd_is_forbidden(int cause);
 
 /* Whether errno says that descriptors ran out: waiting does not help. */
 bool ring_fd_ran_out(int cause);

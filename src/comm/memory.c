@@ -20,11 +20,11 @@ static void drop(struct ring_region **link)
 {
 	struct ring_region *region = *link;
 	*link = region->next;
-	if (region->shared.fd >= 0) {
+	if (region->shared.fd >= 0)
 		ring_regions_remove(&region->shared);
+	if (region->allocated)
 		munmap(region->shared.memory, region->shared.bytes);
-		ring_fd_close(region->shared.fd);
-	}
+	ring_fd_close(region->shared.fd);
 	free(region);
 }
 
@@ -42,16 +42,17 @@ size_t ring_memory_allocated(const struct ring_comm_memory *memory)
 {
 	size_t bytes = 0;
 	for (const struct ring_region *region = memory->regions; region; region = region->next)
-		bytes += region->shared.fd >= 0 ? region->shared.bytes : 0;
+		bytes += region->allocated ? region->shared.bytes : 0;
 	return bytes;
 }
 
-static struct ring_region *add(struct ring_comm *comm, const struct ring_shared_memory *memory)
+static struct ring_region *add(struct ring_comm *comm, const struct ring_shared_memory *memory,
+			       bool allocated)
 {
 	struct ring_region *region = malloc(sizeof(*region));
 	if (!region)
 		return NULL;
-	*region = (struct ring_region){*memory, comm->memory.regions};
+	*region = (struct ring_region){*memory, allocated, comm->memory.regions};
 	if (memory->fd >= 0 && ring_regions_add(&region->shared)) {
 		free(region);
 		return NULL;
@@ -178,18 +179,29 @@ int ring_memory_take_back(const struct ring_shared_memory *memory, const void *s
 
 /* ---- ringccl.h ------------------------------------------------------------------------------- */
 
+/* Memory that peers can map; where the system has none, ordinary memory does as well, only slower. */
+static int map_new(struct ring_shared_memory *made)
+{
+	int err = ring_sealed_create("ringccl-memory", made->bytes, &made->fd, &made->memory);
+	if (err != RING_ENOTSUP)
+		return err;
+	made->memory = mmap(NULL, made->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	return made->memory == MAP_FAILED ? RING_ENOMEM : 0;
+}
+
 static int allocate(struct ring_comm *comm, size_t bytes, void **memory)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	if (bytes == 0 || bytes > PTRDIFF_MAX - page)
 		return ring_comm_refuse(comm, RING_EINVAL, "ring_mem_alloc: %zu bytes", bytes);
-	struct ring_shared_memory made = {.bytes = (bytes + page - 1) / page * page};
-	int err = ring_sealed_create("ringccl-memory", made.bytes, &made.fd, &made.memory);
+	struct ring_shared_memory made = {.bytes = (bytes + page - 1) / page * page, .fd = -1};
+	int err = map_new(&made);
 	if (err)
 		return ring_comm_refuse(comm, err,
 					"ring_mem_alloc: no %zu bytes of shared memory: %m",
 					made.bytes);
-	if (!add(comm, &made)) {
+	if (!add(comm, &made, true)) {
 		munmap(made.memory, made.bytes);
 		ring_fd_close(made.fd);
 		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_alloc: no memory");
@@ -213,7 +225,7 @@ int ring_mem_free(struct ring_comm *comm, void *memory)
 	if (err)
 		return err;
 	struct ring_region **link = &comm->memory.regions;
-	while (*link && ((*link)->shared.memory != memory || (*link)->shared.fd < 0))
+	while (*link && ((*link)->shared.memory != memory || !(*link)->allocated))
 		link = &(*link)->next;
 	if (!*link)
 		return ring_comm_refuse(comm, RING_EINVAL,
@@ -256,7 +268,7 @@ int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 					"ring_mem_register: %zu bytes at %p are not memory", bytes,
 					memory);
 	struct ring_shared_memory theirs = {.memory = memory, .bytes = bytes, .fd = -1};
-	struct ring_region *made = add(comm, &theirs);
+	struct ring_region *made = add(comm, &theirs, false);
 	if (!made)
 		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_register: no memory");
 	*region = made;
@@ -269,7 +281,7 @@ int ring_mem_deregister(struct ring_comm *comm, struct ring_region *region)
 	if (err)
 		return err;
 	struct ring_region **link = &comm->memory.regions;
-	while (*link && (*link != region || region->shared.fd >= 0))
+	while (*link && (*link != region || region->allocated))
 		link = &(*link)->next;
 	if (!*link)
 		return ring_comm_refuse(comm, RING_EINVAL,

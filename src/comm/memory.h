@@ -13,7 +13,8 @@
 struct ring_comm;
 
 struct ring_region {
-	struct ring_shared_memory shared; /* fd -1: it was registered and is the program's */
+	struct ring_shared_memory shared; /* fd -1: it is private */
+	bool allocated; /* by ring_mem_alloc(); else it was registered and is the program's */
 	struct ring_region *next;
 };
 

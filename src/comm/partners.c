@@ -130,8 +130,9 @@ static bool is_here(const struct ring_comm *comm, int rank)
 static bool reaches_all(struct ring_comm *comm)
 {
 	for (int rank = 0; rank < comm->size; rank++) {
-		struct ring_link *in = channel_of(comm)->routes[rank].in;
-		if (!is_here(comm, rank) && in->transport->get(in, 0, NULL, 0))
+		const struct ring_route *route = &channel_of(comm)->routes[rank];
+		if (!is_here(comm, rank) && (route->in->transport->get(route->in, 0, NULL, 0) ||
+					     route->out->transport->put(route->out, 0, NULL, 0)))
 			return false;
 	}
 	return true;

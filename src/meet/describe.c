@@ -48,6 +48,7 @@ static void wire_whereabouts(struct ring_wire *wire, struct ring_peer *peer)
 	ring_wire_u32(wire, &peer->uid);
 	ring_wire_u64(wire, &peer->process);
 	ring_wire_bytes(wire, peer->boot_id, sizeof(peer->boot_id));
+	ring_wire_bool(wire, &peer->unshared);
 	ring_wire_u64(wire, &peer->netns);
 	ring_wire_text(wire, peer->host, sizeof(peer->host));
 	ring_wire_address(wire, &peer->tcp);

@@ -54,7 +54,6 @@ static void set_limit(int resource, uint64_t limit)
 static void be_poor(struct scene_actor *actor)
 {
 	const struct scarcity *scarcity = actor->scene->material;
-	signal(SIGXFSZ, SIG_IGN);
 	if (scarcity->for_all || actor->rank == 1)
 		set_limit(scarcity->resource, used(scarcity->resource) + scarcity->more);
 }
@@ -312,10 +311,6 @@ int main(int argc, char **argv)
 			sweep("bytes of memory", RLIMIT_AS, (uint64_t)coarse << 15, 128 / coarse,
 			      for_all);
 	}
-	struct scarcity no_files = {RLIMIT_FSIZE, 0, false};
-	bool failed = false;
-	int wrong = run(&no_files, &failed);
-	scene_case(wrong, "no room for files: %s", failed ? "failed" : "worked");
 	run_without_dev_shm();
 	sweep_in_want("shm", 32);
 	sweep_in_want("tcp", 16);
