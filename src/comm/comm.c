@@ -119,12 +119,13 @@ static uint64_t count_memory(const struct ring_comm *comm)
 
 static void tell_last(struct ring_carried *last, const struct ring_comm *comm)
 {
-	const struct ring_choice *choice = &comm->choice;
+	const struct ring_choice *choice = &comm->way->choice;
+	const struct ring_question *question = &comm->way->question;
 	last->chunk_bytes = choice->chunk_bytes;
 	last->channels = choice->channels;
 	strcpy(last->algorithm, ring_algorithm_name(choice->algorithm));
-	strcpy(last->path, ring_path_name(comm->question.path));
-	strcpy(last->memory, ring_memory_name(comm->question.memory));
+	strcpy(last->path, ring_path_name(question->path));
+	strcpy(last->memory, ring_memory_name(question->memory));
 	ring_choice_reason(choice, last->reason);
 }
 
@@ -142,8 +143,8 @@ int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 	size_t size = stats->size < sizeof(*stats) ? stats->size : sizeof(*stats);
 	pthread_mutex_t *running = (pthread_mutex_t *)&comm->running;
 	pthread_mutex_lock(running);
-	for (int i = 0; i < RING_PLANS_KEPT; i++)
-		ring_brief_count((struct ring_brief *)&comm->kept[i].brief);
+	for (int i = 0; i < RING_WAYS_KEPT; i++)
+		ring_brief_count((struct ring_brief *)&comm->ways[i].brief);
 	struct ring_stats all = {.size = stats->size, .calls = comm->calls};
 	all.memory_bytes = count_memory(comm);
 	for (int c = 0; c < comm->channel_count; c++)

@@ -9,7 +9,6 @@
 
 #include <pthread.h>
 
-#include "engine/brief.h"
 #include "engine/channel.h"
 #include "meet/edge.h"
 #include "base/flag.h"
@@ -23,6 +22,7 @@
 #include "meet/rendezvous.h"
 #include "engine/wait.h"
 #include "meet/watcher.h"
+#include "way.h"
 
 #define RING_CHANNELS_MAX 8
 
@@ -59,17 +59,7 @@ static inline bool ring_call_is_message(const struct ring_call *call)
 	return call->kind == RING_KIND_SEND || call->kind == RING_KIND_RECV;
 }
 
-#define RING_PLANS_KEPT 4
 #define RING_CALLS_KEPT 4
-
-/* How a call of one channel that reaches into no memory was carried, for the next one like it. */
-struct ring_kept_plan {
-	struct ring_record record; /* zero: none */
-	struct ring_question question;
-	struct ring_choice choice;
-	struct ring_known_plan known;
-	struct ring_brief brief;
-};
 
 /*
  * A call that was found right: programs make the same few again and again. (8 B on 2 ranks, between barriers: 0.13 us
@@ -114,19 +104,16 @@ struct ring_comm {
 	/* Of whoever runs a call: the caller, or once there is a queue its thread, which holds this meanwhile. */
 	pthread_mutex_t running;
 	struct ring_call *current;
-	struct ring_channel *active; /* those that carry it out */
-	struct ring_record planned;  /* the call whose plans they have; zero: none */
-	bool reaches;                /* that call's ranks reach into memory if they can */
-	uint64_t repeats;            /* calls alike behind it */
-	struct ring_kept_plan kept[RING_PLANS_KEPT]; /* of several calls that take turns */
-	unsigned next_kept;                          /* is forgotten next */
+	struct ring_channel *active;              /* those that carry it out */
+	struct ring_way ways[RING_WAYS_KEPT + 1]; /* the last is that of sends and receives */
+	unsigned next_way;                        /* is forgotten next */
+	struct ring_way *way;                     /* of the last call */
+	const struct ring_way *loaded; /* whose plans the active channels have, or NULL */
 	struct ring_pairs pairs;
 	struct ring_partners partners;
 	struct pollfd *fds; /* room to sleep on */
 	int fd_room;
-	uint64_t calls;                /* completed */
-	struct ring_question question; /* of the last call, and how it is carried */
-	struct ring_choice choice;
+	uint64_t calls; /* completed */
 
 	/* The first failure: failed is raised once failure is complete. */
 	pthread_mutex_t failing;

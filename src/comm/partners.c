@@ -267,8 +267,8 @@ void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call)
 		if (rank != comm->rank)
 			in->transport->tidy(in);
 	}
-	if (comm->choice.algorithm == RING_ALGORITHM_DIRECT &&
-	    comm->question.memory == RING_MEMORY_REACHABLE)
+	if (comm->way->choice.algorithm == RING_ALGORITHM_DIRECT &&
+	    comm->way->question.memory == RING_MEMORY_REACHABLE)
 		note_reached(comm, call);
 }
 

@@ -32,7 +32,6 @@ struct ring_partners {
 	bool reaches;   /* this rank copies from and to all others' private memory ... */
 	bool all_reach; /* ... and so do all */
 	struct ring_known_plan signals; /* of every exchange */
-	struct ring_known_plan plan;    /* of the last direct call */
 	struct ring_reached reached;
 	struct ring_stage stage;
 	struct ring_huge_pages huge_pages; /* of this rank's buffers that others reach into */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding ways, choosing and planning them; see way.h. */
+#include "way.h"
+
+#include "base/datatype.h"
+#include "comm.h"
+
+static struct ring_question question_of(const struct ring_comm *comm, const struct ring_call *call)
+{
+	return (struct ring_question){
+		.kind = call->kind,
+		.ranks = comm->size,
+		.bytes = call->count * ring_datatype_bytes(call->operands.type),
+		.path = comm->placement.path,
+		.memory = RING_MEMORY_PRIVATE,
+		.scaled = call->scaled,
+		.staged = comm->partners.stage.all,
+	};
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+static struct ring_way *make(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_way *way = &comm->ways[comm->next_way++ % RING_WAYS_KEPT];
+	ring_brief_count(&way->brief);
+	if (comm->loaded == way)
+		comm->loaded = NULL;
+	way->record = call->record;
+	way->calls = 0;
+	way->brief.ready = false;
+	struct ring_question question = question_of(comm, call);
+	way->reaches = ring_tuning_reaches(&comm->placement.tuning, &question);
+	ring_way_choose_again(comm, way, &question);
+	return way;
+}
+
+struct ring_way *ring_way_find(struct ring_comm *comm, const struct ring_call *call)
+{
+	for (int i = 0; i < RING_WAYS_KEPT; i++)
+		if (ring_record_repeats(&call->record, &comm->ways[i].record))
+			return &comm->ways[i];
+	return make(comm, call);
+}
+
+struct ring_way *ring_way_of_messages(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_way *way = &comm->ways[RING_WAYS_KEPT];
+	struct ring_question question = question_of(comm, call);
+	ring_way_choose_again(comm, way, &question);
+	return way;
+}
+
+/* ---- choosing and planning ------------------------------------------------------------------- */
+
+void ring_way_choose_again(struct ring_comm *comm, struct ring_way *way,
+			   const struct ring_question *question)
+{
+	way->question = *question;
+	way->choice = ring_tuning_choose(&comm->placement.tuning, question);
+	way->planned = false;
+	if (comm->loaded == way)
+		comm->loaded = NULL;
+}
+
+/* Of the first channel's plan. */
+static struct ring_plan_params params_of(const struct ring_comm *comm, const struct ring_way *way,
+					 const struct ring_call *call)
+{
+	const struct ring_choice *choice = &way->choice;
+	return (struct ring_plan_params){
+		.kind = call->kind,
+		.algorithm = choice->algorithm,
+		.size = comm->size,
+		.position = comm->placement.position,
+		.order = comm->order,
+		.root = call->root,
+		.scaled = call->scaled,
+		.count = call->count,
+		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
+		.chunk_bytes = choice->chunk_bytes,
+		.past = choice->past,
+		.place_bytes = RING_PLACE_BYTES,
+		.chunks_per_round = choice->chunks_per_round,
+		.boards = comm->placement.path == RING_PATH_MEMORY,
+		.workers = choice->workers,
+		.channels = choice->channels,
+	};
+}
+
+/* Plans channel number params->channel, and starts it. returns 0; RING_ENOMEM */
+static int plan(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call,
+		const struct ring_plan_params *params)
+{
+	struct ring_channel *channel = &comm->channels[params->channel];
+	struct ring_known_plan *known = params->channel == 0 ? &way->known : channel->own;
+	struct ring_plan made = ring_plan_make(params);
+	bool rings = params->algorithm == RING_ALGORITHM_RING;
+	int err = rings ? 0 : ring_pairs_want(comm, channel, &made);
+	if (err)
+		return err;
+	ring_known_plan_set(known, &made);
+	ring_channel_start_known(channel, known, &call->operands, &call->record);
+	return 0;
+}
+
+static int plan_all(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
+{
+	struct ring_plan_params params = params_of(comm, way, call);
+	struct ring_channel **link = &comm->active;
+	int err = 0;
+	for (; params.channel < params.channels && !err; params.channel++) {
+		err = plan(comm, way, call, &params);
+		*link = &comm->channels[params.channel];
+		link = &(*link)->next;
+	}
+	*link = NULL;
+	way->planned = !err;
+	return err;
+}
+
+static void start_again(struct ring_comm *comm, const struct ring_call *call)
+{
+	for (struct ring_channel *channel = comm->active; channel; channel = channel->next)
+		ring_channel_start_again(channel, &call->operands, call->record.sequence);
+}
+
+static void start_known(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
+{
+	ring_channel_start_known(&comm->channels[0], &way->known, &call->operands, &call->record);
+	comm->channels[0].next = NULL;
+	comm->active = &comm->channels[0];
+}
+
+int ring_way_start(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
+{
+	int err = 0;
+	if (comm->loaded == way)
+		start_again(comm, call);
+	else if (way->planned && way->choice.channels == 1)
+		start_known(comm, way, call);
+	else
+		err = plan_all(comm, way, call);
+	comm->loaded = err ? NULL : way;
+	return err;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The way that calls alike go: what was asked about them, what was chosen, and the plan. Programs make the same few
+ * calls again and again, so a communicator keeps the ways of the last few and finds them again.
+ */
+#ifndef RING_WAY_H
+#define RING_WAY_H
+
+#include "choose/tuning.h"
+#include "engine/brief.h"
+#include "plan/record.h"
+
+struct ring_comm;
+struct ring_call;
+
+#define RING_WAYS_KEPT 8
+
+struct ring_way {
+	struct ring_record record; /* such calls have it but for the sequence; zero: none */
+	uint64_t calls;            /* so far */
+	struct ring_question question;
+	struct ring_choice choice;
+	bool reaches;                 /* its ranks reach into one another's memory if they can */
+	bool planned;                 /* `known` is the first channel's plan for the choice */
+	struct ring_known_plan known; /* other channels keep their own */
+	struct ring_brief brief;      /* of a small call of one channel */
+};
+
+/* The way of such calls, made if there is none; then the oldest is forgotten. */
+struct ring_way *ring_way_find(struct ring_comm *comm, const struct ring_call *call);
+
+/* That of sends and receives, whose plans their pairs keep. */
+struct ring_way *ring_way_of_messages(struct ring_comm *comm, const struct ring_call *call);
+
+/* The question has another answer now, so another choice may be right. */
+void ring_way_choose_again(struct ring_comm *comm, struct ring_way *way,
+			   const struct ring_question *question);
+
+/* Starts the way's plans on their channels, made if need be. returns 0; RING_ENOMEM */
+int ring_way_start(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call);
+
+#endif
