@@ -24,8 +24,6 @@ static struct ring_way *make(struct ring_comm *comm, const struct ring_call *cal
 {
 	struct ring_way *way = &comm->ways[comm->next_way++ % RING_WAYS_KEPT];
 	ring_brief_count(&way->brief);
-	if (comm->loaded == way)
-		comm->loaded = NULL;
 	way->record = call->record;
 	way->calls = 0;
 	way->brief.ready = false;

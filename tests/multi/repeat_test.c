@@ -27,6 +27,7 @@ static const struct turn {
 	{0, COUNT, RING_MAX, RING_FLOAT32}, {0, 2, RING_SUM, RING_FLOAT32},
 	{0, 2, RING_SUM, RING_INT32},       {0, 3, RING_SUM, RING_FLOAT32},
 	{0, 2, RING_MAX, RING_FLOAT32},     {1, 2, RING_SUM, RING_FLOAT32},
+	{0, 4, RING_SUM, RING_FLOAT32},     {0, 5, RING_SUM, RING_FLOAT32},
 };
 #define CALLS (int)(sizeof(turns) / sizeof(turns[0]))
 
@@ -88,6 +89,24 @@ static int take_turns(struct harness_rank *self, struct ring_comm *comm, union e
 	return 0;
 }
 
+/*
+ * Whoever keeps 2, 3 ... 12 calls and forgets the oldest: for one of them the call that was made last is the oldest, and is
+ * forgotten while channels still have its plan. A user would have seen sums of another length.
+ */
+static int forget_the_last(struct harness_rank *self, struct ring_comm *comm, union element *memory)
+{
+	for (int kept = 2; kept <= 12; kept++) {
+		size_t first = COUNT / 2 + (size_t)kept * 100;
+		for (int i = 0; i <= kept + 1; i++) {
+			size_t other = i == kept ? 0 : (size_t)i;
+			struct turn turn = {0, first + other, RING_SUM, RING_FLOAT32};
+			if (call(self, comm, &turn, memory, 2 * i))
+				return 1;
+		}
+	}
+	return 0;
+}
+
 /* The same sum again and again, each time of inputs that are multiplied by something else. */
 static int scale_by_turns(struct harness_rank *self, struct ring_comm *comm, union element *memory)
 {
@@ -140,8 +159,8 @@ static int be_rank(struct harness_rank *self)
 		return 1;
 	if (ring_mem_alloc(comm, bytes, &memory))
 		return harness_fail(self, "no memory: %s", ring_comm_error(comm));
-	int bad = take_turns(self, comm, memory) || scale_by_turns(self, comm, memory) ||
-		  come_late(self, comm, memory);
+	int bad = take_turns(self, comm, memory) || forget_the_last(self, comm, memory) ||
+		  scale_by_turns(self, comm, memory) || come_late(self, comm, memory);
 	if (!bad && ring_mem_free(comm, memory))
 		bad = harness_fail(self, "not freed: %s", ring_comm_error(comm));
 	void *again = bad ? NULL : map_at(memory, bytes);
