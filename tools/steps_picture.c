@@ -170,7 +170,18 @@ static void put_paragraph(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
-static void put_head(const struct steps_walk *walk, const struct steps_cells *cells, FILE *out)
+/* What is said of a plan before its pictures. */
+static void put_words(const struct steps_walk *walk, const struct steps_cells *cells, FILE *out)
+{
+	char text[SAID];
+	put_paragraph(steps_say_how(&walk->choice), out);
+	steps_say_names(walk, cells, true, text, sizeof(text));
+	put_paragraph(text, out);
+	steps_say_bytes(walk, text, sizeof(text));
+	put_paragraph(text, out);
+}
+
+static void put_head(const struct steps_walk *walk, FILE *out)
 {
 	char text[SAID];
 	steps_say_title(walk, text, sizeof(text));
@@ -184,42 +195,55 @@ static void put_head(const struct steps_walk *walk, const struct steps_cells *ce
 	fputs("<h1>", out);
 	put_text(text, out);
 	fputs("</h1>\n", out);
-	put_paragraph(steps_say_how(&walk->choice), out);
-	steps_say_names(walk, cells, true, text, sizeof(text));
-	put_paragraph(text, out);
-	steps_say_bytes(walk, text, sizeof(text));
-	put_paragraph(text, out);
+}
+
+static void put_bar(const struct steps_walk *walk, FILE *out)
+{
 	fprintf(out,
 		"<div class=\"bar\"><button id=\"back\">&#9664;</button>"
 		"<input id=\"slider\" type=\"range\" min=\"0\" max=\"%d\" value=\"0\">"
 		"<button id=\"forth\">&#9654;</button><button id=\"play\">play</button>"
-		"<output id=\"said\"></output></div>\n"
-		"<svg width=\"0\" height=\"0\">%s</svg>\n",
-		count_shown(walk) - 1, arrow_head);
+		"<output id=\"said\"></output></div>\n",
+		count_shown(walk) - 1);
+}
+
+static void put_section(const struct steps_walk *walk, const struct steps_cells *cells,
+			const struct steps_state *state, const struct steps_layout *layout,
+			int step, FILE *out)
+{
+	char name[64];
+	steps_say_step(walk, step, name, sizeof(name));
+	fprintf(out,
+		"<section data-name=\"%s\"%s>\n<svg class=\"steps\" width=\"%.0f\" "
+		"height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
+		name, step > 0 ? " hidden" : "", layout->width, layout->height, layout->width,
+		layout->height);
+	steps_draw(walk, cells, state, layout, step, out);
+	fputs("</svg>\n", out);
+	put_rows(walk, cells, step, out);
+	fputs("</section>\n", out);
+}
+
+void steps_picture_part(const struct steps_walk *walk, const struct steps_cells *cells,
+			struct steps_state *state, FILE *out)
+{
+	struct steps_layout layout = steps_layout_of(walk, cells, state);
+	put_words(walk, cells, out);
+	put_bar(walk, out);
+	fprintf(out, "<svg width=\"0\" height=\"0\">%s</svg>\n", arrow_head);
+	for (int step = 0; step < walk->step_count; step++) {
+		steps_state_apply(walk, step, state);
+		if (is_shown(walk, step))
+			put_section(walk, cells, state, &layout, step, out);
+	}
+	steps_state_reset(walk, state);
 }
 
 void steps_picture_html(const struct steps_walk *walk, const struct steps_cells *cells,
 			struct steps_state *state, FILE *out)
 {
-	struct steps_layout layout = steps_layout_of(walk, cells, state);
-	char name[64];
-	put_head(walk, cells, out);
-	for (int step = 0; step < walk->step_count; step++) {
-		steps_state_apply(walk, step, state);
-		if (!is_shown(walk, step))
-			continue;
-		steps_say_step(walk, step, name, sizeof(name));
-		fprintf(out,
-			"<section data-name=\"%s\"%s>\n<svg class=\"steps\" width=\"%.0f\" "
-			"height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
-			name, step > 0 ? " hidden" : "", layout.width, layout.height, layout.width,
-			layout.height);
-		steps_draw(walk, cells, state, &layout, step, out);
-		fputs("</svg>\n", out);
-		put_rows(walk, cells, step, out);
-		fputs("</section>\n", out);
-	}
+	put_head(walk, out);
+	steps_picture_part(walk, cells, state, out);
 	fputs(page_script, out);
 	fputs("</html>\n", out);
-	steps_state_reset(walk, state);
 }

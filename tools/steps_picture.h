@@ -11,6 +11,10 @@
 void steps_picture_svg(const struct steps_walk *walk, const struct steps_cells *cells,
 		       struct steps_state *state, FILE *out);
 
+/* What a page shows of a plan: words, a slider and a section for each step; the page has the script. */
+void steps_picture_part(const struct steps_walk *walk, const struct steps_cells *cells,
+			struct steps_state *state, FILE *out);
+
 /* A page of HTML that needs nothing else: one step at a time, with a slider. */
 void steps_picture_html(const struct steps_walk *walk, const struct steps_cells *cells,
 			struct steps_state *state, FILE *out);
