@@ -17,10 +17,12 @@
 
 #define MAGIC "ring"
 #define MAGIC_BYTES 4
+#define OPENING_BYTES (MAGIC_BYTES + 4) /* with the version: so every version begins */
 #define NONCE_BYTES 16
 #define PROOF_BYTES 32
-#define HELLO_BYTES (MAGIC_BYTES + 4 + 8 + 5 * 4 + NONCE_BYTES)
-#define CHALLENGE_BYTES (NONCE_BYTES + PROOF_BYTES)
+#define FEATURES_BYTES 8
+#define HELLO_BYTES (MAGIC_BYTES + 4 + 8 + 5 * 4 + FEATURES_BYTES + NONCE_BYTES)
+#define CHALLENGE_BYTES (FEATURES_BYTES + NONCE_BYTES + PROOF_BYTES)
 #define WELCOME 'w'
 #define COME_AGAIN 0 /* as the whole of a challenge says it, too */
 
@@ -31,6 +33,7 @@ struct step {
 	bool send;
 	size_t bytes;
 	void (*write)(struct ring_greeting *greeting); /* send: fills the buffer */
+	/* once it is here, or sent, whole */
 	int (*check)(struct ring_greeting *greeting, struct ring_failure *failure);
 };
 
@@ -74,12 +77,20 @@ static void wire_hello(struct ring_wire *wire, struct ring_hello *hello)
 	ring_wire_u32(wire, &hello->attempt);
 }
 
+static void wire_features(struct ring_wire *wire, struct ring_features *features)
+{
+	ring_wire_u32(wire, &features->offered);
+	ring_wire_u32(wire, &features->required);
+}
+
 /* What one end alone can say: `side` keeps a proof from being sent back as the other's. */
 static void prove(struct ring_greeting *greeting, char side, unsigned char *proof)
 {
-	unsigned char said[HELLO_BYTES];
+	unsigned char said[HELLO_BYTES + FEATURES_BYTES];
 	struct ring_wire wire = ring_wire_writer(said, sizeof(said));
 	wire_hello(&wire, &greeting->hello);
+	wire_features(&wire, &greeting->features[0]);
+	wire_features(&wire, &greeting->features[1]);
 
 	crypto_generichash_state hash;
 	crypto_generichash_init(&hash, greeting->secret, RING_SECRET_BYTES, PROOF_BYTES);
@@ -104,21 +115,18 @@ static void write_hello(struct ring_greeting *greeting)
 	ring_wire_bytes(&wire, (void *)MAGIC, MAGIC_BYTES);
 	ring_wire_u32(&wire, &version);
 	wire_hello(&wire, &greeting->hello);
+	wire_features(&wire, &greeting->features[0]);
 	ring_wire_bytes(&wire, connecting_nonce(greeting), NONCE_BYTES);
 }
 
 static int check_hello(struct ring_greeting *greeting, struct ring_failure *failure)
 {
-	uint32_t version = 0;
 	struct ring_hello *hello = &greeting->hello;
-	struct ring_wire wire = ring_wire_reader(greeting->buffer + MAGIC_BYTES,
-						 HELLO_BYTES - MAGIC_BYTES);
-	ring_wire_u32(&wire, &version);
+	struct ring_wire wire = ring_wire_reader(greeting->buffer + OPENING_BYTES,
+						 HELLO_BYTES - OPENING_BYTES);
 	wire_hello(&wire, hello);
+	wire_features(&wire, &greeting->features[0]);
 	ring_wire_bytes(&wire, connecting_nonce(greeting), NONCE_BYTES);
-	if (version != RING_WIRE_VERSION)
-		return refuse(greeting, failure, RING_STRANGER_VERSION,
-			      "it speaks another version of the protocol");
 	if (hello->role < RING_ROLE_JOIN || hello->role > RING_ROLE_DATA || hello->from < 0 ||
 	    (hello->role == RING_ROLE_JOIN) != (hello->to == RING_RANK_ROOT))
 		return refuse(greeting, failure, RING_STRANGER_NOISE, "its hello makes no sense");
@@ -128,11 +136,33 @@ static int check_hello(struct ring_greeting *greeting, struct ring_failure *fail
 	return 0;
 }
 
+/* The listening end looks once its challenge is sent, so that the other knows why it is refused. */
+static int check_features(struct ring_greeting *greeting, struct ring_failure *failure)
+{
+	const struct ring_features *own = &greeting->features[greeting->listening];
+	const struct ring_features *theirs = &greeting->features[!greeting->listening];
+	uint32_t unknown = theirs->required & ~own->offered;
+	uint32_t missing = own->required & ~theirs->offered;
+	greeting->agreed = own->offered & theirs->offered;
+	if (!unknown && !missing)
+		return 0;
+	greeting->stranger = RING_STRANGER_FEATURES;
+	return ring_fail(
+		failure, RING_EPEER,
+		unknown ? "it requires features of the protocol that are not offered here "
+			  "(bits %#x); have all ranks the same version and options?"
+			: "it does not offer features of the protocol that are required here "
+			  "(bits %#x); have all ranks the same version and options?",
+		unknown ? unknown : missing);
+}
+
 static void write_challenge(struct ring_greeting *greeting)
 {
+	struct ring_wire wire = ring_wire_writer(greeting->buffer, sizeof(greeting->buffer));
 	ring_random(listening_nonce(greeting), NONCE_BYTES);
-	memcpy(greeting->buffer, listening_nonce(greeting), NONCE_BYTES);
-	prove(greeting, 'l', greeting->buffer + NONCE_BYTES);
+	wire_features(&wire, &greeting->features[1]);
+	ring_wire_bytes(&wire, listening_nonce(greeting), NONCE_BYTES);
+	prove(greeting, 'l', greeting->buffer + wire.at);
 }
 
 static int come_again(struct ring_greeting *greeting, struct ring_failure *failure)
@@ -143,13 +173,15 @@ static int come_again(struct ring_greeting *greeting, struct ring_failure *failu
 /* A challenge has a nonce, which is never all zero. */
 static int check_challenge(struct ring_greeting *greeting, struct ring_failure *failure)
 {
+	struct ring_wire wire = ring_wire_reader(greeting->buffer, CHALLENGE_BYTES);
 	if (sodium_is_zero(greeting->buffer, CHALLENGE_BYTES))
 		return come_again(greeting, failure);
-	memcpy(listening_nonce(greeting), greeting->buffer, NONCE_BYTES);
-	if (!is_proved(greeting, 'l', greeting->buffer + NONCE_BYTES))
+	wire_features(&wire, &greeting->features[1]);
+	ring_wire_bytes(&wire, listening_nonce(greeting), NONCE_BYTES);
+	if (!is_proved(greeting, 'l', greeting->buffer + wire.at))
 		return refuse(greeting, failure, RING_STRANGER_SECRET,
 			      "it does not know this communicator's secret");
-	return 0;
+	return check_features(greeting, failure);
 }
 
 static void write_proof(struct ring_greeting *greeting)
@@ -190,7 +222,7 @@ static const struct step steps_connecting[STEPS] = {
 
 static const struct step steps_listening[STEPS] = {
 	{.bytes = HELLO_BYTES, .check = check_hello},
-	{.send = true, .bytes = CHALLENGE_BYTES, .write = write_challenge},
+	{.send = true, .bytes = CHALLENGE_BYTES, .write = write_challenge, .check = check_features},
 	{.bytes = PROOF_BYTES, .check = check_proof},
 	{.send = true, .bytes = 1, .write = write_welcome},
 };
@@ -198,15 +230,20 @@ static const struct step steps_listening[STEPS] = {
 void ring_greeting_connecting(struct ring_greeting *greeting, int fd,
 			      const struct ring_hello *hello, const unsigned char *secret)
 {
-	*greeting = (struct ring_greeting){.fd = fd, .hello = *hello};
+	*greeting = (struct ring_greeting){.fd = fd,
+					   .hello = *hello,
+					   .features = {RING_FEATURES, {0, 0}}};
 	memcpy(greeting->secret, secret, RING_SECRET_BYTES);
 }
 
 void ring_greeting_listening(struct ring_greeting *greeting, int fd,
 			     ring_secret_finder *find_secret, void *context)
 {
-	*greeting = (struct ring_greeting){
-		.fd = fd, .listening = true, .find_secret = find_secret, .context = context};
+	*greeting = (struct ring_greeting){.fd = fd,
+					   .listening = true,
+					   .find_secret = find_secret,
+					   .context = context,
+					   .features = {{0, 0}, RING_FEATURES}};
 }
 
 /* Moves the rest of the message on its way. returns 0; RING_EAGAIN; RING_EPEER */
@@ -238,6 +275,17 @@ static bool is_noise(const struct ring_greeting *greeting)
 	       memcmp(greeting->buffer, MAGIC, known) != 0;
 }
 
+/* Its hello may have another length: that much of it is enough. */
+static bool is_other_version(const struct ring_greeting *greeting)
+{
+	uint32_t version = 0;
+	struct ring_wire wire = ring_wire_reader(greeting->buffer + MAGIC_BYTES,
+						 OPENING_BYTES - MAGIC_BYTES);
+	ring_wire_u32(&wire, &version);
+	return greeting->listening && greeting->step == 0 && greeting->done >= OPENING_BYTES &&
+	       version != RING_WIRE_VERSION;
+}
+
 int ring_greeting_step(struct ring_greeting *greeting, short *events, struct ring_failure *failure)
 {
 	while (greeting->step < STEPS) {
@@ -250,6 +298,9 @@ int ring_greeting_step(struct ring_greeting *greeting, short *events, struct rin
 		if (is_noise(greeting))
 			return refuse(greeting, failure, RING_STRANGER_NOISE,
 				      "it does not speak ringccl's protocol");
+		if (is_other_version(greeting))
+			return refuse(greeting, failure, RING_STRANGER_VERSION,
+				      "it speaks another version of the protocol");
 		if (!err && step->check)
 			err = step->check(greeting, failure);
 		if (err == RING_EAGAIN)

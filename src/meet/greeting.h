@@ -5,13 +5,15 @@
  * is a keyed BLAKE2b from libsodium. Non-blocking; used by both ends.
  *
  *	connecting                      listening
- *	hello {version, job, role, from, to, channel, attempt, nonce}  ->
- *	                           <-  challenge {nonce, proof over both}
+ *	hello {version, job, role, from, to, channel, attempt, features, nonce}  ->
+ *	                           <-  challenge {features, nonce, proof over both}
  *	proof over both  ->
  *	                           <-  welcome
  *
  * Instead of what the connecting end waits for it may be told to come again: there was no place for it, or
  * no time. It is welcome as long as that is not said, so both ends agree on whether they have met.
+ *
+ * What follows on the connection is neither encrypted nor protected against change.
  */
 #ifndef RING_GREETING_H
 #define RING_GREETING_H
@@ -41,6 +43,17 @@ struct ring_hello {
 	uint32_t attempt; /* grows when all ranks try again with fewer transports */
 };
 
+/*
+ * Bits that name ways of speaking after the greeting. An end offers what it can do, of which it may require some; agreed
+ * is what both offer, and who requires more is refused. There are none yet: room for one that authenticates and
+ * encrypts all that follows. Part of the proof, so nobody on the way can take a bit out.
+ */
+struct ring_features {
+	uint32_t offered;
+	uint32_t required;
+};
+#define RING_FEATURES ((struct ring_features){0, 0}) /* of this version */
+
 /* Why a greeting ended without proof. */
 enum ring_stranger {
 	RING_STRANGER_LEFT,    /* closed, or refused us without a word */
@@ -48,8 +61,9 @@ enum ring_stranger {
 	RING_STRANGER_VERSION, /* another version of it */
 	RING_STRANGER_JOB,     /* of no communicator known here */
 	RING_STRANGER_SECRET,  /* does not know its communicator's secret */
-	RING_STRANGER_SLOW,    /* said too little for too long; found by the watcher */
-	RING_STRANGER_AGAIN,   /* none: it told us to come again */
+	RING_STRANGER_FEATURES, /* requires a feature that is not offered here, or does not offer one that is required */
+	RING_STRANGER_SLOW,  /* said too little for too long; found by the watcher */
+	RING_STRANGER_AGAIN, /* none: it told us to come again */
 };
 
 /* Finds the secret of hello's job and addressee; false refuses. */
@@ -63,12 +77,14 @@ struct ring_greeting {
 	unsigned char secret[RING_SECRET_BYTES];
 	ring_secret_finder *find_secret; /* listening */
 	void *context;
-	enum ring_stranger stranger; /* valid after RING_EPEER */
-	int step;                    /* messages done */
-	bool begun;                  /* the next one was written, if it is ours */
-	unsigned char nonces[32];    /* the connecting end's, the listening end's */
-	unsigned char buffer[64];    /* the message on its way, either way */
-	size_t done;                 /* bytes of it moved */
+	enum ring_stranger stranger;      /* valid after RING_EPEER */
+	int step;                         /* messages done */
+	bool begun;                       /* the next one was written, if it is ours */
+	unsigned char nonces[32];         /* the connecting end's, the listening end's */
+	struct ring_features features[2]; /* likewise; own ones may be set before the first step */
+	uint32_t agreed;                  /* valid once the step returned 0 */
+	unsigned char buffer[64];         /* the message on its way, either way */
+	size_t done;                      /* bytes of it moved */
 };
 
 void ring_greeting_connecting(struct ring_greeting *greeting, int fd,

@@ -26,7 +26,7 @@
 #define AT_ONE_DOOR 120 /* strangers at a time */
 #define DOORS_MAX 64
 #define PATIENCE_MAX 300
-#define HELLO_BYTES 52
+#define HELLO_BYTES 60
 #define PROOF_BYTES 32
 
 enum manner { SILENT, RUBBISH, SLOW, HTTP, TLS, VERSION, JOB, SECRET, HELLO_ONLY, RESET, MANNERS };
@@ -65,6 +65,7 @@ static size_t say_hello(struct crowd *crowd, enum manner manner, unsigned char *
 	uint32_t role = RING_ROLE_JOIN + (uint32_t)scene_random(&crowd->seed, 3), attempt = 0;
 	int from = (int)scene_random(&crowd->seed, SIZE), channel = 0;
 	int to = role == RING_ROLE_JOIN ? RING_RANK_ROOT : (from + 1) % SIZE;
+	uint32_t offered = 0, required = 0;
 	unsigned char nonce[16] = "not very random";
 	struct ring_wire wire = ring_wire_writer(words, HELLO_BYTES);
 	ring_wire_bytes(&wire, (void *)"ring", 4);
@@ -75,6 +76,8 @@ static size_t say_hello(struct crowd *crowd, enum manner manner, unsigned char *
 	ring_wire_int(&wire, &to);
 	ring_wire_int(&wire, &channel);
 	ring_wire_u32(&wire, &attempt);
+	ring_wire_u32(&wire, &offered);
+	ring_wire_u32(&wire, &required);
 	ring_wire_bytes(&wire, nonce, sizeof(nonce));
 	return wire.at;
 }

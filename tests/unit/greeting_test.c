@@ -138,11 +138,11 @@ static void wrong_proof_is_refused(void **state)
 {
 	(void)state;
 	short events;
-	unsigned char challenge[48], proof[32] = {0};
+	unsigned char challenge[56], proof[32] = {0};
 	assert_int_equal(ring_greeting_step(&caller, &events, NULL), RING_EAGAIN);
 	assert_int_equal(ring_greeting_step(&host, &events, NULL), RING_EAGAIN);
 	assert_int_equal(read(pair[0], challenge, sizeof(challenge)), sizeof(challenge));
-	memcpy(proof, challenge + 16, sizeof(proof)); /* the host's own proof, sent back */
+	memcpy(proof, challenge + 24, sizeof(proof)); /* the host's own proof, sent back */
 	assert_int_equal(write(pair[0], proof, sizeof(proof)), sizeof(proof));
 	assert_int_equal(ring_greeting_step(&host, &events, NULL), RING_EPEER);
 	assert_int_equal(host.stranger, RING_STRANGER_SECRET);
@@ -177,21 +177,93 @@ static void other_version_is_told_apart(void **state)
 {
 	(void)state;
 	short events;
-	unsigned char other[52] = "ring\x63";
+	unsigned char other[8] = "ring\x63"; /* whatever length its hello has */
 	assert_int_equal(write(pair[0], other, sizeof(other)), sizeof(other));
 	assert_int_equal(ring_greeting_step(&host, &events, NULL), RING_EPEER);
 	assert_int_equal(host.stranger, RING_STRANGER_VERSION);
+}
+
+/* What both can do is agreed; what one alone can do is not used. */
+static void common_features_are_agreed(void **state)
+{
+	(void)state;
+	int caller_err, host_err;
+	caller.features[0] = (struct ring_features){.offered = 0x7, .required = 0x2};
+	host.features[1] = (struct ring_features){.offered = 0xe, .required = 0x4};
+	greet(&caller_err, &host_err);
+	assert_int_equal(caller_err, 0);
+	assert_int_equal(host_err, 0);
+	assert_int_equal(caller.agreed, 0x6);
+	assert_int_equal(host.agreed, 0x6);
+}
+
+static void assert_features_refused(const char *caller_says, const char *host_says)
+{
+	short events;
+	struct ring_failure failures[2] = {0};
+	assert_int_equal(ring_greeting_step(&caller, &events, NULL), RING_EAGAIN);
+	assert_int_equal(ring_greeting_step(&host, &events, &failures[1]), RING_EPEER);
+	shutdown(pair[1], SHUT_RDWR);
+	assert_int_equal(ring_greeting_step(&caller, &events, &failures[0]), RING_EPEER);
+	assert_int_equal(caller.stranger, RING_STRANGER_FEATURES);
+	assert_int_equal(host.stranger, RING_STRANGER_FEATURES);
+	assert_non_null(strstr(failures[0].text, caller_says));
+	assert_non_null(strstr(failures[1].text, host_says));
+}
+
+/* A rank of a later version that insists on encryption was let in, and spoke in clear or nonsense. */
+static void unknown_required_feature_is_refused(void **state)
+{
+	(void)state;
+	caller.features[0] = (struct ring_features){.offered = 0x10, .required = 0x10};
+	assert_features_refused(
+		"does not offer features of the protocol that are required here (bits 0x10)",
+		"requires features of the protocol that are not offered here (bits 0x10)");
+}
+
+static void host_may_require_too(void **state)
+{
+	(void)state;
+	host.features[1] = (struct ring_features){.offered = 0x30, .required = 0x20};
+	assert_features_refused(
+		"requires features of the protocol that are not offered here (bits 0x20)",
+		"does not offer features of the protocol that are required here (bits 0x20)");
+}
+
+/* Somebody on the way cannot talk two ranks out of what both offer. */
+static void features_are_proved(void **state)
+{
+	(void)state;
+	short events;
+	unsigned char said[60];
+	caller.features[0].offered = host.features[1].offered = 1;
+	assert_int_equal(ring_greeting_step(&caller, &events, NULL), RING_EAGAIN);
+	assert_int_equal(read(pair[1], said, sizeof(said)), sizeof(said));
+	assert_int_equal(said[36], 1);
+	said[36] = 0;
+	assert_int_equal(write(pair[0], said, sizeof(said)), sizeof(said));
+	assert_int_equal(ring_greeting_step(&host, &events, NULL), RING_EAGAIN);
+	assert_int_equal(ring_greeting_step(&caller, &events, NULL), RING_EPEER);
+	assert_int_equal(caller.stranger, RING_STRANGER_SECRET);
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, connect_both, close_both)
 	const struct CMUnitTest tests[] = {
-		TEST(friends_prove_themselves),    TEST(nothing_more_is_read),
-		TEST(who_is_put_off_comes_again),  TEST(wrong_secret_is_refused),
-		TEST(wrong_proof_is_refused),      TEST(unknown_job_is_refused),
-		TEST(senseless_role_is_refused),   TEST(noise_is_refused_at_its_first_byte),
+		TEST(friends_prove_themselves),
+		TEST(nothing_more_is_read),
+		TEST(who_is_put_off_comes_again),
+		TEST(wrong_secret_is_refused),
+		TEST(wrong_proof_is_refused),
+		TEST(unknown_job_is_refused),
+		TEST(senseless_role_is_refused),
+		TEST(noise_is_refused_at_its_first_byte),
 		TEST(other_version_is_told_apart),
+		TEST(common_features_are_agreed),
+		TEST(unknown_required_feature_is_refused),
+		TEST(host_may_require_too),
+		TEST(features_are_proved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
