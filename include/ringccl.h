@@ -213,7 +213,8 @@ RING_API int ring_comm_create(struct ring_comm **comm, int size, int rank,
  * mpirun (PMIx), mpiexec (PMI-1), srun, torchrun, or whatever sets torchrun's variables. The n-th calls of
  * all ranks make one communicator. Where the launcher exchanges values between its ranks, rank 0's id goes
  * that way; under torchrun rank 0 serves the meeting at the port after MASTER_PORT or at RING_ROOT_PORT, and
- * RING_SECRET, alike on all ranks, keeps others out. docs/LAUNCHING.md has the commands.
+ * RING_SECRET, alike on all ranks and random, keeps others out. Nothing that ranks say is encrypted, or
+ * protected against change on the way. docs/LAUNCHING.md has the commands.
  *
  * returns   as ring_comm_create; RING_EINVAL if the environment names no job, one that is not understood,
  *           or nonsense; RING_ESYSTEM on rank 0 if the port is taken, or if the launcher does not answer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Messages for people on stderr. Silent unless RING_LOG is warn, info or debug, but for what
- * costs the user something that was asked for (RING_LOUD).
+ * costs the user something that was asked for, or lets in who was not (RING_LOUD).
  * Lower case, who -> whom first, the exact cause. Never on the path of a transfer.
  */
 #ifndef RING_LOG_H

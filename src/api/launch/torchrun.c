@@ -157,14 +157,17 @@ static int serve(const struct ring_torchrun *job, const struct ring_config *conf
 	return err;
 }
 
-static void warn_without_secret(unsigned call, const struct sockaddr_storage *root)
+/* Once per job. Loud where other hosts may reach it: nobody asked for that. */
+static void warn_without_secret(unsigned number, const struct sockaddr_storage *root, bool one_host)
 {
 	char text[RING_ADDRESS_TEXT];
-	if (call == 0)
-		ring_log(RING_WARN,
-			 "RING_SECRET is not set: whoever reaches %s and guesses this job's name "
-			 "may "
-			 "join it",
+	bool reached = !one_host || !ring_address_is_loopback(root);
+	if (number == 0)
+		ring_log(reached ? RING_LOUD : RING_WARN,
+			 "RING_SECRET is not set: %s that reaches %s and guesses this job's name "
+			 "may join it; set a secret, alike on all ranks: openssl rand -hex 16 "
+			 "makes one",
+			 reached ? "any host" : "any user of this host",
 			 ring_address_format(root, text));
 }
 
@@ -205,7 +208,7 @@ static int enter(const struct ring_launcher *launcher, const struct ring_config 
 	identity.root = address;
 	if (job.rank == 0) {
 		if (!secret)
-			warn_without_secret(launch->number, &address);
+			warn_without_secret(launch->number, &address, one_host);
 		err = serve(&job, config, &identity, one_host, failure);
 		identity.root = *ring_watcher_address(launch->watcher); /* the shortest way */
 	}
