@@ -13,7 +13,7 @@
 #define TCP_RTO_MAX_MS 44 /* Linux 6.15; an older one sends again after twice the time, each time */
 #endif
 
-#define LAST_TRY_MS 1500 /* past lost_ms, for what is then sent again ... */
+#define LAST_TRY_MS 1200 /* past lost_ms, for what is then sent again ... */
 #define ANSWER_MS 200    /* ... and for its answer */
 #define SHUT_TRIES 2     /* one probe of a shut window may get lost */
 

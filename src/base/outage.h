@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RING_OUTAGE_LOOK_MS 250 /* from one look to the next */
+#define RING_OUTAGE_LOOK_MS 250  /* from one look to the next ... */
+#define RING_OUTAGE_HURRY_MS 100 /* ... once the time is over, and the last try is waited for */
 
 /* What the kernel tells of a connection. */
 struct ring_sight {

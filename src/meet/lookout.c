@@ -42,19 +42,21 @@ static bool look_at(struct ring_lookout_post *post, int lost_ms, struct ring_sig
 static void look(void *owner)
 {
 	struct ring_lookout *lookout = owner;
-	bool busy = false, lost = false;
+	bool busy = false, lost = false, late = false;
 	ring_flag_lower(&lookout->looks);
 	for (int i = 0; i < lookout->count && !lost; i++) {
 		struct ring_lookout_post *post = &lookout->posts[i];
 		struct ring_sight sight;
 		busy = look_at(post, lookout->params.peer_lost_ms, &sight, &lost) || busy;
+		late = late || post->outage.over_ms;
 		if (lost)
 			report(lookout, post->peer, &sight);
 	}
 	lookout->idle = busy ? 0 : lookout->idle + 1;
 	lookout->over = lookout->over || lost;
+	int next_ms = late ? RING_OUTAGE_HURRY_MS : RING_OUTAGE_LOOK_MS;
 	if (!lookout->over && lookout->idle < IDLE_LOOKS &&
-	    !ring_watcher_alarm(lookout->watcher, lookout, look, RING_OUTAGE_LOOK_MS))
+	    !ring_watcher_alarm(lookout->watcher, lookout, look, next_ms))
 		ring_flag_raise(&lookout->looks);
 }
 

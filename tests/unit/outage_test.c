@@ -70,10 +70,10 @@ static void last_try_is_waited_for(void **state)
 {
 	(void)state;
 	begin();
-	pass(LOST_MS, 1000);
+	pass(LOST_MS + RING_OUTAGE_LOOK_MS, 1000);
 	sight.acked++;
 	assert_false(look());
-	pass(LOST_MS, 1000);
+	pass(LOST_MS + RING_OUTAGE_LOOK_MS, 1000);
 }
 
 static void progress_is_life(void **state)
