@@ -212,7 +212,7 @@ RING_API int ring_comm_create(struct ring_comm **comm, int size, int rank,
  * Joins the communicator of all ranks of the job that a launcher started this process in: ring_run,
  * mpirun (PMIx), mpiexec (PMI-1), srun, torchrun, or whatever sets torchrun's variables. The n-th calls of
  * all ranks make one communicator. Where the launcher exchanges values between its ranks, rank 0's id goes
- * that way; under torchrun rank 0 serves the meeting at the port after MASTER_PORT or at RING_ROOT_PORT, and
+ * that way; else rank 0 serves the meeting where torchrun's or Slurm's variables say, or at RING_ROOT_PORT, and
  * RING_SECRET, alike on all ranks and random, keeps others out. Nothing that ranks say is encrypted, or
  * protected against change on the way. docs/LAUNCHING.md has the commands.
  *

@@ -10,13 +10,14 @@
 #include <cmocka.h>
 
 #include "meet/identity.h"
+#include "api/launch/slurm.h"
 #include "api/launch/torchrun.h"
 
 static const char *const variables[] = {
 	"RING_RANK",      "RING_SIZE",   "RING_ID",          "RING_SECRET",
 	"RING_ROOT_PORT", "RANK",        "WORLD_SIZE",       "LOCAL_RANK",
 	"MASTER_ADDR",    "MASTER_PORT", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID",
-	"PMI_FD",         "PMIX_RANK",
+	"PMI_FD",         "PMIX_RANK",   "SLURM_STEP_ID",
 };
 
 static int forget_environment(void **state)
@@ -78,10 +79,14 @@ static void the_innermost_comes_first(void **state)
 	set_torchrun();
 	unsetenv("TORCHELASTIC_RUN_ID");
 	assert_found("torchrun");
+	setenv("SLURM_STEP_ID", "0", 1);
+	assert_found("srun");
 	setenv("PMI_FD", "5", 1);
 	assert_found("mpiexec (PMI-1)");
 	setenv("PMIX_RANK", "0", 1);
 	assert_found("mpirun (PMIx)");
+	setenv("TORCHELASTIC_RUN_ID", "run-7", 1);
+	assert_found("torchrun");
 	setenv("RING_RANK", "0", 1);
 	assert_found("ring_run");
 }
@@ -116,18 +121,18 @@ static void place(void **state)
 	struct ring_torchrun job = read_torchrun();
 	assert_int_equal(job.rank, 3);
 	assert_int_equal(job.size, 4);
-	assert_int_equal(job.local_size, 2);
-	assert_string_equal(job.address, "host-a");
-	assert_int_equal(job.port, 29501);
-	assert_false(job.chosen);
+	assert_int_equal(job.served.local_size, 2);
+	assert_string_equal(job.served.address, "host-a");
+	assert_int_equal(job.served.port, 29501);
+	assert_false(job.served.chosen);
 
 	setenv("RING_ROOT_PORT", "4711", 1);
 	unsetenv("LOCAL_WORLD_SIZE");
 	unsetenv("TORCHELASTIC_RUN_ID");
 	job = read_torchrun();
-	assert_int_equal(job.local_size, 0);
-	assert_int_equal(job.port, 4711);
-	assert_true(job.chosen);
+	assert_int_equal(job.served.local_size, 0);
+	assert_int_equal(job.served.port, 4711);
+	assert_true(job.served.chosen);
 	assert_string_equal(job.run, "");
 }
 
@@ -238,6 +243,23 @@ static void facts_have_ends(void **state)
 	assert_differ(&a, &b);
 }
 
+/* Where all ranks of a step look for rank 0. */
+static void first_host_of_a_list(void **state)
+{
+	(void)state;
+	static const char *const lists[][2] = {
+		{"head", "head"},       {"a,b", "a"},
+		{"n[1-2]", "n1"},       {"node-[003-005,9],x", "node-003"},
+		{"n[7,9]", "n7"},       {"r[1-2]c[07,9]n", "r1c07n"},
+		{"a.b-c[1]", "a.b-c1"}, {"", ""},
+	};
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		char host[RING_SLURM_HOST];
+		ring_slurm_first_host(lists[i][0], host);
+		assert_string_equal(host, lists[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +271,7 @@ int main(void)
 		cmocka_unit_test_setup(all_ranks_come_to_one_identity, forget_environment),
 		cmocka_unit_test_setup(jobs_and_calls_differ, forget_environment),
 		cmocka_unit_test_setup(secrets_differ, forget_environment),
+		cmocka_unit_test(first_host_of_a_list),
 		cmocka_unit_test_setup(facts_have_ends, forget_environment),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,12 +13,13 @@
 #include "base/fork_lock.h"
 #include "meet/watcher.h"
 
-/* The first whose marker is set counts: whoever runs ring_run under another launcher means ring_run. */
+/*
+ * The first whose marker is set counts. Ranks inherit what an outer launcher set for their own one: ring_run
+ * and torchrun are run under all others, mpirun and mpiexec within steps of Slurm.
+ */
 static const struct ring_launcher *const launchers[] = {
-	&ring_launcher_ring_run,
-	&ring_launcher_pmix,
-	&ring_launcher_pmi,
-	&ring_launcher_torchrun,
+	&ring_launcher_ring_run, &ring_launcher_torchrun, &ring_launcher_pmix,
+	&ring_launcher_pmi,      &ring_launcher_slurm,    &ring_launcher_torch_variables,
 };
 #define LAUNCHERS (sizeof(launchers) / sizeof(launchers[0]))
 
@@ -59,10 +60,13 @@ static int fail_without_launcher(struct ring_failure *failure)
 {
 	char known[RING_FAILURE_TEXT - 100];
 	size_t length = 0;
-	for (size_t i = 0; i < LAUNCHERS && length < sizeof(known); i++)
+	for (size_t i = 0; i < LAUNCHERS && length < sizeof(known); i++) {
+		if (launchers[i] == &ring_launcher_torch_variables) /* as torchrun's */
+			continue;
 		length += (size_t)snprintf(known + length, sizeof(known) - length, "%s%s of %s",
 					   i ? "; " : "", launchers[i]->variables,
 					   launchers[i]->name);
+	}
 	return ring_fail(failure, RING_EINVAL,
 			 "no launcher started this process; understood are %s: try ring_run -n 4 "
 			 "PROGRAM",

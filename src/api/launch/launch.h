@@ -37,8 +37,8 @@ struct ring_launcher {
 		     struct ring_launch *launch, struct ring_failure *failure);
 };
 
-extern const struct ring_launcher ring_launcher_ring_run, ring_launcher_pmix, ring_launcher_pmi,
-	ring_launcher_torchrun;
+extern const struct ring_launcher ring_launcher_ring_run, ring_launcher_torchrun,
+	ring_launcher_pmix, ring_launcher_pmi, ring_launcher_slurm, ring_launcher_torch_variables;
 
 /*
  * launcher   NULL if none started this process

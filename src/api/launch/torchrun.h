@@ -3,20 +3,16 @@
 #ifndef RING_LAUNCH_TORCHRUN_H
 #define RING_LAUNCH_TORCHRUN_H
 
-#include <stdbool.h>
-
 #include "meet/describe.h"
 #include "launch.h"
+#include "served.h"
 
 /* Texts lie in the environment. */
 struct ring_torchrun {
 	int rank, size;
-	int local_size;      /* ranks on this host; 0 if it is not said */
-	const char *address; /* a name or an address of rank 0's host */
-	const char *store;   /* the port of torchrun's store, as text */
-	const char *run;     /* the job's name, "" if it is not said */
-	int port;            /* where ranks meet */
-	bool chosen;         /* by RING_ROOT_PORT */
+	const char *store; /* the port of torchrun's store, as text */
+	const char *run;   /* the job's name, "" if it is not said */
+	struct ring_served served;
 };
 
 int ring_torchrun_read(struct ring_torchrun *job, struct ring_failure *failure);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Launchers that exchange nothing between their ranks: all compute the same identity from what they are told,
+ * rank 0 serves its meeting, and the others look for it at an address that all derive.
+ */
+#ifndef RING_LAUNCH_SERVED_H
+#define RING_LAUNCH_SERVED_H
+
+#include <stdbool.h>
+
+#include "meet/describe.h"
+#include "launch.h"
+
+#define RING_PORT_MAX 65535
+
+/* Texts lie in the environment, or with the caller. */
+struct ring_served {
+	const char *address;    /* a name or an address of rank 0's host ... */
+	const char *address_of; /* ... and the variable that says it */
+	int port;
+	const char *port_of; /* where that comes from, unless RING_ROOT_PORT chose it */
+	bool chosen;         /* by RING_ROOT_PORT */
+	int local_size;      /* ranks on this host; 0: all are if the address is loopback */
+};
+
+/* Sets port and chosen if RING_ROOT_PORT does. returns 0; RING_EINVAL if it is nonsense */
+int ring_served_choose_port(struct ring_served *served, const struct ring_launcher *launcher,
+			    struct ring_failure *failure);
+
+/* RING_SECRET, or "" */
+const char *ring_served_secret(void);
+
+/*
+ * Sets launch->id from an identity without root, and on rank 0 serves its meeting; launch->size and
+ * launch->rank are known. Sets launch->watcher also on failure.
+ */
+int ring_served_enter(const struct ring_served *served, struct ring_identity *identity,
+		      const struct ring_config *config, struct ring_launch *launch,
+		      struct ring_failure *failure);
+
+#endif
