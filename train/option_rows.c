@@ -73,7 +73,7 @@ const struct train_option_row train_option_rows[] = {
 
 	{TRAIN_OPTION_HEADING, .help = "By which ranks"},
 	{TRAIN_OPTION_INT, 'n', "ranks", "N", AT(ranks), 1, MAX_RANKS, .sameness = TRAIN_OWN,
-	 .help = "start so many here, unless a launcher started this rank; 1"},
+	 .help = "start so many here; 1, or as many as a launcher started"},
 	{TRAIN_OPTION_CHOICE, 0, "mode", "HOW", AT(ddp.mode), .choices = "off|naive|flat|overlap",
 	 .help = "off: no averaging, a control run; naive: one call per tensor behind backward; "
 		 "flat: one call; overlap: buckets during backward; overlap"},

@@ -12,6 +12,7 @@
  *	rank keep FILE    the same with one such and pauses between them, in which nothing is sent
  *	rank twice        adds its rank up with the others', then again over a second communicator
  *	rank later        likewise, but rank 0 comes to the second one when the others have long come
+ *	rank once         creates a communicator, and no more
  *	rank fail         likewise adds once, then rank 1 ends with status 7
  *
  * All but id find their place in what their launcher has set.
@@ -278,6 +279,8 @@ int main(int argc, char **argv)
 		result = wait_for_file(comm, task, argv[2]);
 	else if (strcmp(task, "twice") == 0 || strcmp(task, "later") == 0)
 		result = add_twice(comm, task[0] == 'l' ? 3 : 0);
+	else if (strcmp(task, "once") == 0)
+		result = 0;
 	else if (strcmp(task, "fail") == 0)
 		result = fail(comm);
 	ring_comm_destroy(comm);
