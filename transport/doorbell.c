@@ -265,7 +265,7 @@ static void sleep_on_word(struct ring_bell *bell, uint32_t ticket, int timeout_m
 static void sleep_on_event(struct ring_bell *bell, struct pollfd *fds, int nfds, int timeout_ms)
 {
 	fds[nfds] = (struct pollfd){.fd = bell->event_fd, .events = POLLIN};
-	if (poll(fds, nfds + 1, timeout_ms) > 0 && fds[nfds].revents) {
+	if (poll(fds, nfds + 1, timeout_ms) > 0 && fds[nfds].revents & POLLIN) {
 		uint64_t count;
 		ssize_t taken = read(bell->event_fd, &count, sizeof(count));
 		(void)taken; /* somebody who read it first would be as welcome */

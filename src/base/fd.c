@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
@@ -27,7 +28,15 @@
 #define CROWDED_LAST_MS 32
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool *noted; /* noted[fd] */
+
+/* What is at a number that was noted: the program may close it, and open another file there. */
+struct note {
+	bool is_there;
+	dev_t device;
+	ino_t file;
+};
+
+static struct note *noted; /* noted[fd] */
 static size_t noted_room;
 static unsigned generation; /* changes only in a child, before it has a second thread */
 
@@ -41,12 +50,21 @@ static void in_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static bool is_lost(int fd)
+{
+	struct stat now;
+	if ((size_t)fd >= noted_room || !noted[fd].is_there)
+		return false;
+	int err = fstat(fd, &now);
+	return err ? errno == EBADF : now.st_dev != noted[fd].device || now.st_ino != noted[fd].file;
+}
+
 static void in_child(void)
 {
 	for (size_t fd = 0; fd < noted_room; fd++) {
-		if (noted[fd])
+		if (noted[fd].is_there && !is_lost((int)fd))
 			close((int)fd);
-		noted[fd] = false;
+		noted[fd].is_there = false;
 	}
 	generation++;
 	pthread_mutex_unlock(&lock);
@@ -68,17 +86,19 @@ static int note(int fd)
 		return -1;
 	if ((size_t)fd >= noted_room) {
 		size_t room = (size_t)fd * 2 + 64;
-		bool *larger = realloc(noted, room);
+		struct note *larger = realloc(noted, room * sizeof(*larger));
 		if (!larger) {
 			close(fd);
 			errno = ENOMEM;
 			return -1;
 		}
-		memset(larger + noted_room, 0, room - noted_room);
+		memset(larger + noted_room, 0, (room - noted_room) * sizeof(*larger));
 		noted = larger;
 		noted_room = room;
 	}
-	noted[fd] = true;
+	struct stat made = {0};
+	(void)!fstat(fd, &made);
+	noted[fd] = (struct note){true, made.st_dev, made.st_ino};
 	return fd;
 }
 
@@ -318,10 +338,20 @@ void ring_fd_close(int fd)
 	if (fd < 0)
 		return;
 	pthread_mutex_lock(&lock);
+	bool ours = !is_lost(fd);
 	if ((size_t)fd < noted_room)
-		noted[fd] = false;
-	close(fd);
+		noted[fd].is_there = false;
+	if (ours)
+		close(fd);
 	pthread_mutex_unlock(&lock);
+}
+
+bool ring_fd_is_lost(int fd)
+{
+	pthread_mutex_lock(&lock);
+	bool lost = fd >= 0 && is_lost(fd);
+	pthread_mutex_unlock(&lock);
+	return lost;
 }
 
 unsigned ring_fork_generation(void)

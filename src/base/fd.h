@@ -51,7 +51,10 @@ bool ring_fd_is_forbidden(int cause);
 /* Whether errno says that descriptors ran out: waiting does not help. */
 bool ring_fd_ran_out(int cause);
 
-void ring_fd_close(int fd); /* -1 is allowed */
+void ring_fd_close(int fd); /* -1 is allowed; what is lost is left alone */
+
+/* Whether the program has closed this descriptor, as closefrom(3) does, and may have another file there by now. */
+bool ring_fd_is_lost(int fd);
 
 /* Grows by one in every child of fork(): an object made under another generation is the parent's. */
 unsigned ring_fork_generation(void);

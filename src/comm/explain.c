@@ -97,6 +97,9 @@ int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *chann
 				      comm->rank, channel->device->name, ring_strerror(err));
 	if (is_unreached(channel, peer))
 		return ring_explain_unreached(comm, peer);
+	int lost = ring_explain_lost(comm);
+	if (lost)
+		return lost;
 	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
 	int departed = find_departed(comm, channel);
 	if (departed >= 0)
@@ -129,6 +132,17 @@ int ring_explain_unmapped(struct ring_comm *comm, int peer, int err)
 	const char *why = err == RING_ESYSTEM ? ring_fd_words(errno, words) : ring_strerror(err);
 	return ring_comm_fail(comm, err, peer, "rank %d could not map the memory of %s: %s",
 			      comm->rank, ring_comm_rank_text(comm, peer, who), why);
+}
+
+int ring_explain_lost(struct ring_comm *comm)
+{
+	if (!ring_fd_is_lost(comm->bell.event_fd))
+		return 0;
+	return ring_comm_fail(
+		comm, RING_ESYSTEM, comm->rank,
+		"rank %d: this process has closed descriptors of the library; does it "
+		"call closefrom()? That is for a child behind fork()",
+		comm->rank);
 }
 
 int ring_explain_no_memory(struct ring_comm *comm)

@@ -27,6 +27,9 @@ int ring_explain_departed(struct ring_comm *comm, const struct ring_channel *cha
 /* A link beyond the rings could not be made. */
 int ring_explain_unlinked(struct ring_comm *comm, int peer, int err, const char *why);
 
+/* 0, or the failure if the program has closed descriptors of the communicator. */
+int ring_explain_lost(struct ring_comm *comm);
+
 /* The memory of a peer could not be mapped. */
 int ring_explain_unmapped(struct ring_comm *comm, int peer, int err);
 

@@ -122,6 +122,9 @@ static bool is_idle(struct ring_comm *comm, int moves)
 /* Announces, looks once more, sleeps. returns moves of the last look, or the failure */
 static int sleep_once(struct ring_comm *comm, int timeout_ms)
 {
+	int lost = ring_explain_lost(comm);
+	if (lost)
+		return lost;
 	if (!room_for_fds(comm))
 		return ring_explain_no_memory(comm);
 	ring_lookout_wake(&comm->lookout);

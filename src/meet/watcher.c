@@ -22,6 +22,7 @@
 
 #define STACK_BYTES (256 << 10)
 #define EVENTS_AT_ONCE 64
+#define LOST_NAP_US 20000
 
 /* Who is watched on a descriptor; serial tells it from an earlier one of the same number. */
 struct seat {
@@ -111,6 +112,8 @@ static bool in_watcher_thread(const struct ring_watcher *watcher)
 static void wake_up(struct ring_watcher *watcher)
 {
 	uint64_t one = 1;
+	if (ring_fd_is_lost(watcher->wake.fd))
+		return;
 	ssize_t ignored = write(watcher->wake.fd, &one, sizeof(one)); /* full wakes as well */
 	(void)ignored;
 }
@@ -297,6 +300,8 @@ static void *watch(void *argument)
 		int timeout_ms = time_to_alarm(watcher);
 		ring_watcher_unlock(watcher);
 		int count = epoll_wait(watcher->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
+		if (count < 0 && errno != EINTR)
+			usleep(LOST_NAP_US); /* nothing is heard any more, but alarms still ring */
 		ring_watcher_lock(watcher);
 		int drops = watcher->ending ? 0 : work(watcher, events, count);
 		ring_watcher_unlock(watcher);
@@ -322,6 +327,13 @@ void ring_watcher_drop(struct ring_watcher *watcher)
 	}
 	if (!was_last(watcher))
 		return;
+	/* Behind closefrom() it may sleep for good, on what nobody can ring any more: then it is left to that. */
+	if (ring_fd_is_lost(watcher->wake.fd) || ring_fd_is_lost(watcher->epoll_fd)) {
+		ring_log(RING_WARN,
+			 "watcher: the program has closed its descriptors; its thread stays");
+		pthread_detach(watcher->thread);
+		return;
+	}
 	wake_up(watcher);
 	pthread_join(watcher->thread, NULL);
 	free_watcher(watcher);
