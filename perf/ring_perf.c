@@ -12,6 +12,7 @@
 #include "../tools/finish.h"
 #include "../tools/launcher.h"
 #include "../tools/role.h"
+#include "../tools/standard_files.h"
 #include "alike.h"
 #include "export.h"
 #include "options.h"
@@ -143,5 +144,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	standard_files_open();
 	return finish_output("ring_perf", run(argc, argv), PERF_EXIT_SYSTEM);
 }

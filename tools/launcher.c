@@ -7,22 +7,29 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "outlet.h"
 #include "relay.h"
 #include "ringccl.h"
+#include "signals.h"
 #include "spawn.h"
 
 #define KILL_AFTER_MS 1000
+#define READER_PATIENCE_MS                                                                         \
+	2000 /* of a failed job, once its ranks are gone, with a reader that takes nothing */
 
 /* How far the job has been driven towards its end; only grows. */
 enum stage {
@@ -41,7 +48,13 @@ struct job {
 	const struct launch *launch;
 	struct rank *ranks;
 	int started, running;
-	int signals; /* signalfd */
+	pid_t guard; /* 0: none */
+	struct signals *signals;
+	struct outlet *outlets[2]; /* our stdout and stderr; one for both if they are the same file */
+	int room;                  /* eventfd of the outlets */
+	int turn;                  /* whose output is passed on first: all come first in turn */
+	uint64_t written;          /* bytes, when this was looked at last */
+	int64_t patience_ends_ms; /* when a reader that takes nothing is given up; INT64_MAX: not yet */
 	enum stage stage;
 	int64_t stage_ends_ms; /* when the next stage begins; INT64_MAX: never */
 	int64_t times_out_ms;
@@ -151,27 +164,66 @@ static void reap_ranks(struct job *job)
 		fail_because_of_rank(job, failed, failed_pid, failed_status, were_running - 1);
 }
 
-/* Passes a signal for us on to the ranks; a second one ends them at once. */
-static void pass_signal(struct job *job, int signal)
+static bool is_rank(const struct job *job, pid_t pid)
+{
+	for (int i = 0; i < job->started; i++)
+		if (job->ranks[i].pid == pid)
+			return true;
+	return false;
+}
+
+/*
+ * Reaps children that we did not start: orphans, where we are process 1, and those of whoever became
+ * us by exec(). A rank that has ended meanwhile is for the next look, and so are those behind it.
+ */
+static void reap_others(struct job *job)
+{
+	siginfo_t info = {0};
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0 &&
+	       !is_rank(job, info.si_pid)) {
+		waitpid(info.si_pid, NULL, 0);
+		if (info.si_pid == job->guard)
+			job->guard = 0;
+		info.si_pid = 0;
+	}
+}
+
+/* A second signal that ends the job ends it at once, output included. */
+static void end_by_signal(struct job *job, int signal)
 {
 	if (job->stage != RUNNING) {
 		job->stage_ends_ms = now_ms();
+		if (job->running == 0)
+			job->patience_ends_ms = now_ms();
 		return;
 	}
 	char cause[sizeof(job->cause)];
 	snprintf(cause, sizeof(cause), "got signal %d (%s)", signal, strsignal(signal));
-	signal_ranks(job, signal);
 	fail(job, 128 + signal, job->running, KILL_AFTER_MS, cause);
+}
+
+static void pass_signal(struct job *job, int signal)
+{
+	enum signal_effect effect = signal_effect(signal);
+	if (effect != SIGNAL_ENDS || job->stage == RUNNING)
+		signal_ranks(job, signal);
+	if (effect == SIGNAL_ENDS) {
+		end_by_signal(job, signal);
+	} else if (effect == SIGNAL_STOPS) {
+		signals_stop_self();
+		signal_ranks(job, SIGCONT);
+	}
 }
 
 static void read_signals(struct job *job)
 {
 	struct signalfd_siginfo info;
-	while (read(job->signals, &info, sizeof(info)) == sizeof(info)) {
+	while (read(job->signals->fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo != SIGCHLD)
 			pass_signal(job, (int)info.ssi_signo);
 	}
 	reap_ranks(job);
+	reap_others(job);
 }
 
 static void check_deadlines(struct job *job)
@@ -186,25 +238,54 @@ static void check_deadlines(struct job *job)
 		enter_next_stage(job);
 }
 
+/* ---- output ------------------------------------------------------------------------------------ */
+
+/* Nothing is left to be read from ranks, nor to be written. */
+static bool output_is_over(const struct job *job)
+{
+	for (int i = 0; i < 2 * job->started; i++)
+		if (job->ranks[i / 2].output[i % 2].from >= 0)
+			return false;
+	return outlet_left(job->outlets[0]) == 0 && outlet_left(job->outlets[1]) == 0;
+}
+
 static void forward_output(struct job *job)
 {
-	for (int i = 0; i < 2 * job->started; i++) {
-		struct relay *relay = &job->ranks[i / 2].output[i % 2];
-		int err = relay_forward(relay);
-		if (err) {
-			char cause[sizeof(job->cause)];
-			snprintf(cause, sizeof(cause), "cannot write output: %s", strerror(err));
-			relay->used = 0;
-			relay_close(relay);
+	int relays = 2 * job->started;
+	for (int i = 0; i < relays; i++) {
+		int at = (job->turn + i) % relays;
+		struct relay *relay = &job->ranks[at / 2].output[at % 2];
+		relay->finishing = job->running == 0;
+		relay_forward(relay);
+	}
+	job->turn = relays > 0 ? (job->turn + 1) % relays : 0;
+	for (int i = 0; i < 2; i++) {
+		int err = outlet_error(job->outlets[i]);
+		char cause[sizeof(job->cause)];
+		snprintf(cause, sizeof(cause), "cannot write output: %s", strerror(err));
+		if (err)
 			fail(job, LAUNCH_FAILED, job->running, 0, cause);
-		}
 	}
 }
+
+/* True once whoever reads a failed job's output has taken nothing of it for too long. */
+static bool reader_is_given_up(struct job *job)
+{
+	if (job->stage == RUNNING || job->running > 0)
+		return false;
+	uint64_t written = outlet_written(job->outlets[0]) + outlet_written(job->outlets[1]);
+	if (job->patience_ends_ms == INT64_MAX || written != job->written)
+		job->patience_ends_ms = now_ms() + READER_PATIENCE_MS;
+	job->written = written;
+	return now_ms() >= job->patience_ends_ms;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------- */
 
 /* How long the loop may sleep: until the next deadline, -1 without one. */
 static int sleep_ms(const struct job *job)
 {
-	int64_t until = job->stage_ends_ms;
+	int64_t until = job->running > 0 ? job->stage_ends_ms : job->patience_ends_ms;
 	if (job->stage == RUNNING && job->times_out_ms < until)
 		until = job->times_out_ms;
 	if (until == INT64_MAX)
@@ -213,30 +294,39 @@ static int sleep_ms(const struct job *job)
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
+static void wait_for_event(struct job *job, struct pollfd *fds)
+{
+	nfds_t count = 0;
+	fds[count++] = (struct pollfd){.fd = job->signals->fd, .events = POLLIN};
+	fds[count++] = (struct pollfd){.fd = job->room, .events = POLLIN};
+	for (int i = 0; i < 2 * job->started; i++) {
+		int from = relay_source(&job->ranks[i / 2].output[i % 2]);
+		fds[count++] = (struct pollfd){.fd = from, .events = POLLIN};
+	}
+	poll(fds, count, sleep_ms(job));
+	eventfd_t told;
+	eventfd_read(job->room, &told);
+}
+
 static void supervise(struct job *job, struct pollfd *fds)
 {
-	while (job->running > 0) {
-		nfds_t count = 0;
-		fds[count++] = (struct pollfd){.fd = job->signals, .events = POLLIN};
-		for (int i = 0; i < 2 * job->started; i++) {
-			int from = job->ranks[i / 2].output[i % 2].from;
-			fds[count++] = (struct pollfd){.fd = from, .events = POLLIN};
-		}
-		poll(fds, count, sleep_ms(job));
+	for (;;) {
 		forward_output(job);
+		if (job->running == 0 && (output_is_over(job) || reader_is_given_up(job)))
+			break;
+		wait_for_event(job, fds);
 		read_signals(job);
 		check_deadlines(job);
 	}
-	forward_output(job); /* what was still in the pipes */
 	for (int i = 0; i < 2 * job->started; i++)
 		relay_close(&job->ranks[i / 2].output[i % 2]);
 }
 
-static void report(const struct job *job)
+static void report(struct job *job)
 {
 	if (job->stage == RUNNING)
 		return;
-	char they[32], rest[96] = "";
+	char line[sizeof(job->cause) + 256], they[32], rest[96] = "";
 	const char *other = job->by_rank ? "other " : "";
 	if (job->others == 1)
 		snprintf(they, sizeof(they), "the %srank", other);
@@ -249,8 +339,14 @@ static void report(const struct job *job)
 	else if (job->others > 0)
 		snprintf(rest, sizeof(rest), "; %s ended by %s", they,
 			 job->others == 1 ? "itself" : "themselves");
-	fprintf(stderr, "%s: %s%s\n", job->launch->name, job->cause, rest);
+	bool dropped = !outlet_error(job->outlets[0]) && outlet_left(job->outlets[0]) > 0;
+	snprintf(line, sizeof(line), "%s: %s%s%s\n", job->launch->name, job->cause, rest,
+		 dropped ? "; dropped output that nobody reads" : "");
+	outlet_put(job->outlets[1], line, strlen(line));
+	outlet_wait(job->outlets[1], READER_PATIENCE_MS);
 }
+
+/* ---- beginning and end ------------------------------------------------------------------------- */
 
 /*
  * A rank dies with us by the kernel's hand, but not what it has started. A second process waits for
@@ -260,7 +356,7 @@ static pid_t start_guard(struct job *job, int *lifeline)
 {
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -1;
+		return 0;
 	pid_t guard = fork();
 	if (guard == 0) {
 		char byte;
@@ -273,7 +369,7 @@ static pid_t start_guard(struct job *job, int *lifeline)
 	}
 	close(ends[0]);
 	*lifeline = ends[1];
-	return guard;
+	return guard > 0 ? guard : 0;
 }
 
 /* Ends it before it can see the lifeline end: the groups' numbers are no longer ours. */
@@ -287,20 +383,33 @@ static void end_guard(pid_t guard, int lifeline)
 		close(lifeline);
 }
 
+static void fail_to_start(struct job *job, const struct spawn *spawn, int rank, int err)
+{
+	char cause[sizeof(job->cause)];
+	struct rlimit files;
+	if (err == EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0)
+		snprintf(cause, sizeof(cause),
+			 "cannot start rank %d: its output needs more open files than %ju, the "
+			 "limit "
+			 "(ulimit -Hn)",
+			 rank, (uintmax_t)files.rlim_cur);
+	else
+		snprintf(cause, sizeof(cause), "cannot start rank %d: %.60s: %s", rank, spawn->path,
+			 strerror(err));
+	fail(job,
+	     err == ENOENT   ? LAUNCH_NOT_FOUND
+	     : err == EACCES ? LAUNCH_CANNOT_EXECUTE
+			     : LAUNCH_FAILED,
+	     job->running, 0, cause);
+}
+
 static void start_ranks(struct job *job, const struct spawn *spawn)
 {
 	for (int i = 0; i < job->launch->ranks && job->stage == RUNNING; i++) {
 		struct spawned child;
 		int err = spawn_rank(spawn, i, &child);
 		if (err) {
-			char cause[sizeof(job->cause)];
-			snprintf(cause, sizeof(cause), "cannot start rank %d: %.60s: %s", i,
-				 spawn->path, strerror(err));
-			fail(job,
-			     err == ENOENT   ? LAUNCH_NOT_FOUND
-			     : err == EACCES ? LAUNCH_CANNOT_EXECUTE
-					     : LAUNCH_FAILED,
-			     job->running, 0, cause);
+			fail_to_start(job, spawn, i, err);
 			return;
 		}
 		char tag[16] = "";
@@ -308,8 +417,8 @@ static void start_ranks(struct job *job, const struct spawn *spawn)
 			snprintf(tag, sizeof(tag), "[%d] ", i);
 		struct rank *rank = &job->ranks[i];
 		rank->pid = child.pid;
-		relay_open(&rank->output[0], child.output[0], STDOUT_FILENO, tag);
-		relay_open(&rank->output[1], child.output[1], STDERR_FILENO, tag);
+		relay_open(&rank->output[0], child.output[0], job->outlets[0], tag);
+		relay_open(&rank->output[1], child.output[1], job->outlets[1], tag);
 		job->started++;
 		job->running++;
 	}
@@ -331,65 +440,81 @@ static int make_id(const struct launch *launch, char hex[257])
 	return 0;
 }
 
-/* The signals the job hears through its signalfd. */
-static void watched_signals(sigset_t *set)
+/* One pipe for each output of each rank are many; ranks get the limit back. */
+static void raise_limit_of_files(struct rlimit *before)
 {
-	const int signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	sigemptyset(set);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaddset(set, signals[i]);
+	if (getrlimit(RLIMIT_NOFILE, before) < 0) {
+		*before = (struct rlimit){.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+		return;
+	}
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){before->rlim_max, before->rlim_max});
 }
 
-static int run_job(struct job *job, const struct spawn *spawn)
+static void run_job(struct job *job, const struct spawn *spawn)
 {
-	struct pollfd *fds = calloc(1 + 2 * (size_t)job->launch->ranks, sizeof(*fds));
+	struct pollfd *fds = calloc(2 + 2 * (size_t)job->launch->ranks, sizeof(*fds));
 	job->ranks = calloc((size_t)job->launch->ranks, sizeof(*job->ranks));
-	if (fds && job->ranks) {
+	job->room = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (outlets_open(job->outlets, job->room) && fds && job->ranks) {
 		int lifeline = -1;
 		start_ranks(job, spawn);
-		pid_t guard = start_guard(job, &lifeline);
+		job->guard = start_guard(job, &lifeline);
 		supervise(job, fds);
-		end_guard(guard, lifeline);
+		end_guard(job->guard, lifeline);
 		report(job);
 	} else {
-		fprintf(stderr, "%s: out of memory\n", job->launch->name);
+		fprintf(stderr, "%s: out of memory or threads\n", job->launch->name);
 		job->status = LAUNCH_FAILED;
 	}
+	outlets_close(job->outlets);
+	if (job->room >= 0)
+		close(job->room);
 	free(job->ranks);
 	free(fds);
-	return job->status;
+}
+
+static void make_id_and_run(struct job *job, const struct rlimit *files)
+{
+	char id[257];
+	const struct spawn spawn = {
+		.path = job->launch->path,
+		.argv = job->launch->argv,
+		.id = id,
+		.size = job->launch->ranks,
+		.capture = job->launch->capture,
+		.bind = job->launch->bind,
+		.signals = job->signals,
+		.files = files,
+	};
+	if (make_id(job->launch, id))
+		job->status = LAUNCH_FAILED;
+	else
+		run_job(job, &spawn);
 }
 
 int launch_ranks(const struct launch *launch)
 {
-	struct job job = {.launch = launch, .stage_ends_ms = INT64_MAX, .times_out_ms = INT64_MAX};
+	struct signals signals;
+	struct rlimit files;
+	struct job job = {
+		.launch = launch,
+		.signals = &signals,
+		.stage_ends_ms = INT64_MAX,
+		.patience_ends_ms = INT64_MAX,
+		.times_out_ms = INT64_MAX,
+	};
 	if (launch->timeout_s > 0)
 		job.times_out_ms = now_ms() + 1 + (int64_t)(launch->timeout_s * 1000);
 
-	/* Blocked before the id is made, so that the meeting's thread leaves them to us. */
-	sigset_t watched, before;
-	watched_signals(&watched);
-	sigprocmask(SIG_BLOCK, &watched, &before);
-	signal(SIGPIPE, SIG_IGN);
-
-	char id[257];
-	if (make_id(launch, id))
-		return LAUNCH_FAILED;
-	job.signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (job.signals < 0) {
-		fprintf(stderr, "%s: signalfd: %s\n", launch->name, strerror(errno));
+	/* Before the id is made, so that the meeting's thread leaves the signals to us. */
+	int err = signals_open(&signals);
+	if (err) {
+		fprintf(stderr, "%s: signalfd: %s\n", launch->name, strerror(err));
 		return LAUNCH_FAILED;
 	}
-	const struct spawn spawn = {
-		.path = launch->path,
-		.argv = launch->argv,
-		.id = id,
-		.size = launch->ranks,
-		.capture = launch->capture,
-		.bind = launch->bind,
-		.mask = &before,
-	};
-	int status = run_job(&job, &spawn);
-	close(job.signals);
-	return status;
+	raise_limit_of_files(&files);
+	make_id_and_run(&job, &files);
+	setrlimit(RLIMIT_NOFILE, &files);
+	signals_close(&signals);
+	return job.status;
 }

@@ -5,96 +5,90 @@
 #include "relay.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static int write_all(int fd, const char *bytes, size_t count)
-{
-	while (count > 0) {
-		ssize_t written = write(fd, bytes, count);
-		if (written < 0 && errno == EAGAIN)
-			poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
-		else if (written < 0 && errno != EINTR)
-			return errno;
-		if (written > 0) {
-			bytes += written;
-			count -= (size_t)written;
-		}
-	}
-	return 0;
-}
-
-/* One line or a part of one, with its tag, in a single write. */
-static int write_tagged(struct relay *relay, const char *line, size_t count)
-{
-	char out[sizeof(relay->tag) + sizeof(relay->buffer)];
-	size_t tag_bytes = relay->mid_line ? 0 : strlen(relay->tag);
-	memcpy(out, relay->tag, tag_bytes);
-	memcpy(out + tag_bytes, line, count);
-	relay->mid_line = line[count - 1] != '\n';
-	return write_all(relay->to, out, tag_bytes + count);
-}
-
-/* Writes the first `count` waiting bytes and keeps the rest. */
-static int write_waiting(struct relay *relay, size_t count)
-{
-	int err = 0;
-	if (relay->tag[0] == '\0') {
-		err = write_all(relay->to, relay->buffer, count);
-	} else {
-		for (size_t at = 0; at < count && !err;) {
-			const char *line = relay->buffer + at;
-			const char *end = memchr(line, '\n', count - at);
-			size_t length = end ? (size_t)(end - line) + 1 : count - at;
-			err = write_tagged(relay, line, length);
-			at += length;
-		}
-	}
-	relay->used -= count;
-	memmove(relay->buffer, relay->buffer + count, relay->used);
-	return err;
-}
-
-void relay_open(struct relay *relay, int from, int to, const char *tag)
+void relay_open(struct relay *relay, int from, struct outlet *to, const char *tag)
 {
 	*relay = (struct relay){.from = from, .to = to};
 	snprintf(relay->tag, sizeof(relay->tag), "%s", tag);
 }
 
-int relay_forward(struct relay *relay)
+int relay_source(const struct relay *relay)
 {
-	while (relay->from >= 0) {
-		ssize_t got = read(relay->from, relay->buffer + relay->used,
-				   sizeof(relay->buffer) - relay->used);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0 && errno == EAGAIN)
-			return 0;
-		if (got <= 0) {
-			relay_close(relay);
-			return 0;
-		}
+	return relay->stalled ? -1 : relay->from;
+}
+
+/* Reads behind what is waiting. */
+static void receive(struct relay *relay)
+{
+	memmove(relay->buffer, relay->buffer + relay->begin, relay->used);
+	relay->begin = 0;
+	ssize_t got = read(relay->from, relay->buffer + relay->used,
+			   sizeof(relay->buffer) - relay->used);
+	if (got > 0)
 		relay->used += (size_t)got;
-		const char *end = memrchr(relay->buffer, '\n', relay->used);
-		bool is_full = relay->used == sizeof(relay->buffer);
-		size_t ready = end ? (size_t)(end - relay->buffer) + 1 : is_full ? relay->used : 0;
-		int err = ready > 0 ? write_waiting(relay, ready) : 0;
+	else if (got == 0 || errno == EAGAIN)
+		relay->ended = got == 0 || relay->finishing;
+	else
+		relay->ended = errno != EINTR;
+}
+
+/* How much is passed on next: a line, or if lines get no tag all whole ones; 0: no line has ended. */
+static size_t next_bytes(const struct relay *relay)
+{
+	const char *start = relay->buffer + relay->begin;
+	const char *end = relay->tag[0] ? memchr(start, '\n', relay->used)
+					: memrchr(start, '\n', relay->used);
+	if (end)
+		return (size_t)(end - start) + 1;
+	return relay->ended || relay->used == sizeof(relay->buffer) ? relay->used : 0;
+}
+
+static int put_tagged(struct relay *relay, size_t count)
+{
+	char out[sizeof(relay->tag) + sizeof(relay->buffer)];
+	size_t tag_bytes = relay->mid_line ? 0 : strlen(relay->tag);
+	memcpy(out, relay->tag, tag_bytes);
+	memcpy(out + tag_bytes, relay->buffer + relay->begin, count);
+	return outlet_put(relay->to, out, tag_bytes + count);
+}
+
+/* returns as outlet_put */
+static int pass_on(struct relay *relay)
+{
+	for (size_t count = next_bytes(relay); count > 0; count = next_bytes(relay)) {
+		int err = put_tagged(relay, count);
 		if (err)
 			return err;
+		relay->begin += count;
+		relay->used -= count;
+		relay->mid_line = relay->buffer[relay->begin - 1] != '\n';
 	}
-	return 0;
+	if (!relay->ended || !relay->mid_line)
+		return 0;
+	int err = outlet_put(relay->to, "\n", 1);
+	relay->mid_line = err != 0;
+	return err;
+}
+
+void relay_forward(struct relay *relay)
+{
+	if (relay->from < 0)
+		return;
+	if (!relay->stalled && !relay->ended)
+		receive(relay);
+	int err = pass_on(relay);
+	relay->stalled = err == EAGAIN;
+	if (!relay->stalled && (err || relay->ended))
+		relay_close(relay);
 }
 
 void relay_close(struct relay *relay)
 {
-	if (relay->from < 0)
-		return;
-	if (relay->used > 0)
-		write_waiting(relay, relay->used);
-	if (relay->mid_line)
-		write_all(relay->to, "\n", 1);
-	close(relay->from);
+	if (relay->from >= 0)
+		close(relay->from);
 	relay->from = -1;
+	relay->used = 0;
 }

@@ -10,6 +10,7 @@
 #include "model_commands.h"
 #include "model_options.h"
 #include "ringccl.h"
+#include "standard_files.h"
 
 static const struct {
 	const char *name, *purpose;
@@ -51,5 +52,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	standard_files_open();
 	return finish_output("ring_model", run(argc, argv), MODEL_EXIT_BAD);
 }

@@ -10,6 +10,7 @@
 
 #include "launcher.h"
 #include "ringccl.h"
+#include "standard_files.h"
 
 #define MAX_RANKS 1024
 #define USAGE_ERROR 2
@@ -21,6 +22,7 @@ static const char usage[] =
 	"  -n, --ranks RANKS      how many to start, 1 to 1024\n"
 	"  -t, --tag              put \"[rank] \" before every line of output\n"
 	"  -x, --env NAME=VALUE   set a variable for the ranks; may be repeated\n"
+	"  -x, --env NAME         refuse to start unless it is set: others can read a VALUE above\n"
 	"      --no-bind          as many ranks as CPUs, or more, are bound to them in turn; do "
 	"not\n"
 	"      --timeout SECONDS  end the job if it takes longer\n"
@@ -61,14 +63,19 @@ static double parse_seconds(const char *text)
 	return seconds;
 }
 
+/* All variables are passed on anyway; without a value this one must be there. */
 static void set_variable(const char *assignment)
 {
 	const char *equals = strchr(assignment, '=');
-	if (!equals || equals == assignment)
-		complain("--env wants NAME=VALUE, not '%s'", assignment);
+	if (equals == assignment || !*assignment)
+		complain("--env wants NAME=VALUE or NAME, not '%s'", assignment);
+	if (!equals && !getenv(assignment))
+		complain("--env %s: it is not set in the environment", assignment);
+	if (!equals)
+		return;
 	char *name = strndup(assignment, (size_t)(equals - assignment));
 	if (!name || setenv(name, equals + 1, 1) < 0)
-		complain("cannot set %s", assignment);
+		complain("cannot set a variable: %s", "out of memory");
 	free(name);
 }
 
@@ -88,6 +95,7 @@ int main(int argc, char **argv)
 	};
 	struct launch launch = {.name = "ring_run", .capture = true, .bind = true, .grace_ms = 200};
 
+	standard_files_open();
 	int option;
 	while ((option = getopt_long(argc, argv, "+n:tx:h", options, NULL)) != -1) {
 		switch (option) {

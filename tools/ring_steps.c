@@ -12,6 +12,7 @@
 
 #include "finish.h"
 #include "ringccl.h"
+#include "standard_files.h"
 #include "steps_json.h"
 #include "steps_picture.h"
 #include "steps_text.h"
@@ -356,5 +357,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	standard_files_open();
 	return finish_output("ring_steps", run(argc, argv), EXIT_BAD);
 }

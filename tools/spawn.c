@@ -113,8 +113,8 @@ static _Noreturn void become_program(const struct spawn *spawn, char **environme
 	}
 	if (cpu >= 0)
 		bind_to(cpu);
-	signal(SIGPIPE, SIG_DFL);
-	sigprocmask(SIG_SETMASK, spawn->mask, NULL);
+	setrlimit(RLIMIT_NOFILE, spawn->files);
+	signals_restore(spawn->signals);
 	execvpe(spawn->path, spawn->argv, environment);
 
 	int err = errno;

@@ -6,19 +6,22 @@
 #ifndef SPAWN_H
 #define SPAWN_H
 
-#include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
+
+#include "signals.h"
 
 /* What all ranks of a job have in common. */
 struct spawn {
-	const char *path;     /* file to execute; searched for in PATH if it has no slash */
-	char *const *argv;    /* its arguments, argv[0] first, NULL last                  */
-	const char *id;       /* RING_ID: the job's ring_unique_id as hex digits          */
-	int size;             /* how many ranks there are                                 */
-	bool capture;         /* hand stdout and stderr to the launcher through pipes     */
-	bool bind;            /* give each rank a CPU in turn unless there are more CPUs   */
-	const sigset_t *mask; /* the signals to be blocked in the program                 */
+	const char *path;  /* file to execute; searched for in PATH if it has no slash */
+	char *const *argv; /* its arguments, argv[0] first, NULL last                  */
+	const char *id;    /* RING_ID: the job's ring_unique_id as hex digits          */
+	int size;          /* how many ranks there are                                 */
+	bool capture;      /* hand stdout and stderr to the launcher through pipes     */
+	bool bind;         /* give each rank a CPU in turn unless there are more CPUs   */
+	const struct signals *signals; /* that the launcher inherited, and so do the ranks */
+	const struct rlimit *files;    /* so does the limit of open files                  */
 };
 
 struct spawned {

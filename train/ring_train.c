@@ -11,6 +11,7 @@
 #include "../tools/finish.h"
 #include "../tools/launcher.h"
 #include "../tools/role.h"
+#include "../tools/standard_files.h"
 #include "alike.h"
 #include "export.h"
 #include "files.h"
@@ -161,5 +162,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	standard_files_open();
 	return finish_output("ring_train", run(argc, argv), TRAIN_EXIT_SYSTEM);
 }
