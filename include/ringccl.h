@@ -277,6 +277,10 @@ RING_API int ring_comm_abort(struct ring_comm *comm);
  * streams complete first, or fail. Blocks for at most one second beyond them. Streams must have
  * been destroyed, and no open group may hold calls on it; its operations, regions and memory go
  * with it.
+ *
+ * A process that ends by exit() or from main() without it says goodbye all the same, in at most a
+ * second: no other rank's call fails if it needs nothing more of this one. One that ends inside a
+ * call, or by _exit() or a signal, is taken for dead.
  */
 RING_API void ring_comm_destroy(struct ring_comm *comm);
 

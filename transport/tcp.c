@@ -18,8 +18,6 @@
 #include "base/status.h"
 #include "tcp_link.h"
 
-#define DISCARD_BYTES (64 << 20) /* most that close() drains: more than any receive buffer */
-
 static bool reaches(const struct ring_peer *from, const struct ring_peer *to)
 {
 	(void)from;
@@ -223,33 +221,17 @@ static int wait_fd(const struct ring_link *base, short *events)
 	return *events ? link->fd : -1;
 }
 
-/*
- * Closing with unread data would answer the peer with a reset, which also destroys what it has not
- * read of ours; so what is here is thrown away first. What the kernel has of ours it still
- * delivers.
- */
-static void close_socket(int fd)
-{
-	char waste[16384];
-	shutdown(fd, SHUT_WR);
-	ssize_t got;
-	size_t discarded = 0;
-	do {
-		got = recv(fd, waste, sizeof(waste), MSG_DONTWAIT);
-		discarded += got > 0 ? (size_t)got : 0;
-	} while (got > 0 && discarded < DISCARD_BYTES);
-	ring_fd_close(fd);
-}
-
 static void close_link(struct ring_link *base)
 {
 	struct ring_tcp_link *link = (struct ring_tcp_link *)base;
 	if (!link)
 		return;
-	if (link->back)
+	if (link->back) {
 		link->back->back = NULL;
-	else
-		close_socket(link->fd);
+	} else {
+		ring_fd_end(link->fd);
+		ring_fd_close(link->fd);
+	}
 	if (!base->outgoing)
 		free(((struct ring_tcp_receiver *)base)->slots);
 	free(link);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "farewell.h"
 #include "meet/describe.h"
 #include "base/fd.h"
 #include "group.h"
@@ -133,6 +134,7 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
  */
 static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
 {
+	ring_farewell_remove(comm);
 	ring_lookout_close(&comm->lookout);
 	ring_lanes_close(comm->lanes, GOODBYE_MS);
 	ring_join_close(comm->join, reason);
@@ -310,6 +312,7 @@ static void finish(struct ring_creation *creation, int err)
 	creation->err = err;
 	if (!err) {
 		settle(comm);
+		ring_farewell_add(comm);
 		*creation->result = comm;
 		return;
 	}

@@ -26,6 +26,7 @@
 
 #define CROWDED_FIRST_MS 1
 #define CROWDED_LAST_MS 32
+#define DISCARD_BYTES (64 << 20) /* most that is thrown away: more than any receive buffer */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -357,4 +358,41 @@ bool ring_fd_is_lost(int fd)
 unsigned ring_fork_generation(void)
 {
 	return generation;
+}
+
+/* ---- ends ---- */
+
+void ring_fd_end(int fd)
+{
+	char waste[16384];
+	shutdown(fd, SHUT_WR);
+	ssize_t got;
+	size_t discarded = 0;
+	do {
+		got = recv(fd, waste, sizeof(waste), MSG_DONTWAIT);
+		discarded += got > 0 ? (size_t)got : 0;
+	} while (got > 0 && discarded < DISCARD_BYTES);
+}
+
+static int ask(int fd, int option)
+{
+	int value = -1;
+	socklen_t length = sizeof(value);
+	return getsockopt(fd, SOL_SOCKET, option, &value, &length) ? -1 : value;
+}
+
+static bool is_connection(int fd)
+{
+	int domain = ask(fd, SO_DOMAIN);
+	return (domain == AF_INET || domain == AF_INET6) && ask(fd, SO_ACCEPTCONN) == 0;
+}
+
+void ring_fd_part(void)
+{
+	if (pthread_mutex_trylock(&lock))
+		return;
+	for (size_t fd = 0; fd < noted_room; fd++)
+		if (noted[fd].is_there && !is_lost((int)fd) && is_connection((int)fd))
+			ring_fd_end((int)fd);
+	pthread_mutex_unlock(&lock);
 }

@@ -189,11 +189,13 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 	int err = ring_comm_failed_in(comm, call->turn);
 	if (err)
 		return err;
+	ring_flag_raise(&comm->busy);
 	note(comm, call, RING_CALLED);
 	ring_memory_recall(comm);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
 	err = messages ? run_messages(comm, call) : run_collective(comm, call);
 	ring_fpenv_leave(fpenv);
+	ring_flag_lower(&comm->busy);
 	note(comm, call, RING_RETURNED);
 	ring_lookout_wake(&comm->lookout); /* what was sent may be under way yet */
 	if (err) {

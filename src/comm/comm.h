@@ -103,6 +103,7 @@ struct ring_comm {
 
 	/* Of whoever runs a call: the caller, or once there is a queue its thread, which holds this meanwhile. */
 	pthread_mutex_t running;
+	struct ring_flag busy; /* while a call is carried out */
 	struct ring_call *current;
 	struct ring_channel *active;              /* those that carry it out */
 	struct ring_way ways[RING_WAYS_KEPT + 1]; /* the last is that of sends and receives */
@@ -125,6 +126,8 @@ struct ring_comm {
 	/* prev, next said goodbye, and when */
 	struct ring_flag left[2];
 	uint64_t left_ms[2];
+
+	struct ring_comm *next_living, **living; /* farewell.c's list */
 
 	struct ring_record waits[2]; /* prev, next: the call in which it said to wait; under failing */
 };

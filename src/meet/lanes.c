@@ -239,6 +239,38 @@ static bool is_over(const struct lane *lane)
 	return lane->watch.fd < 0 || lane->heard;
 }
 
+void ring_lanes_part(struct ring_lanes *lanes, uint64_t deadline_ms)
+{
+	unsigned char letter[RING_MAIL_HEADER];
+	ring_mail_head(letter, LETTER_GOODBYE);
+	if (!ring_watcher_lock_until(lanes->watcher, deadline_ms))
+		return;
+	lanes->closing = true;
+	for (int i = 0; i < lanes->count; i++) {
+		struct lane *lane = &lanes->lane[i];
+		bool free = lane->watch.fd >= 0 && !ring_mail_pending(&lane->mail);
+		lane->heard = !free || send(lane->watch.fd, letter, sizeof(letter),
+					    MSG_NOSIGNAL | MSG_DONTWAIT) < 0;
+	}
+	ring_watcher_unlock(lanes->watcher);
+}
+
+static void await_heard(struct ring_lanes *lanes, uint64_t deadline_ms)
+{
+	for (int i = 0; i < lanes->count; i++)
+		while (!is_over(&lanes->lane[i]) && ring_clock_ms() < deadline_ms)
+			ring_watcher_wait(lanes->watcher, &lanes->changed, deadline_ms);
+}
+
+void ring_lanes_await_parted(struct ring_lanes *lanes, uint64_t deadline_ms)
+{
+	if (!ring_watcher_lock_until(lanes->watcher, deadline_ms))
+		return;
+	if (lanes->closing)
+		await_heard(lanes, deadline_ms);
+	ring_watcher_unlock(lanes->watcher);
+}
+
 void ring_lanes_close(struct ring_lanes *lanes, int timeout_ms)
 {
 	if (!lanes)
@@ -249,9 +281,7 @@ void ring_lanes_close(struct ring_lanes *lanes, int timeout_ms)
 		lanes->closing = true;
 		for (int i = 0; i < lanes->count; i++)
 			send_letter(&lanes->lane[i], LETTER_GOODBYE, NULL, 0);
-		for (int i = 0; i < lanes->count; i++)
-			while (!is_over(&lanes->lane[i]) && ring_clock_ms() < deadline_ms)
-				ring_watcher_wait(lanes->watcher, &lanes->changed, deadline_ms);
+		await_heard(lanes, deadline_ms);
 		for (int i = 0; i < lanes->count; i++)
 			close_lane(&lanes->lane[i]);
 		ring_watcher_unlock(lanes->watcher);

@@ -13,7 +13,6 @@
 #include "ringccl.h"
 #include "base/wire.h"
 
-#define HEADER_BYTES 8
 #define FIRST_ROOM 512
 
 void ring_mail_init(struct ring_mail *mail, int fd, size_t limit)
@@ -45,7 +44,7 @@ static int make_room(unsigned char **bytes, size_t *room, size_t need)
 
 int ring_mail_reserve(struct ring_mail *mail)
 {
-	size_t letter = HEADER_BYTES + mail->limit;
+	size_t letter = RING_MAIL_HEADER + mail->limit;
 	int err = make_room(&mail->in, &mail->in_room, letter);
 	return err ? err : make_room(&mail->out, &mail->out_room, letter);
 }
@@ -79,18 +78,27 @@ int ring_mail_flush(struct ring_mail *mail)
 	return 0;
 }
 
-int ring_mail_post(struct ring_mail *mail, uint32_t kind, const void *body, size_t bytes)
+static void write_header(unsigned char *at, uint32_t kind, uint32_t length)
 {
-	int err = make_room(&mail->out, &mail->out_room, mail->out_have + HEADER_BYTES + bytes);
-	if (err)
-		return err;
-	uint32_t length = (uint32_t)bytes;
-	struct ring_wire wire = ring_wire_writer(mail->out + mail->out_have, HEADER_BYTES);
+	struct ring_wire wire = ring_wire_writer(at, RING_MAIL_HEADER);
 	ring_wire_u32(&wire, &kind);
 	ring_wire_u32(&wire, &length);
+}
+
+void ring_mail_head(unsigned char letter[RING_MAIL_HEADER], uint32_t kind)
+{
+	write_header(letter, kind, 0);
+}
+
+int ring_mail_post(struct ring_mail *mail, uint32_t kind, const void *body, size_t bytes)
+{
+	int err = make_room(&mail->out, &mail->out_room, mail->out_have + RING_MAIL_HEADER + bytes);
+	if (err)
+		return err;
+	write_header(mail->out + mail->out_have, kind, (uint32_t)bytes);
 	if (bytes)
-		memcpy(mail->out + mail->out_have + HEADER_BYTES, body, bytes);
-	mail->out_have += HEADER_BYTES + bytes;
+		memcpy(mail->out + mail->out_have + RING_MAIL_HEADER, body, bytes);
+	mail->out_have += RING_MAIL_HEADER + bytes;
 	err = ring_mail_flush(mail);
 	return err == RING_EAGAIN ? 0 : err;
 }
@@ -98,14 +106,14 @@ int ring_mail_post(struct ring_mail *mail, uint32_t kind, const void *body, size
 /* Looks at what has arrived. returns 0 and the letter; RING_EAGAIN if it is not whole; RING_EPEER */
 static int open_letter(struct ring_mail *mail, uint32_t *kind, uint32_t *length)
 {
-	if (mail->in_have < HEADER_BYTES)
+	if (mail->in_have < RING_MAIL_HEADER)
 		return RING_EAGAIN;
-	struct ring_wire wire = ring_wire_reader(mail->in, HEADER_BYTES);
+	struct ring_wire wire = ring_wire_reader(mail->in, RING_MAIL_HEADER);
 	ring_wire_u32(&wire, kind);
 	ring_wire_u32(&wire, length);
 	if (*length > mail->limit)
 		return lost(mail, EPROTO);
-	return mail->in_have < HEADER_BYTES + *length ? RING_EAGAIN : 0;
+	return mail->in_have < RING_MAIL_HEADER + *length ? RING_EAGAIN : 0;
 }
 
 static int receive(struct ring_mail *mail, size_t letter_bytes)
@@ -137,14 +145,14 @@ int ring_mail_next(struct ring_mail *mail, uint32_t *kind, const unsigned char *
 		uint32_t what = 0, length = 0;
 		int err = open_letter(mail, &what, &length);
 		if (!err) {
-			mail->in_taken = HEADER_BYTES + length;
+			mail->in_taken = RING_MAIL_HEADER + length;
 			*kind = what;
-			*body = mail->in + HEADER_BYTES;
+			*body = mail->in + RING_MAIL_HEADER;
 			*bytes = length;
 			return 0;
 		}
 		if (err == RING_EAGAIN)
-			err = receive(mail, HEADER_BYTES + length);
+			err = receive(mail, RING_MAIL_HEADER + length);
 		if (err)
 			return err;
 	}

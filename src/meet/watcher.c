@@ -85,6 +85,20 @@ void ring_watcher_lock(struct ring_watcher *watcher)
 	pthread_mutex_lock(&watcher->lock);
 }
 
+static struct timespec clock_time(uint64_t ms)
+{
+	return (struct timespec){
+		.tv_sec = (time_t)(ms / 1000),
+		.tv_nsec = (long)(ms % 1000) * 1000000,
+	};
+}
+
+bool ring_watcher_lock_until(struct ring_watcher *watcher, uint64_t deadline_ms)
+{
+	struct timespec until = clock_time(deadline_ms);
+	return pthread_mutex_clocklock(&watcher->lock, CLOCK_MONOTONIC, &until) == 0;
+}
+
 void ring_watcher_unlock(struct ring_watcher *watcher)
 {
 	pthread_mutex_unlock(&watcher->lock);
@@ -92,10 +106,7 @@ void ring_watcher_unlock(struct ring_watcher *watcher)
 
 void ring_watcher_wait(struct ring_watcher *watcher, pthread_cond_t *changed, uint64_t deadline_ms)
 {
-	struct timespec until = {
-		.tv_sec = (time_t)(deadline_ms / 1000),
-		.tv_nsec = (long)(deadline_ms % 1000) * 1000000,
-	};
+	struct timespec until = clock_time(deadline_ms);
 	pthread_cond_clockwait(changed, &watcher->lock, CLOCK_MONOTONIC, &until);
 }
 

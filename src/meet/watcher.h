@@ -39,6 +39,8 @@ int ring_watcher_hold(struct ring_watcher **watcher, const struct ring_config *c
 void ring_watcher_drop(struct ring_watcher *watcher);
 
 void ring_watcher_lock(struct ring_watcher *watcher);
+bool ring_watcher_lock_until(struct ring_watcher *watcher,
+			     uint64_t deadline_ms); /* false: it is not */
 void ring_watcher_unlock(struct ring_watcher *watcher);
 
 /* Locked, not from a callback: unlocks while it waits until `changed`, at most until deadline_ms. */
