@@ -63,6 +63,10 @@ static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id
 	if (ring_identity_read(id, &identity))
 		return ring_fail(failure, RING_EINVAL,
 				 "rank %d: these 128 bytes are no id of this version", comm->rank);
+	if (ring_identity_is_used(identity.job))
+		return ring_fail(failure, RING_EMISMATCH,
+				 "rank %d: this id has been used: one id makes one communicator",
+				 comm->rank);
 	int err = ring_watcher_hold(&comm->watcher, &comm->config, &identity.root, failure);
 	if (err)
 		return err;
@@ -132,11 +136,11 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
  * Lookout and lanes close first: nothing may call back into a communicator that is being freed. Stages are let go by
  * their places, so before links unmap those of other processes: new memory may come to lie there at once.
  */
-static void free_comm(struct ring_comm *comm, const struct ring_failure *reason)
+static void free_comm(struct ring_comm *comm, const struct ring_failure *reason, int goodbye_ms)
 {
 	ring_farewell_remove(comm);
 	ring_lookout_close(&comm->lookout);
-	ring_lanes_close(comm->lanes, GOODBYE_MS);
+	ring_lanes_close(comm->lanes, goodbye_ms);
 	ring_join_close(comm->join, reason);
 	ring_pairs_close(comm);
 	ring_partners_free(&comm->partners);
@@ -197,7 +201,7 @@ int ring_creation_begin(struct ring_creation **begun, struct ring_comm **result,
 	err = open_comm(comm, id, options, failure);
 	if (err) {
 		ring_fail(failure, err, "rank %d: %s", rank, ring_strerror(err));
-		free_comm(comm, failure);
+		free_comm(comm, failure, 0);
 		free(creation);
 		return err;
 	}
@@ -300,6 +304,14 @@ static void awake(struct ring_creation *creation)
 	ring_contact_awake(creation->comm->ends.contact);
 }
 
+/* What is left of the promised time: who timed out has heard nothing of its neighbours, and waits for no answer. */
+static int goodbye_ms(const struct ring_creation *creation)
+{
+	uint64_t now = ring_clock_ms();
+	uint64_t left = now < creation->deadline_ms ? creation->deadline_ms - now : 0;
+	return left < GOODBYE_MS ? (int)left : GOODBYE_MS;
+}
+
 /* It came to its end: hands the communicator out, or takes it apart so that the others learn why. */
 static void finish(struct ring_creation *creation, int err)
 {
@@ -319,7 +331,7 @@ static void finish(struct ring_creation *creation, int err)
 	ring_fail(failure, err, "rank %d: %s", comm->rank, ring_strerror(err));
 	if (comm->lanes)
 		ring_comm_fail(comm, err, comm->rank, "%s", failure->text);
-	free_comm(comm, failure);
+	free_comm(comm, failure, goodbye_ms(creation));
 }
 
 /* Moves all on. Returns how many have not ended. */
@@ -418,5 +430,5 @@ void ring_comm_destroy(struct ring_comm *comm)
 	if (!comm || comm->fork_generation != ring_fork_generation())
 		return;
 	ring_queue_close(comm);
-	free_comm(comm, NULL);
+	free_comm(comm, NULL, GOODBYE_MS);
 }

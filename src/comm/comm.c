@@ -299,7 +299,7 @@ void ring_comm_note_call(struct ring_comm *comm, const struct ring_record *recor
 
 const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *text)
 {
-	if (rank >= 0 && comm->peers)
+	if (rank >= 0 && comm->peers && comm->peers[rank].pid)
 		return ring_peer_name(&comm->peers[rank], text);
 	snprintf(text, RING_RANK_TEXT, rank >= 0 ? "rank %d" : "nobody known", rank);
 	return text;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fork_lock.h"
 #include "greeting.h"
 #include "choose/options.h"
 #include "rendezvous.h"
@@ -34,6 +35,29 @@ uint64_t ring_unique_id_job(const struct ring_unique_id *id)
 {
 	struct ring_identity identity;
 	return ring_identity_read(id, &identity) ? 0 : identity.job;
+}
+
+RING_FORK_LOCK(noting)
+
+#define USED_MAX 256
+static uint64_t used[USED_MAX]; /* no job is 0, most likely */
+static unsigned used_next;
+
+void ring_identity_note_used(uint64_t job)
+{
+	noting_take();
+	used[used_next++ % USED_MAX] = job;
+	noting_give();
+}
+
+bool ring_identity_is_used(uint64_t job)
+{
+	bool found = false;
+	noting_take();
+	for (int i = 0; i < USED_MAX; i++)
+		found = found || used[i] == job;
+	noting_give();
+	return found;
 }
 
 int ring_identity_serve(struct ring_identity *identity, const struct ring_config *config,

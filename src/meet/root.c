@@ -48,6 +48,7 @@ static void end(void *owner)
 	struct ring_root *root = owner;
 	struct ring_watcher *watcher = root->watcher;
 	ring_watcher_close_port(watcher, &root->port);
+	ring_identity_note_used(root->port.job);
 	ring_watcher_alarm(watcher, root, NULL, -1);
 	ring_watcher_alarm(watcher, &root->settling, NULL, -1);
 	while (root->members)

@@ -83,6 +83,16 @@ static int make_one_more(struct harness_rank *self)
 	return bad;
 }
 
+/* A user saw ranks that were told different sizes wait for one another for a minute. */
+static int tell_other_sizes(struct harness_rank *self)
+{
+	static const char *const words[3] = {"rank 1 (host ", "expects 4", "expects 3"};
+	const char *name = getenv("RANK") ? "WORLD_SIZE" : "RING_SIZE";
+	if (self->rank == 1)
+		set_number(name, RANKS + 1);
+	return expect_refusal(self, RING_EMISMATCH, words);
+}
+
 /* ---- what ranks are told --------------------------------------------------------------------- */
 
 static int by_ring_run(struct harness_rank *self)
@@ -147,7 +157,10 @@ int main(void)
 	unsetenv("RANK");
 	int bad = run("several, ring_run", make_several, by_ring_run) +
 		  run("one more, ring_run", make_one_more, by_ring_run) +
-		  run("several, torchrun", make_several, by_torchrun) +
-		  run("one more, torchrun", make_one_more, by_torchrun);
+		  run("other sizes, ring_run", tell_other_sizes, by_ring_run);
+	unsetenv("RING_ID");
+	bad += run("other sizes, torchrun", tell_other_sizes, by_torchrun) +
+	       run("several, torchrun", make_several, by_torchrun) +
+	       run("one more, torchrun", make_one_more, by_torchrun);
 	return bad != 0;
 }

@@ -142,6 +142,22 @@ static void beginning_refuses_nonsense(void **state)
 	assert_non_null(strstr(failure.text, "at most 65536"));
 }
 
+/* A user waited a minute for a meeting that this very process knew to be over. */
+static void a_used_id_is_refused_at_once(void **state)
+{
+	(void)state;
+	struct ring_unique_id id;
+	struct ring_options options = options_with(NULL);
+	assert_int_equal(ring_unique_id_create(&id), 0);
+	assert_int_equal(ring_comm_create(&comms[0], 1, 0, &id, &options), 0);
+	destroy(1);
+	usleep(1500000); /* the meeting itself answers for a second */
+	uint64_t begin_ms = ring_clock_ms();
+	assert_int_equal(ring_comm_create(&comms[0], 1, 0, &id, &options), RING_EMISMATCH);
+	assert_non_null(strstr(ring_comm_error(NULL), "one id makes one communicator"));
+	assert_true(ring_clock_ms() - begin_ms < 10000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +165,7 @@ int main(void)
 		cmocka_unit_test(any_tuning),
 		cmocka_unit_test(each_has_its_own_end),
 		cmocka_unit_test(beginning_refuses_nonsense),
+		cmocka_unit_test(a_used_id_is_refused_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

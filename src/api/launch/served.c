@@ -2,6 +2,7 @@
 /* Resolving where to meet, listening there as rank 0, and the identity that goes with it. */
 #include "served.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -54,10 +55,19 @@ static int resolve(const struct ring_served *served, int rank, struct sockaddr_s
 	return 0;
 }
 
-static bool is_on_one_host(const struct ring_served *served, int size,
-			   const struct sockaddr_storage *address)
+/* Loopback on every host; other names may stand for it on their own host only, as Debian has them. */
+static bool says_loopback(const char *address)
 {
-	return served->local_size ? served->local_size == size : ring_address_is_loopback(address);
+	struct in_addr four;
+	struct in6_addr six;
+	return strcmp(address, "localhost") == 0 ||
+	       (inet_pton(AF_INET, address, &four) == 1 && ntohl(four.s_addr) >> 24 == 127) ||
+	       (inet_pton(AF_INET6, address, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six));
+}
+
+static bool is_on_one_host(const struct ring_served *served, int size)
+{
+	return served->local_size ? served->local_size == size : says_loopback(served->address);
 }
 
 static int listen_at(struct ring_watcher *watcher, const struct ring_served *served,
@@ -135,7 +145,7 @@ int ring_served_enter(const struct ring_served *served, struct ring_identity *id
 	int err = resolve(served, launch->rank, &address, failure);
 	if (err)
 		return err;
-	bool one_host = is_on_one_host(served, launch->size, &address);
+	bool one_host = is_on_one_host(served, launch->size);
 	bool tells_way = one_host || !ring_address_is_loopback(&address);
 	err = ring_watcher_hold(&launch->watcher, config, tells_way ? &address : NULL, failure);
 	if (err)

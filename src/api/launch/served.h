@@ -20,7 +20,7 @@ struct ring_served {
 	int port;
 	const char *port_of; /* where that comes from, unless RING_ROOT_PORT chose it */
 	bool chosen;         /* by RING_ROOT_PORT */
-	int local_size;      /* ranks on this host; 0: all are if the address is loopback */
+	int local_size;      /* ranks on this host; 0: all are if the address says loopback */
 };
 
 /* Sets port and chosen if RING_ROOT_PORT does. returns 0; RING_EINVAL if it is nonsense */

@@ -54,10 +54,9 @@ static int derive_port(const char *job, const char *step)
 static void identify(const char *job, const char *step, const struct ring_launch *launch,
 		     struct ring_identity *identity)
 {
-	char size[16], number[16];
-	snprintf(size, sizeof(size), "%d", launch->size);
+	char number[16];
 	snprintf(number, sizeof(number), "%u", launch->number);
-	const char *const facts[] = {"slurm", job, step, size, number};
+	const char *const facts[] = {"slurm", job, step, number};
 	ring_identity_derive(identity, ring_served_secret(), facts,
 			     sizeof(facts) / sizeof(facts[0]));
 }

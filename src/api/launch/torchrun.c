@@ -4,7 +4,8 @@
  * them an id: all compute the same one, rank 0 serves its meeting, and the others look for it at
  * MASTER_ADDR, at the port after MASTER_PORT, where torchrun's own store listens.
  *
- * Not part of the id are TORCHELASTIC_RESTART_COUNT, which every host counts for itself (a host that
+ * Not part of the id are WORLD_SIZE, so that ranks that were told different ones meet and hear it,
+ * TORCHELASTIC_RESTART_COUNT, which every host counts for itself (a host that
  * restarts because another one failed does not count), and the text of MASTER_ADDR, which may be a
  * name on one host and an address on another. What keeps a restarted job apart from the one before:
  * its meeting is served by another process, and whoever met there links only with those who did.
@@ -58,10 +59,9 @@ int ring_torchrun_read(struct ring_torchrun *job, struct ring_failure *failure)
 void ring_torchrun_identify(const struct ring_torchrun *job, unsigned call, const char *secret,
 			    struct ring_identity *identity)
 {
-	char size[16], number[16];
-	snprintf(size, sizeof(size), "%d", job->size);
+	char number[16];
 	snprintf(number, sizeof(number), "%u", call);
-	const char *const facts[] = {"torchrun", job->store, job->run, size, number};
+	const char *const facts[] = {"torchrun", job->store, job->run, number};
 	ring_identity_derive(identity, secret, facts, sizeof(facts) / sizeof(facts[0]));
 }
 
