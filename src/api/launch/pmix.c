@@ -42,7 +42,7 @@ struct pmix_value {
 	union {
 		const char *string;
 		uint32_t uint32;
-		uint64_t room[4]; /* at least as much as the largest */
+		uint64_t room[4]; /* what is put is at least as large as the library's */
 	} data;
 };
 
@@ -226,35 +226,35 @@ static int fence(uint64_t deadline_ms, struct ring_failure *failure)
 				      : fail_call("waiting for the other ranks", status, failure);
 }
 
-/* returns 0 with a copy of the text, or of the number */
-static int get_value(uint32_t rank, const char *key, struct pmix_value *copy, char *text,
-		     size_t room, struct ring_failure *failure)
+/* value is to be freed, and nothing of it read but what its type says: it is no larger than it must be. */
+static int get_value(uint32_t rank, const char *key, struct pmix_value **value,
+		     struct ring_failure *failure)
 {
 	struct pmix_proc proc = {.rank = rank};
-	struct pmix_value *value = NULL;
 	memcpy(proc.nspace, self.nspace, sizeof(proc.nspace));
-	int status = pmix.get(&proc, key, NULL, 0, &value);
-	if (status != PMIX_SUCCESS || !value) {
-		char doing[64];
-		snprintf(doing, sizeof(doing), "asking for %s", key);
-		return fail_call(doing, status, failure);
-	}
-	*copy = *value;
-	if (value->type == PMIX_STRING) {
-		snprintf(text, room, "%s", value->data.string);
-		free((char *)value->data.string);
-	}
-	free(value);
-	return 0;
+	*value = NULL;
+	int status = pmix.get(&proc, key, NULL, 0, value);
+	if (status == PMIX_SUCCESS && *value)
+		return 0;
+	char doing[64];
+	snprintf(doing, sizeof(doing), "asking for %s", key);
+	return fail_call(doing, status, failure);
 }
 
 static int get(const char *key, char *text, size_t room, uint64_t deadline_ms,
 	       struct ring_failure *failure)
 {
-	struct pmix_value value;
+	struct pmix_value *value;
 	(void)deadline_ms;
-	text[0] = '\0';
-	return get_value(0, key, &value, text, room, failure);
+	int err = get_value(0, key, &value, failure);
+	if (err)
+		return err;
+	bool is_text = value->type == PMIX_STRING;
+	snprintf(text, room, "%s", is_text ? value->data.string : "");
+	if (is_text)
+		free((char *)value->data.string);
+	free(value);
+	return 0;
 }
 
 static void leave(void)
@@ -274,12 +274,15 @@ static const struct ring_kvs kvs = {
 
 static int get_number(const char *key, int *number, struct ring_failure *failure)
 {
-	struct pmix_value value;
-	int err = get_value(PMIX_RANK_WILDCARD, key, &value, NULL, 0, failure);
-	if (!err && (value.type != PMIX_UINT32 || value.data.uint32 > RING_SIZE_MAX))
+	struct pmix_value *value;
+	int err = get_value(PMIX_RANK_WILDCARD, key, &value, failure);
+	if (err)
+		return err;
+	if (value->type == PMIX_UINT32 && value->data.uint32 <= RING_SIZE_MAX)
+		*number = (int)value->data.uint32;
+	else
 		err = ring_fail(failure, RING_EINVAL, "PMIx: %s is no number of ranks", key);
-	if (!err)
-		*number = (int)value.data.uint32;
+	free(value);
 	return err;
 }
 
