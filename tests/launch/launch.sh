@@ -143,6 +143,13 @@ check_manners() { # the launcher up to the number of ranks; its status then, if 
 	echo "$three rank fail: status $status"
 }
 
+# Of launchers that a process stays connected to: a forked child leaves that to its parent.
+check_fork() { # the launcher up to the number of ranks
+	run "$1 2 rank forks"
+	expect "$1 2 rank forks" 2 'of 2: right, twice$'
+	expect_status "$1 2 rank forks" 0
+}
+
 finish() {
 	exit $((failures != 0))
 }

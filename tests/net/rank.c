@@ -13,6 +13,7 @@
  *	rank twice        adds its rank up with the others', then again over a second communicator
  *	rank later        likewise, but rank 0 comes to the second one when the others have long come
  *	rank once         creates a communicator, and no more
+ *	rank forks        a child of it may not create another one through the launcher's connection
  *	rank fail         likewise adds once, then rank 1 ends with status 7
  *
  * All but id find their place in what their launcher has set.
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -256,6 +258,22 @@ static int fail(struct ring_comm *comm)
 	return wrong ? 1 : ring_comm_rank(comm) == 1 ? 7 : 0;
 }
 
+/* The child exits as any program does: the parent's connection must outlive that. */
+static int fork_once(struct ring_comm *comm)
+{
+	struct ring_comm *second;
+	int status = -1;
+	pid_t child = fork();
+	if (child == 0) {
+		int err = ring_comm_create_from_env(&second, NULL);
+		exit(err == RING_EINVAL && strstr(ring_comm_error(NULL), "forked") ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	if (status != 0)
+		printf("rank %d: its child ended with %d\n", ring_comm_rank(comm), status);
+	return status != 0 || add_twice(comm, 0);
+}
+
 int main(int argc, char **argv)
 {
 	const char *task = argc >= 2 ? argv[1] : "";
@@ -279,6 +297,8 @@ int main(int argc, char **argv)
 		result = wait_for_file(comm, task, argv[2]);
 	else if (strcmp(task, "twice") == 0 || strcmp(task, "later") == 0)
 		result = add_twice(comm, task[0] == 'l' ? 3 : 0);
+	else if (strcmp(task, "forks") == 0)
+		result = fork_once(comm);
 	else if (strcmp(task, "once") == 0)
 		result = 0;
 	else if (strcmp(task, "fail") == 0)
