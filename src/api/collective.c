@@ -277,8 +277,9 @@ static int submit(struct ring_comm *comm, const struct ring_request *request)
 	if (err)
 		return err;
 	struct ring_checked_call *checked = NULL;
-	err = ring_comm_check(comm, ring_kind_name(request->kind));
-	if (!err)
+	if (!comm || !ring_comm_is_mine(comm))
+		err = ring_comm_check(comm, ring_kind_name(request->kind));
+	else
 		err = ring_comm_failed_in(comm, comm->sequence + 1);
 	if (!err)
 		checked = find_checked(comm, request);

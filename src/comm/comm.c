@@ -13,16 +13,11 @@
 #include "base/log.h"
 #include "engine/trace.h"
 
-static bool is_mine(const struct ring_comm *comm)
-{
-	return comm->fork_generation == ring_fork_generation();
-}
-
 int ring_comm_check(const struct ring_comm *comm, const char *call)
 {
 	if (!comm)
 		return ring_refuse(RING_EINVAL, "%s: comm is NULL", call);
-	if (!is_mine(comm))
+	if (!ring_comm_is_mine(comm))
 		return ring_refuse(
 			RING_EINVAL,
 			"%s: this communicator belongs to the parent process; a child of "
@@ -54,7 +49,7 @@ int ring_comm_status(const struct ring_comm *comm)
 const char *ring_comm_error(const struct ring_comm *comm)
 {
 	static _Thread_local char copy[RING_FAILURE_TEXT];
-	if (!comm || !is_mine(comm))
+	if (!comm || !ring_comm_is_mine(comm))
 		return ring_failure_remembered();
 	pthread_mutex_t *failing = (pthread_mutex_t *)&comm->failing;
 	pthread_mutex_lock(failing);

@@ -11,6 +11,7 @@
 
 #include "engine/channel.h"
 #include "meet/edge.h"
+#include "base/fd.h"
 #include "base/flag.h"
 #include "meet/lanes.h"
 #include "meet/lookout.h"
@@ -163,6 +164,12 @@ static inline int ring_comm_failed_in(const struct ring_comm *comm, uint64_t cal
  * thread that may sleep on the doorbell. returns the failure, or 0
  */
 int ring_comm_await_failure(struct ring_comm *comm, uint64_t call, int ms);
+
+/* Whether this process made it; else it was the parent's before fork(). */
+static inline bool ring_comm_is_mine(const struct ring_comm *comm)
+{
+	return comm->fork_generation == ring_fork_generation();
+}
 
 /* comm.c: whether this process may use it in `call`. returns 0; RING_EINVAL, with the sentence */
 int ring_comm_check(const struct ring_comm *comm, const char *call);
