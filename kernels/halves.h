@@ -232,6 +232,8 @@ static inline void ring_load_float8s(struct ring_format format, float *restrict 
 	const int shift = 10 - format.fraction_bits;
 	const float scale = ring_power(15 - format.bias);
 	uint16_t halves[RING_TILE];
+	if (count == 0)
+		return; /* else compilers warn of halves without values */
 	for (size_t i = 0; i < count; i++)
 		halves[i] = (uint16_t)((from[i] & 0x80) << 8 | (from[i] & 0x7f) << shift);
 	ring_load_float16s(to, (const void *)halves, count);

@@ -189,8 +189,8 @@ int perf_sockets_open(struct perf_team *team, struct perf_sockets **result)
 	}
 	*sockets = (struct perf_sockets){.next = -1, .prev = -1, .is_first = team->rank == 0};
 	struct address self = {.place = own_place(), .ip = own_ip()};
-	getrandom(&self.token, sizeof(self.token), 0);
-	int listener = listen_anywhere(&self.port);
+	bool drawn = getrandom(&self.token, sizeof(self.token), 0) == sizeof(self.token);
+	int listener = drawn ? listen_anywhere(&self.port) : -1;
 
 	int err = perf_team_gather(team, &self, sizeof(self), all);
 	if (!err && listener >= 0)

@@ -345,10 +345,10 @@ static void every_plan_can_be_told(void **state)
 
 /* ---- pictures ------------------------------------------------------------------------------ */
 
-typedef void show(const struct steps_walk *walk, const struct steps_cells *cells,
-		  struct steps_state *state, FILE *out);
+typedef void show_function(const struct steps_walk *walk, const struct steps_cells *cells,
+			   struct steps_state *state, FILE *out);
 
-static char *shown_by(show *show, struct steps_choice choice)
+static char *shown_by(show_function *show, struct steps_choice choice)
 {
 	struct shown shown;
 	char *text = NULL;
