@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the operations do to one element, and how elements are loaded and stored; convert.h does it
- * for the types that are computed in float32. Everything here is free of branches, so that compilers
- * turn loops over it into vector instructions, and gives the same bits with every compiler, provided
- * that the caller rounds to nearest and keeps subnormals (the engine sees to it) and that
- * multiplications and additions are not fused.
+ * for the types that are computed in float32. Everything here is free of branches, so that
+ * compilers turn loops over it into vector instructions, and gives the same bits with every
+ * compiler, provided that the caller rounds to nearest and keeps subnormals (the engine sees to it)
+ * and that multiplications and additions are not fused.
  *
  * A sum or product may carry any NaN; storing replaces it by the one that ringccl.h promises.
  */
@@ -56,7 +56,9 @@ static inline uint64_t ring_quotient64(uint64_t x, struct ring_divisor divisor)
 	return quotient + (x - quotient * divisor.count >= divisor.count);
 }
 
-/* ---- integers: computed as unsigned numbers, which wrap --------------------------------------- */
+/*
+ * ---- integers: computed as unsigned numbers, which wrap ---------------------------------------
+ */
 
 #define RING_INTEGER(name, word, number)                                                           \
 	static inline word ring_##name##_load(const unsigned char *at)                             \

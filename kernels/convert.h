@@ -50,7 +50,9 @@ static inline void ring_bfloat16_store(unsigned char *at, float x)
 	}
 RING_REDUCE_OPS(RING_BFLOAT16_WORD, )
 
-/* ---- floats with fewer bits of exponent ------------------------------------------------------- */
+/*
+ * ---- floats with fewer bits of exponent -------------------------------------------------------
+ */
 
 /* What stands in the bits of a format, without the sign. */
 struct ring_format {
@@ -85,8 +87,8 @@ static inline float ring_widen(struct ring_format format, uint32_t sign, uint32_
 }
 
 /*
- * Normal numbers round by a carry into the bits that stay. Subnormal ones are multiples of one step,
- * and so are the sums of a float32 whose last bit is that step.
+ * Normal numbers round by a carry into the bits that stay. Subnormal ones are multiples of one
+ * step, and so are the sums of a float32 whose last bit is that step.
  */
 static inline uint32_t ring_narrow(struct ring_format format, float x)
 {

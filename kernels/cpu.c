@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU as a device: every job is finished when it is submitted. The loops are cpu_loops.c's; here
- * the family is chosen and a job is cut into them.
+ * The CPU as a device: every job is finished when it is submitted. The loops are cpu_loops.c's;
+ * here the family is chosen and a job is cut into them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ extern const struct ring_cpu_family ring_cpu_avx512fp16, ring_cpu_avx512bf16, ri
 
 #if defined(HAVE_AVX512BF16) && defined(HAVE_AVX2)
 #define HAVE_ZEN4
-/* Takes vectors of 64 bytes in two steps, and adds halves faster by those of 32. (66 GB/s, so 78 to 86.) */
+/* Takes vectors of 64 bytes in two steps, and adds halves faster by those of 32 (66 -> 78 GB/s). */
 static struct ring_cpu_family zen4;
 
 __attribute__((constructor)) static void compose_zen4(void)
@@ -33,8 +33,8 @@ __attribute__((constructor)) static void compose_zen4(void)
 #endif
 
 /*
- * By 4096, or 8192, 1 MiB in shared memory that 2 ranks have just written takes 24 to 26 us, by 2048 in one of four launches 29 to 36,
- * on CPUs with float16 arithmetic (Granite Rapids), and 64 KiB untouched 1.45 to 1.5 us, not 1.58; others were not measured.
+ * How far ahead sums ask for memory. (1 MiB in shared memory that 2 ranks have just written, on
+ * CPUs with float16 arithmetic, 2048 -> 4096: now and then 36 -> 26 us; others were not measured.)
  */
 #define AHEAD 2048
 #define AHEAD_FP16 4096
@@ -43,10 +43,9 @@ size_t ring_cpu_ahead = AHEAD;
 #if defined(HAVE_AVX512FP16) && defined(HAVE_AVX512BF16)
 #define HAVE_FP16
 /*
- * Adds by vectors of 32 bytes (Makefile.am) what the system copies in between: by those of 64 a sum of private memory took 1.04
- * to 1.14 times as long on 2 ranks, 64 KiB to 1 MiB, and 1.5 us more where none had been used for a while. But what ranks
- * reach into and change, by vectors of 64: by those of 32 it took 1.08 to 1.15 times as long, 64 KiB on 2 and 4 ranks, and
- * 1.13 times, 25 MiB on 4.
+ * Adds by vectors of 32 bytes (Makefile.am) what the system copies in between: by those of 64 a sum
+ * of private memory took up to 1.14 times as long, 64 KiB to 1 MiB on 2 ranks. But what ranks reach
+ * into and change, by vectors of 64: by those of 32 it took up to 1.15 times as long.
  */
 static struct ring_cpu_family fp16;
 
@@ -118,8 +117,8 @@ const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *fami
 /* ---- one job --------------------------------------------------------------------------------- */
 
 /*
- * A job is done in parts. Each reads all sources before it writes a result, which may be one of them,
- * and copies its result to further ones while it is in the cache.
+ * A job is done in parts. Each reads all sources before it writes a result, which may be one of
+ * them, and copies its result to further ones while it is in the cache.
  */
 struct part {
 	size_t offset, count; /* bytes; elements */
@@ -136,9 +135,9 @@ static void *result(const struct ring_reduction *reduction, int index, struct pa
 }
 
 /*
- * What is done with the sources of a job; a pair are two different ones and nothing else. Ranks that reach into
- * each other's memory have the sum of theirs go to all: two passes took 1.12 to 1.27 times as long, 64 KiB to 4 MiB, and
- * tiles, of four and of eight, 1.08 to 1.26 times, 16 KiB to 25 MiB.
+ * What is done with the sources of a job; a pair are two different ones and nothing else. Ranks
+ * that reach into each other's memory have the sum of theirs go to all in one pass (by two passes
+ * up to 1.27 times as long).
  */
 enum way { COPIES, ADDS_A_PAIR, ADDS_TO_TWO, ADDS_TO_ALL, FOLDS };
 
@@ -286,8 +285,8 @@ static bool is_streamed(const struct ring_reduction *reduction)
 }
 
 /*
- * A pair through a small buffer, where the result's lines begin; what is left at the end is no multiple
- * of it. Returns the elements that are done.
+ * A pair through a small buffer, where the result's lines begin; what is left at the end is no
+ * multiple of it. Returns the elements that are done.
  */
 static size_t stream_pair(const struct ring_cpu_family *family, const struct ring_cpu_kernel *kernel,
 			  const struct ring_reduction *reduction)
@@ -343,7 +342,10 @@ static void reduce_to_all(const struct ring_cpu_kernel *kernel,
 		kernel->eight(all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], count);
 }
 
-/* A copy of much, or of part of it, past the caches where that pays. Not inlined: small copies need not make room for it. */
+/*
+ * A copy of much, or of part of it, past the caches where that pays. Not inlined: small copies need
+ * not make room for it.
+ */
 __attribute__((noinline)) static void copy_much(const struct ring_cpu_family *family, void *dst,
 						const void *src, size_t bytes)
 {

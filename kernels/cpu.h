@@ -7,7 +7,9 @@
 
 #include "device.h"
 
-/* Intermediate results: small enough for the first-level cache, large enough to forget the calls. */
+/*
+ * Intermediate results: small enough for the first-level cache, large enough to forget the calls.
+ */
 #define RING_TILE 512
 union ring_tile {
 	uint8_t int8[RING_TILE], uint8[RING_TILE];
@@ -17,33 +19,47 @@ union ring_tile {
 	double float64[RING_TILE];
 };
 
-/* So many bytes ahead of where they are, loops over pairs ask for what they will read. Set as the library is loaded. */
+/*
+ * So many bytes ahead of where they are, loops over pairs ask for what they will read. Set as the
+ * library is loaded.
+ */
 extern size_t ring_cpu_ahead;
 
 /* One type and operation. */
 struct ring_cpu_kernel {
 	/*
-	 * The common shape, two sources, which with `both` become the results. NULL where the family has no
-	 * arithmetic on the type: then this goes by tiles too.
+	 * The common shape, two sources, which with `both` become the results. NULL where the
+	 * family has no arithmetic on the type: then this goes by tiles too.
 	 */
 	struct ring_pair_loops loops;
 	void (*both)(void *left, void *right, size_t count);
 
-	/* Two sources and two results, any of which may be a source; NULL where a pass for each is as fast. */
+	/*
+	 * Two sources and two results, any of which may be a source; NULL where a pass for each is
+	 * as fast.
+	 */
 	void (*two)(void *first, void *second, const void *left, const void *right, size_t count);
 
-	/* Four and eight sources that become their sum; NULL of other operations, and where sources are converted. */
+	/*
+	 * Four and eight sources that become their sum; NULL of other operations, and where sources
+	 * are converted.
+	 */
 	void (*four)(unsigned char *a, unsigned char *b, unsigned char *c, unsigned char *d,
 		     size_t count);
 	void (*eight)(unsigned char *a, unsigned char *b, unsigned char *c, unsigned char *d,
 		      unsigned char *e, unsigned char *f, unsigned char *g, unsigned char *h,
 		      size_t count);
 
-	/* Any job, RING_TILE elements at most at a time: load, scale, fold others in, divide, store. */
+	/*
+	 * Any job, RING_TILE elements at most at a time: load, scale, fold others in, divide,
+	 * store.
+	 */
 	void (*load)(union ring_tile *tile, const void *source, size_t count);
 	void (*scale)(union ring_tile *tile, const void *scalar, size_t count);
 	void (*fold)(union ring_tile *tile, const void *source, size_t count);
-	/* One after the other in one pass; NULL where a source is converted before it is folded in. */
+	/*
+	 * One after the other in one pass; NULL where a source is converted before it is folded in.
+	 */
 	void (*fold_three)(union ring_tile *tile, const void *first, const void *second,
 			   const void *third, size_t count);
 	void (*fold_tile)(union ring_tile *tile, const void *other_tile, size_t count);
@@ -56,7 +72,10 @@ struct ring_cpu_family {
 	/* stream.h's stores past the caches, NULL where there are none. */
 	void (*stream)(void *dst, const void *src, size_t bytes);
 	void (*stream_end)(void);
-	/* All but the last few pages of what begins on a line; NULL where memcpy is better. returns how much that was */
+	/*
+	 * All but the last few pages of what begins on a line; NULL where memcpy is better. returns
+	 * how much that was
+	 */
 	size_t (*stream_much)(void *dst, const void *src, size_t bytes);
 	/* Copies to three places in one pass. */
 	void (*spread)(void *first, void *second, void *third, const void *source, size_t bytes);

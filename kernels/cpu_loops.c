@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One family of kernels: plain C for one element after the other, written in arithmetic.h and
- * convert.h so that compilers make vectors of it, and what the family has for 16 and 8 bits. Compiled
- * once per family, with that family's compiler flags, and RING_CPU_FAMILY as its name.
+ * convert.h so that compilers make vectors of it, and what the family has for 16 and 8 bits.
+ * Compiled once per family, with that family's compiler flags, and RING_CPU_FAMILY as its name.
  */
 #include "bfloat16s.h"
 #include "cpu.h"
@@ -88,7 +88,9 @@ HALVES_OF_TYPE(float8_e5m2, 57344)
 RING_CONVERTED_TYPES(ELEMENTS_OF_TYPE, )
 #endif
 
-/* ---- folding a source into a tile -------------------------------------------------------------- */
+/*
+ * ---- folding a source into a tile --------------------------------------------------------------
+ */
 
 #define FUSED_FOLD(OP, op, TYPE, type, bytes, computed, ...)                                       \
 	static void fold_##type##_##op(union ring_tile *restrict tile,                             \
@@ -128,7 +130,9 @@ RING_DIRECT_TYPES(FUSED_FOLDS, )
 RING_PACKED_TYPES(FUSED_FOLDS, )
 RING_CONVERTED_TYPES(LOADED_FOLDS, )
 
-/* ---- pairs: a word of one or two elements at a time, and the element that may be left ----------- */
+/*
+ * ---- pairs: a word of one or two elements at a time, and the element that may be left -----------
+ */
 
 #define ELEMENT(OP, op, TYPE, type, bytes, computed, ...)                                          \
 	static inline void element_##type##_##op(unsigned char *to, const unsigned char *a,        \
@@ -160,8 +164,9 @@ RING_CONVERTED_TYPES(LOADED_FOLDS, )
 	}
 
 /*
- * A sum that goes to two results, of which each may be a source. It saves a pass where converting takes so long
- * that storing twice costs little (1 MiB of halves on 2 ranks 51 -> 46 us, Zen 4; floats would lose).
+ * A sum that goes to two results, of which each may be a source. It saves a pass where converting
+ * takes so long that storing twice costs little (1 MiB of halves on 2 ranks 51 -> 46 us, Zen 4;
+ * floats would lose).
  */
 #define TWO_RESULTS_LOOP(type, op, bytes, word_bytes, word)                                        \
 	static void two_##type##_##op(void *first, void *second, const void *left,                 \
@@ -205,7 +210,9 @@ RING_CONVERTED_TYPES(HALVES_PAIRS, )
 RING_HALF_TYPES(CONVERTED_PAIRS, )
 #endif
 
-/* Of sums alone, as below; and of CPUs without arithmetic on float16, as others were not measured. */
+/*
+ * Of sums alone, as below; and of CPUs without arithmetic on float16, as others were not measured.
+ */
 #define TWO_RESULTS(TYPE, type, bytes, ...)                                                        \
 	TWO_RESULTS_LOOP(type, sum, bytes, (2 * HALVES * bytes), words_##type##_sum)
 #define TWO_sum(type) .two = two_##type##_sum,
@@ -225,12 +232,14 @@ RING_PACKED_TYPES(TWO_RESULTS, )
 RING_HALF_TYPES(TWO_RESULTS, )
 #endif
 
-/* ---- four or eight sources that all become their sum ------------------------------------------- */
+/*
+ * ---- four or eight sources that all become their sum -------------------------------------------
+ */
 
 /*
- * In parameters, as restrict is not believed of what is loaded from an array. Of sums alone: with the loops of all
- * operations the library was larger than 2 MiB, and calls of 8 ranks that share 2 CPUs took 3 to 5 us longer, even
- * broadcasts (64 KiB in shared memory 18.4 -> 21.9 us).
+ * In parameters, as restrict is not believed of what is loaded from an array. Of sums alone: with
+ * the loops of all operations the library was larger than 2 MiB, and calls of 8 ranks that share 2
+ * CPUs took 3 to 5 us longer, even broadcasts (64 KiB in shared memory 18.4 -> 21.9 us).
  */
 #define ADD(place, type, computed) sum = ring_##computed##_sum(sum, ring_##type##_load(place + i))
 #define ADD_THREE(x, y, z, type, computed)                                                         \
@@ -287,7 +296,9 @@ static void spread(void *restrict first, void *restrict second, void *restrict t
 		a[i] = b[i] = c[i] = from[i];
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/*
+ * ---- the table --------------------------------------------------------------------------------
+ */
 
 #define STEPS(type, op, computed)                                                                  \
 	.load = load_##type, .scale = scale_##type, .fold = fold_##type##_##op,                    \

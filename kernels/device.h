@@ -19,8 +19,8 @@ struct ring_device_queue; /* jobs of one channel, in order */
 
 /*
  * One job: every result becomes sources[0] op sources[1] op ..., from left to right, in one pass. A
- * result may equal a source; other overlap is not allowed. Any alignment. The first nscalars sources are
- * multiplied by a scalar each before anything else.
+ * result may equal a source; other overlap is not allowed. Any alignment. The first nscalars
+ * sources are multiplied by a scalar each before anything else.
  *
  * Types of 16 and 8 bits compute in float32 and are rounded once, at the end.
  */
@@ -28,7 +28,8 @@ struct ring_reduction {
 	const void *sources[RING_REDUCE_SOURCES];
 	int nsources; /* 1..RING_REDUCE_SOURCES; 1 without scalar and divisor is a copy */
 	int nscalars;
-	const uint64_t *scalars; /* scalars[nscalars], until the job is done: an element, its first bytes */
+	/* scalars[nscalars], until the job is done: an element, its first bytes */
+	const uint64_t *scalars;
 	void *results[RING_REDUCE_RESULTS];
 	int nresults;
 	size_t count; /* elements, 0 is allowed */
@@ -40,7 +41,8 @@ struct ring_reduction {
 
 /* The loops of jobs with two sources and one result. */
 struct ring_pair_loops {
-	void (*pair)(void *result, const void *left, const void *right, size_t count); /* disjoint */
+	/* disjoint */
+	void (*pair)(void *result, const void *left, const void *right, size_t count);
 	void (*onto)(void *result, const void *right, size_t count); /* result = result op right */
 };
 
@@ -55,21 +57,24 @@ struct ring_device {
 	void (*queue_close)(struct ring_device_queue *queue); /* waits for its jobs */
 
 	/*
-	 * Both submit exactly one job, also for 0 elements or bytes. past: what is copied is part of more than caches hold, so
-	 * it may pass them by. returns 0; RING_ENOTSUP; RING_ESYSTEM
+	 * Both submit exactly one job, also for 0 elements or bytes. past: what is copied is part
+	 * of more than caches hold, so it may pass them by. returns 0; RING_ENOTSUP; RING_ESYSTEM
 	 */
 	int (*reduce)(struct ring_device_queue *queue, const struct ring_reduction *reduction);
 	int (*copy)(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes,
 		    bool past);
 
 	/*
-	 * The loops of a device that does everything at once, for sums too short to be made jobs of. returns NULL: none for
-	 * these; it may be NULL itself. (8 B on 2 ranks: 0.10 us, as a job 0.12 us.)
+	 * The loops of a device that does everything at once, for sums too short to be made jobs
+	 * of. returns NULL: none for these; it may be NULL itself. (8 B on 2 ranks, as a job -> so:
+	 * 0.12 -> 0.10 us.)
 	 */
 	const struct ring_pair_loops *(*pair_loops)(struct ring_device_queue *queue,
 						    enum ring_datatype type, enum ring_op op);
 
-	/* Jobs finished since queue_open; only grows. returns 0; RING_ESYSTEM if the device failed */
+	/*
+	 * Jobs finished since queue_open; only grows. returns 0; RING_ESYSTEM if the device failed
+	 */
 	int (*finished)(struct ring_device_queue *queue, uint64_t *jobs);
 };
 

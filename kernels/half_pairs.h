@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pairs of float16 and float8 on CPUs that compute in float16. Rounding a sum or product of two
- * numbers of p bits to q bits and then to p is the same as rounding it once if q >= 2p + 2 [Figueroa
- * 1995, "When is double rounding innocuous?"]. That holds for float32 with its 24 bits and float16
- * with 11, and for float16 and float8 with 4 or 3. So the bits are those of convert.h. Results that
- * are subnormal in float16 are multiples of 2^-24, which no product of two float8 comes close enough
- * to a tie to be misled by; the tests go through all pairs.
+ * numbers of p bits to q bits and then to p is the same as rounding it once if q >= 2p + 2
+ * [Figueroa 1995, "When is double rounding innocuous?"]. That holds for float32 with its 24 bits
+ * and float16 with 11, and for float16 and float8 with 4 or 3. So the bits are those of convert.h.
+ * Results that are subnormal in float16 are multiples of 2^-24, which no product of two float8
+ * comes close enough to a tie to be misled by; the tests go through all pairs.
  */
 #ifndef RING_HALF_PAIRS_H
 #define RING_HALF_PAIRS_H
@@ -21,9 +21,13 @@ RING_FLOAT(half, _Float16, uint16_t, 0x7e00)
 		ring_half_store(to, ring_half_##op(ring_half_load(a), ring_half_load(b)));         \
 	}
 
-/* ---- float8, as the upper byte of a word of 16 bits ------------------------------------------- */
+/*
+ * ---- float8, as the upper byte of a word of 16 bits -------------------------------------------
+ */
 
-/* The nearest float8 of a float16 that has its fraction from bit 8 or 7 on; bits below may be any. */
+/*
+ * The nearest float8 of a float16 that has its fraction from bit 8 or 7 on; bits below may be any.
+ */
 static inline uint16_t ring_half_round(uint16_t bits, int shift, uint16_t most)
 {
 	uint16_t magnitude = bits & 0x7fff;

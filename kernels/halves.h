@@ -44,7 +44,10 @@ static inline int ring_floats_may_be_nan(ring_floats x, ring_floats y)
 	return 1;
 }
 
-/* As below, in one instruction: of NaN, the last two of eight classes, it gives the first operand, else the second. */
+/*
+ * As below, in one instruction: of NaN, the last two of eight classes, it gives the first operand,
+ * else the second.
+ */
 #define RING_HAVE_ONE_NAN 1
 static inline ring_floats ring_floats_one_nan(ring_floats x)
 {
@@ -106,9 +109,12 @@ static inline int ring_floats_may_be_nan(ring_floats x, ring_floats y)
 
 #if RING_HAVE_HALVES
 
-/* ---- vectors of float32: what arithmetic.h does to one ----------------------------------------- */
+/*
+ * ---- vectors of float32: what arithmetic.h does to one -----------------------------------------
+ */
 
-typedef int32_t ring_masks __attribute__((vector_size(sizeof(ring_floats)))); /* -1 where it is so */
+/* -1 where it is so */
+typedef int32_t ring_masks __attribute__((vector_size(sizeof(ring_floats))));
 
 static inline ring_floats ring_floats_pick(ring_masks mask, ring_floats a, ring_floats b)
 {
@@ -131,8 +137,8 @@ static inline ring_floats ring_floats_one_nan(ring_floats x)
 
 #if defined(__FMA__) && !defined(__AVX512F__) /* others were not measured */
 /*
- * By the unit that multiplies, as the one that adds converts, too (Zen 4: 70 GB/s, so 86). Compilers that saw the factor
- * would add.
+ * By the unit that multiplies, as the one that adds converts, too (Zen 4: 70 -> 86 GB/s). Compilers
+ * that saw the factor would add.
  */
 static inline ring_floats ring_floats_sum(ring_floats a, ring_floats b)
 {
@@ -195,8 +201,8 @@ static inline void ring_store_float16s(unsigned char *restrict to, const float *
 
 #if !RING_HAVE_HALF_PAIRS
 /*
- * NaN is rare, so where it takes more than an instruction one look is for two vectors. (Sums in L1: AVX2 82 GB/s, with
- * each vector made canonical 67; AVX-512 131 to 138, with such a look 123 to 131.)
+ * NaN is rare, so where it takes more than an instruction one look is for two vectors. (Sums in L1,
+ * AVX2: 67 -> 82 GB/s.)
  */
 static inline void narrow_two(unsigned char *to, ring_floats x, ring_floats y)
 {
@@ -220,7 +226,9 @@ static inline void narrow_two(unsigned char *to, ring_floats x, ring_floats y)
 RING_REDUCE_OPS(RING_FLOAT16_WORDS, )
 #endif
 
-/* ---- float8: the upper part of a float16 ------------------------------------------------------ */
+/*
+ * ---- float8: the upper part of a float16 ------------------------------------------------------
+ */
 
 /*
  * A float8_e5m2 is the upper byte of a float16. So is a float8_e4m3 with one bit between, for 2^8
@@ -246,8 +254,8 @@ static inline void ring_load_float8s(struct ring_format format, float *restrict 
 }
 
 /*
- * Rounds a magnitude: adding a power of two whose last bit is worth as much as the last bit that the
- * format keeps, and taking it away again.
+ * Rounds a magnitude: adding a power of two whose last bit is worth as much as the last bit that
+ * the format keeps, and taking it away again.
  */
 static inline float ring_round_magnitude(struct ring_format format, float x, float largest)
 {

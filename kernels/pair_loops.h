@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loops over two sources, for every type and operation. cpu_loops.c calls each with constants, the size of
- * an element and of a word, and what is done to one, and the compiler makes a loop of its own of each call.
+ * The loops over two sources, for every type and operation. cpu_loops.c calls each with constants,
+ * the size of an element and of a word, and what is done to one, and the compiler makes a loop of
+ * its own of each call.
  */
 #ifndef RING_PAIR_LOOPS_H
 #define RING_PAIR_LOOPS_H
@@ -15,7 +16,9 @@
 /* *to = *a op *b; to may be a or b. */
 typedef void ring_pair_step(unsigned char *to, const unsigned char *a, const unsigned char *b);
 
-/* What a loop is made for; all constant. A block is of whole words, and a word of whole elements. */
+/*
+ * What a loop is made for; all constant. A block is of whole words, and a word of whole elements.
+ */
 struct ring_pair_shape {
 	size_t bytes, word_bytes;
 	ring_pair_step *element, *word;
@@ -24,13 +27,16 @@ struct ring_pair_shape {
 #define RING_PAIR_LOOP static inline __attribute__((always_inline)) void
 
 /*
- * A block at a time, so that what comes later can be asked for: hardware does not look past the end of a page,
- * nor far ahead of loops that compute for long. What is asked for ends where the vector ends: another rank may be at
- * work behind it.
+ * A block at a time, so that what comes later can be asked for: hardware does not look past the end
+ * of a page, nor far ahead of loops that compute for long. What is asked for ends where the vector
+ * ends: another rank may be at work behind it.
  */
 #define RING_PAIR_BLOCK 256
 
-/* left: bytes from the block's first to the end. By its number, as of a pointer gcc would believe that it ends there. */
+/*
+ * left: bytes from the block's first to the end. By its number, as of a pointer gcc would believe
+ * that it ends there.
+ */
 RING_PAIR_LOOP prefetch(const unsigned char *block, size_t left, size_t ahead)
 {
 	uintptr_t begin = (uintptr_t)block + ahead;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Storing past the caches: a store to memory that is not in a cache reads it first, which is wasted
- * where all of it is written and nobody will find it in the cache anyway. Whole lines at a time, with
- * the widest stores of the family that includes this.
+ * where all of it is written and nobody will find it in the cache anyway. Whole lines at a time,
+ * with the widest stores of the family that includes this.
  */
 #ifndef RING_STREAM_H
 #define RING_STREAM_H
@@ -55,10 +55,10 @@ static inline void ring_stream_two_lines(unsigned char *to, const unsigned char 
 }
 
 /*
- * What memcpy copies by way of a cache is read before it is written. (Two cores at once: 2 MiB 148 us and so 100, 12 MiB
- * 0.90 and 0.70 ms, 64 MiB 8.9 and 4.2 ms.) A little of each of several pages in turn, as memory serves more of them at
- * once. (128 MiB: page by page 13.0 ms, four pages 10.4, eight 9.9; memcpy of glibc, which passes caches by from there on,
- * 11.7.) dst begins on a line. Returns how much was copied, all but less than so many pages.
+ * What memcpy copies by way of a cache is read before it is written (two cores at once, 64 MiB,
+ * past the caches: 8.9 -> 4.2 ms). A little of each of several pages in turn, as memory serves more
+ * of them at once (128 MiB, one -> eight pages: 13.0 -> 9.9 ms). dst begins on a line. Returns how
+ * much was copied, all but less than so many pages.
  */
 static inline size_t ring_stream_much(void *dst, const void *src, size_t bytes)
 {

@@ -13,8 +13,8 @@
 #include "base/status.h"
 
 /*
- * Pids are given out in turn: between the death of a process and another one under its pid thousands
- * must begin, which no system does in so few milliseconds.
+ * Pids are given out in turn: between the death of a process and another one under its pid
+ * thousands must begin, which no system does in so few milliseconds.
  */
 #define PROOF_HOLDS_MS 5
 
@@ -66,7 +66,10 @@ static int prove_anew(struct ring_attach *attach)
 	return 0;
 }
 
-/* A filter of system calls may let us read and not write: asked with nothing to write, as long as nothing is proved. */
+/*
+ * A filter of system calls may let us read and not write: asked with nothing to write, as long as
+ * nothing is proved.
+ */
 static int prove_writing(struct ring_attach *attach)
 {
 	bool asks = attach->gate && !attach->proved_ms && !attach->denied;
@@ -84,9 +87,9 @@ static int prove(struct ring_attach *attach)
 }
 
 /*
- * The kernel pins 4 MiB at a time, and what it keeps of each page has left the second-level cache when it lets go of them.
- * So much is asked for in smaller pieces. (256 MiB of 2 ranks: to all 37.2 ms, otherwise 35.9, gathered 25.7 and 25.0; 25 MiB
- * took 1 to 2 % longer so.)
+ * The kernel pins 4 MiB at a time, and what it keeps of each page has left the second-level cache
+ * when it lets go of them. So much is asked for in smaller pieces. (256 MiB to all of 2 ranks: 37.2
+ * -> 35.9 ms.)
  */
 #define MUCH_BYTES ((size_t)32 << 20)
 #define PIECE_BYTES ((size_t)1 << 20)
@@ -105,7 +108,8 @@ static int move(struct ring_attach *attach, ring_attach_mover mover, uint64_t ad
 		if (err || !bytes)
 			return err;
 		if (attach->gate && ring_gate_was_revoked(attach->gate))
-			return RING_EPEER; /* this process was stopped, and nobody waits for it any more */
+			/* this process was stopped, and nobody waits for it any more */
+			return RING_EPEER;
 		size_t piece = bytes < most ? bytes : most;
 		struct iovec here = {local, piece};
 		struct iovec there = {remote(address), piece};
@@ -119,8 +123,8 @@ static int move(struct ring_attach *attach, ring_attach_mover mover, uint64_t ad
 }
 
 /*
- * Where the system would copy slowly (copy.h) it copies to or from a room that lies as the other memory does, and we the
- * rest of the way: 4 MiB go at 9 GB/s then and not at 3.
+ * Where the system would copy slowly (copy.h) it copies to or from a room that lies as the other
+ * memory does, and we the rest of the way (4 MiB: 3 -> 9 GB/s).
  */
 #define ROOM_BYTES ((size_t)32 << 10)
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Cross-memory attach: reading and writing another process's memory by system calls that copy once
- * (process_vm_readv(2)). Whether the system lets us depends on users, namespaces, Yama and seccomp, so
- * it is tried: the other end said in its offer where its token lies, and a process that has the token
- * there is the right one. Whoever reads or writes needs such a proof that is not older than it takes until
- * the pid can be another process's.
+ * (process_vm_readv(2)). Whether the system lets us depends on users, namespaces, Yama and seccomp,
+ * so it is tried: the other end said in its offer where its token lies, and a process that has the
+ * token there is the right one. Whoever reads or writes needs such a proof that is not older than
+ * it takes until the pid can be another process's.
  */
 #ifndef RING_ATTACH_H
 #define RING_ATTACH_H

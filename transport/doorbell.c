@@ -127,8 +127,8 @@ static void keep_to_oneself(struct ring_bell *bell)
 }
 
 /*
- * The process is fenced from now on, whether its bell is going to be light or not: once it has more threads, to begin with
- * that takes some milliseconds instead of a microsecond.
+ * The process is fenced from now on, whether its bell is going to be light or not: once it has more
+ * threads, to begin with that takes some milliseconds instead of a microsecond.
  */
 int ring_bell_create(struct ring_bell *bell)
 {

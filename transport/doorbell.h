@@ -17,10 +17,13 @@ struct ring_board;
 struct ring_doorbell_page; /* the shared words; doorbell_words.h */
 struct ring_doorbell_holders;
 
-/* A doorbell: one's own, a peer's that was mapped, or one that is held with others of this process. */
+/*
+ * A doorbell: one's own, a peer's that was mapped, or one that is held with others of this process.
+ */
 struct ring_bell {
 	struct ring_doorbell_page *page;
-	int memory_fd; /* memfd of the page, sealed; -1 where it need not, or cannot, be passed on */
+	/* memfd of the page, sealed; -1 where it need not, or cannot, be passed on */
+	int memory_fd;
 	int event_fd;
 	struct ring_doorbell_holders *holders; /* of page and event_fd */
 	bool fenced; /* one's own: the kernel fences this process when others ask for it ... */
@@ -31,8 +34,8 @@ struct ring_bell {
 int ring_bell_create(struct ring_bell *bell);
 
 /*
- * Makes a bell light (doorbell_words.h) if the kernel can: announcing takes some microseconds then. For an owner that
- * seldom sleeps, before others look at what it stores.
+ * Makes a bell light (doorbell_words.h) if the kernel can: announcing takes some microseconds then.
+ * For an owner that seldom sleeps, before others look at what it stores.
  */
 void ring_bell_lighten(struct ring_bell *bell);
 
@@ -40,9 +43,10 @@ void ring_bell_lighten(struct ring_bell *bell);
 void ring_bell_hold(const struct ring_bell *bell, struct ring_bell *held);
 
 /*
- * Maps a doorbell whose two descriptors a peer passed; checks seals, size and kind first. A bell that is
- * mapped already, for another link with that peer, is held once more: many ranks have few descriptors for
- * each other. Takes both descriptors on success. returns 0; RING_EPEER if they are anything else; RING_ENOMEM; RING_ESYSTEM
+ * Maps a doorbell whose two descriptors a peer passed; checks seals, size and kind first. A bell
+ * that is mapped already, for another link with that peer, is held once more: many ranks have few
+ * descriptors for each other. Takes both descriptors on success. returns 0; RING_EPEER if they are
+ * anything else; RING_ENOMEM; RING_ESYSTEM
  */
 int ring_bell_map(struct ring_bell *bell, int memory_fd, int event_fd);
 
@@ -52,7 +56,9 @@ void ring_bell_close(struct ring_bell *bell);
 /* Wakes the owner if it sleeps; cheap if it does not. Call after the change was stored. */
 void ring_bell_ring(const struct ring_bell *bell);
 
-/* The same behind ring_doorbell_published() of doorbell_words.h, for who looks at many doorbells. */
+/*
+ * The same behind ring_doorbell_published() of doorbell_words.h, for who looks at many doorbells.
+ */
 void ring_bell_wake(const struct ring_bell *bell);
 
 /* Whether ringing would wake somebody. Call after the change was stored. */
@@ -78,8 +84,8 @@ void ring_bell_sleep(struct ring_bell *bell, uint32_t ticket, struct pollfd *fds
 void ring_bell_awake(struct ring_bell *bell);
 
 /*
- * So long the owner may sleep at first, behind what others who move lightly have stored (doorbell_words.h), and then has to
- * look again. 0 if it may sleep at once for any time
+ * So long the owner may sleep at first, behind what others who move lightly have stored
+ * (doorbell_words.h), and then has to look again. 0 if it may sleep at once for any time
  */
 int ring_bell_nap_ms(const struct ring_bell *bell);
 

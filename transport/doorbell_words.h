@@ -5,19 +5,20 @@
  *	mover      stores what the sleeper looks at    fence    loads the state
  *	sleeper    stores the state                    fence    loads what movers store
  *
- * One of them must see the other's store: one of the fences is the first, and what was stored before it is
- * seen after the other (C11, 7.17.3, 11). A mover may store a lot and fence once, and then look at many
- * doorbells.
+ * One of them must see the other's store: one of the fences is the first, and what was stored
+ * before it is seen after the other (C11, 7.17.3, 11). A mover may store a lot and fence once, and
+ * then look at many doorbells.
  *
- * Ranks move all the time and seldom sleep. So where the doorbells of both are light, the sleeper has the kernel fence
- * all that run, wherever they are just then (membarrier(2), MEMBARRIER_CMD_GLOBAL_EXPEDITED), and the mover only keeps
- * to its order: if the sleeper does not see its store, it has yet to load the state. (8 B on 2 ranks: 0.12 us, with two
- * fences 0.13 us, as a mover's fence waits until the line is its own.)
+ * Ranks move all the time and seldom sleep. So where the doorbells of both are light, the sleeper
+ * has the kernel fence all that run, wherever they are just then (membarrier(2),
+ * MEMBARRIER_CMD_GLOBAL_EXPEDITED), and the mover only keeps to its order: if the sleeper does not
+ * see its store, it has yet to load the state. (A mover's fence waits until the line is its own. 8
+ * B on 2 ranks: 0.13 -> 0.12 us.)
  *
- * The kernel may leave a CPU out (Linux 6.18): where this process was the last to run before it could be fenced, and
- * nothing but the kernel's own threads has run since. What a mover has stored there reaches memory within a microsecond
- * all the same, but after the sleeper has looked. So the first sleep after an announcement is a nap, of RING_NAP_MS; then
- * the sleeper looks once more.
+ * The kernel may leave a CPU out (Linux 6.18): where this process was the last to run before it
+ * could be fenced, and nothing but the kernel's own threads has run since. What a mover has stored
+ * there reaches memory within a microsecond all the same, but after the sleeper has looked. So the
+ * first sleep after an announcement is a nap, of RING_NAP_MS; then the sleeper looks once more.
  */
 #ifndef RING_DOORBELL_WORDS_H
 #define RING_DOORBELL_WORDS_H
@@ -116,8 +117,8 @@ static inline bool ring_doorbell_is_awaited(const struct ring_doorbell_page *pag
 }
 
 /*
- * Mover, who has published: returns how the owner must be woken, RING_AWAKE if it need not be. Of several
- * movers one is told to.
+ * Mover, who has published: returns how the owner must be woken, RING_AWAKE if it need not be. Of
+ * several movers one is told to.
  */
 static inline enum ring_sleep ring_doorbell_look(struct ring_doorbell_page *page)
 {

@@ -11,8 +11,8 @@
 #define RING_AT_ONCE 4096
 
 /*
- * An idle look is two loads, so it cannot see that the other process died. Every so many of them ask
- * the connection, which the kernel closes with its holder: 1024 looks take some 10 us, a system
+ * An idle look is two loads, so it cannot see that the other process died. Every so many of them
+ * ask the connection, which the kernel closes with its holder: 1024 looks take some 10 us, a system
  * call 0.3 us. A rank that sleeps hears of deaths from the control lanes instead.
  */
 #define LOOKS_PER_CHECK 1024
@@ -171,7 +171,10 @@ int ring_fifo_link_leave(struct ring_link *base)
 	return revoked ? RING_EPEER : 0;
 }
 
-/* The kernel closes a process's descriptors after its memory, so a connection's end is the last write's. */
+/*
+ * The kernel closes a process's descriptors after its memory, so a connection's end is the last
+ * write's.
+ */
 int ring_fifo_link_revoke(struct ring_link *base)
 {
 	struct ring_fifo_link *link = (struct ring_fifo_link *)base;

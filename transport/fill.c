@@ -28,7 +28,8 @@ void ring_fill_past(void *slot, const void *source, size_t bytes)
 	for (size_t i = 0; i < words; i++)
 		_mm_stream_si128(to + i, _mm_loadu_si128(from + i));
 	memcpy(to + words, from + words, (bytes - before) % RING_CACHE_LINE);
-	_mm_sfence(); /* such stores come in any order, and the word that tells of them must be last */
+	/* such stores come in any order, and the word that tells of them must be last */
+	_mm_sfence();
 }
 
 #else

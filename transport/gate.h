@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The gate against late writes. The sender of a link may write straight into the receiver's memory,
- * and when a call fails the receiver must know that nobody does any more, before it gives that memory
- * back to the program. So the sender writes only while it is inside, and the receiver can close the
- * gate for good and see whether somebody still is.
+ * and when a call fails the receiver must know that nobody does any more, before it gives that
+ * memory back to the program. So the sender writes only while it is inside, and the receiver can
+ * close the gate for good and see whether somebody still is.
  *
  *	sender                                  receiver
  *	inside = 1                              revoked = 1
@@ -11,13 +11,14 @@
  *	write
  *	inside = 0
  *
- * One of the two must see the other's store, else the sender would write while the receiver believes
- * it is alone. Only a total order of both stores and both loads promises that (Dekker's algorithm), so
- * they are seq_cst. And what the sender wrote is to be seen by a receiver that finds it outside: leaving
- * is a release, looking an acquire, which seq_cst includes.
+ * One of the two must see the other's store, else the sender would write while the receiver
+ * believes it is alone. Only a total order of both stores and both loads promises that (Dekker's
+ * algorithm), so they are seq_cst. And what the sender wrote is to be seen by a receiver that finds
+ * it outside: leaving is a release, looking an acquire, which seq_cst includes.
  *
- * A sender may be stopped while it is inside, for longer than the receiver waits. So it asks again before
- * each system call that writes, and when it leaves: what it read may have been reused, once the gate was revoked.
+ * A sender may be stopped while it is inside, for longer than the receiver waits. So it asks again
+ * before each system call that writes, and when it leaves: what it read may have been reused, once
+ * the gate was revoked.
  *
  * Whether a sender that stays inside is dead is told by its connection, not here.
  */
@@ -56,8 +57,8 @@ static inline bool ring_gate_enter(struct ring_gate *gate)
 }
 
 /*
- * Sender, inside: whether the receiver has revoked since. What was read before was the receiver's all the while, if
- * it has not.
+ * Sender, inside: whether the receiver has revoked since. What was read before was the receiver's
+ * all the while, if it has not.
  */
 static inline bool ring_gate_was_revoked(const struct ring_gate *gate)
 {

@@ -34,13 +34,15 @@ struct ring_offer_inbox {
 	int nfds;
 };
 
-/* returns 0; RING_EAGAIN, also while too many descriptors are under way: no event tells; RING_EPEER */
+/*
+ * returns 0; RING_EAGAIN, also while too many descriptors are under way: no event tells; RING_EPEER
+ */
 int ring_offer_send(int socket, const struct ring_offer *offer, const int *fds, int nfds);
 
 /*
  * Goes on receiving. returns 0 once the offer is whole, has the depth and slot_bytes of `wanted`,
- * and came with exactly nfds descriptors; RING_EAGAIN; RING_EPEER; RING_ESYSTEM and errno if this process
- * has no number left for one. The token is the caller's to look at.
+ * and came with exactly nfds descriptors; RING_EAGAIN; RING_EPEER; RING_ESYSTEM and errno if this
+ * process has no number left for one. The token is the caller's to look at.
  */
 int ring_offer_receive(int socket, struct ring_offer_inbox *inbox, const struct ring_offer *wanted,
 		       int nfds);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pace of a rank whose links are slowed down: a speed that was asked for, and the two wires that
- * all its links share, as they would share a network card. Everything that the rank sends leaves
- * through one, everything that it receives comes through the other, each message after the last.
- * paced.h holds messages back accordingly.
+ * The pace of a rank whose links are slowed down: a speed that was asked for, and the two wires
+ * that all its links share, as they would share a network card. Everything that the rank sends
+ * leaves through one, everything that it receives comes through the other, each message after the
+ * last. paced.h holds messages back accordingly.
  */
 #ifndef RING_PACE_H
 #define RING_PACE_H
@@ -13,13 +13,14 @@
 struct ring_pace {
 	struct ring_virtual_speed speed;
 	uint64_t out_free_ns, in_free_ns; /* CLOCK_MONOTONIC: when each wire is free again */
-	uint64_t early_ns; /* a sleeper wakes so much before a message is due, and looks till then */
+	/* a sleeper wakes so much before a message is due, and looks till then */
+	uint64_t early_ns;
 };
 
 /*
  * Reads "1GB/s,20us": a bandwidth in B/s or bit/s, with K, M or G for thousands, then if anything a
- * latency in ns, us or ms. False if the text is anything else, or out of bounds: 1 B/s to 1000 GB/s,
- * at most 10 s.
+ * latency in ns, us or ms. False if the text is anything else, or out of bounds: 1 B/s to 1000
+ * GB/s, at most 10 s.
  */
 bool ring_pace_read(const char *text, struct ring_virtual_speed *speed);
 

@@ -149,8 +149,9 @@ static int send_stamp(struct paced_link *link, uint64_t now_ns, size_t bytes)
 }
 
 /*
- * A caller that is refused goes to sleep, having looked for room before the stamp took some. What the
- * receiver gave back meanwhile it gave to a sender whose slots were not all full, whom nobody wakes.
+ * A caller that is refused goes to sleep, having looked for room before the stamp took some. What
+ * the receiver gave back meanwhile it gave to a sender whose slots were not all full, whom nobody
+ * wakes.
  */
 static int send_behind_stamp(struct ring_link *inner, const void *source, size_t bytes)
 {
@@ -162,8 +163,8 @@ static int send_behind_stamp(struct ring_link *inner, const void *source, size_t
 }
 
 /*
- * The inner link has room for a stamp and its message, or for neither; or the receiver is giving two
- * slots back at this moment. So a message that is refused behind its stamp goes soon.
+ * The inner link has room for a stamp and its message, or for neither; or the receiver is giving
+ * two slots back at this moment. So a message that is refused behind its stamp goes soon.
  */
 static int send_message(struct ring_link *base, const void *source, size_t bytes)
 {
@@ -183,8 +184,8 @@ static int send_message(struct ring_link *base, const void *source, size_t bytes
 }
 
 /*
- * A stamp alone is given back at once: its message may never come, and a link says that its other end
- * is gone only once everything was given back.
+ * A stamp alone is given back at once: its message may never come, and a link says that its other
+ * end is gone only once everything was given back.
  */
 static int tear_off(struct paced_link *link)
 {
@@ -229,8 +230,8 @@ static void expect(struct ring_link *base, size_t bytes, void *landing)
 }
 
 /*
- * The timer, or what the inner link waits for. Once finished there is always a descriptor, if only a
- * timer that is not set: a sleeper has announced whether it has any.
+ * The timer, or what the inner link waits for. Once finished there is always a descriptor, if only
+ * a timer that is not set: a sleeper has announced whether it has any.
  */
 static int wait_fd(const struct ring_link *base, short *events)
 {

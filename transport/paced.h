@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Links at a chosen speed, around those of any transport, between ranks that share a kernel's clock.
- * What a message costs is what it costs in a simulation (virtual.h), but for the wires, which are a
- * rank's (pace.h):
+ * Links at a chosen speed, around those of any transport, between ranks that share a kernel's
+ * clock. What a message costs is what it costs in a simulation (virtual.h), but for the wires,
+ * which are a rank's (pace.h):
  *
- *	send()     it waits until the rank's outgoing wire is free, but moves to the receiver at once,
+ *	send()     it waits until the rank's outgoing wire is free, but moves on at once,
  *	           behind a stamp that says when it arrives
  *	sent       when the wire has taken its bytes
  *	arrived    latency later, or when the receiver's incoming wire has taken its bytes
@@ -18,8 +18,8 @@
 #include "pace.h"
 
 /*
- * As transport->open(), for a link that keeps pace, which is one thread's and outlives it. Both ends
- * must be opened so. It has at most RING_DEPTH_MAX / 2 slots: stamps need the others.
+ * As transport->open(), for a link that keeps pace, which is one thread's and outlives it. Both
+ * ends must be opened so. It has at most RING_DEPTH_MAX / 2 slots: stamps need the others.
  */
 int ring_paced_open(const struct ring_transport *transport, const struct ring_link_params *params,
 		    struct ring_pace *pace, struct ring_link **link);

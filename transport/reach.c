@@ -36,7 +36,10 @@ static struct ring_reached *find(const struct ring_reach *reach, uint64_t region
 	return is_there ? &reach->regions[place] : NULL;
 }
 
-/* Makes room for one more; those that were forgotten do not count. returns 0; RING_ENOTSUP; RING_ENOMEM */
+/*
+ * Makes room for one more; those that were forgotten do not count. returns 0; RING_ENOTSUP;
+ * RING_ENOMEM
+ */
 static int reserve(struct ring_reach *reach)
 {
 	if (reach->count - reach->forgotten == RING_REACH_MAX)

@@ -106,8 +106,8 @@ int ring_sealed_map(int fd, size_t bytes, void **memory)
 }
 
 /*
- * The kernel copies page after page when it is asked to make them writable. It does not tell whether it could when it maps them,
- * as systems before Linux 5.14 can only be asked to.
+ * The kernel copies page after page when it is asked to make them writable. It does not tell
+ * whether it could when it maps them, as systems before Linux 5.14 can only be asked to.
  */
 int ring_sealed_keep(int fd, size_t offset, size_t bytes, void *place)
 {

@@ -89,8 +89,9 @@ static void end_message(struct ring_tcp_receiver *receiver)
 }
 
 /*
- * Whether the next message may be begun in a look that has found `found` already: not before whoever announces
- * messages has had the occasion to say where this one goes. (all_gather of 1 MiB on 2 ranks went to slots.)
+ * Whether the next message may be begun in a look that has found `found` already: not before
+ * whoever announces messages has had the occasion to say where this one goes. (all_gather of 1 MiB
+ * on 2 ranks went to slots.)
  */
 static bool may_begin(const struct ring_tcp_receiver *receiver, uint64_t found)
 {
@@ -98,7 +99,10 @@ static bool may_begin(const struct ring_tcp_receiver *receiver, uint64_t found)
 	return found == 0 || receiver->announced == 0 || next < receiver->announced;
 }
 
-/* Distributes the inbox as far as slots are free, and messages may be begun that come behind the first. */
+/*
+ * Distributes the inbox as far as slots are free, and messages may be begun that come behind the
+ * first.
+ */
 static void empty_inbox(struct ring_tcp_receiver *receiver, uint64_t before)
 {
 	const struct ring_link *base = &receiver->link.base;
@@ -120,7 +124,10 @@ static void empty_inbox(struct ring_tcp_receiver *receiver, uint64_t before)
 	}
 }
 
-/* Reads what is missing of a message, and what follows it into the rest of the inbox; returns as readv(2). */
+/*
+ * Reads what is missing of a message, and what follows it into the rest of the inbox; returns as
+ * readv(2).
+ */
 static ssize_t ask(struct ring_tcp_receiver *receiver, size_t missing, size_t room)
 {
 	const int fd = receiver->link.fd;

@@ -70,8 +70,8 @@ static void retire(struct ring_tcp_sender *sender, size_t bytes)
 }
 
 /*
- * Few bytes go in one piece: copying them costs less than having the kernel follow an array. (8 B on
- * 2 ranks: 5.6 -> 5.3 us.) returns as sendmsg(2)
+ * Few bytes go in one piece: copying them costs less than having the kernel follow an array. (8 B
+ * on 2 ranks: 5.6 -> 5.3 us.) returns as sendmsg(2)
  */
 static ssize_t offer(int fd, struct iovec *parts, int count, size_t total)
 {

@@ -51,12 +51,14 @@ enum ring_lane { RING_LANE_TCP, RING_LANE_LOCAL /* Unix socket: passes descripto
 struct ring_link_params {
 	int fd;        /* proved connection, non-blocking; the link owns it once open() succeeded */
 	bool outgoing; /* this end sends */
-	int self, peer;         /* ranks of this end and of the other, for messages */
-	unsigned depth;         /* 1..RING_DEPTH_MAX */
-	size_t slot_bytes;      /* largest message */
-	struct ring_bell *bell; /* this rank's doorbell, which the other end rings; outlives the link */
-	const char *congestion; /* TCP congestion control, NULL leaves the choice to the transport */
-	int peer_lost_ms;       /* an unreachable peer is an error after this */
+	int self, peer;    /* ranks of this end and of the other, for messages */
+	unsigned depth;    /* 1..RING_DEPTH_MAX */
+	size_t slot_bytes; /* largest message */
+	/* this rank's doorbell, which the other end rings; outlives the link */
+	struct ring_bell *bell;
+	/* TCP congestion control, NULL leaves the choice to the transport */
+	const char *congestion;
+	int peer_lost_ms; /* an unreachable peer is an error after this */
 };
 
 /* A message that is here. */
@@ -72,10 +74,12 @@ struct ring_link {
 	int self, peer;
 	unsigned depth;
 	size_t slot_bytes;
-	int cause; /* after RING_EPEER: errno by which the connection ended; 0: the other end closed it, ... */
+	/* after RING_EPEER: errno by which the connection ended; 0: the other end closed it, ... */
+	int cause;
 	uint64_t sent; /* ... or sent nonsense */
 	uint64_t arrived, released;
-	struct ring_arrival arrivals[RING_DEPTH_MAX]; /* receiver: message k at k % RING_DEPTH_MAX */
+	/* receiver: message k at k % RING_DEPTH_MAX */
+	struct ring_arrival arrivals[RING_DEPTH_MAX];
 	size_t memory_bytes; /* what this end holds: shared memory counts at the receiver */
 };
 
@@ -140,10 +144,10 @@ struct ring_transport {
 
 	/*
 	 * Optional, receiver: the next message not yet announced has this size and may land in
-	 * `landing` instead of its slot. Called in message order, at most depth ahead of `released`,
-	 * at the latest before the message is used; too late is harmless (it lies in its slot then).
-	 * After the announced message arrived, its data say where it is. landing must stay valid
-	 * until then.
+	 * `landing` instead of its slot. Called in message order, at most depth ahead of
+	 * `released`, at the latest before the message is used; too late is harmless (it lies in
+	 * its slot then). After the announced message arrived, its data say where it is. landing
+	 * must stay valid until then.
 	 */
 	void (*expect)(struct ring_link *link, size_t bytes, void *landing);
 
@@ -162,33 +166,33 @@ struct ring_transport {
 	bool (*is_near)(const struct ring_link *link);
 
 	/*
-	 * Optional: the other end's doorbell, for the sender to ring, with its board (board.h), for the
-	 * receiver to read. Once the link is finished, and until it is closed. What the other end sent before
-	 * it wrote on its board is found by the next poll().
+	 * Optional: the other end's doorbell, for the sender to ring, with its board (board.h), for
+	 * the receiver to read. Once the link is finished, and until it is closed. What the other
+	 * end sent before it wrote on its board is found by the next poll().
 	 */
 	const struct ring_bell *(*bell)(const struct ring_link *link);
 
 	/*
-	 * Reaching the other end's memory, for links within one host. All of these are there or none
-	 * (NULL), and none blocks. The owner of memory is the sending end of the link that its
+	 * Reaching the other end's memory, for links within one host. All of these are there or
+	 * none (NULL), and none blocks. The owner of memory is the sending end of the link that its
 	 * descriptors travel on, and the receiving end of the link whose gate guards it.
 	 *
 	 * Mapped memory. share(), sender: lets the other end map `memory`. To be called before each
 	 * message that names the region; only the first call does anything. RING_EAGAIN: too many
 	 * descriptors are under way, call again, no bell rings; RING_ENOTSUP: too many regions are
-	 * shared already; RING_ENOMEM; RING_EPEER. forget(), sender: the memory is about to be freed,
-	 * and the other end shall let it go; harmless for regions that were never shared.
+	 * shared already; RING_ENOMEM; RING_EPEER. forget(), sender: the memory is about to be
+	 * freed, and the other end shall let it go; harmless for regions that were never shared.
 	 */
 	int (*share)(struct ring_link *link, const struct ring_shared_memory *memory);
 	void (*forget)(struct ring_link *link, uint64_t region);
 
 	/*
-	 * Receiver: where `bytes` bytes at `offset` of the other end's region lie here, as a message
-	 * named them. A region is mapped once. RING_EPEER: it was not shared, is not what it should
-	 * be, or not that large; RING_ESYSTEM. The address holds until tidy(), which lets go what the
-	 * other end forgot: for when no such address is in use, after each call. It is cheap. That of a
-	 * mapped region that is kept holds until close(): whoever forgets it all the same, or has done so
-	 * already, is broken, RING_EPEER.
+	 * Receiver: where `bytes` bytes at `offset` of the other end's region lie here, as a
+	 * message named them. A region is mapped once. RING_EPEER: it was not shared, is not what
+	 * it should be, or not that large; RING_ESYSTEM. The address holds until tidy(), which lets
+	 * go what the other end forgot: for when no such address is in use, after each call. It is
+	 * cheap. That of a mapped region that is kept holds until close(): whoever forgets it all
+	 * the same, or has done so already, is broken, RING_EPEER.
 	 */
 	int (*map)(struct ring_link *link, uint64_t region, uint64_t offset, size_t bytes,
 		   void **address);
@@ -196,21 +200,22 @@ struct ring_transport {
 	int (*tidy)(struct ring_link *link);
 
 	/*
-	 * Copied memory, either end: reads or writes `bytes` bytes of the other process at `address`,
-	 * as a message said it. 0 bytes only try whether it works. RING_ENOTSUP: this system does
-	 * not let us, and never will on this link; RING_EPEER: the process is gone, or has no memory
-	 * there; RING_ENOMEM.
+	 * Copied memory, either end: reads or writes `bytes` bytes of the other process at
+	 * `address`, as a message said it. 0 bytes only try whether it works. RING_ENOTSUP: this
+	 * system does not let us, and never will on this link; RING_EPEER: the process is gone, or
+	 * has no memory there; RING_ENOMEM.
 	 */
 	int (*get)(struct ring_link *link, uint64_t address, void *local, size_t bytes);
 	int (*put)(struct ring_link *link, uint64_t address, const void *local, size_t bytes);
 
 	/*
 	 * The gate against late writes. The sender writes into the receiver's memory, mapped or by
-	 * put(), only between enter() and leave(). enter(): RING_EPEER once the receiver has revoked,
-	 * then nothing may be written. revoke(), receiver: no enter() succeeds from now on, for good.
-	 * 0: the sender is outside, or its process is dead, and what it wrote is visible here;
-	 * RING_EAGAIN: it is still inside, call again, no bell rings. A sender that is stopped inside
-	 * finds out later: put() is RING_EPEER then, and leave(): what was read there may be anything.
+	 * put(), only between enter() and leave(). enter(): RING_EPEER once the receiver has
+	 * revoked, then nothing may be written. revoke(), receiver: no enter() succeeds from now
+	 * on, for good. 0: the sender is outside, or its process is dead, and what it wrote is
+	 * visible here; RING_EAGAIN: it is still inside, call again, no bell rings. A sender that
+	 * is stopped inside finds out later: put() is RING_EPEER then, and leave(): what was read
+	 * there may be anything.
 	 */
 	int (*enter)(struct ring_link *link);
 	int (*leave)(struct ring_link *link);

@@ -40,8 +40,8 @@ struct ring_virtual_wire {
 
 /*
  * Makes both ends of a link. Of params, self, peer, depth and slot_bytes count, as the sender sees
- * them. If it copies, messages lie in slots as they were when sent; else their data are the sender's
- * source, whatever that holds by then. The wire outlives both ends. returns 0; RING_ENOMEM
+ * them. If it copies, messages lie in slots as they were when sent; else their data are the
+ * sender's source, whatever that holds by then. The wire outlives both ends. returns 0; RING_ENOMEM
  */
 int ring_virtual_connect(struct ring_virtual_wire *wire, const struct ring_link_params *params,
 			 bool copies, struct ring_link *ends[2]);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls as the public header promises them: arguments are checked, then become a struct ring_call. */
+/*
+ * The calls as the public header promises them: arguments are checked, then become a struct
+ * ring_call.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -73,8 +76,8 @@ static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_b
 }
 
 /*
- * Checks that send and recv are disjoint, or stand to each other as in place means for this kind: one
- * is this rank's part of the other.
+ * Checks that send and recv are disjoint, or stand to each other as in place means for this kind:
+ * one is this rank's part of the other.
  */
 static int check_overlap(struct ring_comm *comm, const struct ring_request *request,
 			 uint64_t part_bytes)
@@ -250,8 +253,8 @@ static struct ring_checked_call *find_checked(struct ring_comm *comm,
 }
 
 /*
- * Checks a call and makes it one of the last. Handles of operations and streams can be others' next time, so
- * such calls are not kept. returns 0; RING_EINVAL, with the sentence
+ * Checks a call and makes it one of the last. Handles of operations and streams can be others' next
+ * time, so such calls are not kept. returns 0; RING_EINVAL, with the sentence
  */
 static int prepare(struct ring_comm *comm, const struct ring_request *request,
 		   struct ring_checked_call **prepared)

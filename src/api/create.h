@@ -19,12 +19,14 @@ int ring_creation_begin(struct ring_creation **creation, struct ring_comm **comm
 			int rank, const struct ring_unique_id *id,
 			const struct ring_options *options, struct ring_failure *failure);
 
-/* Ends the creation as soon as `parent` fails, which it came from and nobody else uses meanwhile. */
+/*
+ * Ends the creation as soon as `parent` fails, which it came from and nobody else uses meanwhile.
+ */
 void ring_creation_depend(struct ring_creation *creation, struct ring_comm *parent);
 
 /*
- * Drives all of them to their ends, asleep in between, and frees them. returns 0, or the error of the
- * first in creations[count] that failed, whose sentence the thread remembers
+ * Drives all of them to their ends, asleep in between, and frees them. returns 0, or the error of
+ * the first in creations[count] that failed, whose sentence the thread remembers
  */
 int ring_creations_run(struct ring_creation **creations, int count);
 

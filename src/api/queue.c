@@ -260,7 +260,10 @@ int ring_stream_test(struct ring_stream *stream, uint64_t position)
 	return look_at(stream, position, false, "ring_stream_test");
 }
 
-/* Looks up a call's run. The queue's lock is held. returns 0; RING_EAGAIN; RING_EINVAL: it is forgotten */
+/*
+ * Looks up a call's run. The queue's lock is held. returns 0; RING_EAGAIN; RING_EINVAL: it is
+ * forgotten
+ */
 static int find_run(const struct ring_stream *stream, uint64_t position, struct run *run)
 {
 	if (position > stream->completed)

@@ -15,7 +15,9 @@ static inline size_t ring_datatype_bytes(enum ring_datatype type)
 	return (unsigned)type < RING_DATATYPES ? ring_datatype_sizes[type] : 0;
 }
 
-/* Elements in so many bytes. Sizes are powers of two, and a division takes as long as a small sum. */
+/*
+ * Elements in so many bytes. Sizes are powers of two, and a division takes as long as a small sum.
+ */
 static inline size_t ring_datatype_elements(enum ring_datatype type, size_t bytes)
 {
 	return bytes >> __builtin_ctz(ring_datatype_sizes[type]);

@@ -143,7 +143,10 @@ bool ring_fd_is_forbidden(int cause)
 	return !ring_fd_ran_out(cause) && cause != ENOMEM && cause != ENOSPC;
 }
 
-/* A datagram socket that is connected with itself wakes whoever polls it, where there are no eventfds. */
+/*
+ * A datagram socket that is connected with itself wakes whoever polls it, where there are no
+ * eventfds.
+ */
 static int make_mirror(void)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -196,7 +199,10 @@ FILE *ring_fd_file(const char *path)
 
 /* ---- shortages ---- */
 
-/* Of the calling thread: hundreds that all tried again at once would keep those who receive from the CPU. */
+/*
+ * Of the calling thread: hundreds that all tried again at once would keep those who receive from
+ * the CPU.
+ */
 static _Thread_local int crowded_pause_ms;
 static _Thread_local uint64_t crowded_until_ms;
 
@@ -275,7 +281,10 @@ ssize_t ring_fd_send_with(int fd, const void *data, size_t bytes, const int *fds
 	return sent;
 }
 
-/* Why the kernel kept back descriptors of a message: this process had no number left, or the peer sent too many. */
+/*
+ * Why the kernel kept back descriptors of a message: this process had no number left, or the peer
+ * sent too many.
+ */
 static int why_kept_back(int fd)
 {
 	int probe = fcntl(fd, F_DUPFD_CLOEXEC, 3);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The library's descriptors: all are opened, or adopted, through here. None is 0, 1 or 2, where a
- * program prints even if it has closed them. All are close-on-exec. And a child made by fork() closes
- * its copies at once, so that a rank's death is seen even while its children live; but for those of
- * files, which are open for a moment only. Files that are written are those of output.h.
+ * program prints even if it has closed them. All are close-on-exec. And a child made by fork()
+ * closes its copies at once, so that a rank's death is seen even while its children live; but for
+ * those of files, which are open for a moment only. Files that are written are those of output.h.
  *
  * Opening and noting happen under one lock that fork() also takes, so no descriptor slips through.
  */
@@ -21,7 +21,8 @@
 int ring_fd_socket(int domain, int type, int protocol); /* as socket(2): -1 and errno on failure */
 int ring_fd_accept(int listener);                       /* as accept4(2); non-blocking */
 int ring_fd_memory(const char *name);                   /* as memfd_create(2), sealable */
-int ring_fd_event(void); /* as eventfd(2), non-blocking; where there are none, a socket that wakes alike */
+/* as eventfd(2), non-blocking; where there are none, a socket that wakes alike */
+int ring_fd_event(void);
 int ring_fd_epoll(void); /* as epoll_create1(2) */
 int ring_fd_timer(void); /* as timerfd_create(2) of CLOCK_MONOTONIC, non-blocking */
 
@@ -29,11 +30,12 @@ FILE *ring_fd_file(const char *path); /* for reading, as fopen(3); fclose() is i
 
 /*
  * As sendmsg/recvmsg of `bytes` bytes and up to `max` descriptors, at most RING_FDS_PASSED_MAX;
- * received ones are noted. Neither blocks; more descriptors than `max` are refused with EPROTO, and those
- * for which this process has no number left with EMFILE.
+ * received ones are noted. Neither blocks; more descriptors than `max` are refused with EPROTO, and
+ * those for which this process has no number left with EMFILE.
  *
- * ETOOMANYREFS: the kernel holds as many descriptors on their way as it allows this user, whose ranks all
- * pass them at once. Send again in ring_fd_crowded_ms() milliseconds, earlier it is not even tried.
+ * ETOOMANYREFS: the kernel holds as many descriptors on their way as it allows this user, whose
+ * ranks all pass them at once. Send again in ring_fd_crowded_ms() milliseconds, earlier it is not
+ * even tried.
  */
 ssize_t ring_fd_send_with(int fd, const void *data, size_t bytes, const int *fds, int nfds);
 ssize_t ring_fd_recv_with(int fd, void *data, size_t bytes, int *fds, int max, int *nfds);
@@ -45,7 +47,10 @@ int ring_fd_crowded_ms(void);
 #define RING_FD_WORDS 128
 const char *ring_fd_words(int cause, char text[RING_FD_WORDS]);
 
-/* Whether a call failed as this system has none such, or lets nobody make it, not for lack of anything. */
+/*
+ * Whether a call failed as this system has none such, or lets nobody make it, not for lack of
+ * anything.
+ */
 bool ring_fd_is_forbidden(int cause);
 
 /* Whether errno says that descriptors ran out: waiting does not help. */
@@ -66,7 +71,9 @@ void ring_fd_end(int fd);
 /* At exit: ends all connections with other hosts that there are, unless a thread was stopped amid opening. */
 void ring_fd_part(void);
 
-/* Grows by one in every child of fork(): an object made under another generation is the parent's. */
+/*
+ * Grows by one in every child of fork(): an object made under another generation is the parent's.
+ */
 unsigned ring_fork_generation(void);
 
 #endif

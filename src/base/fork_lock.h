@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock that fork() waits for: no child is born while one of its parent's threads has it, whom nobody
- * could ask for it any more. What it guards takes no other such lock meanwhile. fork() knows of it before main() begins:
- * what is registered while another thread forks is not waited for, and its child not told.
+ * A lock that fork() waits for: no child is born while one of its parent's threads has it, whom
+ * nobody could ask for it any more. What it guards takes no other such lock meanwhile. fork() knows
+ * of it before main() begins: what is registered while another thread forks is not waited for, and
+ * its child not told.
  */
 #ifndef RING_FORK_LOCK_H
 #define RING_FORK_LOCK_H
 
 #include <pthread.h>
 
-/* Before all other constructors: whose locks guard more are registered later, and so taken earlier. */
+/*
+ * Before all other constructors: whose locks guard more are registered later, and so taken earlier.
+ */
 #define RING_FORK_FIRST 101
 
 /* Defines lock, for this file. */

@@ -11,7 +11,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* The same open file under a number above 2, close-on-exec, for one that was just opened. -1 with errno if there is none. */
+/*
+ * The same open file under a number above 2, close-on-exec, for one that was just opened. -1 with
+ * errno if there is none.
+ */
 static inline int ring_fd_lift(int fd)
 {
 	if (fd < 0 || fd > STDERR_FILENO)

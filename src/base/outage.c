@@ -35,8 +35,8 @@ static int clamp(int value, int least, int most)
 }
 
 /*
- * The first probe that is lost may have been sent at the outage's beginning, and the last one must be sent at its
- * end: one more than fit in. The kernel gives up when another is due.
+ * The first probe that is lost may have been sent at the outage's beginning, and the last one must
+ * be sent at its end: one more than fit in. The kernel gives up when another is due.
  */
 void ring_outage_bear(int fd, int lost_ms)
 {

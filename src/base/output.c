@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a path leads, whether what is there can be replaced, and the writing. Names are looked up within an open
- * folder, which nobody can exchange meanwhile; links are followed by hand only where the kernel would follow them.
+ * Where a path leads, whether what is there can be replaced, and the writing. Names are looked up
+ * within an open folder, which nobody can exchange meanwhile; links are followed by hand only where
+ * the kernel would follow them.
  */
 #include "output.h"
 
@@ -196,7 +197,9 @@ static int fill(int fd, ring_output_content *content, void *context)
 	return failed ? -1 : 0;
 }
 
-/* Whether it is the folder or the owner that forbids another file, and not the disk that is full. */
+/*
+ * Whether it is the folder or the owner that forbids another file, and not the disk that is full.
+ */
 static bool may_do_in_place(const struct place *place)
 {
 	static const int forbidden[] = {EACCES, EBUSY, EINVAL, ENAMETOOLONG, EPERM, EROFS, EXDEV};
@@ -229,7 +232,10 @@ static int replace(struct place *place, ring_output_content *content, void *cont
 
 static int overwrite(const char *path, ring_output_content *content, void *context)
 {
-	/* With O_CREAT the kernel refuses others' FIFOs and files in sticky folders, as it does to a shell. */
+	/*
+	 * With O_CREAT the kernel refuses others' FIFOs and files in sticky folders, as it does to
+	 * a shell.
+	 */
 	int fd = ring_fd_lift(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666));
 	return fd < 0 ? -1 : fill(fd, content, context);
 }

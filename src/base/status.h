@@ -16,11 +16,17 @@ struct ring_failure {
 	char text[RING_FAILURE_TEXT];
 };
 
-/* Stores err and the sentence, unless a failure is stored already; returns err. failure may be NULL. */
+/*
+ * Stores err and the sentence, unless a failure is stored already; returns err. failure may be
+ * NULL.
+ */
 __attribute__((format(printf, 3, 4))) int ring_fail(struct ring_failure *failure, int err,
 						    const char *format, ...);
 
-/* Refuses a call that has no communicator to keep the sentence: the calling thread does. returns err */
+/*
+ * Refuses a call that has no communicator to keep the sentence: the calling thread does. returns
+ * err
+ */
 __attribute__((format(printf, 2, 3))) int ring_refuse(int err, const char *format, ...);
 
 /* The calling thread's last failure that belonged to no communicator. */

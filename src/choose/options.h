@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A communicator's settings once they are resolved: defaults, RING_* variables, the program's fields. */
+/*
+ * A communicator's settings once they are resolved: defaults, RING_* variables, the program's
+ * fields.
+ */
 #ifndef RING_OPTIONS_H
 #define RING_OPTIONS_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Carries one call out, or the sends and receives of a group: finds the way it goes (way.h), starts it, and has the
- * channels progress to the end (progress.h). Three ways differ in how they are run: on links and boards by the engine,
- * briefly on boards alone, and among partners, who first tell one another where their buffers lie.
+ * Carries one call out, or the sends and receives of a group: finds the way it goes (way.h), starts
+ * it, and has the channels progress to the end (progress.h). Three ways differ in how they are run:
+ * on links and boards by the engine, briefly on boards alone, and among partners, who first tell
+ * one another where their buffers lie.
  */
 #include "base/clock.h"
 #include "comm.h"
@@ -127,8 +128,8 @@ static int run_among_partners(struct ring_comm *comm, struct ring_way *way,
 }
 
 /*
- * Whether ranks tell one another where buffers lie. Where that made no difference to such calls they do not ask
- * before every one, but now and then: the buffers may be others now.
+ * Whether ranks tell one another where buffers lie. Where that made no difference to such calls
+ * they do not ask before every one, but now and then: the buffers may be others now.
  */
 static bool tells(const struct ring_way *way)
 {

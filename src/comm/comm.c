@@ -43,8 +43,8 @@ int ring_comm_status(const struct ring_comm *comm)
 }
 
 /*
- * The sentence may still grow while a call ends, so readers get a copy of their own. A child of fork() may find it locked for
- * good; what it was refused is in its thread.
+ * The sentence may still grow while a call ends, so readers get a copy of their own. A child of
+ * fork() may find it locked for good; what it was refused is in its thread.
  */
 const char *ring_comm_error(const struct ring_comm *comm)
 {

@@ -54,9 +54,9 @@ static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *chan
 }
 
 /*
- * A rank that said goodbye, without which the channel cannot go on: the one at the other end of the link
- * that broke, or, as others than neighbours leave unheard, a neighbour if the call needs all ranks. -1:
- * nobody did.
+ * A rank that said goodbye, without which the channel cannot go on: the one at the other end of the
+ * link that broke, or, as others than neighbours leave unheard, a neighbour if the call needs all
+ * ranks. -1: nobody did.
  */
 static int find_departed(const struct ring_comm *comm, const struct ring_channel *channel)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What becomes the communicator's failure where a call could not go on: whose fault it is, in a sentence that says
- * what this rank was doing. All that return int tell the other ranks and return the failure that sticks.
+ * What becomes the communicator's failure where a call could not go on: whose fault it is, in a
+ * sentence that says what this rank was doing. All that return int tell the other ranks and return
+ * the failure that sticks.
  */
 #ifndef RING_EXPLAIN_H
 #define RING_EXPLAIN_H
@@ -38,7 +39,10 @@ int ring_explain_no_memory(struct ring_comm *comm);
 /* The call has waited for as long as it may. */
 int ring_explain_time_out(struct ring_comm *comm);
 
-/* Adds to the failure what this rank was doing: of calls that ran together the first unfinished one. */
+/*
+ * Adds to the failure what this rank was doing: of calls that ran together the first unfinished
+ * one.
+ */
 void ring_explain_call(struct ring_comm *comm, const struct ring_call *call);
 
 #endif

@@ -17,7 +17,10 @@
 
 #define PAGES_MOST 512 /* of 4 KiB in a huge one */
 
-/* Huge ones: the kernel waits for all CPUs first, however many it is asked for; but ranks wait for whoever asks. */
+/*
+ * Huge ones: the kernel waits for all CPUs first, however many it is asked for; but ranks wait for
+ * whoever asks.
+ */
 #define AT_ONCE 16
 #define FORBIDDEN UINT64_MAX
 
@@ -88,7 +91,10 @@ static uintptr_t count_in_use(const struct ring_reached_buffer *buffer)
 	return count;
 }
 
-/* Moves the next pages. What cannot be moved, or is in use by somebody whom the kernel will not disturb, stays. */
+/*
+ * Moves the next pages. What cannot be moved, or is in use by somebody whom the kernel will not
+ * disturb, stays.
+ */
 static void move(struct ring_huge_pages *pages, struct ring_reached_buffer *buffer)
 {
 	const uint64_t begin_ns = ring_clock_ns();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Private memory that peers copy from and to: for each of them the kernel looks up page after page, which takes as long as
- * copying itself, unless the page is a huge one. So buffers that calls come back to are moved to huge pages.
+ * Private memory that peers copy from and to: for each of them the kernel looks up page after page,
+ * which takes as long as copying itself, unless the page is a huge one. So buffers that calls come
+ * back to are moved to huge pages.
  *
- * That is done where it costs no memory, as all of the huge page is in use already; where the system has huge pages for those
- * who ask (not "never" in /sys/kernel/mm/transparent_hugepage/enabled, Linux 6.1); and not to memory whose owner does
- * not want it (MADV_NOHUGEPAGE). Nobody sees it but by the time that calls take.
+ * That is done where it costs no memory, as all of the huge page is in use already; where the
+ * system has huge pages for those who ask (not "never" in
+ * /sys/kernel/mm/transparent_hugepage/enabled, Linux 6.1); and not to memory whose owner does not
+ * want it (MADV_NOHUGEPAGE). Nobody sees it but by the time that calls take.
  */
 #ifndef RING_HUGE_PAGES_H
 #define RING_HUGE_PAGES_H
@@ -19,15 +21,16 @@
 #define RING_HUGE_PAGE_SAVES_NS UINT64_C(40000)
 
 /*
- * What moving one should take, as long as none was moved. (On that Xeon, a virtual machine that gives free memory back to its
- * host, 0.7 ms with 2 ranks on its 2 CPUs, 1.1 with 4, and with 8 from 2 to 14.)
+ * What moving one should take, as long as none was moved. (On that Xeon, a virtual machine that
+ * gives free memory back to its host, 0.7 ms with 2 ranks on its 2 CPUs, 1.1 with 4, and with 8
+ * from 2 to 14.)
  */
 #define RING_HUGE_PAGE_TAKES_NS UINT64_C(4000000)
 
 /*
- * What should take no longer than this is moved in the third call, before it has paid: it is soon over. (Had it to pay first,
- * it held up many calls more: 25 MiB to all of 4 ranks 13 ms and not 8.0 in calls 6 to 15, sums of 8 ranks 29 and not 21;
- * with no huge pages 8.9 and 24.)
+ * What should take no longer than this is moved in the third call, before it has paid: it is soon
+ * over. (25 MiB to all of 4 ranks, calls 6 to 15, once it has paid -> in the third call: 13 -> 8.0
+ * ms.)
  */
 #define RING_HUGE_PAGES_SOON_NS UINT64_C(100000000)
 #define RING_HUGE_PAGES_CALLS 3
@@ -47,13 +50,14 @@ struct ring_reached_buffer {
 struct ring_huge_pages {
 	struct ring_reached_buffer seen[RING_HUGE_PAGES_SEEN];
 	unsigned next; /* is forgotten next */
-	uint64_t takes_ns; /* to move a page, as it was of late; 0: nobody asked yet; UINT64_MAX: forbidden */
+	/* to move a page, as it was of late; 0: nobody asked yet; UINT64_MAX: forbidden */
+	uint64_t takes_ns;
 };
 
 /*
- * Peers have copied from or to these bytes, and are done with that. When calls come back to a buffer, it is moved, if that
- * should soon be over; else once calls would have saved what it takes. If it takes longer than it should, the rest is moved
- * once they have saved that, too.
+ * Peers have copied from or to these bytes, and are done with that. When calls come back to a
+ * buffer, it is moved, if that should soon be over; else once calls would have saved what it takes.
+ * If it takes longer than it should, the rest is moved once they have saved that, too.
  */
 void ring_huge_pages_note(struct ring_huge_pages *pages, const void *buffer, size_t bytes);
 

@@ -108,7 +108,10 @@ static int step_edges(struct ring_linkup *linkup)
 	return missing > 0 ? RING_EAGAIN : 0;
 }
 
-/* returns 0: go; RING_ENOTSUP: to the first stage again; RING_EAGAIN if the root says nothing; an error */
+/*
+ * returns 0: go; RING_ENOTSUP: to the first stage again; RING_EAGAIN if the root says nothing; an
+ * error
+ */
 static int hear_verdict(struct ring_linkup *linkup)
 {
 	int err = ring_join_verdict(linkup->comm->join, linkup->failure);

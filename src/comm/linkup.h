@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One rank's way from the meeting's door to channels with links, as a state machine that never blocks:
+ * One rank's way from the meeting's door to channels with links, as a state machine that never
+ * blocks:
  *
  *	placing     the root has not yet told my place
  *	linking     edges with the neighbours become control lanes and links, in any order
@@ -21,14 +22,15 @@ struct ring_linkup {
 	enum { RING_PLACING, RING_LINKING, RING_REPORTING, RING_LINKED } stage;
 	struct ring_edge edges[RING_LINKUP_EDGES]; /* CONTROL to next, from prev; then the links */
 	int edge_count;
-	const struct ring_edge *stuck; /* an edge that cannot be made, or NULL: since when and why */
+	/* an edge that cannot be made, or NULL: since when and why */
+	const struct ring_edge *stuck;
 	uint64_t stuck_ms;
 	struct ring_failure trouble;
 };
 
 /*
- * Goes on as far as possible. returns 0 once the communicator has order, channels and lanes, and has
- * left the meeting; RING_EAGAIN; the error that ended it
+ * Goes on as far as possible. returns 0 once the communicator has order, channels and lanes, and
+ * has left the meeting; RING_EAGAIN; the error that ended it
  */
 int ring_linkup_step(struct ring_linkup *linkup);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocating memory that can be shared, registering memory that cannot, both local calls; and lending to
- * peers what was allocated.
+ * Allocating memory that can be shared, registering memory that cannot, both local calls; and
+ * lending to peers what was allocated.
  */
 #include "memory.h"
 
@@ -144,7 +144,10 @@ static void forget(struct ring_comm *comm, uint64_t region)
 	}
 }
 
-/* Regions are other ones than when it was last looked which of those that were lent live. Not inlined: that is rare. */
+/*
+ * Regions are other ones than when it was last looked which of those that were lent live. Not
+ * inlined: that is rare.
+ */
 __attribute__((noinline)) static void look_at_lent(struct ring_comm *comm, uint64_t epoch)
 {
 	struct ring_comm_memory *memory = &comm->memory;
@@ -179,7 +182,9 @@ int ring_memory_take_back(const struct ring_shared_memory *memory, const void *s
 
 /* ---- ringccl.h ------------------------------------------------------------------------------- */
 
-/* Memory that peers can map; where the system has none, ordinary memory does as well, only slower. */
+/*
+ * Memory that peers can map; where the system has none, ordinary memory does as well, only slower.
+ */
 static int map_new(struct ring_shared_memory *made)
 {
 	int err = ring_sealed_create("ringccl-memory", made->bytes, &made->fd, &made->memory);

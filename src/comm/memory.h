@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A communicator's memory: what ring_mem_alloc() gave, which peers of this host can map, what a program
- * registered, and what peers were told of.
+ * A communicator's memory: what ring_mem_alloc() gave, which peers of this host can map, what a
+ * program registered, and what peers were told of.
  */
 #ifndef RING_MEMORY_H
 #define RING_MEMORY_H
@@ -45,26 +45,31 @@ void ring_memory_close(struct ring_comm_memory *memory);
 size_t ring_memory_allocated(const struct ring_comm_memory *memory);
 
 /*
- * The memory from ring_mem_alloc(), of any communicator of this process, in which all `bytes` bytes at
- * `start` lie; NULL: it is private. Valid until it is freed. For the thread that makes the calls.
+ * The memory from ring_mem_alloc(), of any communicator of this process, in which all `bytes` bytes
+ * at `start` lie; NULL: it is private. Valid until it is freed. For the thread that makes the
+ * calls.
  */
 const struct ring_shared_memory *ring_memory_find(struct ring_comm *comm, const void *start,
 						  size_t bytes);
 
 /*
- * Lets all ranks map memory that have a link of the mesh from here, as share() of transport.h. To be
- * called before each message that names it; only the first call on each link costs something. For
- * whoever runs calls. returns 0; what share() returned; RING_ENOTSUP if a link has no share(), or the memory is private by now
+ * Lets all ranks map memory that have a link of the mesh from here, as share() of transport.h. To
+ * be called before each message that names it; only the first call on each link costs something.
+ * For whoever runs calls. returns 0; what share() returned; RING_ENOTSUP if a link has no share(),
+ * or the memory is private by now
  */
 int ring_memory_lend(struct ring_comm *comm, const struct ring_shared_memory *memory);
 
 /*
- * Makes memory private that a peer may still write to: `bytes` bytes at `start` keep their values and their place, but the peer
- * no longer has them. returns 0; RING_ENOMEM; RING_ENOTSUP: peers of another communicator map it, too
+ * Makes memory private that a peer may still write to: `bytes` bytes at `start` keep their values
+ * and their place, but the peer no longer has them. returns 0; RING_ENOMEM; RING_ENOTSUP: peers of
+ * another communicator map it, too
  */
 int ring_memory_take_back(const struct ring_shared_memory *memory, const void *start, size_t bytes);
 
-/* Tells the peers of lent memory that was freed since the last time. For whoever runs calls. Cheap. */
+/*
+ * Tells the peers of lent memory that was freed since the last time. For whoever runs calls. Cheap.
+ */
 void ring_memory_recall(struct ring_comm *comm);
 
 #endif

@@ -56,7 +56,9 @@ static struct ring_edge make_edge(const struct ring_comm *comm, int number, int 
 	};
 }
 
-/* In the mesh, where a connection can carry links both ways, it does so, and the lower rank dials. */
+/*
+ * In the mesh, where a connection can carry links both ways, it does so, and the lower rank dials.
+ */
 static bool goes_both_ways(const struct ring_edge *edge)
 {
 	return edge->channel == RING_CHANNEL_MESH && edge->transport >= 0 &&

@@ -48,7 +48,9 @@ void ring_partners_free(struct ring_partners *partners)
 	*partners = (struct ring_partners){0};
 }
 
-/* The region that a buffer lies in; RING_REGION_PRIVATE if it is private or cannot be lent to all. */
+/*
+ * The region that a buffer lies in; RING_REGION_PRIVATE if it is private or cannot be lent to all.
+ */
 static uint32_t lend(struct ring_comm *comm, const struct ring_shared_memory *memory)
 {
 	bool lent = memory && memory->region < RING_REGION_UNUSED && !ring_memory_lend(comm, memory);
@@ -275,8 +277,8 @@ void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call)
 /* ---- failure --------------------------------------------------------------------------------- */
 
 /*
- * A peer that is still inside, -1 if none is: all are asked in any case, which shuts their gates. If there is one in
- * this process it is that one: from him nothing can be taken back.
+ * A peer that is still inside, -1 if none is: all are asked in any case, which shuts their gates.
+ * If there is one in this process it is that one: from him nothing can be taken back.
  */
 static int find_inside(struct ring_comm *comm)
 {
@@ -301,7 +303,10 @@ static void leave_all(struct ring_comm *comm)
 	}
 }
 
-/* A peer that does not move may write to the call's output once it does. returns why nothing prevents that; NULL: it cannot */
+/*
+ * A peer that does not move may write to the call's output once it does. returns why nothing
+ * prevents that; NULL: it cannot
+ */
 static const char *shut_out(struct ring_comm *comm, const struct ring_call *call, int peer)
 {
 	const struct ring_shared_memory *memory = call->output_memory;

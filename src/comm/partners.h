@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks that can reach one another's memory: before a call begins, each tells all others where its buffers
- * lie. From what all have told, all choose alike how the call is carried, and that they have told it
- * proves that all make the same call.
+ * Ranks that can reach one another's memory: before a call begins, each tells all others where its
+ * buffers lie. From what all have told, all choose alike how the call is carried, and that they
+ * have told it proves that all make the same call.
  *
  *	first such call   linking    signals to and from everybody, so the links are there then
- *	                  proving    who can copy from and to all others' memory? where are the stages?
+ *	                  proving    who can copy from and to others' memory? where are the stages?
  *	every such call   calling    where do the buffers of this call lie?
  *
  * Each of these is an exchange of its own: ring_partners_tell() begins the next one, and when the
@@ -50,20 +50,27 @@ int ring_partners_heard(struct ring_comm *comm, int *peer);
 enum ring_memory ring_partners_memory(const struct ring_comm *comm);
 
 /*
- * The first rank on each CPU, from root of the call on, in bits by places behind root: the same answer on all ranks.
- * 0: all, each on its own, or so many that there are no bits for them.
+ * The first rank on each CPU, from root of the call on, in bits by places behind root: the same
+ * answer on all ranks. 0: all, each on its own, or so many that there are no bits for them.
  */
 uint64_t ring_partners_workers(const struct ring_comm *comm, int root);
 
-/* Finds everybody's buffers, for a direct plan. returns 0; what map() of transport.h returned, and whose */
+/*
+ * Finds everybody's buffers, for a direct plan. returns 0; what map() of transport.h returned, and
+ * whose
+ */
 int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer);
 
-/* The call is over: memory that peers have freed is let go, and where they will reach again is made easy to reach. */
+/*
+ * The call is over: memory that peers have freed is let go, and where they will reach again is made
+ * easy to reach.
+ */
 void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call);
 
 /*
- * The call has failed: from here on no peer writes to this rank's memory. Waits until those who still do are done with it or
- * dead, a while; who does not move is shut out, or named in the failure's sentence.
+ * The call has failed: from here on no peer writes to this rank's memory. Waits until those who
+ * still do are done with it or dead, a while; who does not move is shut out, or named in the
+ * failure's sentence.
  */
 void ring_partners_fence(struct ring_comm *comm, const struct ring_call *call);
 

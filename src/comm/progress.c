@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Advances what was started until all of it is done, and decides how to wait when nothing moves; see progress.h. What goes
- * wrong meanwhile is explain.c's.
+ * Advances what was started until all of it is done, and decides how to wait when nothing moves;
+ * see progress.h. What goes wrong meanwhile is explain.c's.
  */
 #include "progress.h"
 
@@ -66,7 +66,9 @@ static int check_departed(struct ring_comm *comm)
 	return 0;
 }
 
-/* Room for every descriptor that the call could sleep on, and the doorbell's. NULL without memory. */
+/*
+ * Room for every descriptor that the call could sleep on, and the doorbell's. NULL without memory.
+ */
 static struct pollfd *room_for_fds(struct ring_comm *comm)
 {
 	int needed = ring_pairs_max_fds(&comm->pairs) + 1;
@@ -90,7 +92,10 @@ static int gather_fds(const struct ring_comm *comm, int *timeout_ms)
 	return nfds + ring_pairs_wait_fds(comm, comm->fds + nfds, timeout_ms);
 }
 
-/* Sleeps on what the last look has left: it may have got a new link from one descriptor to the next. */
+/*
+ * Sleeps on what the last look has left: it may have got a new link from one descriptor to the
+ * next.
+ */
 static void sleep_for(struct ring_comm *comm, uint32_t ticket, bool with_fds, int timeout_ms)
 {
 	int nfds = gather_fds(comm, &timeout_ms);
@@ -152,9 +157,9 @@ static bool is_crowded(const struct ring_comm *comm)
 }
 
 /*
- * Whether a rank that must move next was last seen on this CPU, or may be there. Where another program is busy on
- * the others, and where a message woke a sleeper next to its sender, spinning would keep the CPU from
- * that rank until this one sleeps; then it is the other's turn to spin.
+ * Whether a rank that must move next was last seen on this CPU, or may be there. Where another
+ * program is busy on the others, and where a message woke a sleeper next to its sender, spinning
+ * would keep the CPU from that rank until this one sleeps; then it is the other's turn to spin.
  */
 static bool waits_for_near(const struct ring_comm *comm)
 {
@@ -167,10 +172,10 @@ static bool waits_for_near(const struct ring_comm *comm)
 }
 
 /*
- * If ranks make different calls, nobody comes to the end of his, and somewhere on the ring two neighbours
- * differ. Mostly a record has told one of them. If all wait and none has, each rank that has waited long
- * tells both neighbours in which call it is, and they compare. Before that *timeout_ms becomes at most
- * until then. returns 0, or the failure
+ * If ranks make different calls, nobody comes to the end of his, and somewhere on the ring two
+ * neighbours differ. Mostly a record has told one of them. If all wait and none has, each rank that
+ * has waited long tells both neighbours in which call it is, and they compare. Before that
+ * *timeout_ms becomes at most until then. returns 0, or the failure
  */
 static int ask_neighbours(struct ring_comm *comm, struct ring_waiting *waiting, uint64_t waited_ms,
 			  int *timeout_ms)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Progress of a call: what carry.c has started is advanced until every channel has sent and reduced everything. A rank that
- * finds nothing to do looks again, yields or sleeps (wait.h), and meanwhile finds out whether it waits in vain.
+ * Progress of a call: what carry.c has started is advanced until every channel has sent and reduced
+ * everything. A rank that finds nothing to do looks again, yields or sleeps (wait.h), and meanwhile
+ * finds out whether it waits in vain.
  */
 #ifndef RING_PROGRESS_H
 #define RING_PROGRESS_H
@@ -20,8 +21,8 @@ struct ring_waiting {
 };
 
 /*
- * Advances the active channels, and sends and receives, of comm->current until they are done. Blocks.
- * returns 0, or the failure, which the communicator knows
+ * Advances the active channels, and sends and receives, of comm->current until they are done.
+ * Blocks. returns 0, or the failure, which the communicator knows
  */
 int ring_progress_run(struct ring_comm *comm, struct ring_waiting *waiting);
 

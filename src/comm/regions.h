@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All memory of this process that came from ring_mem_alloc(), whichever communicator it belongs to: by
- * address, for calls that are given a place in it, and by number, for peers that were told of it. Any
- * thread.
+ * All memory of this process that came from ring_mem_alloc(), whichever communicator it belongs to:
+ * by address, for calls that are given a place in it, and by number, for peers that were told of
+ * it. Any thread.
  */
 #ifndef RING_REGIONS_H
 #define RING_REGIONS_H
@@ -19,13 +19,16 @@ uint64_t ring_regions_number(void);
 
 void ring_regions_remove(const struct ring_shared_memory *memory);
 
-/* A communicator lets its peers map a region, or no longer does. lend: false if it was removed or withdrawn meanwhile */
+/*
+ * A communicator lets its peers map a region, or no longer does. lend: false if it was removed or
+ * withdrawn meanwhile
+ */
 bool ring_regions_lend(uint64_t region);
 void ring_regions_return(uint64_t region);
 
 /*
- * As removing: from now on it is private memory for every call, though it stays where it is. returns whether it is:
- * not while more than one communicator lends it
+ * As removing: from now on it is private memory for every call, though it stays where it is.
+ * returns whether it is: not while more than one communicator lends it
  */
 bool ring_regions_withdraw(const struct ring_shared_memory *memory);
 

@@ -129,7 +129,10 @@ int ring_roster_step(struct ring_roster *roster, struct ring_comm *comm,
 	else if (late)
 		time_out(comm);
 
-	/* Ranks that are through may fail in their first call: that ends no creation that can go on. */
+	/*
+	 * Ranks that are through may fail in their first call: that ends no creation that can go
+	 * on.
+	 */
 	int err = lost || late ? ring_comm_failed(comm) : ring_comm_failed_in(comm, 0);
 	if (err)
 		return ring_fail(failure, err, "%s", ring_comm_error(comm));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last part of creation: every rank's description goes around the new ring, so that any two ranks
- * can be linked later. An ordinary all-gather on the first channel, with the sequence number 0; it
- * leaves no trace in the communicator's counters. Non-blocking.
+ * The last part of creation: every rank's description goes around the new ring, so that any two
+ * ranks can be linked later. An ordinary all-gather on the first channel, with the sequence number
+ * 0; it leaves no trace in the communicator's counters. Non-blocking.
  */
 #ifndef RING_ROSTER_H
 #define RING_ROSTER_H
@@ -23,8 +23,8 @@ int ring_roster_begin(struct ring_roster *roster, struct ring_comm *comm, uint64
 		      struct ring_failure *failure);
 
 /*
- * Goes on as far as possible. returns 0 once comm->peers is complete; RING_EAGAIN; the communicator's
- * failure, which the others know or were told
+ * Goes on as far as possible. returns 0 once comm->peers is complete; RING_EAGAIN; the
+ * communicator's failure, which the others know or were told
  */
 int ring_roster_step(struct ring_roster *roster, struct ring_comm *comm,
 		     struct ring_failure *failure);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making, lending and finding stages; see stage.h. Ranks of one process use one mapping of a stage, which
- * the last of them unmaps: its owner may be gone while they still read.
+ * Making, lending and finding stages; see stage.h. Ranks of one process use one mapping of a stage,
+ * which the last of them unmaps: its owner may be gone while they still read.
  */
 #include "stage.h"
 

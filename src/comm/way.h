@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way that calls alike go: what was asked about them, what was chosen, and the plan. Programs make the same few
- * calls again and again, so a communicator keeps the ways of the last few and finds them again.
+ * The way that calls alike go: what was asked about them, what was chosen, and the plan. Programs
+ * make the same few calls again and again, so a communicator keeps the ways of the last few and
+ * finds them again.
  */
 #ifndef RING_WAY_H
 #define RING_WAY_H

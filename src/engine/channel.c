@@ -181,9 +181,9 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
 }
 
 /*
- * A full link may find room once it is polled. One that still holds messages is polled once in a turn and not until
- * it takes no more: whoever only sends lets its peer only receive. (all_to_all of 256 MiB on 2 ranks over TCP: 38 ms,
- * otherwise 49 ms.)
+ * A full link may find room once it is polled. One that still holds messages is polled once in a
+ * turn, not until it takes no more: a rank that only sends has its peer only receive. (all_to_all
+ * of 256 MiB on 2 ranks over TCP: 49 -> 38 ms.)
  */
 static int send_message(struct ring_route *route, const void *source, size_t bytes)
 {
@@ -275,8 +275,8 @@ static int poll_sends(struct ring_channel *channel)
 }
 
 /*
- * Polls before it posts, so that a rank that comes to rest has used all room that was found; or, if nothing waited,
- * behind new messages, so that they leave at once.
+ * Polls before it posts, so that a rank that comes to rest has used all room that was found; or, if
+ * nothing waited, behind new messages, so that they leave at once.
  */
 static int post_sends(struct ring_channel *channel)
 {
@@ -354,7 +354,10 @@ static int finish(struct ring_channel *channel)
 	return moves;
 }
 
-/* What lies there was sent, and whoever sends what replaces it in the user's memory makes this call. */
+/*
+ * What lies there was sent, and whoever sends what replaces it in the user's memory makes this
+ * call.
+ */
 static bool may_land(const struct ring_channel *channel, const struct ring_transfer *in,
 		     const struct ring_route *route)
 {
@@ -363,9 +366,9 @@ static bool may_land(const struct ring_channel *channel, const struct ring_trans
 }
 
 /*
- * Tells links that want to know what comes next, so that copies can land where they belong. Not before
- * all signals are through: until then nothing may land in the user's memory. Such a link hears of every message
- * from its first, also if it came during the call.
+ * Tells links that want to know what comes next, so that copies can land where they belong. Not
+ * before all signals are through: until then nothing may land in the user's memory. Such a link
+ * hears of every message from its first, also if it came during the call.
  */
 static void announce(struct ring_channel *channel)
 {

@@ -14,12 +14,13 @@
  *
  * The call is done here when sent and reduced have reached the plan's totals.
  *
- * What a rank says to all others it writes once, on its board, where ranks have boards: its entries are
- * counted like messages, but no link carries them.
+ * What a rank says to all others it writes once, on its board, where ranks have boards: its entries
+ * are counted like messages, but no link carries them.
  *
- * Entries that reach into peers' memory are direct.c's. One is started when all before it are complete.
- * What peers say is receive.c's business, what becomes of it job.c's, and plans without messages on links
- * go straight: small calls in small.c, those that reach into memory in reaching.c.
+ * Entries that reach into peers' memory are direct.c's. One is started when all before it are
+ * complete. What peers say is receive.c's business, what becomes of it job.c's, and plans without
+ * messages on links go straight: small calls in small.c, those that reach into memory in
+ * reaching.c.
  */
 #ifndef RING_CHANNEL_H
 #define RING_CHANNEL_H
@@ -70,9 +71,11 @@ struct ring_channel {
 	bool reserved;
 	bool announces; /* some link wants to know what comes next */
 	int glances; /* more in a row at what a peer must say next; 0: others need the CPU, ... */
-	int yields; /* ... and brief.c gives it to those who share it up to so often, and looks again */
-	struct ring_board *board; /* this rank's, if all have one and those of all others are in routes */
-	bool light;               /* ... and the doorbell before it is (doorbell_words.h) */
+	/* ... and brief.c gives it to those who share it up to so often, and looks again */
+	int yields;
+	/* this rank's, if all have one and those of all others are in routes */
+	struct ring_board *board;
+	bool light;         /* ... and the doorbell before it is (doorbell_words.h) */
 	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike */
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
@@ -91,11 +94,12 @@ struct ring_channel {
 	uint64_t written;            /* exchanges of the plan, on its board */
 	size_t sheet_bytes;          /* on the board of a rank that has something to say ... */
 	bool root_says;              /* ... which is root alone */
-	const struct ring_reached *reached; /* of plans that reach into memory, and of ranks that tell ... */
-	bool tells;                         /* ... where their buffers lie: behind each signal */
-	bool on_boards;                     /* what opens messages is written there instead ... */
-	bool is_small;                      /* ... and nothing else is to be done than to take it */
-	uint64_t heard;                     /* peers, of a small call ... */
+	/* of plans that reach into memory, and of ranks that tell ... */
+	const struct ring_reached *reached;
+	bool tells;     /* ... where their buffers lie: behind each signal */
+	bool on_boards; /* what opens messages is written there instead ... */
+	bool is_small;  /* ... and nothing else is to be done than to take it */
+	uint64_t heard; /* peers, of a small call ... */
 	const char *said[RING_KNOWN_OUTGOING]; /* ... and what each said behind its record */
 	uint64_t posted, sent, started, reduced;
 	uint64_t jobs_before; /* the queue's jobs that are no entry's of this call */
@@ -112,8 +116,8 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 		      size_t scratch_bytes);
 
 /*
- * Has what is said to all written on this rank's board, behind its doorbell, from now on. All ranks must have that, and
- * all links that this channel is given boards.
+ * Has what is said to all written on this rank's board, behind its doorbell, from now on. All ranks
+ * must have that, and all links that this channel is given boards.
  */
 void ring_channel_use_board(struct ring_channel *channel, struct ring_doorbell_page *page);
 
@@ -121,8 +125,8 @@ void ring_channel_use_board(struct ring_channel *channel, struct ring_doorbell_p
 int ring_channel_reserve(struct ring_channel *channel, int size);
 
 /*
- * Gives a finished link to the channel, which closes it in the end. It may come during a call: entries
- * that need it wait till then.
+ * Gives a finished link to the channel, which closes it in the end. It may come during a call:
+ * entries that need it wait till then.
  */
 void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link);
 
@@ -136,8 +140,8 @@ int ring_channel_add_reverse(struct ring_channel *channel, struct ring_link *lin
 struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer, bool outgoing);
 
 /*
- * Bytes that the channel holds beside its struct: its links, its routes, and scratch as far as it was
- * ever used, since before that it takes no memory.
+ * Bytes that the channel holds beside its struct: its links, its routes, and scratch as far as it
+ * was ever used, since before that it takes no memory.
  */
 size_t ring_channel_memory(const struct ring_channel *channel);
 
@@ -145,8 +149,8 @@ size_t ring_channel_memory(const struct ring_channel *channel);
 void ring_channel_close(struct ring_channel *channel);
 
 /*
- * Begins a call. The last one must be done. The plan's scratch must fit scratch_bytes; whoever keeps it
- * does so until the next call.
+ * Begins a call. The last one must be done. The plan's scratch must fit scratch_bytes; whoever
+ * keeps it does so until the next call.
  */
 void ring_channel_start_known(struct ring_channel *channel, struct ring_known_plan *known,
 			      const struct ring_operands *operands,
@@ -161,8 +165,8 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 			const struct ring_operands *operands, const struct ring_record *record);
 
 /*
- * Begins a plan of signals alone that also tell where this rank's buffers lie, as `reached` has it, and
- * puts there what the others tell. A direct plan that follows goes by it.
+ * Begins a plan of signals alone that also tell where this rank's buffers lie, as `reached` has it,
+ * and puts there what the others tell. A direct plan that follows goes by it.
  */
 void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *known,
 		       const struct ring_record *record, const struct ring_reached *reached);
@@ -180,7 +184,9 @@ static inline bool ring_channel_is_done(const struct ring_channel *channel)
 	       channel->sent == channel->plan->outgoing;
 }
 
-/* Whether it waits in an exchange over boards, and for nobody who was last seen on this rank's CPU. */
+/*
+ * Whether it waits in an exchange over boards, and for nobody who was last seen on this rank's CPU.
+ */
 bool ring_channel_waits_elsewhere(const struct ring_channel *channel);
 
 /* The rank whose move this channel waits for, -1 if none; *step is the plan's step. */

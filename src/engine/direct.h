@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries that reach into peers' memory: where it is mapped, the device works on it as on one's own;
- * else it is copied here first, and results are copied there, through scratch. A peer's memory is
- * touched only inside its gate, so that a peer whose call fails can see to it that nobody does any more.
+ * Entries that reach into peers' memory: where it is mapped, the device works on it as on one's
+ * own; else it is copied here first, and results are copied there, through scratch. A peer's memory
+ * is touched only inside its gate, so that a peer whose call fails can see to it that nobody does
+ * any more.
  */
 #ifndef RING_DIRECT_H
 #define RING_DIRECT_H
 
 #include "channel.h"
 
-/* Gives the entry to the device, as one job. returns 0; an error, with failed_peer if it is RING_EPEER */
+/*
+ * Gives the entry to the device, as one job. returns 0; an error, with failed_peer if it is
+ * RING_EPEER
+ */
 int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *in);
 
 /* The device has finished it: copies results to peers and leaves their gates. returns as start */

@@ -6,13 +6,16 @@
 #include "channel.h"
 
 /*
- * Gives a payload that arrived (NULL: none did), or a local copy, to the device: always exactly one job.
- * returns 0; an error of the device
+ * Gives a payload that arrived (NULL: none did), or a local copy, to the device: always exactly one
+ * job. returns 0; an error of the device
  */
 int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in,
 		    const void *arrived);
 
-/* The same for an addition whose sources and result the caller has found: fills in the rest of the job. */
+/*
+ * The same for an addition whose sources and result the caller has found: fills in the rest of the
+ * job.
+ */
 int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in,
 		    const struct ring_operands *operands, bool scaled, struct ring_reduction *job);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plan with those of its entries that were computed already, number i at i modulo the room: a channel's
- * counters walk close together, and of a short plan that is carried out again all are known.
+ * A plan with those of its entries that were computed already, number i at i modulo the room: a
+ * channel's counters walk close together, and of a short plan that is carried out again all are
+ * known.
  */
 #ifndef RING_KNOWN_PLAN_H
 #define RING_KNOWN_PLAN_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where all ranks' buffers lie, for plans that reach into them. Whoever finds that out fills it in. */
+/*
+ * Where all ranks' buffers lie, for plans that reach into them. Whoever finds that out fills it in.
+ */
 #ifndef RING_REACHED_H
 #define RING_REACHED_H
 

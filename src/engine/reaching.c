@@ -7,7 +7,10 @@
 #include "job.h"
 #include "receive.h"
 
-/* Tells that the work is done which an exchange needs, all to whom there are links. returns the moves */
+/*
+ * Tells that the work is done which an exchange needs, all to whom there are links. returns the
+ * moves
+ */
 static int tell(struct ring_channel *channel)
 {
 	uint64_t i = channel->posted, before = i;
@@ -57,7 +60,10 @@ static int finish(struct ring_channel *channel)
 	return err;
 }
 
-/* Gives one entry after the other to the device, each when those before it are done. returns as hear */
+/*
+ * Gives one entry after the other to the device, each when those before it are done. returns as
+ * hear
+ */
 static int work(struct ring_channel *channel)
 {
 	const uint64_t before = channel->started + channel->reduced;

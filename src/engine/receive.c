@@ -6,7 +6,9 @@
 
 #include "base/status.h"
 
-/* Of ranks that disagree messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER */
+/*
+ * Of ranks that disagree messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER
+ */
 static int compare_records(struct ring_channel *channel, const struct ring_arrival *message)
 {
 	const struct ring_record *mine = &channel->opening.record;
@@ -39,8 +41,8 @@ static const struct ring_arrival *sent_by(struct ring_channel *channel, struct r
 }
 
 /*
- * Whether a peer has written in the next exchange: then it has said all that it says in this call, or
- * makes another one instead.
+ * Whether a peer has written in the next exchange: then it has said all that it says in this call,
+ * or makes another one instead.
  */
 static bool has_gone_on(const struct ring_channel *channel, const struct ring_route *route,
 			struct ring_arrival *next)
@@ -49,8 +51,9 @@ static bool has_gone_on(const struct ring_channel *channel, const struct ring_ro
 }
 
 /*
- * A peer says something in place of what this call needs of it: returns RING_EMISMATCH; RING_EPEER. If it is no other
- * record, the peer may have written one, for a call of another kind, before it sent that.
+ * A peer says something in place of what this call needs of it: returns RING_EMISMATCH; RING_EPEER.
+ * If it is no other record, the peer may have written one, for a call of another kind, before it
+ * sent that.
  */
 static int differ(struct ring_channel *channel, const struct ring_route *route,
 		  const struct ring_arrival *said)

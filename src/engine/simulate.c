@@ -23,7 +23,8 @@ struct node {
 	int wire_count;
 	uint64_t device_free_ns;
 	uint64_t sent_wake_ns; /* the last wake-up that was asked for because of `sent` */
-	char opening[RING_OPENING_BYTES]; /* its input if there are no data: records take some along */
+	/* its input if there are no data: records take some along */
+	char opening[RING_OPENING_BYTES];
 	bool done;
 };
 

@@ -30,8 +30,9 @@ struct ring_simulated_device {
 
 struct ring_simulation_params {
 	/* The call. */
-	enum ring_kind kind;           /* any but SEND and RECV */
-	enum ring_algorithm algorithm; /* where it can do the kind; not DIRECT, which uses no links */
+	enum ring_kind kind; /* any but SEND and RECV */
+	/* where it can do the kind; not DIRECT, which uses no links */
+	enum ring_algorithm algorithm;
 	int size;
 	const int *order; /* [size], position -> rank; NULL: 0, 1, 2 ... */
 	int root;

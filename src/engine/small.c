@@ -24,9 +24,9 @@ static void note_incoming(struct ring_channel *channel, enum ring_trace_counter 
 }
 
 /*
- * Says one's input, to all whom there are links to. A look at once at what a peer is about to write would only take
- * the line away from it, so there is a pause first. (8 B on 2 ranks, written anew: 0.16 us without, 0.13 us.)
- * returns the moves
+ * Says this rank's input to all that it has links to. Looking at once at what a peer is about to
+ * write would only take the line away from it, so there is a pause first. (8 B on 2 ranks: 0.16 ->
+ * 0.13 us.) returns the moves
  */
 static int say(struct ring_channel *channel)
 {
@@ -63,7 +63,10 @@ static char *address(const struct ring_operands *operands, struct ring_place pla
 	return buffer ? buffer + place.offset : NULL;
 }
 
-/* In the order of additions: what others say from `behind` on, one's own, and what the others say. returns how many */
+/*
+ * In the order of additions: what others say from `behind` on, one's own, and what the others say.
+ * returns how many
+ */
 static int gather(const struct ring_transfer *in, const char *own, const char *const said[],
 		  const void *sources[])
 {

@@ -9,14 +9,14 @@
 #define SOCKET_YIELDS 300
 
 /*
- * Whoever sleeps may not wake soon: a CPU without work halts, and of a virtual machine's CPUs that sleep in
- * turn the host may run one at a time. (4 and 8 ranks on 2 such CPUs took up to 30 times as long
- * in calls in which they slept.) So memory is looked at for some milliseconds, and most of that
- * time between yields, which keep the CPU from nobody. A look at a socket is a system call, forty times as
- * dear, but to wake takes as long as forty of those. (4 ranks on 2 CPUs that sleep behind 10 yields: 1 MiB 0.90 ms, from
- * root 0.65; behind 300 0.74 and 0.48.) With more ranks than CPUs those that spin keep the CPU from those that are waited
- * for, so they do it for a moment, and only if these are elsewhere. (64 KiB in shared memory, written anew, 4 ranks on 2
- * CPUs: 12.1 us without, 8.7 us.) Paced links are for seeing what a rank has time for while it waits, so it sleeps.
+ * A rank that sleeps may not wake soon: a CPU without work halts, and of a virtual machine's CPUs
+ * that sleep in turn the host may run one at a time. So memory is looked at for some milliseconds,
+ * most of that time between yields, which keep the CPU from nobody. A look at a socket is a system
+ * call, forty times as dear, but waking takes as long as forty of those. (4 ranks on 2 CPUs, 1 MiB,
+ * sleeping behind 10 -> 300 yields: 0.90 -> 0.74 ms.) With more ranks than CPUs, ranks that spin
+ * keep the CPU from those that they wait for, so they spin for a moment only, and only if these are
+ * elsewhere. (64 KiB in shared memory, 4 ranks on 2 CPUs: 12.1 -> 8.7 us.) Paced links are for
+ * seeing what a rank has time for while it waits, so it sleeps.
  */
 struct ring_patience ring_patience_choose(const struct ring_load *load)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a rank waits while nothing moves: it looks again at once, then yields the CPU between looks, then
- * sleeps on its doorbell (doorbell.h). How long it does each is a pure function of who shares the CPUs.
+ * How a rank waits while nothing moves: it looks again at once, then yields the CPU between looks,
+ * then sleeps on its doorbell (doorbell.h). How long it does each is a pure function of who shares
+ * the CPUs.
  */
 #ifndef RING_WAIT_H
 #define RING_WAIT_H
@@ -39,8 +40,8 @@ static inline void ring_wait_relax(void)
 }
 
 /*
- * Pauses after `looks` empty looks in a row. near: whoever is waited for needs this CPU, as far as is known
- * returns   false, at once, if the rank should sleep instead
+ * Pauses after `looks` empty looks in a row. near: whoever is waited for needs this CPU, as far as
+ * is known returns   false, at once, if the rank should sleep instead
  */
 bool ring_wait_awake(const struct ring_patience *patience, int looks, bool near);
 

@@ -72,7 +72,8 @@ size_t ring_placement_bytes(int size); /* room that is enough for any placement 
 const char *ring_peer_name(const struct ring_peer *peer, char text[RING_PEER_NAME]);
 
 /*
- * That rank `self` could not reach the peer for so long, though it may have heard of it meanwhile. Returns text.
+ * That rank `self` could not reach the peer for so long, though it may have heard of it meanwhile.
+ * Returns text.
  */
 const char *ring_peer_unreached(const struct ring_peer *peer, int self, int lost_ms, bool heard,
 				char text[RING_NEWS_TEXT]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connecting and greeting with retries; see dial.h. Three things may pass: nobody listens yet (worth
- * waiting for if the caller is patient), a listener who says to come again, or has no room for one more
- * (always worth it), and one that ends the connection (worth a few more attempts, or all there is time for
- * if the caller is early).
+ * Connecting and greeting with retries; see dial.h. Three things may pass: nobody listens yet
+ * (worth waiting for if the caller is patient), a listener who says to come again, or has no room
+ * for one more (always worth it), and one that ends the connection (worth a few more attempts, or
+ * all there is time for if the caller is early).
  */
 #include "dial.h"
 
@@ -19,8 +19,8 @@
 #include "base/fd.h"
 #include "interface.h"
 
-#define SILENCE_MS                                                                                 \
-	1000 /* the kernel asks again after that, later at ever longer intervals: we do so each time */
+/* The kernel asks again after that, later at ever longer intervals: we do so each time. */
+#define SILENCE_MS 1000
 #define PAUSE_FIRST_MS 5
 #define PAUSE_LAST_MS 250
 #define REFUSALS_MAX 9 /* 0.8 s of them: whoever cannot be reached is known within a second */

@@ -45,7 +45,10 @@ void ring_dial_local(struct ring_dial *dial, const char *name);
  */
 int ring_dial_step(struct ring_dial *dial, int *fd);
 
-/* What to wait for before the next step: a descriptor (or fd -1), at most the milliseconds returned. */
+/*
+ * What to wait for before the next step: a descriptor (or fd -1), at most the milliseconds
+ * returned.
+ */
 int ring_dial_poll(const struct ring_dial *dial, struct pollfd *pollfd);
 
 void ring_dial_stop(struct ring_dial *dial);

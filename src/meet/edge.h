@@ -42,12 +42,13 @@ struct ring_edge {
 	int fd; /* valid while connected and no link has taken it */
 	struct ring_link *link;
 	bool ready;
-	bool starved; /* after RING_ESYSTEM: descriptors ran out, so another transport has none either */
+	/* after RING_ESYSTEM: descriptors ran out, so another transport has none either */
+	bool starved;
 };
 
 /*
- * Moves the edge on. returns 0 once it is ready; RING_EAGAIN; RING_EPEER or another error if it cannot
- * be made, and must be dropped: the sentence says why, if not connected
+ * Moves the edge on. returns 0 once it is ready; RING_EAGAIN; RING_EPEER or another error if it
+ * cannot be made, and must be dropped: the sentence says why, if not connected
  */
 int ring_edge_step(struct ring_edge *edge, const struct ring_edge_ends *ends,
 		   struct ring_failure *failure);
@@ -55,14 +56,19 @@ int ring_edge_step(struct ring_edge *edge, const struct ring_edge_ends *ends,
 /* Whether it could not be made because the peer cannot be reached. */
 bool ring_edge_is_unreached(const struct ring_edge *edge);
 
-/* What to wait for before the next step: a descriptor or fd -1; lowers *ms to when to look again. */
+/*
+ * What to wait for before the next step: a descriptor or fd -1; lowers *ms to when to look again.
+ */
 void ring_edge_poll(const struct ring_edge *edge, struct pollfd *pollfd, int *ms);
 
 /* Takes over what a ready edge has become; the edge is then as good as dropped. */
 int ring_edge_take_fd(struct ring_edge *edge);
 struct ring_link *ring_edge_take_link(struct ring_edge *edge);
 
-/* What the link's bytes go through, if another host may be at its other end: valid while the link is; or -1. */
+/*
+ * What the link's bytes go through, if another host may be at its other end: valid while the link
+ * is; or -1.
+ */
 int ring_edge_socket(const struct ring_edge *edge);
 
 /* Closes what was made and not taken, at whatever point it is. */

@@ -39,7 +39,10 @@ struct step {
 
 RING_FORK_LOCK(starting)
 
-/* libsodium allows its initialization any number of times, from any thread, under a lock of its own. */
+/*
+ * libsodium allows its initialization any number of times, from any thread, under a lock of its
+ * own.
+ */
 void ring_random(void *bytes, size_t count)
 {
 	starting_take();

@@ -11,8 +11,9 @@ int ring_identity_read(const struct ring_unique_id *id, struct ring_identity *id
 void ring_identity_write(struct ring_identity *identity, struct ring_unique_id *id);
 
 /*
- * Makes the identity that a launcher put into the environment that of the number-th communicator which
- * ranks make of it, counted from 0: that is the first of a series, and its root serves them all.
+ * Makes the identity that a launcher put into the environment that of the number-th communicator
+ * which ranks make of it, counted from 0: that is the first of a series, and its root serves them
+ * all.
  */
 void ring_identity_follow(struct ring_identity *identity, unsigned number);
 

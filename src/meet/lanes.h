@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control lanes beside the ring links of one communicator: who died, who aborted, who left, who waits.
- * News floods both ways around the ring, each rank passing on what it had not heard; the first
- * sticks. The watcher drives them, so they work while the rank computes.
+ * The control lanes beside the ring links of one communicator: who died, who aborted, who left, who
+ * waits. News floods both ways around the ring, each rank passing on what it had not heard; the
+ * first sticks. The watcher drives them, so they work while the rank computes.
  *
- * A lane that closes without goodbye is a death. The kernel ends one whose other end cannot be reached
- * (base/outage.h), at no cost to an idle process; a stopped process keeps its lanes.
+ * A lane that closes without goodbye is a death. The kernel ends one whose other end cannot be
+ * reached (base/outage.h), at no cost to an idle process; a stopped process keeps its lanes.
  */
 #ifndef RING_LANES_H
 #define RING_LANES_H
@@ -31,8 +31,8 @@ struct ring_lanes_params {
 	int peer_lost_ms;
 	/*
 	 * From the watcher's thread, failed() also from that of ring_lanes_report(); the watcher is
-	 * locked. failed() is called once for the first news, left() once for each neighbour, waits() for each
-	 * ring_lanes_tell() of a neighbour.
+	 * locked. failed() is called once for the first news, left() once for each neighbour,
+	 * waits() for each ring_lanes_tell() of a neighbour.
 	 */
 	void (*failed)(void *owner, const struct ring_news *news);
 	void (*left)(void *owner, int rank); /* a neighbour said goodbye */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The root while ranks link: gives each its place, hears whether its links stand, and lets all start again
- * without a transport that failed; see root.c for what comes before and after.
+ * The root while ranks link: gives each its place, hears whether its links stand, and lets all
+ * start again without a transport that failed; see root.c for what comes before and after.
  */
 #include <stdlib.h>
 #include <string.h>

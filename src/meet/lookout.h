@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks after a communicator's TCP connections, from the watcher's thread: whether what was sent on each is
- * acknowledged. So an outage is found on whatever path it is, by whoever sends there, also while that
- * rank computes. Who only receives is told by the kernel if the path is cut, and else by the sender.
+ * Looks after a communicator's TCP connections, from the watcher's thread: whether what was sent on
+ * each is acknowledged. So an outage is found on whatever path it is, by whoever sends there, also
+ * while that rank computes. Who only receives is told by the kernel if the path is cut, and else by
+ * the sender.
  *
  * It looks while something is under way, and a moment longer: an idle process sleeps.
  */
@@ -15,7 +16,10 @@
 struct ring_lookout_params {
 	int self;
 	int peer_lost_ms;
-	/* Once, from the watcher's thread, which is locked: a peer could not be reached for so long. */
+	/*
+	 * Once, from the watcher's thread, which is locked: a peer could not be reached for so
+	 * long.
+	 */
 	void (*failed)(void *owner, const struct ring_news *news);
 	void *owner;
 };
@@ -35,14 +39,18 @@ struct ring_lookout {
 void ring_lookout_open(struct ring_lookout *lookout, struct ring_watcher *watcher,
 		       const struct ring_lookout_params *params);
 
-/* Looks after fd as well, which stays open until the lookout is closed; peer outlives it. returns 0; RING_ENOMEM */
+/*
+ * Looks after fd as well, which stays open until the lookout is closed; peer outlives it. returns
+ * 0; RING_ENOMEM
+ */
 int ring_lookout_add(struct ring_lookout *lookout, int fd, const struct ring_peer *peer);
 
 void ring_lookout_begin(struct ring_lookout *lookout);
 
 /*
- * Something was sent, or may have been. For the thread that adds. No lock: the last look after the flag was
- * lowered and the sending take the socket's, so either that look sees what was sent, or this the flag.
+ * Something was sent, or may have been. For the thread that adds. No lock: the last look after the
+ * flag was lowered and the sending take the socket's, so either that look sees what was sent, or
+ * this the flag.
  */
 static inline void ring_lookout_wake(struct ring_lookout *lookout)
 {

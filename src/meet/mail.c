@@ -103,7 +103,9 @@ int ring_mail_post(struct ring_mail *mail, uint32_t kind, const void *body, size
 	return err == RING_EAGAIN ? 0 : err;
 }
 
-/* Looks at what has arrived. returns 0 and the letter; RING_EAGAIN if it is not whole; RING_EPEER */
+/*
+ * Looks at what has arrived. returns 0 and the letter; RING_EAGAIN if it is not whole; RING_EPEER
+ */
 static int open_letter(struct ring_mail *mail, uint32_t *kind, uint32_t *length)
 {
 	if (mail->in_have < RING_MAIL_HEADER)

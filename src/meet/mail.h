@@ -22,7 +22,10 @@ struct ring_mail {
 
 void ring_mail_init(struct ring_mail *mail, int fd, size_t limit);
 
-/* Takes the memory that any letter needs, one each way: reading needs none then. returns 0; RING_ENOMEM */
+/*
+ * Takes the memory that any letter needs, one each way: reading needs none then. returns 0;
+ * RING_ENOMEM
+ */
 int ring_mail_reserve(struct ring_mail *mail);
 
 void ring_mail_free(struct ring_mail *mail); /* does not close fd */

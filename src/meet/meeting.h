@@ -18,8 +18,8 @@ struct ring_arrangement {
 };
 
 /*
- * Whether a newcomer fits with those who are here. peers[size], is_here[size]: by rank; size is the first
- * one's. returns 0; RING_EMISMATCH naming both who disagree
+ * Whether a newcomer fits with those who are here. peers[size], is_here[size]: by rank; size is the
+ * first one's. returns 0; RING_EMISMATCH naming both who disagree
  */
 int ring_meeting_admit(const struct ring_peer *peers, const bool *is_here, int size,
 		       const struct ring_description *newcomer, struct ring_failure *failure);

@@ -95,9 +95,9 @@ static const struct ring_peer *find_rank(const struct ring_peer *peers, int rank
 }
 
 /*
- * Hosts may be containers, which share their machine's CPUs and have quotas of their own. Control groups
- * have no names here. If ranks of a host tell different quotas, the smallest counts: sleeping too early
- * costs less than spinning on a CPU that somebody else needs.
+ * Hosts may be containers, which share their machine's CPUs and have quotas of their own. Control
+ * groups have no names here. If ranks of a host tell different quotas, the smallest counts:
+ * sleeping too early costs less than spinning on a CPU that somebody else needs.
  */
 bool ring_order_crowded(const struct ring_peer *peers, int n, int rank)
 {

@@ -11,8 +11,8 @@ struct ring_peer;
 
 /*
  * order[position] = rank, n entries; position 0 is rank 0. Each host, and within it each NUMA node,
- * is entered and left once; within a node ranks follow their cores, then their numbers. Ranks share a host if
- * boot_id and host name agree.
+ * is entered and left once; within a node ranks follow their cores, then their numbers. Ranks share
+ * a host if boot_id and host name agree.
  */
 int ring_order_compute(const struct ring_peer *peers, int n, int *order); /* 0; RING_ENOMEM */
 

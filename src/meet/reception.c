@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watcher's front door; see reception.h. A guest is a connection that has not proved itself:
- * it has five seconds, and there are never more than GUESTS_MAX. While the house is full nobody is
- * let in, unless the oldest guest has had its fair time and is told to come again: so strangers who say
- * nothing cannot shut the ranks out, and of a crowd of ranks whoever was pushed out is back in a moment.
+ * The watcher's front door; see reception.h. A guest is a connection that has not proved itself: it
+ * has five seconds, and there are never more than GUESTS_MAX. While the house is full nobody is let
+ * in, unless the oldest guest has had its fair time and is told to come again: so strangers who say
+ * nothing cannot shut the ranks out, and of a crowd of ranks whoever was pushed out is back in a
+ * moment.
  */
 #include "reception.h"
 
@@ -184,8 +185,8 @@ static void guest_moved(struct ring_watch *watch, uint32_t events)
 }
 
 /*
- * Its time is over. What it has said meanwhile is heard first: on a busy machine it was this process that was
- * slow. If it is a rank, it comes again.
+ * Its time is over. What it has said meanwhile is heard first: on a busy machine it was this
+ * process that was slow. If it is a rank, it comes again.
  */
 static void dismiss(struct guest *guest, const char *reason)
 {
@@ -249,8 +250,8 @@ static bool is_shortage(int cause)
 }
 
 /*
- * Whoever knocks waits in the kernel's queue. Where guests hold descriptors some will be free soon; else whoever
- * waits for somebody hears that nobody can come in.
+ * Whoever knocks waits in the kernel's queue. Where guests hold descriptors some will be free soon;
+ * else whoever waits for somebody hears that nobody can come in.
  */
 static void starve(struct ring_reception *reception, int cause)
 {

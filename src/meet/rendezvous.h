@@ -39,7 +39,9 @@ int ring_join_start(struct ring_join **join, int size, const struct ring_peer *s
 		    const struct ring_identity *identity, const struct ring_config *config,
 		    struct ring_failure *failure);
 
-/* returns 0 with the placement, RING_EAGAIN, or the error that ended the meeting, with its sentence */
+/*
+ * returns 0 with the placement, RING_EAGAIN, or the error that ended the meeting, with its sentence
+ */
 int ring_join_placed(struct ring_join *join, struct ring_placement *placement,
 		     struct ring_failure *failure);
 
@@ -51,12 +53,14 @@ int ring_join_report(struct ring_join *join, uint32_t failed, const char *why,
 		     struct ring_failure *failure);
 
 /*
- * returns 0: go; RING_EAGAIN; RING_ENOTSUP: all start again, or no transport is left: drop all links
- * and call ring_join_placed; or the meeting's error
+ * returns 0: go; RING_EAGAIN; RING_ENOTSUP: all start again, or no transport is left: drop all
+ * links and call ring_join_placed; or the meeting's error
  */
 int ring_join_verdict(struct ring_join *join, struct ring_failure *failure);
 
-/* What to wait for before the next call: a descriptor or fd -1; lowers *ms to when to look again. */
+/*
+ * What to wait for before the next call: a descriptor or fd -1; lowers *ms to when to look again.
+ */
 void ring_join_poll(const struct ring_join *join, struct pollfd *pollfd, int *ms);
 
 /*

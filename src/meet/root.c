@@ -70,7 +70,10 @@ static void watcher_ended(struct ring_port *port)
 	end(port);
 }
 
-/* Ranks that knock cannot be told, but for the second that the verdict stays: then there is room again. */
+/*
+ * Ranks that knock cannot be told, but for the second that the verdict stays: then there is room
+ * again.
+ */
 static void door_starved(struct ring_port *port, const char *why)
 {
 	struct ring_root *root = (struct ring_root *)port;
@@ -368,9 +371,9 @@ static bool is_among_ranks(const struct ring_root *root)
 }
 
 /*
- * Ranks that have their id from the environment may make a further communicator as soon as they have this
- * one. It is served from now on: by a launcher for as long as it lives, as it has nothing else to hold
- * the watcher for; by a rank for as long as it has a communicator.
+ * Ranks that have their id from the environment may make a further communicator as soon as they
+ * have this one. It is served from now on: by a launcher for as long as it lives, as it has nothing
+ * else to hold the watcher for; by a rank for as long as it has a communicator.
  */
 static void serve_next(struct ring_root *root)
 {

@@ -51,7 +51,10 @@ struct ring_root {
 	} settling;
 };
 
-/* root.c: a letter to one rank. One that cannot be sent is a connection that broke: its own event tells. */
+/*
+ * root.c: a letter to one rank. One that cannot be sent is a connection that broke: its own event
+ * tells.
+ */
 void ring_root_post(struct ring_member *member, uint32_t kind, const void *body, size_t bytes);
 
 /* root.c: ends the meeting, unless it has ended; all hear how. */

@@ -9,7 +9,9 @@
 
 struct ring_peer;
 
-/* Fills numa, core, cpus and cpu_quota of the calling thread. The machine is read once per process. */
+/*
+ * Fills numa, core, cpus and cpu_quota of the calling thread. The machine is read once per process.
+ */
 void ring_topology_describe(struct ring_peer *self);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Knocking and listening; see vigil.h. That nobody listens there, or that who does knows nothing of the
- * communicator, is an answer; all else that can go wrong says nothing about the peer.
+ * Knocking and listening; see vigil.h. That nobody listens there, or that who does knows nothing of
+ * the communicator, is an answer; all else that can go wrong says nothing about the peer.
  */
 #include "vigil.h"
 

@@ -43,7 +43,9 @@ bool ring_watcher_lock_until(struct ring_watcher *watcher,
 			     uint64_t deadline_ms); /* false: it is not */
 void ring_watcher_unlock(struct ring_watcher *watcher);
 
-/* Locked, not from a callback: unlocks while it waits until `changed`, at most until deadline_ms. */
+/*
+ * Locked, not from a callback: unlocks while it waits until `changed`, at most until deadline_ms.
+ */
 void ring_watcher_wait(struct ring_watcher *watcher, pthread_cond_t *changed, uint64_t deadline_ms);
 
 /* False in a forked child that finds its parent's. */
@@ -52,7 +54,8 @@ bool ring_watcher_is_mine(const struct ring_watcher *watcher);
 /* Where this process listens; constant while held. */
 const struct sockaddr_storage *ring_watcher_address(const struct ring_watcher *watcher);
 const char *ring_watcher_local_name(const struct ring_watcher *watcher);
-uint64_t ring_watcher_process(const struct ring_watcher *watcher); /* random number of this process */
+/* random number of this process */
+uint64_t ring_watcher_process(const struct ring_watcher *watcher);
 
 /*
  * Listens at `address` as well, until the watcher ends; asking again for the same is fine. An IPv6
@@ -99,8 +102,8 @@ void ring_watcher_renew_port(struct ring_watcher *watcher, struct ring_port *por
 struct ring_port *ring_watcher_find_port(struct ring_watcher *watcher, uint64_t job, int rank);
 
 /*
- * The kept connection that said exactly `hello`. returns 0; RING_EAGAIN if it has not come; RING_ESYSTEM if it
- * may have, but could not be accepted for want of descriptors
+ * The kept connection that said exactly `hello`. returns 0; RING_EAGAIN if it has not come;
+ * RING_ESYSTEM if it may have, but could not be accepted for want of descriptors
  */
 int ring_watcher_fetch(struct ring_watcher *watcher, const struct ring_hello *hello, int *fd);
 

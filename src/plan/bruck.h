@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small sums, all-gathers and barriers, in as few messages as there can be: about log2(n) for each rank.
- * Included by plan.h only.
+ * Small sums, all-gathers and barriers, in as few messages as there can be: about log2(n) for each
+ * rank. Included by plan.h only.
  *
  * Every rank collects the inputs of all, in scratch: its own at place 0, behind it that of the rank
  * which lies so far back along the ring. In step k it passes on what it has, 2^k inputs or all that
- * are missing there, to the rank 2^k ahead, and gets as many from the rank 2^k back. Five ranks, what
- * rank 4 has at each place, when all begin with their own:
+ * are missing there, to the rank 2^k ahead, and gets as many from the rank 2^k back. Five ranks,
+ * what rank 4 has at each place, when all begin with their own:
  *
  *	            0 | 1 | 2 3 | 4          rank 4 gets          and sends
  *	at first    4 |   |     |
@@ -14,9 +14,10 @@
  *	step 1      4 | 3 | 2 1 |            2 1   from rank 2    4 3   to rank 1
  *	step 2      4 | 3 | 2 1 | 0          0     from rank 0    4     to rank 3
  *
- * If n is a power of two, ranks swap what they have: in step k with the one whose position differs in bit k. Then
- * inputs lie in the order of positions, and what is told over a connection answers what came by it, so TCP
- * needs no messages of its own to acknowledge that. (8 B on 4 ranks: 23 us, otherwise 25 us; on 8: 69 us and 100 us.)
+ * If n is a power of two, ranks swap what they have: in step k with the one whose position differs
+ * in bit k. Then inputs lie in the order of positions, and what is told over a connection answers
+ * what came by it, so TCP needs no messages of its own to acknowledge that. (8 B on 8 ranks: 100 ->
+ * 69 us.)
  *
  *	four ranks             0         1         2         3
  *	at first               0         1         2         3
@@ -25,19 +26,20 @@
  *
  * Then it copies them to where they belong, or adds them, block by block in the order of one shot
  * (plan/one_shot.h), which is the ring's: the bits are those of one shot. There a rank sends n-1
- * messages, all at once; here it waits log2(n) times, but small messages cost the CPU more than they
- * cost the wire.
+ * messages, all at once; here it waits log2(n) times, but small messages cost the CPU more than
+ * they cost the wire.
  *
- * Agreement: every message opens with its sender's record, and is sent once the records of those before
- * it were found equal. So a rank that has all inputs knows that all ranks agree. What is sent last must
- * fit behind a record, which limits how large inputs can be.
+ * Agreement: every message opens with its sender's record, and is sent once the records of those
+ * before it were found equal. So a rank that has all inputs knows that all ranks agree. What is
+ * sent last must fit behind a record, which limits how large inputs can be.
  *
  * No deadlock at any depth: a message needs the ones of the steps before it only.
  *
- * Source: the all-gather of Bruck, Ho, Kipnis, Upfal & Weathersby 1997, "Efficient algorithms for all-to-all
- * communications in multiport message-passing systems", turned round; swapping is the recursive doubling in Thakur,
- * Rabenseifner & Gropp 2005, "Optimization of collective communication operations in MPICH". Without inputs it is
- * the barrier of Hensgen, Finkel & Manber 1988, "Two algorithms for barrier synchronization", and its butterfly.
+ * Source: the all-gather of Bruck, Ho, Kipnis, Upfal & Weathersby 1997, "Efficient algorithms for
+ * all-to-all communications in multiport message-passing systems", turned round; swapping is the
+ * recursive doubling in Thakur, Rabenseifner & Gropp 2005, "Optimization of collective
+ * communication operations in MPICH". Without inputs it is the barrier of Hensgen, Finkel & Manber
+ * 1988, "Two algorithms for barrier synchronization", and its butterfly.
  */
 #ifndef RING_PLAN_BRUCK_H
 #define RING_PLAN_BRUCK_H
@@ -178,7 +180,10 @@ RING_PURE struct ring_transfer ring_bruck_own(const struct ring_plan *plan)
 	};
 }
 
-/* Adds up the block of owner number `index`. In place the sum replaces one's own, once that was copied. */
+/*
+ * Adds up the block of owner number `index`. In place the sum replaces one's own, once that was
+ * copied.
+ */
 RING_PURE struct ring_transfer ring_bruck_sum(const struct ring_plan *plan, uint64_t index)
 {
 	uint64_t begin = plan->begin * plan->params.element_bytes, sum = begin;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks that reach one another's memory, as a plan: each reads its share of all inputs once and writes
- * it to all outputs once. Included by plan.h only.
+ * Ranks that reach one another's memory, as a plan: each reads its share of all inputs once and
+ * writes it to all outputs once. Included by plan.h only.
  *
  *	                  a rank reads               and writes
  *	all-reduce        its share of all INPUTs    its share of all OUTPUTs
@@ -13,14 +13,15 @@
  *	scatter           its part of root's         its OUTPUT
  *	all-to-all        each part of its INPUT     its part of that rank's OUTPUT
  *
- * Root of a broadcast copies the vector to its own OUTPUT, if that is another place. What stays on a rank, there
- * and in all-to-all, is copied whole and last: so that whoever copies sees how much it is. Of a broadcast some ranks
- * may have all shares: where ranks take turns on few CPUs, fewer and larger ones take less time. Its payload goes
- * from root to each of the others, whoever moves it.
+ * Root of a broadcast copies the vector to its own OUTPUT, if that is another place. What stays on
+ * a rank, there and in all-to-all, is copied whole and last: so that whoever copies sees how much
+ * it is. Of a broadcast some ranks may have all shares: where ranks take turns on few CPUs, fewer
+ * and larger ones take less time. Its payload goes from root to each of the others, whoever moves
+ * it.
  *
- * The shares of a vector lie in the order of ranks, like the ring's blocks, and one rank adds each in one
- * pass and in the order that the ring would; so all receive the same bits. In place is like out of place:
- * what one rank reads, no other one writes.
+ * The shares of a vector lie in the order of ranks, like the ring's blocks, and one rank adds each
+ * in one pass and in the order that the ring would; so all receive the same bits. In place is like
+ * out of place: what one rank reads, no other one writes.
  *
  *	incoming   chunk after chunk of this, then a signal from every rank: it is done
  *	outgoing   behind all chunks, a signal to every rank
@@ -88,7 +89,10 @@ RING_PURE int ring_direct_own_share(const struct ring_plan *plan)
 	return ring_direct_is_worker(params, place) ? ring_direct_shares_before(params, place) : -1;
 }
 
-/* Elements that are to be done on this channel, of such a share or of each part; *begin is in there. */
+/*
+ * Elements that are to be done on this channel, of such a share or of each part; *begin is in
+ * there.
+ */
 RING_PURE uint64_t ring_direct_share(const struct ring_plan *plan, int share, uint64_t *begin)
 {
 	uint64_t length = plan->params.count;

@@ -1,42 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything straight from rank to rank in one step, over links between any two. Included by plan.h only.
+ * Everything straight from rank to rank in one step, over links between any two. Included by plan.h
+ * only.
  *
- * Distances are counted along the ring: at distance d = 1..n-1, position p sends to p+d and receives
- * from p-d, so that no rank is everybody's first. Data go in the order (chunk, distance), so that what goes to
- * several ranks is in the cache; where all send something else to each, in the order (distance, chunk), so that
- * few links at a time have something on its way. (all_to_all of 128 MiB, 8 ranks: over TCP 125 ms, otherwise 177 ms;
- * through memory 48 ms, otherwise 57 ms.) Three ranks, who sends to whom, when all send to all:
+ * Distances are counted along the ring: at distance d = 1..n-1, position p sends to p+d and
+ * receives from p-d, so that no rank is everybody's first. Data go in the order (chunk, distance),
+ * so that what goes to several ranks is in the cache; where all send something else to each, in the
+ * order (distance, chunk), so that few links at a time have something on its way. (all_to_all of
+ * 128 MiB, 8 ranks over TCP: 177 -> 125 ms.) Three ranks, who sends to whom, when all send to all:
  *
  *	         d = 1   d = 2
  *	rank 0     1       2          gather, reduce: only what goes to root,
  *	rank 1     2       0          scatter, broadcast: only what comes from root
  *	rank 2     0       1
  *
- * What stays on a rank and is not added is copied whole and last, when all that others wait for is sent.
+ * What stays on a rank and is not added is copied whole and last, when all that others wait for is
+ * sent.
  *
- * What is to be added is held in its slots until all of a chunk is there, and then added in one pass, so
- * the first byte that lands is the result. The order of additions is the ring's: the block of position
- * p from p+1 around to p. So an all-reduce adds each block of a chunk by itself, but for blocks that are
- * empty in every chunk. Of two ranks each adds what arrives to its own, as the sum of two has one order
- * only.
+ * What is to be added is held in its slots until all of a chunk is there, and then added in one
+ * pass, so the first byte that lands is the result. The order of additions is the ring's: the block
+ * of position p from p+1 around to p. So an all-reduce adds each block of a chunk by itself, but
+ * for blocks that are empty in every chunk. Of two ranks each adds what arrives to its own, as the
+ * sum of two has one order only.
  *
- * Agreement: where all send to all they begin with a signal to every rank, so each hears of all others
- * itself. So they do where there is a root and signals to all take no more messages than others: over boards,
- * and between two ranks. Else a rank signals to its next on the ring (ranks that disagree about the kind
- * still meet there) and to root; root answers all of them once it has heard all of them, so an answer
- * proves that every rank agrees.
+ * Agreement: where all send to all they begin with a signal to every rank, so each hears of all
+ * others itself. So they do where there is a root and signals to all take no more messages than
+ * others: over boards, and between two ranks. Else a rank signals to its next on the ring (ranks
+ * that disagree about the kind still meet there) and to root; root answers all of them once it has
+ * heard all of them, so an answer proves that every rank agrees.
  *
- * Small calls where all signal to all do without that: each rank's data travel with its record, and are held
- * until all of those are there, to be added or copied then.
+ * Small calls where all signal to all do without that: each rank's data travel with its record, and
+ * are held until all of those are there, to be added or copied then.
  *
  *	out of root    next, then behind all incoming signals: distance 1, 2 ... n-1
  *	into root      prev, distance 1, 2 ... n-1          the first two of these share a link
  *	others         out: next, root      in: prev, root
  *
- * No deadlock at any depth: a rank takes messages in the order in which all send them, and a message waits for
- * earlier ones of that order only, so the earliest of all that are waiting can go. A sum that may overwrite what is
- * still to be sent waits for that, but only once it has taken all that the others send.
+ * No deadlock at any depth: a rank takes messages in the order in which all send them, and a
+ * message waits for earlier ones of that order only, so the earliest of all that are waiting can
+ * go. A sum that may overwrite what is still to be sent waits for that, but only once it has taken
+ * all that the others send.
  *
  * Source: the order of distances is that of the pairwise exchange in Thakur, Rabenseifner & Gropp
  * 2005, "Optimization of collective communication operations in MPICH", where steps follow one
@@ -60,7 +63,10 @@ RING_PURE bool ring_one_shot_is_rooted(enum ring_kind kind)
 	return ring_one_shot_is_to_root(kind) || ring_one_shot_is_from_root(kind);
 }
 
-/* Which part of a rank's input goes to `rank`, and of its output comes from it; the whole is part 0. */
+/*
+ * Which part of a rank's input goes to `rank`, and of its output comes from it; the whole is part
+ * 0.
+ */
 RING_PURE int ring_one_shot_input_part(enum ring_kind kind, int rank)
 {
 	bool in_parts = kind == RING_KIND_SCATTER || kind == RING_KIND_ALL_TO_ALL ||
@@ -126,7 +132,10 @@ RING_PURE uint64_t ring_one_shot_blocks(const struct ring_plan *plan)
 	return plan->params.count < ranks ? plan->params.count : ranks;
 }
 
-/* How far along the ring the owner of such a block lies, for number `index` of them, farthest first. */
+/*
+ * How far along the ring the owner of such a block lies, for number `index` of them, farthest
+ * first.
+ */
 RING_PURE int ring_one_shot_owner(const struct ring_plan *plan, uint64_t index)
 {
 	int behind = plan->params.size - 1;
@@ -159,7 +168,10 @@ RING_PURE uint64_t ring_one_shot_keeps(const struct ring_plan *plan)
 	       ring_one_shot_flows(plan, self, self);
 }
 
-/* Entries before them: messages that are held until all of them are there. Of two ranks there is but one. */
+/*
+ * Entries before them: messages that are held until all of them are there. Of two ranks there is
+ * but one.
+ */
 RING_PURE uint64_t ring_one_shot_heard(const struct ring_plan *plan)
 {
 	bool adds = ring_kind_reduces(plan->params.kind) && ring_one_shot_results(plan) > 0;
@@ -261,7 +273,9 @@ RING_PURE struct ring_transfer ring_one_shot_outgoing(const struct ring_plan *pl
 	return transfer;
 }
 
-/* The bytes of a piece at *offset that belong to `rank`'s block; *offset becomes where they begin. */
+/*
+ * The bytes of a piece at *offset that belong to `rank`'s block; *offset becomes where they begin.
+ */
 RING_PURE uint64_t ring_one_shot_block(const struct ring_plan *plan, int rank, uint64_t *offset,
 				       uint64_t bytes)
 {
@@ -296,8 +310,8 @@ RING_PURE struct ring_transfer ring_one_shot_hear(const struct ring_plan *plan, 
 }
 
 /*
- * Entry `step` of a chunk that is added up, behind `heard` others. What an all-reduce adds, all others
- * have been sent; in place, the sum replaces it.
+ * Entry `step` of a chunk that is added up, behind `heard` others. What an all-reduce adds, all
+ * others have been sent; in place, the sum replaces it.
  */
 RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, uint64_t chunk,
 						 int step, int heard)

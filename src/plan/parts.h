@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What plans are made of: entries and the places that they name, and how a vector is cut into shares, blocks and
- * chunks. Included by plan.h only.
+ * What plans are made of: entries and the places that they name, and how a vector is cut into
+ * shares, blocks and chunks. Included by plan.h only.
  */
 #ifndef RING_PLAN_PARTS_H
 #define RING_PLAN_PARTS_H
@@ -31,8 +31,8 @@ enum ring_kind {
 };
 
 /*
- * X(NAME, name, text): name.h has ring_name_can(), _make(), _outgoing(), _incoming(), _edge() and _cost(), which
- * plan.h calls.
+ * X(NAME, name, text): name.h has ring_name_can(), _make(), _outgoing(), _incoming(), _edge() and
+ * _cost(), which plan.h calls.
  */
 #define RING_ALGORITHM_LIST(X)                                                                     \
 	X(RING, ring, "ring")                                                                      \
@@ -56,8 +56,9 @@ enum ring_buffer {
 	RING_INPUT,
 	RING_OUTPUT,
 	RING_SCRATCH,
-	RING_SUMMANDS, /* of a REDUCE without messages: everybody's, one behind the other in SCRATCH */
-	RING_STAGE,    /* memory of this rank that all others read */
+	/* of a REDUCE without messages: everybody's, one behind the other in SCRATCH */
+	RING_SUMMANDS,
+	RING_STAGE, /* memory of this rank that all others read */
 	/* Of incoming entries that need no message, because they reach into memory: */
 	RING_PEER_INPUT, /* peer's */
 	RING_PEER_OUTPUT,
@@ -65,8 +66,8 @@ enum ring_buffer {
 	RING_ALL_OUTPUTS,
 	RING_OTHER_OUTPUTS, /* everybody's but peer's */
 	RING_PEER_STAGE,
-	RING_ALL_STAGES, /* everybody's, as ALL_INPUTS, but of oneself INPUT, where the result is in OUTPUT;
-			    the result goes to this rank's as well */
+	RING_ALL_STAGES, /* everybody's, as ALL_INPUTS, but of oneself INPUT, where the result is in
+			    OUTPUT; the result goes to this rank's as well */
 };
 
 enum ring_action {
@@ -102,7 +103,8 @@ struct ring_transfer {
 		    /* ALL_INPUTS: that rank is added last which lies so far along the ring      */
 	bool releases; /* ... and gives all slots back: nobody adds them any more                 */
 	uint64_t skip; /* ... bytes of each before those that it adds                             */
-	uint64_t holds; /* ... index of the first of them                                          */
+	/* ... index of the first of them */
+	uint64_t holds;
 	int piled; /* REDUCE: in front of source adds its message, if any, and so many chunks ... */
 	uint64_t pile; /* ... of SCRATCH that lie one behind the other from there on            */
 	uint64_t exchange; /* SIGNAL: of those of the plan, from 0                              */
@@ -121,12 +123,15 @@ struct ring_plan_params {
 	uint32_t element_bytes;
 	uint64_t chunk_bytes; /* largest message */
 	int chunks_per_round;
-	bool past; /* RING_OUTPUT is more than caches hold, and whoever copies there may pass them by */
-	uint64_t place_bytes; /* STAGED: from place to place in a stage, in all calls; a chunk at least */
+	/* RING_OUTPUT is more than caches hold, and whoever copies there may pass them by */
+	bool past;
+	/* STAGED: from place to place in a stage, in all calls; a chunk at least */
+	uint64_t place_bytes;
 	int channel, channels; /* this channel of so many */
 	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */
 	bool boards;           /* what a rank says to all others takes no messages */
-	uint64_t workers; /* BROADCAST by DIRECT: who shares the work, bits by places behind root; 0: all */
+	/* BROADCAST by DIRECT: who shares the work, bits by places behind root; 0: all */
+	uint64_t workers;
 };
 
 struct ring_plan {
@@ -200,7 +205,9 @@ RING_PURE void ring_plan_cut(struct ring_plan *plan, uint64_t longest, uint64_t 
 	plan->rounds = total == 0 ? 0 : (total + plan->chunks - 1) / plan->chunks;
 }
 
-/* Cuts into chunks what this channel has of the blocks that a vector consists of, or of the parts. */
+/*
+ * Cuts into chunks what this channel has of the blocks that a vector consists of, or of the parts.
+ */
 RING_PURE void ring_plan_cut_blocks(struct ring_plan *plan, uint64_t chunks_per_round)
 {
 	const struct ring_plan_params *params = &plan->params;
@@ -328,8 +335,9 @@ RING_PURE struct ring_transfer ring_plan_hold(const struct ring_plan *plan, int 
 }
 
 /*
- * Adds them up as the ring would for the block of the rank that lies `behind` along it: from the rank
- * after that all the way around. Offsets are of one's own summand in INPUT and of the sum in OUTPUT.
+ * Adds them up as the ring would for the block of the rank that lies `behind` along it: from the
+ * rank after that all the way around. Offsets are of one's own summand in INPUT and of the sum in
+ * OUTPUT.
  */
 RING_PURE struct ring_transfer ring_plan_sum(const struct ring_plan *plan, uint64_t holds,
 					     int behind, uint64_t own, uint64_t sum)

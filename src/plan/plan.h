@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plan: a schedule as pure functions. Whoever wants to know which bytes move when asks here: the
- * engine, the simulator, the tests, later the CUDA kernels. Nothing here does anything.
+ * The plan: a schedule as pure functions. Whoever wants to know which bytes move when asks here:
+ * the engine, the simulator, the tests, later the CUDA kernels. Nothing here does anything.
  *
  * A plan is what one rank does on one channel during one call: two sequences, each in index order.
  *
@@ -10,13 +10,14 @@
  *								    are complete
  *
  * `needs` counts entries of the *other* sequence; that one number is the whole language of
- * dependencies. An outgoing entry is complete when its source may change again, an incoming one when
- * its result is in place. Entries of no bytes move nothing and are skipped at both ends, except SIGNAL.
+ * dependencies. An outgoing entry is complete when its source may change again, an incoming one
+ * when its result is in place. Entries of no bytes move nothing and are skipped at both ends,
+ * except SIGNAL.
  *
  * Places are names and offsets, not addresses, so a plan can be printed and compared.
  *
- * Each algorithm is a row of RING_ALGORITHM_LIST (plan/parts.h) and a header (plan/ring.h): the functions below
- * that begin with its name.
+ * Each algorithm is a row of RING_ALGORITHM_LIST (plan/parts.h) and a header (plan/ring.h): the
+ * functions below that begin with its name.
  */
 #ifndef RING_PLAN_H
 #define RING_PLAN_H
@@ -51,8 +52,8 @@ RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
 }
 
 /*
- * True if there is such a plan for so many bytes, as the plan's count has them. Only the ring adds one's
- * own input where it scales it.
+ * True if there is such a plan for so many bytes, as the plan's count has them. Only the ring adds
+ * one's own input where it scales it.
  */
 RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind kind, int size,
 				  uint64_t bytes, bool scaled)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entry record: what a rank says it is about to do, sent ahead of every call's data. Ranks whose
- * records are equal byte for byte do the same thing; nothing of a call lands in the user's memory
- * before that is known.
+ * The entry record: what a rank says it is about to do, sent ahead of every call's data. Ranks
+ * whose records are equal byte for byte do the same thing; nothing of a call lands in the user's
+ * memory before that is known.
  */
 #ifndef RING_RECORD_H
 #define RING_RECORD_H
@@ -19,8 +19,8 @@
  * 32 bytes, no padding, compared with memcmp. It travels as it lies in memory; a rank of the other
  * byte order is refused at creation.
  *
- * A message of one rank to another opens with one too: {kind SEND, the message's number on its link,
- * count, type, root: the receiver}.
+ * A message of one rank to another opens with one too: {kind SEND, the message's number on its
+ * link, count, type, root: the receiver}.
  */
 struct ring_record {
 	uint32_t magic; /* RING_RECORD_MAGIC */

@@ -2,14 +2,14 @@
 /*
  * The ring as a plan. Included by plan.h only.
  *
- * Ranks stand in a circle and `position` counts them. The vector's blocks lie in the order of ranks;
- * here, block b is that of the rank at position b. In step t, position p of n sends block p-1-t and
- * receives block p-2-t (modulo n), which it sends on in step t+1. Three ranks, all-reduce, who sends
- * which block:
+ * Ranks stand in a circle and `position` counts them. The vector's blocks lie in the order of
+ * ranks; here, block b is that of the rank at position b. In step t, position p of n sends block
+ * p-1-t and receives block p-2-t (modulo n), which it sends on in step t+1. Three ranks,
+ * all-reduce, who sends which block:
  *
  *	         step 0  step 1 | step 2  step 3
  *	rank 0     2       1    |   0       2         steps 0..n-2 reduce: what arrives is added to
- *	rank 1     0       2    |   1       0         one's own input; the last addition leaves block
+ *	rank 1     0       2    |   1       0         one's own input; the last sum leaves block
  *	rank 2     1       0    |   2       1         p complete at position p
  *	          reduce-scatter    all-gather        steps n-1..2n-3 copy it around
  *
@@ -19,8 +19,8 @@
  * go around together as one round. Entries are ordered (round, step, chunk) and rounds follow one
  * another without draining, so a reduced chunk is sent on while it is still in cache.
  *
- * A scaled call multiplies a rank's own input first: REDUCE scales what it adds, and what is sent in
- * step 0 is scaled into scratch by a step before it, in which nothing is received.
+ * A scaled call multiplies a rank's own input first: REDUCE scales what it adds, and what is sent
+ * in step 0 is scaled into scratch by a step before it, in which nothing is received.
  *
  * A broadcast is a chain of chunks from root to the rank before it, a reduction one from the rank
  * behind root to root. Rank `hop` of the chain receives from hop-1 and sends to hop+1:
@@ -34,11 +34,11 @@
  * begin with n-1 signals that go all the way around before anything lands; a barrier is just those.
  *
  * No deadlock: a round has `chunks` chunks on their way per step. A rank can always send if what it
- * received can be put down somewhere: in its scratch, or in the `depth` slots of the link behind it.
- * depth + scratch_chunks > chunks is enough, and with full chunks and three ranks it takes no less;
- * scratch_chunks >= chunks makes it hold at any depth. Two ranks have no sums but the last, so they
- * need no scratch, and for scaling what they send depth + scratch_chunks >= chunks. A chain ends
- * where nothing is sent on, so any room will do.
+ * received can be put down somewhere: in its scratch, or in the `depth` slots of the link behind
+ * it. depth + scratch_chunks > chunks is enough, and with full chunks and three ranks it takes no
+ * less; scratch_chunks >= chunks makes it hold at any depth. Two ranks have no sums but the last,
+ * so they need no scratch, and for scaling what they send depth + scratch_chunks >= chunks. A chain
+ * ends where nothing is sent on, so any room will do.
  *
  * Overwriting a block while copying is safe: its final value can only come after every neighbour
  * consumed what was sent of it.
@@ -219,7 +219,9 @@ RING_PURE uint64_t ring_ring_scratch_number(const struct ring_plan *plan, uint64
 	return (round * ring_ring_scratch_steps(plan) + scratch_step) * plan->chunks + chunk;
 }
 
-/* Index of the outgoing entry that sends chunk `number` on: a sum goes one step after it was made. */
+/*
+ * Index of the outgoing entry that sends chunk `number` on: a sum goes one step after it was made.
+ */
 RING_PURE uint64_t ring_ring_sender_of(const struct ring_plan *plan, uint64_t number)
 {
 	uint64_t of_round = ring_ring_scratch_steps(plan) * plan->chunks;

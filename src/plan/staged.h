@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All-reduce of ranks that map one another's stage, whatever memory their buffers are: each puts there
- * what the others are to add, and they read it in place. Included by plan.h only.
+ * All-reduce of ranks that map one another's stage, whatever memory their buffers are: each puts
+ * there what the others are to add, and they read it in place. Included by plan.h only.
  *
- * A stage has two halves, and a half one place for every rank: for a piece of that rank's block. Round k
- * takes the next piece of each, in half k % 2:
+ * A stage has two halves, and a half one place for every rank: for a piece of that rank's block.
+ * Round k takes the next piece of each, in half k % 2:
  *
  *	copy in     what others are to add, from INPUT to their places of one's own stage
- *	add         one's own block, from one's place of all others' stages and from INPUT, to OUTPUT and to
- *	            one's place of one's own stage, where nothing was copied in
+ *	add         one's own block, from one's place of all others' stages and INPUT, to OUTPUT
+ *	            and to one's place of one's own stage, where nothing was copied in
  *	copy out    the others' sums, from their places of their own stages, to OUTPUT
  *
- * Before each of these a rank hears how far all others are. Rounds overlap, so that an exchange of signals
- * tells several things at once. Three rounds, what comes before each exchange and behind the last:
+ * Before each of these a rank hears how far all others are. Rounds overlap, so that an exchange of
+ * signals tells several things at once. Three rounds, what comes before each exchange and behind
+ * the last:
  *
- *	exchange 0   exchange 1          exchange 2                     exchange 3             end
- *	copy in 0    add 0, copy in 1    add 1, copy in 2, copy out 0   add 2, copy out 1      copy out 2
+ *	exchange 0   exchange 1         exchange 2                    exchange 3          end
+ *	copy in 0    add 0, copy in 1   add 1, copy in 2, copy out 0  add 2, copy out 1   copy out 2
  *
- * Nothing is overwritten that is still to be read, also not by the next call, whose exchange 0 follows all
- * of this one: what round k copied in was added before exchange k + 1, and what round k + 2 copies there
- * comes behind that. The sum of round k was copied out before exchange k + 2, and behind that comes round
- * k + 2's. For that a place must be where it was in the last call: places are place_bytes apart.
+ * Nothing is overwritten that is still to be read, also not by the next call, whose exchange 0
+ * follows all of this one: what round k copied in was added before exchange k + 1, and what round k
+ * + 2 copies there comes behind that. The sum of round k was copied out before exchange k + 2, and
+ * behind that comes round k + 2's. For that a place must be where it was in the last call: places
+ * are place_bytes apart.
  *
  * No deadlock: nothing waits for a peer but each exchange, for one message of each.
  */
@@ -36,7 +38,10 @@ RING_PURE uint64_t ring_staged_least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Incoming entries before the first signal of an exchange: earlier exchanges, copies in and out, and sums. */
+/*
+ * Incoming entries before the first signal of an exchange: earlier exchanges, copies in and out,
+ * and sums.
+ */
 RING_PURE uint64_t ring_staged_before(const struct ring_plan *plan, uint64_t exchange)
 {
 	uint64_t copied_in = ring_staged_least(exchange + 1, plan->rounds);

@@ -1,45 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls along a tree: small ones in the fewest messages that there can be, large broadcasts in chunks. Included by
- * plan.h only.
+ * Calls along a tree: small ones in the fewest messages that there can be, large broadcasts in
+ * chunks. Included by plan.h only.
  *
- * Ranks count from root along the ring; place p has the children p + 2^k for all 2^k below the lowest bit that p has,
- * root for all. Eight ranks:
+ * Ranks count from root along the ring; place p has the children p + 2^k for all 2^k below the
+ * lowest bit that p has, root for all. Eight ranks:
  *
  *	0 -+-> 4 -+-> 6 --> 7
  *	   |      `-> 5
  *	   +-> 2 --> 3
  *	   `-> 1
  *
- * A small broadcast begins with signals up to root. Then its bytes go down with the entry record, to the
- * farthest child first: a rank compares it with its own, keeps the bytes and passes both on.
+ * A small broadcast begins with signals up to root. Then its bytes go down with the entry record,
+ * to the farthest child first: a rank compares it with its own, keeps the bytes and passes both on.
  *
- * A larger one is cut into chunks, which follow signals up to root and down again. Root sends each to its
- * children only, of which it has log2(n) and not n-1, and they pass it on; and as neighbours on the ring
- * may share a CPU, but children lie far from their parent, CPUs share the work. (1 MiB over TCP on 2 CPUs,
- * in one shot -> down a tree: 4 ranks 0.42 -> 0.27 ms, 8 ranks 1.1 -> 0.74 ms.)
+ * A larger one is cut into chunks, which follow signals up to root and down again. Root sends each
+ * to its children only, of which it has log2(n) and not n-1, and they pass it on; and as neighbours
+ * on the ring may share a CPU, but children lie far from their parent, CPUs share the work. (1 MiB
+ * over TCP on 2 CPUs, in one shot -> down a tree: 4 ranks 0.42 -> 0.27 ms, 8 ranks 1.1 -> 0.74 ms.)
  *
- * Sums and barriers go up first, to the first position as root, and down again: 2(n-1) messages of all ranks. A rank
- * collects inputs in scratch, its own and behind it those of each child, nearest first, and passes all of them up. So
- * root has them in the order of positions, and adds them up, block by block in the order of one shot
- * (plan/one_shot.h), which is the ring's: the bits are those of one shot. The sums go down. Where every
- * rank has a CPU, the fewer steps of plan/bruck.h are faster; where ranks take turns, messages count. (8 B
- * over TCP on 2 CPUs, 8 ranks, plan/bruck.h -> a tree: 78 -> 60 us.)
+ * Sums and barriers go up first, to the first position as root, and down again: 2(n-1) messages of
+ * all ranks. A rank collects inputs in scratch, its own and behind it those of each child, nearest
+ * first, and passes all of them up. So root has them in the order of positions, and adds them up,
+ * block by block in the order of one shot (plan/one_shot.h), which is the ring's: the bits are
+ * those of one shot. The sums go down. Where every rank has a CPU, the fewer steps of plan/bruck.h
+ * are faster; where ranks take turns, messages count. (8 B over TCP on 2 CPUs, 8 ranks,
+ * plan/bruck.h -> a tree: 78 -> 60 us.)
  *
- * Agreement of sums: every message opens with its sender's record, and is sent once the records of those
- * before it were found equal. So root knows that all agree before it sends sums, and so does whoever has
- * got them.
+ * Agreement of sums: every message opens with its sender's record, and is sent once the records of
+ * those before it were found equal. So root knows that all agree before it sends sums, and so does
+ * whoever has got them.
  *
- * Agreement of a broadcast: a signal goes up once those from below were found equal, so root knows that
- * all agree before it sends anything down, and so does whoever has got something of that.
+ * Agreement of a broadcast: a signal goes up once those from below were found equal, so root knows
+ * that all agree before it sends anything down, and so does whoever has got something of that.
  *
- * Ranks that make another call may be neither above nor below this one. Then all wait, and neighbours on
- * the ring tell one another in which call (lanes.h).
+ * Ranks that make another call may be neither above nor below this one. Then all wait, and
+ * neighbours on the ring tell one another in which call (lanes.h).
  *
- * No deadlock at any depth: what goes up needs what comes from below only, what goes down all that went up.
+ * No deadlock at any depth: what goes up needs what comes from below only, what goes down all that
+ * went up.
  *
- * Source: the binomial trees that short broadcasts and reductions take in Thakur, Rabenseifner & Gropp 2005,
- * "Optimization of collective communication operations in MPICH"; there sums go up, not inputs.
+ * Source: the binomial trees that short broadcasts and reductions take in Thakur, Rabenseifner &
+ * Gropp 2005, "Optimization of collective communication operations in MPICH"; there sums go up, not
+ * inputs.
  */
 #ifndef RING_PLAN_TREE_H
 #define RING_PLAN_TREE_H
@@ -74,7 +77,10 @@ RING_PURE bool ring_tree_goes_up(enum ring_kind kind)
 	return kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_BARRIER;
 }
 
-/* True if a tree can carry inputs of so many bytes. What goes up is at most as much as Bruck's plan sends at once. */
+/*
+ * True if a tree can carry inputs of so many bytes. What goes up is at most as much as Bruck's plan
+ * sends at once.
+ */
 RING_PURE bool ring_tree_can(enum ring_kind kind, int size, uint64_t bytes)
 {
 	if (ring_tree_goes_up(kind))
@@ -109,7 +115,10 @@ RING_PURE bool ring_tree_is_cut(const struct ring_plan *plan)
 	       params->count * params->element_bytes > RING_OPENING_BYTES;
 }
 
-/* Of a broadcast: signals up, then the vector down; if it is cut, signals down, then all chunks to each child. */
+/*
+ * Of a broadcast: signals up, then the vector down; if it is cut, signals down, then all chunks to
+ * each child.
+ */
 RING_PURE void ring_tree_make_down(struct ring_plan *plan)
 {
 	uint64_t children = (uint64_t)plan->children, up = plan->hop > 0;
@@ -124,7 +133,10 @@ RING_PURE void ring_tree_make_down(struct ring_plan *plan)
 	plan->incoming = plan->signals + plan->rounds;
 }
 
-/* Incoming entries until all that this rank hears of have agreed: where inputs go up, all messages open with records. */
+/*
+ * Incoming entries until all that this rank hears of have agreed: where inputs go up, all messages
+ * open with records.
+ */
 RING_PURE uint64_t ring_tree_agreed(const struct ring_plan *plan)
 {
 	uint64_t messages = (uint64_t)plan->children + (plan->hop > 0);
@@ -288,7 +300,10 @@ RING_PURE struct ring_transfer ring_tree_sum(const struct ring_plan *plan, uint6
 	return sum;
 }
 
-/* What is added as number k < n for the owner that lies `behind`: which of the inputs in root's scratch. */
+/*
+ * What is added as number k < n for the owner that lies `behind`: which of the inputs in root's
+ * scratch.
+ */
 RING_PURE int ring_tree_summand(const struct ring_plan *plan, int behind, int k)
 {
 	return ring_plan_mod(behind + 1 + k - plan->params.size, plan->params.size);
@@ -304,7 +319,10 @@ RING_PURE struct ring_transfer ring_tree_take(const struct ring_plan *plan)
 	return transfer;
 }
 
-/* What comes before sums: one's own input, as child -1, and those of the children and below, nearest first. */
+/*
+ * What comes before sums: one's own input, as child -1, and those of the children and below,
+ * nearest first.
+ */
 RING_PURE struct ring_transfer ring_tree_collect(const struct ring_plan *plan, int child)
 {
 	struct ring_transfer own = ring_tree_vector(plan, RING_COPY, ring_plan_self(plan));
@@ -317,7 +335,10 @@ RING_PURE struct ring_transfer ring_tree_collect(const struct ring_plan *plan, i
 	return own;
 }
 
-/* The sums are root's, or come from the parent. In place they replace one's own input once all are in scratch. */
+/*
+ * The sums are root's, or come from the parent. In place they replace one's own input once all are
+ * in scratch.
+ */
 RING_PURE struct ring_transfer ring_tree_incoming(const struct ring_plan *plan, uint64_t j)
 {
 	int child = (int)j - 1, sum = child - plan->children;

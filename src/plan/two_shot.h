@@ -2,9 +2,9 @@
 /*
  * All-reduce in two steps over links between any two ranks. Included by plan.h only.
  *
- * The vector is cut into a block for each rank, as the ring's. In the first step every rank sends every
- * other one's block straight to it, and each adds its own up; in the second it sends the result to all
- * others. Three ranks, who sends which block to whom:
+ * The vector is cut into a block for each rank, as the ring's. In the first step every rank sends
+ * every other one's block straight to it, and each adds its own up; in the second it sends the
+ * result to all others. Three ranks, who sends which block to whom:
  *
  *	         first          second
  *	rank 0   1:1  2:2       0:1  0:2       a block goes out once to be added,
@@ -17,15 +17,15 @@
  *
  *	ahead 1:   first(0) first(1) second(0) first(2) second(1) ... second(last)
  *
- * No deadlock at any depth: all ranks send and take in this one order, and a message needs at most what
- * is taken before it. Nothing in it needs a message of the same chunk and step, nor scratch.
+ * No deadlock at any depth: all ranks send and take in this one order, and a message needs at most
+ * what is taken before it. Nothing in it needs a message of the same chunk and step, nor scratch.
  *
- * Overwriting a block in the second step is safe: its result can only come after its owner has what was
- * sent of it.
+ * Overwriting a block in the second step is safe: its result can only come after its owner has what
+ * was sent of it.
  *
- * Source: Thakur, Rabenseifner & Gropp 2005, "Optimization of collective communication operations in
- * MPICH": Rabenseifner's all-reduce is a reduce-scatter and an all-gather, and each of them here is
- * what their pairwise exchange is, with steps that overlap.
+ * Source: Thakur, Rabenseifner & Gropp 2005, "Optimization of collective communication operations
+ * in MPICH": Rabenseifner's all-reduce is a reduce-scatter and an all-gather, and each of them here
+ * is what their pairwise exchange is, with steps that overlap.
  */
 #ifndef RING_PLAN_TWO_SHOT_H
 #define RING_PLAN_TWO_SHOT_H
@@ -62,7 +62,7 @@ RING_PURE struct ring_plan ring_two_shot_make(const struct ring_plan_params *par
 	return plan;
 }
 
-/* An entry behind the signals: of which step, chunk, and the how manieth there. */
+/* An entry behind the signals: of which step, which chunk, and its number within that. */
 struct ring_two_shot_index {
 	bool second;
 	uint64_t chunk;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One exchange per communicator: its key is the exchange's number, which all ranks count alike, as all make
- * the same calls in the same order. A rank 0 that cannot serve says that instead of an id, so that nobody
- * waits for it.
+ * One exchange per communicator: its key is the exchange's number, which all ranks count alike, as
+ * all make the same calls in the same order. A rank 0 that cannot serve says that instead of an id,
+ * so that nobody waits for it.
  */
 #include "kvs.h"
 
@@ -42,8 +42,8 @@ static bool is_mine(void)
 }
 
 /*
- * Launchers tell a rank that fails, whose status they pass on, from one that is lost by whether it said
- * goodbye. A thread that is busy with the launcher just now keeps it.
+ * Launchers tell a rank that fails, whose status they pass on, from one that is lost by whether it
+ * said goodbye. A thread that is busy with the launcher just now keeps it.
  */
 static void leave(void)
 {

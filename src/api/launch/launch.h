@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Launchers: programs that start the ranks of a job and tell each its place through the environment.
- * Each is one row of the table in launch.c, in a file of its own.
+ * Launchers: programs that start the ranks of a job and tell each its place through the
+ * environment. Each is one row of the table in launch.c, in a file of its own.
  */
 #ifndef RING_LAUNCH_H
 #define RING_LAUNCH_H
@@ -12,7 +12,8 @@
 
 /* A rank's place in the job, all that creating a communicator needs. */
 struct ring_launch {
-	unsigned number; /* of the communicators that this process makes of its job, from 0; given */
+	/* of the communicators that this process makes of its job, from 0; given */
+	unsigned number;
 	int size, rank;
 	bool one_host; /* all ranks are known to be on this host */
 	struct ring_unique_id id;
@@ -30,8 +31,8 @@ struct ring_launcher {
 			  struct ring_failure *failure);
 
 	/*
-	 * Then sets the id of the launch->number-th communicator; may start to serve its meeting. Sets
-	 * launch->watcher also on failure.
+	 * Then sets the id of the launch->number-th communicator; may start to serve its meeting.
+	 * Sets launch->watcher also on failure.
 	 */
 	int (*enter)(const struct ring_launcher *launcher, const struct ring_config *config,
 		     struct ring_launch *launch, struct ring_failure *failure);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks whose launcher speaks PMI-1, lines of text over the socket PMI_FD: mpiexec of MPICH and of Intel
- * MPI, srun --mpi=pmi2, Flux. `init` is said once per process, and `finalize` when it exits: after that the
- * launcher answers nobody.
+ * Ranks whose launcher speaks PMI-1, lines of text over the socket PMI_FD: mpiexec of MPICH and of
+ * Intel MPI, srun --mpi=pmi2, Flux. `init` is said once per process, and `finalize` when it exits:
+ * after that the launcher answers nobody.
  */
 #include <errno.h>
 #include <poll.h>
@@ -181,7 +181,10 @@ static int get(const char *key, char *value, size_t room, uint64_t deadline_ms,
 	return 0;
 }
 
-/* Hears the answer, as the launcher takes a connection that ends without it for a rank that is lost. */
+/*
+ * Hears the answer, as the launcher takes a connection that ends without it for a rank that is
+ * lost.
+ */
 static void leave(void)
 {
 	char line[LINE_TEXT];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks whose launcher serves PMIx: mpirun of Open MPI 4 and 5, prterun, srun --mpi=pmix. Its client is a
- * library that is looked for when it is needed, and first where the launcher itself has it: it is of the same
- * release then, and the packages of Open MPI that keep it to themselves have it nowhere else. A process
- * connects once, and leaves as it exits: PMIx tells a rank that fails from one that is lost by that.
+ * Ranks whose launcher serves PMIx: mpirun of Open MPI 4 and 5, prterun, srun --mpi=pmix. Its
+ * client is a library that is looked for when it is needed, and first where the launcher itself has
+ * it: it is of the same release then, and the packages of Open MPI that keep it to themselves have
+ * it nowhere else. A process connects once, and leaves as it exits: PMIx tells a rank that fails
+ * from one that is lost by that.
  */
 #include <dlfcn.h>
 #include <limits.h>
