@@ -128,7 +128,7 @@ static int show(struct paced_link *link)
 static int finish(struct ring_link *base)
 {
 	struct paced_link *link = (struct paced_link *)base;
-	int err = link->inner->transport->finish(link->inner);
+	int err = ring_link_finish(link->inner);
 	link->finished = !err;
 	return err;
 }
@@ -141,7 +141,7 @@ static int send_stamp(struct paced_link *link, uint64_t now_ns, size_t bytes)
 	unsigned at = link->posted % DEPTH_MAX;
 	link->taken_ns[at] = taken_ns;
 	link->stamps[at] = taken_ns + pace->speed.latency_ns;
-	int err = link->inner->transport->send(link->inner, &link->stamps[at], sizeof(uint64_t));
+	int err = ring_link_send(link->inner, &link->stamps[at], sizeof(uint64_t));
 	if (err)
 		*pace = before;
 	link->stamped = !err;
@@ -155,11 +155,11 @@ static int send_stamp(struct paced_link *link, uint64_t now_ns, size_t bytes)
  */
 static int send_behind_stamp(struct ring_link *inner, const void *source, size_t bytes)
 {
-	int err = inner->transport->send(inner, source, bytes);
+	int err = ring_link_send(inner, source, bytes);
 	if (err != RING_EAGAIN)
 		return err;
-	err = inner->transport->poll(inner);
-	return err ? err : inner->transport->send(inner, source, bytes);
+	err = ring_link_poll(inner);
+	return err ? err : ring_link_send(inner, source, bytes);
 }
 
 /*
@@ -195,7 +195,7 @@ static int tear_off(struct paced_link *link)
 	int err = read_stamp(link, link->base.released, &link->early_ns);
 	if (err)
 		return err;
-	inner->transport->release(inner);
+	ring_link_release(inner);
 	link->torn_off = true;
 	return 0;
 }
@@ -203,7 +203,7 @@ static int tear_off(struct paced_link *link)
 static int poll_link(struct ring_link *base)
 {
 	struct paced_link *link = (struct paced_link *)base;
-	int err = link->inner->transport->poll(link->inner);
+	int err = ring_link_poll(link->inner);
 	int held = show(link);
 	base->cause = link->inner->cause;
 	if (!held)
@@ -217,7 +217,7 @@ static void release(struct ring_link *base)
 {
 	struct paced_link *link = (struct paced_link *)base;
 	for (int i = link->torn_off; i < EACH; i++)
-		link->inner->transport->release(link->inner);
+		ring_link_release(link->inner);
 	link->torn_off = false;
 	base->released++;
 }
@@ -225,8 +225,8 @@ static void release(struct ring_link *base)
 static void expect(struct ring_link *base, size_t bytes, void *landing)
 {
 	struct ring_link *inner = ((struct paced_link *)base)->inner;
-	inner->transport->expect(inner, sizeof(uint64_t), NULL);
-	inner->transport->expect(inner, bytes, landing);
+	ring_link_expect(inner, sizeof(uint64_t), NULL);
+	ring_link_expect(inner, bytes, landing);
 }
 
 /*
@@ -242,7 +242,7 @@ static int wait_fd(const struct ring_link *base, short *events)
 		wake.it_value.tv_sec = (time_t)(wake_ns / 1000000000u);
 		wake.it_value.tv_nsec = (long)(wake_ns % 1000000000u);
 	} else {
-		int fd = link->inner->transport->wait_fd(link->inner, events);
+		int fd = ring_link_wait_fd(link->inner, events);
 		if (fd >= 0 || !link->finished)
 			return fd;
 	}
@@ -262,7 +262,7 @@ static void close_link(struct ring_link *base)
 	struct paced_link *link = (struct paced_link *)base;
 	if (!link)
 		return;
-	link->inner->transport->close(link->inner);
+	ring_link_close(link->inner);
 	discard_link(link);
 }
 
@@ -300,6 +300,7 @@ static struct ring_link *dress_link(struct paced_link *link, unsigned depth, siz
 	link->transport = paced;
 	link->transport.name = transport->name;
 	link->transport.lane = transport->lane;
+	link->transport.kind = transport->kind;
 	link->transport.expect = transport->expect ? expect : NULL;
 	link->transport.reverse = transport->reverse ? reverse : NULL;
 	link->base = *link->inner;
@@ -316,7 +317,7 @@ static int reverse(struct ring_link *base, struct ring_link **back)
 	int err = make_link(link->pace, &made);
 	if (err)
 		return err;
-	err = link->inner->transport->reverse(link->inner, &made->inner);
+	err = ring_link_reverse(link->inner, &made->inner);
 	if (err) {
 		discard_link(made);
 		return err;

@@ -191,17 +191,7 @@ static void close_link(struct ring_link *base)
 	free(link);
 }
 
-const struct ring_transport ring_transport_shm = {
-	.name = "shm",
-	.lane = RING_LANE_LOCAL,
-	.reaches = reaches,
-	.open = open_link,
-	.finish = finish,
-	.send = ring_fifo_link_send,
-	.poll = ring_fifo_link_poll,
-	.release = ring_fifo_link_release,
-	.wait_fd = wait_fd,
-	.bell = ring_fifo_link_bell,
+static const struct ring_reach_ops reach = {
 	.share = ring_reach_share,
 	.forget = ring_reach_forget,
 	.map = ring_reach_map,
@@ -212,5 +202,20 @@ const struct ring_transport ring_transport_shm = {
 	.enter = ring_fifo_link_enter,
 	.leave = ring_fifo_link_leave,
 	.revoke = ring_fifo_link_revoke,
+};
+
+const struct ring_transport ring_transport_shm = {
+	.name = "shm",
+	.lane = RING_LANE_LOCAL,
+	.kind = RING_REACH_MEMORY,
+	.reaches = reaches,
+	.open = open_link,
+	.finish = finish,
+	.send = ring_fifo_link_send,
+	.poll = ring_fifo_link_poll,
+	.release = ring_fifo_link_release,
+	.wait_fd = wait_fd,
+	.bell = ring_fifo_link_bell,
+	.reach = &reach,
 	.close = close_link,
 };

@@ -243,6 +243,7 @@ static void close_link(struct ring_link *base)
 const struct ring_transport ring_transport_tcp = {
 	.name = "tcp",
 	.lane = RING_LANE_TCP,
+	.kind = RING_REACH_SOCKET,
 	.reaches = reaches,
 	.open = open_link,
 	.finish = finish,

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/status.h"
 #include "doorbell.h"
 
 #define RING_DEPTH_MAX 8
@@ -47,6 +48,9 @@ struct ring_peer {
 
 /* What a link's connection is. */
 enum ring_lane { RING_LANE_TCP, RING_LANE_LOCAL /* Unix socket: passes descriptors */ };
+
+/* By what messages reach the other end. What is chosen goes by this, not by a transport's name. */
+enum ring_reach_kind { RING_REACH_MEMORY, RING_REACH_SOCKET };
 
 struct ring_link_params {
 	int fd;        /* proved connection, non-blocking; the link owns it once open() succeeded */
@@ -101,129 +105,246 @@ struct ring_shared_memory {
 	int lenders;     /* the owner's communicators that have let peers map it; regions.c's */
 };
 
+/*
+ * Reaching the other end's memory, for links within one host: all of it or nothing. None of these
+ * blocks. The owner of memory is the sending end of the link that its descriptors travel on, and
+ * the receiving end of the link whose gate guards it. ring_link_share() and the others below say
+ * what each does.
+ */
+struct ring_reach_ops {
+	int (*share)(struct ring_link *link, const struct ring_shared_memory *memory);
+	void (*forget)(struct ring_link *link, uint64_t region);
+	int (*map)(struct ring_link *link, uint64_t region, uint64_t offset, size_t bytes,
+		   void **address);
+	int (*keep)(struct ring_link *link, uint64_t region);
+	int (*tidy)(struct ring_link *link);
+	int (*get)(struct ring_link *link, uint64_t address, void *local, size_t bytes);
+	int (*put)(struct ring_link *link, uint64_t address, const void *local, size_t bytes);
+	int (*enter)(struct ring_link *link);
+	int (*leave)(struct ring_link *link);
+	int (*revoke)(struct ring_link *link);
+};
+
+/* A row of the table of transports. ring_link_send() and the others below say what each does. */
 struct ring_transport {
 	const char *name;
 	enum ring_lane lane;
+	enum ring_reach_kind kind;
 
 	/* Choosing: looks only at the two descriptions. */
 	bool (*reaches)(const struct ring_peer *from, const struct ring_peer *to);
 
 	/*
-	 * Connecting. open() makes this end out of params and takes over params->fd (on failure it
-	 * stays the caller's). finish() drives whatever the two ends must tell each other: 0 when
-	 * the link is usable, RING_EAGAIN: call again once wait_fd() is readable, or after 1 ms.
-	 * It checks every size and descriptor it receives before it trusts it.
+	 * Makes this end out of params and takes over params->fd; on failure it stays the caller's.
 	 */
 	int (*open)(const struct ring_link_params *params, struct ring_link **link);
 	int (*finish)(struct ring_link *link);
-
-	/*
-	 * Optional: the link that goes the other way over a finished link's connection, finished as
-	 * well; once per link, at both ends. Either may be used first, and closed first: the
-	 * connection ends with the last of them. returns 0; RING_ENOMEM
-	 */
-	int (*reverse)(struct ring_link *link, struct ring_link **back);
-
-	/*
-	 * Sending. send() takes the next message: RING_EAGAIN means no room, call again after
-	 * poll(). It may keep it and move it during later poll()s, so source must not change until
-	 * `sent` has passed it. bytes is 1..slot_bytes. RING_EPEER: the connection is lost; the
-	 * link never recovers.
-	 */
 	int (*send)(struct ring_link *link, const void *source, size_t bytes);
-
-	/*
-	 * Moves what can be moved without blocking and updates the counters. RING_EPEER when the
-	 * other end is gone and everything that had arrived is in `arrived`. A sender's poll()
-	 * flushes what send() kept.
-	 */
 	int (*poll)(struct ring_link *link);
-
-	/* Gives the oldest unreleased message's slot back: `released` grows by one. */
 	void (*release)(struct ring_link *link);
-
-	/*
-	 * Optional, receiver: the next message not yet announced has this size and may land in
-	 * `landing` instead of its slot. Called in message order, at most depth ahead of
-	 * `released`, at the latest before the message is used; too late is harmless (it lies in
-	 * its slot then). After the announced message arrived, its data say where it is. landing
-	 * must stay valid until then.
-	 */
-	void (*expect)(struct ring_link *link, size_t bytes, void *landing);
-
-	/*
-	 * What a sleeper must wait for: a descriptor for poll(2) with *events set to what would
-	 * make progress, or -1 if the doorbell rings: at the receiver when a message came, at a
-	 * sender that had no room when it has some. To be asked after
-	 * the last poll(), which may have changed the answer, but not between -1 and a descriptor
-	 * unless a counter moved.
-	 */
 	int (*wait_fd)(const struct ring_link *link, short *events);
-
-	/*
-	 * Optional, receiver: whether the other end was last seen on the CPU that the caller is on.
-	 */
-	bool (*is_near)(const struct ring_link *link);
-
-	/*
-	 * Optional: the other end's doorbell, for the sender to ring, with its board (board.h), for
-	 * the receiver to read. Once the link is finished, and until it is closed. What the other
-	 * end sent before it wrote on its board is found by the next poll().
-	 */
-	const struct ring_bell *(*bell)(const struct ring_link *link);
-
-	/*
-	 * Reaching the other end's memory, for links within one host. All of these are there or
-	 * none (NULL), and none blocks. The owner of memory is the sending end of the link that its
-	 * descriptors travel on, and the receiving end of the link whose gate guards it.
-	 *
-	 * Mapped memory. share(), sender: lets the other end map `memory`. To be called before each
-	 * message that names the region; only the first call does anything. RING_EAGAIN: too many
-	 * descriptors are under way, call again, no bell rings; RING_ENOTSUP: too many regions are
-	 * shared already; RING_ENOMEM; RING_EPEER. forget(), sender: the memory is about to be
-	 * freed, and the other end shall let it go; harmless for regions that were never shared.
-	 */
-	int (*share)(struct ring_link *link, const struct ring_shared_memory *memory);
-	void (*forget)(struct ring_link *link, uint64_t region);
-
-	/*
-	 * Receiver: where `bytes` bytes at `offset` of the other end's region lie here, as a
-	 * message named them. A region is mapped once. RING_EPEER: it was not shared, is not what
-	 * it should be, or not that large; RING_ESYSTEM. The address holds until tidy(), which lets
-	 * go what the other end forgot: for when no such address is in use, after each call. It is
-	 * cheap. That of a mapped region that is kept holds until close(): whoever forgets it all
-	 * the same, or has done so already, is broken, RING_EPEER.
-	 */
-	int (*map)(struct ring_link *link, uint64_t region, uint64_t offset, size_t bytes,
-		   void **address);
-	int (*keep)(struct ring_link *link, uint64_t region);
-	int (*tidy)(struct ring_link *link);
-
-	/*
-	 * Copied memory, either end: reads or writes `bytes` bytes of the other process at
-	 * `address`, as a message said it. 0 bytes only try whether it works. RING_ENOTSUP: this
-	 * system does not let us, and never will on this link; RING_EPEER: the process is gone, or
-	 * has no memory there; RING_ENOMEM.
-	 */
-	int (*get)(struct ring_link *link, uint64_t address, void *local, size_t bytes);
-	int (*put)(struct ring_link *link, uint64_t address, const void *local, size_t bytes);
-
-	/*
-	 * The gate against late writes. The sender writes into the receiver's memory, mapped or by
-	 * put(), only between enter() and leave(). enter(): RING_EPEER once the receiver has
-	 * revoked, then nothing may be written. revoke(), receiver: no enter() succeeds from now
-	 * on, for good. 0: the sender is outside, or its process is dead, and what it wrote is
-	 * visible here; RING_EAGAIN: it is still inside, call again, no bell rings. A sender that
-	 * is stopped inside finds out later: put() is RING_EPEER then, and leave(): what was read
-	 * there may be anything.
-	 */
-	int (*enter)(struct ring_link *link);
-	int (*leave)(struct ring_link *link);
-	int (*revoke)(struct ring_link *link);
-
-	/* Frees this end, also half-open ones. Never blocks; what was sent is still delivered. */
 	void (*close)(struct ring_link *link);
+
+	/* Optional, NULL: it has none. */
+	int (*reverse)(struct ring_link *link, struct ring_link **back);
+	void (*expect)(struct ring_link *link, size_t bytes, void *landing);
+	bool (*is_near)(const struct ring_link *link);
+	const struct ring_bell *(*bell)(const struct ring_link *link);
+	const struct ring_reach_ops *reach;
 };
+
+/* ---- connecting ---- */
+
+/*
+ * Drives whatever the two ends must tell each other. It checks every size and descriptor that it
+ * receives before it trusts it. returns 0 when the link is usable; RING_EAGAIN: call again once
+ * ring_link_wait_fd() is readable, or after 1 ms
+ */
+static inline int ring_link_finish(struct ring_link *link)
+{
+	return link->transport->finish(link);
+}
+
+/*
+ * Where the transport has it: the link that goes the other way over a finished link's connection,
+ * finished as well; once per link, at both ends. Either may be used first, and closed first: the
+ * connection ends with the last of them. returns 0; RING_ENOMEM
+ */
+static inline int ring_link_reverse(struct ring_link *link, struct ring_link **back)
+{
+	return link->transport->reverse(link, back);
+}
+
+/* Frees this end, also half-open ones. Never blocks; what was sent is still delivered. */
+static inline void ring_link_close(struct ring_link *link)
+{
+	link->transport->close(link);
+}
+
+/* ---- moving messages ---- */
+
+/*
+ * Sender: takes the next message, of 1..slot_bytes bytes. It may keep it and move it during later
+ * polls, so source must not change until `sent` has passed it. returns 0; RING_EAGAIN: no room,
+ * call again after a poll; RING_EPEER: the connection is lost, the link never recovers
+ */
+static inline int ring_link_send(struct ring_link *link, const void *source, size_t bytes)
+{
+	return link->transport->send(link, source, bytes);
+}
+
+/*
+ * Moves what can be moved without blocking and updates the counters; a sender's flushes what
+ * ring_link_send() kept. returns 0; RING_EPEER when the other end is gone and everything that had
+ * arrived is in `arrived`
+ */
+static inline int ring_link_poll(struct ring_link *link)
+{
+	return link->transport->poll(link);
+}
+
+/* Receiver: gives the oldest unreleased message's slot back, `released` grows by one. */
+static inline void ring_link_release(struct ring_link *link)
+{
+	link->transport->release(link);
+}
+
+/*
+ * Receiver, where the transport has it: the next message not yet announced has this size and may
+ * land in `landing` instead of its slot. Called in message order, at most depth ahead of
+ * `released`, at the latest before the message is used; too late is harmless (it lies in its slot
+ * then). After the announced message arrived, its data say where it is. landing must stay valid
+ * until then.
+ */
+static inline void ring_link_expect(struct ring_link *link, size_t bytes, void *landing)
+{
+	link->transport->expect(link, bytes, landing);
+}
+
+/*
+ * What a sleeper must wait for: a descriptor for poll(2) with *events set to what would make
+ * progress, or -1 if the doorbell rings: at the receiver when a message came, at a sender that had
+ * no room when it has some. To be asked after the last poll, which may have changed the answer, but
+ * not between -1 and a descriptor unless a counter moved.
+ */
+static inline int ring_link_wait_fd(const struct ring_link *link, short *events)
+{
+	return link->transport->wait_fd(link, events);
+}
+
+/*
+ * Receiver: whether the other end was last seen on the CPU that the caller is on; false: not known.
+ */
+static inline bool ring_link_is_near(const struct ring_link *link)
+{
+	return link->transport->is_near && link->transport->is_near(link);
+}
+
+/*
+ * The other end's doorbell, for the sender to ring, with its board (board.h), for the receiver to
+ * read; NULL: it has none. Once the link is finished, and until it is closed. What the other end
+ * sent before it wrote on its board is found by the next poll.
+ */
+static inline const struct ring_bell *ring_link_bell(const struct ring_link *link)
+{
+	return link->transport->bell ? link->transport->bell(link) : NULL;
+}
+
+/* ---- reaching memory, where the transport has it ---- */
+
+static inline bool ring_link_can_reach(const struct ring_link *link)
+{
+	return link->transport->reach;
+}
+
+/*
+ * Sender: lets the other end map `memory`. To be called before each message that names the region;
+ * only the first call does anything. returns 0; RING_EAGAIN: too many descriptors are under way,
+ * call again, no bell rings; RING_ENOTSUP: too many regions are shared already, or it reaches none;
+ * RING_ENOMEM; RING_EPEER
+ */
+static inline int ring_link_share(struct ring_link *link, const struct ring_shared_memory *memory)
+{
+	return ring_link_can_reach(link) ? link->transport->reach->share(link, memory)
+					 : RING_ENOTSUP;
+}
+
+/*
+ * Sender: the memory is about to be freed, and the other end shall let it go; harmless for regions
+ * that were never shared.
+ */
+static inline void ring_link_forget(struct ring_link *link, uint64_t region)
+{
+	if (ring_link_can_reach(link))
+		link->transport->reach->forget(link, region);
+}
+
+/*
+ * Receiver: where `bytes` bytes at `offset` of the other end's region lie here, as a message named
+ * them. A region is mapped once. The address holds until ring_link_tidy(), that of a region that is
+ * kept until the link is closed. returns 0; RING_EPEER: it was not shared, is not what it should
+ * be, or not that large; RING_ESYSTEM
+ */
+static inline int ring_link_map(struct ring_link *link, uint64_t region, uint64_t offset,
+				size_t bytes, void **address)
+{
+	return link->transport->reach->map(link, region, offset, bytes, address);
+}
+
+/* Receiver: a mapped region stays. returns 0; RING_EPEER: the other end forgot it all the same */
+static inline int ring_link_keep(struct ring_link *link, uint64_t region)
+{
+	return link->transport->reach->keep(link, region);
+}
+
+/* Receiver: lets go what the other end forgot, for when no such address is in use. It is cheap. */
+static inline int ring_link_tidy(struct ring_link *link)
+{
+	return link->transport->reach->tidy(link);
+}
+
+/*
+ * Either end: reads `bytes` bytes of the other process at `address`, as a message said it, or
+ * writes them (put). 0 bytes only try whether it works. returns 0; RING_ENOTSUP: this system does
+ * not let us, and never will on this link; RING_EPEER: the process is gone, or has no memory there;
+ * RING_ENOMEM
+ */
+static inline int ring_link_get(struct ring_link *link, uint64_t address, void *local, size_t bytes)
+{
+	return link->transport->reach->get(link, address, local, bytes);
+}
+
+static inline int ring_link_put(struct ring_link *link, uint64_t address, const void *local,
+				size_t bytes)
+{
+	return link->transport->reach->put(link, address, local, bytes);
+}
+
+/*
+ * The gate against late writes. The sender writes into the receiver's memory, mapped or by
+ * ring_link_put(), only between enter and leave. returns 0; RING_EPEER once the receiver has
+ * revoked: nothing may be written. A sender that is stopped inside finds out later: put and leave
+ * return RING_EPEER then, and what was read there may be anything.
+ */
+static inline int ring_link_enter(struct ring_link *link)
+{
+	return link->transport->reach->enter(link);
+}
+
+static inline int ring_link_leave(struct ring_link *link)
+{
+	return link->transport->reach->leave(link);
+}
+
+/*
+ * Receiver: nobody enters from now on, for good. returns 0: the sender is outside, or its process
+ * is dead, and what it wrote is visible here; RING_EAGAIN: it is still inside, call again, no bell
+ * rings
+ */
+static inline int ring_link_revoke(struct ring_link *link)
+{
+	return link->transport->reach->revoke(link);
+}
 
 /* The ordered table, best first: loopback, shm, tcp. Index order is part of the wire protocol. */
 extern const struct ring_transport *const ring_transports[];

@@ -218,13 +218,12 @@ void ring_creation_depend(struct ring_creation *creation, struct ring_comm *pare
 
 /* ---- running ---- */
 
-/* Whether something arrives by a descriptor. */
+/* Whether something arrives by a socket. */
 static bool has_sockets(const struct ring_channel *channel)
 {
 	for (int r = 0; r < channel->route_count; r++) {
-		short events;
 		const struct ring_link *in = channel->routes[r].in;
-		if (in && in->transport->wait_fd(in, &events) >= 0)
+		if (in && in->transport->kind == RING_REACH_SOCKET)
 			return true;
 	}
 	return false;

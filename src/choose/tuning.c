@@ -123,7 +123,7 @@ static uint64_t socket_chunk(int size, enum ring_cpu cpu)
 
 static struct slots choose_slots(int slowest, int size, enum ring_cpu cpu)
 {
-	bool socket = slowest >= 0 && strcmp(ring_transports[slowest]->name, "tcp") == 0;
+	bool socket = slowest >= 0 && ring_transports[slowest]->kind == RING_REACH_SOCKET;
 	if (socket)
 		return (struct slots){DEPTH, socket_chunk(size, cpu), CHUNKS_PER_ROUND};
 	if (cpu == RING_CPU_ZEN4 && size == 2)

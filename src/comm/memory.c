@@ -128,8 +128,7 @@ int ring_memory_lend(struct ring_comm *comm, const struct ring_shared_memory *me
 	for (int r = 0; r < mesh->route_count && !err; r++) {
 		struct ring_link *out = mesh->routes[r].out;
 		if (out)
-			err = out->transport->share ? out->transport->share(out, memory)
-						    : RING_ENOTSUP;
+			err = ring_link_share(out, memory);
 	}
 	return err;
 }
@@ -139,8 +138,8 @@ static void forget(struct ring_comm *comm, uint64_t region)
 	const struct ring_channel *mesh = &comm->channels[0];
 	for (int r = 0; r < mesh->route_count; r++) {
 		struct ring_link *out = mesh->routes[r].out;
-		if (out && out->transport->forget)
-			out->transport->forget(out, region);
+		if (out)
+			ring_link_forget(out, region);
 	}
 }
 

@@ -133,8 +133,8 @@ static bool reaches_all(struct ring_comm *comm)
 {
 	for (int rank = 0; rank < comm->size; rank++) {
 		const struct ring_route *route = &channel_of(comm)->routes[rank];
-		if (!is_here(comm, rank) && (route->in->transport->get(route->in, 0, NULL, 0) ||
-					     route->out->transport->put(route->out, 0, NULL, 0)))
+		if (!is_here(comm, rank) &&
+		    (ring_link_get(route->in, 0, NULL, 0) || ring_link_put(route->out, 0, NULL, 0)))
 			return false;
 	}
 	return true;
@@ -211,7 +211,7 @@ static int find(struct ring_comm *comm, int rank, uint32_t region, uint64_t plac
 	if (region == RING_REGION_PRIVATE && is_here(comm, rank))
 		address = (void *)(uintptr_t)place;
 	else if (region != RING_REGION_PRIVATE && region != RING_REGION_UNUSED)
-		err = in->transport->map(in, region, place, bytes, &address);
+		err = ring_link_map(in, region, place, bytes, &address);
 	*here = address;
 	return err;
 }
@@ -267,7 +267,7 @@ void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call)
 	for (int rank = 0; rank < comm->size; rank++) {
 		struct ring_link *in = channel_of(comm)->routes[rank].in;
 		if (rank != comm->rank)
-			in->transport->tidy(in);
+			ring_link_tidy(in);
 	}
 	if (comm->way->choice.algorithm == RING_ALGORITHM_DIRECT &&
 	    comm->way->question.memory == RING_MEMORY_REACHABLE)
@@ -286,7 +286,7 @@ static int find_inside(struct ring_comm *comm)
 	int inside = -1;
 	for (int r = 0; r < channel->route_count; r++) {
 		struct ring_link *in = channel->routes[r].in;
-		bool out = !in || !in->transport->revoke || !in->transport->revoke(in);
+		bool out = !in || !ring_link_can_reach(in) || !ring_link_revoke(in);
 		if (!out && (inside < 0 || is_here(comm, in->peer)))
 			inside = in->peer;
 	}
@@ -298,8 +298,8 @@ static void leave_all(struct ring_comm *comm)
 	const struct ring_channel *channel = channel_of(comm);
 	for (int r = 0; r < channel->route_count; r++) {
 		struct ring_link *out = channel->routes[r].out;
-		if (out && out->transport->leave)
-			out->transport->leave(out);
+		if (out && ring_link_can_reach(out))
+			ring_link_leave(out);
 	}
 }
 

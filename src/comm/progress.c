@@ -168,7 +168,7 @@ static bool waits_for_near(const struct ring_comm *comm)
 		return !channel || !ring_channel_waits_elsewhere(channel);
 	int step, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
 	const struct ring_link *link = peer < 0 ? NULL : ring_channel_link(channel, peer, false);
-	return link && link->transport->is_near && link->transport->is_near(link);
+	return link && ring_link_is_near(link);
 }
 
 /*

@@ -87,7 +87,7 @@ uint32_t ring_stage_lend(struct ring_comm *comm)
 	bool lent = own && own->shared.region < RING_REGION_UNUSED;
 	for (int r = 0; lent && r < mesh->route_count; r++) {
 		struct ring_link *out = mesh->routes[r].out;
-		lent = !out || (out->transport->share && !out->transport->share(out, &own->shared));
+		lent = !out || !ring_link_share(out, &own->shared);
 	}
 	return lent ? (uint32_t)own->shared.region : RING_REGION_PRIVATE;
 }
@@ -108,8 +108,8 @@ static int find(struct ring_comm *comm, int rank, void **place)
 		*place = hold(region);
 		return *place ? 0 : RING_EPEER;
 	}
-	int err = in->transport->map(in, region, 0, bytes_of(comm), place);
-	return err ? err : in->transport->keep(in, region);
+	int err = ring_link_map(in, region, 0, bytes_of(comm), place);
+	return err ? err : ring_link_keep(in, region);
 }
 
 int ring_stage_find(struct ring_comm *comm, int *peer)

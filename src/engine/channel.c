@@ -76,17 +76,18 @@ void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
 		*route = (struct ring_route){.peer = link->peer};
 	}
 	*(link->outgoing ? &route->out : &route->in) = link;
-	if (link->transport->bell && link->outgoing)
-		route->bell = link->transport->bell(link);
-	else if (link->transport->bell)
-		route->board = ring_bell_board(link->transport->bell(link));
+	const struct ring_bell *bell = ring_link_bell(link);
+	if (bell && link->outgoing)
+		route->bell = bell;
+	else if (bell)
+		route->board = ring_bell_board(bell);
 	channel->announces = channel->announces || link->transport->expect;
 }
 
 int ring_channel_add_reverse(struct ring_channel *channel, struct ring_link *link)
 {
 	struct ring_link *back;
-	int err = link->transport->reverse(link, &back);
+	int err = ring_link_reverse(link, &back);
 	if (!err)
 		ring_channel_add_link(channel, back);
 	return err;
@@ -122,9 +123,9 @@ void ring_channel_close(struct ring_channel *channel)
 	for (int i = 0; i < channel->route_count; i++) {
 		struct ring_route *route = &channel->routes[i];
 		if (route->out)
-			route->out->transport->close(route->out);
+			ring_link_close(route->out);
 		if (route->in)
-			route->in->transport->close(route->in);
+			ring_link_close(route->in);
 	}
 	if (channel->reserved)
 		free(channel->routes);
@@ -188,11 +189,11 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
 static int send_message(struct ring_route *route, const void *source, size_t bytes)
 {
 	struct ring_link *link = route->out;
-	int err = link->transport->send(link, source, bytes);
+	int err = ring_link_send(link, source, bytes);
 	if (err != RING_EAGAIN || link->sent < route->queued)
 		return err;
-	err = link->transport->poll(link);
-	return err ? err : link->transport->send(link, source, bytes);
+	err = ring_link_poll(link);
+	return err ? err : ring_link_send(link, source, bytes);
 }
 
 /* What opens a message, with a payload if there is one, which stays as it is until it is sent. */
@@ -267,7 +268,7 @@ static int poll_sends(struct ring_channel *channel)
 		struct ring_link *out = channel->routes[i].out;
 		if (!out || out->sent == channel->routes[i].queued)
 			continue;
-		int err = out->transport->poll(out);
+		int err = ring_link_poll(out);
 		if (err)
 			return ring_channel_fail(channel, out->peer, err);
 	}
@@ -324,14 +325,14 @@ static void release(const struct ring_channel *channel, const struct ring_transf
 	    !ring_channel_is_on_board(channel, in))
 		link = ring_channel_route(channel, in->peer)->in;
 	if (link)
-		link->transport->release(link);
+		ring_link_release(link);
 	for (int k = 0; in->releases && k < in->held; k++) {
 		struct ring_transfer room;
 		const struct ring_transfer *hold =
 			ring_known_plan_peek(channel->known, in->holds + (uint64_t)k, &room);
 		link = ring_channel_route(channel, hold->peer)->in;
 		if (hold->bytes > 0 && !ring_channel_is_on_board(channel, hold))
-			link->transport->release(link);
+			ring_link_release(link);
 	}
 }
 
@@ -390,8 +391,8 @@ static void announce(struct ring_channel *channel)
 		if (route->announced == link->released + link->depth ||
 		    (lands && !may_land(channel, in, route)))
 			return;
-		link->transport->expect(link, ring_channel_message_bytes(channel, in),
-					lands ? ring_channel_address(channel, in->result) : NULL);
+		ring_link_expect(link, ring_channel_message_bytes(channel, in),
+				 lands ? ring_channel_address(channel, in->result) : NULL);
 		route->announced++;
 	}
 }
@@ -512,7 +513,7 @@ int ring_channel_wait_fds(const struct ring_channel *channel, struct pollfd *fds
 						   route->out};
 		for (int k = 0; k < 2; k++) {
 			short events = 0;
-			int fd = links[k] ? links[k]->transport->wait_fd(links[k], &events) : -1;
+			int fd = links[k] ? ring_link_wait_fd(links[k], &events) : -1;
 			if (fd >= 0 && events)
 				fds[count++] = (struct pollfd){.fd = fd, .events = events};
 		}

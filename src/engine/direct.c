@@ -104,7 +104,7 @@ static int leave(struct ring_channel *channel, const struct ring_transfer *in, i
 	int shut = -1;
 	for (int rank = 0; rank < end; rank++) {
 		struct ring_link *out = channel->routes[rank].out;
-		if (is_touched(channel, in, rank) && out->transport->leave(out))
+		if (is_touched(channel, in, rank) && ring_link_leave(out))
 			shut = rank;
 	}
 	return shut;
@@ -114,7 +114,7 @@ static int enter(struct ring_channel *channel, const struct ring_transfer *in)
 {
 	for (int rank = 0; rank < channel->plan->params.size; rank++) {
 		struct ring_link *out = channel->routes[rank].out;
-		int err = is_touched(channel, in, rank) ? out->transport->enter(out) : 0;
+		int err = is_touched(channel, in, rank) ? ring_link_enter(out) : 0;
 		if (err) {
 			leave(channel, in, rank);
 			return ring_channel_fail(channel, rank, err);
@@ -147,7 +147,7 @@ static int fetch(struct ring_channel *channel, const struct ring_transfer *in, i
 	struct ring_link *link = channel->routes[rank].in;
 	uint64_t address = channel->reached->where[rank].input + in->source.offset;
 	*here = in->action == RING_COPY ? result_here(channel, in) : scratch_of(channel, place);
-	int err = link->transport->get(link, address, *here, in->bytes);
+	int err = ring_link_get(link, address, *here, in->bytes);
 	return err ? ring_channel_fail(channel, rank, RING_EPEER) : 0;
 }
 
@@ -272,7 +272,7 @@ static int hand_out(struct ring_channel *channel, const struct ring_transfer *in
 		uint64_t address = channel->reached->where[rank].output + in->result.offset;
 		if (!holds(results, rank) || output_of(channel, in, rank))
 			continue;
-		if (link->transport->put(link, address, here, in->bytes))
+		if (ring_link_put(link, address, here, in->bytes))
 			return ring_channel_fail(channel, rank, RING_EPEER);
 	}
 	return 0;

@@ -31,7 +31,7 @@ static const struct ring_arrival *sent_by(struct ring_channel *channel, struct r
 	struct ring_link *in = route->in;
 	*err = 0;
 	if (in->arrived == route->taken) {
-		int failed = in->transport->poll(in);
+		int failed = ring_link_poll(in);
 		if (in->arrived == route->taken) {
 			*err = failed ? ring_channel_fail(channel, in->peer, failed) : 0;
 			return NULL;

@@ -84,7 +84,7 @@ static int make_link(struct ring_edge *edge, const struct ring_edge_ends *ends,
 	if (edge->role == RING_ROLE_DATA && !edge->link)
 		err = open_link(edge, ends);
 	if (!err && edge->link)
-		err = edge->link->transport->finish(edge->link);
+		err = ring_link_finish(edge->link);
 	if (err == RING_ESYSTEM)
 		ring_fail(failure, err, "%s: %s", ring_transports[edge->transport]->name,
 			  ring_fd_words(errno, words));
@@ -115,7 +115,7 @@ void ring_edge_poll(const struct ring_edge *edge, struct pollfd *pollfd, int *ms
 	if (edge->dialling)
 		patience_ms = ring_dial_poll(&edge->dial, pollfd);
 	else if (edge->link)
-		pollfd->fd = edge->link->transport->wait_fd(edge->link, &pollfd->events);
+		pollfd->fd = ring_link_wait_fd(edge->link, &pollfd->events);
 	int crowded_ms = ring_fd_crowded_ms();
 	if (edge->link && pollfd->fd < 0)
 		patience_ms = crowded_ms > RELINK_LOOK_MS ? crowded_ms : RELINK_LOOK_MS;
@@ -148,7 +148,7 @@ void ring_edge_drop(struct ring_edge *edge)
 	if (edge->dialling)
 		ring_dial_stop(&edge->dial);
 	if (edge->link)
-		edge->link->transport->close(edge->link);
+		ring_link_close(edge->link);
 	else if (edge->connected)
 		ring_fd_close(edge->fd);
 	edge->dialling = edge->connected = edge->ready = false;

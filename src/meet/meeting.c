@@ -176,9 +176,8 @@ static enum ring_path find_path(const struct ring_arrangement *arrangement,
 	bool memory = false, sockets = false, hosts = false;
 	for (int p = 0; size > 1 && p < size; p++) {
 		const struct ring_transport *transport = ring_transports[arrangement->transports[p]];
-		bool local = transport->lane == RING_LANE_LOCAL;
-		memory = memory || local;
-		sockets = sockets || !local;
+		memory = memory || transport->kind == RING_REACH_MEMORY;
+		sockets = sockets || transport->kind == RING_REACH_SOCKET;
 		hosts = hosts || !ring_same_host(&peers[order[p]], &peers[order[(p + 1) % size]]);
 	}
 	if (!sockets)

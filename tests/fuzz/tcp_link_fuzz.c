@@ -30,12 +30,12 @@ static void act(struct ring_link *link, int peer, const uint8_t *data, size_t si
 			(void)written;
 			data += count, size -= count;
 		} else if (action == 2 && link->released < link->arrived) {
-			link->transport->release(link);
+			ring_link_release(link);
 		} else if (action == 3 && announced < link->released + link->depth) {
 			size_t bytes = 1 + count * 5 % SLOT_BYTES;
-			link->transport->expect(link, bytes, landings[announced++ % link->depth]);
+			ring_link_expect(link, bytes, landings[announced++ % link->depth]);
 		}
-		err = link->transport->poll(link);
+		err = ring_link_poll(link);
 		assert(link->arrived - link->released <= link->depth);
 		for (uint64_t k = link->released; k < link->arrived; k++)
 			assert(ring_link_arrival(link, k)->bytes - 1 < SLOT_BYTES);
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ring_transport_tcp.open(&params, &link))
 		abort();
 	act(link, fds[1], data + 1, size - 1);
-	link->transport->close(link);
+	ring_link_close(link);
 	close(fds[1]);
 	return 0;
 }

@@ -99,20 +99,20 @@ static int be_there(struct ring_link *link, struct board *board)
 /* Writes as long as it is let in, which the test may stop at any time. */
 static int write_inside(struct ring_link *link, struct board *board)
 {
-	for (int round = 1; link->transport->enter(link) == 0; round++) {
+	for (int round = 1; ring_link_enter(link) == 0; round++) {
 		memset(board->written, round, PAGE);
 		atomic_store(&board->step, 1);
-		link->transport->leave(link);
+		ring_link_leave(link);
 	}
 	return 0;
 }
 
 static int stay_inside(struct ring_link *link, struct board *board)
 {
-	int err = link->transport->enter(link);
+	int err = ring_link_enter(link);
 	atomic_store(&board->step, 1);
 	await(&board->leave);
-	link->transport->leave(link);
+	ring_link_leave(link);
 	return err;
 }
 
@@ -180,14 +180,12 @@ static void close_stage(struct stage *stage)
 
 static int get(struct stage *stage, size_t offset, void *local, size_t bytes)
 {
-	return stage->link->transport->get(stage->link, (uintptr_t)stage->board->memory + offset,
-					   local, bytes);
+	return ring_link_get(stage->link, (uintptr_t)stage->board->memory + offset, local, bytes);
 }
 
 static int put(struct stage *stage, size_t offset, const void *local, size_t bytes)
 {
-	return stage->link->transport->put(stage->link, (uintptr_t)stage->board->memory + offset,
-					   local, bytes);
+	return ring_link_put(stage->link, (uintptr_t)stage->board->memory + offset, local, bytes);
 }
 
 /* Opens a stage whose child is there to be reached; skips the test where it may not. */
@@ -246,11 +244,10 @@ static void places_without_memory_are_refused(void **state)
 	(void)state;
 	struct stage stage;
 	open_reachable(&stage, SENDER);
-	const struct ring_transport *transport = stage.link->transport;
 	for (int i = 0; i < 3; i++) {
 		const uint64_t nowhere[] = {0, 1, UINT64_MAX - 100};
-		assert_int_equal(transport->get(stage.link, nowhere[i], local, 10), RING_EPEER);
-		assert_int_equal(transport->put(stage.link, nowhere[i], local, 10), RING_EPEER);
+		assert_int_equal(ring_link_get(stage.link, nowhere[i], local, 10), RING_EPEER);
+		assert_int_equal(ring_link_put(stage.link, nowhere[i], local, 10), RING_EPEER);
 	}
 	assert_int_equal(get(&stage, LARGE_BYTES - 10, local, 20), RING_EPEER);
 	assert_int_equal(put(&stage, LARGE_BYTES - 10, local, 20), RING_EPEER);
@@ -304,7 +301,7 @@ static void another_process_is_refused(void **state)
 
 static int close_gate(struct stage *stage)
 {
-	return stage->link->transport->revoke(stage->link);
+	return ring_link_revoke(stage->link);
 }
 
 static int revoke_until_done(struct stage *stage)

@@ -40,7 +40,7 @@ static void show(struct faulty_link *link)
 static int send_message(struct ring_link *base, const void *source, size_t bytes)
 {
 	struct faulty_link *link = (struct faulty_link *)base;
-	return breaks(link) ? RING_EPEER : link->inner->transport->send(link->inner, source, bytes);
+	return breaks(link) ? RING_EPEER : ring_link_send(link->inner, source, bytes);
 }
 
 static int poll_link(struct ring_link *base)
@@ -48,7 +48,7 @@ static int poll_link(struct ring_link *base)
 	struct faulty_link *link = (struct faulty_link *)base;
 	if (breaks(link))
 		return RING_EPEER;
-	int err = link->inner->transport->poll(link->inner);
+	int err = ring_link_poll(link->inner);
 	show(link);
 	if (base->sent == link->inner->sent && base->arrived == link->inner->arrived)
 		return err;
@@ -60,7 +60,7 @@ static int poll_link(struct ring_link *base)
 static void release(struct ring_link *base)
 {
 	struct faulty_link *link = (struct faulty_link *)base;
-	link->inner->transport->release(link->inner);
+	ring_link_release(link->inner);
 	base->released++;
 }
 
@@ -68,19 +68,19 @@ static void expect(struct ring_link *base, size_t bytes, void *landing)
 {
 	struct ring_link *inner = ((struct faulty_link *)base)->inner;
 	if (inner->transport->expect)
-		inner->transport->expect(inner, bytes, landing);
+		ring_link_expect(inner, bytes, landing);
 }
 
 static int wait_fd(const struct ring_link *base, short *events)
 {
 	const struct ring_link *inner = ((const struct faulty_link *)base)->inner;
-	return inner->transport->wait_fd(inner, events);
+	return ring_link_wait_fd(inner, events);
 }
 
 static int finish(struct ring_link *base)
 {
 	struct ring_link *inner = ((struct faulty_link *)base)->inner;
-	return inner->transport->finish(inner);
+	return ring_link_finish(inner);
 }
 
 static void close_link(struct ring_link *base)
@@ -88,7 +88,7 @@ static void close_link(struct ring_link *base)
 	struct faulty_link *link = (struct faulty_link *)base;
 	if (!link)
 		return;
-	link->inner->transport->close(link->inner);
+	ring_link_close(link->inner);
 	free(link);
 }
 

@@ -31,13 +31,13 @@ static void a_message_waits_to_be_announced(void **state)
 	struct ring_link *sender = pair.ends[SENDER], *receiver = pair.ends[RECEIVER];
 	static unsigned char source[SLOT_BYTES], landing[SLOT_BYTES];
 	memset(source, 'x', sizeof(source));
-	receiver->transport->expect(receiver, 40, NULL);
-	assert_int_equal(sender->transport->send(sender, source, 40), 0);
-	assert_int_equal(sender->transport->send(sender, source, sizeof(source)), 0);
+	ring_link_expect(receiver, 40, NULL);
+	assert_int_equal(ring_link_send(sender, source, 40), 0);
+	assert_int_equal(ring_link_send(sender, source, sizeof(source)), 0);
 	poll_end_until(sender, &sender->sent, 2);
 	poll_end_until(receiver, &receiver->arrived, 1);
 	assert_int_equal(receiver->arrived, 1);
-	receiver->transport->expect(receiver, sizeof(source), landing);
+	ring_link_expect(receiver, sizeof(source), landing);
 	poll_until(&pair, &receiver->arrived, 2);
 	assert_ptr_equal(data_of(receiver, 1), landing);
 	assert_memory_equal(landing, source, sizeof(source));
@@ -51,8 +51,8 @@ static void an_announced_message_lands(void **state)
 	struct ring_link *receiver = pair.ends[RECEIVER];
 	static unsigned char source[SLOT_BYTES], landing[4][SLOT_BYTES];
 	memset(source, 'x', sizeof(source));
-	receiver->transport->expect(receiver, sizeof(source), landing[0]);
-	receiver->transport->expect(receiver, 100, NULL); /* no landing */
+	ring_link_expect(receiver, sizeof(source), landing[0]);
+	ring_link_expect(receiver, 100, NULL); /* no landing */
 	for (int k = 0; k < 2; k++)
 		send_whole(&pair, source, k == 0 ? sizeof(source) : 100);
 	poll_until(&pair, &receiver->arrived, 2);
@@ -64,12 +64,12 @@ static void an_announced_message_lands(void **state)
 
 	send_whole(&pair, source, 300);
 	poll_until(&pair, &receiver->arrived, 3);
-	receiver->transport->expect(receiver, 300, landing[2]); /* too late */
+	ring_link_expect(receiver, 300, landing[2]); /* too late */
 	assert_ptr_not_equal(data_of(receiver, 2), landing[2]);
 	assert_memory_equal(data_of(receiver, 2), source, 300);
 	release(receiver);
 
-	receiver->transport->expect(receiver, 10, landing[3]); /* what comes is longer */
+	ring_link_expect(receiver, 10, landing[3]); /* what comes is longer */
 	send_whole(&pair, source, 500);
 	poll_until(&pair, &receiver->arrived, 4);
 	assert_ptr_not_equal(data_of(receiver, 3), landing[3]);

@@ -73,7 +73,7 @@ static int finish_both(struct pair *pair)
 	for (int tries = 0; tries < 100 && (errs[0] || errs[1]); tries++)
 		for (int end = 0; end < 2; end++)
 			if (errs[end] == RING_EAGAIN)
-				errs[end] = pair->ends[end]->transport->finish(pair->ends[end]);
+				errs[end] = ring_link_finish(pair->ends[end]);
 	return errs[0] ? errs[0] : errs[1];
 }
 
@@ -113,7 +113,7 @@ int pair_open(struct pair *pair, const struct pair_kind *kind, unsigned depth, s
 void pair_close_end(struct pair *pair, int end)
 {
 	if (pair->ends[end])
-		pair->ends[end]->transport->close(pair->ends[end]);
+		ring_link_close(pair->ends[end]);
 	pair->ends[end] = NULL;
 }
 

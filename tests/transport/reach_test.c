@@ -60,13 +60,13 @@ static void free_region(struct ring_shared_memory *region)
 static int share(const struct pair *pair, const struct ring_shared_memory *region)
 {
 	struct ring_link *sender = pair->ends[SENDER];
-	return sender->transport->share(sender, region);
+	return ring_link_share(sender, region);
 }
 
 static void forget(const struct pair *pair, uint64_t region)
 {
 	struct ring_link *sender = pair->ends[SENDER];
-	sender->transport->forget(sender, region);
+	ring_link_forget(sender, region);
 }
 
 static int map(const struct pair *pair, uint64_t region, uint64_t offset, size_t bytes,
@@ -74,7 +74,7 @@ static int map(const struct pair *pair, uint64_t region, uint64_t offset, size_t
 {
 	struct ring_link *receiver = pair->ends[RECEIVER];
 	void *there = NULL;
-	int err = receiver->transport->map(receiver, region, offset, bytes, &there);
+	int err = ring_link_map(receiver, region, offset, bytes, &there);
 	*address = there;
 	return err;
 }
@@ -82,7 +82,7 @@ static int map(const struct pair *pair, uint64_t region, uint64_t offset, size_t
 static int tidy(const struct pair *pair)
 {
 	struct ring_link *receiver = pair->ends[RECEIVER];
-	return receiver->transport->tidy(receiver);
+	return ring_link_tidy(receiver);
 }
 
 /* How often a region is mapped in this process. */
@@ -186,7 +186,7 @@ static void a_forgotten_region_stays_until_tidied(void **state)
 static int keep(const struct pair *pair, uint64_t region)
 {
 	struct ring_link *receiver = pair->ends[RECEIVER];
-	return receiver->transport->keep(receiver, region);
+	return ring_link_keep(receiver, region);
 }
 
 static void what_is_kept_stays_whatever_its_owner_says(void **state)
@@ -313,10 +313,10 @@ static void notices_do_not_hide_a_death(void **state)
 	struct ring_link *receiver = pair.ends[RECEIVER];
 	assert_int_equal(share(&pair, &region), 0);
 	for (int looks = 0; looks < 5000; looks++)
-		assert_int_equal(receiver->transport->poll(receiver), 0);
+		assert_int_equal(ring_link_poll(receiver), 0);
 	shutdown(((struct ring_fifo_link *)pair.ends[SENDER])->fd, SHUT_RDWR);
 	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
-	while (receiver->transport->poll(receiver) == 0)
+	while (ring_link_poll(receiver) == 0)
 		assert_true(ring_clock_ms() < deadline);
 	pair_close(&pair);
 	free_region(&region);
@@ -459,17 +459,16 @@ static void a_revoked_gate_lets_nobody_in(void **state)
 	make_pair(&pair, state);
 	struct ring_link *sender = pair.ends[SENDER], *receiver = pair.ends[RECEIVER];
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(sender->transport->enter(sender), 0);
-		assert_int_equal(sender->transport->leave(sender), 0);
+		assert_int_equal(ring_link_enter(sender), 0);
+		assert_int_equal(ring_link_leave(sender), 0);
 	}
-	assert_int_equal(sender->transport->enter(sender), 0);
-	assert_int_equal(receiver->transport->revoke(receiver), RING_EAGAIN);
-	assert_int_equal(receiver->transport->revoke(receiver), RING_EAGAIN);
-	assert_int_equal(sender->transport->leave(sender),
-			 RING_EPEER); /* what it read may be anything */
-	assert_int_equal(receiver->transport->revoke(receiver), 0);
-	assert_int_equal(sender->transport->enter(sender), RING_EPEER);
-	assert_int_equal(receiver->transport->revoke(receiver), 0);
+	assert_int_equal(ring_link_enter(sender), 0);
+	assert_int_equal(ring_link_revoke(receiver), RING_EAGAIN);
+	assert_int_equal(ring_link_revoke(receiver), RING_EAGAIN);
+	assert_int_equal(ring_link_leave(sender), RING_EPEER); /* what it read may be anything */
+	assert_int_equal(ring_link_revoke(receiver), 0);
+	assert_int_equal(ring_link_enter(sender), RING_EPEER);
+	assert_int_equal(ring_link_revoke(receiver), 0);
 	pair_close(&pair);
 }
 

@@ -11,7 +11,7 @@
 
 static inline int poll_link(struct ring_link *link)
 {
-	return link->transport->poll(link);
+	return ring_link_poll(link);
 }
 
 /* Polls both ends until *counter is `value`. */
@@ -42,7 +42,7 @@ static inline void send_whole(struct pair *pair, const void *source, size_t byte
 	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
 	uint64_t sent = sender->sent;
 	int err;
-	while ((err = sender->transport->send(sender, source, bytes)) == RING_EAGAIN) {
+	while ((err = ring_link_send(sender, source, bytes)) == RING_EAGAIN) {
 		assert_true(ring_clock_ms() < deadline);
 		assert_int_equal(poll_link(sender), 0);
 	}
@@ -52,7 +52,7 @@ static inline void send_whole(struct pair *pair, const void *source, size_t byte
 
 static inline void release(struct ring_link *link)
 {
-	link->transport->release(link);
+	ring_link_release(link);
 }
 
 static inline const void *data_of(struct ring_link *link, uint64_t message)

@@ -69,14 +69,14 @@ static bool is_message(const struct traffic *traffic, uint64_t message, const un
 static bool send_next(struct traffic *traffic)
 {
 	struct ring_link *link = traffic->link;
-	traffic->err = link->transport->poll(link);
+	traffic->err = ring_link_poll(link);
 	if (traffic->err || traffic->moved == traffic->messages ||
 	    traffic->moved - link->sent == TRAFFIC_SOURCES)
 		return false;
 	unsigned char *source = traffic->sources +
 				traffic->moved % TRAFFIC_SOURCES * (link->slot_bytes + 1);
 	traffic_fill(traffic, traffic->moved, source);
-	int err = link->transport->send(link, source, traffic_bytes(traffic, traffic->moved));
+	int err = ring_link_send(link, source, traffic_bytes(traffic, traffic->moved));
 	if (err == 0)
 		traffic->moved++;
 	else if (err != RING_EAGAIN)
@@ -87,7 +87,7 @@ static bool send_next(struct traffic *traffic)
 static bool receive_next(struct traffic *traffic)
 {
 	struct ring_link *link = traffic->link;
-	traffic->err = link->transport->poll(link);
+	traffic->err = ring_link_poll(link);
 	if (link->arrived - link->released > link->depth)
 		snprintf(traffic->wrong, sizeof(traffic->wrong), "more messages than slots");
 	if (link->arrived == traffic->moved ||
@@ -97,7 +97,7 @@ static bool receive_next(struct traffic *traffic)
 	if (!is_message(traffic, traffic->moved, arrival->data, arrival->bytes))
 		snprintf(traffic->wrong, sizeof(traffic->wrong),
 			 "message %llu is not as it was sent", (unsigned long long)traffic->moved);
-	link->transport->release(link);
+	ring_link_release(link);
 	traffic->moved++;
 	return true;
 }
@@ -119,13 +119,13 @@ bool traffic_sleep(struct ring_link *link, struct ring_bell *bell, bool (*moved)
 		   void *context)
 {
 	struct pollfd look[2] = {{0}};
-	look[0].fd = link->transport->wait_fd(link, &look[0].events);
+	look[0].fd = ring_link_wait_fd(link, &look[0].events);
 	int nfds = look[0].fd >= 0;
 	uint32_t ticket = ring_bell_announce(bell, nfds > 0);
 	bool slept = !moved(context);
 	uint64_t before = ring_clock_ms();
 	if (slept && nfds > 0)
-		look[0].fd = link->transport->wait_fd(link, &look[0].events);
+		look[0].fd = ring_link_wait_fd(link, &look[0].events);
 	if (slept)
 		ring_bell_sleep(bell, ticket, look, nfds, STUCK_MS);
 	ring_bell_awake(bell);

@@ -223,6 +223,13 @@ static const struct ring_bell *lazy_bell(const struct ring_link *link)
 	return &((const struct lazy_end *)link)->wire->bell;
 }
 
+static const struct ring_reach_ops lazy_reach = {
+	.get = lazy_get,
+	.put = lazy_put,
+	.enter = lazy_enter,
+	.leave = lazy_leave,
+};
+
 static const struct ring_transport lazy_transport = {
 	.name = "lazy",
 	.send = lazy_send,
@@ -231,10 +238,7 @@ static const struct ring_transport lazy_transport = {
 	.expect = lazy_expect,
 	.wait_fd = lazy_wait_fd,
 	.bell = lazy_bell,
-	.get = lazy_get,
-	.put = lazy_put,
-	.enter = lazy_enter,
-	.leave = lazy_leave,
+	.reach = &lazy_reach,
 	.close = lazy_close,
 };
 
@@ -246,10 +250,7 @@ static const struct ring_transport lazy_transport_of_slots = {
 	.release = lazy_release,
 	.wait_fd = lazy_wait_fd,
 	.bell = lazy_bell,
-	.get = lazy_get,
-	.put = lazy_put,
-	.enter = lazy_enter,
-	.leave = lazy_leave,
+	.reach = &lazy_reach,
 	.close = lazy_close,
 };
 

@@ -39,7 +39,8 @@ static void record_forget(struct ring_link *link, uint64_t region)
 	recorder->last_forgotten = region;
 }
 
-static const struct ring_transport sharing = {.share = record_share, .forget = record_forget};
+static const struct ring_reach_ops recording = {.share = record_share, .forget = record_forget};
+static const struct ring_transport sharing = {.reach = &recording};
 static const struct ring_transport aloof = {.name = "aloof"};
 
 /* A communicator with nothing but memory and a mesh; one of its ranks is itself. */
