@@ -13,8 +13,9 @@
  * order     All ranks make the same collective calls in the same order. A call that differs in
  *           kind, count, type, operation or root ends as RING_EMISMATCH on every rank, and no
  *           rank's buffers have been touched. Sends and receives match pair by pair, in order.
- * memory    Once a call has failed no rank writes to its buffers any more, also not one that was stopped and
- *           goes on later; where that cannot be promised the sentence says so, as ringccl(7) explains.
+ * memory    Once a call has failed no rank writes to its buffers any more, also not one that was
+ *           stopped and goes on later; where that cannot be promised the sentence says so, as
+ *           ringccl(7) explains.
  *
  * After fork() a child may not use the parent's communicators: its calls return RING_EINVAL.
  */
@@ -131,7 +132,8 @@ struct ring_options {
 	int spins;  /* RING_SPINS: empty looks at the links before giving up the CPU; -1 chooses */
 	int yields; /* RING_YIELDS: sched_yield() calls after that, before sleeping; -1 chooses */
 
-	const char *link; /* A RING_LINK: slow links down to "1GB/s,20us", on one host; NULL: do not */
+	/* A RING_LINK: slow links down to "1GB/s,20us", on one host; NULL: do not */
+	const char *link;
 	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "stride", "twoshot", "bruck",
 				  "staged", "direct", "tree"; NULL chooses */
 	const char *tuning; /* A RING_TUNING: file of rows that choose, by ring_perf --tune; NULL */
@@ -167,9 +169,9 @@ struct ring_stats {
 	uint64_t received_bytes; /* payload bytes over all incoming links                 */
 	uint64_t sent_messages, received_messages;
 	/*
-	 * Held by this rank for the communicator: shared memory, which counts at the receiving rank,
-	 * and of buffers in memory of its own what was ever used. Not the kernel's socket buffers,
-	 * nor the stacks of threads.
+	 * Held by this rank for the communicator: shared memory, which counts at the receiving
+	 * rank, and of buffers in memory of its own what was ever used. Not the kernel's socket
+	 * buffers, nor the stacks of threads.
 	 */
 	uint64_t memory_bytes;
 	int link_count; /* entries of links[] in use */
@@ -210,27 +212,31 @@ RING_API int ring_comm_create(struct ring_comm **comm, int size, int rank,
 
 /*
  * Joins the communicator of all ranks of the job that a launcher started this process in: ring_run,
- * mpirun (PMIx), mpiexec (PMI-1), srun, torchrun, or whatever sets torchrun's variables. The n-th calls of
- * all ranks make one communicator. Where the launcher exchanges values between its ranks, rank 0's id goes
- * that way; else rank 0 serves the meeting where torchrun's or Slurm's variables say, or at RING_ROOT_PORT, and
- * RING_SECRET, alike on all ranks and random, keeps others out. Nothing that ranks say is encrypted, or
- * protected against change on the way. docs/LAUNCHING.md has the commands.
+ * mpirun (PMIx), mpiexec (PMI-1), srun, torchrun, or whatever sets torchrun's variables. The n-th
+ * calls of all ranks make one communicator. Where the launcher exchanges values between its ranks,
+ * rank 0's id goes that way; else rank 0 serves the meeting where torchrun's or Slurm's variables
+ * say, or at RING_ROOT_PORT, and RING_SECRET, alike on all ranks and random, keeps others out.
+ * Nothing that ranks say is encrypted, or protected against change on the way. docs/LAUNCHING.md
+ * has the commands.
  *
- * returns   as ring_comm_create; RING_EINVAL if the environment names no job, one that is not understood,
- *           or nonsense; RING_ESYSTEM on rank 0 if the port is taken, or if the launcher does not answer;
- *           RING_ENOTSUP if the client library of PMIx cannot be had; RING_EPEER if rank 0 has no id to give
- * blocking  as ring_comm_create, and as long again until all ranks have come to the launcher's exchange
+ * returns   as ring_comm_create; RING_EINVAL if the environment names no job, one that is not
+ *           understood, or nonsense; RING_ESYSTEM on rank 0 if the port is taken, or if the
+ *           launcher does not answer; RING_ENOTSUP if the client library of PMIx cannot be had;
+ *           RING_EPEER if rank 0 has no id to give
+ * blocking  as ring_comm_create, and as long again until all ranks have come to the launcher's
+ *           exchange
  */
 RING_API int ring_comm_create_from_env(struct ring_comm **comm, const struct ring_options *options);
 
 /*
- * Tells whether a launcher started this process as a rank, as ring_comm_create_from_env finds out. Meets
- * nobody. A program that can also start ranks by itself asks this first.
+ * Tells whether a launcher started this process as a rank, as ring_comm_create_from_env finds out.
+ * Meets nobody. A program that can also start ranks by itself asks this first.
  *
  * launcher    its name for people, "mpirun (PMIx)"; NULL if none did
  * rank, size  this process's; 0 and 1 if none did
  * returns     0; RING_EINVAL if one did that is not understood, or whose variables are nonsense;
- *             RING_ENOTSUP, RING_ESYSTEM if only PMIx knows and does not tell; ring_comm_error(NULL)
+ *             RING_ENOTSUP, RING_ESYSTEM if only PMIx knows and does not tell;
+ *             ring_comm_error(NULL)
  */
 RING_API int ring_job_find(const char **launcher, int *rank, int *size);
 
@@ -417,8 +423,8 @@ RING_API int ring_send(struct ring_comm *comm, const void *buffer, size_t count,
 		       enum ring_datatype type, int peer, struct ring_stream *stream);
 
 /*
- * Receives what rank `peer` sends with ring_send; blocks until it is here. RING_EPEER within two seconds
- * if the peer destroyed its communicator instead. Otherwise as ring_send.
+ * Receives what rank `peer` sends with ring_send; blocks until it is here. RING_EPEER within two
+ * seconds if the peer destroyed its communicator instead. Otherwise as ring_send.
  */
 RING_API int ring_recv(struct ring_comm *comm, void *buffer, size_t count, enum ring_datatype type,
 		       int peer, struct ring_stream *stream);
@@ -428,10 +434,10 @@ RING_API int ring_recv(struct ring_comm *comm, void *buffer, size_t count, enum 
  * and run together there. Groups nest; the outermost counts.
  *
  * What a group may hold: sends and receives, which progress at the same time, in any order;
- * collectives, which run in the order of their calls, after the group's sends and receives; calls of
- * several communicators, which progress at the same time; and ring_comm_create() for several ranks
- * in one thread, where *comm is set when the group ends. A communicator must outlive an open group
- * that holds its calls.
+ * collectives, which run in the order of their calls, after the group's sends and receives; calls
+ * of several communicators, which progress at the same time; and ring_comm_create() for several
+ * ranks in one thread, where *comm is set when the group ends. A communicator must outlive an open
+ * group that holds its calls.
  *
  * returns   0; RING_ENOMEM
  */
@@ -463,8 +469,8 @@ RING_API int ring_op_destroy(struct ring_comm *comm, enum ring_op op);
  * Allocates memory that ranks of the same host can share, page-aligned and zeroed. A local call;
  * the memory can be used like any other, and in calls on any communicator of this process.
  *
- * Other buffers may come to lie on huge pages while calls use them, as far as all of such a page is in
- * use; madvise(2)'s MADV_NOHUGEPAGE keeps memory from that.
+ * Other buffers may come to lie on huge pages while calls use them, as far as all of such a page is
+ * in use; madvise(2)'s MADV_NOHUGEPAGE keeps memory from that.
  *
  * returns   0; RING_EINVAL; RING_ENOMEM
  */
@@ -508,10 +514,11 @@ RING_API int ring_stream_test(struct ring_stream *stream, uint64_t position);
 
 /*
  * Tells when the call at `position` ran, in nanoseconds of CLOCK_MONOTONIC. It began when the calls
- * before it were done, and may have waited for other ranks since; it ended when it was complete here,
- * or had failed. A stream remembers its last RING_STREAM_TIMES complete calls.
+ * before it were done, and may have waited for other ranks since; it ended when it was complete
+ * here, or had failed. A stream remembers its last RING_STREAM_TIMES complete calls.
  *
- * returns   0; RING_EAGAIN if not complete; RING_EINVAL if there is no such call, or it is forgotten
+ * returns   0; RING_EAGAIN if not complete; RING_EINVAL if there is no such call, or it is
+ *           forgotten
  */
 #define RING_STREAM_TIMES 256
 RING_API int ring_stream_times(struct ring_stream *stream, uint64_t position, uint64_t *began_ns,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a communicator and takes it apart: the rank meets the others and links up (linkup.h), then all
- * tell one another who they are (roster.h). Any number of creations are driven, asleep in between.
+ * Makes a communicator and takes it apart: the rank meets the others and links up (linkup.h), then
+ * all tell one another who they are (roster.h). Any number of creations are driven, asleep in
+ * between.
  */
 #include "create.h"
 
@@ -25,9 +26,10 @@
 
 #define GOODBYE_MS 1000
 /*
- * How much too early a rank with paced links wakes, as being woken takes long. (Late, with and without:
- * 8 B after 20 us by 8 and 18 us; 1 MiB at 1 GB/s by 1.0 and 3.2 %.) Where others want the CPU that it
- * looks with meanwhile, that costs them more. (64 KiB on 7 ranks of 2 CPUs: 3.0 ms with 50 us, 2.1 so.)
+ * How much too early a rank with paced links wakes, as being woken takes long. (Late, with and
+ * without: 8 B after 20 us by 8 and 18 us; 1 MiB at 1 GB/s by 1.0 and 3.2 %.) Where others want the
+ * CPU that it looks with meanwhile, that costs them more. (64 KiB on 7 ranks of 2 CPUs: 3.0 ms with
+ * 50 us, 2.1 so.)
  */
 #define EARLY_NS 50000
 #define EARLY_CROWDED_NS 10000
@@ -133,8 +135,9 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 
 /*
  * Accepts every half-built state; `reason` is what the others learn if they are still meeting.
- * Lookout and lanes close first: nothing may call back into a communicator that is being freed. Stages are let go by
- * their places, so before links unmap those of other processes: new memory may come to lie there at once.
+ * Lookout and lanes close first: nothing may call back into a communicator that is being freed.
+ * Stages are let go by their places, so before links unmap those of other processes: new memory may
+ * come to lie there at once.
  */
 static void free_comm(struct ring_comm *comm, const struct ring_failure *reason, int goodbye_ms)
 {
@@ -303,7 +306,10 @@ static void awake(struct ring_creation *creation)
 	ring_contact_awake(creation->comm->ends.contact);
 }
 
-/* What is left of the promised time: who timed out has heard nothing of its neighbours, and waits for no answer. */
+/*
+ * What is left of the promised time: who timed out has heard nothing of its neighbours, and waits
+ * for no answer.
+ */
 static int goodbye_ms(const struct ring_creation *creation)
 {
 	uint64_t now = ring_clock_ms();
@@ -311,7 +317,9 @@ static int goodbye_ms(const struct ring_creation *creation)
 	return left < GOODBYE_MS ? (int)left : GOODBYE_MS;
 }
 
-/* It came to its end: hands the communicator out, or takes it apart so that the others learn why. */
+/*
+ * It came to its end: hands the communicator out, or takes it apart so that the others learn why.
+ */
 static void finish(struct ring_creation *creation, int err)
 {
 	struct ring_comm *comm = creation->comm;

@@ -2,10 +2,10 @@
 /*
  * The list of communicators that live, and what happens to them at exit; see farewell.h.
  *
- * Other threads may still run then, also inside a call, and a signal handler may have called exit() in the
- * middle of anything: nothing is freed, nothing is allocated, and no lock is waited for longer than the whole
- * may take. A communicator that is inside a call gets no goodbye: that call has not returned, and the others
- * learn of a death.
+ * Other threads may still run then, also inside a call, and a signal handler may have called exit()
+ * in the middle of anything: nothing is freed, nothing is allocated, and no lock is waited for
+ * longer than the whole may take. A communicator that is inside a call gets no goodbye: that call
+ * has not returned, and the others learn of a death.
  */
 #include "farewell.h"
 
@@ -61,7 +61,10 @@ static bool is_mine(const struct ring_comm *comm)
 	return comm->fork_generation == ring_fork_generation() && comm->lanes;
 }
 
-/* Goodbyes first, all of them, and then the answers. returns whether no communicator is inside a call */
+/*
+ * Goodbyes first, all of them, and then the answers. returns whether no communicator is inside a
+ * call
+ */
 static bool part(uint64_t now_ms)
 {
 	bool all = true;

@@ -58,17 +58,23 @@ bool ring_fd_ran_out(int cause);
 
 void ring_fd_close(int fd); /* -1 is allowed; what is lost is left alone */
 
-/* Whether the program has closed this descriptor, as closefrom(3) does, and may have another file there by now. */
+/*
+ * Whether the program has closed this descriptor, as closefrom(3) does, and may have another file
+ * there by now.
+ */
 bool ring_fd_is_lost(int fd);
 
 /*
- * Ends a connection in order, before its descriptor is closed. Closing with unread data would answer the
- * peer with a reset, which also destroys what it has not read of ours; so what is here is thrown away first.
- * What the kernel has of ours it still delivers.
+ * Ends a connection in order, before its descriptor is closed. Closing with unread data would
+ * answer the peer with a reset, which also destroys what it has not read of ours; so what is here
+ * is thrown away first. What the kernel has of ours it still delivers.
  */
 void ring_fd_end(int fd);
 
-/* At exit: ends all connections with other hosts that there are, unless a thread was stopped amid opening. */
+/*
+ * At exit: ends all connections with other hosts that there are, unless a thread was stopped amid
+ * opening.
+ */
 void ring_fd_part(void);
 
 /*

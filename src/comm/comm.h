@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A communicator as one rank holds it. create.c makes it, comm.c answers for it, collective.c checks
- * calls, group.c collects them, queue.c decides who runs them, carry.c turns them into plans and
- * runs those.
+ * A communicator as one rank holds it. create.c makes it, comm.c answers for it, collective.c
+ * checks calls, group.c collects them, queue.c decides who runs them, carry.c turns them into plans
+ * and runs those.
  */
 #ifndef RING_COMM_H
 #define RING_COMM_H
@@ -63,8 +63,8 @@ static inline bool ring_call_is_message(const struct ring_call *call)
 #define RING_CALLS_KEPT 4
 
 /*
- * A call that was found right: programs make the same few again and again. (8 B on 2 ranks, between barriers: 0.13 us
- * with the last call kept alone, 0.11 us.)
+ * A call that was found right: programs make the same few again and again. (8 B on 2 ranks, between
+ * barriers: 0.13 us with the last call kept alone, 0.11 us.)
  */
 struct ring_checked_call {
 	bool keeps; /* for the next one like it */
@@ -102,7 +102,10 @@ struct ring_comm {
 	unsigned next_checked;                             /* ... of which this is forgotten next */
 	struct ring_comm_memory memory;
 
-	/* Of whoever runs a call: the caller, or once there is a queue its thread, which holds this meanwhile. */
+	/*
+	 * Of whoever runs a call: the caller, or once there is a queue its thread, which holds this
+	 * meanwhile.
+	 */
 	pthread_mutex_t running;
 	struct ring_flag busy; /* while a call is carried out */
 	struct ring_call *current;
@@ -130,7 +133,8 @@ struct ring_comm {
 
 	struct ring_comm *next_living, **living; /* farewell.c's list */
 
-	struct ring_record waits[2]; /* prev, next: the call in which it said to wait; under failing */
+	/* prev, next: the call in which it said to wait; under failing */
+	struct ring_record waits[2];
 };
 
 /*
@@ -184,7 +188,10 @@ void ring_comm_heard(void *owner, const struct ring_news *news);
 void ring_comm_neighbour_left(void *owner, int rank);
 void ring_comm_neighbour_waits(void *owner, int rank, const struct ring_record *record);
 
-/* comm.c: the neighbour that said to wait in another call of that number, and in which; -1: none did. */
+/*
+ * comm.c: the neighbour that said to wait in another call of that number, and in which; -1: none
+ * did.
+ */
 int ring_comm_find_other_call(struct ring_comm *comm, const struct ring_record *mine,
 			      struct ring_record *theirs);
 
@@ -207,8 +214,8 @@ const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *te
 void ring_call_number(struct ring_comm *comm, struct ring_call *call);
 
 /*
- * carry.c: carries a call out, and those together with it, to the end in this thread, which nobody else does
- * meanwhile. returns their result
+ * carry.c: carries a call out, and those together with it, to the end in this thread, which nobody
+ * else does meanwhile. returns their result
  */
 int ring_carry(struct ring_comm *comm, struct ring_call *call);
 

@@ -50,7 +50,8 @@ int ring_roster_begin(struct ring_roster *roster, struct ring_comm *comm, uint64
 	if (!roster->cards)
 		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory for %d ranks",
 				 comm->rank, comm->size);
-	comm->peers[comm->placement.next.rank] = comm->placement.next; /* who may have to be named */
+	/* who may have to be named */
+	comm->peers[comm->placement.next.rank] = comm->placement.next;
 	comm->peers[comm->placement.prev.rank] = comm->placement.prev;
 	struct ring_wire wire = ring_wire_writer(card_of(roster, comm->rank), RING_CARD_BYTES);
 	ring_wire_card(&wire, &comm->peers[comm->rank]);

@@ -10,8 +10,9 @@
  *	proof over both  ->
  *	                           <-  welcome
  *
- * Instead of what the connecting end waits for it may be told to come again: there was no place for it, or
- * no time. It is welcome as long as that is not said, so both ends agree on whether they have met.
+ * Instead of what the connecting end waits for it may be told to come again: there was no place for
+ * it, or no time. It is welcome as long as that is not said, so both ends agree on whether they
+ * have met.
  *
  * What follows on the connection is neither encrypted nor protected against change.
  */
@@ -44,9 +45,10 @@ struct ring_hello {
 };
 
 /*
- * Bits that name ways of speaking after the greeting. An end offers what it can do, of which it may require some; agreed
- * is what both offer, and who requires more is refused. There are none yet: room for one that authenticates and
- * encrypts all that follows. Part of the proof, so nobody on the way can take a bit out.
+ * Bits that name ways of speaking after the greeting. An end offers what it can do, of which it may
+ * require some; agreed is what both offer, and who requires more is refused. There are none yet:
+ * room for one that authenticates and encrypts all that follows. Part of the proof, so nobody on
+ * the way can take a bit out.
  */
 struct ring_features {
 	uint32_t offered;
@@ -61,7 +63,8 @@ enum ring_stranger {
 	RING_STRANGER_VERSION, /* another version of it */
 	RING_STRANGER_JOB,     /* of no communicator known here */
 	RING_STRANGER_SECRET,  /* does not know its communicator's secret */
-	RING_STRANGER_FEATURES, /* requires a feature that is not offered here, or does not offer one that is required */
+	/* requires a feature that is not offered here, or does not offer one that is required */
+	RING_STRANGER_FEATURES,
 	RING_STRANGER_SLOW,  /* said too little for too long; found by the watcher */
 	RING_STRANGER_AGAIN, /* none: it told us to come again */
 };
@@ -99,7 +102,10 @@ void ring_greeting_listening(struct ring_greeting *greeting, int fd,
  */
 int ring_greeting_step(struct ring_greeting *greeting, short *events, struct ring_failure *failure);
 
-/* Listening: tells the other end to come again, as far as it still listens; the connection can be closed. */
+/*
+ * Listening: tells the other end to come again, as far as it still listens; the connection can be
+ * closed.
+ */
 void ring_greeting_postpone(const struct ring_greeting *greeting);
 
 /* Bytes that nobody can foresee: secrets, nonces, names. */

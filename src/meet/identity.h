@@ -17,7 +17,9 @@ void ring_identity_write(struct ring_identity *identity, struct ring_unique_id *
  */
 void ring_identity_follow(struct ring_identity *identity, unsigned number);
 
-/* The meeting of `job`, which this process served, is over; and whether one of the last 256 was it. */
+/*
+ * The meeting of `job`, which this process served, is over; and whether one of the last 256 was it.
+ */
 void ring_identity_note_used(uint64_t job);
 bool ring_identity_is_used(uint64_t job);
 

@@ -55,8 +55,9 @@ void ring_lanes_report(struct ring_lanes *lanes, const struct ring_news *news);
 void ring_lanes_tell(struct ring_lanes *lanes, const struct ring_record *record);
 
 /*
- * At exit, whatever other threads are at: says goodbye where nothing else is still to be sent, without taking
- * memory; no callback runs afterwards. Then waits until both neighbours heard it. Neither after deadline_ms.
+ * At exit, whatever other threads are at: says goodbye where nothing else is still to be sent,
+ * without taking memory; no callback runs afterwards. Then waits until both neighbours heard it.
+ * Neither after deadline_ms.
  */
 void ring_lanes_part(struct ring_lanes *lanes, uint64_t deadline_ms);
 void ring_lanes_await_parted(struct ring_lanes *lanes, uint64_t deadline_ms);

@@ -338,7 +338,10 @@ void ring_watcher_drop(struct ring_watcher *watcher)
 	}
 	if (!was_last(watcher))
 		return;
-	/* Behind closefrom() it may sleep for good, on what nobody can ring any more: then it is left to that. */
+	/*
+	 * Behind closefrom() it may sleep for good, on what nobody can ring any more: then it is
+	 * left to that.
+	 */
 	if (ring_fd_is_lost(watcher->wake.fd) || ring_fd_is_lost(watcher->epoll_fd)) {
 		ring_log(RING_WARN,
 			 "watcher: the program has closed its descriptors; its thread stays");

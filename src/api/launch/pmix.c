@@ -227,7 +227,10 @@ static int fence(uint64_t deadline_ms, struct ring_failure *failure)
 				      : fail_call("waiting for the other ranks", status, failure);
 }
 
-/* value is to be freed, and nothing of it read but what its type says: it is no larger than it must be. */
+/*
+ * value is to be freed, and nothing of it read but what its type says: it is no larger than it must
+ * be.
+ */
 static int get_value(uint32_t rank, const char *key, struct pmix_value **value,
 		     struct ring_failure *failure)
 {

@@ -55,7 +55,9 @@ static int resolve(const struct ring_served *served, int rank, struct sockaddr_s
 	return 0;
 }
 
-/* Loopback on every host; other names may stand for it on their own host only, as Debian has them. */
+/*
+ * Loopback on every host; other names may stand for it on their own host only, as Debian has them.
+ */
 static bool says_loopback(const char *address)
 {
 	struct in_addr four;

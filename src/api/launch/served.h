@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Launchers that exchange nothing between their ranks: all compute the same identity from what they are told,
- * rank 0 serves its meeting, and the others look for it at an address that all derive.
+ * Launchers that exchange nothing between their ranks: all compute the same identity from what they
+ * are told, rank 0 serves its meeting, and the others look for it at an address that all derive.
  */
 #ifndef RING_LAUNCH_SERVED_H
 #define RING_LAUNCH_SERVED_H

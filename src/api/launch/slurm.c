@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks of a step of Slurm whose srun exchanges nothing (--mpi=none). All derive where to meet: on the first
- * host of the step, at a port that job and step give. The batch script of sbatch and the shell of salloc are
- * no step.
+ * Ranks of a step of Slurm whose srun exchanges nothing (--mpi=none). All derive where to meet: on
+ * the first host of the step, at a port that job and step give. The batch script of sbatch and the
+ * shell of salloc are no step.
  */
 #include "slurm.h"
 
@@ -13,7 +13,10 @@
 #include "meet/identity.h"
 #include "served.h"
 
-/* Below the ports that Linux gives to connections (32768 and up), above those of well-known services. */
+/*
+ * Below the ports that Linux gives to connections (32768 and up), above those of well-known
+ * services.
+ */
 #define PORT_FIRST 20000
 #define PORTS 10000
 

@@ -92,7 +92,9 @@ static int enter(const struct ring_launcher *launcher, const struct ring_config 
 
 #define VARIABLES "RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT"
 
-/* The innermost launcher by this: what srun or mpirun set for torchrun itself, its ranks inherit. */
+/*
+ * The innermost launcher by this: what srun or mpirun set for torchrun itself, its ranks inherit.
+ */
 const struct ring_launcher ring_launcher_torchrun = {
 	.name = "torchrun",
 	.marker = "TORCHELASTIC_RUN_ID",
