@@ -38,7 +38,7 @@ struct ring_peer {
 	bool unshared;  /* it has no memory, or no doorbell, that it could pass on to others */
 	uint64_t netns; /* its network namespace; Unix sockets are reachable within it only */
 	char host[RING_HOST_NAME];     /* options' host, else the host name */
-	struct sockaddr_storage tcp;   /* its listener */
+	struct sockaddr_storage tcp;   /* its listener; AF_UNIX: no network is up */
 	char local[32];                /* its Unix listener, abstract name without the first NUL */
 	int numa;                      /* NUMA node it runs on, -1 if on several */
 	int core;                      /* first core it may run on, logical order */

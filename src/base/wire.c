@@ -4,10 +4,13 @@
 
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "text.h"
 
-enum { NO_ADDRESS = 0, ADDRESS_4 = 4, ADDRESS_6 = 6 };
+enum { NO_ADDRESS = 0, ADDRESS_LOCAL = 1, ADDRESS_4 = 4, ADDRESS_6 = 6 };
+
+#define LOCAL_NAME 32
 
 struct ring_wire ring_wire_writer(void *bytes, size_t room)
 {
@@ -94,11 +97,14 @@ void ring_wire_address(struct ring_wire *wire, struct sockaddr_storage *address)
 {
 	struct sockaddr_in *four = (struct sockaddr_in *)address;
 	struct sockaddr_in6 *six = (struct sockaddr_in6 *)address;
+	struct sockaddr_un *local = (struct sockaddr_un *)address;
 	uint32_t kind = NO_ADDRESS;
 	if (wire->out && address->ss_family == AF_INET)
 		kind = ADDRESS_4;
 	else if (wire->out && address->ss_family == AF_INET6)
 		kind = ADDRESS_6;
+	else if (wire->out && address->ss_family == AF_UNIX)
+		kind = ADDRESS_LOCAL;
 	else
 		memset(address, 0, sizeof(*address));
 	ring_wire_u32(wire, &kind);
@@ -110,6 +116,9 @@ void ring_wire_address(struct ring_wire *wire, struct sockaddr_storage *address)
 		six->sin6_family = AF_INET6; /* a scope means nothing on another host */
 		ring_wire_bytes(wire, &six->sin6_port, sizeof(six->sin6_port));
 		ring_wire_bytes(wire, &six->sin6_addr, sizeof(six->sin6_addr));
+	} else if (kind == ADDRESS_LOCAL) {
+		local->sun_family = AF_UNIX; /* the name begins behind a NUL */
+		ring_wire_text(wire, local->sun_path + 1, LOCAL_NAME);
 	} else if (kind != NO_ADDRESS) {
 		wire->ok = false;
 	}

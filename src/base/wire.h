@@ -31,7 +31,7 @@ void ring_wire_bytes(struct ring_wire *wire, void *bytes, size_t count);
 /* What is read fits text[room], ends with NUL and may be shown: ring_text_clean(). */
 void ring_wire_text(struct ring_wire *wire, char *text, size_t room);
 
-/* An internet address with its port, or none (family 0). */
+/* An internet address with its port, a Unix one without file, or none (family 0). */
 void ring_wire_address(struct ring_wire *wire, struct sockaddr_storage *address);
 
 /* Reading: `value` lies within. A writer's own values are trusted. */

@@ -76,6 +76,13 @@ void ring_contact_dial(const struct ring_contact *contact, const struct ring_pee
 	memcpy(dial->secret, contact->port.secret, RING_SECRET_BYTES);
 }
 
+/* Where no network is up, everything comes by the local listener. */
+static bool must_be_local(const struct ring_contact *contact, const struct ring_purpose *purpose)
+{
+	return purpose->lane == RING_LANE_LOCAL ||
+	       ring_watcher_address(contact->watcher)->ss_family == AF_UNIX;
+}
+
 int ring_contact_fetch(struct ring_contact *contact, const struct ring_peer *peer,
 		       const struct ring_purpose *purpose, int *fd, struct ring_failure *failure)
 {
@@ -89,7 +96,7 @@ int ring_contact_fetch(struct ring_contact *contact, const struct ring_peer *pee
 	if (err)
 		return err;
 	getsockopt(arrived, SOL_SOCKET, SO_DOMAIN, &domain, &length);
-	if ((domain == AF_UNIX) != (purpose->lane == RING_LANE_LOCAL)) {
+	if ((domain == AF_UNIX) != must_be_local(contact, purpose)) {
 		ring_fd_close(arrived);
 		return ring_fail(failure, RING_EPEER,
 				 "rank %d: rank %d came by another kind of connection", hello.to,

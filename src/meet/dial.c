@@ -25,10 +25,17 @@
 #define PAUSE_LAST_MS 250
 #define REFUSALS_MAX 9 /* 0.8 s of them: whoever cannot be reached is known within a second */
 
+static bool is_local(const struct ring_dial *dial)
+{
+	return dial->to.ss_family == AF_UNIX;
+}
+
 void ring_dial_tcp(struct ring_dial *dial, const struct sockaddr_storage *to,
 		   const struct sockaddr_storage *from)
 {
 	*dial = (struct ring_dial){.fd = -1, .to = *to};
+	if (is_local(dial))
+		return;
 	if (!from || from->ss_family != to->ss_family || ring_address_is_loopback(from) ||
 	    ring_address_is_loopback(to))
 		return;
@@ -39,22 +46,14 @@ void ring_dial_tcp(struct ring_dial *dial, const struct sockaddr_storage *to,
 void ring_dial_local(struct ring_dial *dial, const char *name)
 {
 	*dial = (struct ring_dial){.fd = -1};
-	struct sockaddr_un *to = (struct sockaddr_un *)&dial->to;
-	to->sun_family = AF_UNIX;
-	snprintf(to->sun_path + 1, sizeof(to->sun_path) - 1, "%s", name);
-}
-
-static bool is_local(const struct ring_dial *dial)
-{
-	return dial->to.ss_family == AF_UNIX;
+	ring_address_set_local(&dial->to, name);
 }
 
 static socklen_t target_length(const struct ring_dial *dial)
 {
-	const struct sockaddr_un *to = (const void *)&dial->to;
 	if (is_local(dial))
 		return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-				   strlen(to->sun_path + 1));
+				   strlen(ring_address_local(&dial->to)));
 	return ring_address_length(&dial->to);
 }
 

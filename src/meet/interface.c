@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "base/fd.h"
 
@@ -37,6 +38,8 @@ bool ring_address_is_loopback(const struct sockaddr_storage *address)
 	const struct sockaddr_in6 *six = (const void *)address;
 	if (address->ss_family == AF_INET)
 		return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	if (address->ss_family == AF_UNIX)
+		return true;
 	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 }
 
@@ -91,9 +94,24 @@ const char *ring_address_format(const struct sockaddr_storage *address, char *te
 		snprintf(text, RING_ADDRESS_TEXT, "[%.53s]:%u", format_host(address, host),
 			 ntohs(((const struct sockaddr_in6 *)address)->sin6_port));
 		return text;
+	case AF_UNIX:
+		snprintf(text, RING_ADDRESS_TEXT, "@%.60s", ring_address_local(address));
+		return text;
 	default:
 		return strcpy(text, "?");
 	}
+}
+
+const char *ring_address_local(const struct sockaddr_storage *address)
+{
+	return ((const struct sockaddr_un *)address)->sun_path + 1;
+}
+
+void ring_address_set_local(struct sockaddr_storage *address, const char *name)
+{
+	struct sockaddr_un *local = (struct sockaddr_un *)address;
+	*address = (struct sockaddr_storage){.ss_family = AF_UNIX};
+	snprintf(local->sun_path + 1, sizeof(local->sun_path) - 1, "%s", name);
 }
 
 /* ---- what a spec says ------------------------------------------------------------------------ */
@@ -354,6 +372,8 @@ int ring_interface_choose(const char *spec, const struct sockaddr_storage *towar
 			  struct sockaddr_storage *address, struct ring_failure *failure)
 {
 	struct sockaddr_storage routed = {0};
+	if (towards && towards->ss_family == AF_UNIX)
+		towards = NULL;
 	if (towards)
 		ask_route(towards, &routed);
 	else
@@ -363,6 +383,11 @@ int ring_interface_choose(const char *spec, const struct sockaddr_storage *towar
 	int n = list_interfaces(&routed, &interfaces, failure);
 	if (n < 0)
 		return n;
+	if (n == 0 && (!spec[0] || strcmp(spec, "lo") == 0)) {
+		ring_address_set_local(address, "");
+		free(interfaces);
+		return 0;
+	}
 	int chosen = ring_interface_select(spec, interfaces, n,
 					   towards ? towards->ss_family : AF_UNSPEC, failure);
 	if (chosen >= 0)

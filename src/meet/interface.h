@@ -20,7 +20,8 @@
  * towards  where the other ranks are known to be, or NULL: without a spec the kernel's route to it
  *          decides; without either the default route's address, then any that is up, loopback and
  *          container bridges last
- * address  port 0; a link-local one keeps its scope
+ * address  port 0; a link-local one keeps its scope. Where no interface is up, and none but
+ *          loopback is asked for: a local one without a name, for ranks of this host only
  * returns  0; RING_EINVAL with a sentence that lists the interfaces there are; RING_ESYSTEM
  */
 int ring_interface_choose(const char *spec, const struct sockaddr_storage *towards,
@@ -42,6 +43,11 @@ int ring_interface_select(const char *spec, const struct ring_interface *interfa
 			  int family, struct ring_failure *failure);
 
 socklen_t ring_address_length(const struct sockaddr_storage *address);
+/* A name of Unix sockets on this host, as an address. */
+const char *ring_address_local(const struct sockaddr_storage *address);
+void ring_address_set_local(struct sockaddr_storage *address, const char *name);
+
+/* Only this host reaches it. */
 bool ring_address_is_loopback(const struct sockaddr_storage *address);
 
 /* "10.0.0.1:4711", "[fe80::1]:4711"; text has RING_ADDRESS_TEXT bytes. Returns text. */

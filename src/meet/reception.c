@@ -405,11 +405,14 @@ int ring_reception_open(struct ring_reception **opened, struct ring_watcher *wat
 	reception->local = reception->tcp;
 	reception->local.local = true;
 	int err = ring_interface_choose(config->interface, towards, &reception->address, failure);
-	if (!err)
+	bool isolated = !err && reception->address.ss_family == AF_UNIX; /* no network is up */
+	if (!err && !isolated)
 		err = listen_tcp(reception, config, failure);
 	if (!err)
 		err = listen_local(reception, failure);
-	if (!err && (ring_watcher_add(watcher, &reception->tcp.watch) ||
+	if (isolated)
+		ring_address_set_local(&reception->address, reception->local_name);
+	if (!err && ((!isolated && ring_watcher_add(watcher, &reception->tcp.watch)) ||
 		     ring_watcher_add(watcher, &reception->local.watch)))
 		err = ring_fail(failure, RING_ESYSTEM, "cannot watch the listeners: %m");
 	if (err) {
