@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "finish.h"
 #include "launcher.h"
 #include "ringccl.h"
 #include "standard_files.h"
@@ -119,11 +120,11 @@ int main(int argc, char **argv)
 			break;
 		case 'h':
 			fputs(usage, stdout);
-			return 0;
+			return finish_output("ring_run", 0, 1);
 		case VERSION:
 			printf("ring_run %d.%d.%d\n", RING_VERSION_MAJOR, RING_VERSION_MINOR,
 			       RING_VERSION_PATCH);
-			return 0;
+			return finish_output("ring_run", 0, 1);
 		default:
 			return USAGE_ERROR; /* getopt has said what is wrong */
 		}
