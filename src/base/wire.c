@@ -69,7 +69,7 @@ void ring_wire_int(struct ring_wire *wire, int *value)
 
 void ring_wire_bool(struct ring_wire *wire, bool *value)
 {
-	int number = *value;
+	int number = wire->out ? *value : 0;
 	ring_wire_int(wire, &number);
 	ring_wire_expect(wire, number, 0, 1);
 	*value = number != 0;
