@@ -158,7 +158,11 @@ static void formats(void **state)
 	((struct sockaddr_in6 *)&address)->sin6_scope_id = UINT32_MAX;
 	assert_string_equal(ring_address_format(&address, text),
 			    "[fe80:1111:2222:3333:4444:5555:6666:7777%4294967295]:65535");
-	address.ss_family = AF_UNIX;
+	ring_address_set_local(&address, "ringccl-1");
+	assert_string_equal(ring_address_format(&address, text), "@ringccl-1");
+	assert_string_equal(ring_address_local(&address), "ringccl-1");
+	assert_true(ring_address_is_loopback(&address));
+	address.ss_family = AF_UNSPEC;
 	assert_string_equal(ring_address_format(&address, text), "?");
 }
 
