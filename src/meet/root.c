@@ -334,8 +334,9 @@ static void rank_arrived(struct ring_port *port, const struct ring_hello *hello,
 
 /* ---- beginning ---- */
 
+/* Ranks may come, and it may end, as soon as its port is open: nothing is set behind that. */
 static struct ring_root *open_root(struct ring_watcher *watcher, const struct ring_identity *first,
-				   unsigned number, uint32_t first_attempt)
+				   unsigned number, uint32_t first_attempt, bool holds)
 {
 	struct ring_identity identity = *first;
 	struct ring_root *root = calloc(1, sizeof(*root));
@@ -347,6 +348,7 @@ static struct ring_root *open_root(struct ring_watcher *watcher, const struct ri
 	root->first = *first;
 	root->number = number;
 	root->attempt = first_attempt;
+	root->holds = holds;
 	root->settling.root = root;
 	root->port = (struct ring_port){.job = identity.job,
 					.rank = RING_RANK_ROOT,
@@ -377,23 +379,19 @@ static bool is_among_ranks(const struct ring_root *root)
  */
 static void serve_next(struct ring_root *root)
 {
-	struct ring_root *next = open_root(root->watcher, &root->first, root->number + 1, 0);
+	bool passes = root->holds && !is_among_ranks(root);
+	struct ring_root *next = open_root(root->watcher, &root->first, root->number + 1, 0, passes);
 	if (!next) {
 		ring_log(RING_WARN, "meeting at %s: no memory for a further one", root->address);
 		return;
 	}
-	next->holds = root->holds && !is_among_ranks(root);
-	root->holds = root->holds && !next->holds;
+	root->holds = root->holds && !passes;
 }
 
 int ring_root_start(struct ring_watcher *watcher, const struct ring_identity *identity,
 		    uint32_t first_attempt)
 {
-	struct ring_root *root = open_root(watcher, identity, 0, first_attempt);
-	if (!root)
-		return RING_ENOMEM;
-	root->holds = true;
-	return 0;
+	return open_root(watcher, identity, 0, first_attempt, true) ? 0 : RING_ENOMEM;
 }
 
 void ring_root_withdraw(struct ring_watcher *watcher, uint64_t job, const struct ring_news *reason)
