@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What of NVIDIA's driver is called. Its library is opened when a device is first asked for and
+ * nothing is linked, so one libringccl.so serves machines with and without it. The few types are
+ * declared here: no header of CUDA is needed. Addresses are the same for host and device, so they
+ * are pointers.
+ */
+#ifndef RING_CUDA_DRIVER_H
+#define RING_CUDA_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define RING_CUDA_LIBRARY "libcuda.so.1"
+
+struct CUctx_st;    /* a context: what a process has on a device */
+struct CUevent_st;  /* an event                                  */
+struct CUfunc_st;   /* a kernel                                  */
+struct CUmod_st;    /* a loaded image of kernels                 */
+struct CUstream_st; /* a stream                                  */
+
+/*
+ * X(name, symbol in the library, parameters). All return 0 or one of enum ring_cuda_result; a name
+ * that ends in _v2 has another, older form without it. The driver's manual says what they do.
+ */
+#define RING_CUDA_CALLS(X)                                                                         \
+	/* the library and its errors */                                                           \
+	X(init, cuInit, (unsigned flags))                                                          \
+	X(driver_version, cuDriverGetVersion, (int *version))                                      \
+	X(error_name, cuGetErrorName, (int result, const char **name))                             \
+	X(error_text, cuGetErrorString, (int result, const char **text))                           \
+	/* devices */                                                                              \
+	X(device_count, cuDeviceGetCount, (int *count))                                            \
+	X(device_get, cuDeviceGet, (int *device, int ordinal))                                     \
+	X(device_name, cuDeviceGetName, (char *name, int bytes, int device))                       \
+	X(device_bus_id, cuDeviceGetPCIBusId, (char *id, int bytes, int device))                   \
+	X(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, int device))                        \
+	X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int device))         \
+	X(device_reaches, cuDeviceCanAccessPeer, (int *can, int device, int peer))                 \
+	/* contexts */                                                                             \
+	X(primary_retain, cuDevicePrimaryCtxRetain, (struct CUctx_st * *context, int device))      \
+	X(primary_release, cuDevicePrimaryCtxRelease_v2, (int device))                             \
+	X(primary_state, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))   \
+	X(context_push, cuCtxPushCurrent_v2, (struct CUctx_st * context))                          \
+	X(context_pop, cuCtxPopCurrent_v2, (struct CUctx_st * *context))                           \
+	X(context_current, cuCtxGetCurrent, (struct CUctx_st * *context))                          \
+	X(context_set, cuCtxSetCurrent, (struct CUctx_st * context))                               \
+	X(context_device, cuCtxGetDevice, (int *device))                                           \
+	X(context_synchronize, cuCtxSynchronize, (void))                                           \
+	X(context_priorities, cuCtxGetStreamPriorityRange, (int *least, int *greatest))            \
+	X(context_enable_peer, cuCtxEnablePeerAccess, (struct CUctx_st * peer, unsigned flags))    \
+	/* memory of a device */                                                                   \
+	X(memory_alloc, cuMemAlloc_v2, (void **memory, size_t bytes))                              \
+	X(memory_free, cuMemFree_v2, (void *memory))                                               \
+	X(memory_info, cuMemGetInfo_v2, (size_t * free, size_t * total))                           \
+	X(memory_copy, cuMemcpyAsync,                                                              \
+	  (void *dst, const void *src, size_t bytes, struct CUstream_st *stream))                  \
+	X(memory_set, cuMemsetD8Async,                                                             \
+	  (void *memory, unsigned char value, size_t bytes, struct CUstream_st *stream))           \
+	/* memory of the host that a device reaches */                                             \
+	X(host_alloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))               \
+	X(host_free, cuMemFreeHost, (void *memory))                                                \
+	X(host_register, cuMemHostRegister_v2, (void *memory, size_t bytes, unsigned flags))       \
+	X(host_unregister, cuMemHostUnregister, (void *memory))                                    \
+	X(host_address, cuMemHostGetDevicePointer_v2,                                              \
+	  (void **address, void *memory, unsigned flags))                                          \
+	/* what a pointer points to */                                                             \
+	X(pointer_attribute, cuPointerGetAttribute,                                                \
+	  (void *value, int attribute, const void *memory))                                        \
+	X(pointer_attributes, cuPointerGetAttributes,                                              \
+	  (unsigned count, const int *attributes, void **values, const void *memory))              \
+	/* streams */                                                                              \
+	X(stream_create, cuStreamCreateWithPriority,                                               \
+	  (struct CUstream_st * *stream, unsigned flags, int priority))                            \
+	X(stream_destroy, cuStreamDestroy_v2, (struct CUstream_st * stream))                       \
+	X(stream_query, cuStreamQuery, (struct CUstream_st * stream))                              \
+	X(stream_synchronize, cuStreamSynchronize, (struct CUstream_st * stream))                  \
+	X(stream_context, cuStreamGetCtx,                                                          \
+	  (struct CUstream_st * stream, struct CUctx_st * *context))                               \
+	X(stream_capture, cuStreamIsCapturing, (struct CUstream_st * stream, int *status))         \
+	X(stream_wait_event, cuStreamWaitEvent,                                                    \
+	  (struct CUstream_st * stream, struct CUevent_st * event, unsigned flags))                \
+	X(stream_wait_value, cuStreamWaitValue32_v2,                                               \
+	  (struct CUstream_st * stream, const uint32_t *word, uint32_t value, unsigned flags))     \
+	X(stream_write_value, cuStreamWriteValue32_v2,                                             \
+	  (struct CUstream_st * stream, uint32_t * word, uint32_t value, unsigned flags))          \
+	X(stream_host_function, cuLaunchHostFunc,                                                  \
+	  (struct CUstream_st * stream, void (*function)(void *context), void *context))           \
+	/* events */                                                                               \
+	X(event_create, cuEventCreate, (struct CUevent_st * *event, unsigned flags))               \
+	X(event_destroy, cuEventDestroy_v2, (struct CUevent_st * event))                           \
+	X(event_record, cuEventRecord, (struct CUevent_st * event, struct CUstream_st * stream))   \
+	X(event_query, cuEventQuery, (struct CUevent_st * event))                                  \
+	X(event_synchronize, cuEventSynchronize, (struct CUevent_st * event))                      \
+	X(event_elapsed, cuEventElapsedTime,                                                       \
+	  (float *milliseconds, struct CUevent_st *from, struct CUevent_st *to))                   \
+	/* kernels */                                                                              \
+	X(module_load, cuModuleLoadData, (struct CUmod_st * *module, const void *image))           \
+	X(module_unload, cuModuleUnload, (struct CUmod_st * module))                               \
+	X(module_function, cuModuleGetFunction,                                                    \
+	  (struct CUfunc_st * *function, struct CUmod_st * module, const char *name))              \
+	X(function_attribute, cuFuncGetAttribute,                                                  \
+	  (int *value, int attribute, struct CUfunc_st *function))                                 \
+	X(function_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor,                            \
+	  (int *blocks, struct CUfunc_st *function, int block_threads, size_t shared_bytes))       \
+	X(launch, cuLaunchKernel,                                                                  \
+	  (struct CUfunc_st * function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,   \
+	   unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,      \
+	   struct CUstream_st *stream, void **arguments, void **extra))
+
+/* The driver's functions, by our names. */
+struct ring_cuda_driver {
+#define RING_CUDA_MEMBER(name, symbol, parameters) int(*name) parameters;
+	RING_CUDA_CALLS(RING_CUDA_MEMBER)
+#undef RING_CUDA_MEMBER
+};
+
+/* ---- numbers, which are fixed for all versions ----------------------------------------------- */
+
+enum ring_cuda_result {
+	RING_CUDA_OK = 0,
+	RING_CUDA_INVALID_VALUE = 1,
+	RING_CUDA_OUT_OF_MEMORY = 2,
+	RING_CUDA_NOT_INITIALIZED = 3,
+	RING_CUDA_DEINITIALIZED = 4, /* the process exits */
+	RING_CUDA_STUB_LIBRARY = 34,
+	RING_CUDA_DEVICE_UNAVAILABLE = 46,
+	RING_CUDA_NO_DEVICE = 100,
+	RING_CUDA_INVALID_DEVICE = 101,
+	RING_CUDA_INVALID_CONTEXT = 201,
+	RING_CUDA_NO_BINARY_FOR_GPU = 209,
+	RING_CUDA_UNSUPPORTED_PTX_VERSION = 222,
+	RING_CUDA_INVALID_HANDLE = 400,
+	RING_CUDA_NOT_FOUND = 500,
+	RING_CUDA_NOT_READY = 600, /* not an error: what was asked for is not over */
+	RING_CUDA_ILLEGAL_ADDRESS = 700,
+	RING_CUDA_LAUNCH_OUT_OF_RESOURCES = 701,
+	RING_CUDA_PEER_ALREADY_ENABLED = 704,
+	RING_CUDA_CONTEXT_DESTROYED = 709,
+	RING_CUDA_ALREADY_REGISTERED = 712,
+	RING_CUDA_NOT_REGISTERED = 713,
+	RING_CUDA_MISALIGNED_ADDRESS = 716,
+	RING_CUDA_LAUNCH_FAILED = 719,
+	RING_CUDA_NOT_PERMITTED = 800,
+	RING_CUDA_NOT_SUPPORTED = 801,
+	RING_CUDA_SYSTEM_NOT_READY = 802,
+	RING_CUDA_DRIVER_MISMATCH = 803,
+	RING_CUDA_CAPTURE_UNSUPPORTED = 900,
+	RING_CUDA_CAPTURE_INVALIDATED = 901,
+	RING_CUDA_CAPTURE_IMPLICIT = 906,
+	RING_CUDA_UNKNOWN = 999,
+};
+
+enum ring_cuda_device_attribute {
+	RING_CUDA_MULTIPROCESSORS = 16,
+	RING_CUDA_L2_BYTES = 38,
+	RING_CUDA_UNIFIED_ADDRESSING = 41,
+	RING_CUDA_CAPABILITY_MAJOR = 75,
+	RING_CUDA_CAPABILITY_MINOR = 76,
+	RING_CUDA_HOST_POINTERS = 91, /* registered memory has the same address for the device */
+	RING_CUDA_HOST_REGISTER = 99,
+};
+
+enum ring_cuda_function_attribute {
+	RING_CUDA_THREADS_MAX = 0,
+	RING_CUDA_LOCAL_BYTES = 3,
+	RING_CUDA_REGISTERS = 4,
+	RING_CUDA_BINARY_VERSION = 6,
+};
+
+enum ring_cuda_pointer_attribute {
+	RING_CUDA_POINTER_CONTEXT = 1,
+	RING_CUDA_POINTER_KIND = 2,   /* enum ring_cuda_memory, 32 bits */
+	RING_CUDA_POINTER_DEVICE = 9, /* an ordinal                     */
+	RING_CUDA_POINTER_MANAGED = 8,
+	RING_CUDA_POINTER_RANGE_START = 11,
+	RING_CUDA_POINTER_RANGE_BYTES = 12,
+};
+
+enum ring_cuda_memory {
+	RING_CUDA_MEMORY_HOST = 1,
+	RING_CUDA_MEMORY_DEVICE = 2,
+};
+
+enum {
+	RING_CUDA_STREAM_NON_BLOCKING = 1, /* does not wait for the legacy stream */
+	RING_CUDA_EVENT_NO_TIMING = 2,
+	RING_CUDA_HOST_PORTABLE = 1, /* for all contexts */
+	RING_CUDA_HOST_MAPPED = 2,   /* kernels reach it */
+	RING_CUDA_WAIT_GEQ = 0,      /* until the word is at least the value, modulo 2^32 */
+	RING_CUDA_CAPTURE_NONE = 0,  /* a stream's capture status */
+};
+
+/* Streams that are no objects; NULL is the legacy one, too. */
+#define RING_CUDA_STREAM_LEGACY ((struct CUstream_st *)1)
+#define RING_CUDA_STREAM_PER_THREAD ((struct CUstream_st *)2)
+
+/* ---- the library ----------------------------------------------------------------------------- */
+
+/*
+ * The driver, opened and initialised by whoever asks first; all others get the same answer, from
+ * any thread. returns NULL where there is none, then *failure says in one line why (RING_ENOTSUP).
+ * failure may be NULL
+ */
+const struct ring_cuda_driver *ring_cuda_driver(struct ring_failure *failure);
+
+/*
+ * What a call returned, as one of ours: 0; RING_EAGAIN for what is not over; RING_ENOMEM;
+ * RING_ENOTSUP; else RING_ESYSTEM. Of all but the first two the sentence names what was being done,
+ * the driver's error and what to check.
+ */
+int ring_cuda_error(int result, const char *doing, struct ring_failure *failure);
+
+#endif
