@@ -2,6 +2,18 @@
 /*
  * What a device promises: memory of its own, and reductions and copies that it finishes in order.
  * The CPU finishes at once; others later and in bursts, so nobody may assume either.
+ *
+ * A device is a row of the table in devices.c. Its memory is reached by its own jobs: those of
+ * one device reach no memory of another's, but host memory that was pinned for it.
+ *
+ *	any thread, at any time      owns, alloc, free, pin, unpin
+ *	one thread at a time         the functions of a queue; another queue may be another's
+ *	may block                    alloc, free, pin, unpin, queue_open, queue_close
+ *	never blocks                 owns, reduce, copy, tell, finished
+ *
+ * A device that failed, for one queue or for all, says so for good: submitting and finished()
+ * return RING_ESYSTEM from then on, and its row has logged why. What it was doing may be half done,
+ * but it touches no memory any more once its queue is closed.
  */
 #ifndef RING_DEVICE_H
 #define RING_DEVICE_H
@@ -28,7 +40,7 @@ struct ring_reduction {
 	const void *sources[RING_REDUCE_SOURCES];
 	int nsources; /* 1..RING_REDUCE_SOURCES; 1 without scalar and divisor is a copy */
 	int nscalars;
-	/* scalars[nscalars], until the job is done: an element, its first bytes */
+	/* scalars[nscalars], read before reduce() returns: an element, its first bytes */
 	const uint64_t *scalars;
 	void *results[RING_REDUCE_RESULTS];
 	int nresults;
@@ -48,17 +60,46 @@ struct ring_pair_loops {
 
 struct ring_device {
 	const char *name;
-
-	bool (*owns)(const void *memory);
-	int (*alloc)(size_t bytes, void **memory); /* 64-byte aligned; 0 or RING_ENOMEM */
-	void (*free)(void *memory);
-
-	int (*queue_open)(struct ring_device_queue **queue);
-	void (*queue_close)(struct ring_device_queue *queue); /* waits for its jobs */
+	int16_t number; /* what entry records call it, on all hosts alike; 0: the CPU */
 
 	/*
-	 * Both submit exactly one job, also for 0 elements or bytes. past: what is copied is part
-	 * of more than caches hold, so it may pass them by. returns 0; RING_ENOTSUP; RING_ESYSTEM
+	 * The host may not touch its memory: neither threads nor system calls, only jobs may. Links
+	 * copy what lies there to host memory first, and from there jobs take what arrived.
+	 */
+	bool apart;
+
+	/* Whether it is this device's. Asked in every call. */
+	bool (*owns)(const void *memory);
+
+	/*
+	 * near: memory of the device's, which says on which of several chips this is to be; NULL:
+	 * on the calling thread's. Aligned to 64 bytes. returns 0; RING_ENOMEM; RING_ESYSTEM
+	 */
+	int (*alloc)(const void *near, size_t bytes, void **memory);
+	void (*free)(void *memory);
+
+	/*
+	 * Lets jobs reach host memory, until unpin() with the same arguments: whole pages of which
+	 * nobody else pins any. Both NULL: they reach all of it. returns 0; RING_ENOMEM;
+	 * RING_ESYSTEM
+	 */
+	int (*pin)(void *memory, size_t bytes);
+	void (*unpin)(void *memory, size_t bytes);
+
+	/* near: as for alloc(). returns 0; RING_ENOMEM; RING_ESYSTEM */
+	int (*queue_open)(const void *near, struct ring_device_queue **queue);
+
+	/*
+	 * Waits for its jobs, unless the device has failed, and until nobody is being told; frees
+	 * it.
+	 */
+	void (*queue_close)(struct ring_device_queue *queue);
+
+	/*
+	 * Both submit exactly one job, also for 0 elements or bytes, whose memory stays as it is
+	 * until it is finished. Sources and results may be any that the device's jobs reach. past:
+	 * what is copied is part of more than caches hold, so it may pass them by. returns 0;
+	 * RING_ENOTSUP, RING_ENOMEM: nothing was submitted; RING_ESYSTEM
 	 */
 	int (*reduce)(struct ring_device_queue *queue, const struct ring_reduction *reduction);
 	int (*copy)(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes,
@@ -73,11 +114,42 @@ struct ring_device {
 						    enum ring_datatype type, enum ring_op op);
 
 	/*
-	 * Jobs finished since queue_open; only grows. returns 0; RING_ESYSTEM if the device failed
+	 * Jobs finished since queue_open; only grows. What they wrote is visible to the caller.
+	 * returns 0; RING_ESYSTEM if the device failed
 	 */
 	int (*finished)(struct ring_device_queue *queue, uint64_t *jobs);
+
+	/*
+	 * Has done(context) called, once, when all jobs submitted so far are finished: finished()
+	 * says so by then. Also if the device fails, then soon after. By any thread, perhaps this
+	 * one before tell() returns; done() does not block, and uses no device. Not to be called
+	 * again before done() was called. NULL: jobs are finished when they are submitted. returns
+	 * 0; RING_ENOMEM, RING_ESYSTEM: it will not be called
+	 */
+	int (*tell)(struct ring_device_queue *queue, void (*done)(void *context), void *context);
 };
 
 extern const struct ring_device ring_device_cpu;
+
+/* The table: the CPU first, NULL behind the last. A test program may link its own instead. */
+extern const struct ring_device *const ring_devices[];
+
+/* Whose memory this is: what no other row owns is the CPU's. Any thread; cheap. */
+static inline const struct ring_device *ring_device_of(const void *memory)
+{
+	const struct ring_device *const *device = ring_devices + 1;
+	while (*device && !(*device)->owns(memory))
+		device++;
+	return *device ? *device : ring_devices[0];
+}
+
+/* The row that records call so, NULL if there is none. */
+static inline const struct ring_device *ring_device_numbered(int number)
+{
+	const struct ring_device *const *device = ring_devices;
+	while (*device && (*device)->number != number)
+		device++;
+	return *device;
+}
 
 #endif

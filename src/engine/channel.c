@@ -30,12 +30,12 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 	if (!channel->own)
 		return RING_ENOMEM;
 	use(channel, channel->own);
-	int err = device->queue_open(&channel->queue);
+	int err = device->queue_open(NULL, &channel->queue);
 	if (err)
 		return err;
 	if (scratch_bytes > 0) {
 		void *memory;
-		err = device->alloc(scratch_bytes, &memory);
+		err = device->alloc(NULL, scratch_bytes, &memory);
 		if (err)
 			return err;
 		channel->scratch = memory;

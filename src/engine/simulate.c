@@ -96,8 +96,9 @@ struct ring_device_queue {
 	uint64_t room;
 };
 
-static int open_queue(struct ring_device_queue **queue)
+static int open_queue(const void *near, struct ring_device_queue **queue)
 {
+	(void)near;
 	*queue = calloc(1, sizeof(**queue));
 	return *queue ? 0 : RING_ENOMEM;
 }
@@ -174,9 +175,9 @@ static int finished(struct ring_device_queue *queue, uint64_t *jobs)
 	return 0;
 }
 
-static int alloc(size_t bytes, void **memory)
+static int alloc(const void *near, size_t bytes, void **memory)
 {
-	return ring_device_cpu.alloc(bytes, memory);
+	return ring_device_cpu.alloc(near, bytes, memory);
 }
 
 static void free_memory(void *memory)
@@ -240,7 +241,8 @@ static int open_channel(struct simulator *simulator, int position, int channel)
 		err = ring_channel_reserve(opened, simulator->params->size);
 	if (err)
 		return err;
-	return moves_data(simulator) ? ring_device_cpu.queue_open(&opened->queue->computes) : 0;
+	return moves_data(simulator) ? ring_device_cpu.queue_open(NULL, &opened->queue->computes)
+				     : 0;
 }
 
 /* Makes the wires of the rank at `position`, one to each rank that its plan sends to. */

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of devices. It is alone here, so that a test program can link another one. */
+#include "device.h"
+
+const struct ring_device *const ring_devices[] = {
+	&ring_device_cpu,
+	NULL,
+};
