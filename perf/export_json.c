@@ -51,9 +51,9 @@ static void write_config(struct json *json, const struct perf_run *run)
 		json_open(json, NULL, '{');
 		json_put_signed(json, "rank", rank);
 		json_put_signed(json, "pid", facts->pid);
-		json_put_string(json, "hostname", facts->host);
-		json_put_string(json, "device_info", facts->cpu);
-		json_put_signed(json, "cpus", facts->cpus);
+		json_put_string(json, "hostname", facts->machine.host);
+		json_put_string(json, "device_info", facts->machine.cpu);
+		json_put_signed(json, "cpus", facts->machine.cpus);
 		json_close(json, '}');
 	}
 	json_close(json, ']');

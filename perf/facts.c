@@ -4,7 +4,6 @@
  */
 #include "facts.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,35 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../src/base/text.h"
 #include "samples.h"
-
-static void read_cpu_model(char *model, size_t bytes)
-{
-	char line[256];
-	snprintf(model, bytes, "unknown");
-	FILE *file = fopen("/proc/cpuinfo", "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		char *colon = strchr(line, ':');
-		if (strncmp(line, "model name", 10) == 0 && colon) {
-			colon[1 + strcspn(colon + 1, "\n")] = '\0';
-			snprintf(model, bytes, "%.*s", (int)bytes - 1,
-				 colon + 1 + strspn(colon + 1, " "));
-			break;
-		}
-	}
-	if (file)
-		fclose(file);
-}
 
 static struct perf_rank_facts own_facts(void)
 {
 	struct perf_rank_facts facts = {.pid = (int32_t)getpid()};
-	cpu_set_t cpus;
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
-		facts.cpus = CPU_COUNT(&cpus);
-	gethostname(facts.host, sizeof(facts.host) - 1);
-	read_cpu_model(facts.cpu, sizeof(facts.cpu));
+	machine_describe(&facts.machine);
 	return facts;
 }
 
@@ -62,7 +38,7 @@ int perf_facts_gather(struct perf_team *team, struct perf_facts *facts)
 	struct perf_rank_facts self = own_facts();
 	int err = perf_team_gather(team, &self, sizeof(self), facts->ranks);
 	for (int rank = 0; rank < team->size && !err; rank++)
-		ring_text_clean(facts->ranks[rank].host);
+		machine_clean(&facts->ranks[rank].machine);
 	return err;
 }
 

@@ -5,13 +5,12 @@
 #ifndef PERF_FACTS_H
 #define PERF_FACTS_H
 
+#include "../tools/machine.h"
 #include "team.h"
 
 struct perf_rank_facts {
 	int32_t pid;
-	int32_t cpus; /* that it may use */
-	char host[64];
-	char cpu[64]; /* model name */
+	struct machine machine;
 };
 
 struct perf_facts {

@@ -85,7 +85,8 @@ void report_start(const struct perf_run *run)
 		int rank = run->team.order[position];
 		const struct perf_rank_facts *facts = &run->facts.ranks[rank];
 		printf("#  Rank %2d Group %2d Pid %6d on %10s device %2d [cpu] %s, %d CPUs\n", rank,
-		       0, facts->pid, facts->host, 0, facts->cpu, facts->cpus);
+		       0, facts->pid, facts->machine.host, 0, facts->machine.cpu,
+		       facts->machine.cpus);
 	}
 	fflush(stdout);
 }

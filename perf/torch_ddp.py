@@ -4,7 +4,7 @@
 
 Same parameters, same examples in the same order, same optimizer, same caps of buckets. The record has
 the form of ring_train's --json, so both are read alike; only that backward_ms includes what ring_train
-tells apart as exposed_ms, as PyTorch's backward returns when gradients are averaged. Every other step is
+tells apart as blocked_ms, as PyTorch's backward returns when gradients are averaged. Every other step is
 a "control": it exchanges nothing before its backward is over, and the optimizer waits for that untimed.
 """
 

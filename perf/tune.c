@@ -243,7 +243,7 @@ static void say_beginning(struct tuner *tuner)
 	    "memory,\n# best medians of %d turns; %s, %s, %s.\n"
 	    "# kind path memory ranks bytes algorithm\n",
 	    run->team.size, run->team.transports, perf_buffers_name(run->options),
-	    perf_memory_name(run->options), TURNS, facts->ranks[0].cpu, facts->kernel,
+	    perf_memory_name(run->options), TURNS, facts->ranks[0].machine.cpu, facts->kernel,
 	    facts->started);
 }
 

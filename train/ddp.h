@@ -53,8 +53,8 @@ struct train_ddp_span {
 
 /* What a step's communication was on this rank. Two buckets' calls never run at the same time. */
 struct train_ddp_times {
-	double waited;                      /* seconds in train_ddp_finish: exposed communication */
-	double busy;                        /* seconds during which a call ran, hidden or not */
+	double waited; /* seconds in train_ddp_finish */
+	double busy;   /* seconds during which a call ran, or waited for other ranks */
 	uint64_t calls, payload_bytes;      /* of gradients; payload as sent by this rank */
 	int span_count;                     /* one per bucket */
 	const struct train_ddp_span *spans; /* the ddp's, until the next step */

@@ -111,20 +111,19 @@ static void account(struct train_run *run, enum train_row row, const char *name,
 	*since = now;
 }
 
-/* What the ddp says of its calls, and how much of them lay within backward. */
-static void account_calls(struct train_run *run, const struct train_ddp_times *times,
-			  double backward_begin, double backward_end, struct train_step *step)
+/* What the ddp says of its calls: when they ran, and that nothing was left to do but to wait from `came` on. */
+static int account_calls(struct train_run *run, const struct train_ddp_times *times, double came,
+			 double end, struct train_step *step)
 {
 	const struct train_bucket *buckets;
-	int count = train_ddp_buckets(run->ddp, &buckets);
-	step->busy += times->busy;
+	int count = train_ddp_buckets(run->ddp, &buckets), err = 0;
 	step->calls += times->calls;
 	step->payload_bytes += times->payload_bytes;
-	for (int i = 0; i < times->span_count; i++) {
+	if (times->span_count > 0)
+		err = train_waits_add(&run->waits, TRAIN_WAIT_GRADIENTS, came, end);
+	for (int i = 0; !err && i < times->span_count; i++) {
 		const struct train_ddp_span *span = &times->spans[i];
-		double begin = fmax(span->begin, backward_begin);
-		double end = fmin(span->end, backward_end);
-		step->hidden += fmax(end - begin, 0);
+		err = train_waits_add(&run->waits, TRAIN_WAIT_CALL, span->begin, span->end);
 		struct train_event event = {.row = TRAIN_ROW_COMMUNICATION,
 					    .bucket = i,
 					    .begin = span->begin,
@@ -134,6 +133,7 @@ static void account_calls(struct train_run *run, const struct train_ddp_times *t
 		snprintf(event.name, sizeof(event.name), "all-reduce %d", i);
 		train_trace_add(&run->trace, &event);
 	}
+	return err ? RING_ENOMEM : 0;
 }
 
 /* Sums over this rank's targets of a step. */
@@ -165,7 +165,6 @@ static int do_micro(struct train_run *run, int micro, struct train_step *step, s
 		sums->loss += train_model_forward(run->model, &run->loaded.batch, &targets);
 	account(run, TRAIN_ROW_COMPUTE, "forward", &at, &step->forward);
 
-	double backward_begin = at;
 	train_ddp_synchronise(run->ddp, averages);
 	if (rows > 0) {
 		/* As if all ranks had full batches; the optimizer is told by how much they had not. */
@@ -182,13 +181,11 @@ static int do_micro(struct train_run *run, int micro, struct train_step *step, s
 	if (!averages)
 		return 0;
 
-	double backward_end = at;
+	double came = at;
 	struct train_ddp_times times;
 	int err = train_ddp_finish(run->ddp, &times);
-	account(run, TRAIN_ROW_CPU, "wait", &at, &step->wait);
-	if (!err)
-		account_calls(run, &times, backward_begin, backward_end, step);
-	return err;
+	account(run, TRAIN_ROW_CPU, "blocked", &at, &step->blocked);
+	return err ? err : account_calls(run, &times, came, at, step);
 }
 
 /*
@@ -208,12 +205,28 @@ static int agree(struct train_run *run, const struct sums *own, double *loss, do
 	return err;
 }
 
+static bool overlaps(const struct train_run *run)
+{
+	return run->team->size > 1 && run->options->ddp.mode == TRAIN_DDP_OVERLAP;
+}
+
+/*
+ * A profile of ranks that overlap is of steps that do not: every other one, so that whatever slows the
+ * machine down slows both kinds.
+ */
+static bool is_control(const struct train_run *run)
+{
+	return run->profile.on && overlaps(run) && run->state.step % 2 == 0;
+}
+
 static int do_step(struct train_run *run, struct train_step *step)
 {
 	struct sums sums = {0};
 	double scale;
 	int err = 0;
-	*step = (struct train_step){.step = run->state.step + 1, .begin = train_now()};
+	*step = (struct train_step){.step = run->state.step + 1,
+				    .begin = train_now(),
+				    .control = is_control(run)};
 	for (int micro = 0; !err && micro < run->options->accumulate; micro++)
 		err = do_micro(run, micro, step, &sums);
 	if (err)
@@ -254,20 +267,6 @@ static int keep(struct train_steps *kept, const struct train_step *step)
 	return 0;
 }
 
-static bool overlaps(const struct train_run *run)
-{
-	return run->team->size > 1 && run->options->ddp.mode == TRAIN_DDP_OVERLAP;
-}
-
-/*
- * A profile of ranks that overlap is of steps that do not: every other one, so that whatever slows the
- * machine down slows both kinds.
- */
-static bool is_control(const struct train_run *run)
-{
-	return run->profile.on && overlaps(run) && run->state.step % 2 == 0;
-}
-
 /* Twenty lines a run, and at a terminal one that is overwritten. */
 static void talk(const struct train_run *run, const struct train_step *step, bool last)
 {
@@ -278,9 +277,9 @@ static void talk(const struct train_run *run, const struct train_step *step, boo
 	bool overwrites = isatty(STDERR_FILENO);
 	if (last || step->step == 1 || step->step % every == 0) {
 		printf("%sstep %4" PRIu64 "  epoch %" PRIu64
-		       "  loss %.4f  %8.2f ms  exposed %.2f ms\n",
+		       "  loss %.4f  %8.2f ms  blocked %.2f ms\n",
 		       overwrites ? "\r" : "", step->step, run->state.epoch, step->loss,
-		       step->total * 1e3, step->wait * 1e3);
+		       step->total * 1e3, step->blocked * 1e3);
 		fflush(stdout);
 	} else if (overwrites) {
 		fprintf(stderr, "\rstep %4" PRIu64 "  loss %.4f  ", step->step, step->loss);
@@ -310,35 +309,66 @@ static int save_if_due(struct train_run *run, bool last)
 	return err ? TRAIN_EXIT_SYSTEM : TRAIN_EXIT_OK;
 }
 
+/* Who waited for whom is told now, where it takes time from no step. */
+static int settle(struct train_run *run)
+{
+	struct train_steps *pending = &run->waits.pending;
+	int err = train_waits_divide(&run->waits, run->team);
+	if (err)
+		return train_exit_of(err);
+	for (size_t i = 0; i < pending->count; i++) {
+		const struct train_step *step = &pending->steps[i];
+		if (keep(step->control ? &run->controls : &run->done, step) != 0)
+			return TRAIN_EXIT_SYSTEM;
+	}
+	pending->count = 0;
+	return TRAIN_EXIT_OK;
+}
+
+/* What there is to do behind a step. */
+static int end_step(struct train_run *run, struct train_step *step)
+{
+	double at = train_now();
+	bool last = is_done(run);
+	talk(run, step, last);
+	int status = compare_if_due(run, last);
+	if (status == TRAIN_EXIT_OK)
+		status = save_if_due(run, last);
+	account(run, TRAIN_ROW_CPU, "between steps", &at, &step->rest);
+	if (keep(&run->waits.pending, step) != 0)
+		return TRAIN_EXIT_SYSTEM;
+	if ((step->control || !overlaps(run)) && train_profile_end(&run->profile) != 0)
+		return TRAIN_EXIT_SYSTEM;
+	if (status == TRAIN_EXIT_OK && train_waits_are_many(&run->waits))
+		status = settle(run);
+	return status;
+}
+
 int train_run_steps(struct train_run *run)
 {
 	int status = TRAIN_EXIT_OK;
 	run->length = length_of_epoch(run);
+	struct machine_use use = machine_use_now();
 	while (status == TRAIN_EXIT_OK) {
 		int err = begin_epoch_if_over(run);
-		if (err || is_done(run))
+		if (err)
 			return train_exit_of(err);
+		if (is_done(run))
+			break;
 		struct train_step step;
-		bool control = is_control(run);
-		train_ddp_hold_back(run->ddp, control);
+		train_ddp_hold_back(run->ddp, is_control(run));
 		err = do_step(run, &step);
 		if (err) {
 			fprintf(stderr, "ring_train: rank %d: training ended in step %" PRIu64 "\n",
 				run->team->rank, run->state.step + 1);
 			return train_exit_of(err);
 		}
-		double at = train_now();
-		bool last = is_done(run);
-		talk(run, &step, last);
-		status = compare_if_due(run, last);
-		if (status == TRAIN_EXIT_OK)
-			status = save_if_due(run, last);
-		account(run, TRAIN_ROW_CPU, "between steps", &at, &step.rest);
-		if (keep(control ? &run->controls : &run->done, &step) != 0)
-			return TRAIN_EXIT_SYSTEM;
-		if ((control || !overlaps(run)) && train_profile_end(&run->profile) != 0)
-			return TRAIN_EXIT_SYSTEM;
+		status = end_step(run, &step);
 	}
+	if (status == TRAIN_EXIT_OK)
+		status = settle(run);
+	if (status == TRAIN_EXIT_OK)
+		status = train_exit_of(train_team_others(run->team, &use, &run->others));
 	return status;
 }
 

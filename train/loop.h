@@ -18,6 +18,7 @@
 #include "step.h"
 #include "team.h"
 #include "trace.h"
+#include "waits.h"
 
 struct train_run {
 	const struct train_options *options;
@@ -30,10 +31,13 @@ struct train_run {
 	struct train_state state;
 	size_t length; /* this rank's examples of an epoch */
 
+	struct train_waits waits;
 	struct train_steps done;
 	struct train_steps controls; /* steps that hold buckets back, for a profile of an overlapped run */
 	struct train_trace trace;
 	struct train_profile profile;
+
+	double others; /* CPUs that other programs took meanwhile; NAN: not known */
 
 	/* Measured behind the steps; NAN if not. */
 	double alone;         /* seconds of a step's communication with nothing else */

@@ -20,7 +20,11 @@ static void list_facts(const struct train_run *run, struct train_facts *facts)
 	size_t element = options->ddp.compressed ? sizeof(uint16_t) : sizeof(train_real);
 	*facts = (struct train_facts){
 		.ranks = run->team->size,
+		.hosts = run->team->hosts,
 		.cpus = run->team->cpus,
+		.host_cpus = run->team->machine.online,
+		.load = run->team->machine.load,
+		.other_cpus = run->others,
 		.batch = options->batch,
 		.accumulate = options->accumulate,
 		.global_batch = options->global_batch,
@@ -42,6 +46,9 @@ static void list_facts(const struct train_run *run, struct train_facts *facts)
 	COPY(facts->scaling, options->scaling == TRAIN_WEAK_SCALING ? "weak" : "strong");
 	COPY(facts->optimizer, options->optimizer.kind == TRAIN_SGD ? "sgd" : "adamw");
 	COPY(facts->transports, run->team->transports);
+	COPY(facts->host, run->team->machine.host);
+	COPY(facts->cpu, run->team->machine.cpu);
+	COPY(facts->link, machine_link());
 	COPY(facts->matmul, train_matmul_name());
 	train_source_describe(&run->source, facts->text, sizeof(facts->text));
 }
@@ -75,7 +82,7 @@ static int report(const struct train_options *options, struct runs *runs,
 		err = -1;
 	}
 	if (!options->as_reference)
-		train_report_print(stdout, own, predicted);
+		train_report_print(stdout, own, steps, each, predicted);
 	if (options->json && train_record_write(options->json, own, steps, each) != 0)
 		err = -1;
 	if (options->plot && train_plot(options->plot, runs->all, runs->count, predicted) != 0)

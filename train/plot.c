@@ -31,9 +31,11 @@ static const struct {
 	{TRAIN_FORWARD, "forward"},
 	{TRAIN_BACKWARD, "backward"},
 	{TRAIN_EXPOSED, "exposed communication"},
+	{TRAIN_WAITING, "waiting for others"},
 	{TRAIN_OPTIMIZER, "optimizer"},
 	{TRAIN_AGREE, "agreement"},
 	{TRAIN_DATA, "data"},
+	{TRAIN_HOST, "host"},
 };
 #define PARTS (int)(sizeof(parts) / sizeof(parts[0]))
 

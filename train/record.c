@@ -14,9 +14,9 @@
 #include "../tools/json.h"
 #include "../tools/whole_file.h"
 
-#define FORMAT 1
+#define FORMAT 2
 
-enum kind { STRING, INT, NUMBER, BOOL };
+enum kind { STRING, INT, NUMBER, REAL, BOOL };
 
 struct fact {
 	const char *name;
@@ -38,8 +38,13 @@ static const struct fact facts_list[] = {
 	FACT(transports, STRING),
 	FACT(text, STRING),
 	FACT(matmul, STRING),
+	FACT(host, STRING),
+	FACT(cpu, STRING),
+	FACT(link, STRING),
 	FACT(ranks, INT),
+	FACT(hosts, INT),
 	FACT(cpus, INT),
+	FACT(host_cpus, INT),
 	FACT(batch, INT),
 	FACT(accumulate, INT),
 	FACT(global_batch, INT),
@@ -51,6 +56,8 @@ static const struct fact facts_list[] = {
 	FACT(seed, NUMBER),
 	FACT(gradient_bytes, NUMBER),
 	FACT(promised_bytes, NUMBER),
+	FACT(load, REAL),
+	FACT(other_cpus, REAL),
 };
 #define FACTS (sizeof(facts_list) / sizeof(facts_list[0]))
 
@@ -77,6 +84,8 @@ static void write_run(FILE *out, const struct train_facts *facts)
 			json_put_signed(&json, fact->name, *(const int *)field);
 		else if (fact->kind == NUMBER)
 			json_put_integer(&json, fact->name, *(const uint64_t *)field);
+		else if (fact->kind == REAL)
+			json_put_real(&json, fact->name, *(const double *)field);
 		else
 			json_put_bool(&json, fact->name, *(const bool *)field);
 	}
@@ -94,9 +103,13 @@ static void write_step(FILE *out, int rank, const struct train_step *step)
 	json_put_real(&json, "data_ms", step->data * 1e3);
 	json_put_real(&json, "forward_ms", step->forward * 1e3);
 	json_put_real(&json, "backward_ms", step->backward * 1e3);
-	json_put_real(&json, "exposed_ms", step->wait * 1e3);
+	json_put_real(&json, "blocked_ms", step->blocked * 1e3);
+	json_put_real(&json, "waiting_ms", step->waiting * 1e3);
+	json_put_real(&json, "exposed_ms", step->exposed * 1e3);
+	json_put_real(&json, "extra_ms", step->extra * 1e3);
 	json_put_real(&json, "agree_ms", step->agree * 1e3);
 	json_put_real(&json, "optimizer_ms", step->optimizer * 1e3);
+	json_put_real(&json, "host_ms", step->host * 1e3);
 	json_put_real(&json, "busy_ms", step->busy * 1e3);
 	json_put_real(&json, "hidden_ms", step->hidden * 1e3);
 	json_put_integer(&json, "payload_bytes", step->payload_bytes);
@@ -117,6 +130,7 @@ static void write_summary(FILE *out, const struct train_summary *summary)
 	for (int i = 0; i < TRAIN_METRICS; i++)
 		json_put_real(&json, train_metric_names[i], summary->values[i]);
 	json_put_bool(&json, "payload_is_exact", summary->payload_is_exact);
+	json_put_bool(&json, "machine_is_busy", summary->busy);
 	json_close(&json, '}');
 }
 
@@ -157,6 +171,8 @@ static bool read_fact(const json_t *object, const struct fact *fact, struct trai
 		*(int *)field = (int)json_integer_value(value);
 	else if (fact->kind == NUMBER && json_is_integer(value))
 		*(uint64_t *)field = (uint64_t)json_integer_value(value);
+	else if (fact->kind == REAL && (json_is_number(value) || json_is_null(value)))
+		*(double *)field = json_is_null(value) ? NAN : json_number_value(value);
 	else if (fact->kind == BOOL && json_is_boolean(value))
 		*(bool *)field = json_is_true(value);
 	else
@@ -195,6 +211,7 @@ static bool read_line(const char *line, struct train_summary *summary, bool has[
 		read_metrics(object, summary->values);
 		summary->payload_is_exact = json_is_true(
 			json_object_get(object, "payload_is_exact"));
+		summary->busy = json_is_true(json_object_get(object, "machine_is_busy"));
 		has[1] = true;
 	}
 	json_decref(object);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 static bool is_off(const struct train_facts *facts)
@@ -15,10 +16,12 @@ static bool is_off(const struct train_facts *facts)
 
 static void print_head(FILE *out, const struct train_facts *facts)
 {
-	fprintf(out, "\n%s, %" PRIu64 " parameters, %s; %d rank%s, %d CPU%s, over %s\n",
+	fprintf(out, "\n%s, %" PRIu64 " parameters, %s; %d rank%s, %d CPU%s, over %s%s%s\n",
 		facts->preset, facts->parameters, facts->matmul, facts->ranks,
 		facts->ranks == 1 ? "" : "s", facts->cpus, facts->cpus == 1 ? "" : "s",
-		facts->transports);
+		facts->transports, facts->link[0] ? ", links as slow as " : "", facts->link);
+	fprintf(out, "on %s, %s%s\n", facts->host, facts->cpu,
+		facts->hosts > 1 ? ", and other hosts" : "");
 	fprintf(out,
 		"mode %s%s, %d bucket%s of %" PRIu64 " bytes together; batch %d x %d x %d = %d\n",
 		facts->mode, facts->compressed ? ", compressed" : "", facts->buckets,
@@ -103,7 +106,75 @@ static void print_source(FILE *out, const double *values)
 		fabs(above), above < 0 ? "below" : "above", values[TRAIN_OWN_ERROR]);
 }
 
-void train_report_print(FILE *out, const struct train_summary *summary, const double *predicted)
+/* Times of a machine that has other things to do are theirs, too. */
+static void print_busy(FILE *out, const struct train_summary *summary)
+{
+	const struct train_facts *facts = &summary->facts;
+	const double *values = summary->values;
+	if (!summary->busy)
+		return;
+	fprintf(out, "THIS MACHINE IS BUSY, so times say little: 95 %% of steps took up to %.2f times the median",
+		values[TRAIN_P95] / values[TRAIN_MEDIAN]);
+	if (isfinite(facts->other_cpus))
+		fprintf(out, ", other programs took %.2f of %d CPUs", facts->other_cpus,
+			facts->host_cpus);
+	if (isfinite(facts->load))
+		fprintf(out, ", the load was %.2f before", facts->load);
+	fputc('\n', out);
+}
+
+/* ---- ranks beside one another ------------------------------------------------------------- */
+
+/* The parts of a step, and the tokens, as columns. */
+static const struct column {
+	const char *title;
+	size_t offset;
+} columns[] = {
+	{"data", offsetof(struct train_step, data)},
+	{"forward", offsetof(struct train_step, forward)},
+	{"backward", offsetof(struct train_step, backward)},
+	{"exposed", offsetof(struct train_step, exposed)},
+	{"waiting", offsetof(struct train_step, waiting)},
+	{"optimizer", offsetof(struct train_step, optimizer)},
+	{"host", offsetof(struct train_step, host)},
+	{"step", offsetof(struct train_step, total)},
+};
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static void print_rank(FILE *out, const struct train_step *steps, size_t count, int rank)
+{
+	fprintf(out, "%4d", rank);
+	for (size_t c = 0; c < COLUMNS; c++) {
+		double sum = 0, value;
+		for (size_t i = 0; i < count; i++) {
+			memcpy(&value, (const char *)&steps[i] + columns[c].offset, sizeof(value));
+			sum += value;
+		}
+		fprintf(out, " %9.2f", 1e3 * sum / (double)count);
+	}
+	double tokens = 0;
+	for (size_t i = 0; i < count; i++)
+		tokens += (double)steps[i].tokens;
+	fprintf(out, " %9.1f\n", tokens / (double)count);
+}
+
+/* Who is late shows in the waiting of all others. */
+static void print_ranks(FILE *out, const struct train_summary *summary,
+			const struct train_step *steps, size_t each)
+{
+	size_t first = each > TRAIN_SKIPPED ? TRAIN_SKIPPED : 0;
+	if (summary->facts.ranks == 1 || each == 0)
+		return;
+	fputs("\nms of a step, mean\nrank", out);
+	for (size_t c = 0; c < COLUMNS; c++)
+		fprintf(out, " %9s", columns[c].title);
+	fputs("    tokens\n", out);
+	for (int rank = 0; rank < summary->facts.ranks; rank++)
+		print_rank(out, &steps[(size_t)rank * each + first], each - first, rank);
+}
+
+void train_report_print(FILE *out, const struct train_summary *summary,
+			const struct train_step *steps, size_t each, const double *predicted)
 {
 	print_head(out, &summary->facts);
 	fprintf(out, "%-24s %14s", "metric", "value");
@@ -114,8 +185,10 @@ void train_report_print(FILE *out, const struct train_summary *summary, const do
 		if (isfinite(summary->values[i]))
 			print_row(out, i, summary->values[i], predicted);
 	}
+	print_ranks(out, summary, steps, each);
 	fputc('\n', out);
 	print_payload(out, summary);
 	print_missing(out, summary);
 	print_source(out, summary->values);
+	print_busy(out, summary);
 }

@@ -7,7 +7,11 @@
 
 #include "summary.h"
 
-/* predicted[TRAIN_METRICS]: a model's values, NAN where it has none; NULL: no such column */
-void train_report_print(FILE *out, const struct train_summary *summary, const double *predicted);
+/*
+ * steps, each   as train_summary_make
+ * predicted     [TRAIN_METRICS] a model's values, NAN where it has none; NULL: no such column
+ */
+void train_report_print(FILE *out, const struct train_summary *summary,
+			const struct train_step *steps, size_t each, const double *predicted);
 
 #endif

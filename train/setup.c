@@ -94,6 +94,7 @@ int train_run_create(struct train_run *run, const struct train_options *options,
 		.options = options,
 		.team = team,
 		.trace.on = options->trace != NULL,
+		.others = NAN,
 		.alone = NAN,
 		.held_out_loss = NAN,
 		.own = {NAN, NAN},
@@ -130,6 +131,7 @@ void train_run_destroy(struct train_run *run)
 	train_source_close(&run->source);
 	train_trace_free(&run->trace);
 	train_profile_destroy(&run->profile);
+	train_waits_free(&run->waits);
 	free(run->done.steps);
 	free(run->controls.steps);
 }

@@ -3,23 +3,33 @@
 #ifndef TRAIN_STEP_H
 #define TRAIN_STEP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Seconds, unless another unit is said. The seven parts follow one another and fill total. */
+/* Seconds, unless another unit is said. The eight parts follow one another, and all but rest fill total. */
 struct train_step {
 	uint64_t step; /* from 1 */
 	double begin;  /* on CLOCK_MONOTONIC */
 	double total;  /* from before the data to behind the optimizer */
 
 	double data, forward, backward; /* of all micro-batches */
-	double wait;                    /* exposed communication: blocked behind backward */
-	double agree;                   /* adding up losses and tokens of all ranks */
+	double blocked; /* until gradients are averaged, in extra calls, in barriers */
+	double agree;   /* adding up losses and tokens of all ranks */
 	double optimizer;
+	double host; /* work beside the training */
 	double rest; /* comparing parameters, writing checkpoints, talking */
 
-	double busy;   /* communication of gradients under way, hidden or not */
-	double hidden; /* of that, while backward ran */
+	/* Of blocked, see waits.h: */
+	double waiting; /* until the last rank had come */
+	double exposed; /* communication that nothing hides: from then on */
+	double extra;   /* of exposed: of calls that have nothing to do with gradients */
+
+	/* Communication of gradients under way, from when the last rank had joined each call: */
+	double busy;   /* hidden or not */
+	double hidden; /* before the last rank's backward was over */
+
+	bool control; /* its buckets were held back */
 
 	uint64_t payload_bytes, calls; /* of gradients, as sent by this rank */
 	uint64_t examples, tokens;     /* that this rank trained on */

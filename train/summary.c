@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../tools/machine.h"
+
 const char *const train_metric_names[TRAIN_METRICS] = {
 #define TRAIN_METRIC_NAME(id, name, formula) name,
 	TRAIN_METRIC_LIST(TRAIN_METRIC_NAME)
@@ -131,14 +133,25 @@ static void summarize_communication(struct train_summary *summary, const struct 
 	const struct train_facts *facts = &summary->facts;
 	double *values = summary->values;
 	double busy = MEAN_MS(table, busy), hidden = MEAN_MS(table, hidden);
-	values[TRAIN_EXPOSED] = MEAN_MS(table, wait);
 	values[TRAIN_BUSY] = busy;
-	values[TRAIN_OVERLAP] = busy > 0 ? 100 * hidden / busy : NAN;
+	values[TRAIN_HIDDEN_MS] = hidden;
+	values[TRAIN_HIDDEN] = busy > 0 ? 100 * hidden / busy : NAN;
+	values[TRAIN_WAITING] = MEAN_MS(table, waiting);
+	values[TRAIN_EXPOSED] = MEAN_MS(table, exposed);
+	values[TRAIN_EXTRA] = MEAN_MS(table, extra);
+	values[TRAIN_OVERHEAD] = 100 * values[TRAIN_EXPOSED] / values[TRAIN_STEP];
 	values[TRAIN_ALONE] = facts->alone_ms;
 	if (!(facts->alone_ms > 0)) /* not measured */
 		return;
-	values[TRAIN_HIDDEN] = 100 * (1 - values[TRAIN_EXPOSED] / facts->alone_ms);
 	values[TRAIN_BUS] = values[TRAIN_FORMULA] / facts->ranks / facts->alone_ms * 1e-6;
+}
+
+/* Other programs took CPUs, or some steps took far longer than most. */
+static bool is_busy(const struct train_summary *summary)
+{
+	const struct train_facts *facts = &summary->facts;
+	return facts->other_cpus > MACHINE_BUSY_SHARE * facts->host_cpus ||
+	       summary->values[TRAIN_P95] > MACHINE_BUSY_SPREAD * summary->values[TRAIN_MEDIAN];
 }
 
 void train_summary_make(struct train_summary *summary, const struct train_facts *facts,
@@ -165,6 +178,8 @@ void train_summary_make(struct train_summary *summary, const struct train_facts 
 	values[TRAIN_BACKWARD] = MEAN_MS(&table, backward);
 	values[TRAIN_OPTIMIZER] = MEAN_MS(&table, optimizer);
 	values[TRAIN_AGREE] = MEAN_MS(&table, agree);
+	values[TRAIN_HOST] = MEAN_MS(&table, host);
+	summary->busy = is_busy(summary);
 	values[TRAIN_LOSS] = cell(&table, 0, each - 1)->loss;
 	summarize_bytes(summary, &table);
 	if (facts->ranks > 1 && strcmp(facts->mode, "off") != 0)

@@ -22,7 +22,7 @@
 	X(STEP, "step_ms", "T(N): mean over steps of the slowest rank")                            \
 	X(MEDIAN, "step_median_ms", "median over steps of the slowest rank")                       \
 	X(P95, "step_p95_ms", "95th percentile likewise")                                          \
-	X(SPREAD, "rank_spread_ms", "slowest less fastest rank")                                   \
+	X(SPREAD, "rank_spread_ms", "slowest less fastest rank, mean over steps")                  \
 	X(SAMPLES, "samples_per_s", "X(N): examples of all ranks / T(N)")                          \
 	X(TOKENS, "tokens_per_s", "targets of all ranks / T(N)")                                   \
 	X(DATA, "data_ms", "fetching examples")                                                    \
@@ -30,12 +30,16 @@
 	X(BACKWARD, "backward_ms", "with what launches communication")                             \
 	X(OPTIMIZER, "optimizer_ms", "")                                                           \
 	X(AGREE, "agree_ms", "adding up losses and tokens")                                        \
-	X(EXPOSED, "exposed_ms", "blocked behind backward until gradients are averaged")           \
-	X(BUSY, "busy_ms", "an all-reduce runs, hidden or not, waiting for ranks included")        \
+	X(WAITING, "waiting_ms", "blocked until the last rank had come")                           \
+	X(EXPOSED, "exposed_ms", "blocked from then on: communication that nothing hides")         \
+	X(EXTRA, "extra_ms", "of that, in calls that are not for gradients")                       \
+	X(HOST, "host_ms", "work beside the training")                                             \
+	X(OVERHEAD, "overhead_percent", "exposed_ms / step_ms")                                    \
+	X(BUSY, "busy_ms", "an all-reduce runs, from when the last rank has joined it")            \
+	X(HIDDEN_MS, "hidden_ms", "of that, before the last rank's backward is over")              \
+	X(HIDDEN, "hidden_percent", "hidden_ms / busy_ms")                                         \
 	X(ALONE, "comm_alone_ms", "the same all-reduces with nothing else, median")                \
 	X(CONTROL, "exposed_by_control_ms", "T(N) - T(N) of the --mode off reference")             \
-	X(OVERLAP, "overlap_percent", "busy while backward runs / busy")                           \
-	X(HIDDEN, "hidden_percent", "1 - exposed / comm_alone")                                    \
 	X(BUS, "bus_gb_per_s", "2(N-1)/N * S / comm_alone")                                        \
 	X(PAYLOAD, "payload_bytes", "sent in a step, all ranks together")                          \
 	X(FORMULA, "formula_bytes", "2(N-1) * S; of small buckets up to N(N-1)")                   \
@@ -65,7 +69,10 @@ extern const char *const train_metric_formulas[TRAIN_METRICS];
 struct train_facts {
 	char preset[32], mode[16], scaling[8], optimizer[8];
 	char transports[64], text[192], matmul[64];
-	int ranks, cpus;
+	char host[64], cpu[64];              /* of rank 0: its name, and the model of its CPU */
+	char link[48];                       /* RING_LINK, which slows links down; "" */
+	int ranks, hosts, cpus;              /* cpus: usable by the ranks, on all hosts together */
+	int host_cpus;                       /* of rank 0's host, usable or not */
 	int batch, accumulate, global_batch; /* batch: examples of a rank and micro-batch */
 	int syncs;                           /* averagings of a step */
 	int buckets;
@@ -73,6 +80,9 @@ struct train_facts {
 	uint64_t parameters, seed;
 	uint64_t gradient_bytes; /* S: of one averaging */
 	uint64_t promised_bytes; /* ... and what all ranks together must send for it */
+
+	double load;       /* of rank 0's host when the run began: threads that ran or wanted to */
+	double other_cpus; /* taken by other programs during the steps */
 
 	/* Measured beside the steps; NAN if not. */
 	double alone_ms, held_out_loss, own_loss, own_error;
@@ -82,6 +92,7 @@ struct train_summary {
 	struct train_facts facts;
 	double values[TRAIN_METRICS];
 	bool payload_is_exact; /* in each step, to the byte */
+	bool busy;             /* the machine was, with other things: times say little */
 };
 
 /* The smallest value that `share` of all do not exceed; sorts them. */

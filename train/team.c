@@ -5,7 +5,7 @@
  */
 #include "team.h"
 
-#include <sched.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,44 +125,43 @@ static void list_transports(struct train_team *team)
 /* What a rank says of its host. */
 struct place {
 	char boot[40]; /* one host, and so one clock, has one boot */
-	int cpus;
 	double now;
+	struct machine machine;
 };
 
 static void describe_place(struct place *place)
 {
-	cpu_set_t usable;
-	*place = (struct place){.cpus = 1};
+	*place = (struct place){.now = 0};
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 	if (file && !fgets(place->boot, sizeof(place->boot), file))
 		place->boot[0] = '\0';
 	if (file)
 		fclose(file);
-	if (sched_getaffinity(0, sizeof(usable), &usable) == 0)
-		place->cpus = CPU_COUNT(&usable);
+	machine_describe(&place->machine);
 }
 
-static bool same_host(const struct place *a, const struct place *b)
+/* The lowest rank on the same host. */
+static int find_host(const struct place *places, int rank)
 {
-	return memcmp(a->boot, b->boot, sizeof(a->boot)) == 0;
+	int first = 0;
+	while (memcmp(places[first].boot, places[rank].boot, sizeof(places[rank].boot)) != 0)
+		first++;
+	return first;
 }
 
 /* A host counts once, with the most CPUs that a rank of it may use. */
-static int count_cpus(const struct place *places, int size)
+static void count_hosts(struct train_team *team, const struct place *places)
 {
-	int cpus = 0;
-	for (int i = 0; i < size; i++) {
-		bool counted = false;
-		int most = places[i].cpus;
-		for (int j = 0; j < size; j++) {
-			if (!same_host(&places[i], &places[j]))
-				continue;
-			counted = counted || j < i;
-			most = places[j].cpus > most ? places[j].cpus : most;
+	for (int host = 0; host < team->size; host++) {
+		int most = 0;
+		for (int rank = 0; rank < team->size; rank++) {
+			int cpus = places[rank].machine.cpus;
+			if (find_host(places, rank) == host && cpus > most)
+				most = cpus;
 		}
-		cpus += counted ? 0 : most;
+		team->cpus += most;
+		team->hosts += most > 0;
 	}
-	return cpus;
 }
 
 /* Ranks look at their clocks behind a barrier, so they do it within the time of a message. */
@@ -177,11 +176,31 @@ static int compare_places(struct train_team *team)
 	if (!err)
 		err = ring_all_gather(team->aside, &mine, all, sizeof(mine), RING_UINT8, NULL);
 	if (!err) {
-		team->cpus = count_cpus(all, team->size);
-		team->behind = same_host(&mine, &all[0]) ? 0 : all[0].now - mine.now;
+		count_hosts(team, all);
+		team->host = find_host(all, team->rank);
+		team->machine = all[0].machine;
+		machine_clean(&team->machine);
+		team->behind = team->host == 0 ? 0 : all[0].now - mine.now;
 	}
 	free(all);
 	return train_team_failed(team, err, "comparing clocks");
+}
+
+int train_team_others(struct train_team *team, const struct machine_use *since, double *others)
+{
+	struct machine_use use = machine_use_now();
+	double *own = calloc((size_t)team->size, sizeof(*own)); /* of all ranks of a host */
+	if (!own)
+		return train_team_failed(team, RING_ENOMEM, "comparing loads");
+	own[team->host] = use.own - since->own;
+	int err = train_team_sum(team, own, (size_t)team->size);
+	double most = (use.all - since->all - own[team->host]) / (use.at - since->at);
+	double known[2] = {isnan(most) ? 1 : 0, isnan(most) ? 0 : fmax(most, 0)};
+	free(own);
+	if (!err)
+		err = train_team_max(team, known, 2);
+	*others = !err && known[0] == 0 ? known[1] : NAN;
+	return err;
 }
 
 int train_team_join(struct train_team *team, const struct train_options *options, int rank)

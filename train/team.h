@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../tools/machine.h"
 #include "ringccl.h"
 
 struct train_options;
@@ -20,6 +21,9 @@ struct train_team {
 	int rank, size;
 	char transports[64]; /* this rank's, "shm,tcp"; "-" alone */
 	int cpus;            /* usable by the ranks, on all hosts together */
+	int hosts;
+	int host;               /* the lowest rank that is on this rank's host, too */
+	struct machine machine; /* rank 0's */
 	double behind; /* seconds to be added to this rank's clock for rank 0's; 0 on its host */
 };
 
@@ -35,6 +39,9 @@ int train_team_barrier(struct train_team *team);
 int train_team_sum(struct train_team *team, double *values, size_t count);
 int train_team_max(struct train_team *team, double *values, size_t count);
 int train_team_broadcast(struct train_team *team, void *data, size_t bytes); /* rank 0's */
+
+/* CPUs that others than the ranks have used since, on the host where that were most; NAN: not known. */
+int train_team_others(struct train_team *team, const struct machine_use *since, double *others);
 
 /*
  * Rank 0 gets what every rank has. Each may have another amount.

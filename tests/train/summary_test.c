@@ -50,7 +50,9 @@ static void make_steps(const struct train_facts *facts, struct train_step *steps
 				.step = (uint64_t)i + 1,
 				.total = i < 2 ? 9 : 0.1 + 0.01 * i + 0.001 * rank,
 				.data = 0.001,
-				.wait = 0.004,
+				.blocked = 0.006,
+				.waiting = 0.002,
+				.exposed = 0.004,
 				.busy = 0.02,
 				.hidden = 0.015,
 				.payload_bytes = 2 * (uint64_t)(facts->ranks - 1) * 400 /
@@ -90,8 +92,9 @@ static void test_metrics(void **state)
 	CHECK(summary, IMBALANCE, 2 / 1.5);
 	CHECK(summary, DATA, 1);
 	CHECK(summary, EXPOSED, 4);
-	CHECK(summary, OVERLAP, 75);
-	CHECK(summary, HIDDEN, 60);
+	CHECK(summary, WAITING, 2);
+	CHECK(summary, OVERHEAD, 4 / 1.36);
+	CHECK(summary, HIDDEN, 75);
 	CHECK(summary, FORMULA, 800);
 	CHECK(summary, PAYLOAD, 800);
 	CHECK(summary, BUS, 400 / 0.010 * 1e-9);
