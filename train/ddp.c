@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agree.h"
+#include "clock.h"
 #include "compress.h"
 
 _Static_assert(sizeof(train_real) == sizeof(float), "gradients are RING_FLOAT32");
@@ -35,13 +35,6 @@ struct train_ddp {
 	struct ring_stats before;
 	int err; /* the first; nothing is launched any more */
 };
-
-static double now(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static int fail(struct train_ddp *ddp, int err)
 {
@@ -276,9 +269,9 @@ static void launch_next(struct train_ddp *ddp)
 	if (ddp->err)
 		return;
 	compress(ddp, &ddp->buckets[k]);
-	ddp->spans[k].begin = now(); /* on a stream, await() will know better */
+	ddp->spans[k].begin = train_now(); /* on a stream, await() will know better */
 	int err = reduce(ddp, &ddp->buckets[k]);
-	ddp->spans[k].end = now();
+	ddp->spans[k].end = train_now();
 	if (err)
 		fail(ddp, err);
 }
@@ -302,7 +295,7 @@ void train_ddp_ready(void *context, int tensor)
 		const struct train_bucket *bucket = &ddp->buckets[ddp->ready];
 		if (bucket->first_tensor + bucket->tensors - 1 > tensor)
 			break;
-		ddp->spans[ddp->ready++].ready = now();
+		ddp->spans[ddp->ready++].ready = train_now();
 		if (ddp->stream && !ddp->holds_back)
 			launch_next(ddp);
 	}
@@ -343,14 +336,14 @@ int train_ddp_finish(struct train_ddp *ddp, struct train_ddp_times *times)
 	*times = (struct train_ddp_times){0};
 	if (ddp->bucket_count > 0) {
 		assert(ddp->ready == ddp->bucket_count); /* backward said so, while synchronising */
-		double begin = now();
+		double begin = train_now();
 		while (ddp->complete < ddp->bucket_count) {
 			if (ddp->launched == ddp->complete)
 				launch_next(ddp);
 			complete_next(ddp);
 		}
 		let_go(ddp);
-		times->waited = now() - begin;
+		times->waited = train_now() - begin;
 		fill_times(ddp, times);
 	}
 	ddp->ready = ddp->launched = ddp->complete = 0;

@@ -2,15 +2,17 @@
 /*
  * Training, as one rank does it.
  *
- *	data     -> forward -> backward            -> wait -> agree     -> optimizer
- *	                       buckets are launched   for     on loss
- *	                       as they get ready      them    and tokens
+ *	data -> forward -> backward              -> blocked     -> agree     -> optimizer -> host
+ *	                   buckets are launched     until they     on loss
+ *	                   as they get ready        are done       and tokens
  */
 #ifndef TRAIN_LOOP_H
 #define TRAIN_LOOP_H
 
 #include "checkpoint.h"
 #include "ddp.h"
+#include "faults.h"
+#include "feed.h"
 #include "markov.h"
 #include "options.h"
 #include "profile.h"
@@ -29,7 +31,8 @@ struct train_run {
 	struct train_optimizer optimizer;
 	struct train_ddp *ddp;
 	struct train_state state;
-	size_t length; /* this rank's examples of an epoch */
+	struct train_feed feed;
+	struct train_faults faults;
 
 	struct train_waits waits;
 	struct train_steps done;
@@ -52,6 +55,13 @@ struct train_run {
 int train_run_create(struct train_run *run, const struct train_options *options,
 		     struct train_team *team);
 void train_run_destroy(struct train_run *run);
+
+/* One step, of which all but waits.h's is told. returns 0; a RING_E code with its sentence on stderr */
+int train_run_step(struct train_run *run, struct train_step *step);
+
+/* Says what was done since *since, in the trace, and adds its time to *part. */
+void train_run_account(struct train_run *run, enum train_row row, const char *name, double *since,
+		       double *part);
 
 /* As many steps as the options say, with checkpoints and comparisons between them. */
 int train_run_steps(struct train_run *run);

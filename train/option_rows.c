@@ -47,6 +47,9 @@ const struct train_option_row train_option_rows[] = {
 	 .help = "times through all examples"},
 	{TRAIN_OPTION_UNFLAG, 0, "keep-last", NULL, AT(drop_last),
 	 .help = "end epochs with a smaller step, padded as DistributedSampler does"},
+	{TRAIN_OPTION_CHOICE, 0, "sampler", "HOW", AT(sampler), .choices = "distributed|none",
+	 .help = "distributed: ranks share the examples; none: a mistake, all train on the same; "
+		 "distributed"},
 	{TRAIN_OPTION_INT, 0, "uneven", "K", AT(uneven), 0, 1e6,
 	 .help = "rank r runs out r * K steps before rank 0, in each epoch"},
 	{TRAIN_OPTION_NUMBER, 0, "seed", "N", AT(seed),
@@ -95,6 +98,18 @@ const struct train_option_row train_option_rows[] = {
 	 .help = "as slow as such links: \"1GB/s,20us\" (RING_LINK)"},
 	{TRAIN_OPTION_REAL, 0, "timeout", "SECONDS", AT(timeout_s), 0, 1e6, .sameness = TRAIN_OWN,
 	 .help = "of joining and of each call"},
+
+	{TRAIN_OPTION_HEADING, .help = "What goes wrong, on purpose"},
+	{TRAIN_OPTION_TEXT, 0, "slow-rank", "RANK:HOW", AT(faults.slow),
+	 .help = "0:40ms comes so much later to each step, 0:50% has half its speed"},
+	{TRAIN_OPTION_MEGABYTES, 0, "extra-all-reduce", "MiB", AT(faults.extra_bytes), 0, 1 << 14,
+	 .help = "one more in each step, of so much, which is not for gradients"},
+	{TRAIN_OPTION_FLAG, 0, "extra-fresh", NULL, AT(faults.extra_fresh),
+	 .help = "its memory is new in each step, and filled there"},
+	{TRAIN_OPTION_TEXT, 0, "rank0-work", "TIME", AT(faults.work),
+	 .help = "rank 0 does something else for so long behind each step: 20ms"},
+	{TRAIN_OPTION_FLAG, 0, "barrier", NULL, AT(faults.barrier),
+	 .help = "all ranks meet behind each step"},
 
 	{TRAIN_OPTION_HEADING, .help = "What is kept"},
 	{TRAIN_OPTION_TEXT, 0, "checkpoint", "FOLDER", AT(checkpoint), .sameness = TRAIN_OWN,

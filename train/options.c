@@ -231,6 +231,9 @@ static bool agree_with_one_another(const struct train_options *options)
 		return complain("--uneven already decides how epochs end: leave out --keep-last");
 	if (options->export && (options->resume || options->uneven || !options->drop_last))
 		return complain("--export is for whole steps from the first one on");
+	if (options->export && options->sampler != TRAIN_SHARED_OUT)
+		return complain(
+			"--export is of examples that ranks share: leave out --sampler none");
 	if (options->profile && (options->uneven || options->sync_every_micro))
 		return complain("--profile is of steps that are all alike, and average once");
 	return true;
@@ -247,6 +250,7 @@ static void become_reference(struct train_options *options)
 	options->with_reference = false;
 	options->ranks = 1;
 	options->uneven = 0;
+	options->faults = (struct train_fault_options){.slow_rank = -1, .slow_share = 1};
 }
 
 /* Another optimizer than the preset's takes over nothing of its rate that was not said. */
@@ -297,7 +301,7 @@ bool train_options_parse(struct train_options *options, int argc, char **argv, i
 		adopt_kind(&parsed, &recipe.optimizer);
 	if (parsed.scaling < 0)
 		parsed.scaling = parsed.global_batch ? TRAIN_STRONG_SCALING : TRAIN_WEAK_SCALING;
-	if (!agree_with_one_another(&parsed))
+	if (!train_faults_parse(&parsed.faults) || !agree_with_one_another(&parsed))
 		return false;
 	if (parsed.steps == 0 && parsed.epochs == 0)
 		parsed.steps = 200;
@@ -310,7 +314,11 @@ bool train_options_parse(struct train_options *options, int argc, char **argv, i
 
 bool train_options_settle(struct train_options *options, int ranks)
 {
-	const int shares = ranks * options->accumulate;
+	const int shares = ranks * options->accumulate, slow = options->faults.slow_rank;
+	if (slow >= ranks && !options->as_reference) {
+		fprintf(stderr, "ring_train: --slow-rank %d: ranks are 0 to %d\n", slow, ranks - 1);
+		return false;
+	}
 	if (!options->batch && !options->global_batch) {
 		if (options->scaling == TRAIN_STRONG_SCALING)
 			options->global_batch = options->usual_batch;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "ddp.h"
+#include "faults.h"
 #include "model.h"
 #include "optimizer.h"
 
@@ -23,6 +24,7 @@ enum train_exit {
 	TRAIN_EXIT_WRONG = 7, /* ranks' parameters differ, or payload bytes are not the formula's */
 };
 
+enum train_sharing { TRAIN_SHARED_OUT, TRAIN_NOT_SHARED };
 enum train_scaling { TRAIN_WEAK_SCALING, TRAIN_STRONG_SCALING };
 
 #define TRAIN_RECORDS 16
@@ -41,6 +43,7 @@ struct train_options {
 	int usual_batch;  /* of a rank, for this preset */
 	int accumulate;   /* micro-batches of a step */
 	int scaling; /* enum train_scaling: which of the two batches stays when ranks are added */
+	int sampler; /* enum train_sharing: whether ranks have other examples, or all the same */
 	bool drop_last; /* an epoch ends with the last whole step; else with a smaller, padded one */
 	int uneven;     /* in each epoch rank r has r * so many steps less than rank 0 */
 	long steps;     /* 0: as epochs say */
@@ -49,6 +52,7 @@ struct train_options {
 	struct train_optimizer_options optimizer;
 
 	struct train_ddp_options ddp;
+	struct train_fault_options faults;
 	bool sync_every_micro; /* average after each micro-batch, as without no_sync */
 	int hash_every;        /* steps between comparisons of all ranks' parameters; 0: never */
 	const char *transport; /* as in struct ring_options; NULL */

@@ -32,6 +32,13 @@ static void list_facts(const struct train_run *run, struct train_facts *facts)
 		.buckets = train_ddp_buckets(run->ddp, &buckets),
 		.compressed = options->ddp.compressed,
 		.uneven = options->uneven > 0,
+		.slow_rank = options->faults.slow_rank,
+		.slow_ms = options->faults.slow_s * 1e3,
+		.slow_share = options->faults.slow_share,
+		.rank0_ms = options->faults.work_s * 1e3,
+		.extra_bytes = options->faults.extra_bytes,
+		.extra_fresh = options->faults.extra_fresh,
+		.barrier = options->faults.barrier,
 		.parameters = run->model->parameter_count,
 		.seed = options->seed,
 		.gradient_bytes = run->model->parameter_count * element,
@@ -46,6 +53,7 @@ static void list_facts(const struct train_run *run, struct train_facts *facts)
 	COPY(facts->scaling, options->scaling == TRAIN_WEAK_SCALING ? "weak" : "strong");
 	COPY(facts->optimizer, options->optimizer.kind == TRAIN_SGD ? "sgd" : "adamw");
 	COPY(facts->transports, run->team->transports);
+	COPY(facts->sampler, options->sampler == TRAIN_SHARED_OUT ? "distributed" : "none");
 	COPY(facts->host, run->team->machine.host);
 	COPY(facts->cpu, run->team->machine.cpu);
 	COPY(facts->link, machine_link());

@@ -14,6 +14,29 @@ static bool is_off(const struct train_facts *facts)
 	return strcmp(facts->mode, "off") == 0;
 }
 
+/* Whoever reads the times must know what was done to them. */
+static void print_faults(FILE *out, const struct train_facts *facts)
+{
+	if (facts->slow_ms > 0)
+		fprintf(out, "on purpose: rank %d comes %g ms late to each step\n",
+			facts->slow_rank, facts->slow_ms);
+	else if (facts->slow_rank >= 0)
+		fprintf(out, "on purpose: rank %d has %g %% of its speed\n", facts->slow_rank,
+			100 * facts->slow_share);
+	if (facts->extra_bytes > 0)
+		fprintf(out, "on purpose: another all-reduce of %" PRIu64 " bytes in each step%s\n",
+			facts->extra_bytes, facts->extra_fresh ? ", of fresh memory" : "");
+	if (facts->rank0_ms > 0)
+		fprintf(out, "on purpose: rank 0 does something else for %g ms behind each step\n",
+			facts->rank0_ms);
+	if (facts->barrier)
+		fputs("on purpose: a barrier behind each step\n", out);
+	if (strcmp(facts->sampler, "none") == 0 && facts->ranks > 1)
+		fprintf(out,
+			"without a sampler all ranks train on the same: %d do the work of one\n",
+			facts->ranks);
+}
+
 static void print_head(FILE *out, const struct train_facts *facts)
 {
 	fprintf(out, "\n%s, %" PRIu64 " parameters, %s; %d rank%s, %d CPU%s, over %s%s%s\n",
@@ -27,7 +50,9 @@ static void print_head(FILE *out, const struct train_facts *facts)
 		facts->mode, facts->compressed ? ", compressed" : "", facts->buckets,
 		facts->buckets == 1 ? "" : "s", facts->gradient_bytes, facts->ranks, facts->batch,
 		facts->accumulate, facts->global_batch);
-	fprintf(out, "%s\n\n", facts->text);
+	fprintf(out, "%s\n", facts->text);
+	print_faults(out, facts);
+	fputc('\n', out);
 }
 
 /* With as many decimals as tell something. */

@@ -114,10 +114,14 @@ int train_run_create(struct train_run *run, const struct train_options *options,
 		return TRAIN_EXIT_SYSTEM;
 	if (options->profile && train_profile_create(&run->profile, run->model, &options->ddp) != 0)
 		return TRAIN_EXIT_SYSTEM;
+	if (train_faults_create(&run->faults, &options->faults, team->rank) != 0)
+		return TRAIN_EXIT_SYSTEM;
 	if (options->resume)
 		status = resume(run);
 	if (status != TRAIN_EXIT_OK)
 		return status;
+	train_feed_create(&run->feed, options, &run->source, team->size, team->rank,
+			  run->state.seed);
 	int err = train_ddp_create(&run->ddp, team->comm, run->model, &options->ddp);
 	return train_exit_of(err);
 }
@@ -131,6 +135,7 @@ void train_run_destroy(struct train_run *run)
 	train_source_close(&run->source);
 	train_trace_free(&run->trace);
 	train_profile_destroy(&run->profile);
+	train_faults_destroy(&run->faults);
 	train_waits_free(&run->waits);
 	free(run->done.steps);
 	free(run->controls.steps);

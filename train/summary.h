@@ -77,6 +77,14 @@ struct train_facts {
 	int syncs;                           /* averagings of a step */
 	int buckets;
 	bool compressed, uneven;
+
+	/* What went wrong on purpose, and how examples were shared out. */
+	char sampler[16];
+	int slow_rank; /* -1: none */
+	double slow_ms, slow_share, rank0_ms;
+	uint64_t extra_bytes;
+	bool extra_fresh, barrier;
+
 	uint64_t parameters, seed;
 	uint64_t gradient_bytes; /* S: of one averaging */
 	uint64_t promised_bytes; /* ... and what all ranks together must send for it */

@@ -9,16 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "options.h"
-
-double train_now(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 int train_team_failed(const struct train_team *team, int err, const char *doing)
 {
@@ -52,6 +44,12 @@ int train_team_sum(struct train_team *team, double *values, size_t count)
 int train_team_max(struct train_team *team, double *values, size_t count)
 {
 	return reduce(team, values, count, RING_MAX);
+}
+
+int train_team_average(struct train_team *team, float *values, size_t count)
+{
+	int err = ring_all_reduce(team->aside, values, values, count, RING_FLOAT32, RING_AVG, NULL);
+	return train_team_failed(team, err, "extra all-reduce");
 }
 
 int train_team_broadcast(struct train_team *team, void *data, size_t bytes)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "../tools/machine.h"
+#include "clock.h"
 #include "ringccl.h"
 
 struct train_options;
@@ -38,6 +39,7 @@ int train_team_failed(const struct train_team *team, int err, const char *doing)
 int train_team_barrier(struct train_team *team);
 int train_team_sum(struct train_team *team, double *values, size_t count);
 int train_team_max(struct train_team *team, double *values, size_t count);
+int train_team_average(struct train_team *team, float *values, size_t count);
 int train_team_broadcast(struct train_team *team, void *data, size_t bytes); /* rank 0's */
 
 /* CPUs that others than the ranks have used since, on the host where that were most; NAN: not known. */
@@ -51,8 +53,5 @@ int train_team_others(struct train_team *team, const struct machine_use *since, 
  */
 int train_team_gather(struct train_team *team, const void *records, size_t count,
 		      size_t record_bytes, void **all, size_t **counts);
-
-/* CLOCK_MONOTONIC in seconds. */
-double train_now(void);
 
 #endif

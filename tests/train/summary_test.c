@@ -25,6 +25,9 @@ static struct train_facts make_facts(int ranks, int batch)
 		.optimizer = "adamw",
 		.ranks = ranks,
 		.cpus = 2,
+		.host_cpus = 2,
+		.other_cpus = 0.1,
+		.slow_rank = -1,
 		.batch = batch,
 		.accumulate = 1,
 		.global_batch = ranks * batch,
@@ -102,6 +105,27 @@ static void test_metrics(void **state)
 	assert_true(summary.payload_is_exact);
 	assert_true(isnan(summary.values[TRAIN_WEAK]));
 	assert_true(isnan(summary.values[TRAIN_HELD_OUT]));
+}
+
+/* Half a CPU of two is somebody else's; or the last of four steps takes far longer. */
+static void test_busy(void **state)
+{
+	static struct train_step steps[2 * STEPS];
+	struct train_facts facts = make_facts(2, 8);
+	struct train_summary summary;
+	(void)state;
+	make_steps(&facts, steps);
+	train_summary_make(&summary, &facts, steps, STEPS);
+	assert_false(summary.busy);
+	facts.other_cpus = 0.5;
+	train_summary_make(&summary, &facts, steps, STEPS);
+	assert_true(summary.busy);
+	facts.other_cpus = NAN;
+	train_summary_make(&summary, &facts, steps, STEPS);
+	assert_false(summary.busy);
+	steps[STEPS - 1].total = 0.2;
+	train_summary_make(&summary, &facts, steps, STEPS);
+	assert_true(summary.busy);
 }
 
 /* One byte in one step of one rank shows. */
@@ -198,9 +222,9 @@ static void test_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_metrics),    cmocka_unit_test(test_payload),
-		cmocka_unit_test(test_efficiency), cmocka_unit_test(test_unlike),
-		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_metrics), cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_payload), cmocka_unit_test(test_efficiency),
+		cmocka_unit_test(test_unlike),  cmocka_unit_test(test_record),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Which examples a rank trains on, step by step. */
+#ifndef TRAIN_FEED_H
+#define TRAIN_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "options.h"
+#include "sampler.h"
+#include "source.h"
+
+struct train_feed {
+	const struct train_source *source;
+	struct train_sampler sampler;
+	int ranks;
+	size_t batch;  /* examples of a micro-batch */
+	size_t share;  /* of a step of this rank */
+	size_t length; /* of an epoch of this rank */
+};
+
+/* options are settled; the source stays the caller's, and must outlive the feed. */
+void train_feed_create(struct train_feed *feed, const struct train_options *options,
+		       const struct train_source *source, int ranks, int rank, uint64_t seed);
+
+/* Whether this rank has examples left; position counts those of all ranks in this epoch. */
+bool train_feed_has_more(const struct train_feed *feed, uint64_t position);
+
+/* Fetches the examples of a micro-batch. returns how many there are; none if the rank ran out */
+int train_feed_load(const struct train_feed *feed, struct train_loaded *loaded, uint64_t epoch,
+		    uint64_t position, int micro);
+
+#endif
