@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FOLDER "tests/cuda/fake/.libs"
+
+struct cuda_calls cuda;
+
+/* In front of what is there, of which sanitizers and users may have need. */
+static void put_in_front(const char *folder)
+{
+	const char *others = getenv("LD_LIBRARY_PATH");
+	char path[8192];
+	snprintf(path, sizeof(path), "%s%s%s", folder, others && *others ? ":" : "",
+		 others ? others : "");
+	setenv("LD_LIBRARY_PATH", path, 1);
+}
+
+void cuda_use_fake(char **argv)
+{
+	char *folder = realpath(FOLDER, NULL), driver[8192];
+	snprintf(driver, sizeof(driver), "%s/" RING_CUDA_LIBRARY, folder ? folder : FOLDER);
+	if (access(driver, R_OK)) {
+		printf("there is no %s: only static libraries were built\n", driver);
+		exit(77);
+	}
+	const char *path = getenv("LD_LIBRARY_PATH");
+	size_t length = strlen(folder);
+	bool there = path && strncmp(path, folder, length) == 0 && strchr(":", path[length]);
+	if (!there) {
+		put_in_front(folder);
+		execv("/proc/self/exe", argv);
+		perror("exec");
+		exit(1);
+	}
+	free(folder);
+}
+
+bool cuda_open(void)
+{
+	bool all = true;
+	void *library = dlopen(RING_CUDA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		printf("%s\n", dlerror());
+		return false;
+	}
+#define CUDA_FIND(name, symbol, parameters)                                                        \
+	*(void **)&cuda.name = dlsym(library, #symbol);                                            \
+	if (!cuda.name) {                                                                          \
+		printf("there is no " #symbol "\n");                                               \
+		all = false;                                                                       \
+	}
+	RING_CUDA_CALLS(CUDA_FIND)
+	MORE_CUDA_CALLS(CUDA_FIND)
+	return all;
+}
+
+void cuda_must(int result, const char *call, const char *file, int line)
+{
+	const char *name = NULL;
+	if (!result)
+		return;
+	cuda.error_name(result, &name);
+	fprintf(stderr, "%s:%d: %s returns %s (%d)\n", file, line, call, name ? name : "?", result);
+	exit(99);
+}

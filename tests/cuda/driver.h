@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For tests that call the driver themselves: all its functions, found in whichever libcuda.so.1 the
+ * system's loader finds, which is the fake one after cuda_use_fake.
+ */
+#ifndef DRIVER_H
+#define DRIVER_H
+
+#include <stdbool.h>
+
+#include "more_calls.h"
+
+struct cuda_calls {
+#define CUDA_MEMBER(name, symbol, parameters) int(*name) parameters;
+	RING_CUDA_CALLS(CUDA_MEMBER)
+	MORE_CUDA_CALLS(CUDA_MEMBER)
+#undef CUDA_MEMBER
+};
+
+extern struct cuda_calls cuda;
+
+/*
+ * Starts the program once more with the fake driver in front of all others; returns where that has
+ * happened. Ends the program with 77 if no shared libraries were built.
+ */
+void cuda_use_fake(char **argv);
+
+/* Finds all functions of `cuda`. Says what it misses. */
+bool cuda_open(void);
+
+/* Ends the process if that is an error, saying which and what was called where. */
+#define CUDA_MUST(call) cuda_must((call), #call, __FILE__, __LINE__)
+void cuda_must(int result, const char *call, const char *file, int line);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kernels of the fake driver: functions of the host, found by the names that they have on a device.
+ * The same source is compiled for both; here it asks for every place that it reads or writes.
+ */
+#ifndef FAKE_KERNEL_H
+#define FAKE_KERNEL_H
+
+#include <stddef.h>
+
+#define FAKE_PARAMETERS 8
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct fake_kernel {
+	const char *name;
+	void (*body)(void **parameters); /* called for each thread of each block */
+	size_t bytes[FAKE_PARAMETERS];   /* of each parameter; 0 ends them       */
+};
+
+/* All that there are, NULL after the last. */
+extern const struct fake_kernel *const fake_kernels[];
+
+/* ---- for kernels, while they run ------------------------------------------------------------- */
+
+/* Which thread of which block this is. */
+struct fake_place_in_grid {
+	unsigned block, blocks, thread, threads;
+};
+
+const struct fake_place_in_grid *fake_place_in_grid(void);
+
+/*
+ * Where the device finds what one access is to move: 1, 2, 4, 8 or 16 bytes, at a multiple of that.
+ * An access that a device would refuse ends the kernel, as there: this does not return then.
+ */
+void *fake_reach(const void *address, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* What may not be done while a stream is captured, and what a graph is. */
+#include "trap.h"
+
+#include <pthread.h>
+
+static struct CUgraph_st *graph;
+
+static void begin(struct CUstream_st *stream, int mode)
+{
+	CUDA_MUST(cuda.capture_begin(stream, mode));
+}
+
+static int end(void)
+{
+	int err = cuda.capture_end(stage.first, &graph);
+	if (!err)
+		CUDA_MUST(cuda.graph_destroy(graph));
+	return err;
+}
+
+static int alloc_while_captured(bool wrong)
+{
+	void *memory;
+	begin(stage.first, CUDA_CAPTURE_GLOBAL);
+	int err = wrong ? cuda.memory_alloc(&memory, 100) : 0;
+	int lost = end();
+	return err && lost != RING_CUDA_CAPTURE_INVALIDATED ? TRAP_STALE : err;
+}
+
+static int synchronize_while_captured(bool wrong)
+{
+	begin(stage.first, CUDA_CAPTURE_RELAXED);
+	int err = cuda.stream_synchronize(wrong ? stage.first : stage.second);
+	int lost = end();
+	return err && lost != RING_CUDA_CAPTURE_INVALIDATED ? TRAP_STALE : err;
+}
+
+/* A library's thread that asks how far it is, and knows nothing of captures. */
+static void *ask(void *unused)
+{
+	(void)unused;
+	CUDA_MUST(cuda.context_set(stage.context));
+	return (void *)(intptr_t)cuda.event_query(stage.event);
+}
+
+static int ask_in_another_thread(bool wrong)
+{
+	pthread_t thread;
+	void *result;
+	begin(stage.first, wrong ? CUDA_CAPTURE_GLOBAL : CUDA_CAPTURE_THREAD_LOCAL);
+	pthread_create(&thread, NULL, ask, NULL);
+	pthread_join(thread, &result);
+	int lost = end();
+	return lost ? lost : (int)(intptr_t)result;
+}
+
+/* Such a thread may say that it knows what it does. */
+static int ask_relaxed(bool wrong)
+{
+	int mode = CUDA_CAPTURE_RELAXED;
+	begin(stage.first, CUDA_CAPTURE_GLOBAL);
+	if (!wrong)
+		CUDA_MUST(cuda.capture_mode(&mode));
+	int err = cuda.event_query(stage.event);
+	end();
+	return err;
+}
+
+static int use_the_legacy_stream(bool wrong)
+{
+	struct CUstream_st *stream;
+	CUDA_MUST(cuda.stream_create(&stream, wrong ? 0 : RING_CUDA_STREAM_NON_BLOCKING, 0));
+	begin(stream, CUDA_CAPTURE_RELAXED);
+	int err = cuda.memory_set(stage.memory, 1, 1, NULL);
+	cuda.capture_end(stream, &graph);
+	return err;
+}
+
+static int capture_the_legacy_stream(bool wrong)
+{
+	struct CUstream_st *stream = wrong ? NULL : RING_CUDA_STREAM_PER_THREAD;
+	int err = cuda.capture_begin(stream, CUDA_CAPTURE_RELAXED);
+	return err ? err : cuda.capture_end(stream, &graph);
+}
+
+/* The second stream is drawn into the capture by an event, and must come back by another. */
+static void fork_and_set(void)
+{
+	begin(stage.first, CUDA_CAPTURE_GLOBAL);
+	CUDA_MUST(cuda.memory_set(stage.memory, 1, 4, stage.first));
+	CUDA_MUST(cuda.event_record(stage.event, stage.first));
+	CUDA_MUST(cuda.stream_wait_event(stage.second, stage.event, 0));
+	CUDA_MUST(cuda.memory_copy(stage.other, stage.memory, 4, stage.second));
+}
+
+static int forget_to_join(bool wrong)
+{
+	fork_and_set();
+	if (!wrong) {
+		CUDA_MUST(cuda.event_record(stage.event, stage.second));
+		CUDA_MUST(cuda.stream_wait_event(stage.first, stage.event, 0));
+	}
+	return end();
+}
+
+/* A capture does nothing; each launch of its graph does all of it. */
+static int launch_a_graph(bool wrong)
+{
+	struct CUgraphExec_st *exec;
+	fork_and_set();
+	CUDA_MUST(cuda.event_record(stage.event, stage.second));
+	CUDA_MUST(cuda.stream_wait_event(stage.first, stage.event, 0));
+	CUDA_MUST(cuda.capture_end(stage.first, &graph));
+	CUDA_MUST(cuda.graph_instantiate(&exec, graph, 0));
+	CUDA_MUST(cuda.graph_destroy(graph));
+	for (int launch = 0; launch < 3 && !wrong; launch++)
+		CUDA_MUST(cuda.graph_launch(exec, stage.first));
+	CUDA_MUST(trap_finish());
+	CUDA_MUST(cuda.graph_exec_destroy(exec));
+	return trap_look(stage.other) == 0x01010101 ? 0 : TRAP_STALE;
+}
+
+static int wait_for_a_record_outside(bool wrong)
+{
+	CUDA_MUST(cuda.event_record(stage.event, stage.second));
+	if (!wrong)
+		CUDA_MUST(cuda.stream_wait_event(stage.first, stage.event, 0));
+	begin(stage.first, CUDA_CAPTURE_GLOBAL);
+	int err = wrong ? cuda.stream_wait_event(stage.first, stage.event, 0) : 0;
+	end();
+	return err;
+}
+
+const struct trap traps_of_capture[] = {
+	{"memory is allocated while a stream is captured", alloc_while_captured,
+	 RING_CUDA_CAPTURE_UNSUPPORTED, NULL, NULL},
+	{"a captured stream is waited for", synchronize_while_captured,
+	 RING_CUDA_CAPTURE_UNSUPPORTED, NULL, NULL},
+	{"another thread's question loses a capture", ask_in_another_thread,
+	 RING_CUDA_CAPTURE_INVALIDATED, NULL, NULL},
+	{"a question is asked while a stream is captured", ask_relaxed,
+	 RING_CUDA_CAPTURE_UNSUPPORTED, NULL, NULL},
+	{"the legacy stream is used while another is captured", use_the_legacy_stream,
+	 RING_CUDA_CAPTURE_IMPLICIT, NULL, NULL},
+	{"the legacy stream is captured", capture_the_legacy_stream, RING_CUDA_CAPTURE_UNSUPPORTED,
+	 NULL, NULL},
+	{"a stream does not come back to its capture", forget_to_join, CUDA_CAPTURE_UNJOINED, NULL,
+	 NULL},
+	{"a capture waits for what is outside", wait_for_a_record_outside, CUDA_CAPTURE_ISOLATION,
+	 NULL, NULL},
+	{"what was captured has not been done", launch_a_graph, TRAP_STALE, NULL, NULL},
+	{NULL, NULL, 0, NULL, NULL},
+};

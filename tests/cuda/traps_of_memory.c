@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Who reaches which address. */
+#include "trap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int touch_it(bool wrong)
+{
+	if (wrong)
+		memset(stage.memory, 1, 4);
+	else
+		CUDA_MUST(cuda.memory_set(stage.memory, 1, 4, stage.second));
+	return trap_look(stage.memory) == 0x01010101 ? 0 : TRAP_STALE;
+}
+
+/* A system call does not fault, it gives EFAULT. */
+static int write_it(bool wrong)
+{
+	int ends[2];
+	if (pipe(ends))
+		return TRAP_STALE;
+	ssize_t sent = write(ends[1], wrong ? stage.memory : (char *)stage.pinned, 4);
+	int err = sent == 4 ? 0 : errno == EFAULT ? TRAP_FAULTS : TRAP_STALE;
+	close(ends[0]);
+	close(ends[1]);
+	return err;
+}
+
+static int copy_what_was_freed(bool wrong)
+{
+	if (wrong)
+		CUDA_MUST(cuda.memory_free(stage.other));
+	return cuda.memory_copy(stage.pinned, stage.other, 4, stage.first);
+}
+
+static int free_twice(bool wrong)
+{
+	CUDA_MUST(cuda.memory_free(stage.other));
+	return wrong ? cuda.memory_free(stage.other) : 0;
+}
+
+static int store_to_what_was_freed(bool wrong)
+{
+	if (wrong)
+		CUDA_MUST(cuda.memory_free(stage.other));
+	CUDA_MUST(trap_launch(stage.store, stage.first, stage.other, 1));
+	return trap_finish();
+}
+
+static int store_beyond_the_end(bool wrong)
+{
+	char *at = stage.memory + TRAP_BYTES - (wrong ? 0 : 4);
+	CUDA_MUST(trap_launch(stage.store, stage.first, at, 1));
+	return trap_finish();
+}
+
+static int copy_beyond_the_end(bool wrong)
+{
+	return cuda.memory_copy(stage.other, stage.memory, TRAP_BYTES + wrong, stage.first);
+}
+
+static int store_to_pageable(bool wrong)
+{
+	static uint32_t pageable;
+	CUDA_MUST(trap_launch(stage.store, stage.first, wrong ? &pageable : stage.pinned, 1));
+	return trap_finish();
+}
+
+static int store_misaligned(bool wrong)
+{
+	CUDA_MUST(trap_launch(stage.store_wide, stage.first, stage.memory + (wrong ? 4 : 16), 1));
+	return trap_finish();
+}
+
+/* Memory of device 0, seen from device 1. */
+static int store_to_another_device(bool wrong)
+{
+	struct CUctx_st *context;
+	struct CUmod_st *module;
+	struct CUfunc_st *store;
+	struct CUstream_st *stream;
+	CUDA_MUST(cuda.primary_retain(&context, 1));
+	CUDA_MUST(cuda.context_set(context));
+	CUDA_MUST(cuda.stream_create(&stream, RING_CUDA_STREAM_NON_BLOCKING, 0));
+	CUDA_MUST(cuda.module_load(&module, trap_image));
+	CUDA_MUST(cuda.module_function(&store, module, "trap_store"));
+	if (!wrong)
+		CUDA_MUST(cuda.context_enable_peer(stage.context, 0));
+	CUDA_MUST(trap_launch(store, stream, stage.memory, 9));
+	int err = cuda.stream_synchronize(stream);
+	if (err)
+		return err;
+	CUDA_MUST(cuda.context_set(stage.context));
+	return trap_look(stage.memory) == 9 ? 0 : TRAP_STALE;
+}
+
+static int enable_peers(bool wrong)
+{
+	struct CUctx_st *context;
+	int can = -1;
+	CUDA_MUST(cuda.primary_retain(&context, 1));
+	CUDA_MUST(cuda.device_reaches(&can, 0, 1));
+	if (can == wrong)
+		return TRAP_STALE;
+	return cuda.context_enable_peer(context, 0);
+}
+
+/* What a library must ask before it takes a pointer. */
+static int ask_what_it_is(bool wrong)
+{
+	static char pageable;
+	unsigned kind = 0;
+	return cuda.pointer_attribute(&kind, RING_CUDA_POINTER_KIND,
+				      wrong ? &pageable : (void *)stage.memory);
+}
+
+static int ask_what_freed_memory_is(bool wrong)
+{
+	unsigned kind = 0;
+	if (wrong)
+		CUDA_MUST(cuda.memory_free(stage.other));
+	return cuda.pointer_attribute(&kind, RING_CUDA_POINTER_KIND, stage.other);
+}
+
+static int pin_twice(bool wrong)
+{
+	char *memory = calloc(1, 100);
+	CUDA_MUST(cuda.host_register(memory, 100, 0));
+	int err = wrong ? cuda.host_register(memory + 50, 10, 0) : 0;
+	CUDA_MUST(cuda.host_unregister(memory));
+	free(memory);
+	return err;
+}
+
+static int allocate_too_much(bool wrong)
+{
+	void *memory;
+	return cuda.memory_alloc(&memory, (size_t)(wrong ? 9 : 7) << 20);
+}
+
+const struct trap traps_of_memory[] = {
+	{"the host touches device memory", touch_it, TRAP_FAULTS, NULL, NULL},
+	{"a system call is given device memory", write_it, TRAP_FAULTS, NULL, NULL},
+	{"freed memory is copied", copy_what_was_freed, RING_CUDA_INVALID_VALUE, NULL, NULL},
+	{"memory is freed twice", free_twice, RING_CUDA_INVALID_VALUE, NULL, NULL},
+	{"a kernel stores to freed memory", store_to_what_was_freed, RING_CUDA_ILLEGAL_ADDRESS,
+	 NULL, NULL},
+	{"a kernel stores beyond the end", store_beyond_the_end, RING_CUDA_ILLEGAL_ADDRESS, NULL,
+	 NULL},
+	{"a copy goes beyond the end", copy_beyond_the_end, RING_CUDA_INVALID_VALUE, NULL, NULL},
+	{"a kernel stores to pageable memory", store_to_pageable, RING_CUDA_ILLEGAL_ADDRESS, NULL,
+	 NULL},
+	{"16 bytes are stored to an odd place", store_misaligned, RING_CUDA_MISALIGNED_ADDRESS,
+	 NULL, NULL},
+	{"a kernel stores to another device's memory", store_to_another_device,
+	 RING_CUDA_ILLEGAL_ADDRESS, "RING_FAKE_CUDA_DEVICES=2", "RING_FAKE_CUDA_DEVICES=2"},
+	{"devices that do not reach one another", enable_peers, CUDA_PEER_ACCESS_UNSUPPORTED,
+	 "RING_FAKE_CUDA_DEVICES=2 RING_FAKE_CUDA_PEERS=0", "RING_FAKE_CUDA_DEVICES=2"},
+	{"a pageable pointer is asked about", ask_what_it_is, RING_CUDA_INVALID_VALUE, NULL, NULL},
+	{"a freed pointer is asked about", ask_what_freed_memory_is, RING_CUDA_INVALID_VALUE, NULL,
+	 NULL},
+	{"memory is pinned twice", pin_twice, RING_CUDA_ALREADY_REGISTERED, NULL, NULL},
+	{"more memory than there is", allocate_too_much, RING_CUDA_OUT_OF_MEMORY,
+	 "RING_FAKE_CUDA_MEMORY_MB=8", "RING_FAKE_CUDA_MEMORY_MB=8"},
+	{NULL, NULL, 0, NULL, NULL},
+};

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* Who waits for whom without having been asked to. */
+#include "trap.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* With fewer hardware queues than streams, who writes the word may be behind who waits for it. */
+static int share_a_queue(bool wrong)
+{
+	(void)wrong; /* the environment is */
+	trap_hold(stage.first);
+	CUDA_MUST(cuda.stream_write_value(stage.second, stage.word, 1, 0));
+	return cuda.stream_synchronize(stage.first);
+}
+
+static int alloc_while_held(bool wrong)
+{
+	void *memory;
+	if (!wrong)
+		CUDA_MUST(cuda.memory_alloc(&memory, 100));
+	trap_hold(stage.first);
+	if (wrong)
+		CUDA_MUST(cuda.memory_alloc(&memory, 100));
+	return trap_finish();
+}
+
+static int free_while_held(bool wrong)
+{
+	trap_hold(stage.first);
+	if (wrong)
+		CUDA_MUST(cuda.memory_free(stage.other));
+	int err = trap_finish();
+	if (!wrong)
+		CUDA_MUST(cuda.memory_free(stage.other));
+	return err;
+}
+
+static int host_alloc_while_held(bool wrong)
+{
+	void *memory;
+	if (!wrong)
+		CUDA_MUST(cuda.host_alloc(&memory, 100, 0));
+	trap_hold(stage.first);
+	if (wrong)
+		CUDA_MUST(cuda.host_alloc(&memory, 100, 0));
+	return trap_finish();
+}
+
+static int host_free_while_held(bool wrong)
+{
+	trap_hold(stage.first);
+	if (wrong)
+		CUDA_MUST(cuda.host_free(stage.pinned));
+	int err = trap_finish();
+	if (!wrong)
+		CUDA_MUST(cuda.host_free(stage.pinned));
+	return err;
+}
+
+static int pin_while_held(bool wrong)
+{
+	char *memory = calloc(1, 100);
+	if (!wrong)
+		CUDA_MUST(cuda.host_register(memory, 100, 0));
+	trap_hold(stage.first);
+	if (wrong)
+		CUDA_MUST(cuda.host_register(memory, 100, 0));
+	int err = trap_finish();
+	CUDA_MUST(cuda.host_unregister(memory));
+	free(memory);
+	return err;
+}
+
+/* A kernel is loaded when it is first launched. */
+static int load_while_held(bool wrong)
+{
+	int registers;
+	if (!wrong)
+		CUDA_MUST(cuda.function_attribute(&registers, RING_CUDA_REGISTERS, stage.store));
+	trap_hold(stage.first);
+	CUDA_MUST(trap_launch(stage.store, stage.second, stage.memory, 7));
+	return trap_finish();
+}
+
+/* "Async" is for pinned memory. */
+static int copy_pageable_while_held(bool wrong)
+{
+	static char pageable[100];
+	trap_hold(stage.first);
+	CUDA_MUST(cuda.memory_copy(wrong ? pageable : (char *)stage.pinned, stage.memory,
+				   sizeof(pageable), stage.first));
+	return trap_finish();
+}
+
+/* A stream that was not made as non-blocking and the legacy stream wait for each other. */
+static int use_the_legacy_stream(bool wrong)
+{
+	struct CUstream_st *stream;
+	CUDA_MUST(cuda.stream_create(&stream, wrong ? 0 : RING_CUDA_STREAM_NON_BLOCKING, 0));
+	trap_hold(stream);
+	CUDA_MUST(cuda.memory_set(stage.memory, 1, 1, NULL));
+	CUDA_MUST(cuda.stream_synchronize(NULL));
+	return trap_finish();
+}
+
+/* The other way round; also for a thread's own default stream. */
+static int hold_the_legacy_stream(bool wrong)
+{
+	trap_hold(NULL);
+	struct CUstream_st *stream = wrong ? RING_CUDA_STREAM_PER_THREAD : stage.second;
+	CUDA_MUST(cuda.memory_set(stage.memory, 1, 1, stream));
+	CUDA_MUST(cuda.stream_synchronize(stream));
+	return trap_finish();
+}
+
+static atomic_int begun, flag;
+
+static void wait_for_flag(void *unused)
+{
+	(void)unused;
+	atomic_store(&begun, 1);
+	while (!atomic_load(&flag))
+		usleep(1000);
+}
+
+static void raise_flag(void *unused)
+{
+	(void)unused;
+	atomic_store(&flag, 1);
+}
+
+/* All host functions share a thread. */
+static int wait_in_a_host_function(bool wrong)
+{
+	CUDA_MUST(cuda.stream_host_function(wrong ? stage.first : stage.second,
+					    wrong ? wait_for_flag : raise_flag, NULL));
+	while (!atomic_load(wrong ? &begun : &flag))
+		usleep(1000);
+	CUDA_MUST(cuda.stream_host_function(wrong ? stage.second : stage.first,
+					    wrong ? raise_flag : wait_for_flag, NULL));
+	return cuda.stream_synchronize(stage.first);
+}
+
+/* So much can be given and not done yet; giving more waits. */
+static int fill_a_queue(bool wrong)
+{
+	trap_hold(stage.first);
+	for (int jobs = wrong ? 1100 : 900; jobs > 0; jobs--)
+		CUDA_MUST(cuda.memory_set(stage.memory, 1, 1, stage.first));
+	return trap_finish();
+}
+
+/* A wait is for the record before it, and for none if there was none. */
+static int record_after_the_wait(bool wrong)
+{
+	if (wrong)
+		CUDA_MUST(cuda.stream_wait_event(stage.second, stage.event, 0));
+	trap_hold(stage.first);
+	CUDA_MUST(cuda.memory_set(stage.memory, 1, 4, stage.first));
+	CUDA_MUST(cuda.event_record(stage.event, stage.first));
+	if (!wrong)
+		CUDA_MUST(cuda.stream_wait_event(stage.second, stage.event, 0));
+	CUDA_MUST(cuda.memory_copy(stage.pinned, stage.memory, 4, stage.second));
+	if (wrong)
+		CUDA_MUST(cuda.stream_synchronize(stage.second));
+	CUDA_MUST(trap_finish());
+	return *stage.pinned == 0x01010101 ? 0 : TRAP_STALE;
+}
+
+/* A call that has returned has only asked for the work. */
+static int read_before_it_is_done(bool wrong)
+{
+	trap_hold(stage.first);
+	CUDA_MUST(cuda.memory_set(stage.memory, 1, 4, stage.first));
+	CUDA_MUST(cuda.memory_copy(stage.pinned, stage.memory, 4, stage.first));
+	if (!wrong)
+		CUDA_MUST(trap_finish());
+	int err = *stage.pinned == 0x01010101 ? 0 : TRAP_STALE;
+	CUDA_MUST(trap_finish());
+	return err;
+}
+
+const struct trap traps_of_waiting[] = {
+	{"two streams share a hardware queue", share_a_queue, TRAP_HANGS,
+	 "CUDA_DEVICE_MAX_CONNECTIONS=1", NULL},
+	{"memory is allocated while a stream waits", alloc_while_held, TRAP_HANGS, NULL, NULL},
+	{"memory is freed while a stream waits", free_while_held, TRAP_HANGS, NULL, NULL},
+	{"host memory is allocated while a stream waits", host_alloc_while_held, TRAP_HANGS, NULL,
+	 NULL},
+	{"host memory is freed while a stream waits", host_free_while_held, TRAP_HANGS, NULL, NULL},
+	{"memory is pinned while a stream waits", pin_while_held, TRAP_HANGS, NULL, NULL},
+	{"a kernel is loaded while a stream waits", load_while_held, TRAP_HANGS, NULL, NULL},
+	{"kernels are loaded with their module", load_while_held, 0, "CUDA_MODULE_LOADING=EAGER",
+	 NULL},
+	{"pageable memory is copied to in a stream that waits", copy_pageable_while_held,
+	 TRAP_HANGS, NULL, NULL},
+	{"the legacy stream comes behind one that waits", use_the_legacy_stream, TRAP_HANGS, NULL,
+	 NULL},
+	{"a stream comes behind the legacy one, which waits", hold_the_legacy_stream, TRAP_HANGS,
+	 NULL, NULL},
+	{"a host function waits for another", wait_in_a_host_function, TRAP_HANGS, NULL, NULL},
+	{"a queue is full", fill_a_queue, TRAP_HANGS, NULL, NULL},
+	{"an event is recorded after the wait for it", record_after_the_wait, TRAP_STALE, NULL, NULL},
+	{"a result is read before it is there", read_before_it_is_done, TRAP_STALE, NULL, NULL},
+	{NULL, NULL, 0, NULL, NULL},
+};
