@@ -140,6 +140,7 @@ static bool show_rows(struct ddp_job *job, FILE *csv)
 {
 	struct model_machine fallen = {0};
 	int fallen_ranks = 0;
+	model_machine_remark(&job->chosen, &job->ranks, NULL);
 	show_training(job);
 	if (csv)
 		fputs("ranks,compute,communication,sum,max,event,exposed\n", csv);
@@ -204,6 +205,8 @@ static bool add_case(const struct ddp_job *job, const char *path, struct model_c
 	if (!at || !model_run_read(path, &run) ||
 	    !model_machine_for(&job->chosen, run.ranks, run.transport, &machine))
 		return false;
+	struct model_list ranks = {1, {run.ranks}};
+	model_machine_remark(&job->chosen, &ranks, run.transport);
 	double step = model_step_in_mode(&job->training, &machine, run.ranks, run.mode, &exposed);
 	snprintf(at->name, sizeof(at->name), "%.40s on %d ranks over %s, %s", path, run.ranks,
 		 run.transport, run.mode);

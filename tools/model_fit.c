@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Levenberg-Marquardt over the logarithms of the unknowns, which keeps them positive. Four at most,
- * so the linear algebra is a few loops.
+ * Which unknowns the samples tell, and whether what was found can be believed. An unknown is claimed if
+ * without it the samples are explained clearly worse: by an F test, and by more than models are off anyway.
  */
 #include "model_fit.h"
 
@@ -10,28 +10,20 @@
 #include <string.h>
 
 #include "model_compare.h"
+#include "model_squares.h"
 
-enum { OVERHEAD, HOPS, SENT, REDUCED, COLUMNS };
+/* The F distribution's 95 % of one unknown more, about. */
+#define CLEARLY 4.0
 
-#define OCTAVES 64
-#define ITERATIONS 500
-#define LONGEST_STEP 2.0 /* of a logarithm */
+/* Whoever is off by less needs no further unknown. */
+#define NOISE 0.01
 
 /* Limits are measured too, so a prediction may be this far below one. */
 #define LIMIT_TOLERANCE 0.1
+#define WIDEST_TOLERANCE 0.25
 
-/* Of a logarithm, to see how a prediction moves with it. */
-#define NUDGE 1e-6
-
-struct problem {
-	size_t count;
-	const struct model_sample *samples;
-	struct model_work *work;
-	double (*x)[COLUMNS]; /* what each unknown is multiplied by, where nothing overlaps */
-	double *seconds, *weight;
-	double fixed[COLUMNS]; /* unknowns that are known ...      */
-	bool is_free[COLUMNS]; /* ... unless they are to be found  */
-};
+/* So many of the samples may be below theirs: limits of small calls are single measurements. */
+#define BELOW_LIMIT_MOST 0.25
 
 const char *model_origin_name(enum model_origin origin)
 {
@@ -47,233 +39,78 @@ double model_chunk_of(const char *transport, int ranks)
 	return ranks == 2 ? 512 << 10 : 256 << 10;
 }
 
-/* ---- setting up --------------------------------------------------------------------------- */
+/* ---- which unknowns there are ------------------------------------------------------------- */
 
-static int octave_of(double bytes)
+static bool is_clearly_worse(const struct model_squares *without, const struct model_squares *with)
 {
-	int octave = bytes < 1 ? 0 : ilogb(bytes) + 1;
-	return octave < OCTAVES ? octave : OCTAVES - 1;
+	int unknowns = 0;
+	for (int k = 0; k < MODEL_UNKNOWNS; k++)
+		unknowns += with->is_free[k];
+	double freedom = fmax(1, (double)with->octaves - unknowns);
+	return model_squares_error(without) > NOISE &&
+	       without->cost > with->cost * (1 + CLEARLY / freedom);
 }
 
-static void set_weights(struct problem *problem, const struct model_sample *samples)
+/* The same samples with one unknown less. returns whether they are explained as well */
+static bool can_do_without(const struct model_squares *squares, enum model_unknown unknown,
+			   double fixed, struct model_squares *without)
 {
-	int members[OCTAVES] = {0};
-	for (size_t i = 0; i < problem->count; i++)
-		members[octave_of(samples[i].bytes)]++;
-	for (size_t i = 0; i < problem->count; i++)
-		problem->weight[i] = 1.0 / members[octave_of(samples[i].bytes)];
-}
-
-static void set_columns(struct problem *problem, const struct model_sample *samples)
-{
-	for (size_t i = 0; i < problem->count; i++) {
-		const struct model_sample *sample = &samples[i];
-		struct model_work work = model_work_of(sample->kind, sample->ranks, sample->bytes,
-						       sample->chunk);
-		double row[COLUMNS] = {1, work.hops, work.sent, work.reduced};
-		memcpy(problem->x[i], row, sizeof(row));
-		problem->work[i] = work;
-		problem->seconds[i] = sample->seconds;
-	}
-}
-
-static bool make_problem(struct problem *problem, const struct model_sample *samples, size_t count)
-{
-	*problem = (struct problem){.count = count, .samples = samples};
-	problem->work = calloc(count, sizeof(*problem->work));
-	problem->x = calloc(count, sizeof(*problem->x));
-	problem->seconds = calloc(count, sizeof(double));
-	problem->weight = calloc(count, sizeof(double));
-	if (!problem->work || !problem->x || !problem->seconds || !problem->weight)
-		return false;
-	set_weights(problem, samples);
-	set_columns(problem, samples);
-	return true;
-}
-
-static void free_problem(struct problem *problem)
-{
-	free(problem->work);
-	free(problem->x);
-	free(problem->seconds);
-	free(problem->weight);
-}
-
-/* Whether column a is nowhere, or everywhere the same multiple of column b. */
-static bool follows(const struct problem *problem, int a, int b)
-{
-	double ratio = -1;
-	for (size_t i = 0; i < problem->count; i++) {
-		double of_a = problem->x[i][a], of_b = problem->x[i][b];
-		if (of_a == 0 && of_b == 0)
-			continue;
-		if (of_b == 0)
-			return false;
-		if (ratio >= 0 && fabs(of_a / of_b - ratio) > 0.01 * ratio)
-			return false;
-		ratio = of_a / of_b;
-	}
-	return true;
+	*without = *squares;
+	without->is_free[unknown] = false;
+	without->fixed[unknown] = fixed;
+	model_squares_solve(without);
+	return !is_clearly_worse(without, squares);
 }
 
 /* A rate from elsewhere, in seconds per byte; 0 if that is more than a whole sample took. */
-static double believable(const struct problem *problem, double rate)
+static double believable(const struct model_squares *squares, double rate)
 {
-	for (size_t i = 0; i < problem->count; i++)
-		if (problem->x[i][REDUCED] >= rate * problem->seconds[i])
+	for (size_t i = 0; rate > 0 && i < squares->count; i++)
+		if (squares->x[i][MODEL_REDUCED] >= rate * squares->samples[i].seconds)
 			return 0;
-	return 1 / rate;
+	return rate > 0 ? 1 / rate : 0;
 }
 
-static double sum_of(const struct problem *problem, int column)
+/*
+ * Keeps an unknown that the samples tell: without it they are explained clearly worse, and so they are without
+ * the one that could stand for it, or be stood for by it. Else it is known, or 0.
+ */
+static enum model_origin settle(struct model_squares *squares, enum model_unknown unknown,
+				enum model_unknown other, double known)
 {
-	double sum = 0;
-	for (size_t i = 0; i < problem->count; i++)
-		sum += problem->x[i][column];
-	return sum;
-}
-
-static enum model_origin free_or_known(struct problem *problem, int column, int other, double known)
-{
-	problem->is_free[column] = !follows(problem, column, other);
-	problem->fixed[column] = problem->is_free[column] ? 0 : known;
-	if (problem->is_free[column])
+	struct model_squares without, rest;
+	if (!squares->is_free[unknown])
+		return MODEL_WITHIN;
+	if (known > 0 && can_do_without(squares, unknown, known, &without)) {
+		*squares = without;
+		return MODEL_MEASURED;
+	}
+	if (!can_do_without(squares, unknown, 0, &without) &&
+	    !can_do_without(squares, other, 0, &rest))
 		return MODEL_FITTED;
-	return known > 0 ? MODEL_MEASURED : MODEL_WITHIN;
+	*squares = without;
+	return MODEL_WITHIN;
 }
 
-/* ---- least squares ------------------------------------------------------------------------ */
-
-static double inverse(double seconds_per_byte)
+static enum model_fit_result find_unknowns(struct model_squares *squares, double reduce_rate,
+					   struct model_fit *fit)
 {
-	return seconds_per_byte > 0 ? 1 / seconds_per_byte : INFINITY;
+	struct model_squares without;
+	squares->is_free[MODEL_OVERHEAD] = squares->is_free[MODEL_HOPS] = true;
+	squares->is_free[MODEL_SENT] = model_squares_sum(squares, MODEL_SENT) > 0;
+	squares->is_free[MODEL_REDUCED] = model_squares_sum(squares, MODEL_REDUCED) > 0;
+	model_squares_solve(squares);
+	fit->overhead_from = settle(squares, MODEL_OVERHEAD, MODEL_HOPS, 0);
+	fit->reduce_from = settle(squares, MODEL_REDUCED, MODEL_SENT,
+				  believable(squares, reduce_rate));
+	if (!squares->is_free[MODEL_SENT] || can_do_without(squares, MODEL_SENT, 0, &without))
+		return MODEL_FIT_NO_BANDWIDTH;
+	if (!squares->is_free[MODEL_OVERHEAD] && can_do_without(squares, MODEL_HOPS, 0, &without))
+		return MODEL_FIT_NO_LATENCY;
+	return MODEL_FIT_OK;
 }
 
-static struct model_machine machine_of(const struct problem *problem, const double logs[COLUMNS])
-{
-	double value[COLUMNS];
-	for (int k = 0; k < COLUMNS; k++)
-		value[k] = problem->is_free[k] ? exp(logs[k]) : problem->fixed[k];
-	return (struct model_machine){
-		.link = {.latency = value[HOPS], .bandwidth = inverse(value[SENT])},
-		.reduce_rate = inverse(value[REDUCED]),
-		.overhead = value[OVERHEAD],
-	};
-}
-
-static double predict(const struct problem *problem, size_t i, const double logs[COLUMNS])
-{
-	struct model_machine machine = machine_of(problem, logs);
-	return model_time(&machine, problem->samples[i].ranks, &problem->work[i]);
-}
-
-/* How the logarithm of a prediction moves with each unknown's. */
-static void set_slopes(const struct problem *problem, size_t i, const double logs[COLUMNS],
-		       double slope[COLUMNS])
-{
-	double nudged[COLUMNS], before = log(predict(problem, i, logs));
-	for (int k = 0; k < COLUMNS; k++) {
-		memcpy(nudged, logs, sizeof(nudged));
-		nudged[k] += NUDGE;
-		slope[k] = problem->is_free[k] ? (log(predict(problem, i, nudged)) - before) / NUDGE
-					       : 0;
-	}
-}
-
-static double cost(const struct problem *problem, const double logs[COLUMNS])
-{
-	double sum = 0;
-	for (size_t i = 0; i < problem->count; i++) {
-		double error = log(predict(problem, i, logs) / problem->seconds[i]);
-		sum += problem->weight[i] * error * error;
-	}
-	return sum;
-}
-
-/* Each unknown alone explains half of the sample in which it weighs most. */
-static void guess(const struct problem *problem, double logs[COLUMNS])
-{
-	for (int k = 0; k < COLUMNS; k++) {
-		double most = 0, seconds = 1;
-		for (size_t i = 0; i < problem->count; i++) {
-			double share = problem->x[i][k] / problem->seconds[i];
-			if (share > most) {
-				most = share;
-				seconds = problem->seconds[i] / problem->x[i][k];
-			}
-		}
-		logs[k] = log(seconds / 2);
-	}
-}
-
-/* The normal equations, of the identity where an unknown is fixed. */
-static void normal_equations(const struct problem *problem, const double logs[COLUMNS],
-			     double matrix[COLUMNS][COLUMNS], double vector[COLUMNS])
-{
-	memset(matrix, 0, sizeof(double[COLUMNS][COLUMNS]));
-	memset(vector, 0, sizeof(double[COLUMNS]));
-	for (size_t i = 0; i < problem->count; i++) {
-		double slope[COLUMNS];
-		double error = log(predict(problem, i, logs) / problem->seconds[i]);
-		set_slopes(problem, i, logs, slope);
-		for (int k = 0; k < COLUMNS; k++) {
-			vector[k] -= problem->weight[i] * slope[k] * error;
-			for (int m = 0; m < COLUMNS; m++)
-				matrix[k][m] += problem->weight[i] * slope[k] * slope[m];
-		}
-	}
-	for (int k = 0; k < COLUMNS; k++)
-		if (!problem->is_free[k])
-			matrix[k][k] = 1;
-}
-
-/* Gauss; the damped matrix is positive definite, so no pivot is zero. */
-static void solve(double matrix[COLUMNS][COLUMNS], double vector[COLUMNS])
-{
-	for (int k = 0; k < COLUMNS; k++)
-		for (int row = k + 1; row < COLUMNS; row++) {
-			double factor = matrix[row][k] / matrix[k][k];
-			for (int m = k; m < COLUMNS; m++)
-				matrix[row][m] -= factor * matrix[k][m];
-			vector[row] -= factor * vector[k];
-		}
-	for (int k = COLUMNS - 1; k >= 0; k--) {
-		for (int m = k + 1; m < COLUMNS; m++)
-			vector[k] -= matrix[k][m] * vector[m];
-		vector[k] /= matrix[k][k];
-	}
-}
-
-static void take_step(const struct problem *problem, const double logs[COLUMNS], double damping,
-		      double tried[COLUMNS])
-{
-	double matrix[COLUMNS][COLUMNS], step[COLUMNS];
-	normal_equations(problem, logs, matrix, step);
-	for (int k = 0; k < COLUMNS; k++)
-		matrix[k][k] += damping * (matrix[k][k] + 1e-9);
-	solve(matrix, step);
-	for (int k = 0; k < COLUMNS; k++)
-		tried[k] = logs[k] + fmax(-LONGEST_STEP, fmin(LONGEST_STEP, step[k]));
-}
-
-static void minimise(const struct problem *problem, double logs[COLUMNS])
-{
-	double best = cost(problem, logs), damping = 1e-3;
-	for (int i = 0; i < ITERATIONS && damping < 1e12; i++) {
-		double tried[COLUMNS];
-		take_step(problem, logs, damping, tried);
-		double reached = cost(problem, tried);
-		if (reached < best) {
-			memcpy(logs, tried, sizeof(tried));
-			best = reached;
-			damping /= 10;
-		} else {
-			damping *= 10;
-		}
-	}
-}
-
-/* ---- the result --------------------------------------------------------------------------- */
+/* ---- what was found ----------------------------------------------------------------------- */
 
 double model_fit_predict(const struct model_fit *fit, const struct model_sample *sample)
 {
@@ -316,45 +153,50 @@ static bool set_residuals(struct model_fit *fit, const struct model_sample *samp
 	return true;
 }
 
-/* The index of a sample that the fit says takes less time than it can; count if there is none. */
-static size_t find_too_fast(const struct model_fit *fit, const struct model_sample *samples,
-			    size_t count)
+/* Whether too many take less than they can; *where is one of them. */
+static bool is_too_fast(const struct model_fit *fit, const struct model_sample *samples,
+			size_t count, size_t *where)
 {
+	size_t below = 0;
 	for (size_t i = 0; i < count; i++) {
 		/* A limit that the measurement itself was below is none. */
 		double limit = fmin(samples[i].limit, samples[i].seconds);
-		if (model_fit_predict(fit, &samples[i]) < limit * (1 - LIMIT_TOLERANCE))
-			return i;
+		if (model_fit_predict(fit, &samples[i]) < limit * (1 - LIMIT_TOLERANCE)) {
+			below++;
+			*where = i;
+		}
 	}
-	return count;
+	return (double)below > BELOW_LIMIT_MOST * (double)count;
+}
+
+static enum model_fit_result judge(const struct model_fit *fit, const struct model_sample *samples,
+				   size_t count, double widest, size_t *where)
+{
+	if (widest > 0 && fit->machine.link.bandwidth > widest * (1 + WIDEST_TOLERANCE))
+		return MODEL_FIT_TOO_WIDE;
+	return is_too_fast(fit, samples, count, where) ? MODEL_FIT_TOO_FAST : MODEL_FIT_OK;
 }
 
 enum model_fit_result model_fit(const struct model_sample *samples, size_t count,
-				double reduce_rate, struct model_fit *fit, size_t *where)
+				const struct model_known *known, struct model_fit *fit,
+				size_t *where)
 {
-	struct problem problem;
-	double logs[COLUMNS];
+	struct model_squares squares;
 	*fit = (struct model_fit){0};
+	*where = 0;
 	if (count < 3)
 		return MODEL_FIT_TOO_FEW;
-	if (!make_problem(&problem, samples, count)) {
-		free_problem(&problem);
+	if (!model_squares_make(&squares, samples, count)) {
+		model_squares_free(&squares);
 		return MODEL_FIT_NO_MEMORY;
 	}
-	double known = reduce_rate > 0 && sum_of(&problem, REDUCED) > 0
-			       ? believable(&problem, reduce_rate)
-			       : 0;
-	fit->overhead_from = free_or_known(&problem, OVERHEAD, HOPS, 0);
-	fit->reduce_from = free_or_known(&problem, REDUCED, SENT, known);
-	problem.is_free[HOPS] = true;
-	problem.is_free[SENT] = sum_of(&problem, SENT) > 0;
-	guess(&problem, logs);
-	minimise(&problem, logs);
-	fit->machine = machine_of(&problem, logs);
-	free_problem(&problem);
+	enum model_fit_result result = find_unknowns(&squares, known->reduce_rate, fit);
+	fit->machine = model_squares_machine(&squares);
+	model_squares_free(&squares);
 	describe(fit, samples, count);
 	if (!set_residuals(fit, samples, count))
 		return MODEL_FIT_NO_MEMORY;
-	*where = find_too_fast(fit, samples, count);
-	return *where < count ? MODEL_FIT_TOO_FAST : MODEL_FIT_OK;
+	if (fit->median > MODEL_FIT_MEDIAN_MOST)
+		return MODEL_FIT_OFF;
+	return result == MODEL_FIT_OK ? judge(fit, samples, count, known->widest, where) : result;
 }

@@ -21,7 +21,6 @@ struct fit_job {
 	int record_count;
 	struct model_sample *samples; /* of all records, within [from, to] */
 	size_t sample_count;
-	double reduce_rate;
 	struct model_file file;
 };
 
@@ -36,6 +35,7 @@ static bool read_records(struct fit_job *job, int count, char **paths)
 		if (!model_record_read(paths[i], &job->records[i]))
 			return false;
 		job->record_count++;
+		model_record_remark(&job->records[i], stdout);
 	}
 	return true;
 }
@@ -48,23 +48,50 @@ static void add_sample(struct fit_job *job, const struct model_sample *sample)
 		added->chunk = job->chunk;
 }
 
-/* The slowest reducing that a record knows: more ranks share the same memory. */
+static bool is_busy(const struct fit_job *job)
+{
+	for (int i = 0; i < job->record_count; i++)
+		if (job->records[i].spread > MODEL_BUSY_SPREAD)
+			return true;
+	return false;
+}
+
+static bool is_wanted(const struct fit_job *job, const struct model_sample *sample)
+{
+	return sample->bytes >= job->from && sample->bytes <= job->to;
+}
+
 static void gather_samples(struct fit_job *job)
 {
 	size_t room = 0;
 	for (int i = 0; i < job->record_count; i++)
 		room += job->records[i].count;
 	job->samples = calloc(room, sizeof(*job->samples));
-	for (int i = 0; job->samples && i < job->record_count; i++) {
+	for (int i = 0; job->samples && i < job->record_count; i++)
+		for (size_t k = 0; k < job->records[i].count; k++)
+			if (is_wanted(job, &job->records[i].samples[k]))
+				add_sample(job, &job->records[i].samples[k]);
+}
+
+static bool is_of(const struct model_sample *sample, const char *transport, int ranks)
+{
+	return sample->ranks == ranks && strcmp(sample->transport, transport) == 0;
+}
+
+/* Of the records of these samples. The slowest reducing: more ranks share the same memory. */
+static struct model_known known_of(const struct fit_job *job, const char *transport, int ranks)
+{
+	struct model_known known = {0};
+	for (int i = 0; i < job->record_count; i++) {
 		const struct model_record *record = &job->records[i];
-		if (record->reduce_rate > 0 &&
-		    (job->reduce_rate == 0 || record->reduce_rate < job->reduce_rate))
-			job->reduce_rate = record->reduce_rate;
-		for (size_t k = 0; k < record->count; k++)
-			if (record->samples[k].bytes >= job->from &&
-			    record->samples[k].bytes <= job->to)
-				add_sample(job, &record->samples[k]);
+		double rate = record->known.reduce_rate;
+		if (!is_of(&record->samples[0], transport, ranks))
+			continue;
+		if (rate > 0 && (known.reduce_rate == 0 || rate < known.reduce_rate))
+			known.reduce_rate = rate;
+		known.widest = fmax(known.widest, record->known.widest);
 	}
+	return known;
 }
 
 static void show_errors(const struct model_fit *fit, const struct model_sample *samples,
@@ -96,35 +123,62 @@ static void show_fit(const struct model_fit *fit)
 		puts("#   overhead: within the latency; the records do not tell it apart");
 }
 
-static bool refuse_fit(const struct model_sample *samples, size_t where,
+static void refuse_fit(const struct fit_job *job, const struct model_fit *fit,
+		       const struct model_sample *sample, double widest,
 		       enum model_fit_result result)
 {
-	char name[128];
-	model_sample_name(&samples[where], name, sizeof(name));
+	char name[128], who[64];
+	model_sample_name(sample, name, sizeof(name));
+	snprintf(who, sizeof(who), "%d ranks over %s", sample->ranks, sample->transport);
 	switch (result) {
 	case MODEL_FIT_TOO_FEW:
-		model_complain("fit", "%s: a fit needs at least three sizes or collectives", name);
+		model_complain("fit", "%s: a fit needs at least three sizes or collectives", who);
+		break;
+	case MODEL_FIT_NO_LATENCY:
+		model_complain("fit",
+			       "%s: the records do not tell the latency: no call is short enough. "
+			       "Measure smaller sizes, too, such as ring_perf -b 1K",
+			       who);
+		break;
+	case MODEL_FIT_NO_BANDWIDTH:
+		model_complain("fit",
+			       "%s: the records do not tell the bandwidth: no call is long enough. "
+			       "Measure larger sizes, too, such as ring_perf -e 64M",
+			       who);
 		break;
 	case MODEL_FIT_TOO_FAST:
+		model_complain(
+			"fit",
+			"%s: refused: it predicts %s and others faster than the %.2f us that "
+			"the speeds measured in the same run allow; leave out sizes by --from "
+			"and --to",
+			who, name, sample->limit * 1e6);
+		break;
+	case MODEL_FIT_TOO_WIDE:
 		model_complain("fit",
-			       "refused: it predicts %s faster than the %.2f us that the speeds "
-			       "measured in the same run allow; leave out sizes by --from and --to",
-			       name, samples[where].limit * 1e6);
+			       "%s: refused: its %.3f GB/s are more than the %.3f GB/s that were "
+			       "measured in the same run; leave out sizes by --from and --to",
+			       who, fit->machine.link.bandwidth * 1e-9, widest * 1e-9);
+		break;
+	case MODEL_FIT_OFF:
+		model_complain("fit",
+			       "%s: refused: it is off by %.0f %% in the median, and %.0f %% are "
+			       "allowed; --show-all shows the rows%s",
+			       who, 100 * fit->median, 100 * MODEL_FIT_MEDIAN_MOST,
+			       is_busy(job) ? ". The machine was busy: measure again" : "");
 		break;
 	default:
 		model_complain("fit", "out of memory");
 	}
-	return false;
 }
 
-/* Fits those samples that go by `transport` on `ranks` ranks. */
+/* Fits those samples that go by `transport` on `ranks` ranks. returns false if none can be fitted */
 static bool fit_some(struct fit_job *job, const char *transport, int ranks)
 {
 	struct model_sample *some = calloc(job->sample_count, sizeof(*some));
 	size_t count = 0, where = 0;
 	for (size_t i = 0; some && i < job->sample_count; i++)
-		if (strcmp(job->samples[i].transport, transport) == 0 &&
-		    job->samples[i].ranks == ranks)
+		if (is_of(&job->samples[i], transport, ranks))
 			some[count++] = job->samples[i];
 	if (!some || job->file.count == MODEL_FITS_MAX) {
 		free(some);
@@ -132,16 +186,18 @@ static bool fit_some(struct fit_job *job, const char *transport, int ranks)
 		return false;
 	}
 	struct model_fit *fit = &job->file.fits[job->file.count];
-	enum model_fit_result result = model_fit(some, count, job->reduce_rate, fit, &where);
-	bool fitted = result == MODEL_FIT_OK || refuse_fit(some, where, result);
-	if (fitted) {
+	struct model_known known = known_of(job, transport, ranks);
+	enum model_fit_result result = model_fit(some, count, &known, fit, &where);
+	if (result == MODEL_FIT_OK) {
 		job->file.count++;
 		show_fit(fit);
-		if (job->show_all)
-			show_errors(fit, some, count);
+	} else {
+		refuse_fit(job, fit, &some[where], known.widest, result);
 	}
+	if (job->show_all && fit->samples > 0)
+		show_errors(fit, some, count);
 	free(some);
-	return fitted;
+	return true;
 }
 
 /* Of its transport and number of ranks. */
@@ -149,8 +205,7 @@ static bool is_first(const struct fit_job *job, size_t index)
 {
 	const struct model_sample *sample = &job->samples[index];
 	for (size_t i = 0; i < index; i++)
-		if (strcmp(job->samples[i].transport, sample->transport) == 0 &&
-		    job->samples[i].ranks == sample->ranks)
+		if (is_of(&job->samples[i], sample->transport, sample->ranks))
 			return false;
 	return true;
 }
@@ -169,7 +224,7 @@ static bool fit_all(struct fit_job *job)
 		if (is_first(job, i) &&
 		    !fit_some(job, job->samples[i].transport, job->samples[i].ranks))
 			return false;
-	return true;
+	return job->file.count > 0;
 }
 
 int model_fit_command(int argc, char **argv)
@@ -180,7 +235,7 @@ int model_fit_command(int argc, char **argv)
 		{"from", MODEL_SIZE, &job.from, "SIZE  leave out what is smaller"},
 		{"to", MODEL_SIZE, &job.to, "SIZE  leave out what is larger"},
 		{"chunk", MODEL_SIZE, &job.chunk,
-		 "SIZE  of pieces of a block, if not what the library chooses"},
+		 "SIZE  of pieces of a block, if not what the record says"},
 		{"show-all", MODEL_FLAG, &job.show_all, " show every row beside its prediction"},
 		{0},
 	};

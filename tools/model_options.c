@@ -170,6 +170,19 @@ static const struct model_fit *find_fit(const struct model_chosen *chosen, int r
 	return nearest;
 }
 
+void model_machine_remark(const struct model_chosen *chosen, const struct model_list *ranks,
+			  const char *transport)
+{
+	for (int i = 0; i < ranks->count; i++) {
+		int count = (int)ranks->values[i];
+		const struct model_fit *fit =
+			find_fit(chosen, count, transport ? transport : chosen->choice.transport);
+		if (fit && fit->ranks != count && count > 1)
+			printf("# %d ranks: no fit of so many; by that of %d ranks over %s\n",
+			       count, fit->ranks, fit->transport);
+	}
+}
+
 static void override(const struct model_choice *choice, struct model_machine *machine)
 {
 	if (choice->link.bandwidth > 0)

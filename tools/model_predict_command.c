@@ -30,6 +30,7 @@ static void bandwidths(const struct model_work *work, double bytes, double secon
 
 static bool show_times(const struct predict_job *job, FILE *csv)
 {
+	model_machine_remark(&job->chosen, &job->ranks, NULL);
 	printf("%-8s %10s %8s %14s %14s %12s %8s %8s\n", "# ranks", "size", "hops", "sent (B)",
 	       "reduced (B)", "time (us)", "algbw", "busbw");
 	if (csv)
@@ -111,6 +112,7 @@ static void show_table(const struct predict_job *job, const struct model_machine
 
 static bool show_algorithms(const struct predict_job *job)
 {
+	model_machine_remark(&job->chosen, &job->ranks, NULL);
 	for (int r = 0; r < job->ranks.count; r++) {
 		int ranks = (int)job->ranks.values[r];
 		struct model_machine machine;
@@ -150,6 +152,9 @@ static bool compare(const struct predict_job *job)
 	struct model_cases cases = {0};
 	if (!model_record_read(job->compare, &record))
 		return false;
+	struct model_list ranks = {1, {record.samples[0].ranks}};
+	model_record_remark(&record, stdout);
+	model_machine_remark(&job->chosen, &ranks, record.samples[0].transport);
 	bool good = add_cases(job, &record, &cases) && model_compare(&cases, &job->most, stdout);
 	model_cases_free(&cases);
 	model_record_free(&record);

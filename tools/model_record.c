@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of ring_perf. A row's time is the median in place, or the only one, and its limit is the
- * least time that the speeds allow which ring_perf measured before its table.
+ * Records of ring_perf. A row's time is that in place, or the only one, and its limit is the least time
+ * that the speeds allow which ring_perf measured before its table.
  */
 #include "model_record.h"
 
@@ -47,36 +47,89 @@ static const json_t *chosen_place(const json_t *row)
 }
 
 /* The model is of what carries a call where nothing else is chosen. */
-static bool is_modelled(const json_t *row, enum ring_kind kind)
+static bool is_modelled(const char *algorithm, enum ring_kind kind)
 {
-	const char *algorithm = json_string_value(json_object_get(row, "algorithm"));
 	bool rings = ring_algorithm_of(kind) == RING_ALGORITHM_RING;
 	return !algorithm || rings == (strcmp(algorithm, "ring") == 0);
 }
 
-/* returns false for rows of which nothing can be learnt: one rank, no time, a call not modelled */
-static bool read_row(const json_t *row, int ranks, struct model_sample *sample)
+static void note_algorithm(struct model_record *record, const char *name)
 {
-	const char *name = json_string_value(json_object_get(row, "collective"));
-	const struct model_collective *collective = name ? model_collective_find(name) : NULL;
-	double time_us = number_at(chosen_place(row), "time");
-	if (!collective || ranks < 2 || !(time_us > 0) || !is_modelled(row, collective->kind))
-		return false;
-	*sample = (struct model_sample){.kind = collective->kind,
-					.ranks = ranks,
-					.bytes = number_at(row, "size"),
-					.seconds = time_us * 1e-6,
-					.limit = number_at(row, "limit_us") * 1e-6};
-	copy_text(sample->transport, sizeof(sample->transport), json_object_get(row, "transport"));
-	sample->chunk = model_chunk_of(sample->transport, ranks);
-	return true;
+	size_t length = strlen(record->algorithms);
+	if (!strstr(record->algorithms, name))
+		snprintf(record->algorithms + length, sizeof(record->algorithms) - length, "%s%s",
+			 length ? ", " : "", name);
 }
 
-static double reduce_rate_of(const json_t *root)
+/* Adds a row to the samples, or to those that are left out. */
+static void read_row(const json_t *row, int ranks, struct model_record *record)
 {
-	const json_t *rates = json_object_get(json_object_get(root, "limits"), "rates");
-	size_t count = json_array_size(rates);
-	return count ? 1e9 * number_at(json_array_get(rates, count - 1), "reduce_gbs") : 0;
+	const char *name = json_string_value(json_object_get(row, "collective"));
+	const char *algorithm = json_string_value(json_object_get(row, "algorithm"));
+	const struct model_collective *collective = name ? model_collective_find(name) : NULL;
+	bool busy = record->spread > MODEL_BUSY_SPREAD;
+	double time_us = number_at(chosen_place(row), busy ? "min_us" : "time");
+	double limit_us = busy ? 0 : number_at(row, "limit_us");
+	double chunk = number_at(row, "chunk_bytes");
+	if (ranks < 2) {
+		record->left_out[MODEL_ONE_RANK]++;
+	} else if (!(time_us > 0)) {
+		record->left_out[MODEL_NO_TIME]++;
+	} else if (!collective) {
+		record->left_out[MODEL_OTHER_CALL]++;
+	} else if (!is_modelled(algorithm, collective->kind)) {
+		record->left_out[MODEL_OTHER_ALGORITHM]++;
+		note_algorithm(record, algorithm);
+	} else {
+		struct model_sample *sample = &record->samples[record->count++];
+		*sample = (struct model_sample){.kind = collective->kind,
+						.ranks = ranks,
+						.bytes = number_at(row, "size"),
+						.seconds = time_us * 1e-6,
+						.limit = limit_us * 1e-6};
+		copy_text(sample->transport, sizeof(sample->transport),
+			  json_object_get(row, "transport"));
+		sample->chunk = chunk > 0 ? chunk : model_chunk_of(sample->transport, ranks);
+	}
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	double first = *(const double *)a, second = *(const double *)b;
+	return (first > second) - (first < second);
+}
+
+/* The median over rows of how far their times lie apart; 0 if they do not tell. */
+static double spread_of(const json_t *rows)
+{
+	size_t count = 0, room = json_array_size(rows);
+	double *spreads = calloc(room + 1, sizeof(*spreads));
+	for (size_t i = 0; spreads && i < room; i++) {
+		const json_t *place = chosen_place(json_array_get(rows, i));
+		double least = number_at(place, "p10_us"), most = number_at(place, "p90_us");
+		if (least > 0 && most > 0)
+			spreads[count++] = most / least;
+	}
+	if (count > 0)
+		qsort(spreads, count, sizeof(*spreads), compare_numbers);
+	double middle = count > 0 ? spreads[count / 2] : 0;
+	free(spreads);
+	return middle;
+}
+
+/* Nothing is faster than what it was copied, or sent, by. */
+static void read_known(const json_t *root, struct model_known *known)
+{
+	const json_t *limits = json_object_get(root, "limits");
+	const json_t *rates = json_object_get(limits, "rates");
+	const char *path = json_string_value(json_object_get(limits, "path"));
+	const char *widest = path && strcmp(path, "sockets") == 0 ? "wire_gbs" : "copy_gbs";
+	for (size_t i = 0; i < json_array_size(rates); i++) {
+		double rate = 1e9 * number_at(json_array_get(rates, i), widest);
+		if (rate > known->widest)
+			known->widest = rate;
+		known->reduce_rate = 1e9 * number_at(json_array_get(rates, i), "reduce_gbs");
+	}
 }
 
 static void read_source(const json_t *root, const char *path, struct model_source *source)
@@ -91,6 +144,34 @@ static void read_source(const json_t *root, const char *path, struct model_sourc
 	copy_text(source->cpu, sizeof(source->cpu), json_object_get(first, "device_info"));
 }
 
+static void show_left_out(const struct model_record *record, FILE *out)
+{
+	const size_t *left_out = record->left_out;
+	if (left_out[MODEL_ONE_RANK])
+		fprintf(out, "# %s: one rank sends nothing\n", record->source.file);
+	if (left_out[MODEL_NO_TIME])
+		fprintf(out, "# %s: left out: %zu rows without a time\n", record->source.file,
+			left_out[MODEL_NO_TIME]);
+	if (left_out[MODEL_OTHER_CALL])
+		fprintf(out, "# %s: left out: %zu rows of calls that are not modelled\n",
+			record->source.file, left_out[MODEL_OTHER_CALL]);
+	if (left_out[MODEL_OTHER_ALGORITHM])
+		fprintf(out,
+			"# %s: left out: %zu rows that %s carried; under RING_ALGORITHM=ring the "
+			"ring carries them, and the model is of it\n",
+			record->source.file, left_out[MODEL_OTHER_ALGORITHM], record->algorithms);
+}
+
+void model_record_remark(const struct model_record *record, FILE *out)
+{
+	show_left_out(record, out);
+	if (record->spread > MODEL_BUSY_SPREAD)
+		fprintf(out,
+			"# %s: the machine was busy: times of one row lie %.1f times apart (p90 / "
+			"p10); the fastest counts, and no limit measured beside them\n",
+			record->source.file, record->spread);
+}
+
 static bool read_rows(const json_t *root, const char *path, struct model_record *record)
 {
 	const json_t *rows = json_object_get(root, "results");
@@ -103,9 +184,11 @@ static bool read_rows(const json_t *root, const char *path, struct model_record 
 	if (!record->samples)
 		return refuse(path, "out of memory");
 	for (size_t i = 0; i < json_array_size(rows); i++)
-		record->count += read_row(json_array_get(rows, i), ranks,
-					  &record->samples[record->count]);
-	return record->count > 0 || refuse(path, "no row has a time of two ranks or more");
+		read_row(json_array_get(rows, i), ranks, record);
+	if (record->count > 0)
+		return true;
+	show_left_out(record, stderr);
+	return refuse(path, "no row is left that can be fitted");
 }
 
 bool model_record_read(const char *path, struct model_record *record)
@@ -114,13 +197,13 @@ bool model_record_read(const char *path, struct model_record *record)
 	json_t *root = model_json_read(path);
 	if (!root)
 		return false;
+	read_source(root, path, &record->source);
+	record->spread = spread_of(json_object_get(root, "results"));
+	if (record->spread <= MODEL_BUSY_SPREAD)
+		read_known(root, &record->known);
 	bool read = read_rows(root, path, record);
-	if (read) {
-		record->reduce_rate = reduce_rate_of(root);
-		read_source(root, path, &record->source);
-	} else {
+	if (!read)
 		model_record_free(record);
-	}
 	json_decref(root);
 	return read;
 }

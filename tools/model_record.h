@@ -6,6 +6,7 @@
 #define MODEL_RECORD_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "model_fit.h"
 
@@ -14,18 +15,39 @@ struct model_source {
 	char file[256], start_time[40], kernel[128], host[64], cpu[96];
 };
 
+/* Why a row is no sample. */
+enum model_reason {
+	MODEL_ONE_RANK,
+	MODEL_NO_TIME,
+	MODEL_OTHER_CALL,      /* not modelled                         */
+	MODEL_OTHER_ALGORITHM, /* carried by another than the model's  */
+	MODEL_REASONS
+};
+
 struct model_record {
 	struct model_sample *samples; /* in the file's order */
 	size_t count;
-	double reduce_rate; /* bytes per second at the largest size it measured; 0: unknown */
+	size_t left_out[MODEL_REASONS];
+	char algorithms[96];      /* those of MODEL_OTHER_ALGORITHM, "oneshot, direct" */
+	struct model_known known; /* the reduction rate is that of the largest size measured */
+	double spread;            /* median over rows of p90 / p10; 0: unknown */
 	struct model_source source;
 };
+
+/* A machine that does nothing else has less. */
+#define MODEL_BUSY_SPREAD 2.0
 
 /* Reads a JSON file, "-" is standard input. returns NULL with a sentence on stderr */
 json_t *model_json_read(const char *path);
 
-/* returns whether it is a record of ring_perf with rows; else there is a sentence on stderr */
+/*
+ * returns whether it is a record of ring_perf with samples; else there is a sentence on stderr. The samples
+ * of a busy machine are the fastest of its rows, of others the medians.
+ */
 bool model_record_read(const char *path, struct model_record *record);
+
+/* Says which rows were left out and why, and whether the machine was busy: comment lines, or nothing. */
+void model_record_remark(const struct model_record *record, FILE *out);
 void model_record_free(struct model_record *record);
 
 /* "all_reduce 64 KiB on 4 ranks over tcp" */

@@ -173,6 +173,7 @@ static bool set_machine(struct simulate_job *job, int ranks, const char *transpo
 
 static bool show_rows(struct simulate_job *job, FILE *csv)
 {
+	model_machine_remark(&job->chosen, &job->ranks, NULL);
 	printf("%-8s %10s %8s %14s %14s %14s %14s %7s %8s %10s %8s\n", "# ranks", "size", "steps",
 	       "sent (B)", "time (us)", "after last", "closed (us)", "ratio", "busbw", "wakes",
 	       "took (s)");
@@ -228,6 +229,9 @@ static bool compare(struct simulate_job *job)
 	struct model_cases cases = {0};
 	if (!model_record_read(job->compare, &record))
 		return false;
+	struct model_list ranks = {1, {record.samples[0].ranks}};
+	model_record_remark(&record, stdout);
+	model_machine_remark(&job->chosen, &ranks, record.samples[0].transport);
 	bool good = true;
 	for (size_t i = 0; i < record.count && good; i++)
 		good = !is_simulated(&record.samples[i]) ||
