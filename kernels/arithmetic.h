@@ -1,19 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the operations do to one element, and how elements are loaded and stored; convert.h does it
- * for the types that are computed in float32. Everything here is free of branches, so that
- * compilers turn loops over it into vector instructions, and gives the same bits with every
- * compiler, provided that the caller rounds to nearest and keeps subnormals (the engine sees to it)
- * and that multiplications and additions are not fused.
+ * What the operations do to one element, and how an element's bits become what is computed with
+ * (unpack) and the other way round (pack); convert.h does it for the types that are computed in
+ * float32. Everything here is free of branches, so that compilers turn loops over it into vector
+ * instructions, and gives the same bits with every compiler, also on a GPU, provided that the
+ * caller rounds to nearest and keeps subnormals (the engine sees to it) and that multiplications
+ * and additions are not fused.
  *
- * A sum or product may carry any NaN; storing replaces it by the one that ringccl.h promises.
+ * A sum or product may carry any NaN; packing replaces it by the one that ringccl.h promises.
  */
 #ifndef RING_ARITHMETIC_H
 #define RING_ARITHMETIC_H
 
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
+
+#ifdef __CUDACC__
+#define RING_ELEMENT static inline __host__ __device__
+#else
+#define RING_ELEMENT static inline
+#endif
+
+/* An element in memory, at any address. */
+#define RING_LOAD_STORE(name, number, word)                                                        \
+	RING_ELEMENT number ring_##name##_load(const unsigned char *at)                            \
+	{                                                                                          \
+		word bits;                                                                         \
+		memcpy(&bits, at, sizeof(bits));                                                   \
+		return ring_##name##_unpack(bits);                                                 \
+	}                                                                                          \
+	RING_ELEMENT void ring_##name##_store(unsigned char *at, number x)                         \
+	{                                                                                          \
+		word bits = ring_##name##_pack(x);                                                 \
+		memcpy(at, &bits, sizeof(bits));                                                   \
+	}
 
 /* ---- dividing by a count of ranks ------------------------------------------------------------ */
 
@@ -24,10 +44,11 @@ struct ring_divisor {
 	uint64_t reciprocal64;
 };
 
-static inline struct ring_divisor ring_divisor(uint64_t count)
+RING_ELEMENT struct ring_divisor ring_divisor(uint64_t count)
 {
-	return (struct ring_divisor){(uint32_t)count, (uint32_t)(UINT32_MAX / count),
-				     UINT64_MAX / count};
+	struct ring_divisor divisor = {(uint32_t)count, (uint32_t)(UINT32_MAX / count),
+				       UINT64_MAX / count};
+	return divisor;
 }
 
 /*
@@ -35,14 +56,14 @@ static inline struct ring_divisor ring_divisor(uint64_t count)
  * or one less: 2^bits - count * reciprocal lies in 1..count, so x / count is missed by at most
  * x / 2^bits < 1.
  */
-static inline uint32_t ring_quotient32(uint32_t x, struct ring_divisor divisor)
+RING_ELEMENT uint32_t ring_quotient32(uint32_t x, struct ring_divisor divisor)
 {
 	uint32_t quotient = (uint32_t)((uint64_t)x * divisor.reciprocal32 >> 32);
 	return quotient + (x - quotient * divisor.count >= divisor.count);
 }
 
 /* The upper half of a product, by halves: vectors multiply 32 bits. */
-static inline uint64_t ring_upper_product(uint64_t a, uint64_t b)
+RING_ELEMENT uint64_t ring_upper_product(uint64_t a, uint64_t b)
 {
 	uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
 	uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
@@ -50,7 +71,7 @@ static inline uint64_t ring_upper_product(uint64_t a, uint64_t b)
 	return a_high * b_high + (middle >> 32) + (other >> 32);
 }
 
-static inline uint64_t ring_quotient64(uint64_t x, struct ring_divisor divisor)
+RING_ELEMENT uint64_t ring_quotient64(uint64_t x, struct ring_divisor divisor)
 {
 	uint64_t quotient = ring_upper_product(x, divisor.reciprocal64);
 	return quotient + (x - quotient * divisor.count >= divisor.count);
@@ -61,29 +82,28 @@ static inline uint64_t ring_quotient64(uint64_t x, struct ring_divisor divisor)
  */
 
 #define RING_INTEGER(name, word, number)                                                           \
-	static inline word ring_##name##_load(const unsigned char *at)                             \
+	RING_ELEMENT word ring_##name##_unpack(word x)                                             \
 	{                                                                                          \
-		word x;                                                                            \
-		memcpy(&x, at, sizeof(x));                                                         \
 		return x;                                                                          \
 	}                                                                                          \
-	static inline void ring_##name##_store(unsigned char *at, word x)                          \
+	RING_ELEMENT word ring_##name##_pack(word x)                                               \
 	{                                                                                          \
-		memcpy(at, &x, sizeof(x));                                                         \
+		return x;                                                                          \
 	}                                                                                          \
-	static inline word ring_##name##_sum(word a, word b)                                       \
+	RING_LOAD_STORE(name, word, word)                                                          \
+	RING_ELEMENT word ring_##name##_sum(word a, word b)                                        \
 	{                                                                                          \
 		return (word)(a + b);                                                              \
 	}                                                                                          \
-	static inline word ring_##name##_prod(word a, word b)                                      \
+	RING_ELEMENT word ring_##name##_prod(word a, word b)                                       \
 	{                                                                                          \
 		return (word)(a * b);                                                              \
 	}                                                                                          \
-	static inline word ring_##name##_max(word a, word b)                                       \
+	RING_ELEMENT word ring_##name##_max(word a, word b)                                        \
 	{                                                                                          \
 		return (number)a > (number)b ? a : b;                                              \
 	}                                                                                          \
-	static inline word ring_##name##_min(word a, word b)                                       \
+	RING_ELEMENT word ring_##name##_min(word a, word b)                                        \
 	{                                                                                          \
 		return (number)a < (number)b ? a : b;                                              \
 	}
@@ -92,13 +112,13 @@ static inline uint64_t ring_quotient64(uint64_t x, struct ring_divisor divisor)
 #define RING_INTEGERS(bits, quotient_bits)                                                         \
 	RING_INTEGER(uint##bits, uint##bits##_t, uint##bits##_t)                                   \
 	RING_INTEGER(int##bits, uint##bits##_t, int##bits##_t)                                     \
-	static inline uint##bits##_t ring_uint##bits##_divide(uint##bits##_t x,                    \
-							      struct ring_divisor divisor)         \
+	RING_ELEMENT uint##bits##_t ring_uint##bits##_divide(uint##bits##_t x,                     \
+							     struct ring_divisor divisor)          \
 	{                                                                                          \
 		return (uint##bits##_t)ring_quotient##quotient_bits(x, divisor);                   \
 	}                                                                                          \
-	static inline uint##bits##_t ring_int##bits##_divide(uint##bits##_t x,                     \
-							     struct ring_divisor divisor)          \
+	RING_ELEMENT uint##bits##_t ring_int##bits##_divide(uint##bits##_t x,                      \
+							    struct ring_divisor divisor)           \
 	{                                                                                          \
 		uint##bits##_t negative = (uint##bits##_t) - (x >> (bits - 1));                    \
 		uint##bits##_t magnitude = (uint##bits##_t)((x ^ negative) - negative);            \
@@ -119,48 +139,46 @@ RING_INTEGERS(64, 64)
  * `and` makes +0, `or` -0.
  */
 #define RING_FLOAT(name, number, word, nan)                                                        \
-	static inline word ring_##name##_bits(number x)                                            \
+	RING_ELEMENT word ring_##name##_bits(number x)                                             \
 	{                                                                                          \
 		word bits;                                                                         \
 		memcpy(&bits, &x, sizeof(bits));                                                   \
 		return bits;                                                                       \
 	}                                                                                          \
-	static inline number ring_##name##_from_bits(word bits)                                    \
+	RING_ELEMENT number ring_##name##_from_bits(word bits)                                     \
 	{                                                                                          \
 		number x;                                                                          \
 		memcpy(&x, &bits, sizeof(x));                                                      \
 		return x;                                                                          \
 	}                                                                                          \
-	static inline number ring_##name##_load(const unsigned char *at)                           \
+	RING_ELEMENT number ring_##name##_unpack(word bits)                                        \
 	{                                                                                          \
-		number x;                                                                          \
-		memcpy(&x, at, sizeof(x));                                                         \
-		return x;                                                                          \
+		return ring_##name##_from_bits(bits);                                              \
 	}                                                                                          \
-	static inline void ring_##name##_store(unsigned char *at, number x)                        \
+	RING_ELEMENT word ring_##name##_pack(number x)                                             \
 	{                                                                                          \
-		word bits = isnan(x) ? nan : ring_##name##_bits(x);                                \
-		memcpy(at, &bits, sizeof(bits));                                                   \
+		return x != x ? nan : ring_##name##_bits(x);                                       \
 	}                                                                                          \
-	static inline number ring_##name##_sum(number a, number b)                                 \
+	RING_LOAD_STORE(name, number, word)                                                        \
+	RING_ELEMENT number ring_##name##_sum(number a, number b)                                  \
 	{                                                                                          \
 		return a + b;                                                                      \
 	}                                                                                          \
-	static inline number ring_##name##_prod(number a, number b)                                \
+	RING_ELEMENT number ring_##name##_prod(number a, number b)                                 \
 	{                                                                                          \
 		return a * b;                                                                      \
 	}                                                                                          \
-	static inline number ring_##name##_max(number a, number b)                                 \
+	RING_ELEMENT number ring_##name##_max(number a, number b)                                  \
 	{                                                                                          \
 		word bits = ring_##name##_bits(a > b ? a : b) & ring_##name##_bits(b > a ? b : a); \
-		return ring_##name##_from_bits(isunordered(a, b) ? nan : bits);                    \
+		return ring_##name##_from_bits(a != a || b != b ? nan : bits);                     \
 	}                                                                                          \
-	static inline number ring_##name##_min(number a, number b)                                 \
+	RING_ELEMENT number ring_##name##_min(number a, number b)                                  \
 	{                                                                                          \
 		word bits = ring_##name##_bits(a < b ? a : b) | ring_##name##_bits(b < a ? b : a); \
-		return ring_##name##_from_bits(isunordered(a, b) ? nan : bits);                    \
+		return ring_##name##_from_bits(a != a || b != b ? nan : bits);                     \
 	}                                                                                          \
-	static inline number ring_##name##_divide(number x, struct ring_divisor divisor)           \
+	RING_ELEMENT number ring_##name##_divide(number x, struct ring_divisor divisor)            \
 	{                                                                                          \
 		return x / (number)divisor.count;                                                  \
 	}

@@ -12,30 +12,29 @@
 
 /* ---- bfloat16: the upper half of a float32 --------------------------------------------------- */
 
-static inline float ring_bfloat16_load(const unsigned char *at)
+RING_ELEMENT float ring_bfloat16_unpack(uint16_t upper)
 {
-	uint16_t upper;
-	memcpy(&upper, at, sizeof(upper));
 	return ring_float32_from_bits((uint32_t)upper << 16);
 }
 
 /* The upper half is the bfloat16; too large a number becomes infinity by the carry that rounds. */
-static inline uint32_t ring_bfloat16_round(float x)
+RING_ELEMENT uint32_t ring_bfloat16_round(float x)
 {
 	uint32_t bits = ring_float32_bits(x);
-	return isnan(x) ? RING_FLOAT32_NAN : bits + 0x7fff + (bits >> 16 & 1);
+	return x != x ? RING_FLOAT32_NAN : bits + 0x7fff + (bits >> 16 & 1);
 }
 
-static inline void ring_bfloat16_store(unsigned char *at, float x)
+RING_ELEMENT uint16_t ring_bfloat16_pack(float x)
 {
-	uint16_t upper = (uint16_t)(ring_bfloat16_round(x) >> 16);
-	memcpy(at, &upper, sizeof(upper));
+	return (uint16_t)(ring_bfloat16_round(x) >> 16);
 }
+
+RING_LOAD_STORE(bfloat16, float, uint16_t)
 
 /* Two elements: each half of the word in turn is the upper one. */
 #define RING_BFLOAT16_WORD(OP, op, ...)                                                            \
-	static inline void word_bfloat16_##op(unsigned char *to, const unsigned char *a,           \
-					      const unsigned char *b)                              \
+	RING_ELEMENT void word_bfloat16_##op(unsigned char *to, const unsigned char *a,            \
+					     const unsigned char *b)                               \
 	{                                                                                          \
 		uint32_t x, y;                                                                     \
 		memcpy(&x, a, sizeof(x));                                                          \
@@ -69,12 +68,12 @@ static const struct ring_format ring_float8_e4m3_format = {7, 3, 0x7e, 0x7f, 0x7
 static const struct ring_format ring_float8_e5m2_format = {15, 2, 0x7b, 0x7f, 0x7c};
 
 /* 2^exponent */
-static inline float ring_power(int exponent)
+RING_ELEMENT float ring_power(int exponent)
 {
 	return ring_float32_from_bits((uint32_t)(127 + exponent) << 23);
 }
 
-static inline float ring_widen(struct ring_format format, uint32_t sign, uint32_t magnitude)
+RING_ELEMENT float ring_widen(struct ring_format format, uint32_t sign, uint32_t magnitude)
 {
 	const int shift = 23 - format.fraction_bits;
 	const uint32_t rebias = (uint32_t)(127 - format.bias) << 23;
@@ -90,7 +89,7 @@ static inline float ring_widen(struct ring_format format, uint32_t sign, uint32_
  * Normal numbers round by a carry into the bits that stay. Subnormal ones are multiples of one
  * step, and so are the sums of a float32 whose last bit is that step.
  */
-static inline uint32_t ring_narrow(struct ring_format format, float x)
+RING_ELEMENT uint32_t ring_narrow(struct ring_format format, float x)
 {
 	const int shift = 23 - format.fraction_bits;
 	const uint32_t rebias = (uint32_t)(127 - format.bias) << 23;
@@ -103,38 +102,29 @@ static inline uint32_t ring_narrow(struct ring_format format, float x)
 			     ring_float32_bits(steps);
 	uint32_t rounded = magnitude < least_normal ? subnormal : normal;
 	uint32_t bounded = rounded > format.most ? format.most : rounded;
-	return isnan(x) ? format.nan : bounded;
+	return x != x ? format.nan : bounded;
 }
 
 /* The sign of a number; a NaN is stored without. */
-static inline uint32_t ring_sign(float x)
+RING_ELEMENT uint32_t ring_sign(float x)
 {
-	return isnan(x) ? 0 : ring_float32_bits(x) >> 31;
+	return x != x ? 0 : ring_float32_bits(x) >> 31;
 }
 
-static inline float ring_float16_load(const unsigned char *at)
-{
-	uint16_t bits;
-	memcpy(&bits, at, sizeof(bits));
-	return ring_widen(ring_float16_format, bits >> 15, bits & 0x7fff);
-}
-
-static inline void ring_float16_store(unsigned char *at, float x)
-{
-	uint16_t bits = (uint16_t)(ring_sign(x) << 15 | ring_narrow(ring_float16_format, x));
-	memcpy(at, &bits, sizeof(bits));
-}
-
-#define RING_FLOAT8(name)                                                                          \
-	static inline float ring_##name##_load(const unsigned char *at)                            \
+/* The sign is the word's first bit. */
+#define RING_NARROW_FLOAT(name, word, sign_bit)                                                    \
+	RING_ELEMENT float ring_##name##_unpack(word bits)                                         \
 	{                                                                                          \
-		return ring_widen(ring_##name##_format, *at >> 7, *at & 0x7f);                     \
+		return ring_widen(ring_##name##_format, bits >> sign_bit,                          \
+				  bits & ((1U << sign_bit) - 1));                                  \
 	}                                                                                          \
-	static inline void ring_##name##_store(unsigned char *at, float x)                         \
+	RING_ELEMENT word ring_##name##_pack(float x)                                              \
 	{                                                                                          \
-		*at = (unsigned char)(ring_sign(x) << 7 | ring_narrow(ring_##name##_format, x));   \
-	}
-RING_FLOAT8(float8_e4m3)
-RING_FLOAT8(float8_e5m2)
+		return (word)(ring_sign(x) << sign_bit | ring_narrow(ring_##name##_format, x));    \
+	}                                                                                          \
+	RING_LOAD_STORE(name, float, word)
+RING_NARROW_FLOAT(float16, uint16_t, 15)
+RING_NARROW_FLOAT(float8_e4m3, uint8_t, 7)
+RING_NARROW_FLOAT(float8_e5m2, uint8_t, 7)
 
 #endif

@@ -10,6 +10,8 @@
 #ifndef RING_HALF_PAIRS_H
 #define RING_HALF_PAIRS_H
 
+#include <math.h>
+
 #include "convert.h"
 
 RING_FLOAT(half, _Float16, uint16_t, 0x7e00)

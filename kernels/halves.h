@@ -8,6 +8,7 @@
 #ifndef RING_HALVES_H
 #define RING_HALVES_H
 
+#include <math.h>
 #include <stddef.h>
 
 #include "convert.h"
@@ -277,6 +278,8 @@ static inline void ring_store_float8s(struct ring_format format, float largest,
 	const float scale = ring_power(format.bias - 15);
 	float rounded[RING_TILE];
 	uint16_t halves[RING_TILE];
+	if (count == 0)
+		return; /* else compilers see `rounded` read before it is written */
 	for (size_t i = 0; i < count; i++)
 		rounded[i] = ring_round_magnitude(format, from[i], largest) * scale;
 	ring_store_float16s((unsigned char *)halves, rounded, count);
