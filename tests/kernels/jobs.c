@@ -45,6 +45,18 @@ static void hash_element(uint64_t bits)
 	hash = (hash ^ bits) * 0x100000001b3; /* as FNV does */
 }
 
+/* ---- whoever reduces ------------------------------------------------------------------------- */
+
+static int reduce_by_family(const struct reducer *reducer, const struct ring_reduction *reduction)
+{
+	return ring_cpu_reduce(reducer->family, reduction);
+}
+
+struct reducer reducer_of(const struct ring_cpu_family *family)
+{
+	return (struct reducer){family->name, reduce_by_family, family};
+}
+
 /* ---- elements -------------------------------------------------------------------------------- */
 
 static uint64_t cut(enum ring_datatype type, uint64_t bits)
@@ -95,7 +107,7 @@ static uint64_t half_words(const struct job *job, int source, size_t index)
 
 #define GUARD 64
 struct vector {
-	unsigned char memory[GUARD + JOB_COUNT_MAX * 8 + GUARD];
+	_Alignas(GUARD) unsigned char memory[GUARD + JOB_COUNT_MAX * 8 + GUARD];
 	unsigned char *data; /* misaligned by up to GUARD - 1 */
 	size_t bytes;
 };
@@ -118,9 +130,9 @@ static void put(struct vector *vector, enum ring_datatype type, size_t index, ui
 	memcpy(vector->data + index * bytes, &bits, bytes);
 }
 
-static void place(struct vector *vector, size_t bytes)
+static void place(struct vector *vector, size_t bytes, size_t misaligned)
 {
-	vector->data = vector->memory + jobs_random() % GUARD;
+	vector->data = vector->memory + misaligned;
 	vector->bytes = bytes;
 	memset(vector->memory, 0xa5, bytes + 2 * GUARD);
 }
@@ -136,15 +148,17 @@ static bool guards_are_intact(const struct vector *vector)
 	return true;
 }
 
-static const char *fail(const struct ring_cpu_family *family, const struct job *job, const char *how)
+static const char *fail(const struct reducer *reducer, const struct job *job, const char *how)
 {
 	static char text[4400];
-	snprintf(text, sizeof(text),
-		 "%s %s %s: count %zu, %d sources, %d scalars, %d results%s, in place %d, divisor "
-		 "%llu: %s",
-		 family->name, ring_datatype_name(job->type), ring_op_name(job->op), job->count,
-		 job->nsources, job->nscalars, job->nresults, job->past ? " past caches" : "",
-		 job->in_place, (unsigned long long)job->divisor, how);
+	snprintf(
+		text, sizeof(text),
+		"%s %s %s: count %zu, %d sources, %d scalars, %d results%s%s, in place %d, divisor "
+		"%llu: %s",
+		reducer->name, ring_datatype_name(job->type), ring_op_name(job->op), job->count,
+		job->nsources, job->nscalars, job->nresults, job->past ? " past caches" : "",
+		job->alike ? " misaligned alike" : "", job->in_place,
+		(unsigned long long)job->divisor, how);
 	return text;
 }
 
@@ -203,7 +217,7 @@ static const char *check_surroundings(const struct job *job)
 	return NULL;
 }
 
-const char *job_check(const struct ring_cpu_family *family, const struct job *job)
+const char *job_check(const struct reducer *reducer, const struct job *job)
 {
 	size_t bytes = job->count * ring_datatype_bytes(job->type);
 	struct vector *results[RING_REDUCE_RESULTS];
@@ -216,8 +230,9 @@ const char *job_check(const struct ring_cpu_family *family, const struct job *jo
 					   .past = job->past,
 					   .scalars = job->scalars,
 					   .nscalars = job->nscalars};
+	size_t misaligned = jobs_random() % GUARD;
 	for (int i = 0; i < job->nsources; i++) {
-		place(&sources[i], bytes);
+		place(&sources[i], bytes, job->alike ? misaligned : jobs_random() % GUARD);
 		for (size_t k = 0; k < job->count; k++) {
 			elements[i][k] = job->element(job, i, k);
 			put(&sources[i], job->type, k, elements[i][k]);
@@ -225,7 +240,7 @@ const char *job_check(const struct ring_cpu_family *family, const struct job *jo
 		reduction.sources[i] = sources[i].data;
 	}
 	for (int i = 0; i < job->nresults; i++) {
-		place(&fresh[i], bytes);
+		place(&fresh[i], bytes, job->alike ? misaligned : jobs_random() % GUARD);
 		results[i] = &fresh[i];
 		if (job->in_place == job->nsources)
 			results[i] = &sources[i];
@@ -234,11 +249,11 @@ const char *job_check(const struct ring_cpu_family *family, const struct job *jo
 		reduction.results[i] = results[i]->data;
 	}
 
-	if (ring_cpu_reduce(family, &reduction) != 0)
-		return fail(family, job, "was refused");
+	if (reducer->reduce(reducer, &reduction) != 0)
+		return fail(reducer, job, "was refused");
 	const char *wrong = check_elements(job, results);
 	wrong = wrong ? wrong : check_surroundings(job);
-	return wrong ? fail(family, job, wrong) : NULL;
+	return wrong ? fail(reducer, job, wrong) : NULL;
 }
 
 /* ---- many jobs ------------------------------------------------------------------------------- */
@@ -251,7 +266,7 @@ static uint64_t random_divisor(enum ring_op op)
 }
 
 /* All places for a count and a number of sources, of many some; every other job has scalars. */
-static const char *check_places(const struct ring_cpu_family *family, struct job job)
+static const char *check_places(const struct reducer *reducer, struct job job)
 {
 	int step = 1 + job.nsources / 32 * 16;
 	for (job.in_place = -1; job.in_place <= job.nsources; job.in_place += step) {
@@ -260,53 +275,56 @@ static const char *check_places(const struct ring_cpu_family *family, struct job
 			job.scalars[i] = jobs_mixed(&job, 0, 0);
 		job.divisor = random_divisor(job.op);
 		job.past = jobs_random() % 2;
+		job.alike = jobs_random() % 2;
 		job.nresults = job.in_place == job.nsources ? job.nsources
 							    : 1 + (int)(jobs_random() % 8);
-		const char *wrong = job_check(family, &job);
+		const char *wrong = job_check(reducer, &job);
 		if (wrong)
 			return wrong;
 	}
 	return NULL;
 }
 
-const char *jobs_check_shapes(const struct ring_cpu_family *family, enum ring_datatype type,
+const char *jobs_check_shapes(const struct reducer *reducer, enum ring_datatype type,
 			      enum ring_op op)
 {
 	struct job job = {.type = type, .op = op, .element = jobs_mixed};
 	const char *wrong = NULL;
 	for (; !wrong && job.count <= 130; job.count++) {
 		job.nsources = 1 + (int)(jobs_random() % 8);
-		wrong = check_places(family, job);
+		wrong = check_places(reducer, job);
 		job.nsources = 2;
-		wrong = wrong ? wrong : check_places(family, job);
+		wrong = wrong ? wrong : check_places(reducer, job);
 	}
 	job.nsources = 1;
 	for (; !wrong && job.nsources <= RING_REDUCE_SOURCES;
 	     job.nsources += job.nsources < 8 ? 1 : RING_REDUCE_SOURCES - 8) {
 		job.count = RING_TILE - 1 + jobs_random() % RING_TILE * 2 / job.nsources;
-		wrong = check_places(family, job);
+		wrong = check_places(reducer, job);
 	}
 	return wrong;
 }
 
-/* As a pair, onto a source, of both to two results, to both sources, and by tiles. */
-static const char *check_ways(const struct ring_cpu_family *family, struct job job)
+/* As a pair, onto a source, of both to two results, to both sources, aligned alike, and by tiles. */
+static const char *check_ways(const struct reducer *reducer, struct job job)
 {
 	const char *wrong = NULL;
 	job.nsources = 2;
 	for (job.nresults = 1; !wrong && job.nresults <= 2; job.nresults++) {
 		for (job.in_place = -1; !wrong && job.in_place <= 1; job.in_place++)
-			wrong = job_check(family, &job);
+			wrong = job_check(reducer, &job);
 	}
 	job.in_place = job.nresults = 2;
-	wrong = wrong ? wrong : job_check(family, &job);
+	wrong = wrong ? wrong : job_check(reducer, &job);
 	job.in_place = -1;
 	job.nresults = 1;
+	job.alike = true;
+	wrong = wrong ? wrong : job_check(reducer, &job);
 	job.divisor = 3;
-	return wrong ? wrong : job_check(family, &job);
+	return wrong ? wrong : job_check(reducer, &job);
 }
 
-const char *jobs_check_values(const struct ring_cpu_family *family, enum ring_datatype type,
+const char *jobs_check_values(const struct reducer *reducer, enum ring_datatype type,
 			      enum ring_op op)
 {
 	const uint64_t *specials;
@@ -315,10 +333,25 @@ const char *jobs_check_values(const struct ring_cpu_family *family, enum ring_da
 	struct job bytes = {.type = type, .op = op, .count = 65536, .element = jobs_byte_pair};
 	struct job words = {.type = type, .op = op, .count = 65536, .element = half_words};
 	struct job mixed = {.type = type, .op = op, .count = 20000, .element = jobs_mixed};
-	const char *wrong = check_ways(family, pairs);
+	const char *wrong = check_ways(reducer, pairs);
 	if (!wrong && ring_datatype_bytes(type) == 1)
-		wrong = check_ways(family, bytes);
+		wrong = check_ways(reducer, bytes);
 	if (!wrong && ring_datatype_bytes(type) == 2)
-		wrong = check_ways(family, words);
-	return wrong ? wrong : check_ways(family, mixed);
+		wrong = check_ways(reducer, words);
+	return wrong ? wrong : check_ways(reducer, mixed);
+}
+
+const char *jobs_check_all(const struct reducer *reducer)
+{
+	const char *wrong = NULL;
+	for (int type = 0; type < REFERENCE_TYPES; type++) {
+		for (int op = 0; !wrong && op < REFERENCE_OPS; op++) {
+			wrong = jobs_check_shapes(reducer, (enum ring_datatype)type,
+						  (enum ring_op)op);
+			if (!wrong)
+				wrong = jobs_check_values(reducer, (enum ring_datatype)type,
+							  (enum ring_op)op);
+		}
+	}
+	return wrong;
 }

@@ -32,29 +32,13 @@ static void submit(const struct ring_reduction *reduction)
 
 /* ---- against the reference ------------------------------------------------------------------- */
 
-static void for_every_kernel(const char *(*check)(const struct ring_cpu_family *family,
-						  enum ring_datatype type, enum ring_op op))
-{
-	for (int type = 0; type < REFERENCE_TYPES; type++) {
-		for (int op = 0; op < REFERENCE_OPS; op++) {
-			const char *wrong = check(family, (enum ring_datatype)type,
-						  (enum ring_op)op);
-			if (wrong)
-				fail_msg("%s; RING_TEST_SEED=%lu", wrong, seed);
-		}
-	}
-}
-
-static void shapes(void **state)
+static void all_kernels(void **state)
 {
 	(void)state;
-	for_every_kernel(jobs_check_shapes);
-}
-
-static void values(void **state)
-{
-	(void)state;
-	for_every_kernel(jobs_check_values);
+	const struct reducer reducer = reducer_of(family);
+	const char *wrong = jobs_check_all(&reducer);
+	if (wrong)
+		fail_msg("%s; RING_TEST_SEED=%lu", wrong, seed);
 }
 
 static void second_result_in_place(void **state)
@@ -539,8 +523,7 @@ static void queue_counts_jobs(void **state)
 int main(void)
 {
 	const struct CMUnitTest family_tests[] = {
-		cmocka_unit_test(shapes),
-		cmocka_unit_test(values),
+		cmocka_unit_test(all_kernels),
 		cmocka_unit_test(second_result_in_place),
 		cmocka_unit_test(all_results_in_place),
 		cmocka_unit_test(not_all_results_in_place),
