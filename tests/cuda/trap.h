@@ -21,6 +21,7 @@ struct trap {
 	int (*run)(bool wrong); /* returns 0: its result is right; a driver's error; TRAP_STALE */
 	int comes_to;           /* the wrong one */
 	const char *wrong_env, *right_env; /* NAME=VALUE, before cuInit; may be NULL */
+	bool is_stricter;                  /* the fake driver than the real one */
 };
 
 /* NULL after the last. */

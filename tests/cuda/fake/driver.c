@@ -159,7 +159,10 @@ int cuInit(unsigned flags)
 	return fake_end(err);
 }
 
-/* Threads that still run would work on what the process's end takes away. */
+/*
+ * Threads that still run would work on what the process's end takes away. A host function may never
+ * end, so it is not waited for.
+ */
 __attribute__((destructor)) static void deinitialise(void)
 {
 	if (initialised_by != getpid())
@@ -167,7 +170,7 @@ __attribute__((destructor)) static void deinitialise(void)
 	pthread_mutex_lock(&fake_lock);
 	exiting = true;
 	for (int device = 0; device < FAKE_DEVICES; device++)
-		if (fake_contexts[device].retained)
+		if (fake_contexts[device].retained && !fake_host_function_is_under_way())
 			fake_context_end(&fake_contexts[device]);
 	pthread_mutex_unlock(&fake_lock);
 }

@@ -22,7 +22,7 @@
  *
  *  - Device memory has addresses that nobody else has, and that only the device can reach: a host
  *    thread that touches one faults, a system call gives EFAULT. It is a memfd that is mapped
- *    twice, without any access at those addresses, and once more for the queues' threads.
+ *    twice: there, without any access, and elsewhere for the threads of the queues.
  *  - Calls return before the work is done. Jobs take their time, and that they are done shows
  *    later still, of several at once.
  *  - Streams share hardware queues (CUDA_DEVICE_MAX_CONNECTIONS, 8 if unset): what waits there for
@@ -41,17 +41,20 @@
  *  - While a stream is captured (in the mode "global") no thread may allocate, pin, or ask whether
  *    anything is done; whoever does gets an error, and the capture is lost.
  *  - 1,024 jobs fit in a queue; giving it one more waits.
- *  - A forked child cannot use it. When the process exits it is deinitialised before the library's
- *    own destructors may have run.
+ *  - A forked child cannot use it. When the process exits it is deinitialised, before the
+ *    destructors of what was loaded earlier.
+ *
+ * Where it is stricter: ranges end to the byte, and what was freed is gone at once, where the real
+ * one knows pages of 2 MiB; all that may wait for the context does; a host function's call of the
+ * driver is always refused.
  *
  * What it does not: nothing here says how fast a GPU is. There are no memory pools, no virtual
  * memory management, no IPC, no contexts but the primary ones; streams have no priorities; copies
  * have no engines of their own; a kernel's threads run one after the other, and cannot wait for one
- * another; the memory model is the host's. An event's wait that comes back to the queue it started
- * from costs nothing extra.
+ * another; the memory model is the host's.
  *
- * Whoever waits longer than its patience for what never comes ends the process with a sentence
- * that says what each queue is waiting for.
+ * Whoever waits longer than its patience for what never comes ends the process with a sentence that
+ * says what each queue is waiting for.
  *
  * Settings, all in the environment:
  *	RING_FAKE_CUDA_DEVICES      1 to 4; 1 if unset
@@ -311,9 +314,8 @@ void fake_events_end(struct CUctx_st *context);
 /* Makes a stream wait for the event's last record. */
 int fake_event_make_wait(struct CUevent_st *event, struct CUstream_st *stream, const char *function);
 
-/* Runs in the thread for that, and waits until it has. Without the lock. */
-void fake_host_function_run(struct CUctx_st *context, void (*function)(void *), void *argument);
-void fake_host_functions_end(void);
+bool fake_host_function_is_under_way(void);
+void fake_host_functions_end(void); /* lets go of the lock meanwhile */
 
 void fake_modules_end(struct CUctx_st *context);
 

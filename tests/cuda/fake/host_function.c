@@ -16,14 +16,17 @@ struct call {
 
 static pthread_t thread;
 static bool running, ending;
+static const struct call *under_way;
 static struct call *first, **end = &first;
 static pthread_cond_t asked = PTHREAD_COND_INITIALIZER;
 
 static void run(struct call *call)
 {
+	under_way = call;
 	pthread_mutex_unlock(&fake_lock);
 	call->function(call->argument);
 	pthread_mutex_lock(&fake_lock);
+	under_way = NULL;
 }
 
 static void *serve(void *argument)
@@ -70,9 +73,14 @@ static int ask(struct CUctx_st *context, struct fake_work *work)
 	return call.over ? 0 : RING_CUDA_OUT_OF_MEMORY;
 }
 
+bool fake_host_function_is_under_way(void)
+{
+	return under_way;
+}
+
 void fake_host_functions_end(void)
 {
-	if (!running || fake_inside_host_function)
+	if (!running)
 		return;
 	ending = true;
 	pthread_cond_signal(&asked);

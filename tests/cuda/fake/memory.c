@@ -3,8 +3,8 @@
  * Memory of devices, and memory of the host that devices reach. All ranges are in one list, sorted
  * by address.
  *
- * 	far    the addresses that users know: no access at all, device after device
- * 	near   the same memory, for the threads of the queues: far + a constant
+ *	far    the addresses that users know: no access at all, device after device
+ *	near   the same memory, for the threads of the queues: far + a constant
  *
  * Behind each range there is room that belongs to nobody, and addresses are not used again before
  * all others were: what reaches beyond its memory, or into freed memory, finds nothing there.
