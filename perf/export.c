@@ -61,12 +61,12 @@ bool perf_export(struct perf_run *run)
 	return (!options->csv || whole_file_write("ring_perf", options->csv, write_csv, run)) && ok;
 }
 
-/* The library puts the rank in where it finds %r, and elsewhere where it must. */
+/* The library puts the rank in where it finds %r; elsewhere rank 0 writes one trace of all. */
 static bool check_trace(const char *path, int rank)
 {
 	char number[16], *own = NULL;
 	size_t bytes;
-	if (!path)
+	if (!path || (rank != 0 && !strstr(path, "%r")))
 		return true;
 	snprintf(number, sizeof(number), "%d", rank);
 	FILE *out = open_memstream(&own, &bytes);

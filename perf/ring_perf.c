@@ -39,7 +39,9 @@ static int run_rank(const struct perf_options *options, char **argv, int size, i
 	    status == PERF_EXIT_OK)
 		status = PERF_EXIT_SYSTEM;
 	perf_team_leave(&run.team); /* and the library writes the trace, or says that it could not */
-	if (options->trace && status == PERF_EXIT_OK && ring_comm_error(NULL)[0])
+	bool traced = !options->trace || !ring_comm_error(NULL)[0];
+	traced = perf_trace_end(&run.team.trace, options->trace) && traced;
+	if (status == PERF_EXIT_OK && !traced)
 		status = PERF_EXIT_SYSTEM;
 	perf_run_free(&run);
 	return status;

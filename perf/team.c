@@ -110,8 +110,6 @@ static struct ring_options choose_options(const struct perf_options *options)
 	ring_options_init(&ring);
 	if (options->transport)
 		ring.transport = options->transport;
-	if (options->trace)
-		ring.trace = options->trace;
 	if (options->timeout_s > 0) {
 		ring.create_timeout_ms = (int)(options->timeout_s * 1000);
 		ring.call_timeout_ms = ring.create_timeout_ms;
@@ -134,6 +132,9 @@ int perf_team_join(struct perf_team *team, const struct perf_options *options, i
 {
 	struct ring_options ring = choose_options(options);
 	*team = (struct perf_team){.rank = rank};
+	const char *trace = perf_trace_begin(&team->trace, options);
+	if (trace)
+		ring.trace = trace;
 	int err = id ? ring_comm_create(&team->comm, size, rank, id, &ring)
 		     : ring_comm_create_from_env(&team->comm, &ring);
 	if (err)
@@ -141,6 +142,9 @@ int perf_team_join(struct perf_team *team, const struct perf_options *options, i
 	team->rank = ring_comm_rank(team->comm);
 	team->size = ring_comm_size(team->comm);
 	err = learn_links(team);
+	if (!err)
+		err = perf_team_failed(team, perf_trace_join(&team->trace, team->comm),
+				       "preparing a trace");
 	if (!err)
 		err = make_stream(team, options);
 	if (err)

@@ -13,6 +13,7 @@
 
 #include "options.h"
 #include "ringccl.h"
+#include "trace.h"
 
 struct perf_team {
 	struct ring_comm *comm;
@@ -21,12 +22,15 @@ struct perf_team {
 	int *order;          /* order[position] == rank, as the links tell       */
 	bool over_network;   /* some rank sends over something else than memory  */
 	char transports[64]; /* those of all ranks, "shm,tcp"; "-" if there are none */
-	char error[512];     /* the first failure of this rank as a sentence; "" */
+	struct perf_trace trace;
+	char error[512]; /* the first failure of this rank as a sentence; "" */
 };
 
 /* id NULL: the environment says how to join. returns 0, or a RING_E... with team->error */
 int perf_team_join(struct perf_team *team, const struct perf_options *options, int size, int rank,
 		   const struct ring_unique_id *id);
+
+/* Ends all calls; the library writes its trace. */
 void perf_team_leave(struct perf_team *team);
 
 /* The same ranks once more, with calls carried by `algorithm`; without order and transports. */

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../src/base/text.h"
@@ -122,6 +123,16 @@ void json_put_real(struct json *json, const char *key, double value)
 		fprintf(json->out, "%.10g", value);
 	else
 		fputs("null", json->out);
+}
+
+void json_put_us(struct json *json, const char *key, uint64_t nanoseconds)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "%" PRIu64 ".%03u", nanoseconds / 1000,
+		 (unsigned)(nanoseconds % 1000));
+	bool is_cut_off = (uint64_t)(strtod(text, NULL) * 1000.0) != nanoseconds;
+	begin_value(json, key);
+	fprintf(json->out, "%s%s", text, is_cut_off ? "1" : "");
 }
 
 void json_put_bool(struct json *json, const char *key, bool value)

@@ -24,6 +24,11 @@ void json_put_string(struct json *json, const char *key, const char *text);
 void json_put_integer(struct json *json, const char *key, uint64_t value);
 void json_put_signed(struct json *json, const char *key, int64_t value);
 void json_put_real(struct json *json, const char *key, double value); /* null unless finite */
+/*
+ * Nanoseconds as microseconds with a fraction, as Chrome traces have times. Whoever multiplies them by 1000 in doubles
+ * gets the same nanoseconds back, rounded to the nearest or cut off: what ends where something else begins still does.
+ */
+void json_put_us(struct json *json, const char *key, uint64_t nanoseconds);
 void json_put_bool(struct json *json, const char *key, bool value);
 
 /*

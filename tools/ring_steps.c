@@ -38,7 +38,7 @@ static const char usage[] =
 	"  -r, --root RANK           of broadcast, reduce, gather and scatter, 0\n"
 	"      --values              each step in full: entries, sums as numbers, what each rank "
 	"has\n"
-	"      --trace FILE          show a recorded call; the trace of one rank, once for each\n"
+	"      --trace FILE          show a recorded call; the trace of all ranks, or of each one\n"
 	"      --call N              its number; the last collective\n"
 	"      --svg FILE            all steps as one picture, instead of text\n"
 	"      --html FILE           a page with a slider, instead of text\n"

@@ -12,7 +12,7 @@
 struct reading {
 	struct steps_trace *trace;
 	const char *path;
-	int line, rank; /* of the file; -1: it has not said it yet */
+	int line, rank; /* whose records these are; -1: nobody has said it yet */
 	bool ended;
 	uint64_t dropped;
 	char *sentence;
@@ -51,6 +51,9 @@ static bool parse_head(struct reading *reading, const char *line)
 	return is_whole(line, length) || refuse(reading, "this is no trace of RING_TRACE");
 }
 
+/* One rank's events follow; the other ranks' may come behind them. */
+static const char head_of_name[] = "{\"name\":\"process_name\"";
+
 static bool parse_name(struct reading *reading, const char *line)
 {
 	int rank = -1, again = -1, length = 0;
@@ -69,20 +72,34 @@ static bool parse_name(struct reading *reading, const char *line)
 	return true;
 }
 
+/* What the line ends with, from its arguments on. */
+static bool scan_end(const char *end, bool is_call)
+{
+	char deed[8];
+	int block, length = 0;
+	uint64_t bytes;
+	if (is_call)
+		return strcmp(end, "}}") == 0;
+	sscanf(end, ",\"does\":\"%7[a-z]\",\"block\":%d,\"bytes\":%" SCNu64 "}}%n", deed, &block,
+	       &bytes, &length);
+	return is_whole(end, length) && block >= -1 && block < STEPS_RANKS_MOST;
+}
+
 static bool scan_event(const char *line, struct event *event)
 {
-	int row, length = 0;
+	int row = -1, length = 0;
 	uint64_t call, index;
 	sscanf(line,
 	       "{\"name\":\"%31[a-z_0-9 ]\",\"cat\":\"ring\",\"ph\":\"%c\",\"id\":\"%d.%" SCNu64
 	       ".%" SCNu64 "\",\"ts\":%" SCNu64
 	       ".%3u,\"pid\":%d,\"tid\":%d,\"args\":{\"call\":%" SCNu64 ",\"%7[a-z]\":%" SCNu64
-	       ",\"step\":%d}}%n",
+	       ",\"step\":%d%n",
 	       event->name, &event->kind, &row, &call, &index, &event->microseconds,
 	       &event->nanoseconds, &event->rank, &event->row, &event->call, event->counted,
 	       &event->number, &event->step, &length);
-	return is_whole(line, length) && row == event->row && call == event->call &&
-	       (row == 0 || index == event->number) && (event->kind == 'b' || event->kind == 'e');
+	return length > 0 && scan_end(line + length, row == 0) && row == event->row &&
+	       call == event->call && (row == 0 || index == event->number) &&
+	       (event->kind == 'b' || event->kind == 'e');
 }
 
 static void *add(void **array, size_t size, size_t *count, size_t *room)
@@ -146,10 +163,12 @@ static bool end_record(struct reading *reading, const struct event *event)
 static bool add_record(struct reading *reading, const struct event *event)
 {
 	struct steps_trace *trace = reading->trace;
-	int peer = -1, length = 0;
+	int peer = -1, channel = -1, length = 0;
 	bool incoming = event->row % 2 == 0;
-	sscanf(event->name, incoming ? "from rank %d%n" : "to rank %d%n", &peer, &length);
-	if (!is_whole(event->name, length) || strcmp(event->counted, "index") != 0)
+	sscanf(event->name, incoming ? "channel %d from rank %d%n" : "channel %d to rank %d%n",
+	       &channel, &peer, &length);
+	if (!is_whole(event->name, length) || channel != (event->row - 1) / 2 ||
+	    strcmp(event->counted, "index") != 0)
 		return refuse(reading, "an entry tells its peer and index");
 	if (peer < 0 || peer >= STEPS_RANKS_MOST || event->number >= INDEX_MOST)
 		return refuse(reading, "there is no such rank or entry");
@@ -162,7 +181,7 @@ static bool add_record(struct reading *reading, const struct event *event)
 	*record = (struct steps_record){.call = event->call,
 					.index = event->number,
 					.rank = event->rank,
-					.channel = (event->row - 1) / 2,
+					.channel = channel,
 					.peer = peer,
 					.step = event->step,
 					.incoming = incoming,
@@ -176,7 +195,7 @@ static bool parse_event(struct reading *reading, const char *line)
 	if (!scan_event(line, &event) || event.row < 0)
 		return refuse(reading, "this is no record of a trace");
 	if (event.rank != reading->rank)
-		return refuse(reading, "this record is of another rank than the file");
+		return refuse(reading, "this record is of another rank than those before it");
 	return event.row == 0 ? add_call(reading, &event) : add_record(reading, &event);
 }
 
@@ -195,7 +214,8 @@ static bool parse_line(struct reading *reading, char *line, ssize_t length)
 	}
 	if (length > 0 && line[length - 1] == ',')
 		line[--length] = 0;
-	return reading->line == 2 ? parse_name(reading, line) : parse_event(reading, line);
+	bool names = strncmp(line, head_of_name, strlen(head_of_name)) == 0;
+	return names || reading->rank < 0 ? parse_name(reading, line) : parse_event(reading, line);
 }
 
 bool steps_trace_read(FILE *in, const char *path, struct steps_trace *trace, char *sentence,

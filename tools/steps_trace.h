@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces that RING_TRACE has written, one of each rank: reads them, and finds the plan that a recorded call followed,
+ * Traces that RING_TRACE has written, one of each rank, or all in one file: reads them, and finds the plan that a recorded call followed,
  * so that it is shown like any other plan, with times.
  */
 #ifndef STEPS_TRACE_H
@@ -32,7 +32,7 @@ struct steps_trace {
 	bool here[STEPS_RANKS_MOST]; /* the trace of that rank was read */
 };
 
-/* Adds the trace of one rank. returns false, with a sentence that names the line, if it is damaged or something else */
+/* Adds the trace of one rank, or of several. returns false, with a sentence that names the line, if it is damaged or something else */
 bool steps_trace_read(FILE *in, const char *path, struct steps_trace *trace, char *sentence,
 		      size_t room);
 

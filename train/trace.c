@@ -5,6 +5,7 @@
 #include "trace.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,20 +67,29 @@ static void write_names(struct json *json, int rank)
 		write_name(json, "thread_name", rank, row, rows[row]);
 }
 
+/* On rank 0's clock, behind the trace's beginning. */
+static uint64_t ns_of(double seconds, double origin)
+{
+	return (uint64_t)llround((seconds - origin) * 1e9);
+}
+
 static void write_event(struct json *json, int rank, const struct train_event *event, double origin)
 {
+	uint64_t begin = ns_of(event->begin, origin), end = ns_of(event->end, origin);
 	json_open(json, NULL, '{');
 	json_put_string(json, "ph", "X");
 	json_put_string(json, "name", event->name);
 	json_put_signed(json, "pid", rank);
 	json_put_signed(json, "tid", (int64_t)event->row);
-	json_put_real(json, "ts", (event->begin - origin) * 1e6);
-	json_put_real(json, "dur", (event->end - event->begin) * 1e6);
+	json_put_us(json, "ts", begin);
+	json_put_us(json, "dur", end - begin);
 	json_open(json, "args", '{');
 	json_put_integer(json, "step", event->step);
-	if (event->bucket >= 0) {
+	if (event->bucket >= 0)
 		json_put_signed(json, "bucket", event->bucket);
+	if (event->bytes > 0) {
 		json_put_integer(json, "bytes", event->bytes);
+		json_put_string(json, "does", "average");
 	}
 	json_close(json, '}');
 	json_close(json, '}');

@@ -91,15 +91,21 @@ static inline int ring_channel_fail(struct ring_channel *channel, int peer, int 
 static inline void ring_channel_note(struct ring_channel *channel, enum ring_trace_counter counter,
 				     uint64_t index, const struct ring_transfer *transfer)
 {
-	if (channel->trace)
-		ring_trace_add(channel->trace,
-			       &(struct ring_trace_record){.time_ns = ring_clock_ns(),
-							   .call = channel->opening.record.sequence,
-							   .index = index,
-							   .channel = channel->plan->params.channel,
-							   .peer = transfer->peer,
-							   .step = transfer->step,
-							   .counter = counter});
+	if (!channel->trace)
+		return;
+	bool outgoing = counter == RING_POSTED || counter == RING_SENT;
+	ring_trace_add(channel->trace,
+		       &(struct ring_trace_record){.time_ns = ring_clock_ns(),
+						   .call = channel->opening.record.sequence,
+						   .index = index,
+						   .channel = channel->plan->params.channel,
+						   .peer = transfer->peer,
+						   .step = transfer->step,
+						   .counter = counter,
+						   .block = ring_plan_block_of(channel->plan,
+									       transfer, outgoing),
+						   .action = transfer->action,
+						   .bytes = transfer->bytes});
 }
 
 #endif

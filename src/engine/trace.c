@@ -176,26 +176,43 @@ static int row(const struct ring_trace_record *record)
 	return record->channel < 0 ? 0 : 1 + 2 * record->channel + !sending;
 }
 
-/* A begin or end event. Slices of a row overlap, so they are Chrome's async events. */
+/* What becomes of the bytes: of a message as it leaves, or as it arrives. */
+static const char *deed_of(const struct ring_trace_record *record)
+{
+	static const char *const deeds[] = {
+		[RING_SEND] = "send", [RING_SIGNAL] = "signal", [RING_COPY] = "copy",
+		[RING_HOLD] = "hold", [RING_REDUCE] = "add",    [RING_SCALE] = "scale",
+	};
+	return deeds[record->action];
+}
+
+/*
+ * A begin or end event. Entries of one name overlap, so they are Chrome's async events, and
+ * Perfetto gives each name a row of its own.
+ */
 static void write_record(FILE *file, const struct ring_trace *trace,
 			 const struct ring_trace_record *record)
 {
 	char name[64];
-	if (record->channel < 0)
+	bool is_call = record->channel < 0;
+	if (is_call)
 		snprintf(name, sizeof(name), "%s", ring_kind_name(record->step));
 	else
-		snprintf(name, sizeof(name), "%s rank %d", row(record) % 2 ? "to" : "from",
-			 record->peer);
+		snprintf(name, sizeof(name), "channel %d %s rank %d", record->channel,
+			 row(record) % 2 ? "to" : "from", record->peer);
 	fprintf(file,
 		",\n{\"name\":\"%s\",\"cat\":\"ring\",\"ph\":\"%c\",\"id\":\"%d.%" PRIu64
 		".%" PRIu64 "\",\"ts\":%" PRIu64 ".%03" PRIu64
 		",\"pid\":%d,\"tid\":%d,\"args\":{\"call\":%" PRIu64 ",\"%s\":%" PRIu64
-		",\"step\":%d}}",
+		",\"step\":%d",
 		name, begins(record) ? 'b' : 'e', row(record), record->call,
-		record->channel < 0 ? 0 : record->index, record->time_ns / 1000,
-		record->time_ns % 1000, trace->rank, row(record), record->call,
-		record->channel < 0 ? "count" : "index", record->index,
-		record->channel < 0 ? -1 : record->step);
+		is_call ? 0 : record->index, record->time_ns / 1000, record->time_ns % 1000,
+		trace->rank, row(record), record->call, is_call ? "count" : "index", record->index,
+		is_call ? -1 : record->step);
+	if (!is_call)
+		fprintf(file, ",\"does\":\"%s\",\"block\":%d,\"bytes\":%" PRIu64, deed_of(record),
+			record->block, record->bytes);
+	fputs("}}", file);
 }
 
 static void write_content(void *context, FILE *file)

@@ -27,6 +27,9 @@ struct ring_trace_record {
 	int32_t channel, peer;
 	int32_t step;    /* the plan's; CALLED and RETURNED: enum ring_kind */
 	int32_t counter; /* enum ring_trace_counter */
+	int32_t block;   /* an entry's, see ring_plan_block_of() */
+	int32_t action;  /* an entry's, enum ring_action */
+	uint64_t bytes;  /* an entry's */
 };
 
 struct ring_trace;

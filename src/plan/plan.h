@@ -174,6 +174,35 @@ RING_PURE uint64_t ring_plan_said(const struct ring_plan *plan, int rank)
 	return has_input ? plan->opening : 0;
 }
 
+/* The block that these bytes of a vector are of, counted in ranks. */
+RING_PURE int ring_plan_block_at(const struct ring_plan *plan, uint64_t offset)
+{
+	uint64_t element = offset / plan->params.element_bytes, longer = plan->block + 1;
+	if (element < plan->longer_blocks * longer)
+		return (int)(element / longer);
+	return (int)(plan->longer_blocks + (element - plan->longer_blocks * longer) / plan->block);
+}
+
+/* For people: whose block an entry is about; -1 if it is about none, or more than one. */
+RING_PURE int ring_plan_block_of(const struct ring_plan *plan, const struct ring_transfer *transfer,
+				 bool outgoing)
+{
+	const struct ring_plan_params *params = &plan->params;
+	const struct ring_place *place = outgoing ? &transfer->source : &transfer->result;
+	bool whole = place->buffer != RING_SCRATCH && place->buffer != RING_SUMMANDS &&
+		     place->buffer != RING_STAGE;
+	if (transfer->step < 0 || transfer->bytes == 0)
+		return -1;
+	if (params->algorithm == RING_ALGORITHM_RING && !ring_ring_is_chain(plan) &&
+	    transfer->action != RING_SCALE)
+		return params->order[ring_plan_mod(params->position - transfer->step - 2 + outgoing,
+						   params->size)];
+	if (params->kind == RING_KIND_ALL_REDUCE && plan->block > 0 && whole &&
+	    transfer->bytes <= (plan->block + 1) * params->element_bytes)
+		return ring_plan_block_at(plan, place->offset);
+	return -1;
+}
+
 /* Bytes of scratch memory the plan uses. */
 RING_PURE uint64_t ring_plan_scratch_bytes(const struct ring_plan *plan)
 {

@@ -182,6 +182,35 @@ static void recorded_plans_are_found(void **state)
 		}
 }
 
+/* All ranks' traces in one file, as ring_perf writes them, are the same as in several. */
+static void one_file_may_be_of_all(void **state)
+{
+	(void)state;
+	struct steps_choice choice = choice_of(RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING);
+	struct steps_trace trace = {0};
+	char sentence[512] = "", *all = calloc(RANKS, 1 << 16);
+	assert_non_null(all);
+	for (int rank = 0; rank < RANKS; rank++) {
+		char *text = write_trace(&choice, rank), *end = strstr(text, "\n]}\n");
+		assert_non_null(end);
+		*end = '\0';
+		strcat(all, rank == 0 ? text : strchr(text, '\n') + 1);
+		strcat(all, rank + 1 < RANKS ? ",\n" : "\n]}\n");
+		free(text);
+	}
+	if (!read_text(all, strlen(all), &trace, sentence))
+		fail_msg("%s", sentence);
+	assert_int_equal(trace.ranks, RANKS);
+	struct steps_choice found = {.algorithm = STEPS_ANY_ALGORITHM,
+				     .chunks_per_round = 2,
+				     .depth = 4};
+	uint64_t call = 0;
+	if (!steps_trace_find(&trace, &call, &found, sentence, sizeof(sentence)))
+		fail_msg("%s", sentence);
+	steps_trace_free(&trace);
+	free(all);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void refuse_text(const char *text, size_t length, const char *wanted)
@@ -239,7 +268,8 @@ static void what_is_no_trace_is_refused(void **state)
 	char *pid = strstr(strstr(text, "to rank"), "\"pid\":1");
 	assert_non_null(pid);
 	pid[6] = '2';
-	refuse_text(text, strlen(text), "line 4: this record is of another rank than the file");
+	refuse_text(text, strlen(text),
+		    "line 4: this record is of another rank than those before it");
 	free(text);
 }
 
@@ -278,6 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recorded_plans_are_found),
+		cmocka_unit_test(one_file_may_be_of_all),
 		cmocka_unit_test(what_is_cut_off_is_refused),
 		cmocka_unit_test(what_is_damaged_is_refused),
 		cmocka_unit_test(what_is_no_trace_is_refused),

@@ -118,7 +118,10 @@ static void add_call(struct ring_trace *trace, uint64_t call)
 							  .channel = 1,
 							  .peer = k < 2 ? 4 : 2,
 							  .step = (int)i - 1,
-							  .counter = counters[k]};
+							  .counter = counters[k],
+							  .block = 3,
+							  .action = k < 2 ? RING_SEND : RING_REDUCE,
+							  .bytes = 512};
 			ring_trace_add(trace, &entry);
 		}
 	}
@@ -147,12 +150,52 @@ static void every_entry_is_a_slice(void **state)
 	assert_int_equal(count_of(text, "\"ph\":\"b\""), 2 * 5);
 	assert_int_equal(count_of(text, "\"ph\":\"e\""), 2 * 5);
 	assert_int_equal(count_of(text, "\"all_reduce\""), 2 * 2);
-	assert_int_equal(count_of(text, "\"to rank 4\""), 2 * 4);
-	assert_int_equal(count_of(text, "\"from rank 2\""), 2 * 4);
+	assert_int_equal(count_of(text, "\"channel 1 to rank 4\""), 2 * 4);
+	assert_int_equal(count_of(text, "\"channel 1 from rank 2\""), 2 * 4);
 	assert_int_equal(count_of(text, "\"ts\":1000.001,"), 1 + 1); /* CALLED and the first POSTED */
 	assert_int_equal(count_of(text, "\"dropped\":0"), 1);
+	assert_int_equal(count_of(text, "\"does\":\"send\",\"block\":3,\"bytes\":512}"), 2 * 4);
+	assert_int_equal(count_of(text, "\"does\":\"add\",\"block\":3,\"bytes\":512}"), 2 * 4);
 	free(text);
 	unlink(path);
+}
+
+/* What an entry's block is called, its place in the vector says, too. */
+static void blocks_are_named_by_where_they_lie(void **state)
+{
+	(void)state;
+	static const int order[] = {0, 2, 1, 3};
+	int checked = 0;
+	for (int position = 0; position < 4; position++) {
+		const struct ring_plan_params params = {.kind = RING_KIND_ALL_REDUCE,
+							.algorithm = RING_ALGORITHM_RING,
+							.size = 4,
+							.position = position,
+							.order = order,
+							.count = 1003,
+							.element_bytes = 4,
+							.chunk_bytes = 256,
+							.chunks_per_round = 2,
+							.channels = 1};
+		struct ring_plan plan = ring_plan_make(&params);
+		for (uint64_t j = 0; j < plan.incoming; j++) {
+			struct ring_transfer in = ring_plan_incoming(&plan, j);
+			if (in.bytes == 0 || in.result.buffer != RING_OUTPUT)
+				continue;
+			assert_int_equal(ring_plan_block_of(&plan, &in, false),
+					 ring_plan_block_at(&plan, in.result.offset));
+			checked++;
+		}
+		for (uint64_t i = 0; i < plan.outgoing; i++) {
+			struct ring_transfer out = ring_plan_outgoing(&plan, i);
+			if (out.bytes == 0 || out.source.buffer == RING_SCRATCH)
+				continue;
+			assert_int_equal(ring_plan_block_of(&plan, &out, true),
+					 ring_plan_block_at(&plan, out.source.offset));
+			checked++;
+		}
+	}
+	assert_true(checked > 4 * 4 * 4);
 }
 
 static void an_empty_trace_is_valid(void **state)
@@ -289,6 +332,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_entry_is_a_slice),
+		cmocka_unit_test(blocks_are_named_by_where_they_lie),
 		cmocka_unit_test(an_empty_trace_is_valid),
 		cmocka_unit_test(what_cannot_be_written_is_told_at_creation),
 		cmocka_unit_test(what_was_not_written_is_told_at_the_end),

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../tools/whole_file.h"
+
+/* ---- where, and when ---------------------------------------------------------------------- */
+
+const char *perf_trace_begin(struct perf_trace *trace, const struct perf_options *options)
+{
+	*trace = (struct perf_trace){.folder = ""};
+	if (!options->trace || strstr(options->trace, "%r"))
+		return options->trace;
+	strcpy(trace->folder, "/tmp/ring_perf.XXXXXX");
+	if (!mkdtemp(trace->folder)) {
+		fprintf(stderr, "ring_perf: cannot make a folder for traces: %s: %m\n",
+			trace->folder);
+		trace->folder[0] = '\0';
+		return NULL;
+	}
+	snprintf(trace->own, sizeof(trace->own), "%s/%%r", trace->folder);
+	return trace->own;
+}
+
+/* One host, and so one clock, has one boot. */
+struct moment {
+	char boot[40];
+	int64_t now_ns;
+};
+
+static struct moment read_clock(void)
+{
+	struct moment moment = {.boot = ""};
+	struct timespec now;
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	if (file && !fgets(moment.boot, sizeof(moment.boot), file))
+		moment.boot[0] = '\0';
+	if (file)
+		fclose(file);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	moment.now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	return moment;
+}
+
+/* Ranks look at their clocks behind a barrier, so they do it within the time of a message. */
+int perf_trace_join(struct perf_trace *trace, struct ring_comm *comm)
+{
+	trace->rank = ring_comm_rank(comm);
+	if (!trace->folder[0])
+		return 0;
+	struct moment mine, *all = calloc((size_t)ring_comm_size(comm), sizeof(*all));
+	int err = all ? ring_comm_split(comm, 0, trace->rank, &trace->aside) : RING_ENOMEM;
+	if (!err)
+		err = ring_barrier(trace->aside, NULL);
+	mine = read_clock();
+	if (!err)
+		err = ring_all_gather(trace->aside, &mine, all, sizeof(mine), RING_UINT8, NULL);
+	if (!err && memcmp(mine.boot, all[0].boot, sizeof(mine.boot)) != 0)
+		trace->behind_ns = all[0].now_ns - mine.now_ns;
+	free(all);
+	return err;
+}
+
+/* ---- one rank's --------------------------------------------------------------------------- */
+
+/* A trace as text; records of it that did not find room. */
+struct text {
+	char *bytes;
+	size_t count;
+	uint64_t dropped;
+};
+
+/* Copies an event with its time on rank 0's clock. */
+static void copy_event(FILE *out, const char *line, int64_t behind_ns)
+{
+	const char *time = strstr(line, "\"ts\":");
+	uint64_t us;
+	unsigned ns;
+	int length = 0;
+	if (!time || sscanf(time, "\"ts\":%" SCNu64 ".%3u%n", &us, &ns, &length) != 2) {
+		fputs(line, out);
+		return;
+	}
+	int64_t moved = (int64_t)(us * 1000 + ns) + behind_ns;
+	fprintf(out, "%.*s\"ts\":%" PRId64 ".%03" PRId64 "%s", (int)(time - line), line,
+		moved / 1000, moved % 1000, time + length);
+}
+
+/* The lines between the first and the last, the last of them without a line's end. */
+static struct text read_own(const struct perf_trace *trace)
+{
+	struct text text = {NULL, 0, 0};
+	char path[96], *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+	snprintf(path, sizeof(path), "%s/%d", trace->folder, trace->rank);
+	FILE *in = fopen(path, "re"), *out = open_memstream(&text.bytes, &text.count);
+	if (in && out && getline(&line, &room, in) > 0)
+		sscanf(line, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped\":%" SCNu64,
+		       &text.dropped);
+	while (in && out && (length = getline(&line, &room, in)) > 0 && *line != ']') {
+		if (line[length - 1] == '\n')
+			line[length - 1] = '\0';
+		fputs(ftell(out) > 0 ? "\n" : "", out);
+		copy_event(out, line, trace->behind_ns);
+	}
+	free(line);
+	if (in)
+		fclose(in);
+	if (out)
+		fclose(out);
+	return text;
+}
+
+static void remove_own(const struct perf_trace *trace)
+{
+	char path[96];
+	snprintf(path, sizeof(path), "%s/%d", trace->folder, trace->rank);
+	unlink(path);
+	rmdir(trace->folder);
+}
+
+/* ---- all ranks' --------------------------------------------------------------------------- */
+
+struct collection {
+	struct text *texts; /* [size] */
+	int size;
+};
+
+static void write_collection(void *context, FILE *out)
+{
+	const struct collection *all = context;
+	uint64_t dropped = 0;
+	for (int rank = 0; rank < all->size; rank++)
+		dropped += all->texts[rank].dropped;
+	fprintf(out,
+		"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped\":%" PRIu64
+		"},\"traceEvents\":[\n",
+		dropped);
+	for (int rank = 0; rank < all->size; rank++) {
+		fputs(rank > 0 && all->texts[rank].count > 0 ? ",\n" : "", out);
+		fwrite(all->texts[rank].bytes, 1, all->texts[rank].count, out);
+	}
+	fputs("\n]}\n", out);
+}
+
+/* What a rank tells rank 0 before its text. */
+enum { BYTES, DROPPED, NUMBERS };
+
+/* On rank 0: texts[0] is its own. returns 0; a RING_E code */
+static int receive(struct ring_comm *comm, struct text *texts, const uint64_t *numbers)
+{
+	int err = 0;
+	for (int rank = 1; rank < ring_comm_size(comm) && !err; rank++) {
+		texts[rank].count = numbers[rank * NUMBERS + BYTES];
+		texts[rank].dropped = numbers[rank * NUMBERS + DROPPED];
+		texts[rank].bytes = malloc(texts[rank].count + 1);
+		err = texts[rank].bytes ? ring_recv(comm, texts[rank].bytes, texts[rank].count,
+						    RING_UINT8, rank, NULL)
+					: RING_ENOMEM;
+	}
+	return err;
+}
+
+/* On rank 0: puts together what all have, and writes it. returns 0; a RING_E code */
+static int collect(struct ring_comm *comm, const struct text *own, const uint64_t *numbers,
+		   const char *path)
+{
+	int size = ring_comm_size(comm);
+	struct collection all = {calloc((size_t)size, sizeof(*all.texts)), size};
+	int err = all.texts ? 0 : RING_ENOMEM;
+	if (!err) {
+		all.texts[0] = *own;
+		err = receive(comm, all.texts, numbers);
+	}
+	if (!err && !whole_file_write("ring_perf", path, write_collection, &all))
+		err = RING_ESYSTEM;
+	for (int rank = 1; all.texts && rank < size; rank++)
+		free(all.texts[rank].bytes);
+	free(all.texts);
+	return err;
+}
+
+/* returns 0; a RING_E code */
+static int put_together(struct perf_trace *trace, const struct text *own, const char *path)
+{
+	struct ring_comm *comm = trace->aside;
+	const uint64_t mine[NUMBERS] = {[BYTES] = own->count, [DROPPED] = own->dropped};
+	uint64_t *numbers = calloc((size_t)ring_comm_size(comm), sizeof(mine));
+	int err = numbers && own->bytes ? 0 : RING_ENOMEM;
+	if (!err)
+		err = ring_all_gather(comm, mine, numbers, NUMBERS, RING_UINT64, NULL);
+	if (!err && trace->rank == 0)
+		err = collect(comm, own, numbers, path);
+	else if (!err)
+		err = ring_send(comm, own->bytes, own->count, RING_UINT8, 0, NULL);
+	free(numbers);
+	return err;
+}
+
+/* What cannot be put together stays where it is, for whoever wants to know what led to that. */
+bool perf_trace_end(struct perf_trace *trace, const char *path)
+{
+	int err = 0;
+	if (trace->aside) {
+		struct text own = read_own(trace);
+		err = put_together(trace, &own, path);
+		free(own.bytes);
+	}
+	if (err && err != RING_ESYSTEM) /* which was told */
+		fprintf(stderr, "ring_perf: rank %d: %s: its trace stays in %s\n", trace->rank,
+			ring_strerror(err), trace->folder);
+	else if (trace->folder[0])
+		remove_own(trace);
+	ring_comm_destroy(trace->aside);
+	return err == 0;
+}
