@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""ring_lab: experiments that say which claims of five articles about data-parallel training hold on
+this machine, and what makes the steps of a recorded training long."""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+import articles
+import diagnose
+import page
+import programs
+import record
+import report
+from lab import Lab
+
+OK, FOUND, USAGE, FAILED = 0, 1, 2, 3
+VERSION = "0.1.0"
+
+EPILOG = (
+    """experiments:
+"""
+    + "\n".join(
+        f"  {article.number}  {article.name:<12} {article.title}" for article in articles.ARTICLES
+    )
+    + """
+  all               all of them, within half an hour on 2 quiet CPUs
+
+  diagnose RECORD...  names what makes the steps of a run of ring_train (--json) long
+  judge REPORT.json   draws the verdicts of a report again, from its numbers alone
+"""
+)
+
+
+def say(sentence):
+    print(sentence, flush=True)
+
+
+def stop(status, sentence):
+    print(f"ring_lab: {sentence}", file=sys.stderr)
+    sys.exit(status)
+
+
+# ---- experiments ---------------------------------------------------------------------------------
+
+
+def run_article(article, options):
+    """The article's part of the report. A program that fails ends the article, not the report."""
+    say(f"== {article.number} {article.name}: {article.title}")
+    lab = Lab(options.output / article.name, options.short, lambda command: say(f"   {command}"))
+    begin, failed = time.monotonic(), None
+    try:
+        article.module.measure(lab)
+    except (programs.Failed, record.Unreadable) as reason:
+        failed = str(reason)
+        print(f"ring_lab: {failed}", file=sys.stderr)
+    return report.article_part(article, lab, failed, time.monotonic() - begin)
+
+
+def tell(made):
+    for article in made["articles"]:
+        say("")
+        for claim in article["claims"]:
+            say(f"{claim['number']:>5}  {claim['verdict']:<18} {claim['says']}")
+            say(f"{'':>25} {claim['why']}")
+    say("")
+    say(report.machine(made))
+    say(report.summary(made))
+
+
+def experiment(chosen, options):
+    try:
+        options.output.mkdir(parents=True, exist_ok=True)
+        (options.output / "report.md").touch()
+    except OSError as reason:
+        stop(USAGE, f"--output {options.output}: {reason.strerror}")
+    parts = [run_article(article, options) for article in chosen]
+    made = report.make(parts, options.short, len(os.sched_getaffinity(0)))
+    report.write(made, options.output, page.make)
+    tell(made)
+    say(
+        f"{options.output}/report.html, report.md, report.json, claims.csv; records of all runs"
+        " beside them"
+    )
+    return FAILED if any(part["failed"] for part in parts) else OK
+
+
+# ---- records -------------------------------------------------------------------------------------
+
+
+def diagnose_all(paths):
+    found = False
+    for path in paths:
+        try:
+            lines, something = diagnose.tell(record.read(path))
+        except record.Unreadable as reason:
+            stop(USAGE, reason)
+        found |= something
+        print("\n".join(lines))
+    return FOUND if found else OK
+
+
+def judge_again(path):
+    try:
+        tell(report.judge_again(report.read(path)))
+    except (OSError, ValueError, KeyError, TypeError, SyntaxError) as reason:
+        stop(USAGE, f"{path}: {reason}")
+    return OK
+
+
+# ---- the command line ----------------------------------------------------------------------------
+
+
+def read_options():
+    parser = argparse.ArgumentParser(
+        prog="ring_lab",
+        description=__doc__,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", metavar="NAME", help="an experiment, all, diagnose or judge")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="of diagnose and judge")
+    parser.add_argument(
+        "--short",
+        action="store_true",
+        help="a minute or two of all: shows that it works, times say little",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("ring_lab.out"),
+        metavar="FOLDER",
+        help="the report and the records of all runs; %(default)s",
+    )
+    parser.add_argument("--version", action="version", version=f"ring_lab {VERSION}")
+    return parser.parse_intermixed_args()
+
+
+def main():
+    options = read_options()
+    if options.name in ("diagnose", "judge"):
+        if not options.files:
+            stop(
+                USAGE,
+                f"{options.name} which? Name"
+                f" {'records of ring_train --json' if options.name == 'diagnose' else 'a report.json'}",
+            )
+        if options.name == "judge":
+            return max(judge_again(path) for path in options.files)
+        return diagnose_all(options.files)
+    if options.files:
+        stop(USAGE, f"what is '{options.files[0]}'? An experiment takes no files")
+    article = articles.find(options.name)
+    if not article and options.name != "all":
+        known = ", ".join(f"{known.number} ({known.name})" for known in articles.ARTICLES)
+        stop(USAGE, f"there is no experiment '{options.name}'; there are {known}, and all")
+    return experiment([article] if article else articles.ARTICLES, options)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        stop(130, "interrupted")

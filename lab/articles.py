@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""The five articles: their numbers, what they show, and the experiment that goes with each."""
+
+from collections import namedtuple
+
+import cost_model
+import large_batch
+import overlap
+import small_model
+import stragglers
+
+# module     has measure(lab)
+# theirs     what the article's own laboratory was, for the reader to compare with
+Article = namedtuple("Article", "number name title module theirs")
+
+ARTICLES = (
+    Article(
+        "000",
+        "small-model",
+        "A small GPT on two GPUs is slower than on one",
+        small_model,
+        "two T4 in one host, PyTorch DDP, a GPT of 816,705 parameters, 32 examples of 64 characters"
+        " a rank",
+    ),
+    Article(
+        "001",
+        "cost-model",
+        "Ring-AllReduce, buckets and overlap with a cost model",
+        cost_model,
+        "no measurements: 7e9 parameters in 2 bytes, 50 GB/s, 200 ms",
+    ),
+    Article(
+        "002",
+        "overlap",
+        "Gradients behind backward, or while it runs",
+        overlap,
+        "two GPUs, 40 layers of 4096",
+    ),
+    Article(
+        "003",
+        "stragglers",
+        "Scaling, stragglers and communication on one machine",
+        stragglers,
+        "Ryzen 9 9900X, PyTorch over gloo on CPUs, a perceptron 1024-1024-1024-1000, 128 examples a"
+        " rank, 12 steps once",
+    ),
+    Article(
+        "004",
+        "large-batch",
+        "Why more GPUs and larger batches are slower",
+        large_batch,
+        "no measurements: answers from experience",
+    ),
+)
+
+
+def find(name):
+    """By number or name; None if there is no such article."""
+    for article in ARTICLES:
+        if name in (article.number, article.name):
+            return article
+    return None

@@ -1,0 +1,595 @@
+# SPDX-License-Identifier: MIT
+"""What the five articles claim, in our own words: a row for each claim says how it is judged.
+
+number      in the article's table of claims: 1.4 is of article 001
+timed       whether times decide, which others' work on the machine disturbs
+says        the claim
+theirs      the article's number, or what stands for it
+formula     of the numbers that decide
+measured    how they come about here
+confirmed   the rule under which it is, over names of numbers (judge.py); "": nothing here can tell
+refuted     likewise; between the two nothing is said
+yes, no     why, with {names} for numbers, if it is confirmed or refuted
+unless      why nothing here can tell, if so
+"""
+
+from collections import namedtuple
+
+Claim = namedtuple(
+    "Claim",
+    "number timed says theirs formula measured confirmed refuted yes no unless",
+    defaults=("-", "-", "-", "", "", "", "", ""),
+)
+
+CLAIMS = (
+    # ---- 000: a small model on two GPUs ----------------------------------------------------------
+    Claim("0.1", timed=True,
+          says="A second GPU makes training slower: the efficiency is 41.8 %.",
+          theirs="22.03 ms, 26.36 ms, 41.8 %",
+          formula="T(1) / T(2), batch of a rank fixed; the article's is T(1) / (2 T(2))",
+          measured="the same GPT on 1 and 2 ranks, twice the examples on 2",
+          confirmed="speedup < 1",
+          refuted="speedup > 1.05 and weak_percent > 1.5 * article_percent",
+          yes="Two ranks get through fewer examples per second than one, {speedup} times as "
+              "many. The article's own formula gives {article_percent} %.",
+          no="Two ranks get through {speedup} times as many examples per second, so the "
+             "efficiency is {weak_percent} %. The article divides by the number of ranks once "
+             "too often: its batch of a rank is fixed, and by its formula this run has "
+             "{article_percent} %."),
+    Claim("0.2", timed=True,
+          says="42.6 % of a step is communication: all of it but backward.",
+          theirs="15.12 + 11.24 ms, 42.6 %",
+          formula="step - backward, with and without communication",
+          measured="2 ranks on links of 200 MB/s, and the same with nothing sent",
+          confirmed="timer_off_ms < 0.3 * timer_ms",
+          refuted="timer_off_ms > 0.6 * timer_ms",
+          yes="The article's timer reads {timer_ms} ms, and {timer_off_ms} ms when nothing is "
+              "sent. So it does see communication.",
+          no="The article's timer reads {timer_ms} ms, and still {timer_off_ms} ms when nothing "
+             "is sent at all. What it measures is forward and the optimizer; DDP communicates "
+             "within backward."),
+    Claim("0.3", timed=False,
+          says="The model has 4 million parameters.",
+          theirs="4M",
+          formula="elements of all tensors",
+          measured="the article's configuration, built here",
+          confirmed="3.5e6 < parameters < 4.5e6",
+          refuted="parameters < 1e6",
+          yes="The configuration has {parameters} parameters. That is what the article says.",
+          no="The configuration has {parameters} parameters in {tensors} tensors. Their "
+             "gradients are 3.27 MB, which is perhaps where the number comes from."),
+    Claim("0.4", timed=False,
+          says="The cost of communication dominates at this size over PCIe.",
+          theirs="11.24 ms",
+          formula="2(N-1)/N S / B at 5 GB/s",
+          measured="ring_model's prediction for two ranks",
+          confirmed="pcie_ms > 5",
+          refuted="pcie_ms < 2",
+          yes="All gradients take {pcie_ms} ms. That is near the article's number.",
+          no="All gradients take {pcie_ms} ms over such a bus, a few percent of a step. 11.24 ms "
+             "would be a bus of 0.29 GB/s."),
+    Claim("0.5", timed=False,
+          says="A model of 1e9 parameters would reach 80 to 90 %, as computing grows.",
+          theirs="80-90 %",
+          formula="6 P tokens / F against 2(N-1)/N 4 P / B: P cancels",
+          measured="ring_model, 4e6 and 1e9 parameters, 512 and 2048 tokens",
+          confirmed="efficiency_1b > efficiency_4m + 0.1",
+          refuted="abs(efficiency_1b - efficiency_4m) < 0.02 and efficiency_tokens > "
+                  "efficiency_4m + 0.1",
+          yes="Efficiency goes from {efficiency_4m} to {efficiency_1b} with the parameters. So "
+              "size is the lever.",
+          no="Efficiency is {efficiency_4m} with 4e6 parameters and {efficiency_1b} with 1e9: "
+             "both sides of the ratio grow with them. Tokens of a rank are the lever, with four "
+             "times as many it is {efficiency_tokens}."),
+    Claim("0.6", timed=False,
+          says="More than two GPUs would share out the cost of communication better.",
+          theirs="-",
+          formula="bytes sent by a rank: 2(N-1)/N S",
+          measured="counted by the links of 2, 4 and 8 ranks",
+          confirmed="sent_8 < sent_2",
+          refuted="sent_8 > sent_4 > sent_2",
+          yes="A rank sends less with more ranks. So the cost is shared out.",
+          no="A rank of 2 sends {sent_2} S, of 4 {sent_4} S and of 8 {sent_8} S. It grows "
+             "towards 2 S, and nothing is shared out."),
+    Claim("0.7", timed=False,
+          says="Sharding (FSDP) addresses this.",
+          theirs="-",
+          formula="3(N-1)/N S against 2(N-1)/N S",
+          measured="bytes of two all-gathers and a reduce-scatter, counted on 4 ranks",
+          confirmed="fsdp_4 < sent_4",
+          refuted="fsdp_4 > 1.4 * sent_4",
+          yes="Sharded parameters take {fsdp_4} S, gradients {sent_4} S. So less is sent.",
+          no="Sharded parameters take {fsdp_4} S of a rank, averaged gradients {sent_4} S. It "
+             "saves memory, and sends half as much again."),
+    Claim("0.8", timed=False,
+          says="All processes end up with identical gradients and take identical steps.",
+          theirs="-",
+          formula="hash of all parameters, compared after each step",
+          measured="3 ranks, ring_train --hash-every 1",
+          confirmed="compared_steps > 0",
+          refuted="compared_steps == 0",
+          yes="Parameters were compared after each of {compared_steps} steps and never differed "
+              "in a bit. Each part of a sum is added up once and then copied.",
+          no="Parameters differed. That must not be."),
+    Claim("0.9", timed=True,
+          says="After backward, an all-reduce synchronizes gradients.",
+          theirs="-",
+          formula="communication before the end of backward / all of it",
+          measured="2 ranks on links of 200 MB/s, buckets as DDP makes them",
+          confirmed="hidden_percent < 2",
+          refuted="hidden_percent > 5",
+          yes="{hidden_percent} % of communication runs before backward is over. So it does come "
+              "behind.",
+          no="{hidden_percent} % of communication runs before backward is over. Only the last "
+             "bucket must come behind it."),
+
+    # ---- 001: a tutorial with a cost model -------------------------------------------------------
+    Claim("1.1", timed=False,
+          says="A ring costs 2 (N-1) params / N bytes per GPU and step.",
+          theirs="2(N-1) params / N",
+          formula="2(N-1)/N S, S in bytes",
+          measured="counted by the links of 4 ranks",
+          confirmed="abs(sent_4 - elements_formula) < 0.01",
+          refuted="abs(sent_4 - bytes_formula) < 0.01",
+          yes="A rank sends {sent_4} bytes per byte of gradients. That is the formula.",
+          no="A rank sends {sent_4} bytes per byte of gradients. The formula counts elements, "
+             "and lacks the bytes of each; further down the article has it right."),
+    Claim("1.2", timed=False,
+          says="A model of 7e9 parameters in 2 bytes sends some 24 GB per GPU of 8.",
+          theirs="24 GB",
+          formula="2(N-1)/N S",
+          measured="ring_model predict, whose bytes are the plan's",
+          confirmed="abs(large_gb - 24) < 1",
+          refuted="abs(large_gb - 24) > 3",
+          yes="A rank sends {large_gb} GB. The article rounds.",
+          no="A rank sends {large_gb} GB. That is not the article's number."),
+    Claim("1.3", timed=False,
+          says="At 50 GB/s that is some 500 ms.",
+          theirs="500 ms",
+          formula="2(N-1)/N S / B",
+          measured="ring_model ddp",
+          confirmed="abs(large_ms - 500) < 25",
+          refuted="abs(large_ms - 500) > 50",
+          yes="It is {large_ms} ms. Whether 50 GB/s is what NVLink gives is another question.",
+          no="It is {large_ms} ms. That is not the article's number."),
+    Claim("1.4", timed=False,
+          says="Reduce-scatter takes N-1 rounds and all-gather N-1 more; in between each GPU has "
+               "one chunk summed whole.",
+          theirs="2(N-1)",
+          formula="steps of the plan",
+          measured="ring_steps walks the plan of 8 ranks",
+          confirmed="steps_8 == 14 and owners_8 == 8",
+          refuted="steps_8 != 14 or owners_8 != 8",
+          yes="The plan of 8 ranks has {steps_8} steps. After 7 of them each of {owners_8} ranks "
+              "has one block whole.",
+          no="The plan of 8 ranks has {steps_8} steps. {owners_8} ranks have a block whole after "
+             "7."),
+    Claim("1.5", timed=False,
+          says="The ring is bandwidth-optimal: no algorithm is better within a constant factor.",
+          theirs="-",
+          formula="2(N-1)/N S / B against (S + c) / B",
+          measured="ring_model predict --algorithms, with a switch that adds",
+          confirmed="in_network_ms > 0.9 * ring_ms",
+          refuted="in_network_ms < 0.75 * ring_ms",
+          yes="A switch that adds takes {in_network_ms} ms, the ring {ring_ms} ms. So it is no "
+              "better.",
+          no="A switch that adds needs each byte once: {in_network_ms} ms against {ring_ms} ms. "
+             "The ring is optimal where only the ends add."),
+    Claim("1.6", timed=True,
+          says="Buckets bring some 10 times the bandwidth.",
+          theirs="10 times",
+          formula="bandwidth in buckets / tensor by tensor",
+          measured="94 small tensors on links of 1 GB/s, 200 us; shapes of a large model by "
+                   "ring_model",
+          confirmed="gain_small > 5 and gain_large > 5",
+          refuted="gain_large < 2",
+          yes="Small tensors gain {gain_small} times, those of a large model {gain_large} times. "
+              "So buckets are worth it everywhere.",
+          no="Small tensors gain {gain_small} times, those of a model of 7e9 parameters "
+             "{gain_large} times. It depends on the tensors: large ones are their own bucket."),
+    Claim("1.7", timed=False,
+          says="Thousands of parameter tensors become 50 to 100 all-reduces.",
+          theirs="10000 to 50-100",
+          formula="buckets of 25 MiB, tensors are not cut",
+          measured="ring_model, shapes of a model of 7e9 parameters",
+          confirmed="llama_tensors > 1000 and 50 <= llama_buckets <= 100",
+          refuted="llama_tensors < 500 and llama_buckets > 150",
+          yes="{llama_tensors} tensors become {llama_buckets} buckets. That is as the article "
+              "says.",
+          no="{llama_tensors} tensors become {llama_buckets} buckets. Most tensors are larger "
+             "than a bucket, and are not cut."),
+    Claim("1.8", timed=True,
+          says="With overlap a step takes max(compute, comm).",
+          theirs="max(compute, comm)",
+          formula="T / max(T without communication, communication alone)",
+          measured="16 equal layers on links as slow as they compute; ring_model's buckets one "
+                   "by one",
+          confirmed="over_max < 1.05 and event_over_max < 1.05",
+          refuted="over_max > 1.1 and event_over_max > 1.02",
+          yes="Measured it is {over_max} of that, bucket by bucket {event_over_max}. So it is an "
+              "equality.",
+          no="Measured it is {over_max} times that, bucket by bucket {event_over_max}. Forward, "
+             "the wait for the first bucket, and the last bucket are hidden by nothing, so it is "
+             "the least."),
+    Claim("1.9", timed=True,
+          says="Overlap lifts efficiency from 50 % to 80 % and more.",
+          theirs="50 to 80 %",
+          formula="T without communication / T",
+          measured="16 equal layers on links where all gradients take as long as the computation",
+          confirmed="eff_naive < 0.6 and eff_overlap > 0.78",
+          refuted="eff_overlap < 0.75",
+          yes="Behind backward efficiency is {eff_naive}, overlapped {eff_overlap}. That is the "
+              "article's.",
+          no="Behind backward efficiency is {eff_naive}, overlapped {eff_overlap}. Where "
+             "communication takes as long as all of the computation, backward alone is too short "
+             "to hide it."),
+    Claim("1.10", timed=False,
+          says="Efficiency stays above 80 % to 16 GPUs and collapses beyond 32.",
+          theirs=">= 80 %, then collapse",
+          formula="compute / max(compute, 2(N-1)/N S / B)",
+          measured="ring_model ddp with the article's 50 GB/s and 200 ms; then with 20 us a "
+                   "message",
+          confirmed="eff_16 > 0.8 and eff_64 < 0.5 * eff_16",
+          refuted="eff_16 < 0.8 and eff_64 > 0.9 * eff_16",
+          yes="It is {eff_16} on 16 ranks and {eff_64} on 64. That is a collapse.",
+          no="By the article's own formula it is {eff_8} on 8, {eff_16} on 16 and {eff_64} on 64 "
+             "ranks: low from the start and flat, as 2(N-1)/N saturates. A collapse takes "
+             "latency times buckets, or slower links between hosts: with 20 us a message, 226 "
+             "buckets and 700 ms it goes from {eff_latency_16} on 16 to {eff_latency_128} on 128."),
+    Claim("1.11", timed=False,
+          says="gradient_as_bucket_view=True is the default of modern PyTorch.",
+          theirs="True",
+          formula="the constructor's signature",
+          measured="the installed PyTorch is asked",
+          confirmed="view_by_default == 1",
+          refuted="view_by_default == 0",
+          yes="The installed PyTorch has True. So it is.",
+          no="The installed PyTorch has False. Whoever wants it must say so.",
+          unless="No PyTorch is installed for this Python. Its signature says False in all "
+                 "versions that were looked at."),
+    Claim("1.12", timed=False,
+          says="static_graph overlaps better, find_unused_parameters adds overhead.",
+          theirs="-",
+          formula="-",
+          measured="-",
+          unless="ring_train knows all its gradients beforehand, so it has neither. In PyTorch "
+                 "find_unused adds a small all-reduce to each step and keeps the first plan of "
+                 "buckets."),
+    Claim("1.13", timed=False,
+          says="All-reduce is reduce and broadcast in one round.",
+          theirs="1 round",
+          formula="steps of the plan",
+          measured="ring_steps walks the plan of 8 ranks",
+          confirmed="steps_8 == 1",
+          refuted="steps_8 > 1",
+          yes="The plan has {steps_8} step. So it is one round.",
+          no="A ring of 8 ranks takes {steps_8} steps. The result is that of a reduction and a "
+             "broadcast, the way is not."),
+    Claim("1.14", timed=False,
+          says="A naive DDP makes one call for each tensor, behind backward.",
+          theirs="1 per tensor",
+          formula="calls of a step",
+          measured="ring_train --mode naive on a model of 94 tensors",
+          confirmed="naive_calls == 94",
+          refuted="naive_calls != 94",
+          yes="It makes {naive_calls} calls for 94 tensors. That is the baseline of all that "
+              "follows.",
+          no="It makes {naive_calls} calls for 94 tensors. That is not one each."),
+    Claim("1.15", timed=False,
+          says="Ethernet of 25 Gbit/s between nodes is where DDP starts to break.",
+          theirs="25 Gbit/s",
+          formula="compute / event",
+          measured="ring_model ddp, hosts of 8 ranks, 700 ms of compute",
+          confirmed="eff_host > 0.8 and eff_hosts < 0.5",
+          refuted="eff_hosts > 0.8",
+          yes="On one host efficiency is {eff_host}, on two {eff_hosts}. The slow link sets the "
+              "pace of the whole ring.",
+          no="On one host efficiency is {eff_host}, on two {eff_hosts}. It does not break."),
+
+    # ---- 002: overlap, seen ----------------------------------------------------------------------
+    Claim("2.1", timed=False,
+          says="A model of 7e9 parameters sends some 28 GB per step.",
+          theirs="2 P, 28 GB",
+          formula="2(N-1)/N S",
+          measured="ring_model predict for 2 and for 1024 ranks",
+          confirmed="sent_2_gb > 26",
+          refuted="sent_2_gb < 16",
+          yes="A rank of 2 sends {sent_2_gb} GB. That is the article's number.",
+          no="A rank of 2, as in the article, sends {sent_2_gb} GB. Only on very many ranks it "
+             "comes near 28, {sent_1024_gb} on 1024."),
+    Claim("2.2", timed=False,
+          says="One call per parameter makes some 80 calls, buckets make 4 to 8.",
+          theirs="80 and 4-8",
+          formula="buckets of 25 MiB, tensors are not cut",
+          measured="ring_train --plan-only for 40 layers of 4096",
+          confirmed="tensors == 80 and 4 <= buckets <= 8",
+          refuted="buckets > 8",
+          yes="{tensors} tensors make {buckets} buckets. That is the article's.",
+          no="{tensors} tensors make {buckets} buckets. Each weight of 64 MiB is more than a "
+             "bucket; layers of 1024 would make 7."),
+    Claim("2.3", timed=False,
+          says="Buckets fill in reverse order: the last layer is in the first one.",
+          theirs="last layer first",
+          formula="layers of the first bucket",
+          measured="ring_train --plan-only",
+          confirmed="first_layer == 39",
+          refuted="first_layer != 39",
+          yes="The first bucket begins with layer {first_layer} of 0 to 39. Backward finishes it "
+              "first.",
+          no="The first bucket begins with layer {first_layer} of 0 to 39. That is not the last."),
+    Claim("2.4", timed=True,
+          says="Smaller buckets overlap more, and each call has some fixed cost.",
+          theirs="25 MB",
+          formula="T over size of a bucket",
+          measured="a sweep on links of 300 MB/s where a message takes 1 ms",
+          confirmed="cap_best_ms < 0.95 * cap_smallest_ms and cap_best_ms < 0.97 * cap_largest_ms",
+          refuted="cap_best_ms > 0.99 * cap_smallest_ms or cap_best_ms > 0.99 * cap_largest_ms",
+          yes="A step takes {cap_smallest_ms} ms with the smallest buckets, {cap_largest_ms} ms "
+              "with a single one and {cap_best_ms} ms in between. So there is an optimum.",
+          no="A step takes {cap_smallest_ms} ms with the smallest buckets, {cap_largest_ms} ms "
+             "with a single one, and {cap_best_ms} ms at best. No optimum lies between."),
+    Claim("2.5", timed=True,
+          says="Overlap brings overhead from 35 % of a step to 0.",
+          theirs="35 %, 0 %",
+          formula="exposed_ms / step_ms",
+          measured="40 equal layers, communication alone some 35 % of a step",
+          confirmed="naive_percent > 20 and overlap_percent < 0.5",
+          refuted="overlap_percent > 0.5",
+          yes="Overhead is {naive_percent} % behind backward and {overlap_percent} % overlapped. "
+              "Nothing is left of it.",
+          no="Overhead is {naive_percent} % behind backward and {overlap_percent} % overlapped. "
+             "It cannot be 0: the last bucket is ready when backward ends, and nothing is left "
+             "to hide it."),
+    Claim("2.6", timed=True,
+          says="Calls from hooks of each tensor are already overlapped.",
+          theirs="-",
+          formula="communication before the end of backward / all of it",
+          measured="a call for each tensor as soon as it is ready",
+          confirmed="hooks_hidden_percent > 20",
+          refuted="hooks_hidden_percent < 2",
+          yes="{hooks_hidden_percent} % of {hooks_calls} calls' time is hidden. That holds where "
+              "hooks do not wait for their call; those that do hold up backward, and hide "
+              "nothing.",
+          no="{hooks_hidden_percent} % of {hooks_calls} calls' time is hidden. So they are not."),
+    Claim("2.7", timed=False,
+          says="Gradients are mathematically identical either way.",
+          theirs="identical",
+          formula="difference of gradients' lengths, relative",
+          measured="the same training naive and overlapped on 2 and 3 ranks",
+          confirmed="difference_2 == 0 and difference_3 < 1e-5",
+          refuted="difference_2 > 0 or difference_3 > 1e-5",
+          yes="On 2 ranks they are bit for bit the same, on 3 they differ by {difference_3}. "
+              "With more than two numbers the order of additions depends on where blocks begin.",
+          no="They differ by {difference_2} on 2 ranks and {difference_3} on 3. That is more "
+             "than rounding."),
+    Claim("2.8", timed=False,
+          says="The same bytes are sent either way.",
+          theirs="the same",
+          formula="payload of a step",
+          measured="counted by the links, naive and overlapped",
+          confirmed="abs(naive_bytes - overlap_bytes) <= 0.001 * naive_bytes",
+          refuted="abs(naive_bytes - overlap_bytes) > 0.01 * naive_bytes",
+          yes="{naive_bytes} bytes are sent naive and {overlap_bytes} overlapped. Small calls "
+              "may be padded.",
+          no="{naive_bytes} bytes are sent naive and {overlap_bytes} overlapped. That is not the "
+             "same."),
+    Claim("2.9", timed=True,
+          says="Overlap is best where backward takes longer than communication.",
+          theirs="-",
+          formula="hidden_ms / busy_ms",
+          measured="a small and a large batch on the same links",
+          confirmed="hidden_large_percent > hidden_small_percent + 10",
+          refuted="hidden_large_percent < hidden_small_percent",
+          yes="{hidden_small_percent} % is hidden with the small batch, {hidden_large_percent} % "
+              "with the large one. Gradients stay as they are while backward grows.",
+          no="{hidden_small_percent} % is hidden with the small batch, {hidden_large_percent} % "
+             "with the large one. A longer backward does not help."),
+    Claim("2.10", timed=False,
+          says="A trace shows a row for the CPU, one for computing and one for communication.",
+          theirs="3 rows",
+          formula="named rows per rank",
+          measured="ring_train --trace",
+          confirmed="rows_per_rank >= 3",
+          refuted="rows_per_rank < 3",
+          yes="The trace has {rows_per_rank} named rows of each rank. It reads as the article "
+              "says.",
+          no="The trace has {rows_per_rank} named rows of each rank. One is missing."),
+
+    # ---- 003: one machine, faults on purpose -----------------------------------------------------
+    Claim("3.1", timed=True,
+          says="From 1 to 4 ranks weak scaling delivers 42.7 %, 70.4 % on 2.",
+          theirs="70.4 %, 42.7 %",
+          formula="T(1) / T(N), batch of a rank fixed",
+          measured="the article's perceptron on 1, 2 and 4 ranks",
+          confirmed="weak4_percent < weak2_percent and weak4_percent < 60",
+          refuted="weak4_percent > 75",
+          yes="It is {weak2_percent} % on 2 ranks and {weak4_percent} % on 4. This machine has "
+              "{cpus} CPUs, which bounds what 4 ranks can reach.",
+          no="It is {weak2_percent} % on 2 ranks and {weak4_percent} % on 4. With {cpus} CPUs 4 "
+             "ranks scale well."),
+    Claim("3.2", timed=True,
+          says="Strong scaling falls from 67.8 % on 2 ranks to 29.9 % on 4.",
+          theirs="67.8 %, 29.9 %",
+          formula="T(1) / (N T(N)), global batch fixed",
+          measured="the same with the examples of a step fixed",
+          confirmed="strong4_percent < 0.8 * strong2_percent",
+          refuted="strong4_percent > strong2_percent",
+          yes="It is {strong2_percent} % on 2 ranks and {strong4_percent} % on 4. Each rank has "
+              "less to do, and as much to communicate.",
+          no="It is {strong2_percent} % on 2 ranks and {strong4_percent} % on 4. It does not fall."),
+    Claim("3.3", timed=True,
+          says="One rank that is 40 ms late costs all of them 31.5 % of the throughput; the "
+               "others wait.",
+          theirs="-31.5 %",
+          formula="1 - T(4) / T(4, late); waiting until the last rank has come",
+          measured="rank 0 of 4 sleeps for 40 ms before each step",
+          confirmed="straggler_ms > weak4_ms + 5 and others_waiting_ms > rank0_waiting_ms + 10",
+          refuted="straggler_ms < weak4_ms or others_waiting_ms < rank0_waiting_ms",
+          yes="It costs {straggler_drop_percent} %, as steps take {straggler_ms} ms instead of "
+              "{weak4_ms} ms. The others wait for {others_waiting_ms} ms of a step and rank 0 "
+              "for {rank0_waiting_ms} ms, while communication goes from {weak4_exposed_ms} to "
+              "{straggler_exposed_ms} ms.",
+          no="Steps take {straggler_ms} ms instead of {weak4_ms} ms. The others wait for "
+             "{others_waiting_ms} ms of a step, rank 0 for {rank0_waiting_ms} ms."),
+    Claim("3.4", timed=True,
+          says="An extra all-reduce of 128 MB in each step costs 74.1 %: communication dominates.",
+          theirs="-74.1 %",
+          formula="1 - T(4) / T(4, extra)",
+          measured="the same, its memory kept, and new in each step as in the article's program",
+          confirmed="extra_drop_percent > 20",
+          refuted="extra_drop_percent < 5",
+          yes="It costs {extra_drop_percent} %, and {fresh_drop_percent} % with memory that is "
+              "new in each step. The article's program allocates within the step, so part of "
+              "what it calls communication is the filling of pages.",
+          no="It costs {extra_drop_percent} %, and {fresh_drop_percent} % with memory that is "
+             "new in each step. Memory is fast here."),
+    Claim("3.5", timed=True,
+          says="20 ms of work on rank 0 and a barrier cost 21.2 %.",
+          theirs="-21.2 %, +19.0 ms",
+          formula="T(4, work) - T(4)",
+          measured="rank 0 of 4 works for 20 ms behind each step, then all meet",
+          confirmed="5 < host_ms - weak4_ms < 40",
+          refuted="host_ms - weak4_ms < 2",
+          yes="Steps take {host_ms} ms instead of {weak4_ms} ms, which is {host_drop_percent} %. "
+              "What one rank does is everybody's once they meet.",
+          no="Steps take {host_ms} ms instead of {weak4_ms} ms. The work is hidden."),
+    Claim("3.6", timed=True,
+          says="What is missing at 4 ranks is mostly coordination and process overhead.",
+          theirs="40.2 ms",
+          formula="(T(4) without communication - T(1)) / (T(4) - T(1))",
+          measured="4 ranks that send nothing",
+          confirmed="shared_percent < 30",
+          refuted="shared_percent > 50",
+          yes="{shared_percent} % of the growth is there without any communication. The rest is "
+              "coordination.",
+          no="{shared_percent} % of the growth is there without any communication: ranks share "
+             "CPUs, caches and memory. By the article's own table its gradients take "
+             "{article_bytes_ms} of {article_growth_ms} ms."),
+    Claim("3.7", timed=False,
+          says="A straggler, communication and host work leave different fingerprints.",
+          theirs="3 kinds",
+          formula="faults that are named / injected",
+          measured="ring_lab diagnose on the three runs",
+          confirmed="named == 3",
+          refuted="named < 2",
+          yes="{named} of 3 are named from their records alone. One rank's own time, calls of "
+              "all, and work beside the training tell them apart.",
+          no="{named} of 3 are named from their records. They look alike here."),
+    Claim("3.8", timed=False,
+          says="Ranks are balanced by examples and unbalanced by tokens; token budgets and "
+               "buckets by length help.",
+          theirs="8 x 512 against 8 x 4096",
+          formula="tokens of the busiest rank / of the mean one; tokens per second",
+          measured="lengths drawn from a distribution, batches by examples, by a token budget "
+                   "and by length",
+          confirmed="imbalance_samples > 1.1 and imbalance_budget < imbalance_samples",
+          refuted="imbalance_samples < 1.02 or imbalance_budget > imbalance_samples",
+          yes="By examples the busiest rank has {imbalance_samples} times the tokens of the mean "
+              "one, by a budget {imbalance_budget}. Tokens per second go from {tokens_samples} "
+              "to {tokens_budget}.",
+          no="By examples the busiest rank has {imbalance_samples} times the tokens of the mean "
+             "one, by a budget {imbalance_budget}. It is no better.",
+          unless="This ring_train draws no uneven lengths. ring_lab diagnose finds uneven tokens "
+                 "in records that have them."),
+    Claim("3.9", timed=False,
+          says="One GPU cannot show NCCL's bandwidth, NVLink, or two streams at once.",
+          theirs="-",
+          formula="-",
+          measured="-",
+          unless="This laboratory runs on CPUs only. Paced links stand for a network, and no "
+                 "GPU's stream is looked at."),
+
+    # ---- 004: answers ----------------------------------------------------------------------------
+    Claim("4.1", timed=False,
+          says="As the batch grows, so do the gradients.",
+          theirs="-",
+          formula="bytes of all gradients",
+          measured="the same model with batches of 8 and 128",
+          confirmed="bytes_2_128 > bytes_2_8",
+          refuted="bytes_2_128 == bytes_2_8",
+          yes="They are {bytes_2_8} bytes with a batch of 8 and {bytes_2_128} with 128. So they "
+              "grow.",
+          no="They are {bytes_2_8} bytes with a batch of 8 and {bytes_2_128} with 128. A "
+             "gradient has the size of its parameter, whatever the batch."),
+    Claim("4.2", timed=True,
+          says="Communication takes time linear in the batch, and the same on any number of GPUs.",
+          theirs="-",
+          formula="all gradients, nothing else",
+          measured="batches of 8 and 128, 2 and 4 ranks, links of 200 MB/s",
+          confirmed="alone_2_128_ms > 4 * alone_2_8_ms",
+          refuted="alone_2_128_ms < 1.5 * alone_2_8_ms and alone_4_8_ms > 1.15 * alone_2_8_ms",
+          yes="It takes {alone_2_8_ms} ms with a batch of 8 and {alone_2_128_ms} ms with 128. "
+              "That is linear.",
+          no="It takes {alone_2_8_ms} ms with a batch of 8 and {alone_2_128_ms} ms with 128, but "
+             "{alone_4_8_ms} ms on 4 ranks. It grows with (N-1)/N and with N-1 latencies, not "
+             "with the batch."),
+    Claim("4.3", timed=False,
+          says="The number of rounds of communication does not depend on the number of GPUs.",
+          theirs="constant",
+          formula="steps of the plan: 2(N-1)",
+          measured="ring_steps walks the plans of 2 and 8 ranks",
+          confirmed="steps_2 == steps_8",
+          refuted="steps_8 > steps_2",
+          yes="There are {steps_2} steps on 2 ranks and {steps_8} on 8. So it does not.",
+          no="There are {steps_2} steps on 2 ranks and {steps_8} on 8. Calls of a step are as "
+             "many, steps of a call are not."),
+    Claim("4.4", timed=False,
+          says="The example with gradient accumulation communicates less often.",
+          theirs="-",
+          formula="all-reduces of a step",
+          measured="4 micro-batches as in the example, and with no_sync",
+          confirmed="calls_example == calls_plain",
+          refuted="calls_example == 4 * calls_plain",
+          yes="It makes {calls_example} calls of a step, as without accumulation. So it does.",
+          no="It makes {calls_example} calls of a step where {calls_plain} are enough, as each "
+             "of 4 micro-batches is averaged. With no_sync around the first three there are "
+             "{calls_no_sync}."),
+    Claim("4.5", timed=False,
+          says="Example 1 is a basic, complete DDP.",
+          theirs="-",
+          formula="length of the averaged gradient",
+          measured="1 rank, 2 ranks without a sampler as in the example, and 2 that share the "
+                   "examples",
+          confirmed="abs(length_none - length_one) > 1e-4 * length_one",
+          refuted="abs(length_none - length_one) < 1e-5 * length_one and abs(length_shared - "
+                  "length_one) > 1e-4 * length_one",
+          yes="Two ranks have another gradient than one, {length_none} and {length_one}. So they "
+              "share the work.",
+          no="Two ranks without a sampler have the gradient of one rank, {length_none} and "
+             "{length_one}. All train on the same examples, and a second GPU brings nothing."),
+    Claim("4.6", timed=True,
+          says="One slow GPU slows all down.",
+          theirs="-",
+          formula="T with a slow rank / T; waiting",
+          measured="rank 0 of 2 at half its speed",
+          confirmed="slow_ms > 1.15 * even_ms and fast_waiting_ms > slow_waiting_ms",
+          refuted="slow_ms < 1.02 * even_ms",
+          yes="Steps take {slow_ms} ms instead of {even_ms} ms. The fast rank waits for "
+              "{fast_waiting_ms} ms of each, the slow one for {slow_waiting_ms} ms.",
+          no="Steps take {slow_ms} ms instead of {even_ms} ms. Nobody waits."),
+    Claim("4.7", timed=True,
+          says="Asynchronous communication takes custom code.",
+          theirs="-",
+          formula="communication before the end of backward / all of it",
+          measured="ring_train as it is, buckets as DDP makes them",
+          confirmed="hidden_percent < 2",
+          refuted="hidden_percent > 5",
+          yes="{hidden_percent} % is hidden. So it does.",
+          no="{hidden_percent} % is hidden without any. DDP's buckets are that."),
+    Claim("4.8", timed=False,
+          says="A shared Ethernet negates scaling beyond 8 GPUs.",
+          theirs="8",
+          formula="N compute / event, B / N for each rank",
+          measured="ring_model ddp, 10 Gbit/s that all ranks share",
+          confirmed="speedup_16 < 1.05 * speedup_8",
+          refuted="speedup_16 > 1.5 * speedup_8",
+          yes="8 ranks are {speedup_8} times as fast as one and 16 are {speedup_16} times. Each "
+              "rank has an N-th of the medium and sends as much, so the sum stays the same.",
+          no="8 ranks are {speedup_8} times as fast as one and 16 are {speedup_16} times. It "
+             "still scales."),
+)
+
+
+def of_article(article):
+    """Those of "003"."""
+    return [claim for claim in CLAIMS if claim.number.split(".")[0] == str(int(article))]

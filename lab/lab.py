@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""What an experiment has: programs to run, a folder for what they write, and numbers to note."""
+
+import json
+import re
+from collections import namedtuple
+from statistics import mean
+
+import programs
+import record
+
+# source is the command that gave it, or the formula
+Number = namedtuple("Number", "value unit source")
+
+# title, unit of y, {name: [(x, y), ...]}; bars have texts for x
+Chart = namedtuple("Chart", "kind title x_label y_label series", defaults=({},))
+
+
+class Lab:
+    """One article's experiment. short: as little as shows that it works."""
+
+    def __init__(self, folder, short, say):
+        self.folder, self.short, self.say = folder, short, say
+        self.numbers, self.charts, self.commands, self.busy = {}, [], [], []
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def pick(self, short, full):
+        return short if self.short else full
+
+    def note(self, name, value, unit, source):
+        self.numbers[name] = Number(value, unit, source)
+        return value
+
+    def chart(self, kind, title, x_label, y_label, series):
+        self.charts.append(Chart(kind, title, x_label, y_label, series))
+
+    def run(self, name, *arguments, variables=None):
+        shown = programs.command_line((name, *arguments), variables or {}).replace(
+            f"{self.folder}/", ""
+        )
+        self.say(shown)
+        self.commands.append(shown)
+        return programs.run(name, *arguments, variables=variables)
+
+    # ---- the trainer
+
+    def train(self, name, *arguments, ranks, steps=None, text=None):
+        """A run of ring_train, as a record. Examples are drawn, so nothing needs to be installed."""
+        path = self.folder / f"{name}.jsonl"
+        common = ["-n", ranks, "--steps", steps or self.pick(8, 20), "--evaluate", 0]
+        if text:
+            common += ["--text", text]
+        if "--hash-every" not in arguments:
+            common += ["--hash-every", 0]
+        self.run("ring_train", *arguments, *common, "--json", path)
+        result = record.read(path)
+        if result.summary.get("machine_is_busy"):
+            self.busy.append(name)
+        return result
+
+    def note_step(self, name, result):
+        """Its median step: others' work shows in the mean."""
+        return self.note(
+            name,
+            result.summary["step_median_ms"],
+            "ms",
+            f"median over steps of the slowest rank, {result.path.name}",
+        )
+
+    # ---- tables of ring_model
+
+    def table(self, *arguments):
+        """Rows of a table of ring_model as lists of numbers."""
+        rows = []
+        for line in self.run("ring_model", *arguments).splitlines():
+            if line.startswith("#") or not line.strip():
+                continue
+            words = re.sub(r"(\d) (B|[KMGT]iB)\b", r"\1\2", line).split()
+            rows.append(
+                [float(word) if re.fullmatch(r"[-+0-9.e]+", word) else word for word in words]
+            )
+        return rows
+
+    def ddp(self, *arguments):
+        """Per number of ranks: what ring_model ddp predicts."""
+        names = ("communication", "sum", "max", "event", "exposed", "eff_sum", "eff_max", "eff")
+        return {int(row[0]): dict(zip(names, row[1:])) for row in self.table("ddp", *arguments)}
+
+    def plan(self, *arguments):
+        """Tensors, buckets and the lines between, of ring_train --plan-only."""
+        lines = self.run("ring_train", *arguments, "--plan-only").splitlines()
+        tensors, buckets = map(int, re.findall(r"\d+", lines[-1]))
+        return tensors, buckets, lines
+
+    def sent_share(self, call, ranks):
+        """Bytes that the busiest rank sent, as counted by its links, over those of the vector."""
+        path = self.folder / f"{call}-{ranks}.json"
+        # Blocks of whole elements for any number of ranks up to 8
+        self.run(
+            "ring_perf",
+            "--ranks",
+            ranks,
+            "--collective",
+            call,
+            "--sizes",
+            840 * 1024,
+            "-n",
+            1,
+            "-w",
+            0,
+            "--in-place",
+            "--json",
+            path,
+            variables={"RING_ALGORITHM": "ring"},
+        )
+        with open(path, encoding="utf-8") as file:
+            row = json.load(file)["results"][0]
+        return row["in_place"]["sent_bytes_most"] / row["size"]
+
+    def steps(self, ranks):
+        """What ring_steps says of a ring's all-reduce."""
+        path = self.folder / f"steps-{ranks}.json"
+        self.run("ring_steps", "-n", ranks, "--algorithm", "ring", "--json", path)
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+
+
+def mean_of(result, name, ranks=None):
+    return mean(
+        result.mean(rank, name) for rank in (range(result.ranks) if ranks is None else ranks)
+    )

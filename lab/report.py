@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""What came out, as data: each claim beside its numbers and the verdict that follows from them. JSON
+is the report, the others are views of it; verdicts can be judged again from it alone."""
+
+import csv
+import json
+import platform
+import re
+import time
+from collections import Counter
+
+import claims
+import judge
+
+FORMAT = 1
+
+
+def show_number(value):
+    """As a reader wants it: four digits, or all of a whole number."""
+    if isinstance(value, str):
+        return value
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}" if abs(value) >= 10000 else str(int(value))
+    return f"{value:.4g}" if abs(value) >= 1e-3 else f"{value:.1e}"
+
+
+class Shown(dict):
+    """For format_map: numbers as they are shown, and dots for those that are not there."""
+
+    def __missing__(self, key):
+        return "..."
+
+
+def explain(claim, verdict, missing, numbers, busy):
+    """Why, in two sentences."""
+    texts = Shown(
+        {name: show_number(value) for name, value in numbers.items() if value is not None}
+    )
+    warning = (
+        " The machine was busy: run it again when it is quiet." if claim["timed"] and busy else ""
+    )
+    if verdict == judge.CONFIRMED:
+        return claim["yes"].format_map(texts) + warning
+    if verdict == judge.REFUTED:
+        return claim["no"].format_map(texts) + warning
+    if claim["unless"]:
+        return claim["unless"]
+    return f"This run does not tell: {missing}." + (
+        warning or " More steps on a quiet machine may."
+    )
+
+
+def rule_names(claim):
+    """The numbers that a claim's verdict or its reasons are about."""
+    names = [
+        name
+        for rule in (claim["confirmed"], claim["refuted"])
+        if rule
+        for name in judge.names_in(rule)
+    ]
+    names += re.findall(r"{(\w+)}", claim["yes"] + claim["no"])
+    return list(dict.fromkeys(names))
+
+
+def judge_again(report):
+    """Sets all verdicts and reasons from the report's numbers and rules, whatever it said before."""
+    for article in report["articles"]:
+        numbers = {name: number["value"] for name, number in article["numbers"].items()}
+        for claim in article["claims"]:
+            verdict, missing = judge.judge(claim["confirmed"], claim["refuted"], numbers)
+            if article["failed"] and verdict == judge.OUT_OF_REACH and not claim["unless"]:
+                missing = article["failed"]
+            claim["verdict"], claim["why"] = verdict, explain(
+                claim, verdict, missing, numbers, article["busy"]
+            )
+            claim["ours"] = {
+                name: show_number(numbers[name])
+                for name in rule_names(claim)
+                if numbers.get(name) is not None
+            }
+    return report
+
+
+def article_part(article, lab, failed, seconds):
+    return {
+        "number": article.number,
+        "name": article.name,
+        "title": article.title,
+        "theirs": article.theirs,
+        "failed": failed,
+        "seconds": round(seconds, 1),
+        "busy": lab.busy,
+        "commands": lab.commands,
+        "numbers": {name: number._asdict() for name, number in lab.numbers.items()},
+        "charts": [chart._asdict() for chart in lab.charts],
+        "claims": [claim._asdict() for claim in claims.of_article(article.number)],
+    }
+
+
+def make(parts, short, cpus):
+    report = {
+        "report": "ring_lab",
+        "format": FORMAT,
+        "time": time.strftime("%Y-%m-%d %H:%M:%S"),
+        "host": platform.node(),
+        "cpus": cpus,
+        "system": f"{platform.system()} {platform.release()}",
+        "short": short,
+        "articles": parts,
+    }
+    return judge_again(report)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        report = json.load(file)
+    if (
+        not isinstance(report, dict)
+        or report.get("report") != "ring_lab"
+        or report.get("format") != FORMAT
+    ):
+        raise ValueError("no report of ring_lab that I know")
+    return report
+
+
+def counts(report):
+    return Counter(
+        claim["verdict"] for article in report["articles"] for claim in article["claims"]
+    )
+
+
+def summary(report):
+    counted = counts(report)
+    parts = ", ".join(
+        f"{counted[verdict]} {verdict}"
+        for verdict in (judge.CONFIRMED, judge.REFUTED, judge.OUT_OF_REACH)
+    )
+    return f"{sum(counted.values())} claims: {parts}"
+
+
+def machine(report):
+    busy = sum(len(article["busy"]) for article in report["articles"])
+    said = f"{report['host']}, {report['cpus']} CPUs, {report['system']}, {report['time']}"
+    if report["short"]:
+        said += "; the short form: few steps and small batches, so times say little"
+    if busy:
+        said += f"; THE MACHINE WAS BUSY with other things in {busy} runs, so times say little"
+    return said
+
+
+# ---- views ---------------------------------------------------------------------------------------
+
+
+def ours(claim):
+    return ", ".join(f"{name} {value}" for name, value in claim["ours"].items())
+
+
+def markdown(report):
+    lines = [
+        "# What five articles claim, and what is measured here",
+        "",
+        machine(report) + ".",
+        "",
+        summary(report) + ".",
+    ]
+    for article in report["articles"]:
+        lines += [
+            "",
+            f"## {article['number']} {article['name']}: {article['title']}",
+            "",
+            f"The article's own laboratory: {article['theirs']}. Its numbers are under \"theirs\".",
+            "",
+        ]
+        if article["failed"]:
+            lines += [f"It did not run to its end: {article['failed']}", ""]
+        lines += [
+            "| | claim | theirs | ours | formula | verdict | why |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        for claim in article["claims"]:
+            cells = (
+                claim["number"],
+                claim["says"],
+                claim["theirs"],
+                ours(claim),
+                claim["formula"],
+                f"**{claim['verdict']}**",
+                claim["why"],
+            )
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def write_csv(report, path):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            (
+                "article",
+                "claim",
+                "says",
+                "theirs",
+                "ours",
+                "formula",
+                "measured",
+                "confirmed_if",
+                "refuted_if",
+                "verdict",
+                "why",
+            )
+        )
+        for article in report["articles"]:
+            for claim in article["claims"]:
+                writer.writerow(
+                    (
+                        article["number"],
+                        claim["number"],
+                        claim["says"],
+                        claim["theirs"],
+                        ours(claim),
+                        claim["formula"],
+                        claim["measured"],
+                        claim["confirmed"],
+                        claim["refuted"],
+                        claim["verdict"],
+                        claim["why"],
+                    )
+                )
+
+
+def write(report, folder, page):
+    """All views. page makes the HTML."""
+    (folder / "report.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    (folder / "report.md").write_text(markdown(report), encoding="utf-8")
+    (folder / "report.html").write_text(page(report), encoding="utf-8")
+    write_csv(report, folder / "claims.csv")
