@@ -129,6 +129,7 @@ static int finish(struct ring_link *base)
 {
 	struct paced_link *link = (struct paced_link *)base;
 	int err = ring_link_finish(link->inner);
+	base->why = link->inner->why;
 	link->finished = !err;
 	return err;
 }
@@ -176,6 +177,7 @@ static int send_message(struct ring_link *base, const void *source, size_t bytes
 	if (!err)
 		err = send_behind_stamp(link->inner, source, bytes);
 	base->cause = link->inner->cause;
+	base->why = link->inner->why;
 	if (err)
 		return err;
 	link->posted++;
@@ -206,6 +208,7 @@ static int poll_link(struct ring_link *base)
 	int err = ring_link_poll(link->inner);
 	int held = show(link);
 	base->cause = link->inner->cause;
+	base->why = link->inner->why;
 	if (!held)
 		held = tear_off(link);
 	if (held == RING_EAGAIN)
@@ -251,6 +254,11 @@ static int wait_fd(const struct ring_link *base, short *events)
 	return link->timer;
 }
 
+static void arm(struct ring_link *base)
+{
+	ring_link_arm(((struct paced_link *)base)->inner);
+}
+
 static void discard_link(struct paced_link *link)
 {
 	ring_fd_close(link->timer);
@@ -274,6 +282,7 @@ static const struct ring_transport paced = {
 	.poll = poll_link,
 	.release = release,
 	.wait_fd = wait_fd,
+	.arm = arm,
 	.close = close_link,
 };
 

@@ -2,11 +2,38 @@
 /* The table of transports, best first, and the choice among them. */
 #include "transport.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/log.h"
+
+#ifndef HAVE_VERBS
+/* The row's place, as indices are the same everywhere. */
+static bool never_reaches(const struct ring_peer *from, const struct ring_peer *to)
+{
+	(void)from;
+	(void)to;
+	return false;
+}
+
+static bool never_present(char why[RING_ABSENT_TEXT])
+{
+	snprintf(why, RING_ABSENT_TEXT, "this library was built without verbs");
+	return false;
+}
+
+const struct ring_transport ring_transport_verbs = {
+	.name = "verbs",
+	.kind = RING_REACH_WIRE,
+	.reaches = never_reaches,
+	.present = never_present,
+};
+#endif
 
 const struct ring_transport *const ring_transports[] = {
 	&ring_transport_loopback,
 	&ring_transport_shm,
+	&ring_transport_verbs,
 	&ring_transport_tcp,
 };
 
@@ -33,14 +60,41 @@ static bool is_named(const char *list, const char *transport)
 	return false;
 }
 
+static bool is_allowed(const char *allowed, const struct ring_transport *transport)
+{
+	return !allowed || !*allowed || is_named(allowed, transport->name);
+}
+
+uint32_t ring_transports_present(const char *allowed, char why[RING_ABSENT_TEXT])
+{
+	uint32_t present = 0;
+	why[0] = '\0';
+	for (int i = 0; i < ring_transport_count; i++) {
+		const struct ring_transport *transport = ring_transports[i];
+		char absent[RING_ABSENT_TEXT];
+		if (!is_allowed(allowed, transport))
+			continue;
+		if (!transport->present || transport->present(absent)) {
+			present |= UINT32_C(1) << i;
+			continue;
+		}
+		ring_log(RING_INFO, "%s is not used: %s", transport->name, absent);
+		memcpy(why, absent, sizeof(absent));
+	}
+	if (present)
+		why[0] = '\0';
+	return present;
+}
+
 int ring_transport_choose(const struct ring_peer *from, const struct ring_peer *to,
 			  const char *allowed, uint32_t masked)
 {
 	for (int i = 0; i < ring_transport_count; i++) {
 		const struct ring_transport *transport = ring_transports[i];
-		if (masked & UINT32_C(1) << i)
+		const uint32_t bit = UINT32_C(1) << i;
+		if (masked & bit || !is_allowed(allowed, transport))
 			continue;
-		if (allowed && *allowed && !is_named(allowed, transport->name))
+		if (transport->present && !(from->transports & to->transports & bit))
 			continue;
 		if (transport->reaches(from, to))
 			return i;

@@ -26,6 +26,7 @@
 
 #define RING_DEPTH_MAX 8
 #define RING_HOST_NAME 64
+#define RING_ABSENT_TEXT 256
 #define RING_CPU_WORDS 16 /* affinity masks up to 1024 CPUs */
 
 /* What a rank tells the others about itself. Both ends decide from two of these, so alike. */
@@ -44,13 +45,18 @@ struct ring_peer {
 	int core;                      /* first core it may run on, logical order */
 	uint64_t cpus[RING_CPU_WORDS]; /* its affinity mask */
 	int cpu_quota;                 /* whole CPUs its control group allows, 0 if unlimited */
+	uint32_t transports; /* what its process has: bit i for row i of the table of transports */
 };
 
 /* What a link's connection is. */
 enum ring_lane { RING_LANE_TCP, RING_LANE_LOCAL /* Unix socket: passes descriptors */ };
 
 /* By what messages reach the other end. What is chosen goes by this, not by a transport's name. */
-enum ring_reach_kind { RING_REACH_MEMORY, RING_REACH_SOCKET };
+enum ring_reach_kind {
+	RING_REACH_MEMORY,
+	RING_REACH_SOCKET,
+	RING_REACH_WIRE /* a network card takes them from memory to memory */
+};
 
 struct ring_link_params {
 	int fd;        /* proved connection, non-blocking; the link owns it once open() succeeded */
@@ -78,9 +84,13 @@ struct ring_link {
 	int self, peer;
 	unsigned depth;
 	size_t slot_bytes;
-	/* after RING_EPEER: errno by which the connection ended; 0: the other end closed it, ... */
+	/*
+	 * After RING_EPEER: errno by which the connection ended; 0: the other end closed it, or
+	 * sent nonsense. And a sentence, where the link knows more, or NULL.
+	 */
 	int cause;
-	uint64_t sent; /* ... or sent nonsense */
+	const char *why;
+	uint64_t sent;
 	uint64_t arrived, released;
 	/* receiver: message k at k % RING_DEPTH_MAX */
 	struct ring_arrival arrivals[RING_DEPTH_MAX];
@@ -146,6 +156,8 @@ struct ring_transport {
 	void (*close)(struct ring_link *link);
 
 	/* Optional, NULL: it has none. */
+	bool (*present)(char why[RING_ABSENT_TEXT]);
+	void (*arm)(struct ring_link *link);
 	int (*reverse)(struct ring_link *link, struct ring_link **back);
 	void (*expect)(struct ring_link *link, size_t bytes, void *landing);
 	bool (*is_near)(const struct ring_link *link);
@@ -230,6 +242,16 @@ static inline void ring_link_expect(struct ring_link *link, size_t bytes, void *
 static inline int ring_link_wait_fd(const struct ring_link *link, short *events)
 {
 	return link->transport->wait_fd(link, events);
+}
+
+/*
+ * Before the last look of a caller who then sleeps on the link's descriptor: from now on what comes
+ * makes it readable. Others, whose descriptors are always so, have none.
+ */
+static inline void ring_link_arm(struct ring_link *link)
+{
+	if (link->transport->arm)
+		link->transport->arm(link);
 }
 
 /*
@@ -346,13 +368,23 @@ static inline int ring_link_revoke(struct ring_link *link)
 	return link->transport->reach->revoke(link);
 }
 
-/* The ordered table, best first: loopback, shm, tcp. Index order is part of the wire protocol. */
+/*
+ * The ordered table, best first: loopback, shm, verbs, tcp. Index order is part of the wire
+ * protocol.
+ */
 extern const struct ring_transport *const ring_transports[];
 extern const int ring_transport_count;
 
 /*
- * The first transport that reaches from -> to, is named in `allowed` (comma-separated, NULL: all)
- * and whose bit is not set in `masked`. Returns its index, or -1.
+ * What this process has of the transports named in `allowed` (comma-separated, NULL: all): bit i
+ * for row i, as others are told in struct ring_peer. If it has none of them, why says what the last
+ * one lacks; else it is empty.
+ */
+uint32_t ring_transports_present(const char *allowed, char why[RING_ABSENT_TEXT]);
+
+/*
+ * The first transport that both ends have, that reaches from -> to, is named in `allowed` (as
+ * above) and whose bit is not set in `masked`. Returns its index, or -1.
  */
 int ring_transport_choose(const struct ring_peer *from, const struct ring_peer *to,
 			  const char *allowed, uint32_t masked);
@@ -362,6 +394,7 @@ bool ring_transport_names_valid(const char *names, char unknown[32]);
 
 extern const struct ring_transport ring_transport_loopback; /* ranks of one process */
 extern const struct ring_transport ring_transport_shm;      /* processes of one host and user */
+extern const struct ring_transport ring_transport_verbs;    /* RDMA devices: RoCE, InfiniBand */
 extern const struct ring_transport ring_transport_tcp;      /* anywhere */
 
 #endif

@@ -86,7 +86,7 @@ static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id
 				comm->rank, failure);
 	if (err)
 		return err;
-	ring_self_describe(self, comm->rank, &comm->config, comm->watcher);
+	ring_self_describe(self, comm->rank, &comm->config, comm->watcher, comm->lacks);
 	self->unshared = comm->bell.memory_fd < 0;
 	return ring_join_start(&comm->join, comm->size, self, &identity, &comm->config, failure);
 }

@@ -123,8 +123,7 @@ static uint64_t socket_chunk(int size, enum ring_cpu cpu)
 
 static struct slots choose_slots(int slowest, int size, enum ring_cpu cpu)
 {
-	bool socket = slowest >= 0 && ring_transports[slowest]->kind == RING_REACH_SOCKET;
-	if (socket)
+	if (slowest >= 0 && ring_transports[slowest]->kind != RING_REACH_MEMORY)
 		return (struct slots){DEPTH, socket_chunk(size, cpu), CHUNKS_PER_ROUND};
 	if (cpu == RING_CPU_ZEN4 && size == 2)
 		return (struct slots){DEPTH, CHUNK_MEMORY_PAIR_ZEN4, CHUNKS_PER_ROUND_PAIR_ZEN4};

@@ -78,6 +78,7 @@ struct ring_queue;
 struct ring_comm {
 	int size, rank;
 	struct ring_config config;
+	char lacks[RING_ABSENT_TEXT]; /* why it has none of the transports that the options name */
 	struct ring_tuning_table *table; /* of the file that the options name, or NULL */
 	struct ring_placement placement;
 	int *order;              /* position -> rank; also the placement's */

@@ -86,6 +86,14 @@ int ring_explain_unreached(struct ring_comm *comm, int peer)
 	return ring_comm_fail_with(comm, &news, true);
 }
 
+/* What the link with the peer says of its end, either way; NULL: nothing. */
+static const char *find_why(const struct ring_channel *channel, int peer)
+{
+	const struct ring_link *out = ring_channel_link(channel, peer, true);
+	const struct ring_link *in = ring_channel_link(channel, peer, false);
+	return out && out->why ? out->why : in ? in->why : NULL;
+}
+
 int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *channel, int err)
 {
 	char who[RING_RANK_TEXT];
@@ -104,6 +112,9 @@ int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *chann
 	int departed = find_departed(comm, channel);
 	if (departed >= 0)
 		return ring_explain_departed(comm, channel, departed);
+	const char *why = find_why(channel, peer);
+	if (why)
+		return ring_comm_fail(comm, err, peer, "%s", why);
 	return ring_comm_fail(comm, err, peer,
 			      "the link between rank %d and %s closed, or carried what no plan "
 			      "sends, and nobody heard of a death; did it leave the communicator?",

@@ -38,6 +38,10 @@ static int step_placing(struct ring_linkup *linkup)
 {
 	struct ring_comm *comm = linkup->comm;
 	int err = ring_join_placed(comm->join, &comm->placement, linkup->failure);
+	if (comm->size > 1 && comm->lacks[0] && ring_join_has_met(comm->join))
+		return ring_fail(linkup->failure, RING_ENOTSUP,
+				 "rank %d has no transport of RING_TRANSPORT=%s: %s", comm->rank,
+				 comm->config.transport, comm->lacks);
 	if (err)
 		return err;
 	comm->placement.tuning.table = comm->table;

@@ -137,6 +137,8 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
 	bool with_fds = gather_fds(comm, &longest_ms) > 0;
 	uint32_t ticket = ring_bell_announce(&comm->bell, with_fds);
 	ring_pairs_announce(comm);
+	for (const struct ring_channel *c = comm->active; c; c = c->next)
+		ring_channel_arm(c);
 	int moves = advance(comm);
 	if (ring_comm_departed(comm, -1, 0))
 		timeout_ms = LEFT_GRACE_MS;

@@ -108,6 +108,16 @@ static void forget_counters(struct ring_channel *channel)
 	}
 }
 
+/* Whoever finds nothing may sleep. returns as ring_channel_advance() */
+static int advance(struct ring_channel *channel)
+{
+	int moves = ring_channel_advance(channel);
+	if (moves != 0)
+		return moves;
+	ring_channel_arm(channel);
+	return ring_channel_advance(channel);
+}
+
 int ring_roster_step(struct ring_roster *roster, struct ring_comm *comm,
 		     struct ring_failure *failure)
 {
@@ -115,7 +125,7 @@ int ring_roster_step(struct ring_roster *roster, struct ring_comm *comm,
 	uint64_t now = ring_clock_ms();
 	int moves = 1;
 	while (moves > 0 && !roster->broken)
-		moves = ring_channel_advance(channel);
+		moves = advance(channel);
 	if (moves < 0) {
 		roster->broken = moves;
 		roster->broken_ms = now;

@@ -500,6 +500,17 @@ static int listens_to(const struct ring_channel *channel)
 	return channel->sent >= in.needs ? in.peer : -1;
 }
 
+void ring_channel_arm(const struct ring_channel *channel)
+{
+	for (int i = 0; i < channel->route_count; i++) {
+		const struct ring_route *route = &channel->routes[i];
+		if (route->in)
+			ring_link_arm(route->in);
+		if (route->out)
+			ring_link_arm(route->out);
+	}
+}
+
 /*
  * Of the incoming links only the next message's counts: what has come by others is not looked at
  * before its turn, and would keep the sleeper awake till then.

@@ -192,6 +192,9 @@ bool ring_channel_waits_elsewhere(const struct ring_channel *channel);
 /* The rank whose move this channel waits for, -1 if none; *step is the plan's step. */
 int ring_channel_waits_for(const struct ring_channel *channel, int *step);
 
+/* Before the last look of a sleeper who has announced itself; see ring_link_arm(). */
+void ring_channel_arm(const struct ring_channel *channel);
+
 /* Descriptors a sleeper must watch, at most 2 per route. Returns how many were written. */
 int ring_channel_wait_fds(const struct ring_channel *channel, struct pollfd *fds);
 

@@ -55,6 +55,7 @@ static void wire_whereabouts(struct ring_wire *wire, struct ring_peer *peer)
 	ring_wire_text(wire, peer->local, sizeof(peer->local));
 	ring_wire_int(wire, &peer->numa);
 	ring_wire_int(wire, &peer->core);
+	ring_wire_u32(wire, &peer->transports);
 }
 
 static void wire_peer(struct ring_wire *wire, struct ring_peer *peer)

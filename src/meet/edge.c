@@ -85,6 +85,8 @@ static int make_link(struct ring_edge *edge, const struct ring_edge_ends *ends,
 		err = open_link(edge, ends);
 	if (!err && edge->link)
 		err = ring_link_finish(edge->link);
+	if (err && edge->link && edge->link->why)
+		ring_fail(failure, err, "%s", edge->link->why);
 	if (err == RING_ESYSTEM)
 		ring_fail(failure, err, "%s: %s", ring_transports[edge->transport]->name,
 			  ring_fd_words(errno, words));

@@ -173,18 +173,19 @@ static enum ring_path find_path(const struct ring_arrangement *arrangement,
 				const struct ring_peer *peers, int size)
 {
 	const int *order = arrangement->order;
-	bool memory = false, sockets = false, hosts = false;
+	bool memory = false, sockets = false, wires = false, hosts = false;
 	for (int p = 0; size > 1 && p < size; p++) {
 		const struct ring_transport *transport = ring_transports[arrangement->transports[p]];
 		memory = memory || transport->kind == RING_REACH_MEMORY;
 		sockets = sockets || transport->kind == RING_REACH_SOCKET;
+		wires = wires || transport->kind == RING_REACH_WIRE;
 		hosts = hosts || !ring_same_host(&peers[order[p]], &peers[order[(p + 1) % size]]);
 	}
-	if (!sockets)
+	if (!sockets && !wires)
 		return RING_PATH_MEMORY;
 	if (memory)
 		return RING_PATH_MIXED;
-	return hosts ? RING_PATH_NETWORK : RING_PATH_SOCKET;
+	return hosts || wires ? RING_PATH_NETWORK : RING_PATH_SOCKET;
 }
 
 int ring_arrangement_link(struct ring_arrangement *arrangement, const struct ring_peer *peers,

@@ -25,7 +25,7 @@ static void read_boot_id(unsigned char boot_id[16])
 }
 
 void ring_self_describe(struct ring_peer *self, int rank, const struct ring_config *config,
-			const struct ring_watcher *watcher)
+			const struct ring_watcher *watcher, char lacks[RING_ABSENT_TEXT])
 {
 	struct stat netns;
 	*self = (struct ring_peer){
@@ -44,5 +44,6 @@ void ring_self_describe(struct ring_peer *self, int rank, const struct ring_conf
 	else if (gethostname(self->host, sizeof(self->host) - 1))
 		snprintf(self->host, sizeof(self->host), "unknown");
 	ring_text_clean(self->host); /* as the others will read it */
+	self->transports = ring_transports_present(config->transport, lacks);
 	ring_topology_describe(self);
 }

@@ -43,7 +43,7 @@ static void the_best_that_reaches_is_chosen(void **state)
 	assert_string_equal(chosen(peers, "tcp", 0), "tcp");
 	assert_string_equal(chosen(peers, NULL, 1), "shm");
 	assert_string_equal(chosen(peers, NULL, 3), "tcp");
-	assert_string_equal(chosen(peers, NULL, 7), "none");
+	assert_string_equal(chosen(peers, NULL, 15), "none");
 	assert_string_equal(chosen(peers, "sh,tc", 0), "none");
 }
 
@@ -80,12 +80,33 @@ static void unknown_names_are_told(void **state)
 	assert_true(ring_transport_names_valid("tcp,loopback,shm", unknown));
 	assert_true(ring_transport_names_valid("", unknown));
 	assert_true(ring_transport_names_valid(NULL, unknown));
-	assert_false(ring_transport_names_valid("shm,verbs,x", unknown));
-	assert_string_equal(unknown, "verbs");
+	assert_false(ring_transport_names_valid("shm,carrier,x", unknown));
+	assert_string_equal(unknown, "carrier");
 	assert_false(ring_transport_names_valid("shm,", unknown));
 	assert_string_equal(unknown, "");
 	assert_false(ring_transport_names_valid("a-name-that-is-much-longer-than-its-room", unknown));
 	assert_string_equal(unknown, "a-name-that-is-much-longer-than");
+}
+
+/* Where a transport needs something, both ends must have said that they have it. */
+static void what_one_end_lacks_is_not_chosen(void **state)
+{
+	(void)state;
+	struct ring_peer peers[2];
+	describe(peers);
+	int verbs = 0;
+	while (ring_transports[verbs] != &ring_transport_verbs)
+		verbs++;
+	for (int who = 0; who < 4; who++) {
+		for (int i = 0; i < 2; i++)
+			peers[i].transports = who >> i & 1 ? UINT32_C(1) << verbs : 0;
+		const bool built = ring_transport_verbs.open;
+		assert_string_equal(chosen(peers, "verbs,tcp", 0),
+				    who == 3 && built ? "verbs" : "tcp");
+	}
+	char why[RING_ABSENT_TEXT];
+	assert_int_equal(ring_transports_present("shm", why), 2);
+	assert_string_equal(why, "");
 }
 
 int main(void)
@@ -93,6 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_best_that_reaches_is_chosen),
 		cmocka_unit_test(memory_is_shared_on_one_host_only),
+		cmocka_unit_test(what_one_end_lacks_is_not_chosen),
 		cmocka_unit_test(unknown_names_are_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,6 +77,11 @@ static int wait_fd(const struct ring_link *base, short *events)
 	return ring_link_wait_fd(inner, events);
 }
 
+static void arm(struct ring_link *base)
+{
+	ring_link_arm(((struct faulty_link *)base)->inner);
+}
+
 static int finish(struct ring_link *base)
 {
 	struct ring_link *inner = ((struct faulty_link *)base)->inner;
@@ -100,6 +105,7 @@ static const struct ring_transport faulty = {
 	.release = release,
 	.expect = expect,
 	.wait_fd = wait_fd,
+	.arm = arm,
 	.close = close_link,
 };
 

@@ -6,9 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "tests/transport/faulty.h"
 #include "tests/transport/late.h"
+
+#define FINISH_MS 20000
 
 static bool tcp_sockets(int fds[2])
 {
@@ -67,10 +70,10 @@ int pair_open_end(struct pair *pair, const struct pair_kind *kind, int end,
 	return ring_paced_open(kind->transport, params, &pair->paces[end], &pair->ends[end]);
 }
 
-static int finish_both(struct pair *pair)
+int pair_finish(struct pair *pair, int errs[2])
 {
-	int errs[2] = {RING_EAGAIN, RING_EAGAIN};
-	for (int tries = 0; tries < 100 && (errs[0] || errs[1]); tries++)
+	uint64_t deadline = ring_clock_ms() + FINISH_MS;
+	while ((errs[0] == RING_EAGAIN || errs[1] == RING_EAGAIN) && ring_clock_ms() < deadline)
 		for (int end = 0; end < 2; end++)
 			if (errs[end] == RING_EAGAIN)
 				errs[end] = ring_link_finish(pair->ends[end]);
@@ -106,7 +109,7 @@ int pair_open(struct pair *pair, const struct pair_kind *kind, unsigned depth, s
 		if (err)
 			return err;
 	}
-	int err = finish_both(pair);
+	int err = pair_finish(pair, (int[2]){RING_EAGAIN, RING_EAGAIN});
 	return err || !kind->faulty ? err : make_late(pair, params, seed);
 }
 

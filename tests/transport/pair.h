@@ -35,6 +35,9 @@ bool pair_init(struct pair *pair);
 int pair_open_end(struct pair *pair, const struct pair_kind *kind, int end,
 		  const struct ring_link_params *params);
 
+/* Finishes both opened ends in this thread, those with RING_EAGAIN. Returns 0 or an error. */
+int pair_finish(struct pair *pair, int errs[2]);
+
 /* Opens and finishes both ends, in this thread. Returns 0 or the error. */
 int pair_open(struct pair *pair, const struct pair_kind *kind, unsigned depth, size_t slot_bytes,
 	      uint64_t seed);

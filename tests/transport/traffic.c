@@ -122,6 +122,7 @@ bool traffic_sleep(struct ring_link *link, struct ring_bell *bell, bool (*moved)
 	look[0].fd = ring_link_wait_fd(link, &look[0].events);
 	int nfds = look[0].fd >= 0;
 	uint32_t ticket = ring_bell_announce(bell, nfds > 0);
+	ring_link_arm(link);
 	bool slept = !moved(context);
 	uint64_t before = ring_clock_ms();
 	if (slept && nfds > 0)
