@@ -76,23 +76,14 @@ __attribute__((constructor(RING_FORK_FIRST))) static void watch_forks(void)
 	pthread_atfork(before_fork, in_parent, in_child);
 }
 
-/*
- * Lifts a descriptor that was just opened, and notes it. Closes it if there is no memory.
- * Returns it, or -1.
- */
-static int note(int fd)
+/* False: no memory. */
+static bool write_down(int fd)
 {
-	fd = ring_fd_lift(fd);
-	if (fd < 0)
-		return -1;
 	if ((size_t)fd >= noted_room) {
 		size_t room = (size_t)fd * 2 + 64;
 		struct note *larger = realloc(noted, room * sizeof(*larger));
-		if (!larger) {
-			close(fd);
-			errno = ENOMEM;
-			return -1;
-		}
+		if (!larger)
+			return false;
 		memset(larger + noted_room, 0, (room - noted_room) * sizeof(*larger));
 		noted = larger;
 		noted_room = room;
@@ -100,7 +91,38 @@ static int note(int fd)
 	struct stat made = {0};
 	(void)!fstat(fd, &made);
 	noted[fd] = (struct note){true, made.st_dev, made.st_ino};
+	return true;
+}
+
+/*
+ * Lifts a descriptor that was just opened, and notes it. Closes it if there is no memory.
+ * Returns it, or -1.
+ */
+static int note(int fd)
+{
+	fd = ring_fd_lift(fd);
+	if (fd >= 0 && !write_down(fd)) {
+		close(fd);
+		errno = ENOMEM;
+		return -1;
+	}
 	return fd;
+}
+
+void ring_fd_adopt(int fd)
+{
+	pthread_mutex_lock(&lock);
+	(void)!fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	(void)write_down(fd);
+	pthread_mutex_unlock(&lock);
+}
+
+void ring_fd_release(int fd)
+{
+	pthread_mutex_lock(&lock);
+	if ((size_t)fd < noted_room)
+		noted[fd].is_there = false;
+	pthread_mutex_unlock(&lock);
 }
 
 int ring_fd_socket(int domain, int type, int protocol)

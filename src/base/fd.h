@@ -26,6 +26,13 @@ int ring_fd_event(void);
 int ring_fd_epoll(void); /* as epoll_create1(2) */
 int ring_fd_timer(void); /* as timerfd_create(2) of CLOCK_MONOTONIC, non-blocking */
 
+/*
+ * For what another library has opened for ours: as if it was opened here, until that library is
+ * about to close it. Adopting makes it non-blocking.
+ */
+void ring_fd_adopt(int fd);
+void ring_fd_release(int fd);
+
 FILE *ring_fd_file(const char *path); /* for reading, as fopen(3); fclose() is its end */
 
 /*
