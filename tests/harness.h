@@ -76,7 +76,10 @@ int harness_wait(struct harness *team);
 /* Gives the shared memory back. */
 void harness_end(struct harness *team);
 
-/* All three. */
+/*
+ * All three. RING_TEST_WIRE=verbs has what is said to go over tcp go over verbs, and only teams run
+ * that have such links.
+ */
 int harness_run(struct harness *team);
 
 /* ---- for ranks ---- */

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+# Sourced by the tests beside this: runs commands in machines with RDMA devices (run), and counts.
+set -u
+sources=$(cd "${srcdir:-.}" && pwd)
+here=$sources/tests/rdma
+place=$(mktemp -d)
+count=0 failures=0
+trap 'rm -rf "$place"' EXIT
+trap 'exit 1' INT TERM HUP
+
+[ -n "${RING_TEST_RDMA-}" ] || { echo "make check-rdma runs it"; exit 77; }
+[ -e .libs/libringccl.so ] || { echo "no shared library in this build"; exit 77; }
+export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
+# Programs as if installed: libtool's scripts take long to start.
+program() { # path of what libtool built
+	local path=$PWD/${1%/*}/.libs/${1##*/}
+	[ -e "$path" ] && echo "$path" || echo "$PWD/$1"
+}
+
+# Runs a command, leaves what it said in $said and its status in $status. Where machines cannot be had the test skips.
+in_machines() { # arguments of run
+	"$here/run" "$@" >"$place/said" 2>&1
+	status=$?
+	said=$(cat "$place/said")
+	if [ $status = 77 ]; then
+		tail -n 1 "$place/said"
+		exit 77
+	fi
+}
+
+# A check is a line of TAP; what was said explains one that failed.
+check() { # what, command that is true if it is well
+	local what=$1
+	shift
+	count=$((count + 1))
+	if "$@"; then
+		echo "ok $count - $what"
+	else
+		echo "not ok $count - $what: status $status"
+		tail -n 40 "$place/said" | sed 's/^/# /'
+		failures=$((failures + 1))
+	fi
+}
+is_well() {
+	[ "$status" = 0 ]
+}
+says() { # pattern
+	grep -qE -- "$1" <<<"$said"
+}
+is_well_and_says() {
+	is_well && says "$1"
+}
+finish() {
+	echo "1..$count"
+	[ $failures = 0 ]
+}
