@@ -54,6 +54,8 @@ static void *serve(void *argument)
 
 static void run_host_function(struct call *call)
 {
+	while (ending)
+		pthread_cond_wait(&fake_changed, &fake_lock);
 	if (!running && pthread_create(&thread, NULL, serve, NULL))
 		return;
 	running = true;
@@ -80,7 +82,7 @@ bool fake_host_function_is_under_way(void)
 
 void fake_host_functions_end(void)
 {
-	if (!running)
+	if (!running || ending)
 		return;
 	ending = true;
 	pthread_cond_signal(&asked);
@@ -88,6 +90,7 @@ void fake_host_functions_end(void)
 	pthread_join(thread, NULL);
 	pthread_mutex_lock(&fake_lock);
 	running = ending = false;
+	pthread_cond_broadcast(&fake_changed);
 }
 
 int cuLaunchHostFunc(struct CUstream_st *handle, void (*function)(void *), void *context)

@@ -169,9 +169,9 @@ int cuModuleUnload(struct CUmod_st *module)
 
 static const struct fake_kernel *find_kernel(const char *name)
 {
-	for (const struct fake_kernel *const *kernel = fake_kernels; *kernel; kernel++)
-		if (strcmp((*kernel)->name, name) == 0)
-			return *kernel;
+	for (const struct fake_kernel *kernel = fake_kernels; kernel->name; kernel++)
+		if (strcmp(kernel->name, name) == 0)
+			return kernel;
 	return NULL;
 }
 

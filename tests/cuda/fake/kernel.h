@@ -10,18 +10,14 @@
 
 #define FAKE_PARAMETERS 8
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct fake_kernel {
 	const char *name;
 	void (*body)(void **parameters); /* called for each thread of each block */
 	size_t bytes[FAKE_PARAMETERS];   /* of each parameter; 0 ends them       */
 };
 
-/* All that there are, NULL after the last. */
-extern const struct fake_kernel *const fake_kernels[];
+/* All that there are; the last has no name. */
+extern const struct fake_kernel fake_kernels[];
 
 /* ---- for kernels, while they run ------------------------------------------------------------- */
 
@@ -38,7 +34,4 @@ const struct fake_place_in_grid *fake_place_in_grid(void);
  */
 void *fake_reach(const void *address, size_t bytes);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

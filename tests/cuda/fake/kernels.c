@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels that there are, and those that only the tests of the driver use. */
+/*
+ * The kernels that there are: the library's, compiled from the same source as for a GPU, and those
+ * that only the tests of the driver use.
+ */
 #include "kernel.h"
 
-#include <stdint.h>
 #include <string.h>
+
+#define RING_KERNEL_REACH(address, bytes) fake_reach(address, bytes)
+#include "kernels/reduce_kernel.h"
+
+/* ring_reduce_TYPE_OP(struct ring_kernel_job job) */
+#define REDUCE(OP, op, TYPE, type, ...)                                                            \
+	static void reduce_##type##_##op(void **parameters)                                        \
+	{                                                                                          \
+		const struct fake_place_in_grid *at = fake_place_in_grid();                        \
+		ring_reduce_##type##_##op##_share(parameters[0],                                   \
+						  (uint64_t)at->block * at->threads + at->thread,  \
+						  (uint64_t)at->blocks * at->threads);             \
+	}
+#define REDUCE_OPS(...) RING_REDUCE_OPS(REDUCE, __VA_ARGS__)
+RING_REDUCE_TYPES(REDUCE_OPS, )
 
 /* trap_store(uint32_t *word, uint32_t value) */
 static void store(void **parameters)
@@ -21,11 +38,13 @@ static void store_wide(void **parameters)
 	memcpy(fake_reach(*memory, sizeof(words)), words, sizeof(words));
 }
 
-static const struct fake_kernel trap_store = {"trap_store",
-					      store,
-					      {sizeof(void *), sizeof(uint32_t)}};
-static const struct fake_kernel trap_store_wide = {"trap_store_wide",
-						   store_wide,
-						   {sizeof(void *), sizeof(uint32_t)}};
+#define REDUCE_ROW(OP, op, TYPE, type, ...)                                                        \
+	{"ring_reduce_" #type "_" #op, reduce_##type##_##op, {sizeof(struct ring_kernel_job)}},
+#define REDUCE_ROWS(...) RING_REDUCE_OPS(REDUCE_ROW, __VA_ARGS__)
 
-const struct fake_kernel *const fake_kernels[] = {&trap_store, &trap_store_wide, NULL};
+const struct fake_kernel fake_kernels[] = {
+	RING_REDUCE_TYPES(REDUCE_ROWS, ) /* the library's */
+	{"trap_store", store, {sizeof(void *), sizeof(uint32_t)}},
+	{"trap_store_wide", store_wide, {sizeof(void *), sizeof(uint32_t)}},
+	{NULL, NULL, {0}},
+};
