@@ -145,7 +145,7 @@ static void write_examples(struct train_run *run, const void *from, size_t eleme
 	const size_t epoch = run->source.examples / batch * batch;
 	for (size_t i = 0; i < count_steps(run) * batch; i++) {
 		run->loaded.examples[0] = train_sampler_example(&sampler, i / epoch, i % epoch);
-		train_source_load(&run->source, &run->loaded, 1);
+		train_source_load(&run->source, &run->loaded, 1, TRAIN_FULL);
 		fwrite(from, ELEMENT, elements, out);
 	}
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "batches.h"
 #include "options.h"
 #include "sampler.h"
 #include "source.h"
@@ -18,17 +19,30 @@ struct train_feed {
 	size_t batch;  /* examples of a micro-batch */
 	size_t share;  /* of a step of this rank */
 	size_t length; /* of an epoch of this rank */
+	bool pads;     /* examples have lengths of their own */
+
+	/* Not TRAIN_BY_SAMPLES: an epoch is planned as a whole. */
+	struct train_batch_rules rules;
+	struct train_batches plan;
+	uint64_t planned; /* for this epoch */
 };
 
-/* options are settled; the source stays the caller's, and must outlive the feed. */
-void train_feed_create(struct train_feed *feed, const struct train_options *options,
-		       const struct train_source *source, int ranks, int rank, uint64_t seed);
+/* Tokens of a micro-batch, if these are what it is made by: as many as options->batch examples have on average. */
+size_t train_feed_budget(const struct train_options *options, const struct train_source *source);
+
+/*
+ * options are settled; the source stays the caller's, and must outlive the feed. returns 0; -1 with a sentence on
+ * stderr: no memory, or too few examples for a step
+ */
+int train_feed_create(struct train_feed *feed, const struct train_options *options,
+		      const struct train_source *source, int ranks, int rank, uint64_t seed);
+void train_feed_destroy(struct train_feed *feed);
 
 /* Whether this rank has examples left; position counts those of all ranks in this epoch. */
 bool train_feed_has_more(const struct train_feed *feed, uint64_t position);
 
-/* Fetches the examples of a micro-batch. returns how many there are; none if the rank ran out */
-int train_feed_load(const struct train_feed *feed, struct train_loaded *loaded, uint64_t epoch,
+/* Fetches the examples of a micro-batch. returns how many there are; none if the rank ran out; -1 without memory */
+int train_feed_load(struct train_feed *feed, struct train_loaded *loaded, uint64_t epoch,
 		    uint64_t position, int micro);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A character-level GPT. With n = rows * context tokens and C = width:
+ * A character-level GPT. With n tokens, at most rows * context, and C = width:
  *
  *	tokens [n] -> embedding [n][C] -> blocks [n][C] -> norm [n][C] -> head: logits [n][vocabulary]
  *
@@ -12,6 +12,7 @@
 #include "layers.h"
 #include "random.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ struct block {
 	train_real *in;                    /* [n][C] */
 	train_real *normed1, *statistics1; /* [n][C], [n][2] */
 	train_real *queries_keys_values;   /* [n][3C] */
-	train_real *probabilities;         /* [rows][heads][context][context] */
+	train_real *probabilities;         /* of each row [heads][length][length] */
 	train_real *attended;              /* [n][C] */
 	train_real *middle;                /* [n][C], with the attention's part added */
 	train_real *normed2, *statistics2; /* [n][C], [n][2] */
@@ -208,6 +209,47 @@ static int create(struct train_model *model)
 	return 0;
 }
 
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static int length_of(const struct train_model *model, const struct train_batch *batch, int row)
+{
+	return batch->lengths ? batch->lengths[row] : model->shape.context;
+}
+
+static int tokens_of(const struct train_model *model, const struct train_batch *batch)
+{
+	int tokens = 0;
+	for (int i = 0; i < batch->rows; i++)
+		tokens += length_of(model, batch, i);
+	return tokens;
+}
+
+/* A row of a batch, which attention looks at by itself. */
+struct row {
+	struct train_attention attention;
+	size_t first;   /* token of the batch */
+	size_t squares; /* elements of the probabilities of the rows before it */
+};
+
+static struct row first_row(const struct train_model *model, const struct train_batch *batch)
+{
+	const struct gpt *gpt = model->work;
+	struct row row = {.attention = gpt->attention};
+	if (batch->rows > 0)
+		row.attention.context = length_of(model, batch, 0);
+	return row;
+}
+
+static void next_row(const struct train_model *model, const struct train_batch *batch, int number,
+		     struct row *row)
+{
+	size_t length = (size_t)row->attention.context;
+	row->first += length;
+	row->squares += (size_t)row->attention.heads * length * length;
+	if (number < batch->rows)
+		row->attention.context = length_of(model, batch, number);
+}
+
 /* ---- dropout --------------------------------------------------------------------------------- */
 
 /* Where something is left out. */
@@ -228,10 +270,11 @@ static struct train_dropout dropout_of(const struct train_model *model,
 static void drop_rows(const struct train_model *model, const struct train_batch *batch,
 		      train_real *values, int block, enum place place)
 {
-	size_t example = (size_t)model->shape.context * model->shape.width;
-	for (int i = 0; i < batch->rows; i++)
-		train_drop(values + i * example, example, dropout_of(model, batch, i, block, place),
-			   0);
+	for (int i = 0; i < batch->rows; i++) {
+		size_t count = (size_t)length_of(model, batch, i) * model->shape.width;
+		train_drop(values, count, dropout_of(model, batch, i, block, place), 0);
+		values += count;
+	}
 }
 
 /* ---- forward --------------------------------------------------------------------------------- */
@@ -241,7 +284,7 @@ static void add_branch(const struct train_model *model, const struct train_batch
 		       train_real *sum, const train_real *residual, train_real *branch, int block,
 		       enum place place)
 {
-	size_t count = (size_t)batch->rows * model->shape.context * model->shape.width;
+	size_t count = (size_t)tokens_of(model, batch) * model->shape.width;
 	drop_rows(model, batch, branch, block, place);
 	memcpy(sum, residual, count * sizeof(*sum));
 	train_add_each(sum, branch, count);
@@ -249,17 +292,17 @@ static void add_branch(const struct train_model *model, const struct train_batch
 
 static void attend(const struct train_model *model, const struct train_batch *batch, int number)
 {
-	const struct train_shape *shape = &model->shape;
 	struct gpt *gpt = model->work;
 	struct block *block = &gpt->blocks[number];
-	size_t example = (size_t)shape->context * shape->width;
-	size_t squares = (size_t)shape->heads * shape->context * shape->context;
+	struct row row = first_row(model, batch);
 
-	for (int i = 0; i < batch->rows; i++)
-		train_attention_forward(&gpt->attention, block->attended + i * example,
-					block->probabilities + i * squares, gpt->scratch,
-					block->queries_keys_values + i * 3 * example,
+	for (int i = 0; i < batch->rows; next_row(model, batch, ++i, &row)) {
+		size_t at = row.first * model->shape.width;
+		train_attention_forward(&row.attention, block->attended + at,
+					block->probabilities + row.squares, gpt->scratch,
+					block->queries_keys_values + 3 * at,
 					dropout_of(model, batch, i, number, ATTENTION));
+	}
 }
 
 static void block_forward(const struct train_model *model, const struct train_batch *batch,
@@ -267,7 +310,7 @@ static void block_forward(const struct train_model *model, const struct train_ba
 {
 	struct gpt *gpt = model->work;
 	struct block *block = &gpt->blocks[number];
-	int n = batch->rows * model->shape.context;
+	int n = tokens_of(model, batch);
 	size_t wide = (size_t)n * 4 * model->shape.width;
 
 	train_part_norm(model, &block->norm1, block->normed1, block->statistics1, block->in, n);
@@ -283,16 +326,26 @@ static void block_forward(const struct train_model *model, const struct train_ba
 	add_branch(model, batch, out, block->middle, gpt->branch, number, FEED_FORWARD);
 }
 
+static void embed(const struct train_model *model, const struct train_batch *batch)
+{
+	const struct gpt *gpt = model->work;
+	struct row row = first_row(model, batch);
+	for (int i = 0; i < batch->rows; next_row(model, batch, ++i, &row))
+		train_embedding_forward(gpt->blocks[0].in + row.first * model->shape.width,
+					batch->tokens + row.first,
+					train_parameters_of(model, gpt->tokens),
+					train_parameters_of(model, gpt->positions), 1,
+					row.attention.context, model->shape.width);
+}
+
 static double forward(struct train_model *model, const struct train_batch *batch, long *counted)
 {
 	const struct train_shape *shape = &model->shape;
 	struct gpt *gpt = model->work;
-	int n = batch->rows * shape->context, last = shape->layers - 1;
+	int n = tokens_of(model, batch), last = shape->layers - 1;
 
-	train_embedding_forward(gpt->blocks[0].in, batch->tokens,
-				train_parameters_of(model, gpt->tokens),
-				train_parameters_of(model, gpt->positions), batch->rows,
-				shape->context, shape->width);
+	assert(n <= model->rows * shape->context);
+	embed(model, batch);
 	drop_rows(model, batch, gpt->blocks[0].in, 0, EMBEDDING);
 	for (int i = 0; i <= last; i++)
 		block_forward(model, batch, i, i < last ? gpt->blocks[i + 1].in : gpt->out);
@@ -308,7 +361,7 @@ static train_real *d_branch(const struct train_model *model, const struct train_
 			    int block, enum place place)
 {
 	struct gpt *gpt = model->work;
-	size_t count = (size_t)batch->rows * model->shape.context * model->shape.width;
+	size_t count = (size_t)tokens_of(model, batch) * model->shape.width;
 	memcpy(gpt->branch, gpt->d_residual, count * sizeof(*gpt->branch));
 	drop_rows(model, batch, gpt->branch, block, place);
 	return gpt->branch;
@@ -318,18 +371,17 @@ static train_real *d_branch(const struct train_model *model, const struct train_
 static void attend_backward(const struct train_model *model, const struct train_batch *batch,
 			    int number, const train_real *d_attended)
 {
-	const struct train_shape *shape = &model->shape;
 	struct gpt *gpt = model->work;
 	const struct block *block = &gpt->blocks[number];
-	size_t example = (size_t)shape->context * shape->width;
-	size_t squares = (size_t)shape->heads * shape->context * shape->context;
+	struct row row = first_row(model, batch);
 
-	for (int i = 0; i < batch->rows; i++)
-		train_attention_backward(&gpt->attention, gpt->d_wide + i * 3 * example,
-					 gpt->scratch, d_attended + i * example,
-					 block->probabilities + i * squares,
-					 block->queries_keys_values + i * 3 * example,
+	for (int i = 0; i < batch->rows; next_row(model, batch, ++i, &row)) {
+		size_t at = row.first * model->shape.width;
+		train_attention_backward(&row.attention, gpt->d_wide + 3 * at, gpt->scratch,
+					 d_attended + at, block->probabilities + row.squares,
+					 block->queries_keys_values + 3 * at,
 					 dropout_of(model, batch, i, number, ATTENTION));
+	}
 }
 
 /* d_residual is that of the block's output, and becomes that of its input. */
@@ -338,7 +390,7 @@ static void block_backward(struct train_pass *pass, const struct train_batch *ba
 	const struct train_model *model = pass->model;
 	struct gpt *gpt = model->work;
 	struct block *block = &gpt->blocks[number];
-	int n = batch->rows * model->shape.context;
+	int n = tokens_of(model, batch);
 	size_t wide = (size_t)n * 4 * model->shape.width;
 
 	train_real *d_out = d_branch(model, batch, number, FEED_FORWARD);
@@ -357,12 +409,23 @@ static void block_backward(struct train_pass *pass, const struct train_batch *ba
 				 block->statistics1, n);
 }
 
+/* Only of positions. */
+static void embed_backward(const struct train_model *model, const struct train_batch *batch)
+{
+	const struct gpt *gpt = model->work;
+	struct row row = first_row(model, batch);
+	for (int i = 0; i < batch->rows; next_row(model, batch, ++i, &row))
+		train_embedding_backward_positions(train_gradients_of(model, gpt->positions),
+						   gpt->d_residual + row.first * model->shape.width,
+						   1, row.attention.context, model->shape.width);
+}
+
 static void backward(struct train_pass *pass, const struct train_batch *batch, train_real scale)
 {
 	const struct train_model *model = pass->model;
 	const struct train_shape *shape = &model->shape;
 	struct gpt *gpt = model->work;
-	int n = batch->rows * shape->context;
+	int n = tokens_of(model, batch);
 
 	train_loss_backward(gpt->logits, batch->targets, scale, n, shape->vocabulary);
 	train_part_linear_backward(pass, &gpt->head, gpt->d_normed, gpt->logits, gpt->normed, n);
@@ -373,9 +436,7 @@ static void backward(struct train_pass *pass, const struct train_batch *batch, t
 		block_backward(pass, batch, i);
 
 	drop_rows(model, batch, gpt->d_residual, 0, EMBEDDING);
-	train_embedding_backward_positions(train_gradients_of(model, gpt->positions),
-					   gpt->d_residual, batch->rows, shape->context,
-					   shape->width);
+	embed_backward(model, batch);
 	train_pass_finish(pass, gpt->positions);
 	train_embedding_backward_tokens(train_gradients_of(model, gpt->tokens), gpt->d_residual,
 					batch->tokens, n, shape->width);

@@ -240,7 +240,7 @@ int train_run_evaluate(struct train_run *run)
 		long targets;
 		for (; rows < (int)batch && next < examples; next += ranks)
 			run->loaded.examples[rows++] = run->source.examples + next;
-		train_source_load(&run->source, &run->loaded, rows);
+		train_source_load(&run->source, &run->loaded, rows, TRAIN_FULL);
 		sums[0] += train_model_forward(run->model, &run->loaded.batch, &targets);
 		sums[1] += (double)targets;
 	}

@@ -55,13 +55,15 @@ struct train_tensor {
 
 /*
  * Examples as a rank sees them: rows of features (MLP) or of tokens (GPT), and what they should
- * give. A target of -1 does not count.
+ * give. A target of -1 does not count. Rows of a GPT may be shorter than its context; they lie one
+ * behind the other, and never look at one another.
  */
 struct train_batch {
 	int rows;               /* 0 is allowed */
 	const float *features;  /* MLP: [rows][inputs]  */
 	const int32_t *tokens;  /* GPT: [rows][context] */
 	const int32_t *targets; /* MLP: [rows], GPT: [rows][context] */
+	const int *lengths;     /* GPT: [rows] tokens of each row; NULL: context */
 	uint64_t dropout_key; /* 0: nothing is left out, as in evaluation; else new in each step */
 	const uint64_t *examples; /* [rows] who they are, whichever rank has them; with a key only */
 };
@@ -75,7 +77,7 @@ struct train_model {
 	struct train_tensor *tensors; /* in ready order */
 	size_t parameter_count;
 	train_real *parameters, *gradients; /* [parameter_count] */
-	int rows;                           /* of the largest batch */
+	int rows;                           /* of the largest batch, of context tokens each */
 	void *work;              /* the kind's own: its layers, and where their activations lie */
 	train_real *activations; /* of the last forward */
 };

@@ -47,6 +47,17 @@ const struct train_option_row train_option_rows[] = {
 	 .help = "times through all examples"},
 	{TRAIN_OPTION_UNFLAG, 0, "keep-last", NULL, AT(drop_last),
 	 .help = "end epochs with a smaller step, padded as DistributedSampler does"},
+	{TRAIN_OPTION_TEXT, 0, "lengths", "DRAWN", AT(lengths),
+	 .help = "a GPT's examples are shorter than its context: lognormal:MEDIAN:DEVIATION or "
+		 "uniform:LOW:HIGH"},
+	{TRAIN_OPTION_CHOICE, 0, "batching", "BY", AT(batching),
+	 .choices = "samples|tokens|buckets|packed",
+	 .help = "which of them go together: --batch examples; as many as have --token-budget "
+		 "tokens "
+		 "with their padding; --batch of like lengths; as many tokens without padding; "
+		 "samples"},
+	{TRAIN_OPTION_INT, 0, "token-budget", "N", AT(token_budget), 1, 1 << 24,
+	 .help = "of a micro-batch; what --batch examples have on average"},
 	{TRAIN_OPTION_CHOICE, 0, "sampler", "HOW", AT(sampler), .choices = "distributed|none",
 	 .help = "distributed: ranks share the examples; none: a mistake, all train on the same; "
 		 "distributed"},

@@ -13,7 +13,7 @@
 
 /* getopt_long gives a row's index behind this. */
 #define FIRST 256
-#define MOST_ROWS 64
+#define MOST_ROWS 80
 
 /* ---- telling ------------------------------------------------------------------------------ */
 
@@ -231,6 +231,22 @@ static bool agree_with_one_another(const struct train_options *options)
 		return complain("--uneven already decides how epochs end: leave out --keep-last");
 	if (options->export && (options->resume || options->uneven || !options->drop_last))
 		return complain("--export is for whole steps from the first one on");
+	bool budgets = options->batching == TRAIN_BY_TOKENS || options->batching == TRAIN_PACKED;
+	if (options->lengths && options->shape.kind == TRAIN_MLP)
+		return complain("--lengths are a GPT's; an MLP trains on points");
+	if (options->batching != TRAIN_BY_SAMPLES && !options->lengths)
+		return complain("--batching is about lengths that differ: give --lengths");
+	if (options->batching != TRAIN_BY_SAMPLES &&
+	    (options->uneven || !options->drop_last || options->checkpoint))
+		return complain("--batching plans whole epochs: leave out --uneven, --keep-last "
+				"and --checkpoint");
+	if (options->token_budget && !budgets)
+		return complain("--token-budget is for --batching tokens or packed");
+	if (options->token_budget && options->token_budget < options->shape.context)
+		return complain(
+			"--token-budget must hold the longest example, of --context tokens");
+	if (options->export && options->lengths)
+		return complain("--export is of examples that are all as long as the context");
 	if (options->export && options->sampler != TRAIN_SHARED_OUT)
 		return complain(
 			"--export is of examples that ranks share: leave out --sampler none");
@@ -301,7 +317,8 @@ bool train_options_parse(struct train_options *options, int argc, char **argv, i
 		adopt_kind(&parsed, &recipe.optimizer);
 	if (parsed.scaling < 0)
 		parsed.scaling = parsed.global_batch ? TRAIN_STRONG_SCALING : TRAIN_WEAK_SCALING;
-	if (!train_faults_parse(&parsed.faults) || !agree_with_one_another(&parsed))
+	if (!train_lengths_parse(&parsed.drawn, parsed.lengths) ||
+	    !train_faults_parse(&parsed.faults) || !agree_with_one_another(&parsed))
 		return false;
 	if (parsed.steps == 0 && parsed.epochs == 0)
 		parsed.steps = 200;

@@ -9,8 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "batches.h"
 #include "ddp.h"
 #include "faults.h"
+#include "lengths.h"
 #include "model.h"
 #include "optimizer.h"
 
@@ -43,7 +45,11 @@ struct train_options {
 	int usual_batch;  /* of a rank, for this preset */
 	int accumulate;   /* micro-batches of a step */
 	int scaling; /* enum train_scaling: which of the two batches stays when ranks are added */
-	int sampler; /* enum train_sharing: whether ranks have other examples, or all the same */
+	const char *lengths;        /* as train_lengths_parse; NULL */
+	struct train_lengths drawn; /* what that says */
+	int batching;               /* enum train_batching */
+	int token_budget; /* of a micro-batch that is made by tokens; 0: as train_feed_budget */
+	int sampler;    /* enum train_sharing: whether ranks have other examples, or all the same */
 	bool drop_last; /* an epoch ends with the last whole step; else with a smaller, padded one */
 	int uneven;     /* in each epoch rank r has r * so many steps less than rank 0 */
 	long steps;     /* 0: as epochs say */

@@ -14,6 +14,7 @@
 
 static void list_facts(const struct train_run *run, struct train_facts *facts)
 {
+	static const char *const batchings[] = {"samples", "tokens", "buckets", "packed"};
 	static const char *const modes[] = {"off", "naive", "flat", "overlap"};
 	const struct train_options *options = run->options;
 	const struct train_bucket *buckets;
@@ -54,6 +55,8 @@ static void list_facts(const struct train_run *run, struct train_facts *facts)
 	COPY(facts->optimizer, options->optimizer.kind == TRAIN_SGD ? "sgd" : "adamw");
 	COPY(facts->transports, run->team->transports);
 	COPY(facts->sampler, options->sampler == TRAIN_SHARED_OUT ? "distributed" : "none");
+	COPY(facts->lengths, options->lengths ? options->lengths : "");
+	COPY(facts->batching, batchings[options->batching]);
 	COPY(facts->host, run->team->machine.host);
 	COPY(facts->cpu, run->team->machine.cpu);
 	COPY(facts->link, machine_link());

@@ -57,6 +57,8 @@ static const struct fact facts_list[] = {
 	FACT(gradient_bytes, NUMBER),
 	FACT(promised_bytes, NUMBER),
 	FACT(sampler, STRING),
+	FACT(lengths, STRING),
+	FACT(batching, STRING),
 	FACT(slow_rank, INT),
 	FACT(slow_ms, REAL),
 	FACT(slow_share, REAL),
@@ -124,6 +126,7 @@ static void write_step(FILE *out, int rank, const struct train_step *step)
 	json_put_integer(&json, "calls", step->calls);
 	json_put_integer(&json, "examples", step->examples);
 	json_put_integer(&json, "tokens", step->tokens);
+	json_put_integer(&json, "computed_tokens", step->computed);
 	json_put_real(&json, "loss", step->loss);
 	json_put_real(&json, "gradient_length", step->length);
 	json_put_real(&json, "learning_rate", step->rate);

@@ -50,7 +50,10 @@ static void print_head(FILE *out, const struct train_facts *facts)
 		facts->mode, facts->compressed ? ", compressed" : "", facts->buckets,
 		facts->buckets == 1 ? "" : "s", facts->gradient_bytes, facts->ranks, facts->batch,
 		facts->accumulate, facts->global_batch);
-	fprintf(out, "%s\n", facts->text);
+	fprintf(out, "%s", facts->text);
+	if (facts->lengths[0])
+		fprintf(out, "; lengths %s, batched by %s", facts->lengths, facts->batching);
+	fputc('\n', out);
 	print_faults(out, facts);
 	fputc('\n', out);
 }

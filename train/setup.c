@@ -87,6 +87,15 @@ static int begin_state(struct train_run *run)
 	return TRAIN_EXIT_USAGE;
 }
 
+/* Full ones, of which a model must have room for as many tokens as a micro-batch has. */
+static int rows_of(const struct train_options *options, const struct train_source *source)
+{
+	size_t tokens = (size_t)source->tokens, rows = (size_t)options->batch;
+	if (options->batching == TRAIN_BY_TOKENS || options->batching == TRAIN_PACKED)
+		rows = (train_feed_budget(options, source) + tokens - 1) / tokens;
+	return (int)rows > options->batch ? (int)rows : options->batch;
+}
+
 int train_run_create(struct train_run *run, const struct train_options *options,
 		     struct train_team *team)
 {
@@ -99,7 +108,8 @@ int train_run_create(struct train_run *run, const struct train_options *options,
 		.held_out_loss = NAN,
 		.own = {NAN, NAN},
 	};
-	if (train_source_open(&run->source, &options->shape, options->text, options->seed) != 0)
+	if (train_source_open(&run->source, &options->shape, options->text, &options->drawn,
+			      options->seed) != 0)
 		return TRAIN_EXIT_SYSTEM;
 	int status = train_alike_examples(team, &run->source);
 	if (status == TRAIN_EXIT_OK)
@@ -108,8 +118,9 @@ int train_run_create(struct train_run *run, const struct train_options *options,
 		return status;
 	struct train_optimizer_options optimizer = options->optimizer;
 	settle_cosine(run, &optimizer, run->source.examples / (size_t)options->global_batch);
-	if (train_loaded_create(&run->loaded, &run->source, options->batch) != 0 ||
-	    train_model_create(&run->model, &options->shape, options->batch, options->seed) != 0 ||
+	int rows = rows_of(options, &run->source);
+	if (train_loaded_create(&run->loaded, &run->source, rows) != 0 ||
+	    train_model_create(&run->model, &options->shape, rows, options->seed) != 0 ||
 	    train_optimizer_create(&run->optimizer, &optimizer, run->model->parameter_count) != 0)
 		return TRAIN_EXIT_SYSTEM;
 	if (options->profile && train_profile_create(&run->profile, run->model, &options->ddp) != 0)
@@ -120,8 +131,9 @@ int train_run_create(struct train_run *run, const struct train_options *options,
 		status = resume(run);
 	if (status != TRAIN_EXIT_OK)
 		return status;
-	train_feed_create(&run->feed, options, &run->source, team->size, team->rank,
-			  run->state.seed);
+	if (train_feed_create(&run->feed, options, &run->source, team->size, team->rank,
+			      run->state.seed) != 0)
+		return TRAIN_EXIT_SYSTEM;
 	int err = train_ddp_create(&run->ddp, team->comm, run->model, &options->ddp);
 	return train_exit_of(err);
 }
@@ -136,6 +148,7 @@ void train_run_destroy(struct train_run *run)
 	train_trace_free(&run->trace);
 	train_profile_destroy(&run->profile);
 	train_faults_destroy(&run->faults);
+	train_feed_destroy(&run->feed);
 	train_waits_free(&run->waits);
 	free(run->done.steps);
 	free(run->controls.steps);

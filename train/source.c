@@ -19,12 +19,12 @@ static uint64_t stream_of(uint64_t seed, uint64_t purpose, uint64_t number)
 	return train_random(train_random(seed, purpose), number);
 }
 
-enum purpose { CENTRES, POINT };
+enum purpose { CENTRES, POINT, LENGTH };
 
 int train_source_open(struct train_source *source, const struct train_shape *shape,
-		      const char *path, uint64_t seed)
+		      const char *path, const struct train_lengths *lengths, uint64_t seed)
 {
-	*source = (struct train_source){.shape = *shape, .seed = seed};
+	*source = (struct train_source){.shape = *shape, .seed = seed, .lengths = *lengths};
 	if (shape->kind == TRAIN_MLP) {
 		source->examples = POINTS;
 		source->held_out = POINTS / 10;
@@ -58,12 +58,14 @@ int train_loaded_create(struct train_loaded *loaded, const struct train_source *
 	size_t inputs = shape->kind == TRAIN_MLP ? (size_t)shape->inputs : 0;
 	size_t count = (size_t)rows * (size_t)source->tokens;
 	*loaded = (struct train_loaded){
-		.examples = calloc((size_t)rows, sizeof(*loaded->examples)),
+		.examples = calloc(count, sizeof(*loaded->examples)),
+		.lengths = calloc(count, sizeof(*loaded->lengths)),
 		.features = calloc((size_t)rows * inputs + 1, sizeof(*loaded->features)),
 		.tokens = calloc(count, sizeof(*loaded->tokens)),
 		.targets = calloc(count, sizeof(*loaded->targets)),
 	};
-	if (loaded->examples && loaded->features && loaded->tokens && loaded->targets)
+	if (loaded->examples && loaded->lengths && loaded->features && loaded->tokens &&
+	    loaded->targets)
 		return 0;
 	fprintf(stderr, "ring_train: out of memory for a batch of %d\n", rows);
 	train_loaded_destroy(loaded);
@@ -73,6 +75,7 @@ int train_loaded_create(struct train_loaded *loaded, const struct train_source *
 void train_loaded_destroy(struct train_loaded *loaded)
 {
 	free(loaded->examples);
+	free(loaded->lengths);
 	free(loaded->features);
 	free(loaded->tokens);
 	free(loaded->targets);
@@ -112,26 +115,70 @@ static size_t beginning_of(const struct train_source *source, uint64_t number)
 	return held_out + (size_t)(number - source->examples) * context;
 }
 
-void train_source_load(const struct train_source *source, struct train_loaded *loaded, int rows)
+int train_source_length(const struct train_source *source, uint64_t number)
 {
-	size_t width = (size_t)source->tokens;
+	return train_length(&source->lengths, stream_of(source->seed, LENGTH, number),
+			    source->tokens);
+}
+
+/* Decides the lengths of rows. returns the sum */
+static size_t lay_out(const struct train_source *source, struct train_loaded *loaded, int rows,
+		      enum train_layout layout)
+{
+	int longest = 0;
+	size_t sum = 0;
+	for (int row = 0; row < rows; row++) {
+		int length = layout == TRAIN_FULL
+				     ? source->tokens
+				     : train_source_length(source, loaded->examples[row]);
+		loaded->lengths[row] = length;
+		longest = length > longest ? length : longest;
+	}
+	for (int row = 0; row < rows; row++) {
+		if (layout == TRAIN_PADDED)
+			loaded->lengths[row] = longest;
+		sum += (size_t)loaded->lengths[row];
+	}
+	return sum;
+}
+
+/* A row of a text, of which `real` tokens count, and room for `length`. */
+static void load_text(const struct train_source *source, uint64_t number, size_t real,
+		      size_t length, int32_t *tokens, int32_t *targets)
+{
+	const int32_t *at = &source->text.tokens[beginning_of(source, number)];
+	memcpy(tokens, at, real * sizeof(*at));
+	memcpy(targets, at + 1, real * sizeof(*at));
+	for (size_t i = real; i < length; i++) {
+		tokens[i] = 0;
+		targets[i] = -1;
+	}
+}
+
+void train_source_load(const struct train_source *source, struct train_loaded *loaded, int rows,
+		       enum train_layout layout)
+{
+	size_t inputs = source->shape.kind == TRAIN_MLP ? (size_t)source->shape.inputs : 0, at = 0;
+	loaded->computed = lay_out(source, loaded, rows, layout);
 	for (int row = 0; row < rows; row++) {
 		uint64_t number = loaded->examples[row];
-		int32_t *targets = &loaded->targets[(size_t)row * width];
-		if (source->shape.kind == TRAIN_MLP) {
-			size_t inputs = (size_t)source->shape.inputs;
-			make_point(source, number, &loaded->features[(size_t)row * inputs], targets);
-			continue;
-		}
-		const int32_t *at = &source->text.tokens[beginning_of(source, number)];
-		memcpy(&loaded->tokens[(size_t)row * width], at, width * sizeof(*at));
-		memcpy(targets, at + 1, width * sizeof(*at));
+		size_t length = (size_t)loaded->lengths[row];
+		size_t real = layout == TRAIN_PADDED ? (size_t)train_source_length(source, number)
+						     : length;
+		if (inputs > 0)
+			make_point(source, number, &loaded->features[(size_t)row * inputs],
+				   &loaded->targets[row]);
+		else
+			load_text(source, number, real, length, &loaded->tokens[at],
+				  &loaded->targets[at]);
+		at += length;
 	}
 	loaded->batch = (struct train_batch){
 		.rows = rows,
 		.features = loaded->features,
 		.tokens = loaded->tokens,
 		.targets = loaded->targets,
+		.lengths = layout == TRAIN_FULL ? NULL : loaded->lengths,
 		.examples = loaded->examples,
 	};
 }
@@ -139,6 +186,8 @@ void train_source_load(const struct train_source *source, struct train_loaded *l
 uint64_t train_source_fingerprint(const struct train_source *source)
 {
 	uint64_t print = train_random(source->seed, source->examples);
+	for (size_t i = 0; i < source->examples && source->lengths.distribution; i++)
+		print = train_mix(print + (uint64_t)train_source_length(source, i));
 	for (size_t i = 0; i < source->text.count; i++)
 		print = train_mix(print + (uint64_t)source->text.tokens[i]);
 	return print;

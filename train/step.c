@@ -54,7 +54,7 @@ struct sums {
 	long targets;
 };
 
-/* returns how many examples there are */
+/* returns how many examples there are; -1 without memory */
 static int load(struct train_run *run, int micro)
 {
 	const struct train_state *state = &run->state;
@@ -115,6 +115,8 @@ static int do_micro(struct train_run *run, int micro, struct train_step *step, s
 	double at = train_now();
 	int rows = load(run, micro);
 	train_run_account(run, TRAIN_ROW_CPU, "data", &at, &step->data);
+	if (rows < 0)
+		return RING_ENOMEM;
 
 	long targets = 0;
 	if (rows > 0)
@@ -129,6 +131,7 @@ static int do_micro(struct train_run *run, int micro, struct train_step *step, s
 	train_run_account(run, TRAIN_ROW_COMPUTE, "backward", &at, &step->backward);
 	sums->targets += targets;
 	step->examples += (uint64_t)rows;
+	step->computed += rows > 0 ? run->loaded.computed : 0;
 	return averages ? finish(run, &at, step) : 0;
 }
 

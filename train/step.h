@@ -33,6 +33,7 @@ struct train_step {
 
 	uint64_t payload_bytes, calls; /* of gradients, as sent by this rank */
 	uint64_t examples, tokens;     /* that this rank trained on */
+	uint64_t computed;             /* tokens, and what pads them */
 	double loss;                   /* nats per token, mean over all ranks' tokens */
 	double length;                 /* of the averaged gradient, before clipping */
 	double rate;                   /* of learning */

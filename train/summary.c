@@ -89,24 +89,37 @@ static void summarize_times(struct train_summary *summary, const struct table *t
 	free(slowest);
 }
 
+/* How much more the busiest rank computes in a step than the mean one; 0 if nobody does. */
+static double imbalance_of(const struct table *table, size_t step)
+{
+	double sum = 0, most = 0;
+	for (int rank = 0; rank < table->ranks; rank++) {
+		double computed = (double)cell(table, rank, step)->computed;
+		sum += computed;
+		most = fmax(most, computed);
+	}
+	return sum > 0 ? most * table->ranks / sum : 0;
+}
+
 /* What was trained on, and how evenly. */
 static void summarize_work(struct train_summary *summary, const struct table *table)
 {
-	double examples = 0, tokens = 0, busiest = 0;
-	for (int rank = 0; rank < table->ranks; rank++) {
-		double own = 0;
-		for (size_t i = table->first; i < table->each; i++) {
-			examples += (double)cell(table, rank, i)->examples;
-			own += (double)cell(table, rank, i)->tokens;
+	double examples = 0, tokens = 0, computed = 0, imbalance = 0;
+	for (size_t i = table->first; i < table->each; i++) {
+		for (int rank = 0; rank < table->ranks; rank++) {
+			const struct train_step *step = cell(table, rank, i);
+			examples += (double)step->examples;
+			tokens += (double)step->tokens;
+			computed += (double)step->computed;
 		}
-		tokens += own;
-		busiest = fmax(busiest, own);
+		imbalance += imbalance_of(table, i);
 	}
 	double steps = (double)(table->each - table->first);
 	double seconds = summary->values[TRAIN_STEP] * 1e-3 * steps;
 	summary->values[TRAIN_SAMPLES] = examples / seconds;
 	summary->values[TRAIN_TOKENS] = tokens / seconds;
-	summary->values[TRAIN_IMBALANCE] = tokens > 0 ? busiest * table->ranks / tokens : NAN;
+	summary->values[TRAIN_IMBALANCE] = computed > 0 ? imbalance / steps : NAN;
+	summary->values[TRAIN_PADDING] = computed > 0 ? 100 * (1 - tokens / computed) : NAN;
 }
 
 /* Payload of every single step, the first ones too, against the formula. */
@@ -146,12 +159,13 @@ static void summarize_communication(struct train_summary *summary, const struct 
 	values[TRAIN_BUS] = values[TRAIN_FORMULA] / facts->ranks / facts->alone_ms * 1e-6;
 }
 
-/* Other programs took CPUs, or some steps took far longer than most. */
+/* Other programs took CPUs, or some steps took far longer than most although they had as much to do. */
 static bool is_busy(const struct train_summary *summary)
 {
 	const struct train_facts *facts = &summary->facts;
 	return facts->other_cpus > MACHINE_BUSY_SHARE * facts->host_cpus ||
-	       summary->values[TRAIN_P95] > MACHINE_BUSY_SPREAD * summary->values[TRAIN_MEDIAN];
+	       (!facts->lengths[0] &&
+		summary->values[TRAIN_P95] > MACHINE_BUSY_SPREAD * summary->values[TRAIN_MEDIAN]);
 }
 
 void train_summary_make(struct train_summary *summary, const struct train_facts *facts,

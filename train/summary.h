@@ -47,7 +47,9 @@
 	X(WEAK, "weak_efficiency", "X(N) / (N X(1)) = T(1) / T(N), batch of a rank fixed")         \
 	X(STRONG, "strong_efficiency", "X(N) / (N X(1)) = T(1) / (N T(N)), global batch fixed")    \
 	X(CORES, "core_limited_efficiency", "X(N) / (min(N,C) X(1)), of the same reference")       \
-	X(IMBALANCE, "imbalance", "targets of the busiest rank / of the mean one")                 \
+	X(IMBALANCE, "imbalance",                                                                  \
+	  "tokens computed by the busiest rank / the mean one, mean over steps")                   \
+	X(PADDING, "padding_percent", "tokens that are computed, but no targets / all computed")   \
 	X(LOSS, "loss", "of the last step, nats per target")                                       \
 	X(HELD_OUT, "held_out_loss", "nats per target, on what nobody trained on")                 \
 	X(OWN, "source_loss", "the true source's own on the same targets")                         \
@@ -79,8 +81,8 @@ struct train_facts {
 	bool compressed, uneven;
 
 	/* What went wrong on purpose, and how examples were shared out. */
-	char sampler[16];
-	int slow_rank; /* -1: none */
+	char sampler[16], lengths[48], batching[16]; /* lengths "": all as long as the context */
+	int slow_rank;                               /* -1: none */
 	double slow_ms, slow_share, rank0_ms;
 	uint64_t extra_bytes;
 	bool extra_fresh, barrier;

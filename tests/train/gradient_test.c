@@ -439,6 +439,59 @@ static void gpt(void **state)
 	}
 }
 
+/* Rows of different lengths, one behind the other. */
+static void ragged_gpt(void **state)
+{
+	(void)state;
+	static const int lengths[EXAMPLES] = {3, 1, CONTEXT};
+	static const int32_t targets[EXAMPLES * CONTEXT] = {1, 2, 3, 4, 0, -1, 1, 1, 3, 0, 4, 2};
+	struct train_shape shape = {TRAIN_GPT,
+				    TRAIN_GELU,
+				    .layers = 2,
+				    .width = 8,
+				    .heads = 2,
+				    .context = CONTEXT,
+				    .vocabulary = VOCABULARY,
+				    .biases = true};
+	struct train_batch batch = {EXAMPLES, .tokens = tokens, .targets = targets,
+				    .lengths = lengths};
+	check_model(&shape, &batch);
+}
+
+/* Each row's loss is what it has alone: rows do not look at one another, nor at what pads them. */
+static void rows_are_by_themselves(void **state)
+{
+	(void)state;
+	static const int lengths[EXAMPLES] = {3, 1, CONTEXT};
+	static const int32_t targets[EXAMPLES * CONTEXT] = {1, 2, 3, 4, 0, 1, 1, 1, 3, 0, 4, 2};
+	const struct train_shape shape = {TRAIN_GPT,
+					  TRAIN_GELU,
+					  .layers = 2,
+					  .width = 8,
+					  .heads = 2,
+					  .context = CONTEXT,
+					  .vocabulary = VOCABULARY};
+	struct train_batch batch = {EXAMPLES, .tokens = tokens, .targets = targets,
+				    .lengths = lengths};
+	struct train_model *model;
+	double sum = 0;
+	long counted;
+	assert_int_equal(train_model_create(&model, &shape, EXAMPLES, 3), 0);
+	double together = train_model_forward(model, &batch, &counted);
+	assert_int_equal(counted, 3 + 1 + CONTEXT);
+	for (int row = 0, at = 0; row < EXAMPLES; at += lengths[row++]) {
+		int32_t padded[CONTEXT] = {0}, aimed[CONTEXT];
+		for (int i = 0; i < CONTEXT; i++) {
+			padded[i] = i < lengths[row] ? tokens[at + i] : 0;
+			aimed[i] = i < lengths[row] ? targets[at + i] : -1;
+		}
+		struct train_batch alone = {1, .tokens = padded, .targets = aimed};
+		sum += train_model_forward(model, &alone, &counted);
+	}
+	assert_float_equal(together, sum, 1e-12 * sum);
+	train_model_destroy(model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,6 +509,8 @@ int main(void)
 		cmocka_unit_test(dropout_leaves_out_its_share),
 		cmocka_unit_test(mlp),
 		cmocka_unit_test(gpt),
+		cmocka_unit_test(ragged_gpt),
+		cmocka_unit_test(rows_are_by_themselves),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

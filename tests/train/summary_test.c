@@ -63,6 +63,7 @@ static void make_steps(const struct train_facts *facts, struct train_step *steps
 				.calls = 3,
 				.examples = (uint64_t)facts->batch,
 				.tokens = (uint64_t)(facts->batch * (rank + 1)),
+				.computed = (uint64_t)(facts->batch * 2 * (rank + 1)),
 				.loss = 3 - 0.1 * i,
 			};
 		}
@@ -93,6 +94,7 @@ static void test_metrics(void **state)
 	CHECK(summary, SAMPLES, 16 / 0.136);
 	CHECK(summary, TOKENS, 24 / 0.136);
 	CHECK(summary, IMBALANCE, 2 / 1.5);
+	CHECK(summary, PADDING, 50);
 	CHECK(summary, DATA, 1);
 	CHECK(summary, EXPOSED, 4);
 	CHECK(summary, WAITING, 2);
