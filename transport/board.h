@@ -48,7 +48,7 @@ static inline struct ring_sheet *ring_board_sheet(struct ring_board *board, uint
 /*
  * Owner: where to write what it says in an exchange, at most RING_SHEET_BYTES. The beginning comes
  * last: it lies in the line that readers look at all the time, and they take away again what is
- * written to that line too early. (64 B on 2 ranks of a Xeon: 0.45 -> 0.24 us.)
+ * written to that line too early. (64 B on 2 ranks: 0.45 -> 0.24 us.)
  */
 static inline unsigned char *ring_board_begin(struct ring_board *board, uint64_t exchange)
 {

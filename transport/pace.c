@@ -2,10 +2,10 @@
 /* Reading a pace, and when its wires are free. */
 #include "pace.h"
 
-#include <ctype.h>
 #include <string.h>
 
-#define DIGITS_MAX 12 /* so that nothing overflows */
+#include "base/number.h"
+
 #define BANDWIDTH_MAX 1e12
 #define LATENCY_MAX_NS 1e10
 
@@ -14,30 +14,10 @@ struct unit {
 	double factor;
 };
 
-/* "12" or "1.5" at *text, which moves behind it. */
-static bool read_number(const char **text, double *number)
-{
-	const char *at = *text;
-	double value = 0, weight = 1;
-	int digits = 0;
-	for (; isdigit((unsigned char)*at); at++, digits++)
-		value = 10 * value + (*at - '0');
-	bool whole = digits > 0;
-	if (*at == '.') {
-		at++;
-		whole = whole && isdigit((unsigned char)*at);
-		for (; isdigit((unsigned char)*at); at++, digits++, weight *= 10)
-			value = 10 * value + (*at - '0');
-	}
-	*text = at;
-	*number = value / weight;
-	return whole && digits <= DIGITS_MAX;
-}
-
 /* A number with one of the units, up to `end`. */
 static bool read_quantity(const char *text, const char *end, const struct unit *units, double *value)
 {
-	if (!read_number(&text, value))
+	if (!ring_number_read_decimal(&text, value))
 		return false;
 	size_t length = (size_t)(end - text);
 	while (units->name && (strlen(units->name) != length || memcmp(units->name, text, length)))

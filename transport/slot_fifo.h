@@ -110,7 +110,7 @@ static inline struct ring_fifo_flag *ring_fifo_flag(const struct ring_fifo_end *
 
 /*
  * Where in its slot a message begins. Messages of one size take the pages of a roomy slot in turn:
- * 64 KiB on 2 ranks of an EPYC: 10 -> 4.5 us.
+ * 64 KiB on 2 ranks: 10 -> 4.5 us.
  */
 static inline size_t ring_fifo_offset(const struct ring_fifo_end *end, uint64_t message,
 				      size_t bytes)

@@ -12,9 +12,8 @@
 #define RING_COPY_LEAST 2048 /* less is copied word by word anyway */
 
 /*
- * `rep movsb`, by which the system copies, and the C library from about 2 KiB on, is slow on AMD's
- * CPUs up to Zen 4 where `to` lies 1 to 15 bytes behind `from`, modulo 4096: at 3 GB/s, otherwise
- * 20 to 100.
+ * `rep movsb`, by which the system copies, and the C library from about 2 KiB on, is slow on some
+ * CPUs where `to` lies 1 to 15 bytes behind `from`, modulo 4096: at 3 GB/s, otherwise 20 to 100.
  */
 static inline bool ring_copies_slowly(uint64_t to, uint64_t from, size_t bytes)
 {

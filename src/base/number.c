@@ -42,3 +42,39 @@ const char *ring_number_write(uint64_t bytes, char text[RING_NUMBER_TEXT])
 	snprintf(text, RING_NUMBER_TEXT, "%" PRIu64 "%s", bytes, suffix);
 	return text;
 }
+
+#define DIGITS_MAX 12 /* so that nothing overflows */
+
+bool ring_number_read_decimal(const char **text, double *number)
+{
+	const char *at = *text;
+	double value = 0, weight = 1;
+	int digits = 0;
+	for (; isdigit((unsigned char)*at); at++, digits++)
+		value = 10 * value + (*at - '0');
+	bool whole = digits > 0;
+	if (*at == '.') {
+		at++;
+		whole = whole && isdigit((unsigned char)*at);
+		for (; isdigit((unsigned char)*at); at++, digits++, weight *= 10)
+			value = 10 * value + (*at - '0');
+	}
+	*text = at;
+	*number = value / weight;
+	return whole && digits <= DIGITS_MAX;
+}
+
+#define MILLION 1000000
+
+const char *ring_number_write_decimal(double number, char text[RING_NUMBER_TEXT])
+{
+	uint64_t millionths = (uint64_t)(number * MILLION + 0.5);
+	int length = snprintf(text, RING_NUMBER_TEXT, "%llu.%06llu",
+			      (unsigned long long)(millionths / MILLION),
+			      (unsigned long long)(millionths % MILLION));
+	while (text[length - 1] == '0')
+		text[--length] = '\0';
+	if (text[length - 1] == '.')
+		text[length - 1] = '\0';
+	return text;
+}

@@ -5,45 +5,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "transport/transport.h"
+#include "base/status.h"
 #include "options.h"
+#include "transport/transport.h"
 
 /*
- * Measured with a prototype of this ring (1 MiB to 1 GiB, 2 to 8 ranks):
- *
- *	chunk    shared memory is fastest while chunk, slot and result stay in a core's second-level
- *	         cache; by 64 KiB AMD's took 1.03 to 1.17 times as long as by 128, but for 1 MiB on 2
- *	         ranks sometimes 0.93. A socket wants to be entered rarely, but more ranks also fill the
- *	         pipeline more slowly: on a Xeon 4 ranks took 1.03 to 1.07 times as long to sum 25 MiB and more
- *	         by 256 KiB as by 512, and 1.08 to 1.25 to gather; 8 ranks up to 0.85.
- *	         Between 2 ranks up to Zen 4 a core writes slowly what another has read and still holds,
- *	         but slots of 2 MiB in all have left its second-level cache by then (1 MiB 0.05 ms, by 4
- *	         of 128 KiB 0.12). By 4 of 512 KiB 1 MiB takes 44.5 us, by 8 of 256 KiB 47.5, and 1 MiB to
- *	         gather or to scatter 26 us and 30; 25 MiB take 1.02 to 1.1 times as long
- *	depth    1 slot loses a third, 2 a fifth at 1 MiB; 8 gain nothing over 4. For 3 and 4 ranks up to
- *	         Zen 4 5 are roomy (slot_fifo.h): broadcasts of 64 KiB 11 us, by 4 19; 8 took 0.12 ms
- *	         for 1 MiB to all, not 0.10. For 8 ranks 64 KiB to gather took 35 us by roomy slots,
- *	         else 21
- *	round    one chunk per block loses a quarter at 4 ranks, as a rank then cannot receive and
- *	         send at once; more than two gain nothing. Of 512 KiB between 2 ranks one will do: by two 4 MiB
- *	         took as long, 12 to 48 MiB 1.04 to 1.14 times as long as by 8 slots of 256 KiB
- *	channels more than one ring gained nothing
+ * Slots of a link, the largest message, and how many of those go around at once. In memory chunks
+ * stay in a core's second-level cache on their way; a socket wants to be entered rarely, but more
+ * ranks also fill the pipeline more slowly. One slot loses a third at 1 MiB, two a fifth, 8 gain
+ * nothing over 4. One chunk of each block loses a quarter on 4 ranks, since a rank cannot receive
+ * and send at once then; more than two gain nothing. Nor does more than one ring.
  */
 #define CHUNK_MEMORY (64 << 10)
-#define CHUNK_MEMORY_AMD (128 << 10)
-#define CHUNK_MEMORY_PAIR_ZEN4 (512 << 10)
 #define CHUNK_SOCKET (256 << 10)
 #define CHUNK_SOCKET_FEW (512 << 10)
+#define SOCKET_FEW_RANKS 4
 #define DEPTH 4
-#define DEPTH_FOUR_ZEN4 5
 #define CHUNKS_PER_ROUND 2
-#define CHUNKS_PER_ROUND_PAIR_ZEN4 1
 #define CHANNELS 1
 
-/*
- * A chain of two has nothing to do but wait for its only chunk, so in memory its chunks are no larger than this. (Zen 4, 512 KiB
- * reduced to root 16 to 21 us, in one chunk 32 to 36; broadcast 29 to 34 and 37 to 46.)
- */
+/* A chain of two has nothing to do but wait for its only chunk, so chunks in memory are smaller. */
 #define CHUNK_CHAIN (256 << 10)
 
 /* What a rank spends on the slots of its mesh, if that leaves slots worth having. */
@@ -51,100 +32,58 @@
 #define PAIR_CHUNK_LEAST (4 << 10)
 
 /*
- * A direct plan's pieces of all ranks together, in chunks: what is copied from private memory stays in a
- * core's second-level cache until it is added.
+ * A direct plan's pieces of all ranks together, in chunks: what is copied from private memory stays
+ * in a core's second-level cache until it is added.
  */
 #define DIRECT_CHUNKS 8
 #define DIRECT_CHUNK_MOST (1 << 20) /* such a cache */
 #define DIRECT_CHUNK_LEAST 8        /* an element of any type */
 
 /*
- * On a large Xeon 6 what more ranks than two copy to add comes in pieces of so many chunks, if it is no less and no more than this.
- * (In smaller ones 1 MiB took 3 ranks 1.05 times as long, 4 ranks 1.03 to 1.05 times and 8 ranks 0.96 to 1.03 times, 4 MiB 1.06, 1.09
- * to 1.12 and 1.0 to 1.08 times; but 512 KiB 4 ranks 0.94 to 0.98 times, and 256 MiB 4 ranks 0.96 times, 8 ranks 0.95 times.)
- */
-#define COPIED_SUM_CHUNKS_XEON6 2
-#define COPIED_SUM_LEAST_XEON6 ((uint64_t)1 << 20)
-#define COPIED_SUM_MOST_XEON6 ((uint64_t)16 << 20)
-#define COPIED_SUM_RANKS_XEON6 8
-
-/*
- * What is merely copied from private memory the system takes best all at once, a peer's after the other's: so in pieces of
- * so many chunks. But a call of the system can't be given up, and so should last for some 20 ms at most. (A Xeon, pieces of
- * 128 KiB for 4 ranks and of 256 for 2: 25 MiB to all of 4 ranks 8.4 ms, so 6.9; 256 MiB 107 and 92 ms; gathered by 2 ranks
- * 25.3 and 23.9 ms, 1 MiB 17.8 and 17.1 us.) On a large Xeon 6 so little at a time that attach.c asks for it as a whole: 256 MiB
- * gathered by 2 ranks took 0.98 times as long, broadcast to 2 0.96, and to all of 2 or 4 0.97 times.
+ * What is merely copied from private memory the system takes best all at once, a peer's after the
+ * other's: so in pieces of so many chunks, and of no more than attach.c asks for as a whole, since
+ * a call of the system can't be given up. (25 MiB to all of 4 ranks, in pieces of a direct plan's
+ * sums -> so: 8.4 -> 6.9 ms.)
  */
 #define COPIED_CHUNKS 1024
-#define COPIED_BYTES (64 << 20)
-#define COPIED_BYTES_XEON6 (31 << 20)
+#define COPIED_BYTES (31 << 20)
 
 /*
- * But what one rank hands out to many is read from a core's second-level cache once it is there, so a broadcast of which
- * few ranks have shares goes in such pieces; as few as there are CPUs, since whoever the system reaches for on two CPUs at once it
- * takes 1 us to reach, by itself 0.4. (A Xeon, Granite Rapids, 2 CPUs, all ranks with a share each against 2: 64 KiB to 4 ranks 11.3 us
- * and 8.2, to 8 40 and 21; 16 MiB 1.9 ms and 1.5, to 8 6.5 and 5.5. Whole shares 4 MiB 1.14 and 1.34 times as long as all ranks;
- * 64 MiB to 4 ranks 0.95 times as long as such pieces, to 8 1.14 times.)
+ * But what one rank hands out to many is read from a core's second-level cache once it is there, so
+ * a broadcast of which few ranks have shares goes in such pieces; as few as there are CPUs, since
+ * the system takes longer to reach for one rank on two CPUs at once. (16 MiB to 8 ranks on 2 CPUs,
+ * all with a share -> two: 6.5 -> 5.5 ms.)
  */
 #define HANDED_OUT_BYTES (512 << 10)
 
-/*
- * Outputs from here on are not found in a cache by whoever reads them next. On a Xeon a rank has little of the last cache:
- * to all of 2 ranks in shared memory, 2 MiB took 0.14 ms either way, 4 MiB 0.30 and past the caches 0.24, 64 MiB 8.6 and 4.0.
- * AMD's cores share 32 MiB by eight, so it is the outputs of all that count: on Zen 4 4 MiB gathered by 2 ranks took 0.054
- * ms and past the caches 0.081, 8 MiB 0.12 and 0.16, 16 MiB 0.27 to 0.7 and 0.33, 32 MiB 1.7 to 2.4 and 0.8; by 4 ranks 4 MiB 0.15 and
- * 0.25, 8 MiB 1.1 and 0.5. (Zen 5, which shares alike, was not measured.)
- */
+/* Outputs from here on are not found in a cache by whoever reads them next. */
 #define PAST_BYTES ((uint64_t)4 << 20)
-#define PAST_BYTES_AMD ((uint64_t)32 << 20)
-#define PAST_RANKS_AMD 8
 
 #define CHANNEL_BYTES (64 << 10) /* a block is shared out to channels by no less than this */
 
 /*
- * What TCP puts into a packet over loopback, 65483 bytes, by IPv6 65463, in whole cache lines with room for a message's header.
- * What a message has beyond whole segments leaves as a packet of its own, so what is cut into many chunks is cut into such.
- * (Zen 4, 4 ranks, 256 KiB, which are 5 packets, against 4 segments: 25 MiB 17.6 ms and 15.8, 64 MiB 45 and 40.)
+ * What TCP puts into a packet over loopback, 65483 bytes, by IPv6 65463, in whole cache lines with
+ * room for a message's header. What a message has beyond whole segments leaves as a packet of its
+ * own, so what is cut into many chunks is cut into such. (25 MiB, 4 ranks: 17.6 -> 15.8 ms.)
  */
 #define SEGMENT_BYTES ((uint64_t)(64 << 10) - 128)
 #define SEGMENTED_CHUNKS 4
 
-/* Slots of a link, the largest message, and how many of those go around at once. */
-struct slots {
-	int depth;
-	uint64_t chunk;
-	int round;
-};
-
-static uint64_t socket_chunk(int size, enum ring_cpu cpu)
-{
-	return size <= (ring_cpu_is_amd(cpu) ? 2 : 4) ? CHUNK_SOCKET_FEW : CHUNK_SOCKET;
-}
-
-static struct slots choose_slots(int slowest, int size, enum ring_cpu cpu)
-{
-	if (slowest >= 0 && ring_transports[slowest]->kind != RING_REACH_MEMORY)
-		return (struct slots){DEPTH, socket_chunk(size, cpu), CHUNKS_PER_ROUND};
-	if (cpu == RING_CPU_ZEN4 && size == 2)
-		return (struct slots){DEPTH, CHUNK_MEMORY_PAIR_ZEN4, CHUNKS_PER_ROUND_PAIR_ZEN4};
-	if (cpu == RING_CPU_ZEN4 && size <= 4)
-		return (struct slots){DEPTH_FOUR_ZEN4, CHUNK_MEMORY_AMD, CHUNKS_PER_ROUND};
-	return (struct slots){DEPTH, ring_cpu_is_amd(cpu) ? CHUNK_MEMORY_AMD : CHUNK_MEMORY,
-			      CHUNKS_PER_ROUND};
-}
+/* More than this costs as much to choose for as this does. */
+#define BYTES_MOST ((uint64_t)1 << 36)
 
 struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowest, int size)
 {
-	enum ring_cpu cpu = ring_cpu_find();
-	struct slots slots = choose_slots(slowest, size, cpu);
+	bool socket = slowest >= 0 && ring_transports[slowest]->kind != RING_REACH_MEMORY;
+	uint64_t socket_chunk = size <= SOCKET_FEW_RANKS ? CHUNK_SOCKET_FEW : CHUNK_SOCKET;
+	uint64_t chunk = socket ? socket_chunk : CHUNK_MEMORY;
 	return (struct ring_tuning){
-		.chunk_bytes = config->chunk_bytes ? config->chunk_bytes : slots.chunk,
-		.depth = config->depth ? config->depth : slots.depth,
+		.chunk_bytes = config->chunk_bytes ? config->chunk_bytes : chunk,
+		.depth = config->depth ? config->depth : DEPTH,
 		.chunks_per_round = config->chunks_per_round ? config->chunks_per_round
-							     : slots.round,
+							     : CHUNKS_PER_ROUND,
 		.channels = config->channels ? config->channels : CHANNELS,
 		.algorithm = config->algorithm[0] ? ring_algorithm_find(config->algorithm) : -1,
-		.cpu = cpu,
 	};
 }
 
@@ -157,25 +96,12 @@ uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size)
 	return chunk < tuning->chunk_bytes ? chunk : tuning->chunk_bytes;
 }
 
-static uint64_t mapped_chunk(const struct ring_tuning *tuning, int size)
+uint64_t ring_tuning_direct_chunk(const struct ring_tuning *tuning, int size)
 {
 	uint64_t chunk = tuning->chunk_bytes * DIRECT_CHUNKS / (uint64_t)size;
 	if (chunk > DIRECT_CHUNK_MOST)
 		return DIRECT_CHUNK_MOST;
 	return chunk > DIRECT_CHUNK_LEAST ? chunk : DIRECT_CHUNK_LEAST;
-}
-
-/* Of what is copied to be added, if it is neither little nor much; 0: as always. */
-static uint64_t copied_sum_chunk(const struct ring_tuning *tuning, int size)
-{
-	bool large = tuning->cpu == RING_CPU_XEON6 && size > 2 && size <= COPIED_SUM_RANKS_XEON6;
-	return large ? tuning->chunk_bytes * COPIED_SUM_CHUNKS_XEON6 : 0;
-}
-
-uint64_t ring_tuning_direct_chunk(const struct ring_tuning *tuning, int size)
-{
-	uint64_t mapped = mapped_chunk(tuning, size), copied = copied_sum_chunk(tuning, size);
-	return mapped > copied ? mapped : copied;
 }
 
 /* What goes around a ring at once. */
@@ -206,8 +132,7 @@ static uint64_t staged_chunk(const struct ring_tuning *tuning)
 static uint64_t copied_chunk(const struct ring_tuning *tuning)
 {
 	uint64_t most = tuning->chunk_bytes * COPIED_CHUNKS;
-	uint64_t some = tuning->cpu == RING_CPU_XEON6 ? COPIED_BYTES_XEON6 : COPIED_BYTES;
-	return most < some ? most : some;
+	return most < COPIED_BYTES ? most : COPIED_BYTES;
 }
 
 /* Only what the system copies is worth fewer and larger shares. */
@@ -219,22 +144,17 @@ static uint64_t workers_for(const struct ring_question *question)
 }
 
 /*
- * Of what is copied to be added half as much on more ranks than two, since all that the system copies passes that cache as well,
- * but no less than a chunk, for which a system call is worth it. (A Xeon, Granite Rapids, 2 ranks, half as much against all:
- * written anew 512 KiB 43 us and 40, 1 MiB 83 to 87 and 78, 25 MiB 1.68 ms and 1.55; untouched 1.0 to 1.05 times as long.)
+ * Of what is copied to be added half as much on more ranks than two, since all that the system
+ * copies passes that cache as well, but no less than a chunk, for which a system call is worth it.
  */
 static uint64_t direct_chunk(const struct ring_tuning *tuning, const struct ring_question *question)
 {
-	uint64_t most = mapped_chunk(tuning, question->ranks);
-	uint64_t some = copied_sum_chunk(tuning, question->ranks);
+	uint64_t most = ring_tuning_direct_chunk(tuning, question->ranks);
 	bool copied = question->memory == RING_MEMORY_REACHABLE;
 	if (workers_for(question) > 0 && copied_chunk(tuning) > HANDED_OUT_BYTES)
 		return HANDED_OUT_BYTES;
 	if (copied && !ring_kind_reduces(question->kind))
 		return copied_chunk(tuning);
-	if (copied && some > 0 && question->bytes >= COPIED_SUM_LEAST_XEON6 &&
-	    question->bytes <= COPIED_SUM_MOST_XEON6)
-		return some;
 	if (!copied || question->ranks == 2 || most <= tuning->chunk_bytes)
 		return most;
 	return most / 2 > tuning->chunk_bytes ? most / 2 : tuning->chunk_bytes;
@@ -263,55 +183,124 @@ static uint64_t in_segments(uint64_t chunk, const struct ring_question *question
 	return chunk / SEGMENT_BYTES * SEGMENT_BYTES;
 }
 
-static bool is_past_caches(const struct ring_tuning *tuning, const struct ring_question *question)
+static bool is_past_caches(const struct ring_question *question)
 {
-	int ranks = question->ranks;
-	uint64_t parts = (uint64_t)ring_direct_parts_out(question->kind, ranks);
-	uint64_t least = PAST_BYTES;
-	if (ring_cpu_is_amd(tuning->cpu))
-		least = PAST_BYTES_AMD / (uint64_t)(ranks < PAST_RANKS_AMD ? ranks : PAST_RANKS_AMD);
-	return parts * question->bytes >= least;
+	uint64_t parts = (uint64_t)ring_direct_parts_out(question->kind, question->ranks);
+	return parts * question->bytes >= PAST_BYTES;
 }
 
-static void find_row(const struct ring_tuning *tuning, const struct ring_question *question,
-		     struct ring_choice *choice)
+/* How an algorithm would carry the call. */
+static struct ring_choice shape(const struct ring_tuning *tuning,
+				const struct ring_question *question, enum ring_algorithm algorithm)
 {
-	const struct ring_tuning_table *tables[] = {
-		tuning->table,
-		tuning->roomy ? &ring_tuning_roomy[tuning->cpu] : NULL,
-		&ring_tuning_built_in[tuning->cpu],
+	bool rings = algorithm == RING_ALGORITHM_RING;
+	uint64_t chunk = chunk_for(tuning, question, algorithm);
+	return (struct ring_choice){
+		.algorithm = algorithm,
+		.chunk_bytes = in_segments(chunk, question),
+		.chunks_per_round = tuning->chunks_per_round,
+		.channels = rings ? channels_for(tuning, question) : 1,
+		.workers = workers_for(question),
+		.past = is_past_caches(question),
 	};
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !choice->row; i++) {
-		choice->table = tables[i];
-		if (tables[i])
-			choice->row = ring_tuning_find(tables[i], question);
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+#define ELEMENT_BYTES 4 /* of most calls */
+
+/* Picoseconds, 1 at least. */
+static uint64_t predict(const struct ring_tuning *tuning, const struct ring_question *question,
+			const struct ring_choice *choice)
+{
+	uint64_t bytes = question->bytes < BYTES_MOST ? question->bytes : BYTES_MOST;
+	struct ring_plan_params params = {
+		.kind = question->kind,
+		.algorithm = choice->algorithm,
+		.size = question->ranks,
+		.order = question->order,
+		.count = (bytes + ELEMENT_BYTES - 1) / ELEMENT_BYTES,
+		.element_bytes = ELEMENT_BYTES,
+		.chunk_bytes = choice->chunk_bytes,
+		.chunks_per_round = choice->chunks_per_round,
+		.place_bytes = RING_PLACE_BYTES,
+		.channels = 1,
+		.scaled = question->scaled,
+		.boards = question->path == RING_PATH_MEMORY,
+	};
+	struct ring_factors factors = ring_model_factors(&tuning->model, &params, question->memory,
+							 tuning->turns);
+	uint64_t time = ring_model_time(&tuning->model, &factors);
+	return time > 0 ? time : 1;
+}
+
+/* What takes the least time, of algorithms that take as long the one that is listed first. */
+static struct ring_choice choose_by_model(const struct ring_tuning *tuning,
+					  const struct ring_question *question)
+{
+	struct ring_choice best = shape(tuning, question, ring_algorithm_of(question->kind));
+	uint64_t least = UINT64_MAX, times[RING_ALGORITHMS] = {0};
+	for (int a = 0; a < RING_ALGORITHM_PAIR; a++) {
+		if (!ring_question_fits((enum ring_algorithm)a, question))
+			continue;
+		struct ring_choice choice = shape(tuning, question, (enum ring_algorithm)a);
+		times[a] = predict(tuning, question, &choice);
+		if (times[a] < least) {
+			least = times[a];
+			best = choice;
+		}
 	}
+	memcpy(best.predicted_ps, times, sizeof(times));
+	return best;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+static struct ring_choice choose_by_row(const struct ring_tuning *tuning,
+					const struct ring_question *question,
+					const struct ring_tuning_row *row)
+{
+	struct ring_choice choice = shape(tuning, question, row->algorithm);
+	choice.row = row;
+	choice.table = tuning->table;
+	if (row->chunk_bytes && row->chunk_bytes < choice.chunk_bytes)
+		choice.chunk_bytes = in_segments(row->chunk_bytes, question);
+	return choice;
 }
 
 struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 				      const struct ring_question *question)
 {
-	struct ring_choice choice = {
-		.algorithm = ring_algorithm_of(question->kind),
-		.chunks_per_round = tuning->chunks_per_round,
-	};
-	choice.forced = tuning->algorithm >= 0;
-	if (!choice.forced)
-		find_row(tuning, question, &choice);
-	else if (ring_question_fits((enum ring_algorithm)tuning->algorithm, question))
-		choice.algorithm = (enum ring_algorithm)tuning->algorithm;
-	if (choice.row)
-		choice.algorithm = choice.row->algorithm;
+	enum ring_algorithm forced = (enum ring_algorithm)tuning->algorithm;
+	const struct ring_tuning_row *row = NULL;
+	if (tuning->algorithm >= 0) {
+		bool fits = ring_question_fits(forced, question);
+		struct ring_choice choice = shape(tuning, question,
+						  fits ? forced : ring_algorithm_of(question->kind));
+		choice.forced = true;
+		return choice;
+	}
+	if (tuning->table)
+		row = ring_tuning_find(tuning->table, question);
+	return row ? choose_by_row(tuning, question, row) : choose_by_model(tuning, question);
+}
 
-	bool rings = choice.algorithm == RING_ALGORITHM_RING;
-	choice.channels = rings ? channels_for(tuning, question) : 1;
-	choice.chunk_bytes = chunk_for(tuning, question, choice.algorithm);
-	choice.workers = workers_for(question);
-	choice.past = is_past_caches(tuning, question);
-	if (choice.row && choice.row->chunk_bytes && choice.row->chunk_bytes < choice.chunk_bytes)
-		choice.chunk_bytes = choice.row->chunk_bytes;
-	choice.chunk_bytes = in_segments(choice.chunk_bytes, question);
-	return choice;
+int ring_tuning_load(struct ring_tuning *tuning, const struct ring_tuning_table *table,
+		     enum ring_path path, struct ring_failure *failure)
+{
+	bool measured = false;
+	for (int other = 0; table && other < RING_PATHS; other++)
+		measured = measured || table->has_model[other];
+	tuning->table = table;
+	tuning->model = ring_model_built_in[path];
+	if (measured && !table->has_model[path])
+		return ring_fail(failure, RING_EINVAL,
+				 "%.200s has numbers, but none of %s, by which these ranks are "
+				 "linked; measure them with ring_perf --tune",
+				 table->file, ring_path_name(path));
+	if (measured)
+		tuning->model = table->models[path];
+	return 0;
 }
 
 bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_question *question)
@@ -325,6 +314,42 @@ bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_que
 	       ring_tuning_choose(tuning, &staged).algorithm == RING_ALGORITHM_STAGED;
 }
 
+/* ---- why ------------------------------------------------------------------------------------- */
+
+/* Of a time the three digits that matter. */
+static uint64_t rounded(uint64_t time)
+{
+	uint64_t unit = 1;
+	while (time / unit >= 1000)
+		unit *= 10;
+	return (time + unit / 2) / unit * unit;
+}
+
+static int least_of(const uint64_t times[RING_ALGORITHMS])
+{
+	int least = -1;
+	for (int a = 0; a < RING_ALGORITHMS; a++)
+		if (times[a] > 0 && (least < 0 || times[a] < times[least]))
+			least = a;
+	return least;
+}
+
+/* "predicted: direct 8.7us, ring 9.5us": all that could carry it, the fastest first. */
+static void list_predictions(const struct ring_choice *choice, char text[RING_REASON_TEXT])
+{
+	uint64_t left[RING_ALGORITHMS];
+	size_t length = strlen(strcpy(text, "predicted"));
+	memcpy(left, choice->predicted_ps, sizeof(left));
+	for (int a = least_of(left), told = 0; a >= 0; a = least_of(left), told++) {
+		char time[RING_MODEL_TEXT];
+		ring_model_write(0, rounded(left[a]), time);
+		length += (size_t)snprintf(text + length, RING_REASON_TEXT - length, "%s %s %s",
+					   told ? "," : ":",
+					   ring_algorithm_name((enum ring_algorithm)a), time);
+		left[a] = 0;
+	}
+}
+
 const char *ring_choice_reason(const struct ring_choice *choice, char text[RING_REASON_TEXT])
 {
 	const struct ring_tuning_table *table = choice->table;
@@ -332,13 +357,10 @@ const char *ring_choice_reason(const struct ring_choice *choice, char text[RING_
 	char row_text[RING_TUNING_ROW_TEXT];
 	if (choice->forced)
 		snprintf(text, RING_REASON_TEXT, "RING_ALGORITHM");
-	else if (!row)
-		snprintf(text, RING_REASON_TEXT, "no row fits");
-	else if (row->line)
+	else if (row)
 		snprintf(text, RING_REASON_TEXT, "%.160s, line %d: %s", table->file, row->line,
 			 ring_tuning_row_format(row, row_text));
 	else
-		snprintf(text, RING_REASON_TEXT, "%s row %d: %s", table->file,
-			 (int)(row - table->rows) + 1, ring_tuning_row_format(row, row_text));
+		list_predictions(choice, text);
 	return text;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is chosen once for a communicator, and again for every call: how finely it is cut, how much of
- * it is in flight, and which algorithm carries it. Pure functions of what all ranks know alike, so all
- * choose alike without a word.
+ * What is chosen once for a communicator, and again for every call: how finely it is cut, how much
+ * of it is in flight, and which algorithm carries it. Pure functions of what all ranks know alike,
+ * so all choose alike without a word.
  */
 #ifndef RING_TUNING_H
 #define RING_TUNING_H
@@ -10,19 +10,29 @@
 #include "tuning_table.h"
 
 struct ring_config;
+struct ring_failure;
 
 /* What the root decides about the schedule, alike on all ranks. */
 struct ring_tuning {
 	uint64_t chunk_bytes;
 	int depth, chunks_per_round, channels;
-	int algorithm;                         /* for whatever it can do; -1: as rows say   */
-	int cpu;                               /* an enum ring_cpu: the root's              */
-	bool roomy;                            /* no machine has more ranks than CPUs       */
-	const struct ring_tuning_table *table; /* of a file: comes before the built-in one; or NULL */
+	int algorithm;           /* for whatever it can do; -1: as rows say, or the model         */
+	int turns;               /* most ranks of a CPU, in 1024ths (model.h) */
+	struct ring_model model; /* the numbers of the ranks' path                 */
+	const struct ring_tuning_table *table; /* rows of a file, which come first; or NULL      */
 };
 
-/* For the CPU of this process, the root. slowest: highest transport index of any edge, -1 if there is none */
+/* All but turns, model and table. slowest: highest transport index of any edge; -1: no edge */
 struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowest, int size);
+
+/*
+ * Takes rows and numbers from a file's table, or the built-in ones for NULL.
+ *
+ * table    must outlive the tuning
+ * returns  0; RING_EINVAL: the file has numbers, but none for that path
+ */
+int ring_tuning_load(struct ring_tuning *tuning, const struct ring_tuning_table *table,
+		     enum ring_path path, struct ring_failure *failure);
 
 /* Largest message, and slot, of links beyond the rings: there may be many. */
 uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size);
@@ -31,8 +41,8 @@ uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size);
 uint64_t ring_tuning_direct_chunk(const struct ring_tuning *tuning, int size);
 
 /*
- * Largest piece of a staged plan, and from place to place in a stage: an odd number of cache lines, so
- * that equal places share no set of a cache.
+ * Largest piece of a staged plan, and from place to place in a stage: an odd number of cache lines,
+ * so that equal places share no set of a cache.
  */
 #define RING_STAGED_CHUNK (64 << 10)
 #define RING_PLACE_BYTES (RING_STAGED_CHUNK + 64)
@@ -42,16 +52,17 @@ struct ring_choice {
 	enum ring_algorithm algorithm;
 	uint64_t chunk_bytes;
 	int chunks_per_round, channels;
-	uint64_t workers;                      /* as the plan's                            */
-	bool past;                             /* the output is more than caches hold      */
-	bool forced;                           /* by the option                            */
-	const struct ring_tuning_row *row;     /* which says so; NULL: none of any table   */
-	const struct ring_tuning_table *table; /* that has the row */
+	uint64_t workers;                       /* as the plan's                            */
+	bool past;                              /* the output is more than caches hold */
+	bool forced;                            /* by the option                        */
+	const struct ring_tuning_row *row;      /* which says so; NULL: the option or the model */
+	const struct ring_tuning_table *table;  /* that has the row                             */
+	uint64_t predicted_ps[RING_ALGORITHMS]; /* by the model, of all that could; 0: others  */
 };
 
 /*
- * True if ranks that can reach one another's memory make use of it: then they must first tell one another
- * where it lies. If not, the question is asked as if it were private.
+ * True if ranks that can reach one another's memory make use of it: then they must first tell one
+ * another where it lies. If not, the question is asked as if it were private.
  */
 bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_question *question);
 

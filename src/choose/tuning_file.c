@@ -159,8 +159,80 @@ static int read_row(const struct reader *reader, char *words[FIELDS], struct rin
 	return err;
 }
 
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+#define MODEL "model" /* what such a line begins with */
+
+enum model_field { MODEL_WORD, MODEL_PATH, MODEL_NUMBER, MODEL_VALUE, MODEL_FIELDS };
+
+/* What a file has told so far. */
+struct told {
+	bool numbers[RING_PATHS][RING_MODEL_COUNT];
+};
+
+static int find_number(const char *name)
+{
+	int number = 0;
+	while (number < RING_MODEL_COUNT && strcmp(name, ring_model_numbers[number].name) != 0)
+		number++;
+	return number;
+}
+
+/* "model memory hop 0.3us" */
+static int read_model(const struct reader *reader, char *words[], int count,
+		      struct ring_tuning_table *table, struct told *told)
+{
+	int path;
+	if (count != MODEL_FIELDS)
+		return ring_fail(
+			reader->failure, RING_EINVAL,
+			"%.200s, line %d: expected model, path, name and number, but there "
+			"are %d words",
+			reader->file, reader->line, count);
+	int err = read_name(reader, PATH, words[MODEL_PATH], &path);
+	if (err)
+		return err;
+	int number = find_number(words[MODEL_NUMBER]);
+	if (path == RING_TUNING_ANY || number == RING_MODEL_COUNT)
+		return ring_fail(reader->failure, RING_EINVAL,
+				 "%.200s, line %d: the model has no %.40s of %.40s; was this "
+				 "written by another version? Measure again: ring_perf --tune",
+				 reader->file, reader->line, words[MODEL_NUMBER], words[MODEL_PATH]);
+	if (told->numbers[path][number])
+		return ring_fail(reader->failure, RING_EINVAL,
+				 "%.200s, line %d: %.40s of %.40s is there twice", reader->file,
+				 reader->line, words[MODEL_NUMBER], words[MODEL_PATH]);
+	told->numbers[path][number] = true;
+	table->has_model[path] = true;
+	if (ring_model_read(number, words[MODEL_VALUE], ring_model_at(&table->models[path], number)))
+		return 0;
+	return ring_fail(reader->failure, RING_EINVAL,
+			 "%.200s, line %d: %.40s is \"%.40s\", but must be 0 or like \"%s\"",
+			 reader->file, reader->line, words[MODEL_NUMBER], words[MODEL_VALUE],
+			 ring_model_numbers[number].unit == RING_EACH ? "0.25us" : "12.5GB/s");
+}
+
+/* A path has all numbers, or none. */
+static int check_models(const struct reader *reader, const struct ring_tuning_table *table,
+			const struct told *told)
+{
+	for (int path = 0; path < RING_PATHS; path++)
+		for (int number = 0; number < RING_MODEL_COUNT && table->has_model[path]; number++)
+			if (!told->numbers[path][number])
+				return ring_fail(reader->failure, RING_EINVAL,
+						 "%.200s, line %d: it ends without the model's %s "
+						 "of %s; measure again: ring_perf --tune",
+						 reader->file, reader->line,
+						 ring_model_numbers[number].name,
+						 ring_path_name((enum ring_path)path));
+	return 0;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
 /* Adds what is on a line, if it is more than a comment. */
-static int read_line(const struct reader *reader, char *line, struct ring_tuning_table *table)
+static int read_line(const struct reader *reader, char *line, struct ring_tuning_table *table,
+		     struct told *told)
 {
 	char *words[FIELDS + 1] = {NULL}, *rest;
 	int count = 0;
@@ -170,6 +242,8 @@ static int read_line(const struct reader *reader, char *line, struct ring_tuning
 		words[count++] = word;
 	if (count == 0)
 		return 0;
+	if (strcmp(words[MODEL_WORD], MODEL) == 0)
+		return read_model(reader, words, count, table, told);
 	if (count <= ALGORITHM || count > FIELDS)
 		return ring_fail(reader->failure, RING_EINVAL,
 				 "%.200s, line %d: expected kind, path, memory, ranks, bytes, "
@@ -187,8 +261,8 @@ int ring_tuning_text_read(const char *file, char *text, size_t bytes,
 			  struct ring_tuning_table *table, struct ring_failure *failure)
 {
 	struct reader reader = {.file = file, .failure = failure};
-	table->file = file;
-	table->count = 0;
+	struct told told = {0};
+	*table = (struct ring_tuning_table){.file = file};
 	if (memchr(text, '\0', bytes))
 		return ring_fail(failure, RING_EINVAL, "%.200s is not a text file", file);
 	int err = 0;
@@ -197,10 +271,10 @@ int ring_tuning_text_read(const char *file, char *text, size_t bytes,
 		if (end)
 			*end = '\0';
 		reader.line++;
-		err = read_line(&reader, line, table);
+		err = read_line(&reader, line, table, &told);
 		line = end ? end + 1 : NULL;
 	}
-	return err;
+	return err ? err : check_models(&reader, table, &told);
 }
 
 int ring_tuning_file_read(const char *file, struct ring_tuning_table *table,
@@ -252,5 +326,9 @@ uint64_t ring_tuning_hash(const struct ring_tuning_table *table)
 		hash = mix(hash, (uint64_t)row->algorithm);
 		hash = mix(hash, row->chunk_bytes);
 	}
+	for (int path = 0; path < RING_PATHS; path++)
+		for (int number = 0; number < RING_MODEL_COUNT; number++)
+			hash = mix(hash, *ring_model_at((struct ring_model *)&table->models[path],
+							number));
 	return hash ? hash : 1;
 }

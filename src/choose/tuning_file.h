@@ -8,8 +8,14 @@
  *	any         any     any      9-     1M     ring
  *	broadcast   socket  any      3-64   any    oneshot    64K
  *
+ *	model       memory  hop      0.3us
+ *	model       memory  touch    35GB/s
+ *
  * Kinds, paths (enum ring_path), memory (enum ring_memory), ranks and bytes may be "any". Bytes are
  * the most of a vector or, where each rank has a part, of one part. The chunk may be left out.
+ *
+ * A line that begins with "model" has a number of the cost model (model.h), for calls that no row
+ * fits. If a path has one of them it must have all.
  */
 #ifndef RING_TUNING_FILE_H
 #define RING_TUNING_FILE_H

@@ -17,13 +17,12 @@
 
 #define RING_HUGE_PAGE ((uintptr_t)2 << 20)
 
-/* What a huge page saves each time that as many bytes are copied. (On a Xeon 30 to 70 us.) */
+/* What a huge page saves each time that as many bytes are copied. (30 to 70 us.) */
 #define RING_HUGE_PAGE_SAVES_NS UINT64_C(40000)
 
 /*
- * What moving one should take, as long as none was moved. (On that Xeon, a virtual machine that
- * gives free memory back to its host, 0.7 ms with 2 ranks on its 2 CPUs, 1.1 with 4, and with 8
- * from 2 to 14.)
+ * What moving one should take, as long as none was moved. (In a virtual machine that gives
+ * free memory back to its host, 0.7 ms with 2 ranks on its 2 CPUs, 1.1 with 4, and 2 to 14 with 8.)
  */
 #define RING_HUGE_PAGE_TAKES_NS UINT64_C(4000000)
 

@@ -44,7 +44,10 @@ static int step_placing(struct ring_linkup *linkup)
 				 comm->config.transport, comm->lacks);
 	if (err)
 		return err;
-	comm->placement.tuning.table = comm->table;
+	err = ring_tuning_load(&comm->placement.tuning, comm->table, comm->placement.path,
+			       linkup->failure);
+	if (err)
+		return err;
 	ring_linkup_drop(linkup);
 	ring_contact_renew(comm->ends.contact, comm->placement.attempt);
 	comm->channel_count = comm->placement.tuning.channels;

@@ -10,6 +10,7 @@ static struct ring_question question_of(const struct ring_comm *comm, const stru
 	return (struct ring_question){
 		.kind = call->kind,
 		.ranks = comm->size,
+		.order = comm->order,
 		.bytes = call->count * ring_datatype_bytes(call->operands.type),
 		.path = comm->placement.path,
 		.memory = RING_MEMORY_PRIVATE,

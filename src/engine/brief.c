@@ -110,8 +110,8 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
 
 /*
  * All were heard, so all have read the sheet of the next exchange: this CPU takes it back from
- * their caches, which lasts as long as what is left of the call, or longer. (8 B on 2 ranks of a
- * Xeon: 0.20 -> 0.14 us.)
+ * their caches, which lasts as long as what is left of the call, or longer. (8 B on 2 ranks: 0.20
+ * -> 0.14 us.)
  */
 static void approach_next(const struct ring_brief *brief, const struct ring_channel *channel)
 {

@@ -133,9 +133,8 @@ static void wire_tuning(struct ring_wire *wire, struct ring_tuning *tuning)
 	ring_wire_expect(wire, tuning->channels, 1, CHANNELS_MAX);
 	ring_wire_int(wire, &tuning->algorithm);
 	ring_wire_expect(wire, tuning->algorithm, -1, RING_ALGORITHMS - 1);
-	ring_wire_int(wire, &tuning->cpu);
-	ring_wire_expect(wire, tuning->cpu, 0, RING_CPUS - 1);
-	ring_wire_bool(wire, &tuning->roomy);
+	ring_wire_int(wire, &tuning->turns);
+	ring_wire_expect(wire, tuning->turns, 0, RING_SIZE_MAX * RING_TURNS_NONE);
 }
 
 static void wire_path(struct ring_wire *wire, enum ring_path *path)

@@ -111,6 +111,16 @@ int ring_meeting_agree(const struct ring_schedule *schedules, int size, struct r
 
 /* ---- who sits where, and how are they linked? ---- */
 
+/* Notes how many ranks take turns where they are most. */
+static bool is_crowded(struct ring_arrangement *arrangement, const struct ring_peer *peers,
+		       int size, int rank)
+{
+	int turns = ring_order_turns(peers, size, rank);
+	if (turns > arrangement->turns)
+		arrangement->turns = turns;
+	return turns > RING_TURNS_NONE;
+}
+
 /* An order keeps a host's ranks together, so one answer serves until the host changes. */
 static void find_crowds(struct ring_arrangement *arrangement, const struct ring_peer *peers,
 			int size)
@@ -120,7 +130,7 @@ static void find_crowds(struct ring_arrangement *arrangement, const struct ring_
 		if (p > 0 && ring_same_host(&peers[order[p - 1]], &peers[order[p]]))
 			arrangement->crowded[p] = arrangement->crowded[p - 1];
 		else
-			arrangement->crowded[p] = ring_order_crowded(peers, size, order[p]);
+			arrangement->crowded[p] = is_crowded(arrangement, peers, size, order[p]);
 	}
 }
 
@@ -223,7 +233,7 @@ int ring_arrangement_link(struct ring_arrangement *arrangement, const struct rin
 	};
 	memcpy(config.algorithm, schedule->algorithm, sizeof(config.algorithm));
 	arrangement->tuning = ring_tuning_make(&config, slowest, size);
-	arrangement->tuning.roomy = !memchr(arrangement->crowded, true, (size_t)size);
+	arrangement->tuning.turns = arrangement->turns;
 	arrangement->path = schedule->link[0] ? RING_PATH_NETWORK
 					      : find_path(arrangement, peers, size);
 	return 0;

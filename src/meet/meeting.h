@@ -13,6 +13,7 @@ struct ring_arrangement {
 	int *order;      /* order[size]: position -> rank */
 	int *transports; /* transports[size]: from a position to the next; -1 if alone */
 	bool *crowded;   /* crowded[size], by position */
+	int turns; /* the most ranks that take turns on a CPU of any machine, as the tuning's */
 	struct ring_tuning tuning;
 	enum ring_path path;
 };

@@ -99,7 +99,7 @@ static const struct ring_peer *find_rank(const struct ring_peer *peers, int rank
  * groups have no names here. If ranks of a host tell different quotas, the smallest counts:
  * sleeping too early costs less than spinning on a CPU that somebody else needs.
  */
-bool ring_order_crowded(const struct ring_peer *peers, int n, int rank)
+int ring_order_turns(const struct ring_peer *peers, int n, int rank)
 {
 	const struct ring_peer *self = find_rank(peers, rank);
 	uint64_t cpus[RING_CPU_WORDS] = {0};
@@ -117,5 +117,7 @@ bool ring_order_crowded(const struct ring_peer *peers, int n, int rank)
 	}
 	for (int i = 0; i < RING_CPU_WORDS; i++)
 		usable += __builtin_popcountll(cpus[i]);
-	return on_machine > usable || (quota > 0 && on_host > quota);
+	int by_cpus = on_machine * RING_TURNS_NONE / (usable > 0 ? usable : 1);
+	int by_quota = quota > 0 ? on_host * RING_TURNS_NONE / quota : 0;
+	return by_cpus > by_quota ? by_cpus : by_quota;
 }

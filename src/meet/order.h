@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include "choose/model.h"
+
 struct ring_peer;
 
 /*
@@ -17,10 +19,11 @@ struct ring_peer;
 int ring_order_compute(const struct ring_peer *peers, int n, int *order); /* 0; RING_ENOMEM */
 
 /*
- * True if rank's machine has more ranks than usable CPUs, the union of their affinity masks; or its
- * host more than their control group's quota.
+ * How many ranks take turns on a CPU of rank's machine, in 1024ths: its ranks by its usable CPUs,
+ * the union of their affinity masks; or its host's by their control group's quota, if that is more.
+ * Up to RING_TURNS_NONE each has a CPU.
  */
-bool ring_order_crowded(const struct ring_peer *peers, int n, int rank);
+int ring_order_turns(const struct ring_peer *peers, int n, int rank);
 
 bool ring_same_host(const struct ring_peer *a, const struct ring_peer *b);
 

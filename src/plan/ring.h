@@ -352,6 +352,7 @@ RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)
 	if (ring_ring_is_chain(plan)) {
 		elements = plan->hop < n - 1 ? plan->length : 0;
 		return (struct ring_plan_cost){.steps = n - 1,
+					       .agreement = ring_ring_reduces(plan) ? 0 : n - 1,
 					       .sent_bytes = elements * params->element_bytes};
 	}
 	for (int rank = 0; rank < n; rank++)
@@ -361,6 +362,7 @@ RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)
 	if (params->kind != RING_KIND_REDUCE_SCATTER)
 		elements += total - ring_plan_block(plan, plan->next, &begin);
 	return (struct ring_plan_cost){.steps = plan->steps,
+				       .agreement = ring_ring_reduces(plan) ? 0 : n - 1,
 				       .sent_bytes = elements * params->element_bytes};
 }
 

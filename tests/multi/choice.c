@@ -26,6 +26,7 @@ struct call_way choice_of(const struct ring_comm *comm, const struct call *call,
 	struct ring_question question = {
 		.kind = kind_of(call),
 		.ranks = comm->size,
+		.order = comm->order,
 		.bytes = call->count * element_bytes(call->type),
 		.path = comm->placement.path,
 		.memory = memory_of(comm, shared),

@@ -296,13 +296,13 @@ static void crowded_beyond_the_union_of_masks(void **state)
 	peers[0].cpus[0] = 0x1;
 	peers[1].cpus[0] = 0x3;
 	peers[2].cpus[RING_CPU_WORDS - 1] = 0x1;
-	assert_false(ring_order_crowded(peers, 3, 3));
+	assert_int_equal(ring_order_turns(peers, 3, 3), RING_TURNS_NONE);
 	peers[3].cpus[0] = 0x2;
-	assert_true(ring_order_crowded(peers, 4, 0));
+	assert_int_equal(ring_order_turns(peers, 4, 0), 4 * RING_TURNS_NONE / 3);
 	peers[3] = peer_at(0, "b", 0, 0);
 	peers[3].cpus[0] = 0x1;
-	assert_false(ring_order_crowded(peers, 4, 0));
-	assert_false(ring_order_crowded(peers, 4, 3));
+	assert_true(ring_order_turns(peers, 4, 0) <= RING_TURNS_NONE);
+	assert_true(ring_order_turns(peers, 4, 3) <= RING_TURNS_NONE);
 }
 
 /* Containers: their names differ, their CPUs are the machine's, their quotas their own. */
@@ -313,13 +313,13 @@ static void hosts_of_one_machine_share_its_cpus(void **state)
 				    peer_at(2, "c", 0, 0)};
 	for (int i = 0; i < 3; i++)
 		peers[i].cpus[0] = 0x3;
-	assert_false(ring_order_crowded(peers, 3, 1)); /* who knows where they are */
+	assert_true(ring_order_turns(peers, 3, 1) <= RING_TURNS_NONE); /* who knows where they are */
 	for (int i = 0; i < 3; i++)
 		peers[i].boot_id[0] = 7;
-	assert_true(ring_order_crowded(peers, 3, 1));
-	assert_false(ring_order_crowded(peers, 2, 1));
+	assert_true(ring_order_turns(peers, 3, 1) > RING_TURNS_NONE);
+	assert_true(ring_order_turns(peers, 2, 1) <= RING_TURNS_NONE);
 	peers[0].cpu_quota = peers[1].cpu_quota = 1;
-	assert_false(ring_order_crowded(peers, 2, 1));
+	assert_true(ring_order_turns(peers, 2, 1) <= RING_TURNS_NONE);
 }
 
 static void crowded_beyond_the_quota(void **state)
@@ -330,13 +330,13 @@ static void crowded_beyond_the_quota(void **state)
 		peers[i] = peer_at(i, "a", 0, 0);
 		peers[i].cpus[0] = 0xff;
 	}
-	assert_false(ring_order_crowded(peers, 3, 0));
+	assert_true(ring_order_turns(peers, 3, 0) <= RING_TURNS_NONE);
 	peers[0].cpu_quota = 3;
-	assert_false(ring_order_crowded(peers, 3, 2));
+	assert_true(ring_order_turns(peers, 3, 2) <= RING_TURNS_NONE);
 	peers[1].cpu_quota = 2;
-	assert_true(ring_order_crowded(peers, 3, 2));
+	assert_true(ring_order_turns(peers, 3, 2) > RING_TURNS_NONE);
 	peers[1].cpu_quota = 9;
-	assert_false(ring_order_crowded(peers, 3, 2));
+	assert_true(ring_order_turns(peers, 3, 2) <= RING_TURNS_NONE);
 }
 
 /* Behind root, which may be anywhere. */
@@ -368,7 +368,7 @@ static bool is_roomy(const struct ring_peer *peers, int n)
 	struct ring_arrangement arrangement;
 	assert_int_equal(ring_arrangement_make(&arrangement, peers, n), 0);
 	assert_int_equal(ring_arrangement_link(&arrangement, peers, n, &schedule, 0, NULL), 0);
-	bool roomy = arrangement.tuning.roomy;
+	bool roomy = arrangement.tuning.turns <= RING_TURNS_NONE;
 	ring_arrangement_free(&arrangement);
 	return roomy;
 }

@@ -167,8 +167,13 @@ static void hashes_are_of_rows(void **state)
 
 /* ---- which row decides ---- */
 
-static const struct ring_question small_all_reduce = {
-	.kind = RING_KIND_ALL_REDUCE, .ranks = 4, .bytes = 100, .path = RING_PATH_NETWORK};
+static const int order[] = {0, 1, 2, 3};
+
+static const struct ring_question small_all_reduce = {.kind = RING_KIND_ALL_REDUCE,
+						      .ranks = 4,
+						      .order = order,
+						      .bytes = 100,
+						      .path = RING_PATH_NETWORK};
 
 static const struct ring_tuning any_tuning = {
 	.chunk_bytes = 64 << 10, .depth = 4, .chunks_per_round = 2, .channels = 1, .algorithm = -1};
@@ -181,6 +186,7 @@ static struct ring_choice choose(const char *text, int forced, const struct ring
 	struct ring_tuning tuning = any_tuning;
 	tuning.algorithm = forced;
 	tuning.table = &table;
+	tuning.model = ring_model_built_in[question->path];
 	struct ring_choice choice = ring_tuning_choose(&tuning, question);
 	ring_choice_reason(&choice, reason);
 	return choice;
@@ -219,7 +225,7 @@ static void rows_without_a_plan_are_passed_over(void **state)
 	question.scaled = true;
 	struct ring_choice choice = choose("any any any any any oneshot", -1, &question, reason);
 	assert_int_equal(choice.algorithm, RING_ALGORITHM_RING);
-	assert_string_equal(reason, "no row fits");
+	assert_memory_equal(reason, "predicted: ring ", 16);
 }
 
 static void the_option_comes_first(void **state)
@@ -255,220 +261,83 @@ static void memory_is_reached_where_it_can_be(void **state)
 	assert_int_not_equal(choose(rows, -1, &question, reason).algorithm, RING_ALGORITHM_DIRECT);
 }
 
-/* The built-in rows are such that their text would be accepted. */
-static void built_in_rows_are_sound(void **state)
+/* ---- numbers of the model ---- */
+
+/* All of them, of one path. */
+static const char *memory_numbers(char text[1024])
 {
-	(void)state;
-	for (int which = 0; which < 2 * RING_CPUS; which++) {
-		const struct ring_tuning_table *table =
-			which < RING_CPUS ? &ring_tuning_built_in[which]
-					  : &ring_tuning_roomy[which - RING_CPUS];
-		for (int i = 0; i < table->count; i++) {
-			char text[RING_TUNING_ROW_TEXT];
-			ring_tuning_row_format(&table->rows[i], text);
-			assert_int_equal(table_of(text).count, 1);
-		}
-	}
+	size_t length = 0;
+	for (int number = 0; number < RING_MODEL_COUNT; number++)
+		length += (size_t)snprintf(text + length, 1024 - length, "model memory %s %s\n",
+					   ring_model_numbers[number].name,
+					   ring_model_numbers[number].unit == RING_EACH
+						   ? "0.25us"
+						   : "12.5GB/s");
+	return text;
 }
 
-/* A few calls whose rows are worth most. */
-static const struct {
-	enum ring_path path;
-	enum ring_memory memory;
-	int ranks;
-	uint64_t kib;
-	enum ring_algorithm algorithms[RING_CPUS]; /* where there are stages */
-	uint64_t chunk_kib, chunk_kib_amd;         /* 0: any */
-} built_in_calls[] = {
-#define CALL(path, memory, ranks, kib, any, xeon6, amd, zen4, ...)                                 \
-	{                                                                                          \
-		RING_PATH_##path, RING_MEMORY_##memory, ranks, kib,                                \
-			{[RING_CPU_ANY] = RING_ALGORITHM_##any,                                    \
-			 [RING_CPU_XEON6] = RING_ALGORITHM_##xeon6,                                \
-			 [RING_CPU_AMD] = RING_ALGORITHM_##amd,                                    \
-			 [RING_CPU_ZEN4] = RING_ALGORITHM_##zen4},                                 \
-			__VA_ARGS__                                                                \
-	}
-	CALL(MEMORY, SHARED, 4, 64, DIRECT, DIRECT, DIRECT, DIRECT, 128, 128),
-	CALL(MEMORY, REACHABLE, 2, 32, ONE_SHOT, ONE_SHOT, ONE_SHOT, ONE_SHOT, 64, 64),
-	CALL(MEMORY, REACHABLE, 2, 1024, DIRECT, DIRECT, RING, RING, 0, 0),
-	CALL(MEMORY, REACHABLE, 4, 64, DIRECT, STAGED, STAGED, TWO_SHOT, 0, 0),
-	CALL(MEMORY, REACHABLE, 4, 48, STAGED, TWO_SHOT, STAGED, TWO_SHOT, 0, 0),
-	CALL(MEMORY, REACHABLE, 4, 129, DIRECT, DIRECT, STAGED, TWO_SHOT, 0, 0),
-	CALL(MEMORY, REACHABLE, 8, 32, TWO_SHOT, STAGED, STAGED, STAGED, 0, 0),
-	CALL(MEMORY, REACHABLE, 3, 64, STAGED, TWO_SHOT, STAGED, TWO_SHOT, 0, 0),
-	CALL(MEMORY, REACHABLE, 8, 512, STAGED, STAGED, STAGED, STAGED, 0, 0),
-	CALL(MEMORY, REACHABLE, 4, 256, DIRECT, DIRECT, STAGED, TWO_SHOT, 0, 0),
-	CALL(MEMORY, REACHABLE, 4, 1024, DIRECT, DIRECT, TWO_SHOT, TWO_SHOT, 0, 0),
-	CALL(MEMORY, PRIVATE, 8, 1024, STAGED, STAGED, STAGED, STAGED, 0, 0),
-	CALL(MEMORY, REACHABLE, 8, 65536, DIRECT, DIRECT, RING, RING, 64, 64),
-	CALL(SOCKET, PRIVATE, 4, 2048, RING, RING, STRIDE, STRIDE, 256, 256),
-	CALL(SOCKET, PRIVATE, 4, 128, RING, RING, STRIDE, STRIDE, 256, 256),
-	CALL(SOCKET, PRIVATE, 4, 64, STRIDE, STRIDE, STRIDE, STRIDE, 0, 0),
-	CALL(SOCKET, PRIVATE, 2, 2049, RING, RING, RING, RING, 512, 512),
-	CALL(SOCKET, PRIVATE, 8, 2048, RING, RING, RING, RING, 256, 256),
-	CALL(SOCKET, PRIVATE, 8, 2049, RING, RING, RING, RING, 128, 192),
-#undef CALL
-};
-
-static void built_in_rows_choose(void **state)
+static void numbers_are_read(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(built_in_calls) / sizeof(built_in_calls[0]) * RING_CPUS; i++) {
-		size_t which = i / RING_CPUS, cpu = i % RING_CPUS;
-		struct ring_tuning tuning = any_tuning;
-		uint64_t few = built_in_calls[which].ranks == 2 ? 512 << 10 : 256 << 10;
-		tuning.chunk_bytes = built_in_calls[which].path == RING_PATH_MEMORY ? 64 << 10 : few;
-		tuning.cpu = (int)cpu;
-		struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
-						 .ranks = built_in_calls[which].ranks,
-						 .bytes = built_in_calls[which].kib << 10,
-						 .path = built_in_calls[which].path,
-						 .memory = built_in_calls[which].memory,
-						 .staged = true};
-		struct ring_choice choice = ring_tuning_choose(&tuning, &question);
-		assert_int_equal(choice.algorithm, built_in_calls[which].algorithms[cpu]);
-		uint64_t chunk_kib = ring_cpu_is_amd((int)cpu) ? built_in_calls[which].chunk_kib_amd
-							       : built_in_calls[which].chunk_kib;
-		if (chunk_kib)
-			assert_int_equal(choice.chunk_bytes, chunk_kib << 10);
-	}
+	char text[1024];
+	struct ring_tuning_table table = table_of(memory_numbers(text));
+	struct ring_tuning_table none = table_of("");
+	assert_int_equal(table.count, 0);
+	assert_true(table.has_model[RING_PATH_MEMORY]);
+	assert_false(table.has_model[RING_PATH_SOCKET]);
+	assert_int_equal(table.models[RING_PATH_MEMORY].hop, 250000);
+	assert_int_equal(table.models[RING_PATH_MEMORY].touch, 81920);
+	assert_true(ring_tuning_hash(&table) != ring_tuning_hash(&none));
 }
 
-/* What takes fewer turns is not what takes least time where nobody waits for a turn. */
-static void ranks_with_a_cpu_each_have_rows_before(void **state)
+static void mistakes_in_numbers_are_named(void **state)
 {
 	(void)state;
-	struct ring_tuning roomy = any_tuning;
-	roomy.roomy = true;
-	struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
-					 .ranks = 4,
-					 .bytes = 8 << 10,
-					 .path = RING_PATH_MEMORY,
-					 .memory = RING_MEMORY_PRIVATE,
-					 .staged = true};
-	assert_int_equal(ring_tuning_choose(&any_tuning, &question).algorithm,
-			 RING_ALGORITHM_TWO_SHOT);
-	struct ring_choice choice = ring_tuning_choose(&roomy, &question);
-	assert_int_equal(choice.algorithm, RING_ALGORITHM_STAGED);
-	char reason[RING_REASON_TEXT];
-	assert_string_equal(ring_choice_reason(&choice, reason),
-			    "built-in, a CPU each, row 17: all_reduce memory any 4-16 16K staged");
-	question.staged = false;
-	assert_int_equal(ring_tuning_choose(&roomy, &question).algorithm, RING_ALGORITHM_TWO_SHOT);
-	question.bytes = 8;
-	assert_int_equal(ring_tuning_choose(&roomy, &question).algorithm, RING_ALGORITHM_ONE_SHOT);
-
-	question.bytes = 256 << 10; /* no row of theirs */
-	question.staged = true;
-	assert_int_equal(ring_tuning_choose(&roomy, &question).algorithm,
-			 ring_tuning_choose(&any_tuning, &question).algorithm);
-
-	struct ring_tuning_table table = table_of("all_reduce any any any any ring");
-	roomy.table = &table;
-	question.bytes = 8 << 10;
-	assert_int_equal(ring_tuning_choose(&roomy, &question).algorithm, RING_ALGORITHM_RING);
-}
-
-/* Where ranks take turns and where they do not, on a CPU without a table of its own; and there on one that was not measured so. */
-static void ranks_with_a_cpu_each_choose(void **state)
-{
-	(void)state;
-	static const struct {
-		enum ring_kind kind;
-		enum ring_path path;
-		enum ring_memory memory;
-		int ranks;
-		uint64_t bytes;
-		enum ring_algorithm crowded, roomy, zen4;
-	} calls[] = {
-#define CALL(kind, path, memory, ranks, bytes, crowded, roomy, zen4)                               \
-	{RING_KIND_##kind,         RING_PATH_##path,       RING_MEMORY_##memory, ranks, bytes,     \
-	 RING_ALGORITHM_##crowded, RING_ALGORITHM_##roomy, RING_ALGORITHM_##zen4}
-		CALL(ALL_REDUCE, MEMORY, PRIVATE, 16, 8, TWO_SHOT, ONE_SHOT, ONE_SHOT),
-		CALL(ALL_REDUCE, MEMORY, REACHABLE, 8, 129, ONE_SHOT, STAGED, ONE_SHOT),
-		CALL(ALL_GATHER, MEMORY, REACHABLE, 16, 64 << 10, RING, DIRECT, ONE_SHOT),
-		CALL(ALL_GATHER, MEMORY, PRIVATE, 16, 64 << 10, RING, RING, ONE_SHOT),
-		CALL(BROADCAST, MEMORY, REACHABLE, 16, 1 << 20, DIRECT, DIRECT, TREE),
-		CALL(REDUCE_SCATTER, MEMORY, PRIVATE, 2, 32 << 10, RING, ONE_SHOT, ONE_SHOT),
-		CALL(REDUCE_SCATTER, MEMORY, PRIVATE, 2, 33 << 10, RING, RING, ONE_SHOT),
-		CALL(SCATTER, MEMORY, REACHABLE, 16, 64 << 10, ONE_SHOT, DIRECT, ONE_SHOT),
-		CALL(GATHER, MEMORY, REACHABLE, 16, 512 << 10, ONE_SHOT, DIRECT, ONE_SHOT),
-		CALL(ALL_REDUCE, SOCKET, PRIVATE, 4, 8, TREE, BRUCK, BRUCK),
-		CALL(ALL_REDUCE, SOCKET, PRIVATE, 2, 8, ONE_SHOT, ONE_SHOT, ONE_SHOT),
-		CALL(ALL_REDUCE, SOCKET, PRIVATE, 16, 64 << 10, RING, STRIDE, STRIDE),
-		CALL(ALL_REDUCE, NETWORK, PRIVATE, 16, 64 << 10, STRIDE, STRIDE, STRIDE),
-		CALL(BROADCAST, SOCKET, PRIVATE, 4, 8, TREE, TREE, TREE),
-		CALL(BROADCAST, SOCKET, PRIVATE, 4, 1 << 20, TREE, RING, RING),
-		CALL(BROADCAST, SOCKET, PRIVATE, 8, 16 << 20, RING, RING, RING),
-		CALL(BROADCAST, SOCKET, PRIVATE, 16, 16 << 20, TREE, RING, RING),
-		CALL(BROADCAST, NETWORK, PRIVATE, 4, 128 << 10, TREE, TREE, TREE),
-		CALL(BARRIER, SOCKET, PRIVATE, 8, 0, TREE, BRUCK, BRUCK),
-#undef CALL
+	static const char *const mistakes[][2] = {
+		{"model memory hop", "my.table, line 1: expected model, path, name and number, but "
+				     "there are 3 words"},
+		{"model air hop 1us",
+		 "my.table, line 1: path is \"air\", but must be one of any memory socket network "
+		 "mixed"},
+		{"model memory leap 1us",
+		 "my.table, line 1: the model has no leap of memory; was this written by another "
+		 "version? Measure again: ring_perf --tune"},
+		{"model memory hop 1GB/s",
+		 "my.table, line 1: hop is \"1GB/s\", but must be 0 or like \"0.25us\""},
+		{"model memory touch 1us",
+		 "my.table, line 1: touch is \"1us\", but must be 0 or like \"12.5GB/s\""},
+		{"model memory hop -1us",
+		 "my.table, line 1: hop is \"-1us\", but must be 0 or like \"0.25us\""},
+		{"model memory hop 1us\nmodel memory hop 2us",
+		 "my.table, line 2: hop of memory is there twice"},
+		{"model memory hop 1us",
+		 "my.table, line 1: it ends without the model's call of memory; measure again: "
+		 "ring_perf --tune"},
 	};
-	struct ring_tuning roomy = any_tuning, zen4 = any_tuning;
-	roomy.roomy = zen4.roomy = true;
-	zen4.cpu = RING_CPU_ZEN4;
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		struct ring_question question = {.kind = calls[i].kind,
-						 .ranks = calls[i].ranks,
-						 .bytes = calls[i].bytes,
-						 .path = calls[i].path,
-						 .memory = calls[i].memory,
-						 .staged = true};
-		assert_int_equal(ring_tuning_choose(&any_tuning, &question).algorithm,
-				 calls[i].crowded);
-		assert_int_equal(ring_tuning_choose(&roomy, &question).algorithm, calls[i].roomy);
-		assert_int_equal(ring_tuning_choose(&zen4, &question).algorithm, calls[i].zen4);
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+		struct ring_tuning_table table;
+		struct ring_failure failure = {0};
+		assert_int_equal(read_text(mistakes[i][0], &table, &failure), RING_EINVAL);
+		assert_string_equal(failure.text, mistakes[i][1]);
 	}
 }
 
-/* On a CPU without a table of its own: what is worth reaching for depends on who has to add, or to copy. */
-static void built_in_rows_choose_for_other_calls(void **state)
+static void numbers_are_of_the_ranks_path(void **state)
 {
 	(void)state;
-	static const struct {
-		enum ring_kind kind;
-		int ranks;
-		uint64_t kib;
-		enum ring_algorithm reachable, otherwise;
-	} calls[] = {
-#define CALL(kind, ranks, kib, reachable, otherwise)                                               \
-	{RING_KIND_##kind, ranks, kib, RING_ALGORITHM_##reachable, RING_ALGORITHM_##otherwise}
-		CALL(REDUCE, 2, 16, ONE_SHOT, ONE_SHOT),
-		CALL(REDUCE, 2, 1 << 20, DIRECT, RING),
-		CALL(REDUCE, 4, 64, ONE_SHOT, ONE_SHOT),
-		CALL(REDUCE, 3, 128, RING, ONE_SHOT),
-		CALL(REDUCE, 4, 128, DIRECT, ONE_SHOT),
-		CALL(REDUCE, 8, 16384, DIRECT, RING),
-		CALL(REDUCE, 8, 16385, RING, RING),
-		CALL(REDUCE_SCATTER, 2, 64, RING, RING),
-		CALL(REDUCE_SCATTER, 2, 65, DIRECT, RING),
-		CALL(REDUCE_SCATTER, 4, 32, RING, RING),
-		CALL(REDUCE_SCATTER, 4, 4096, DIRECT, RING),
-		CALL(REDUCE_SCATTER, 8, 64, RING, RING),
-		CALL(REDUCE_SCATTER, 8, 128, DIRECT, RING),
-		CALL(REDUCE_SCATTER, 8, 4097, RING, RING),
-		CALL(BROADCAST, 4, 48, ONE_SHOT, ONE_SHOT),
-		CALL(BROADCAST, 4, 64, DIRECT, ONE_SHOT),
-		CALL(BROADCAST, 3, 64, DIRECT, ONE_SHOT),
-		CALL(BROADCAST, 16, 48, ONE_SHOT, ONE_SHOT),
-		CALL(BROADCAST, 16, 64, DIRECT, ONE_SHOT),
-		CALL(BROADCAST, 17, 64, RING, RING),
-	};
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		struct ring_question question = {.kind = calls[i].kind,
-						 .ranks = calls[i].ranks,
-						 .bytes = calls[i].kib << 10,
-						 .path = RING_PATH_MEMORY,
-						 .memory = RING_MEMORY_REACHABLE,
-						 .staged = true};
-		assert_int_equal(ring_tuning_choose(&any_tuning, &question).algorithm,
-				 calls[i].reachable);
-		question.memory = RING_MEMORY_PRIVATE;
-		assert_int_equal(ring_tuning_choose(&any_tuning, &question).algorithm,
-				 calls[i].otherwise);
-	}
+	char text[1024];
+	struct ring_tuning_table table = table_of(memory_numbers(text));
+	struct ring_tuning tuning = any_tuning;
+	struct ring_failure failure = {0};
+	assert_int_equal(ring_tuning_load(&tuning, NULL, RING_PATH_SOCKET, &failure), 0);
+	assert_int_equal(tuning.model.move, ring_model_built_in[RING_PATH_SOCKET].move);
+	assert_int_equal(ring_tuning_load(&tuning, &table, RING_PATH_MEMORY, &failure), 0);
+	assert_int_equal(tuning.model.hop, 250000);
+	assert_int_equal(ring_tuning_load(&tuning, &table, RING_PATH_NETWORK, &failure),
+			 RING_EINVAL);
+	assert_string_equal(failure.text,
+			    "my.table has numbers, but none of network, by which these ranks are "
+			    "linked; measure them with ring_perf --tune");
 }
 
 int main(void)
@@ -483,11 +352,9 @@ int main(void)
 		cmocka_unit_test(rows_without_a_plan_are_passed_over),
 		cmocka_unit_test(the_option_comes_first),
 		cmocka_unit_test(memory_is_reached_where_it_can_be),
-		cmocka_unit_test(built_in_rows_are_sound),
-		cmocka_unit_test(built_in_rows_choose),
-		cmocka_unit_test(built_in_rows_choose_for_other_calls),
-		cmocka_unit_test(ranks_with_a_cpu_each_have_rows_before),
-		cmocka_unit_test(ranks_with_a_cpu_each_choose),
+		cmocka_unit_test(numbers_are_read),
+		cmocka_unit_test(mistakes_in_numbers_are_named),
+		cmocka_unit_test(numbers_are_of_the_ranks_path),
 	};
 	return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
 }

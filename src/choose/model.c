@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* Factors of a plan, time, numbers as text, and those of machines that nobody has measured. */
+#include "model.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+
+/*
+ * Measured on a machine with 2 CPUs, with 2 and 4 ranks (perf/choice); the network as links of
+ * 1 GB/s and 20 us (RING_LINK). MIXED is like the network: its slowest links decide.
+ */
+#define MEMORY_MODEL                                                                               \
+	{                                                                                          \
+		.queue = 930000, .hop = 286000, .turn = 323000, .message = 56000, .sheet = 173000, \
+		.reach = 1180000, .touch = 30200, .fetch = 46200,                                  \
+	}
+#define SOCKET_MODEL                                                                               \
+	{                                                                                          \
+		.call = 2050000, .queue = 6340000, .turn = 1470000, .message = 730000,             \
+		.touch = 30200, .move = 104000,                                                    \
+	}
+#define NETWORK_MODEL                                                                              \
+	{                                                                                          \
+		.call = 27800000, .queue = 26000000, .hop = 7480000, .turn = 11000000,             \
+		.message = 2810000, .touch = 30200, .move = 143000, .wire = 653000,                \
+	}
+
+const struct ring_model ring_model_built_in[RING_PATHS] = {
+	[RING_PATH_MEMORY] = MEMORY_MODEL,
+	[RING_PATH_SOCKET] = SOCKET_MODEL,
+	[RING_PATH_NETWORK] = NETWORK_MODEL,
+	[RING_PATH_MIXED] = NETWORK_MODEL,
+};
+
+const struct ring_model_number ring_model_numbers[RING_MODEL_COUNT] = {
+#define NUMBER(name, unit, what) {#name, what, unit},
+	RING_MODEL_NUMBERS(NUMBER)
+#undef NUMBER
+};
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* Bytes are 1024ths of what a number is of; there may be so many that the product has no room. */
+static uint64_t product(enum ring_unit unit, uint64_t factor, uint64_t number)
+{
+	if (unit == RING_EACH)
+		return factor * number;
+	return factor >> 32 ? (factor >> 10) * number : factor * number >> 10;
+}
+
+uint64_t ring_model_time(const struct ring_model *model, const struct ring_factors *factors)
+{
+	uint64_t time = 0;
+	for (int i = 0; i < RING_MODEL_COUNT; i++)
+		time += product(ring_model_numbers[i].unit, factors->of[i],
+				*ring_model_at((struct ring_model *)model, i));
+	return time;
+}
+
+/* ---- factors --------------------------------------------------------------------------------- */
+
+#define FACTOR(name) (offsetof(struct ring_model, name) / sizeof(uint64_t))
+
+/* What a rank works. */
+static struct ring_factors work_factors(const struct ring_work *work)
+{
+	return (struct ring_factors){{
+		[FACTOR(turn)] = work->waits,
+		[FACTOR(message)] = work->messages,
+		[FACTOR(sheet)] = work->sheets,
+		[FACTOR(reach)] = work->reaches,
+		[FACTOR(touch)] = work->touched,
+		[FACTOR(move)] = work->moved,
+		[FACTOR(fetch)] = work->fetched,
+	}};
+}
+
+/* Of those that are asked. */
+struct summary {
+	struct ring_factors root, others; /* of all but root the sum */
+	struct ring_factors most;
+	uint64_t most_time, hops, exchanges, wire, first;
+};
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void note(struct summary *summary, const struct ring_model *model,
+		 const struct ring_work *work, bool is_root)
+{
+	struct ring_factors factors = work_factors(work);
+	uint64_t time = ring_model_time(model, &factors);
+	if (is_root)
+		summary->root = factors;
+	for (int i = 0; i < RING_MODEL_COUNT && !is_root; i++)
+		summary->others.of[i] += factors.of[i];
+	if (is_root || time > summary->most_time) {
+		summary->most = factors;
+		summary->most_time = time;
+	}
+	summary->hops = larger(summary->hops, work->hops);
+	summary->exchanges = larger(summary->exchanges, work->exchanges);
+	summary->wire = larger(summary->wire, work->wire);
+	summary->first = larger(summary->first, work->first);
+}
+
+/* Root, and of the others a few; they work alike where there is no root and no tree. */
+#define ASKED 4
+
+static int asked_of(const struct ring_plan_params *params)
+{
+	bool alike = params->kind == RING_KIND_ALL_REDUCE || params->kind == RING_KIND_ALL_GATHER ||
+		     params->kind == RING_KIND_REDUCE_SCATTER ||
+		     params->kind == RING_KIND_ALL_TO_ALL || params->kind == RING_KIND_BARRIER;
+	if (alike && params->algorithm != RING_ALGORITHM_TREE)
+		return 1;
+	return params->size < ASKED ? params->size : ASKED;
+}
+
+/* All ranks' work on the CPUs of one: (root + others) * turns / ranks. */
+static struct ring_factors shared_work(const struct summary *summary, uint64_t ranks, int asked,
+				       int turns)
+{
+	struct ring_factors all;
+	for (int i = 0; i < RING_MODEL_COUNT; i++) {
+		uint64_t others = asked == 1 ? summary->root.of[i]
+					     : summary->others.of[i] / (uint64_t)(asked - 1);
+		uint64_t mean = (summary->root.of[i] + others * (ranks - 1)) / ranks;
+		all.of[i] = mean * (uint64_t)turns / RING_TURNS_NONE;
+	}
+	return all;
+}
+
+/* All work at once: the busiest rank, behind what it waits for. */
+static struct ring_factors at_once(const struct summary *summary, bool boards)
+{
+	struct ring_factors factors = summary->most;
+	factors.of[FACTOR(call)] = 1;
+	factors.of[FACTOR(turn)] = 0;
+	factors.of[FACTOR(hop)] = summary->hops;
+	factors.of[FACTOR(sheet)] += summary->exchanges;
+	factors.of[boards ? FACTOR(touch) : FACTOR(move)] += 2 * summary->first;
+	factors.of[FACTOR(wire)] = summary->wire + summary->first;
+	return factors;
+}
+
+/* Ranks take turns: all their work, on the CPUs that there are. */
+static struct ring_factors in_turns(const struct summary *summary, int ranks, int asked, int turns)
+{
+	struct ring_factors factors = shared_work(summary, (uint64_t)ranks, asked, turns);
+	factors.of[FACTOR(call)] = factors.of[FACTOR(queue)] = 1;
+	factors.of[FACTOR(hop)] = summary->hops;
+	factors.of[FACTOR(turn)] += summary->hops + summary->exchanges;
+	factors.of[FACTOR(wire)] = summary->wire + summary->first;
+	return factors;
+}
+
+struct ring_factors ring_model_factors(const struct ring_model *model,
+				       const struct ring_plan_params *params,
+				       enum ring_memory memory, int turns)
+{
+	struct ring_plan_params one = *params;
+	struct summary summary = {0};
+	int asked = asked_of(params);
+	one.root = params->order[0];
+	for (int i = 0; i < asked; i++) {
+		one.position = (int)((int64_t)i * params->size / asked);
+		struct ring_work work = ring_work_of(&one, memory);
+		note(&summary, model, &work, i == 0);
+	}
+	return turns > RING_TURNS_NONE ? in_turns(&summary, params->size, asked, turns)
+				       : at_once(&summary, params->boards);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+#define PS_OF_US 1e6
+#define PS_OF_GB 1024e3 /* 1024 bytes at 1 GB/s */
+
+static const char *const units[] = {[RING_EACH] = "us", [RING_BYTES] = "GB/s"};
+
+const char *ring_model_write(int number, uint64_t value, char text[RING_MODEL_TEXT])
+{
+	enum ring_unit unit = ring_model_numbers[number].unit;
+	double shown = unit == RING_EACH ? (double)value / PS_OF_US : PS_OF_GB / (double)value;
+	char decimal[RING_NUMBER_TEXT];
+	if (value == 0)
+		snprintf(text, RING_MODEL_TEXT, "0");
+	else
+		snprintf(text, RING_MODEL_TEXT, "%.16s%s",
+			 ring_number_write_decimal(shown, decimal), units[unit]);
+	return text;
+}
+
+/* What is more is a mistake: a second, or a kilobyte a second. */
+#define MOST 1e12
+
+bool ring_model_read(int number, const char *text, uint64_t *value)
+{
+	enum ring_unit unit = ring_model_numbers[number].unit;
+	double shown;
+	*value = 0;
+	if (strcmp(text, "0") == 0)
+		return true;
+	if (!ring_number_read_decimal(&text, &shown) || strcmp(text, units[unit]) != 0 || shown <= 0)
+		return false;
+	double exact = unit == RING_EACH ? shown * PS_OF_US : PS_OF_GB / shown;
+	*value = exact < MOST ? (uint64_t)(exact + 0.5) : 0;
+	return exact < MOST;
+}

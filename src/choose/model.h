@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The cost model: what a call would take by an algorithm, from its work (work.h) and a few numbers
+ * of this machine. All ranks compute it alike, in whole numbers, so all choose alike.
+ *
+ *	time = call + hops * hop + exchanges * sheet + what the busiest rank works + wire
+ *
+ * where every rank has a CPU. Where ranks take turns on fewer CPUs, what all of them work adds up,
+ * and whoever waits must be given a CPU again:
+ *
+ *	time = call + queue + (waits * turn + what a rank works) * ranks of a CPU + wire
+ *
+ * of an average rank. A rank works messages * message + sheets * sheet + touched * touch
+ * + moved * move + reaches * reach + fetched * fetch.
+ *
+ * Source: the latency, overhead and gap of Culler et al. 1993, "LogP: Towards a Realistic Model of
+ * Parallel Computation", with bytes as in Alexandrov et al. 1995, "LogGP".
+ */
+#ifndef RING_MODEL_H
+#define RING_MODEL_H
+
+#include "work.h"
+
+/*
+ * X(name, unit, what it is): picoseconds each, or of 1024 bytes. A number that a path has no use
+ * for is 0.
+ */
+#define RING_MODEL_NUMBERS(X)                                                                      \
+	X(call, RING_EACH, "a call, whatever it is")                                               \
+	X(queue, RING_EACH, "a call, where ranks take turns")                                      \
+	X(hop, RING_EACH, "a message until its receiver sees it")                                  \
+	X(turn, RING_EACH, "a rank that waited until it goes on, where ranks take turns")          \
+	X(message, RING_EACH, "a message at either end")                                           \
+	X(sheet, RING_EACH, "a board until others see it, or to read")                             \
+	X(reach, RING_EACH, "a call of the system that reaches into a peer's memory")              \
+	X(touch, RING_BYTES, "bytes that are read or written")                                     \
+	X(move, RING_BYTES, "bytes that sockets take or give")                                     \
+	X(fetch, RING_BYTES, "bytes that the system copies from or to a peer's memory")            \
+	X(wire, RING_BYTES, "bytes on the way")
+
+enum ring_unit { RING_EACH, RING_BYTES };
+
+struct ring_model {
+#define RING_MODEL_MEMBER(name, unit, what) uint64_t name;
+	RING_MODEL_NUMBERS(RING_MODEL_MEMBER)
+#undef RING_MODEL_MEMBER
+};
+
+/* The same as a list, in the order of the struct. */
+#define RING_MODEL_COUNT 11
+struct ring_model_number {
+	const char *name, *what;
+	enum ring_unit unit;
+};
+extern const struct ring_model_number ring_model_numbers[RING_MODEL_COUNT];
+
+static inline uint64_t *ring_model_at(struct ring_model *model, int number)
+{
+	return (uint64_t *)model + number;
+}
+
+extern const struct ring_model ring_model_built_in[RING_PATHS];
+
+/* Ranks that take turns on a CPU, in 1024ths; RING_TURNS_NONE at most: each has one. */
+#define RING_TURNS_NONE 1024
+
+/*
+ * What of the model's numbers a call takes, as factors: each is multiplied by its number, and they
+ * add up to its time. Of bytes, 1024ths of them. Of more ranks than four only four are asked.
+ *
+ * params  a plan of any position; order and root are not looked at
+ */
+struct ring_factors {
+	uint64_t of[RING_MODEL_COUNT];
+};
+struct ring_factors ring_model_factors(const struct ring_model *model,
+				       const struct ring_plan_params *params,
+				       enum ring_memory memory, int turns);
+
+/* Picoseconds. */
+uint64_t ring_model_time(const struct ring_model *model, const struct ring_factors *factors);
+
+/* "0.316us" or "34.9GB/s", or "0". Returns text. */
+#define RING_MODEL_TEXT 24
+const char *ring_model_write(int number, uint64_t value, char text[RING_MODEL_TEXT]);
+
+/* False if the text is no such number. */
+bool ring_model_read(int number, const char *text, uint64_t *value);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What can answer a question, and what people call things; see question.h. */
+#include "question.h"
+
+#include <string.h>
+
+bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_question *question)
+{
+	bool mapped = question->path == RING_PATH_MEMORY && question->ranks > 1;
+	bool reached = mapped && question->memory != RING_MEMORY_PRIVATE;
+	return ring_algorithm_can(algorithm, question->kind, question->ranks, question->bytes,
+				  question->scaled) &&
+	       (algorithm != RING_ALGORITHM_STAGED || (mapped && question->staged)) &&
+	       (algorithm != RING_ALGORITHM_DIRECT || reached);
+}
+
+static const char *const algorithm_names[] = {
+#define ALGORITHM_NAME(NAME, name, text) [RING_ALGORITHM_##NAME] = text,
+	RING_ALGORITHM_LIST(ALGORITHM_NAME)};
+
+const char *ring_algorithm_name(enum ring_algorithm algorithm)
+{
+	return algorithm_names[algorithm];
+}
+
+/* Sends and receives are pairs, and nothing else is. */
+int ring_algorithm_find(const char *name)
+{
+	for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++)
+		if (algorithm != RING_ALGORITHM_PAIR && strcmp(name, algorithm_names[algorithm]) == 0)
+			return algorithm;
+	return -1;
+}
+
+static const char *const path_names[] = {
+	[RING_PATH_MEMORY] = "memory",
+	[RING_PATH_SOCKET] = "socket",
+	[RING_PATH_NETWORK] = "network",
+	[RING_PATH_MIXED] = "mixed",
+};
+
+const char *ring_path_name(enum ring_path path)
+{
+	return path_names[path];
+}
+
+static const char *const memory_names[] = {
+	[RING_MEMORY_PRIVATE] = "private",
+	[RING_MEMORY_REACHABLE] = "reachable",
+	[RING_MEMORY_SHARED] = "shared",
+};
+
+const char *ring_memory_name(enum ring_memory memory)
+{
+	return memory_names[memory];
+}

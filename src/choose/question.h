@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What is asked before a call, so that an algorithm can be chosen for it. */
+#ifndef RING_QUESTION_H
+#define RING_QUESTION_H
+
+#include "plan/plan.h"
+
+/* What a communicator's links are. */
+enum ring_path {
+	RING_PATH_MEMORY,  /* shared memory: all ranks are on one host                          */
+	RING_PATH_SOCKET,  /* sockets, though all ranks are on one host                         */
+	RING_PATH_NETWORK, /* sockets between hosts, RDMA, or links slowed down to be like them   */
+	RING_PATH_MIXED,   /* shared memory within hosts, sockets between them                  */
+};
+#define RING_PATHS (RING_PATH_MIXED + 1)
+
+/* Whose memory a call's buffers are. */
+enum ring_memory {
+	RING_MEMORY_PRIVATE,
+	RING_MEMORY_REACHABLE, /* private, but every rank can copy from and to that of all others */
+	RING_MEMORY_SHARED,    /* on every rank, from ring_mem_alloc */
+};
+#define RING_MEMORIES (RING_MEMORY_SHARED + 1)
+
+/* All that the choice for a call depends on, beside the tuning. */
+struct ring_question {
+	enum ring_kind kind;
+	int ranks;
+	const int *order; /* position -> rank; outlives the question */
+	uint64_t bytes;   /* of the vector, or of one part, as the plan counts */
+	enum ring_path path;
+	enum ring_memory memory;
+	bool scaled;
+	bool staged;      /* every rank maps the stages of all others               */
+	uint64_t workers; /* one rank of each CPU, as the plan's; 0 also: not told yet */
+};
+
+/* True if the algorithm has a plan for the call, and the memory that this plan reaches into. */
+bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_question *question);
+
+/* The algorithm of that name that may be chosen for calls; -1 if there is none. */
+int ring_algorithm_find(const char *name);
+const char *ring_algorithm_name(enum ring_algorithm algorithm);
+const char *ring_path_name(enum ring_path path);
+const char *ring_memory_name(enum ring_memory memory);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* Counting; see work.h. */
+#include "work.h"
+
+/* What is being counted. */
+struct counter {
+	const struct ring_plan *plan; /* in one piece */
+	enum ring_memory memory;
+	uint64_t chunk; /* bytes of the largest message */
+	int self;
+	bool boards; /* what a rank says to all others is read off its board */
+	uint64_t sent, received;
+	uint64_t needed; /* incoming entries that it waited for           */
+	uint64_t last;   /* ... that there are up to its last message    */
+	struct ring_work work;
+};
+
+static uint64_t pieces(const struct counter *counter, uint64_t bytes)
+{
+	return bytes / counter->chunk + (bytes % counter->chunk > 0 || bytes == 0);
+}
+
+/* True if it passes a link as a message of its own. */
+static bool is_message(const struct counter *counter, const struct ring_transfer *transfer)
+{
+	return ring_transfer_is_message(transfer, counter->self) &&
+	       !(counter->boards && transfer->opens);
+}
+
+/* ---- buffers of others ----------------------------------------------------------------------- */
+
+/* Whose buffers an entry reads, and writes: how many of others, and of this rank. */
+struct owners {
+	uint64_t others, own;
+};
+
+static struct owners owners_of(const struct counter *counter, enum ring_buffer buffer)
+{
+	uint64_t others = (uint64_t)counter->plan->params.size - 1;
+	switch (buffer) {
+	case RING_ALL_INPUTS:
+	case RING_ALL_OUTPUTS:
+	case RING_ALL_STAGES:
+		return (struct owners){others, 1};
+	case RING_OTHER_OUTPUTS:
+		return (struct owners){others, 0};
+	case RING_PEER_INPUT:
+	case RING_PEER_OUTPUT:
+	case RING_PEER_STAGE:
+		return (struct owners){1, 0};
+	case RING_SUMMANDS:
+		return (struct owners){0, others + 1};
+	default:
+		return (struct owners){0, 1};
+	}
+}
+
+/* Private memory of others is copied by the system; what is added is copied here first. */
+static void count_direct(struct counter *counter, const struct ring_transfer *transfer)
+{
+	struct ring_work *work = &counter->work;
+	struct owners from = owners_of(counter, transfer->source.buffer);
+	struct owners to = owners_of(counter, transfer->result.buffer);
+	bool adds = transfer->action == RING_REDUCE;
+	uint64_t others = from.others + to.others, bytes = transfer->bytes;
+	if (others == 0 && !adds)
+		return;
+	if (transfer->source.buffer == RING_ALL_STAGES) /* the sum stays there, too */
+		to.own++;
+	if (counter->memory == RING_MEMORY_REACHABLE &&
+	    counter->plan->params.algorithm == RING_ALGORITHM_DIRECT) {
+		work->reaches += others * pieces(counter, bytes);
+		work->fetched += others * bytes;
+		work->touched += adds ? (from.others + from.own + 1) * bytes : 0;
+	} else {
+		work->touched += (others + from.own + to.own) * bytes;
+	}
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+static void count_outgoing(struct counter *counter, const struct ring_transfer *transfer)
+{
+	if (!is_message(counter, transfer))
+		return;
+	counter->work.messages += pieces(counter, transfer->bytes);
+	counter->sent += transfer->bytes;
+	if (transfer->needs > counter->needed) {
+		counter->needed = transfer->needs;
+		counter->work.waits++;
+	}
+}
+
+static uint64_t sources_of(const struct counter *counter, const struct ring_transfer *transfer)
+{
+	struct owners from = owners_of(counter, transfer->source.buffer);
+	if (transfer->action == RING_HOLD)
+		return 0;
+	if (transfer->action != RING_REDUCE)
+		return 1;
+	if (transfer->held > 0)
+		return (uint64_t)transfer->held + 1;
+	return from.own + ring_transfer_is_message(transfer, counter->self) +
+	       (uint64_t)transfer->piled;
+}
+
+static void count_incoming(struct counter *counter, const struct ring_transfer *transfer, uint64_t j)
+{
+	bool is_sent = is_message(counter, transfer), copies = transfer->action == RING_COPY;
+	bool stays = copies && transfer->peer == counter->self && transfer->held == 0 &&
+		     transfer->source.buffer == RING_INPUT && transfer->result.buffer == RING_OUTPUT;
+	bool lands = copies && is_sent && !counter->plan->params.boards && transfer->held == 0;
+	if (is_sent) {
+		counter->work.messages += pieces(counter, transfer->bytes);
+		counter->received += transfer->bytes;
+		counter->last = j + 1;
+	}
+	if (ring_transfer_is_direct(transfer)) {
+		count_direct(counter, transfer);
+		return;
+	}
+	uint64_t sources = sources_of(counter, transfer);
+	if (sources > 0 && !stays && !lands)
+		counter->work.touched += (sources + 1) * transfer->bytes;
+}
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+static struct ring_plan in_one_piece(const struct ring_plan_params *params)
+{
+	struct ring_plan_params whole = *params;
+	uint64_t bytes = params->count * params->element_bytes * (uint64_t)params->size;
+	if (bytes > whole.chunk_bytes)
+		whole.chunk_bytes = bytes;
+	whole.place_bytes = whole.chunk_bytes;
+	whole.chunks_per_round = 1;
+	return ring_plan_make(&whole);
+}
+
+/* Ranks that reach into memory tell one another where it is, and in the end that they are done. */
+static uint64_t exchanges_of(const struct ring_plan *plan)
+{
+	return plan->exchanges + (plan->params.algorithm == RING_ALGORITHM_DIRECT);
+}
+
+static uint64_t first_chunk(const struct ring_plan_params *params)
+{
+	uint64_t bytes = params->count * params->element_bytes;
+	return bytes < params->chunk_bytes ? bytes : params->chunk_bytes;
+}
+
+struct ring_work ring_work_of(const struct ring_plan_params *params, enum ring_memory memory)
+{
+	struct ring_plan real = ring_plan_make(params), whole = in_one_piece(params);
+	struct ring_plan_cost cost = ring_plan_cost(&real);
+	struct counter counter = {.plan = &whole,
+				  .memory = memory,
+				  .chunk = params->chunk_bytes,
+				  .self = ring_plan_self(&whole),
+				  .boards = params->boards && whole.exchanges > 0};
+	struct ring_work *work = &counter.work;
+	for (uint64_t i = 0; i < whole.outgoing; i++) {
+		struct ring_transfer transfer = ring_plan_outgoing(&whole, i);
+		count_outgoing(&counter, &transfer);
+	}
+	for (uint64_t j = 0; j < whole.incoming; j++) {
+		struct ring_transfer transfer = ring_plan_incoming(&whole, j);
+		count_incoming(&counter, &transfer, j);
+	}
+	if (counter.boards)
+		work->exchanges = exchanges_of(&real);
+	else
+		work->hops = cost.agreement;
+	if (work->messages > 0)
+		work->hops += cost.steps;
+	work->waits += work->exchanges + (counter.last > counter.needed);
+	work->sheets = work->exchanges * ((uint64_t)params->size - 1);
+	if (params->kind == RING_KIND_BROADCAST || params->kind == RING_KIND_REDUCE)
+		work->first = work->hops > 0 ? cost.steps * first_chunk(params) : 0;
+	work->wire = counter.sent > counter.received ? counter.sent : counter.received;
+	if (params->boards)
+		work->touched += 2 * counter.sent; /* into slots */
+	else
+		work->moved = counter.sent + counter.received;
+	return *work;
+}
