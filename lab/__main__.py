@@ -142,11 +142,8 @@ def main():
     options = read_options()
     if options.name in ("diagnose", "judge"):
         if not options.files:
-            stop(
-                USAGE,
-                f"{options.name} which? Name"
-                f" {'records of ring_train --json' if options.name == 'diagnose' else 'a report.json'}",
-            )
+            files = {"diagnose": "records of ring_train --json", "judge": "a report.json"}
+            stop(USAGE, f"{options.name} which? Name {files[options.name]}")
         if options.name == "judge":
             return max(judge_again(path) for path in options.files)
         return diagnose_all(options.files)

@@ -416,7 +416,8 @@ CLAIMS = (
           refuted="strong4_percent > strong2_percent",
           yes="It is {strong2_percent} % on 2 ranks and {strong4_percent} % on 4. Each rank has "
               "less to do, and as much to communicate.",
-          no="It is {strong2_percent} % on 2 ranks and {strong4_percent} % on 4. It does not fall."),
+          no="It is {strong2_percent} % on 2 ranks and {strong4_percent} % on 4. "
+             "It does not fall."),
     Claim("3.3", timed=True,
           says="One rank that is 40 ms late costs all of them 31.5 % of the throughput; the "
                "others wait.",

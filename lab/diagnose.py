@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Names what makes steps long from a record alone: a late rank, extra communication, work beside the
-training, or ranks that have uneven numbers of tokens.
+"""Names what makes steps long from a record alone: a late rank, extra communication, work beside
+the training, or ranks that have uneven numbers of tokens.
 
 Each has its own fingerprint. A late rank takes longer than the others in something that it does by
-itself, step after step. Extra calls take time on all ranks alike. Work beside the training is a part
-of the step of its own. Where tokens differ, whoever has more takes longer, and it is another rank in
-every step; so what tokens explain is taken out before a late rank is looked for.
+itself, step after step. Extra calls take time on all ranks alike. Work beside the training is a
+part of the step of its own. Where tokens differ, whoever has more takes longer, and it is another
+rank in every step; so what tokens explain is taken out before a late rank is looked for.
 """
 
 from collections import namedtuple

@@ -21,7 +21,8 @@ class Lab:
 
     def __init__(self, folder, short, say):
         self.folder, self.short, self.say = folder, short, say
-        self.numbers, self.charts, self.commands, self.busy = {}, [], [], []
+        self.numbers, self.charts, self.commands = {}, [], []
+        self.busy, self.runs = [], 0  # runs of the trainer, and which of them others disturbed
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def pick(self, short, full):
@@ -44,19 +45,30 @@ class Lab:
 
     # ---- the trainer
 
-    def train(self, name, *arguments, ranks, steps=None, text=None):
-        """A run of ring_train, as a record. Examples are drawn, so nothing needs to be installed."""
+    def train(self, name, ranks, *arguments, steps=None):
+        """A run of ring_train, as a record."""
         path = self.folder / f"{name}.jsonl"
-        common = ["-n", ranks, "--steps", steps or self.pick(8, 20), "--evaluate", 0]
-        if text:
-            common += ["--text", text]
-        if "--hash-every" not in arguments:
-            common += ["--hash-every", 0]
-        self.run("ring_train", *arguments, *common, "--json", path)
+        hashes = () if "--hash-every" in arguments else ("--hash-every", 0)
+        length = ("--steps", steps or self.pick(8, 20), "--evaluate", 0, *hashes)
+        self.run("ring_train", "-n", ranks, *arguments, *length, "--json", path)
         result = record.read(path)
+        self.runs += 1
         if result.summary.get("machine_is_busy"):
             self.busy.append(name)
+        self.note("busy_share", len(self.busy) / self.runs, "",
+                  "runs of ring_train while other programs were at work / all of them")
         return result
+
+    def in_turns(self, runs):
+        """Runs that are to be compared: name to ranks and arguments. In the full form each runs
+        three times, in turns, as machines are not equally fast all the time, and that of the median
+        step counts."""
+        repeats = self.pick(1, 3)
+        done = {name: [] for name in runs}
+        for repeat in range(repeats):
+            for name, run in runs.items():
+                done[name].append(self.train(f"{name}.{repeat}" if repeats > 1 else name, *run))
+        return {name: middle_of(results) for name, results in done.items()}
 
     def note_step(self, name, result):
         """Its median step: others' work shows in the mean."""
@@ -123,6 +135,11 @@ class Lab:
         self.run("ring_steps", "-n", ranks, "--algorithm", "ring", "--json", path)
         with open(path, encoding="utf-8") as file:
             return json.load(file)
+
+
+def middle_of(results):
+    by_step = sorted(results, key=lambda result: result.summary["step_median_ms"])
+    return by_step[len(results) // 2]
 
 
 def mean_of(result, name, ranks=None):

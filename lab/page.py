@@ -7,7 +7,8 @@ import plots
 import report as reports
 
 STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1180px; padding: 0 1em; color: #222 }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1180px; padding: 0 1em;
+	color: #222 }
 h2 { margin-top: 2em; border-bottom: 2px solid #2a6f97; padding-bottom: .2em }
 table { border-collapse: collapse; width: 100%; margin: 1em 0; font-size: 14px }
 th, td { text-align: left; vertical-align: top; padding: .45em .6em; border-bottom: 1px solid #ddd }
@@ -20,73 +21,77 @@ code, .number { font-family: ui-monospace, monospace; font-size: 12.5px }
 details { margin: .6em 0 } .note { color: #555 } .warn { color: #bc4749; font-weight: bold }
 """
 
+HEADINGS = ("", "claim", "theirs", "ours", "formula, and how it is measured", "verdict", "why")
 
-def verdict(claim):
-    kind = claim["verdict"].split()[0]
-    return f'<td class="verdict {kind}">{escape(claim["verdict"])}</td>'
+
+def cell(content, kind="", title=""):
+    kind = f' class="{kind}"' if kind else ""
+    title = f' title="{escape(title)}"' if title else ""
+    return f"<td{kind}{title}>{content}</td>"
+
+
+def row(cells):
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def table(headings, rows):
+    head = "".join(f"<th>{heading}</th>" for heading in headings)
+    return f"<table>{row([head]) if headings else ''}{''.join(rows)}</table>"
 
 
 def claim_row(claim):
-    ours = "<br>".join(
-        f"{escape(name)} <b>{escape(value)}</b>" for name, value in claim["ours"].items()
-    )
-    rule = (
-        f"confirmed if {claim['confirmed']}; refuted if {claim['refuted']}"
-        if claim["confirmed"]
-        else "no rule"
-    )
-    return (
-        f'<tr id="claim-{claim["number"]}"><td>{claim["number"]}</td><td>{escape(claim["says"])}</td>'
-        f'<td>{escape(claim["theirs"])}</td><td class="number">{ours}</td>'
-        f'<td title="{escape(rule)}">{escape(claim["formula"])}<br><span class="note">'
-        f'{escape(claim["measured"])}</span></td>{verdict(claim)}<td>{escape(claim["why"])}</td></tr>'
-    )
+    ours = "<br>".join(f"{name} <b>{value}</b>" for name, value in claim["ours"].items())
+    rule = "no rule"
+    if claim["confirmed"]:
+        rule = f"confirmed if {claim['confirmed']}; refuted if {claim['refuted']}"
+    measured = f'<br><span class="note">{escape(claim["measured"])}</span>'
+    return row((
+        cell(claim["number"]),
+        cell(escape(claim["says"])),
+        cell(escape(claim["theirs"])),
+        cell(ours, "number"),
+        cell(escape(claim["formula"]) + measured, title=rule),
+        cell(claim["verdict"], f"verdict {claim['verdict'].split()[0]}"),
+        cell(escape(claim["why"])),
+    ))
 
 
-def numbers_table(article):
-    rows = "".join(
-        "<tr><td"
-        f" class='number'>{escape(name)}</td><td>{escape(reports.show_number(number['value']))}"
-        f" {escape(number['unit'])}</td><td>{escape(number['source'])}</td></tr>"
-        for name, number in article["numbers"].items()
-    )
-    commands = "\n".join(article["commands"])
-    return (
-        f"<details><summary>{len(article['numbers'])} numbers and where they come"
-        f" from</summary><table>{rows}</table></details><details><summary>{len(article['commands'])}"
-        f" commands, {article['seconds']:.0f}"
-        f" s</summary><pre><code>{escape(commands)}</code></pre></details>"
-    )
+def number_row(name, number):
+    value = f"{reports.show_number(number['value'])} {escape(number['unit'])}"
+    return row((cell(escape(name), "number"), cell(value), cell(escape(number["source"]))))
+
+
+def details(summary, content):
+    return f"<details><summary>{summary}</summary>{content}</details>"
 
 
 def article_part(article):
-    failed = (
-        f'<p class="warn">It did not run to its end: {escape(article["failed"])}</p>'
-        if article["failed"]
-        else ""
-    )
-    rows = "".join(map(claim_row, article["claims"]))
-    charts = "".join(map(plots.draw, article["charts"]))
-    return (
-        f'<h2 id="{article["number"]}">{article["number"]} {escape(article["name"])}:'
-        f' {escape(article["title"])}</h2><p class="note">The article\'s own laboratory:'
-        f' {escape(article["theirs"])}.</p>{failed}<div'
-        f' class="charts">{charts}</div><table><tr><th></th><th>claim</th><th>theirs</th><th>ours</th><th>formula,'
-        " and how it is"
-        f" measured</th><th>verdict</th><th>why</th></tr>{rows}</table>{numbers_table(article)}"
-    )
+    parts = [
+        f'<h2 id="{article["number"]}">{article["number"]} {article["name"]}: '
+        f"{escape(article['title'])}</h2>",
+        f'<p class="note">The article\'s own laboratory: {escape(article["theirs"])}.</p>',
+    ]
+    if article["failed"]:
+        failed = f"It did not run to its end: {escape(article['failed'])}"
+        parts.append(f'<p class="warn">{failed}</p>')
+    parts.append(f'<div class="charts">{"".join(map(plots.draw, article["charts"]))}</div>')
+    parts.append(table(HEADINGS, map(claim_row, article["claims"])))
+    numbers = [number_row(name, number) for name, number in article["numbers"].items()]
+    parts.append(details(f"{len(numbers)} numbers and where they come from", table((), numbers)))
+    commands = escape("\n".join(article["commands"]))
+    parts.append(details(f"{len(article['commands'])} commands, {article['seconds']:.0f} s",
+                         f"<pre><code>{commands}</code></pre>"))
+    return "".join(parts)
 
 
 def make(report):
-    links = " · ".join(
-        f'<a href="#{article["number"]}">{article["number"]} {escape(article["name"])}</a>'
-        for article in report["articles"]
-    )
-    return (
-        '<!doctype html><html lang="en"><meta'
-        f' charset="utf-8"><title>ring_lab</title><style>{STYLE}</style>'
-        "<h1>What five articles claim, and what is measured"
-        f" here</h1><p>{escape(reports.machine(report))}.</p>"
-        f"<p><b>{escape(reports.summary(report))}.</b></p><p>{links}</p>"
-        f'{"".join(map(article_part, report["articles"]))}</html>\n'
-    )
+    links = " · ".join(f'<a href="#{article["number"]}">{article["number"]} {article["name"]}</a>'
+                       for article in report["articles"])
+    return "\n".join((
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>ring_lab</title>',
+        f"<style>{STYLE}</style><h1>What five articles claim, and what is measured here</h1>",
+        f"<p>{escape(reports.machine(report))}.</p><p><b>{reports.summary(report)}.</b></p>",
+        f"<p>{links}</p>",
+        *map(article_part, report["articles"]),
+        "</html>\n",
+    ))

@@ -35,7 +35,7 @@ def command_line(arguments, variables):
 
 
 def run(name, *arguments, variables=None):
-    """Its standard output. A program that fails ends the experiment: its own sentence is the reason."""
+    """Its standard output. A program that fails ends the experiment; its sentence says why."""
     variables = variables or {}
     try:
         done = subprocess.run(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What came out, as data: each claim beside its numbers and the verdict that follows from them. JSON
-is the report, the others are views of it; verdicts can be judged again from it alone."""
+"""What came out, as data: each claim beside its numbers and the verdict that follows from them.
+JSON is the report, the others are views of it; verdicts can be judged again from it alone."""
 
 import csv
 import json
@@ -13,6 +13,7 @@ import claims
 import judge
 
 FORMAT = 1
+BUSY_MOST = 1 / 3  # of an article's runs that others disturb, before times decide nothing
 
 
 def show_number(value):
@@ -31,23 +32,27 @@ class Shown(dict):
         return "..."
 
 
-def explain(claim, verdict, missing, numbers, busy):
+def explain(claim, verdict, missing, numbers):
     """Why, in two sentences."""
-    texts = Shown(
-        {name: show_number(value) for name, value in numbers.items() if value is not None}
-    )
-    warning = (
-        " The machine was busy: run it again when it is quiet." if claim["timed"] and busy else ""
-    )
+    texts = Shown({name: show_number(value) for name, value in numbers.items() if value is not None})
     if verdict == judge.CONFIRMED:
-        return claim["yes"].format_map(texts) + warning
+        return claim["yes"].format_map(texts)
     if verdict == judge.REFUTED:
-        return claim["no"].format_map(texts) + warning
-    if claim["unless"]:
-        return claim["unless"]
-    return f"This run does not tell: {missing}." + (
-        warning or " More steps on a quiet machine may."
-    )
+        return claim["no"].format_map(texts)
+    return claim["unless"] or f"This run does not tell: {missing}."
+
+
+def judge_claim(claim, numbers, failed):
+    """The verdict, and what it is for want of, if it is out of reach."""
+    verdict, missing = judge.judge(claim["confirmed"], claim["refuted"], numbers)
+    if verdict == judge.OUT_OF_REACH:
+        return verdict, failed or missing
+    busy = numbers.get("busy_share", 0)
+    if claim["timed"] and busy > BUSY_MOST:
+        return judge.OUT_OF_REACH, (
+            f"by its numbers it would be {verdict}, but times decide, and other programs were at "
+            f"work in {100 * busy:.0f} % of the runs. Run it again when the machine is quiet")
+    return verdict, None
 
 
 def rule_names(claim):
@@ -63,21 +68,14 @@ def rule_names(claim):
 
 
 def judge_again(report):
-    """Sets all verdicts and reasons from the report's numbers and rules, whatever it said before."""
+    """Sets all verdicts and reasons from the report's numbers and rules, whatever it said."""
     for article in report["articles"]:
         numbers = {name: number["value"] for name, number in article["numbers"].items()}
         for claim in article["claims"]:
-            verdict, missing = judge.judge(claim["confirmed"], claim["refuted"], numbers)
-            if article["failed"] and verdict == judge.OUT_OF_REACH and not claim["unless"]:
-                missing = article["failed"]
-            claim["verdict"], claim["why"] = verdict, explain(
-                claim, verdict, missing, numbers, article["busy"]
-            )
-            claim["ours"] = {
-                name: show_number(numbers[name])
-                for name in rule_names(claim)
-                if numbers.get(name) is not None
-            }
+            verdict, missing = judge_claim(claim, numbers, article["failed"])
+            claim["verdict"], claim["why"] = verdict, explain(claim, verdict, missing, numbers)
+            claim["ours"] = {name: show_number(numbers[name]) for name in rule_names(claim)
+                             if numbers.get(name) is not None}
     return report
 
 
@@ -155,77 +153,42 @@ def ours(claim):
     return ", ".join(f"{name} {value}" for name, value in claim["ours"].items())
 
 
+def markdown_row(cells):
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def markdown_article(article):
+    lines = ["", f"## {article['number']} {article['name']}: {article['title']}", "",
+             f"The article's own laboratory: {article['theirs']}. "
+             'Its numbers are under "theirs".', ""]
+    if article["failed"]:
+        lines += [f"It did not run to its end: {article['failed']}", ""]
+    lines += [markdown_row(("", "claim", "theirs", "ours", "formula", "verdict", "why")),
+              markdown_row(["---"] * 7)]
+    for claim in article["claims"]:
+        lines.append(markdown_row((claim["number"], claim["says"], claim["theirs"], ours(claim),
+                                   claim["formula"], f"**{claim['verdict']}**", claim["why"])))
+    return lines
+
+
 def markdown(report):
-    lines = [
-        "# What five articles claim, and what is measured here",
-        "",
-        machine(report) + ".",
-        "",
-        summary(report) + ".",
-    ]
+    lines = ["# What five articles claim, and what is measured here", "", machine(report) + ".", "",
+             summary(report) + "."]
     for article in report["articles"]:
-        lines += [
-            "",
-            f"## {article['number']} {article['name']}: {article['title']}",
-            "",
-            f"The article's own laboratory: {article['theirs']}. Its numbers are under \"theirs\".",
-            "",
-        ]
-        if article["failed"]:
-            lines += [f"It did not run to its end: {article['failed']}", ""]
-        lines += [
-            "| | claim | theirs | ours | formula | verdict | why |",
-            "|---|---|---|---|---|---|---|",
-        ]
-        for claim in article["claims"]:
-            cells = (
-                claim["number"],
-                claim["says"],
-                claim["theirs"],
-                ours(claim),
-                claim["formula"],
-                f"**{claim['verdict']}**",
-                claim["why"],
-            )
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines += markdown_article(article)
     return "\n".join(lines) + "\n"
 
 
 def write_csv(report, path):
+    columns = ("number", "says", "theirs", "ours", "formula", "measured", "confirmed", "refuted",
+               "verdict", "why")
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(
-            (
-                "article",
-                "claim",
-                "says",
-                "theirs",
-                "ours",
-                "formula",
-                "measured",
-                "confirmed_if",
-                "refuted_if",
-                "verdict",
-                "why",
-            )
-        )
+        writer.writerow(("article", *columns))
         for article in report["articles"]:
             for claim in article["claims"]:
-                writer.writerow(
-                    (
-                        article["number"],
-                        claim["number"],
-                        claim["says"],
-                        claim["theirs"],
-                        ours(claim),
-                        claim["formula"],
-                        claim["measured"],
-                        claim["confirmed"],
-                        claim["refuted"],
-                        claim["verdict"],
-                        claim["why"],
-                    )
-                )
+                cells = {**claim, "ours": ours(claim)}
+                writer.writerow((article["number"], *(cells[column] for column in columns)))
 
 
 def write(report, folder, page):

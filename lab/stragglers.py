@@ -8,7 +8,12 @@ import diagnose
 import programs
 from lab import mean_of
 
-DELAY_MS, WORK_MS = 40, 20  # the article's
+MODEL = ("--preset", "lab")  # the article's
+DELAY_MS, WORK_MS = 40, 20
+PARTS = ("data", "forward", "backward", "exposed", "waiting", "optimizer", "host")
+
+# From the article's table: 12.5 MB of gradients at the rate at which its 128 MiB took 201.3 ms
+ARTICLE_BYTES_MS, ARTICLE_GROWTH_MS = 12.5 / 134.2 * (271.5 - 70.2), 70.2 - 30.0
 
 
 def measure(lab):
@@ -19,135 +24,74 @@ def measure(lab):
     measure_tokens(lab)
 
 
-def train(lab, name, ranks, *arguments, batch=True):
-    size = ("--batch", lab.pick(32, 128)) if batch else ()
-    return lab.train(name, "--preset", "lab", *size, *arguments, ranks=ranks)
+def batch(lab):
+    return "--batch", lab.pick(32, 128)
 
 
 def measure_scaling(lab):
-    cases = {f"weak{n}": train(lab, f"weak-{n}", n) for n in (1, 2, 4)}
-    whole = ("--global-batch", lab.pick(128, 512))
-    cases.update(
-        {f"strong{n}": train(lab, f"strong-{n}", n, *whole, batch=False) for n in (1, 2, 4)}
-    )
-    for name, result in cases.items():
-        lab.note_step(f"{name}_ms", result)
-    number = {name: lab.numbers[f"{name}_ms"].value for name in cases}
+    whole = "--global-batch", lab.pick(128, 512)
+    cases = {f"weak{n}": (n, *MODEL, *batch(lab)) for n in (1, 2, 4)}
+    cases["off4"] = (*cases["weak4"], "--mode", "off")
+    cases.update({f"strong{n}": (n, *MODEL, *whole) for n in (1, 2, 4)})
+    runs = lab.in_turns(cases)
+    ms = {name: lab.note_step(f"{name}_ms", run) for name, run in runs.items()}
     for n in (2, 4):
-        lab.note(
-            f"weak{n}_percent",
-            100 * number["weak1"] / number[f"weak{n}"],
-            "%",
-            f"T(1) / T({n}), batch of a rank fixed",
-        )
-        lab.note(
-            f"strong{n}_percent",
-            100 * number["strong1"] / (n * number[f"strong{n}"]),
-            "%",
-            f"T(1) / ({n} T({n})), global batch fixed",
-        )
-    lab.note("cpus", os.cpu_count(), "", "CPUs of this machine")
-    lab.chart(
-        "lines",
-        "Efficiency of the perceptron",
-        "ranks",
-        "%",
-        {
-            kind: [(1, 100)] + [(n, lab.numbers[f"{kind}{n}_percent"].value) for n in (2, 4)]
-            for kind in ("weak", "strong")
-        }
-        | {"as many as CPUs": [(n, 100 * min(n, os.cpu_count()) / n) for n in (1, 2, 4)]},
-    )
-    return cases
+        lab.note(f"weak{n}_percent", 100 * ms["weak1"] / ms[f"weak{n}"], "%",
+                 f"T(1) / T({n}), batch of a rank fixed")
+        lab.note(f"strong{n}_percent", 100 * ms["strong1"] / (n * ms[f"strong{n}"]), "%",
+                 f"T(1) / ({n} T({n})), global batch fixed")
+    cpus = lab.note("cpus", len(os.sched_getaffinity(0)), "", "CPUs that this may use")
+    curves = {kind: [(1, 100)] + [(n, lab.numbers[f"{kind}{n}_percent"].value) for n in (2, 4)]
+              for kind in ("weak", "strong")}
+    curves["as many as CPUs"] = [(n, 100 * min(n, cpus) / n) for n in (1, 2, 4)]
+    lab.chart("lines", "Efficiency of the perceptron", "ranks", "%", curves)
+    return runs
 
 
 def inject_faults(lab):
-    extra = lab.pick(16, 128)
-    cases = {
-        "straggler": train(lab, "straggler", 4, "--slow-rank", f"0:{DELAY_MS}ms"),
-        "extra": train(lab, "extra", 4, "--extra-all-reduce", extra),
-        "fresh": train(lab, "extra-fresh", 4, "--extra-all-reduce", extra, "--extra-fresh"),
-        "host": train(lab, "host", 4, "--rank0-work", f"{WORK_MS}ms", "--barrier"),
-    }
-    for name, result in cases.items():
-        lab.note_step(f"{name}_ms", result)
-        lab.note(
-            f"{name}_drop_percent",
-            100 * (1 - lab.numbers["weak4_ms"].value / lab.numbers[f"{name}_ms"].value),
-            "%",
-            "throughput lost to 4 ranks as they are",
-        )
-    return cases
+    four, extra = (4, *MODEL, *batch(lab)), ("--extra-all-reduce", lab.pick(16, 128))
+    runs = lab.in_turns({
+        "straggler": (*four, "--slow-rank", f"0:{DELAY_MS}ms"),
+        "extra": (*four, *extra),
+        "fresh": (*four, *extra, "--extra-fresh"),
+        "host": (*four, "--rank0-work", f"{WORK_MS}ms", "--barrier"),
+    })
+    usual = lab.numbers["weak4_ms"].value
+    for name, run in runs.items():
+        ms = lab.note_step(f"{name}_ms", run)
+        lab.note(f"{name}_drop_percent", 100 * (1 - usual / ms), "%",
+                 "throughput lost to 4 ranks as they are")
+    return runs
 
 
 def name_faults(lab, cases):
-    lab.note(
-        "others_waiting_ms",
-        mean_of(cases["straggler"], "waiting_ms", range(1, 4)),
-        "ms",
-        "waiting of ranks 1 to 3 for rank 0",
-    )
-    lab.note(
-        "rank0_waiting_ms",
-        mean_of(cases["straggler"], "waiting_ms", [0]),
-        "ms",
-        "waiting of rank 0 itself",
-    )
-    lab.note(
-        "straggler_exposed_ms",
-        mean_of(cases["straggler"], "exposed_ms"),
-        "ms",
-        "exposed communication with a late rank",
-    )
-    lab.note(
-        "weak4_exposed_ms",
-        mean_of(cases["weak4"], "exposed_ms"),
-        "ms",
-        "exposed communication without",
-    )
+    late = cases["straggler"]
+    lab.note("others_waiting_ms", mean_of(late, "waiting_ms", range(1, 4)), "ms",
+             "waiting of ranks 1 to 3 for rank 0")
+    lab.note("rank0_waiting_ms", mean_of(late, "waiting_ms", [0]), "ms", "waiting of rank 0 itself")
+    for name in ("straggler", "weak4"):
+        lab.note(f"{name}_exposed_ms", mean_of(cases[name], "exposed_ms"), "ms",
+                 "exposed communication, mean over ranks")
     expected = {"straggler": "late", "extra": "communication", "host": "host"}
-    named = 0
-    for name, kind in expected.items():
-        findings = diagnose.diagnose(cases[name])
-        named += bool(findings) and findings[0].kind == kind
+    first = {name: [finding.kind for finding in diagnose.diagnose(cases[name])[:1]]
+             for name in expected}
+    named = sum(first[name] == [kind] for name, kind in expected.items())
     lab.note("named", named, "", "of 3 injected faults, how many ring_lab diagnose names first")
-    shown = {
-        "as it is": "weak4",
-        f"rank 0 {DELAY_MS} ms late": "straggler",
-        "extra all-reduce": "extra",
-        f"rank 0 works {WORK_MS} ms": "host",
-    }
-    lab.chart(
-        "bars",
-        "A step of 4 ranks, mean over ranks",
-        "",
-        "ms",
-        {
-            part: [(title, mean_of(cases[name], part + "_ms")) for title, name in shown.items()]
-            for part in ("data", "forward", "backward", "exposed", "waiting", "optimizer", "host")
-        },
-    )
+    shown = {"as it is": "weak4", f"rank 0 {DELAY_MS} ms late": "straggler",
+             "extra all-reduce": "extra", f"rank 0 works {WORK_MS} ms": "host"}
+    lab.chart("bars", "A step of 4 ranks, mean over ranks", "", "ms", {
+        part: [(title, mean_of(cases[name], part + "_ms")) for title, name in shown.items()]
+        for part in PARTS})
 
 
 def explain_growth(lab, cases):
-    """Of what a step of 4 ranks takes longer than one of 1: what is there without any communication?"""
-    off = train(lab, "off", 4, "--mode", "off")
-    lab.note_step("off4_ms", off)
-    one, four = lab.numbers["weak1_ms"].value, lab.numbers["weak4_ms"].value
-    lab.note(
-        "shared_percent",
-        100 * (lab.numbers["off4_ms"].value - one) / max(four - one, 1e-9),
-        "%",
-        "(T(4) without communication - T(1)) / (T(4) - T(1))",
-    )
-    lab.note(
-        "article_bytes_ms",
-        1.5 * 12.5 / ((1.5 * 134.2) / (271.5 - 70.2)),
-        "ms",
-        "article's numbers: 12.5 MB at the rate that its 128 MiB of 201 ms were sent with",
-    )
-    lab.note("article_growth_ms", 70.2 - 30.0, "ms", "article's numbers: T(4) - T(1)")
-    return cases
+    """Of what a step of 4 ranks takes longer than one of 1: what is there without communication?"""
+    one, four, off = (lab.numbers[f"{name}_ms"].value for name in ("weak1", "weak4", "off4"))
+    lab.note("shared_percent", 100 * (off - one) / max(four - one, 1e-9), "%",
+             "(T(4) without communication - T(1)) / (T(4) - T(1))")
+    lab.note("article_bytes_ms", ARTICLE_BYTES_MS, "ms",
+             "article's table: 12.5 MB at the rate at which its 128 MiB took 201.3 ms")
+    lab.note("article_growth_ms", ARTICLE_GROWTH_MS, "ms", "article's table: T(4) - T(1)")
 
 
 def measure_tokens(lab):

@@ -41,7 +41,7 @@ struct ddp_job {
 static bool make_tensors(const struct ddp_job *job, struct model_tensors *tensors)
 {
 	if (!model_shape_find(job->shape, tensors)) {
-		model_complain("ddp", "--shape is seed001, llama7b, lab or mlp40, not '%s'",
+		model_complain("ddp", "--shape is seed001, llama7b, lab, mlp40 or seed002, not '%s'",
 			       job->shape);
 		return false;
 	}
@@ -253,7 +253,7 @@ int model_ddp_command(int argc, char **argv)
 		MODEL_CHOICE_OPTIONS(&job.choice),
 		{"ranks", MODEL_RANKS_LIST, &job.ranks, MODEL_RANKS_HELP},
 		{"profile", MODEL_TEXT, &job.profile, "FILE  of ring_train --profile on one rank"},
-		{"shape", MODEL_TEXT, &job.shape, "NAME  seed001, llama7b, lab or mlp40"},
+		{"shape", MODEL_TEXT, &job.shape, "NAME  seed001, llama7b, lab, mlp40 or seed002"},
 		{"parameters", MODEL_COUNT, &job.parameters, "N  such as 7e9, not the shape's"},
 		{"element-bytes", MODEL_COUNT, &job.element_bytes, "N  of a gradient"},
 		{"buckets", MODEL_COUNT, &job.bucket_count, "N  equal ones, not the shape's"},

@@ -50,11 +50,22 @@ static void make_lab(struct model_tensors *tensors)
 	add_linear(tensors, 1024, 1024);
 }
 
-static void make_mlp40(struct model_tensors *tensors)
+static void make_layers(struct model_tensors *tensors, int layers, double width)
 {
 	tensors->element_bytes = 4;
-	for (int layer = 0; layer < 40; layer++)
-		add_linear(tensors, 4096, 4096);
+	for (int layer = 0; layer < layers; layer++)
+		add_linear(tensors, width, width);
+}
+
+/* As ring_train's preset of this name. */
+static void make_mlp40(struct model_tensors *tensors)
+{
+	make_layers(tensors, 40, 1024);
+}
+
+static void make_seed002(struct model_tensors *tensors)
+{
+	make_layers(tensors, 40, 4096);
 }
 
 bool model_shape_find(const char *name, struct model_tensors *tensors)
@@ -65,7 +76,8 @@ bool model_shape_find(const char *name, struct model_tensors *tensors)
 	} shapes[] = {{"seed001", make_seed001},
 		      {"llama7b", make_llama7b},
 		      {"lab", make_lab},
-		      {"mlp40", make_mlp40}};
+		      {"mlp40", make_mlp40},
+		      {"seed002", make_seed002}};
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		if (strcmp(shapes[i].name, name) == 0) {
 			tensors->count = 0;

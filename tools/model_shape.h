@@ -19,7 +19,7 @@ struct model_tensors {
 	double element_bytes; /* as that model is usually trained */
 };
 
-/* returns false if there is no such shape: seed001, llama7b, lab or mlp40 */
+/* returns false if there is no such shape: seed001, llama7b, lab, mlp40 or seed002 */
 bool model_shape_find(const char *name, struct model_tensors *tensors);
 
 /* `parameters` in equal tensors. */

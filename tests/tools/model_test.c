@@ -566,8 +566,11 @@ static void shapes_have_known_buckets(void **state)
 	assert_int_equal(buckets_of_shape("llama7b", 25 << 20), 226);
 	assert_int_equal(buckets_of_shape("llama7b", 100 << 20), 82);
 	assert_int_equal(buckets_of_shape("llama7b", 250 << 20), 44);
-	assert_int_equal(buckets_of_shape("mlp40", 25 << 20), 40);
+	assert_int_equal(buckets_of_shape("mlp40", 25 << 20), 7);
 	assert_true(model_shape_find("mlp40", &tensors));
+	assert_near(model_shape_parameters(&tensors), 41984000, 0);
+	assert_int_equal(buckets_of_shape("seed002", 25 << 20), 40);
+	assert_true(model_shape_find("seed002", &tensors));
 	assert_near(model_shape_parameters(&tensors), 671252480, 0);
 
 	assert_true(model_shape_find("lab", &tensors));
