@@ -72,12 +72,17 @@ static bool is_control(const struct train_run *run)
 	return run->profile.on && overlaps(run) && run->state.step % 2 == 0;
 }
 
+static bool is_silent(const struct train_options *options)
+{
+	return options->quiet || options->as_reference || options->as_control;
+}
+
 /* Twenty lines a run, and at a terminal one that is overwritten. */
 static void talk(const struct train_run *run, const struct train_step *step, bool last)
 {
 	const struct train_options *options = run->options;
 	uint64_t every = options->steps > 20 ? (uint64_t)options->steps / 20 : 1;
-	if (run->team->rank != 0 || options->as_reference)
+	if (run->team->rank != 0 || is_silent(options))
 		return;
 	bool overwrites = isatty(STDERR_FILENO);
 	if (last || step->step == 1 || step->step % every == 0) {

@@ -148,6 +148,16 @@ const struct train_option_row train_option_rows[] = {
 	 .help = "run the same on one rank first"},
 	{TRAIN_OPTION_TEXT, 0, "as-reference", "FILE", AT(as_reference), .sameness = TRAIN_OWN,
 	 .help = "write only this record; what --with-reference starts"},
+	{TRAIN_OPTION_FLAG, 0, "with-control", NULL, AT(with_control), .sameness = TRAIN_OWN,
+	 .help = "run the same with --mode off first"},
+	{TRAIN_OPTION_TEXT, 0, "as-control", "FILE", AT(as_control), .sameness = TRAIN_OWN,
+	 .help = "write only this record; what --with-control starts"},
+	{TRAIN_OPTION_TEXT, 0, "sweep", "OPTION=VALUES", AT(sweep), .sameness = TRAIN_OWN,
+	 .help = "train once for each value, and compare: bucket-mb=1,4,25; where values have "
+		 "commas, "
+		 "semicolons part them"},
+	{TRAIN_OPTION_FLAG, 0, "quiet", NULL, AT(quiet), .sameness = TRAIN_OWN,
+	 .help = "no report; only files"},
 	{TRAIN_OPTION_HELP, 'h', "help", NULL, .sameness = TRAIN_OWN, .help = "show this and exit"},
 	{TRAIN_OPTION_VERSION, 0, "version", NULL, .sameness = TRAIN_OWN,
 	 .help = "show the version and exit"},

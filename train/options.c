@@ -256,17 +256,28 @@ static bool agree_with_one_another(const struct train_options *options)
 }
 
 /* The run that another one is compared with leaves no other traces. */
-static void become_reference(struct train_options *options)
+static void leave_only(struct train_options *options, const char *record)
 {
-	options->json = options->as_reference;
+	options->json = record;
 	options->trace = options->plot = options->model = options->checkpoint = NULL;
-	options->export = options->profile = NULL;
+	options->export = options->profile = options->sweep = NULL;
 	options->resume = false;
 	options->reference_count = 0;
-	options->with_reference = false;
+	options->with_reference = options->with_control = false;
+}
+
+static void become_reference(struct train_options *options)
+{
+	leave_only(options, options->as_reference);
 	options->ranks = 1;
 	options->uneven = 0;
 	options->faults = (struct train_fault_options){.slow_rank = -1, .slow_share = 1};
+}
+
+static void become_control(struct train_options *options)
+{
+	leave_only(options, options->as_control);
+	options->ddp.mode = TRAIN_DDP_OFF;
 }
 
 /* Another optimizer than the preset's takes over nothing of its rate that was not said. */
@@ -322,8 +333,12 @@ bool train_options_parse(struct train_options *options, int argc, char **argv, i
 		return false;
 	if (parsed.steps == 0 && parsed.epochs == 0)
 		parsed.steps = 200;
+	if (parsed.sweep && !*parsed.sweep) /* one of its runs */
+		parsed.sweep = NULL;
 	if (parsed.as_reference)
 		become_reference(&parsed);
+	if (parsed.as_control)
+		become_control(&parsed);
 	*status = TRAIN_EXIT_OK;
 	*options = parsed;
 	return true;

@@ -76,6 +76,10 @@ struct train_options {
 	int reference_count;
 	bool with_reference;      /* first run the same on one rank */
 	const char *as_reference; /* this is that run: write this record and nothing else */
+	bool with_control;        /* first run the same without communication */
+	const char *as_control;   /* this is that run */
+	const char *sweep;        /* "OPTION=VALUE,VALUE": run once for each; NULL */
+	bool quiet;               /* no report; only files */
 };
 
 /*

@@ -92,7 +92,7 @@ static int report(const struct train_options *options, struct runs *runs,
 		predicted = NULL;
 		err = -1;
 	}
-	if (!options->as_reference)
+	if (!options->as_reference && !options->as_control && !options->quiet)
 		train_report_print(stdout, own, steps, each, predicted);
 	if (options->json && train_record_write(options->json, own, steps, each) != 0)
 		err = -1;

@@ -127,11 +127,11 @@ static void print_payload(FILE *out, const struct train_summary *summary)
 
 static void print_source(FILE *out, const double *values)
 {
-	if (isnan(values[TRAIN_OWN]) || isnan(values[TRAIN_HELD_OUT]))
+	if (isnan(values[TRAIN_SOURCE]) || isnan(values[TRAIN_HELD_OUT]))
 		return;
-	double above = values[TRAIN_HELD_OUT] - values[TRAIN_OWN];
+	double above = values[TRAIN_HELD_OUT] - values[TRAIN_SOURCE];
 	fprintf(out, "held-out loss is %.4f %s the source's own, whose standard error is %.4f\n",
-		fabs(above), above < 0 ? "below" : "above", values[TRAIN_OWN_ERROR]);
+		fabs(above), above < 0 ? "below" : "above", values[TRAIN_SOURCE_ERROR]);
 }
 
 /* Times of a machine that has other things to do are theirs, too. */

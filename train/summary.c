@@ -177,8 +177,8 @@ void train_summary_make(struct train_summary *summary, const struct train_facts 
 	for (int i = 0; i < TRAIN_METRICS; i++)
 		values[i] = NAN;
 	values[TRAIN_HELD_OUT] = facts->held_out_loss;
-	values[TRAIN_OWN] = facts->own_loss;
-	values[TRAIN_OWN_ERROR] = facts->own_error;
+	values[TRAIN_SOURCE] = facts->own_loss;
+	values[TRAIN_SOURCE_ERROR] = facts->own_error;
 	if (each == 0)
 		return;
 	const struct table table = {.steps = steps,

@@ -52,8 +52,8 @@
 	X(PADDING, "padding_percent", "tokens that are computed, but no targets / all computed")   \
 	X(LOSS, "loss", "of the last step, nats per target")                                       \
 	X(HELD_OUT, "held_out_loss", "nats per target, on what nobody trained on")                 \
-	X(OWN, "source_loss", "the true source's own on the same targets")                         \
-	X(OWN_ERROR, "source_loss_error", "its standard error")
+	X(SOURCE, "source_loss", "the true source's own on the same targets")                      \
+	X(SOURCE_ERROR, "source_loss_error", "its standard error")
 
 enum train_metric {
 #define TRAIN_METRIC_ENUM(id, name, formula) TRAIN_##id,
