@@ -9,7 +9,7 @@
 #include "cuda_driver.h"
 
 static struct ring_cuda_driver driver;
-static struct ring_failure refusal; /* why there is none */
+static struct ring_failure refusal, start_refusal; /* why there is none */
 
 /* What to look at when the driver answers with an error. */
 static const struct {
@@ -110,27 +110,39 @@ static int find_calls(void *library)
 }
 
 /* Stays open: the driver's threads run until the process ends. */
-static void open_driver(void)
+static void open_library(void)
 {
 	void *library = dlopen(RING_CUDA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
+	if (library)
+		find_calls(library);
+	else
 		ring_fail(&refusal, RING_ENOTSUP, "CUDA: NVIDIA's driver does not open: %s",
 			  dlerror());
-		return;
-	}
-	if (find_calls(library))
-		return;
-	int err = ring_cuda_error(driver.init(0), "starting the driver", &refusal);
+}
+
+const struct ring_cuda_driver *ring_cuda_driver_opened(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, open_library);
+	return refusal.err ? NULL : &driver;
+}
+
+/* Whatever is wrong, there is no device. */
+static void start(void)
+{
+	int err = ring_cuda_error(driver.init(0), "starting the driver", &start_refusal);
 	if (err)
-		refusal.err = RING_ENOTSUP; /* whatever it is, there is no device */
+		start_refusal.err = RING_ENOTSUP;
 }
 
 const struct ring_cuda_driver *ring_cuda_driver(struct ring_failure *failure)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, open_driver);
-	if (!refusal.err)
+	if (ring_cuda_driver_opened())
+		pthread_once(&once, start);
+	const struct ring_failure *why = refusal.err ? &refusal : &start_refusal;
+	if (!why->err)
 		return &driver;
-	ring_fail(failure, refusal.err, "%s", refusal.text);
+	ring_fail(failure, why->err, "%s", why->text);
 	return NULL;
 }

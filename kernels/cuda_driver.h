@@ -50,6 +50,7 @@ struct CUstream_st; /* a stream                                  */
 	X(context_device, cuCtxGetDevice, (int *device))                                           \
 	X(context_synchronize, cuCtxSynchronize, (void))                                           \
 	X(context_priorities, cuCtxGetStreamPriorityRange, (int *least, int *greatest))            \
+	X(capture_mode, cuThreadExchangeStreamCaptureMode, (int *mode))                            \
 	X(context_enable_peer, cuCtxEnablePeerAccess, (struct CUctx_st * peer, unsigned flags))    \
 	/* memory of a device */                                                                   \
 	X(memory_alloc, cuMemAlloc_v2, (void **memory, size_t bytes))                              \
@@ -187,10 +188,11 @@ enum ring_cuda_memory {
 enum {
 	RING_CUDA_STREAM_NON_BLOCKING = 1, /* does not wait for the legacy stream */
 	RING_CUDA_EVENT_NO_TIMING = 2,
-	RING_CUDA_HOST_PORTABLE = 1, /* for all contexts */
-	RING_CUDA_HOST_MAPPED = 2,   /* kernels reach it */
-	RING_CUDA_WAIT_GEQ = 0,      /* until the word is at least the value, modulo 2^32 */
-	RING_CUDA_CAPTURE_NONE = 0,  /* a stream's capture status */
+	RING_CUDA_HOST_PORTABLE = 1,   /* for all contexts */
+	RING_CUDA_HOST_MAPPED = 2,     /* kernels reach it */
+	RING_CUDA_WAIT_GEQ = 0,        /* until the word is at least the value, modulo 2^32 */
+	RING_CUDA_CAPTURE_NONE = 0,    /* a stream's capture status */
+	RING_CUDA_CAPTURE_RELAXED = 2, /* mode of a thread that others' captures do not restrict */
 };
 
 /* Streams that are no objects; NULL is the legacy one, too. */
@@ -200,11 +202,14 @@ enum {
 /* ---- the library ----------------------------------------------------------------------------- */
 
 /*
- * The driver, opened and initialised by whoever asks first; all others get the same answer, from
- * any thread. returns NULL where there is none, then *failure says in one line why (RING_ENOTSUP).
+ * The driver, opened and started by whoever asks first; all others get the same answer, from any
+ * thread. returns NULL where there is none, then *failure says in one line why (RING_ENOTSUP).
  * failure may be NULL
  */
 const struct ring_cuda_driver *ring_cuda_driver(struct ring_failure *failure);
+
+/* The same, but perhaps not started: good for asking what pointers point to. Cheap. */
+const struct ring_cuda_driver *ring_cuda_driver_opened(void);
 
 /*
  * What a call returned, as one of ours: 0; RING_EAGAIN for what is not over; RING_ENOMEM;

@@ -129,7 +129,7 @@ struct ring_device {
 	int (*tell)(struct ring_device_queue *queue, void (*done)(void *context), void *context);
 };
 
-extern const struct ring_device ring_device_cpu;
+extern const struct ring_device ring_device_cpu, ring_device_cuda;
 
 /* The table: the CPU first, NULL behind the last. A test program may link its own instead. */
 extern const struct ring_device *const ring_devices[];

@@ -4,5 +4,8 @@
 
 const struct ring_device *const ring_devices[] = {
 	&ring_device_cpu,
+#ifdef HAVE_CUDA
+	&ring_device_cuda,
+#endif
 	NULL,
 };

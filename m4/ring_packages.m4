@@ -4,10 +4,3 @@ AC_DEFUN([RING_NEED_PACKAGE], [
 	PKG_CHECK_MODULES([$1], [$2], [], [AC_MSG_ERROR([$2 was not found by pkg-config.
 Install $3 (Debian, Ubuntu) or $4 (Fedora), or set PKG_CONFIG_PATH.])])
 ])
-
-# RING_NOT_YET(NAME)
-# A package that this version cannot use: its row in the table is "no", and asking for it is an error.
-AC_DEFUN([RING_NOT_YET], [
-	AC_ARG_WITH([$1], [], [AS_IF([test "x$withval" != xno],
-		[AC_MSG_ERROR([--with-$1: not in this version])])])
-])

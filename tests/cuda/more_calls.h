@@ -20,7 +20,6 @@ struct CUgraphExec_st; /* the same, ready to launch  */
 	X(capture_begin, cuStreamBeginCapture_v2, (struct CUstream_st * stream, int mode))          \
 	X(capture_end, cuStreamEndCapture,                                                          \
 	  (struct CUstream_st * stream, struct CUgraph_st * *graph))                                \
-	X(capture_mode, cuThreadExchangeStreamCaptureMode, (int *mode))                             \
 	X(graph_instantiate, cuGraphInstantiateWithFlags,                                           \
 	  (struct CUgraphExec_st * *exec, struct CUgraph_st * graph, unsigned long long flags))     \
 	X(graph_launch, cuGraphLaunch, (struct CUgraphExec_st * exec, struct CUstream_st * stream)) \

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GPUs of NVIDIA as a device: memory of theirs, and queues that are streams. What is submitted is
+ * finished when an event behind it has happened; events are recorded when somebody asks, so a burst
+ * of jobs has one. Contexts and kernels are cuda_chip.c's, being told cuda_tell.c's.
+ */
+#include "cuda_queue.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+
+/* Logs what a call for a chip returned, once for each queue that fails. returns one of ours */
+static int check(const struct ring_cuda_chip *chip, int result, const char *doing)
+{
+	struct ring_failure failure = {0};
+	int err = ring_cuda_error(result, doing, &failure);
+	if (failure.err)
+		ring_log(RING_LOUD, "%s: %s", chip->text, failure.text);
+	return err;
+}
+
+static int chip_of(const void *near, const struct ring_cuda_chip **chip)
+{
+	struct ring_failure failure = {0};
+	int err = ring_cuda_chip_of(near, chip, &failure);
+	if (err)
+		ring_log(RING_LOUD, "%s", failure.text);
+	return err == RING_ENOMEM ? err : err ? RING_ESYSTEM : 0;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* A driver that nobody has started knows no memory, and says so at once. */
+static bool cuda_owns(const void *memory)
+{
+	const struct ring_cuda_driver *driver = ring_cuda_driver_opened();
+	int kind = 0;
+	return driver &&
+	       driver->pointer_attribute(&kind, RING_CUDA_POINTER_KIND, memory) == RING_CUDA_OK &&
+	       kind == RING_CUDA_MEMORY_DEVICE;
+}
+
+static int cuda_alloc(const void *near, size_t bytes, void **memory)
+{
+	const struct ring_cuda_chip *chip;
+	struct ring_cuda_visit visit;
+	int err = chip_of(near, &chip);
+	if (err)
+		return err;
+	err = check(chip, ring_cuda_enter(chip, &visit), "entering the device");
+	if (err)
+		return err;
+	int result = chip->driver->memory_alloc(memory, bytes ? bytes : 1);
+	ring_cuda_leave(chip, &visit);
+	return result == RING_CUDA_OUT_OF_MEMORY ? RING_ENOMEM
+						 : check(chip, result, "allocating memory");
+}
+
+static void cuda_free(void *memory)
+{
+	const struct ring_cuda_chip *chip;
+	struct ring_cuda_visit visit;
+	if (!memory || chip_of(memory, &chip) || ring_cuda_enter(chip, &visit))
+		return; /* with the context its memory is gone */
+	check(chip, chip->driver->memory_free(memory), "freeing memory");
+	ring_cuda_leave(chip, &visit);
+}
+
+/* For all devices, by way of one. */
+static int cuda_pin(void *memory, size_t bytes)
+{
+	const struct ring_cuda_chip *chip;
+	struct ring_cuda_visit visit;
+	int err = chip_of(NULL, &chip);
+	if (err)
+		return err;
+	err = check(chip, ring_cuda_enter(chip, &visit), "entering the device");
+	if (err)
+		return err;
+	int result = chip->driver->host_register(memory, bytes,
+						 RING_CUDA_HOST_PORTABLE | RING_CUDA_HOST_MAPPED);
+	ring_cuda_leave(chip, &visit);
+	return result == RING_CUDA_OUT_OF_MEMORY ? RING_ENOMEM
+						 : check(chip, result, "pinning memory");
+}
+
+static void cuda_unpin(void *memory, size_t bytes)
+{
+	const struct ring_cuda_chip *chip;
+	struct ring_cuda_visit visit;
+	(void)bytes;
+	if (chip_of(NULL, &chip) || ring_cuda_enter(chip, &visit))
+		return;
+	check(chip, chip->driver->host_unregister(memory), "unpinning memory");
+	ring_cuda_leave(chip, &visit);
+}
+
+/* ---- a queue --------------------------------------------------------------------------------- */
+
+static int fail(struct ring_device_queue *queue, int result, const char *doing)
+{
+	if (!queue->failed)
+		check(queue->chip, result, doing);
+	queue->failed = true;
+	return RING_ESYSTEM;
+}
+
+static int make_stream(struct ring_device_queue *queue)
+{
+	const struct ring_cuda_driver *driver = queue->chip->driver;
+	int least, greatest;
+	int result = driver->context_priorities(&least, &greatest);
+	if (!result)
+		result = driver->stream_create(&queue->stream, RING_CUDA_STREAM_NON_BLOCKING,
+					       greatest);
+	for (int i = 0; !result && i < RING_CUDA_MARKS; i++)
+		result = driver->event_create(&queue->marks[i].event, RING_CUDA_EVENT_NO_TIMING);
+	return result;
+}
+
+static void unmake_stream(struct ring_device_queue *queue)
+{
+	const struct ring_cuda_driver *driver = queue->chip->driver;
+	for (int i = 0; i < RING_CUDA_MARKS; i++) {
+		if (queue->marks[i].event)
+			driver->event_destroy(queue->marks[i].event);
+	}
+	if (queue->stream)
+		driver->stream_destroy(queue->stream);
+}
+
+/*
+ * What was made in a context that has failed is gone with it, but for the queue itself: a host
+ * function may have begun before that, and is about to look at it.
+ */
+static void cuda_queue_close(struct ring_device_queue *queue)
+{
+	struct ring_cuda_visit visit;
+	if (!queue)
+		return;
+	bool failed = ring_cuda_enter(queue->chip, &visit) != RING_CUDA_OK;
+	if (!failed) {
+		if (queue->stream)
+			failed = queue->chip->driver->stream_synchronize(queue->stream);
+		ring_cuda_leave(queue->chip, &visit);
+	}
+	ring_cuda_tell_end(queue);
+	if (failed || ring_cuda_enter(queue->chip, &visit))
+		return;
+	unmake_stream(queue);
+	ring_cuda_leave(queue->chip, &visit);
+	free(queue);
+}
+
+static int cuda_queue_open(const void *near, struct ring_device_queue **opened)
+{
+	const struct ring_cuda_chip *chip;
+	struct ring_cuda_visit visit;
+	int err = chip_of(near, &chip);
+	if (err)
+		return err;
+	struct ring_device_queue *queue = calloc(1, sizeof(*queue));
+	if (!queue)
+		return RING_ENOMEM;
+	queue->chip = chip;
+	int result = ring_cuda_enter(chip, &visit);
+	if (!result) {
+		result = make_stream(queue);
+		ring_cuda_leave(chip, &visit);
+	}
+	if (result) {
+		cuda_queue_close(queue);
+		return check(chip, result, "opening a queue") == RING_ENOMEM ? RING_ENOMEM
+									     : RING_ESYSTEM;
+	}
+	*opened = queue;
+	return 0;
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+/* As many blocks as have something to do, and no more than run at once. */
+static unsigned blocks_of(const struct ring_cuda_chip *chip, const struct ring_kernel_job *job)
+{
+	const uint64_t words = 2 * RING_BLOCK_THREADS; /* that keep a block busy */
+	uint64_t blocks = (job->words + words - 1) / words;
+	uint64_t most = 4 * (uint64_t)chip->multiprocessors;
+	return (unsigned)(blocks < most ? blocks : most);
+}
+
+static int launch(struct ring_device_queue *queue, struct ring_kernel_job *job)
+{
+	const struct ring_cuda_chip *chip = queue->chip;
+	void *arguments[] = {job};
+	return chip->driver->launch(chip->kernels[job->type][job->op], blocks_of(chip, job), 1, 1,
+				    RING_BLOCK_THREADS, 1, 1, 0, queue->stream, arguments, NULL);
+}
+
+static int copy(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes)
+{
+	return queue->chip->driver->memory_copy(dst, src, bytes, queue->stream);
+}
+
+/* returns 0, if one job was submitted; RING_ENOMEM; RING_ESYSTEM */
+static int submitted(struct ring_device_queue *queue, int result, const char *doing)
+{
+	if (result == RING_CUDA_OUT_OF_MEMORY)
+		return RING_ENOMEM;
+	if (result)
+		return fail(queue, result, doing);
+	queue->submitted++;
+	return 0;
+}
+
+static int cuda_reduce(struct ring_device_queue *queue, const struct ring_reduction *reduction)
+{
+	struct ring_kernel_job job;
+	struct ring_cuda_visit visit;
+	int err = ring_kernel_job_make(&job, reduction);
+	if (err || queue->failed)
+		return err ? err : RING_ESYSTEM;
+	int result = job.words ? ring_cuda_enter(queue->chip, &visit) : RING_CUDA_OK;
+	if (!result && job.words) {
+		result = launch(queue, &job);
+		ring_cuda_leave(queue->chip, &visit);
+	}
+	return submitted(queue, result, "launching a reduction");
+}
+
+static int cuda_copy(struct ring_device_queue *queue, void *dst, const void *src, size_t bytes,
+		     bool past)
+{
+	struct ring_cuda_visit visit;
+	(void)past;
+	if (queue->failed)
+		return RING_ESYSTEM;
+	bool moves = bytes > 0 && dst != src;
+	int result = moves ? ring_cuda_enter(queue->chip, &visit) : RING_CUDA_OK;
+	if (!result && moves) {
+		result = copy(queue, dst, src, bytes);
+		ring_cuda_leave(queue->chip, &visit);
+	}
+	return submitted(queue, result, "copying");
+}
+
+/* ---- what is finished ------------------------------------------------------------------------ */
+
+static struct ring_cuda_mark *mark_at(struct ring_device_queue *queue, uint64_t index)
+{
+	return &queue->marks[index % RING_CUDA_MARKS];
+}
+
+/* Those of the marks that have been reached. */
+static int pass_marks(struct ring_device_queue *queue)
+{
+	int result = RING_CUDA_OK;
+	while (queue->passed < queue->marked) {
+		const struct ring_cuda_mark *mark = mark_at(queue, queue->passed);
+		result = queue->chip->driver->event_query(mark->event);
+		if (result)
+			break;
+		queue->finished = mark->jobs;
+		queue->passed++;
+	}
+	return result == RING_CUDA_NOT_READY ? RING_CUDA_OK : result;
+}
+
+/* A mark behind all that was submitted; if there is none to spare, the last one moves there. */
+static int put_mark(struct ring_device_queue *queue)
+{
+	bool full = queue->marked - queue->passed == RING_CUDA_MARKS;
+	struct ring_cuda_mark *mark = mark_at(queue, queue->marked - full);
+	int result = queue->chip->driver->event_record(mark->event, queue->stream);
+	if (!result) {
+		mark->jobs = queue->submitted;
+		queue->marked += !full;
+	}
+	return result;
+}
+
+static bool all_is_marked(struct ring_device_queue *queue)
+{
+	uint64_t jobs = queue->marked ? mark_at(queue, queue->marked - 1)->jobs : 0;
+	return jobs == queue->submitted;
+}
+
+static int look(struct ring_device_queue *queue)
+{
+	struct ring_cuda_visit visit;
+	int result = ring_cuda_enter(queue->chip, &visit);
+	if (result)
+		return result;
+	result = pass_marks(queue);
+	bool spare = queue->marked - queue->passed < RING_CUDA_MARKS;
+	if (!result && spare && !all_is_marked(queue))
+		result = put_mark(queue);
+	ring_cuda_leave(queue->chip, &visit);
+	return result;
+}
+
+static int cuda_finished(struct ring_device_queue *queue, uint64_t *jobs)
+{
+	int result = queue->failed || queue->finished == queue->submitted ? RING_CUDA_OK
+									  : look(queue);
+	if (result)
+		fail(queue, result, "asking what is finished");
+	*jobs = queue->finished;
+	return queue->failed ? RING_ESYSTEM : 0;
+}
+
+/* What is marked is finished by the time that a host function behind it runs. */
+static int cuda_tell(struct ring_device_queue *queue, void (*done)(void *context), void *context)
+{
+	struct ring_cuda_visit visit;
+	if (queue->failed)
+		return RING_ESYSTEM;
+	int result = ring_cuda_enter(queue->chip, &visit);
+	if (!result) {
+		if (!all_is_marked(queue))
+			result = put_mark(queue);
+		if (!result)
+			result = ring_cuda_tell(queue, done, context);
+		ring_cuda_leave(queue->chip, &visit);
+	}
+	if (result == RING_CUDA_OUT_OF_MEMORY)
+		return RING_ENOMEM;
+	return result ? fail(queue, result, "asking to be told") : 0;
+}
+
+const struct ring_device ring_device_cuda = {
+	.name = "cuda",
+	.number = 1,
+	.apart = true,
+	.owns = cuda_owns,
+	.alloc = cuda_alloc,
+	.free = cuda_free,
+	.pin = cuda_pin,
+	.unpin = cuda_unpin,
+	.queue_open = cuda_queue_open,
+	.queue_close = cuda_queue_close,
+	.reduce = cuda_reduce,
+	.copy = cuda_copy,
+	.finished = cuda_finished,
+	.tell = cuda_tell,
+};

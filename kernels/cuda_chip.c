@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include "cuda_chip.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "reduce_list.h"
+
+#define CHIPS_MAX 64
+
+static const struct ring_cuda_chip *chips[CHIPS_MAX];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int ring_cuda_enter(const struct ring_cuda_chip *chip, struct ring_cuda_visit *visit)
+{
+	const struct ring_cuda_driver *driver = chip->driver;
+	visit->capture_mode = RING_CUDA_CAPTURE_RELAXED;
+	int result = driver->capture_mode(&visit->capture_mode);
+	if (result)
+		return result;
+	result = driver->context_push(chip->context);
+	if (result)
+		driver->capture_mode(&visit->capture_mode);
+	return result;
+}
+
+void ring_cuda_leave(const struct ring_cuda_chip *chip, const struct ring_cuda_visit *visit)
+{
+	struct CUctx_st *context;
+	int mode = visit->capture_mode;
+	chip->driver->context_pop(&context);
+	chip->driver->capture_mode(&mode);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void describe(struct ring_cuda_chip *chip)
+{
+	char name[64] = "GPU", bus[32] = "?";
+	chip->driver->device_name(name, sizeof(name), chip->device);
+	chip->driver->device_bus_id(bus, sizeof(bus), chip->device);
+	snprintf(chip->text, sizeof(chip->text), "device %d (%s at %s)", chip->device, name, bus);
+}
+
+static int ask(const struct ring_cuda_chip *chip, int attribute, int *value,
+	       struct ring_failure *failure)
+{
+	return ring_cuda_error(chip->driver->device_attribute(value, attribute, chip->device),
+			       "asking what the device can", failure);
+}
+
+/* Pinned memory must have the address that the host has for it. */
+static int check_abilities(struct ring_cuda_chip *chip, struct ring_failure *failure)
+{
+	int unified = 0, host_pointers = 0;
+	int err = ask(chip, RING_CUDA_MULTIPROCESSORS, &chip->multiprocessors, failure);
+	if (!err)
+		err = ask(chip, RING_CUDA_UNIFIED_ADDRESSING, &unified, failure);
+	if (!err)
+		err = ask(chip, RING_CUDA_HOST_POINTERS, &host_pointers, failure);
+	if (!err && !(unified && host_pointers))
+		err = ring_fail(failure, RING_ENOTSUP,
+				"CUDA: %s has other addresses for the host's memory than the host, "
+				"which the library cannot use",
+				chip->text);
+	return err;
+}
+
+/*
+ * All kernels now: one that is loaded by its first launch may wait for whatever the context was
+ * given, and that may wait for us.
+ */
+static int load_kernels(struct ring_cuda_chip *chip, struct ring_failure *failure)
+{
+	const struct ring_cuda_driver *driver = chip->driver;
+	struct CUmod_st *module;
+	int result = driver->module_load(&module, ring_cuda_image), registers;
+#define LOAD(OP, op, TYPE, type, ...)                                                              \
+	if (!result)                                                                               \
+		result = driver->module_function(&chip->kernels[TYPE][OP], module,                 \
+						 "ring_reduce_" #type "_" #op);                    \
+	if (!result)                                                                               \
+		result = driver->function_attribute(&registers, RING_CUDA_REGISTERS,               \
+						    chip->kernels[TYPE][OP]);
+#define LOADS(...) RING_REDUCE_OPS(LOAD, __VA_ARGS__)
+	RING_REDUCE_TYPES(LOADS, )
+#undef LOADS
+#undef LOAD
+	return ring_cuda_error(result, "loading the kernels", failure);
+}
+
+static int open_context(struct ring_cuda_chip *chip, struct ring_failure *failure)
+{
+	struct ring_cuda_visit visit;
+	int err = ring_cuda_error(chip->driver->primary_retain(&chip->context, chip->device),
+				  "entering the device", failure);
+	if (err)
+		return err;
+	err = ring_cuda_error(ring_cuda_enter(chip, &visit), "entering the device", failure);
+	if (!err) {
+		err = load_kernels(chip, failure);
+		ring_cuda_leave(chip, &visit);
+	}
+	if (err)
+		chip->driver->primary_release(chip->device);
+	return err;
+}
+
+static int open_chip(const struct ring_cuda_driver *driver, int device,
+		     const struct ring_cuda_chip **opened, struct ring_failure *failure)
+{
+	struct ring_cuda_chip *chip = calloc(1, sizeof(*chip));
+	if (!chip)
+		return ring_fail(failure, RING_ENOMEM, "no memory for a device");
+	chip->driver = driver;
+	chip->device = device;
+	describe(chip);
+	int err = check_abilities(chip, failure);
+	if (!err)
+		err = open_context(chip, failure);
+	if (err) {
+		free(chip);
+		return err;
+	}
+	*opened = chip;
+	return 0;
+}
+
+/* ---- which one ------------------------------------------------------------------------------- */
+
+/* An ordinal names the device itself, as drivers give them the same numbers. */
+static int device_of(const struct ring_cuda_driver *driver, const void *near, int *device,
+		     struct ring_failure *failure)
+{
+	struct CUctx_st *context = NULL;
+	*device = 0;
+	if (near)
+		return ring_cuda_error(driver->pointer_attribute(device, RING_CUDA_POINTER_DEVICE,
+								 near),
+				       "asking on which device memory lies", failure);
+	if (driver->context_current(&context) == RING_CUDA_OK && context)
+		driver->context_device(device);
+	return 0;
+}
+
+int ring_cuda_chip_of(const void *near, const struct ring_cuda_chip **chip,
+		      struct ring_failure *failure)
+{
+	int device;
+	const struct ring_cuda_driver *driver = ring_cuda_driver(failure);
+	if (!driver)
+		return RING_ENOTSUP;
+	int err = device_of(driver, near, &device, failure);
+	if (!err && (device < 0 || device >= CHIPS_MAX))
+		err = ring_fail(failure, RING_ENOTSUP, "CUDA: more than %d devices", CHIPS_MAX);
+	if (err)
+		return err;
+	pthread_mutex_lock(&lock);
+	if (!chips[device])
+		err = open_chip(driver, device, &chips[device], failure);
+	*chip = chips[device];
+	pthread_mutex_unlock(&lock);
+	return err;
+}

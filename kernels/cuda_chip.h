@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The GPUs of this process, each with its primary context, which is the one that programs of the
+ * CUDA runtime use too, and with the kernels loaded there.
+ */
+#ifndef RING_CUDA_CHIP_H
+#define RING_CUDA_CHIP_H
+
+#include "cuda_driver.h"
+#include "kernel_job.h"
+
+struct ring_cuda_chip {
+	const struct ring_cuda_driver *driver;
+	int device;
+	int multiprocessors;
+	struct CUctx_st *context;
+	struct CUfunc_st *kernels[RING_FLOAT8_E5M2 + 1][RING_MIN + 1];
+	char text[128]; /* for sentences */
+};
+
+/* The image of all kernels, cuda_image.c */
+extern const unsigned char ring_cuda_image[];
+
+/*
+ * The GPU on which `near` lies; NULL: that of the calling thread's context, or the first. It is
+ * opened by whoever asks first, which loads the kernels and so waits for all that its context was
+ * given; it stays open. Any thread. returns 0; RING_ENOTSUP, RING_ENOMEM, RING_ESYSTEM: *failure
+ * says why, which may be NULL
+ */
+int ring_cuda_chip_of(const void *near, const struct ring_cuda_chip **chip,
+		      struct ring_failure *failure);
+
+/* What a thread had before it made calls for a chip. */
+struct ring_cuda_visit {
+	int capture_mode;
+};
+
+/*
+ * Between the two the calling thread makes calls for that chip, and no stream that is captured
+ * elsewhere keeps it from that. returns 0, else an enum ring_cuda_result: leave nothing then
+ */
+int ring_cuda_enter(const struct ring_cuda_chip *chip, struct ring_cuda_visit *visit);
+void ring_cuda_leave(const struct ring_cuda_chip *chip, const struct ring_cuda_visit *visit);
+
+#endif
