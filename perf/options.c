@@ -16,6 +16,10 @@
 
 #define MAX_RANKS 1024
 
+#define TUNING_MAX_BYTES ((size_t)16 << 20)
+#define TUNING_FACTOR 16
+#define TUNING_SECONDS 0.02
+
 static const char usage[] =
 	"usage: ring_perf [options]\n"
 	"Measures and checks collectives. Starts two ranks here, or --ranks of them, unless a "
@@ -57,7 +61,7 @@ static const char usage[] =
 	"\n"
 	"      --explain            tell what carries each call and what decided that; measure "
 	"nothing\n"
-	"      --tune FILE          measure all algorithms, and write rows for RING_TUNING\n"
+	"      --tune FILE          measure all algorithms, and write numbers for RING_TUNING\n"
 	"      --verdict            end with a summary in plain words\n"
 	"      --json FILE          write everything as JSON\n"
 	"      --csv FILE           write the rows as CSV\n"
@@ -186,7 +190,7 @@ static bool parse_sizes(struct perf_options *options, const char *text)
 
 /* What was given, which decides about the others' defaults. */
 struct given {
-	bool collective, min, max, step, factor;
+	bool collective, min, max, step, factor, seconds;
 };
 
 /* The options with nccl-tests' letters. */
@@ -251,6 +255,7 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 		given->min = given->max = true;
 		return parse_sizes(options, text);
 	case SECONDS:
+		given->seconds = true;
 		return perf_parse_real("--seconds", text, 0, &options->effort.seconds);
 	case REST:
 		return perf_parse_real("--rest", text, 0, &options->effort.rest_s);
@@ -289,11 +294,24 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 	}
 }
 
+/* Few sizes, and little of each: numbers are measured in seconds. */
+static void settle_tuning(struct perf_options *options, const struct given *given)
+{
+	if (!given->collective)
+		options->collective = PERF_ALL;
+	if (!given->max)
+		options->max_bytes = TUNING_MAX_BYTES;
+	if (!given->factor && !given->step)
+		options->step_factor = TUNING_FACTOR;
+	if (!given->seconds)
+		options->effort.seconds = TUNING_SECONDS;
+}
+
 /* What was not given follows what was. */
 static bool settle(struct perf_options *options, const struct given *given)
 {
-	if (options->tune && !given->collective)
-		options->collective = PERF_ALL;
+	if (options->tune)
+		settle_tuning(options, given);
 	if (given->step && !given->factor)
 		options->step_factor = 0;
 	bool *wanted = options->effort.wanted;

@@ -52,7 +52,7 @@ struct perf_options {
 	const char *transport, *trace; /* as in struct ring_options; NULL */
 	double timeout_s;              /* of creation and of each call; 0 leaves the defaults */
 	const char *json, *csv;        /* files to write; NULL */
-	const char *tune;              /* rows for RING_TUNING, instead of results; NULL */
+	const char *tune;              /* numbers for RING_TUNING, instead of results; NULL */
 };
 
 /*

@@ -1,51 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For every algorithm there is a communicator of its own that is told to use it; they are measured in
- * turns. Which of them has a plan for a collective, a first call tells.
+ * turns. What their plans ask of a rank is known (choose/work.h), so the times tell what that costs.
  */
 #include "tune.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../tools/whole_file.h"
+#include "choose/question.h"
+#include "fit.h"
+#include "plan/record.h"
 #include "samples.h"
 
 #define TURNS 3
+#define PASSES 3 /* of the fit: which rank is busiest depends on the numbers */
 
-/* A row ends only where another algorithm takes at most this share of the time. */
-#define NOTABLE 0.95
-
-/* The algorithms at one size. */
+/* A call that an algorithm carried. */
 struct trial {
-	size_t part; /* bytes as rows count them       */
-	double us[PERF_ALGORITHMS];
-	enum perf_algorithm best;
+	struct ring_plan_params params;
+	enum ring_path path;
+	enum ring_memory memory;
+	size_t bytes; /* of the vector */
+	double us;
 };
 
 struct tuner {
 	struct perf_run *run;
 	struct perf_buffer *buffers;
 	struct perf_team teams[PERF_ALGORITHMS]; /* not of PERF_PAIR */
-
-	/* of the current collective */
-	bool can[PERF_ALGORITHMS];
-	struct ring_carried carried; /* how the last of those was */
+	int *order;
 	struct trial *trials;
-	int trial_count;
+	size_t count;
 
 	/* what rank 0 writes; NULL on others */
-	FILE *rows;
+	FILE *lines;
 	char *text;
 	size_t bytes;
 };
 
 __attribute__((format(printf, 2, 3))) static void say(struct tuner *tuner, const char *format, ...)
 {
-	FILE *outs[] = {tuner->rows, stdout};
-	for (int i = 0; i < 2 && tuner->rows; i++) {
+	FILE *outs[] = {tuner->lines, stdout};
+	for (int i = 0; i < 2 && tuner->lines; i++) {
 		va_list arguments;
 		va_start(arguments, format);
 		vfprintf(outs[i], format, arguments);
@@ -65,62 +67,94 @@ static int failed(struct tuner *tuner, const struct perf_team *team, int err)
 /* ---- measuring ------------------------------------------------------------------------------- */
 
 /* Makes a call by each algorithm: it has a plan if that is what carried it. */
-static int find_candidates(struct tuner *tuner, const struct perf_placed *placed, int *candidates)
+static int find_carriers(struct tuner *tuner, const struct perf_placed *placed,
+			 struct ring_carried carried[PERF_ALGORITHMS])
 {
 	int err = 0;
-	*candidates = 0;
 	for (int a = 0; a < PERF_PAIR && !err; a++) {
 		struct perf_team *team = &tuner->teams[a];
 		struct ring_stats stats;
 		err = perf_placed_run(team, placed, 1);
 		if (!err)
 			err = perf_team_stats(team, &stats);
-		tuner->can[a] = !err && strcmp(stats.last.algorithm, perf_algorithms[a]) == 0;
-		if (tuner->can[a])
-			tuner->carried = stats.last;
-		*candidates += tuner->can[a];
+		carried[a] = stats.last;
+		if (err || strcmp(stats.last.algorithm, perf_algorithms[a]) != 0)
+			carried[a].algorithm[0] = '\0';
 		failed(tuner, team, err);
 	}
 	return err;
 }
 
 /* The tuner's own team agrees when to begin: behind a slow algorithm's barrier ranks would come less together, and wait. */
-static int measure(struct tuner *tuner, const struct perf_placed *placed, struct trial *trial)
+static int measure(struct tuner *tuner, const struct perf_placed *placed,
+		   const struct ring_carried carried[PERF_ALGORITHMS], double us[PERF_ALGORITHMS])
 {
 	const struct perf_options *options = tuner->run->options;
-	double us[PERF_ALGORITHMS][TURNS];
 	int err = 0;
 	for (int turn = 0; turn < TURNS; turn++) {
 		for (int a = 0; a < PERF_PAIR && !err; a++) {
 			struct perf_team *team = &tuner->teams[a];
 			struct perf_times times[PERF_BUFFERS] = {0};
-			if (tuner->can[a])
-				err = perf_measure_times(team, &tuner->run->team, options, placed,
-							 times);
-			us[a][turn] = times[options->effort.wanted[PERF_FRESH]].median;
+			if (!carried[a].algorithm[0])
+				continue;
+			err = perf_measure_times(team, &tuner->run->team, options, placed, times);
+			double median = times[options->effort.wanted[PERF_FRESH]].median;
+			us[a] = turn == 0 ? median : fmin(us[a], median); /* the least disturbed */
 			failed(tuner, team, err);
 		}
-	}
-	for (int a = 0; a < PERF_PAIR && !err; a++) {
-		perf_sort(us[a], TURNS);
-		trial->us[a] = us[a][0]; /* the least disturbed */
 	}
 	return err;
 }
 
-/* The fastest, or, where that is hardly faster, the one before. */
-static enum perf_algorithm choose_best(const struct tuner *tuner, const struct trial *trial)
+static int named(const char *name, const char *(*name_of)(int), int count)
 {
-	int best = -1;
-	for (int a = 0; a < PERF_PAIR; a++)
-		if (tuner->can[a] && (best < 0 || trial->us[a] < trial->us[best]))
-			best = a;
-	if (tuner->trial_count > 0) {
-		enum perf_algorithm before = tuner->trials[tuner->trial_count - 1].best;
-		if (trial->us[best] > NOTABLE * trial->us[before])
-			return before;
-	}
-	return (enum perf_algorithm)best;
+	int i = 0;
+	while (i < count - 1 && strcmp(name_of(i), name) != 0)
+		i++;
+	return i;
+}
+
+static const char *kind_name(int kind)
+{
+	return ring_kind_name((enum ring_kind)kind);
+}
+
+static const char *path_name(int path)
+{
+	return ring_path_name((enum ring_path)path);
+}
+
+static const char *memory_name(int memory)
+{
+	return ring_memory_name((enum ring_memory)memory);
+}
+
+static struct trial trial_of(const struct tuner *tuner, const struct perf_call *call,
+			     const struct ring_carried *carried, double us)
+{
+	struct trial trial = {
+		.path = (enum ring_path)named(carried->path, path_name, RING_PATHS),
+		.memory = (enum ring_memory)named(carried->memory, memory_name, RING_MEMORIES),
+		.bytes = call->bytes,
+		.us = us,
+	};
+	trial.params = (struct ring_plan_params){
+		.kind = (enum ring_kind)named(call->collective->name, kind_name,
+					      RING_KIND_ALL_TO_ALL + 1),
+		.algorithm = (enum ring_algorithm)ring_algorithm_find(carried->algorithm),
+		.size = call->size,
+		.order = tuner->order,
+		.count = perf_call_is(call, PERF_DATA)
+				 ? perf_call_part_bytes(call) / call->type->bytes
+				 : 0,
+		.element_bytes = (uint32_t)call->type->bytes,
+		.chunk_bytes = carried->chunk_bytes,
+		.chunks_per_round = 1,
+		.place_bytes = carried->chunk_bytes,
+		.channels = 1,
+		.boards = trial.path == RING_PATH_MEMORY,
+	};
+	return trial;
 }
 
 static int try_size(struct tuner *tuner, const struct perf_call *call)
@@ -129,78 +163,23 @@ static int try_size(struct tuner *tuner, const struct perf_call *call)
 	enum perf_place place = perf_call_is(call, PERF_BOTH_PLACES) ? PERF_IN_PLACE
 								     : PERF_OUT_OF_PLACE;
 	struct perf_placed placed = perf_place(call, place, tuner->buffers, run->team.rank);
-	struct trial trial = {.part = perf_call_part_bytes(call)};
-	size_t bytes = (size_t)(tuner->trial_count + 1) * sizeof(trial);
-	struct trial *trials = realloc(tuner->trials, bytes);
+	struct ring_carried carried[PERF_ALGORITHMS];
+	double us[PERF_ALGORITHMS] = {0};
+	struct trial *trials = realloc(tuner->trials,
+				       (tuner->count + PERF_ALGORITHMS) * sizeof(*trials));
 	if (!trials)
 		return perf_team_failed(&run->team, RING_ENOMEM, "tuning");
 	tuner->trials = trials;
-	int err = measure(tuner, &placed, &trial);
-	if (err)
-		return err;
-	trial.best = choose_best(tuner, &trial);
-	tuner->trials[tuner->trial_count++] = trial;
-
-	say(tuner, "# %12zu", trial.part);
-	for (int a = 0; a < PERF_PAIR; a++)
-		if (tuner->can[a])
-			say(tuner, "  %10.2f", trial.us[a]);
-	say(tuner, "\n");
-	return 0;
+	int err = find_carriers(tuner, &placed, carried);
+	if (!err)
+		err = measure(tuner, &placed, carried, us);
+	for (int a = 0; a < PERF_PAIR && !err; a++)
+		if (carried[a].algorithm[0])
+			trials[tuner->count++] = trial_of(tuner, call, &carried[a], us[a]);
+	return err;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-static void say_row(struct tuner *tuner, const struct perf_call *call, int last, const char *memory)
-{
-	char bytes[24] = "any";
-	const struct trial *trial = &tuner->trials[last];
-	if (last + 1 < tuner->trial_count)
-		snprintf(bytes, sizeof(bytes), "%zu", trial->part);
-	say(tuner, "%s %s %s %d %s %s\n", call->collective->name, tuner->carried.path, memory,
-	    call->size, bytes, perf_algorithms[trial->best]);
-}
-
-/*
- * Memory counts as private where ranks do not ask one another whose it is: what can do with any has a
- * row for that, too. No row is for any memory, lest it keep DIRECT from memory that was not measured.
- */
-static void say_rows_of(struct tuner *tuner, const struct perf_call *call, int last)
-{
-	const char *unasked = "private", *asked = tuner->carried.memory;
-	if (tuner->trials[last].best != PERF_DIRECT)
-		say_row(tuner, call, last, unasked);
-	if (strcmp(asked, unasked) != 0)
-		say_row(tuner, call, last, asked);
-}
-
-/* One for each stretch of sizes that one algorithm carries best; the last goes on for ever. */
-static void say_rows(struct tuner *tuner, const struct perf_call *call)
-{
-	for (int i = 0; i < tuner->trial_count; i++)
-		if (i + 1 == tuner->trial_count ||
-		    tuner->trials[i + 1].best != tuner->trials[i].best)
-			say_rows_of(tuner, call, i);
-}
-
-static void say_heading(struct tuner *tuner, const struct perf_call *call)
-{
-	bool parts = perf_call_is(call, PERF_PER_RANK);
-	say(tuner, "#\n# %s: bytes of %s, microseconds of a call\n# %12s", call->collective->name,
-	    parts ? "a part" : "the vector", "");
-	for (int a = 0; a < PERF_PAIR; a++)
-		if (tuner->can[a])
-			say(tuner, "  %10s", perf_algorithms[a]);
-	say(tuner, "\n");
-}
-
-static bool is_new(const struct tuner *tuner, const struct perf_call *call)
-{
-	int last = tuner->trial_count - 1;
-	return last < 0 || tuner->trials[last].part < perf_call_part_bytes(call);
-}
-
-static int tune_collective(struct tuner *tuner, const struct perf_collective *collective)
+static int try_collective(struct tuner *tuner, const struct perf_collective *collective)
 {
 	struct perf_run *run = tuner->run;
 	const struct perf_options *options = run->options;
@@ -209,27 +188,113 @@ static int tune_collective(struct tuner *tuner, const struct perf_collective *co
 				 .op = &perf_ops[RING_SUM],
 				 .ring_op = RING_SUM,
 				 .size = run->team.size};
-	int candidates;
-	perf_call_set_bytes(&call, options->min_bytes);
-	struct perf_placed placed = perf_place(&call, PERF_OUT_OF_PLACE, tuner->buffers,
-					       run->team.rank);
-	int err = find_candidates(tuner, &placed, &candidates);
-	if (err || candidates < 2)
-		return err;
-	tuner->trial_count = 0;
-	say_heading(tuner, &call);
+	size_t before = 0;
+	int err = 0;
 	for (size_t bytes = options->min_bytes; bytes <= options->max_bytes && !err;
 	     bytes = perf_next_size(options, bytes)) {
 		perf_call_set_bytes(&call, bytes);
-		if (!is_new(tuner, &call)) /* every rank has at least an element */
+		if (call.bytes == before) /* every rank has at least an element */
 			continue;
+		before = call.bytes;
 		err = try_size(tuner, &call);
 		if (!perf_call_is(&call, PERF_DATA))
 			break;
 	}
-	if (!err)
-		say_rows(tuner, &call);
 	return err;
+}
+
+/* ---- fitting --------------------------------------------------------------------------------- */
+
+/* Ranks of a CPU, in 1024ths, on the host that has most. */
+static int count_turns(const struct perf_run *run)
+{
+	const struct perf_rank_facts *ranks = run->facts.ranks;
+	int most = 0;
+	for (int rank = 0; rank < run->team.size; rank++) {
+		int together = 0;
+		for (int other = 0; other < run->team.size; other++)
+			together += strcmp(ranks[rank].machine.host, ranks[other].machine.host) == 0;
+		most = together > most ? together : most;
+	}
+	return most * RING_TURNS_NONE / (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static struct perf_timed timed_of(const struct trial *trial, const struct ring_model *model,
+				  int turns)
+{
+	struct ring_factors factors = ring_model_factors(model, &trial->params, trial->memory,
+							 turns);
+	struct perf_timed timed = {.us = trial->us};
+	for (int i = 0; i < RING_MODEL_COUNT; i++)
+		timed.factors[i] = (double)factors.of[i];
+	return timed;
+}
+
+/* Sets the model of a path, and of each of its trials how far the prediction is off. */
+static void fit_path(const struct tuner *tuner, enum ring_path path, struct ring_model *model,
+		     struct perf_timed *timed, double *errors, int *count)
+{
+	int turns = count_turns(tuner->run);
+	for (int pass = 0; pass < PASSES; pass++) {
+		*count = 0;
+		for (size_t i = 0; i < tuner->count; i++)
+			if (tuner->trials[i].path == path)
+				timed[(*count)++] = timed_of(&tuner->trials[i], model, turns);
+		perf_fit(timed, (size_t)*count, model);
+	}
+	for (int i = 0; i < *count; i++)
+		errors[i] = fabs(perf_fit_predict(&timed[i], model) / timed[i].us - 1);
+}
+
+static void say_trials(struct tuner *tuner, const struct perf_timed *timed, enum ring_path path,
+		       const struct ring_model *model)
+{
+	int number = 0;
+	say(tuner, "#\n# %-15s %10s %-9s %-10s %12s %12s\n", "call", "bytes", "algorithm", "memory",
+	    "us", "predicted");
+	for (size_t i = 0; i < tuner->count; i++) {
+		const struct trial *trial = &tuner->trials[i];
+		if (trial->path == path)
+			say(tuner, "# %-15s %10zu %-9s %-10s %12.2f %12.2f\n",
+			    kind_name((int)trial->params.kind), trial->bytes,
+			    ring_algorithm_name(trial->params.algorithm),
+			    memory_name((int)trial->memory), trial->us,
+			    perf_fit_predict(&timed[number++], model));
+	}
+}
+
+static void say_model(struct tuner *tuner, enum ring_path path, struct ring_model *model)
+{
+	for (int i = 0; i < RING_MODEL_COUNT; i++) {
+		char text[RING_MODEL_TEXT];
+		ring_model_write(i, *ring_model_at(model, i), text);
+		say(tuner, "model %s %-8s %-14s # %s\n", path_name((int)path),
+		    ring_model_numbers[i].name, text, ring_model_numbers[i].what);
+	}
+}
+
+static int say_path(struct tuner *tuner, enum ring_path path)
+{
+	struct perf_timed *timed = calloc(tuner->count + 1, sizeof(*timed));
+	double *errors = calloc(tuner->count + 1, sizeof(*errors));
+	struct ring_model model = ring_model_built_in[path];
+	int count = 0;
+	if (timed && errors)
+		fit_path(tuner, path, &model, timed, errors, &count);
+	if (count > 0) {
+		perf_sort(errors, count);
+		say_trials(tuner, timed, path, &model);
+		say(tuner,
+		    "#\n# %d times; half of the predictions are off by %.0f %% at most, nine of "
+		    "ten by %.0f %%\n",
+		    count, 100 * perf_quantile(errors, count, 0.5),
+		    100 * perf_quantile(errors, count, 0.9));
+		say_model(tuner, path, &model);
+	}
+	int err = timed && errors ? 0 : RING_ENOMEM;
+	free(timed);
+	free(errors);
+	return err ? perf_team_failed(&tuner->run->team, err, "tuning") : 0;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -240,35 +305,44 @@ static void say_beginning(struct tuner *tuner)
 	const struct perf_facts *facts = &run->facts;
 	say(tuner,
 	    "# Written by ring_perf --tune for RING_TUNING: %d ranks over %s, %s buffers in %s "
-	    "memory,\n# best medians of %d turns; %s, %s, %s.\n"
-	    "# kind path memory ranks bytes algorithm\n",
+	    "memory,\n# best medians of %d turns; %s, %s, %s.\n",
 	    run->team.size, run->team.transports, perf_buffers_name(run->options),
 	    perf_memory_name(run->options), TURNS, facts->ranks[0].machine.cpu, facts->kernel,
 	    facts->started);
 }
 
-/* A file without rows would only look like a table. */
+/* A file without numbers would only look like one. */
 static int write_file(struct tuner *tuner)
 {
 	struct perf_run *run = tuner->run;
-	if (!tuner->rows)
+	int err = 0;
+	if (!tuner->lines)
 		return 0;
-	bool ok = fflush(tuner->rows) == 0 &&
+	for (int path = 0; path < RING_PATHS && !err; path++)
+		err = say_path(tuner, (enum ring_path)path);
+	if (err)
+		return err;
+	bool ok = fflush(tuner->lines) == 0 &&
 		  whole_file_put("ring_perf", run->options->tune, tuner->text, tuner->bytes);
-	return ok ? 0 : perf_team_failed(&run->team, RING_ESYSTEM, "writing rows");
+	return ok ? 0 : perf_team_failed(&run->team, RING_ESYSTEM, "writing numbers");
 }
 
 static int open_teams(struct tuner *tuner)
 {
 	struct perf_run *run = tuner->run;
 	int err = 0;
+	tuner->order = calloc((size_t)run->team.size, sizeof(*tuner->order));
+	if (!tuner->order)
+		return perf_team_failed(&run->team, RING_ENOMEM, "tuning");
+	for (int rank = 0; rank < run->team.size; rank++)
+		tuner->order[rank] = rank;
 	for (int a = 0; a < PERF_PAIR && !err; a++)
 		err = failed(tuner, &tuner->teams[a],
 			     perf_team_branch(&run->team, run->options, perf_algorithms[a],
 					      &tuner->teams[a]));
 	if (!err && run->team.rank == 0) {
-		tuner->rows = open_memstream(&tuner->text, &tuner->bytes);
-		if (!tuner->rows)
+		tuner->lines = open_memstream(&tuner->text, &tuner->bytes);
+		if (!tuner->lines)
 			err = perf_team_failed(&run->team, RING_ENOMEM, "tuning");
 	}
 	return err;
@@ -283,14 +357,15 @@ int perf_tune(struct perf_run *run, struct perf_buffer buffers[2])
 		say_beginning(&tuner);
 	for (int c = 0; c < PERF_COLLECTIVES && !err; c++)
 		if (options->collective == PERF_ALL || options->collective == c)
-			err = tune_collective(&tuner, &perf_collectives[c]);
+			err = try_collective(&tuner, &perf_collectives[c]);
 	if (!err)
 		err = write_file(&tuner);
 	for (int a = 0; a < PERF_PAIR; a++)
 		perf_team_leave(&tuner.teams[a]);
-	if (tuner.rows)
-		fclose(tuner.rows);
+	if (tuner.lines)
+		fclose(tuner.lines);
 	free(tuner.text);
 	free(tuner.trials);
+	free(tuner.order);
 	return err;
 }

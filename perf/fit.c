@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* Coordinate descent, with less weight for what is far off; see fit.h. */
+#include "fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define PS_OF_US 1e6
+#define ROUNDS 8    /* of weights */
+#define SWEEPS 200  /* of all numbers */
+#define BELIEF 0.1  /* that a number is right, as a share of what a time weighs */
+#define NEAR_BY 0.3 /* relative errors up to this weigh alike */
+
+double perf_fit_predict(const struct perf_timed *timed, const struct ring_model *model)
+{
+	double ps = 0;
+	for (int i = 0; i < RING_MODEL_COUNT; i++) {
+		double of = ring_model_numbers[i].unit == RING_BYTES ? 1024 : 1;
+		ps += timed->factors[i] / of * (double)*ring_model_at((struct ring_model *)model, i);
+	}
+	return ps / PS_OF_US;
+}
+
+/* Of a measured time the share that number i takes, if it is as believed. */
+static double share(const struct perf_timed *timed, const struct ring_model *believed, int i)
+{
+	double of = ring_model_numbers[i].unit == RING_BYTES ? 1024 : 1;
+	return timed->factors[i] / of * (double)*ring_model_at((struct ring_model *)believed, i) /
+	       PS_OF_US / timed->us;
+}
+
+/* What is found of each number, as a multiple of what was believed. */
+struct search {
+	const struct perf_timed *timed;
+	size_t count;
+	const struct ring_model *believed;
+	double multiples[RING_MODEL_COUNT];
+	double *errors, *weights; /* of each time: relative, of the prediction */
+};
+
+static double error_of(const struct search *search, size_t k)
+{
+	double predicted = 0;
+	for (int i = 0; i < RING_MODEL_COUNT; i++)
+		predicted += search->multiples[i] * share(&search->timed[k], search->believed, i);
+	return predicted - 1;
+}
+
+/* Sets one number to what is best while the others stay. */
+static void improve(struct search *search, int i)
+{
+	double slope = BELIEF * (search->multiples[i] - 1), curvature = BELIEF;
+	for (size_t k = 0; k < search->count; k++) {
+		double part = share(&search->timed[k], search->believed, i);
+		slope += search->weights[k] * search->errors[k] * part;
+		curvature += search->weights[k] * part * part;
+	}
+	double before = search->multiples[i], after = before - slope / curvature;
+	search->multiples[i] = after > 0 ? after : 0;
+	for (size_t k = 0; k < search->count; k++)
+		search->errors[k] += (search->multiples[i] - before) *
+				     share(&search->timed[k], search->believed, i);
+}
+
+static void weigh(struct search *search)
+{
+	for (size_t k = 0; k < search->count; k++) {
+		search->errors[k] = error_of(search, k);
+		search->weights[k] = 1 / fmax(fabs(search->errors[k]), NEAR_BY);
+	}
+}
+
+void perf_fit(const struct perf_timed *timed, size_t count, struct ring_model *model)
+{
+	struct ring_model believed = *model;
+	struct search search = {.timed = timed, .count = count, .believed = &believed};
+	search.errors = calloc(count + 1, sizeof(double));
+	search.weights = calloc(count + 1, sizeof(double));
+	for (int i = 0; i < RING_MODEL_COUNT; i++)
+		search.multiples[i] = 1;
+	for (int round = 0; search.errors && search.weights && round < ROUNDS; round++) {
+		weigh(&search);
+		for (int sweep = 0; sweep < SWEEPS; sweep++)
+			for (int i = 0; i < RING_MODEL_COUNT; i++)
+				improve(&search, i);
+	}
+	for (int i = 0; i < RING_MODEL_COUNT; i++) {
+		double number = search.multiples[i] * (double)*ring_model_at(&believed, i);
+		*ring_model_at(model, i) = (uint64_t)(number + 0.5);
+	}
+	free(search.errors);
+	free(search.weights);
+}
