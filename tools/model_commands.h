@@ -6,6 +6,7 @@
 int model_fit_command(int argc, char **argv);
 int model_predict_command(int argc, char **argv);
 int model_simulate_command(int argc, char **argv);
+int model_choose_command(int argc, char **argv);
 int model_ddp_command(int argc, char **argv);
 
 #endif

@@ -21,6 +21,8 @@ static const struct {
 	{"predict", "what a collective takes, in closed forms", model_predict_command},
 	{"simulate", "what a collective takes, as thousands of simulated ranks do it",
 	 model_simulate_command},
+	{"choose", "what the library chooses for a collective, and what it predicts",
+	 model_choose_command},
 	{"ddp", "what a step of data-parallel training takes, on how many ranks", model_ddp_command},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
