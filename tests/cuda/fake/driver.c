@@ -51,7 +51,7 @@ pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t fake_changed;
 _Thread_local bool fake_inside_host_function;
 
-static pid_t initialised_by; /* 0: nobody */
+static _Atomic pid_t initialised_by; /* 0: nobody */
 static bool exiting;
 
 static bool is_done_by_host_function(const char *function)
@@ -67,7 +67,7 @@ static int may_begin(const char *function, unsigned needs)
 {
 	if (exiting)
 		return RING_CUDA_DEINITIALIZED;
-	if (!initialised_by || initialised_by != getpid()) /* a child has none of the threads */
+	if (!initialised_by)
 		return RING_CUDA_NOT_INITIALIZED;
 	if (is_done_by_host_function(function))
 		return RING_CUDA_NOT_PERMITTED;
@@ -84,8 +84,16 @@ static int may_begin(const char *function, unsigned needs)
 	return err;
 }
 
+/* It has none of the threads, one of which may have had the lock. */
+static bool is_child(void)
+{
+	return initialised_by && initialised_by != getpid();
+}
+
 int fake_begin(const char *function, unsigned needs)
 {
+	if (is_child())
+		return RING_CUDA_NOT_INITIALIZED;
 	pthread_mutex_lock(&fake_lock);
 	int err = may_begin(function, needs);
 	return err ? fake_end(err) : 0;
@@ -143,10 +151,10 @@ static void make_condition(void)
 
 int cuInit(unsigned flags)
 {
+	if (is_child())
+		return RING_CUDA_NOT_INITIALIZED;
 	pthread_mutex_lock(&fake_lock);
 	int err = flags ? RING_CUDA_INVALID_VALUE : exiting ? RING_CUDA_DEINITIALIZED : 0;
-	if (initialised_by && initialised_by != getpid())
-		err = RING_CUDA_NOT_INITIALIZED;
 	if (!err && !initialised_by) {
 		make_condition();
 		fake_settings_read();
@@ -165,7 +173,7 @@ int cuInit(unsigned flags)
  */
 __attribute__((destructor)) static void deinitialise(void)
 {
-	if (initialised_by != getpid())
+	if (!initialised_by || is_child())
 		return;
 	pthread_mutex_lock(&fake_lock);
 	exiting = true;
