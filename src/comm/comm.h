@@ -113,7 +113,8 @@ struct ring_comm {
 	struct ring_channel *active;              /* those that carry it out */
 	struct ring_way ways[RING_WAYS_KEPT + 1]; /* the last is that of sends and receives */
 	unsigned next_way;                        /* is forgotten next */
-	struct ring_way *way;                     /* of the last call */
+	struct ring_answer answers[RING_ANSWERS_KEPT];
+	struct ring_way *way;          /* of the last call */
 	const struct ring_way *loaded; /* whose plans the active channels have, or NULL */
 	struct ring_pairs pairs;
 	struct ring_partners partners;

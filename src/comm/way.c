@@ -19,6 +19,35 @@ static struct ring_question question_of(const struct ring_comm *comm, const stru
 	};
 }
 
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static bool is_same(const struct ring_question *a, const struct ring_question *b)
+{
+	return a->bytes == b->bytes && a->kind == b->kind && a->memory == b->memory &&
+	       a->workers == b->workers && a->scaled == b->scaled && a->staged == b->staged;
+}
+
+static uint64_t place_of(const struct ring_question *question)
+{
+	uint64_t mixed = (question->bytes + question->kind) * UINT64_C(0x9e3779b97f4a7c15);
+	return (mixed >> 32) % RING_ANSWERS_KEPT;
+}
+
+/* All else that a choice depends on stays as it is while a communicator lives. */
+static const struct ring_answer *answer(struct ring_comm *comm, const struct ring_question *question)
+{
+	const struct ring_tuning *tuning = &comm->placement.tuning;
+	struct ring_answer *answer = &comm->answers[place_of(question)];
+	if (!answer->given || !is_same(&answer->question, question))
+		*answer = (struct ring_answer){
+			.given = true,
+			.question = *question,
+			.reaches = ring_tuning_reaches(tuning, question),
+			.choice = ring_tuning_choose(tuning, question),
+		};
+	return answer;
+}
+
 /* ---- finding --------------------------------------------------------------------------------- */
 
 static struct ring_way *make(struct ring_comm *comm, const struct ring_call *call)
@@ -29,7 +58,7 @@ static struct ring_way *make(struct ring_comm *comm, const struct ring_call *cal
 	way->calls = 0;
 	way->brief.ready = false;
 	struct ring_question question = question_of(comm, call);
-	way->reaches = ring_tuning_reaches(&comm->placement.tuning, &question);
+	way->reaches = answer(comm, &question)->reaches;
 	ring_way_choose_again(comm, way, &question);
 	return way;
 }
@@ -56,7 +85,10 @@ void ring_way_choose_again(struct ring_comm *comm, struct ring_way *way,
 			   const struct ring_question *question)
 {
 	way->question = *question;
-	way->choice = ring_tuning_choose(&comm->placement.tuning, question);
+	if (question->kind == RING_KIND_SEND || question->kind == RING_KIND_RECV)
+		way->choice = ring_tuning_choose(&comm->placement.tuning, question);
+	else
+		way->choice = answer(comm, question)->choice;
 	way->planned = false;
 	if (comm->loaded == way)
 		comm->loaded = NULL;

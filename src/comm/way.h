@@ -27,6 +27,19 @@ struct ring_way {
 	struct ring_brief brief;      /* of a small call of one channel */
 };
 
+/*
+ * What was chosen for a question, and whether such calls reach into memory. Predicting takes some
+ * microseconds, so programs with more kinds of calls than ways are kept find the answers again.
+ */
+#define RING_ANSWERS_KEPT 64
+
+struct ring_answer {
+	bool given;
+	struct ring_question question;
+	bool reaches;
+	struct ring_choice choice;
+};
+
 /* The way of such calls, made if there is none; then the oldest is forgotten. */
 struct ring_way *ring_way_find(struct ring_comm *comm, const struct ring_call *call);
 
