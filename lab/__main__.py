@@ -4,6 +4,7 @@ this machine, and what makes the steps of a recorded training long."""
 
 import argparse
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -15,23 +16,18 @@ import programs
 import record
 import report
 from lab import Lab
+from version import VERSION
 
 OK, FOUND, USAGE, FAILED = 0, 1, 2, 3
-VERSION = "0.1.0"
 
-EPILOG = (
-    """experiments:
-"""
-    + "\n".join(
-        f"  {article.number}  {article.name:<12} {article.title}" for article in articles.ARTICLES
-    )
-    + """
-  all               all of them, within half an hour on 2 quiet CPUs
+EXPERIMENTS = "".join(f"  {article.number}  {article.name:<12} {article.title}\n"
+                      for article in articles.ARTICLES)
+EPILOG = f"""experiments:
+{EXPERIMENTS}  all               all of them, within half an hour on 2 quiet CPUs
 
   diagnose RECORD...  names what makes the steps of a run of ring_train (--json) long
   judge REPORT.json   draws the verdicts of a report again, from its numbers alone
 """
-)
 
 
 def say(sentence):
@@ -80,10 +76,8 @@ def experiment(chosen, options):
     made = report.make(parts, options.short, len(os.sched_getaffinity(0)))
     report.write(made, options.output, page.make)
     tell(made)
-    say(
-        f"{options.output}/report.html, report.md, report.json, claims.csv; records of all runs"
-        " beside them"
-    )
+    say(f"{options.output}/report.html, report.md, report.json and claims.csv; beside them the "
+        "records of all runs")
     return FAILED if any(part["failed"] for part in parts) else OK
 
 
@@ -114,26 +108,14 @@ def judge_again(path):
 
 
 def read_options():
-    parser = argparse.ArgumentParser(
-        prog="ring_lab",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(prog="ring_lab", description=__doc__, epilog=EPILOG,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", metavar="NAME", help="an experiment, all, diagnose or judge")
     parser.add_argument("files", metavar="FILE", nargs="*", help="of diagnose and judge")
-    parser.add_argument(
-        "--short",
-        action="store_true",
-        help="a minute or two of all: shows that it works, times say little",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("ring_lab.out"),
-        metavar="FOLDER",
-        help="the report and the records of all runs; %(default)s",
-    )
+    parser.add_argument("--short", action="store_true",
+                        help="a minute or two of all: shows that it works, times say little")
+    parser.add_argument("--output", type=Path, default=Path("ring_lab.out"), metavar="FOLDER",
+                        help="the report and the records of all runs; %(default)s")
     parser.add_argument("--version", action="version", version=f"ring_lab {VERSION}")
     return parser.parse_intermixed_args()
 
@@ -157,7 +139,11 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as other programs end whose reader is gone
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        stop(130, "interrupted")
+        stop(128 + signal.SIGINT, "interrupted")
+    except OSError as reason:
+        stop(FAILED, reason)

@@ -477,21 +477,23 @@ CLAIMS = (
               "all, and work beside the training tell them apart.",
           no="{named} of 3 are named from their records. They look alike here."),
     Claim("3.8", timed=False,
-          says="Ranks are balanced by examples and unbalanced by tokens; token budgets and "
-               "buckets by length help.",
+          says="Ranks are balanced by examples and unbalanced by tokens; token budgets, buckets by "
+               "length and packing help.",
           theirs="8 x 512 against 8 x 4096",
-          formula="tokens of the busiest rank / of the mean one; tokens per second",
-          measured="lengths drawn from a distribution, batches by examples, by a token budget "
-                   "and by length",
-          confirmed="imbalance_samples > 1.1 and imbalance_budget < imbalance_samples",
-          refuted="imbalance_samples < 1.02 or imbalance_budget > imbalance_samples",
-          yes="By examples the busiest rank has {imbalance_samples} times the tokens of the mean "
-              "one, by a budget {imbalance_budget}. Tokens per second go from {tokens_samples} "
-              "to {tokens_budget}.",
-          no="By examples the busiest rank has {imbalance_samples} times the tokens of the mean "
-             "one, by a budget {imbalance_budget}. It is no better.",
-          unless="This ring_train draws no uneven lengths. ring_lab diagnose finds uneven tokens "
-                 "in records that have them."),
+          formula="tokens that the busiest rank computes / those of the mean one; padding",
+          measured="a GPT on 4 ranks, lengths of a lognormal distribution, put together in four "
+                   "ways",
+          confirmed="imbalance_samples > 1.1 and imbalance_buckets < imbalance_samples and "
+                    "padding_buckets_percent < 0.5 * padding_samples_percent",
+          refuted="imbalance_samples < 1.02 or imbalance_buckets > imbalance_samples",
+          yes="By examples the busiest rank computes {imbalance_samples} times the tokens of the "
+              "mean one and {padding_samples_percent} % are padding; by a budget it is "
+              "{imbalance_tokens} and {padding_tokens_percent} %, in buckets by length "
+              "{imbalance_buckets} and {padding_buckets_percent} %, packed {imbalance_packed} and "
+              "{padding_packed_percent} %. Tokens per second are {rate_samples}, {rate_tokens}, "
+              "{rate_buckets} and {rate_packed}.",
+          no="By examples the busiest rank computes {imbalance_samples} times the tokens of the "
+             "mean one, in buckets by length {imbalance_buckets}. That is no better."),
     Claim("3.9", timed=False,
           says="One GPU cannot show NCCL's bandwidth, NVLink, or two streams at once.",
           theirs="-",

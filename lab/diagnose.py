@@ -47,46 +47,35 @@ def share(ms, whole):
 # ---- tokens --------------------------------------------------------------------------------------
 
 
+def tokens_of_steps(record):
+    """Of all ranks, with their padding."""
+    return [[step["computed_tokens"] for step in steps] for steps in zip(*record.steps)]
+
+
 def imbalance(record):
     """Tokens of the busiest rank of a step over those of the mean one, mean over steps."""
     ratios = [max(tokens) / mean(tokens) for tokens in tokens_of_steps(record) if mean(tokens) > 0]
     return mean(ratios) if ratios else 1
 
 
-def tokens_of_steps(record):
-    return [[step["tokens"] for step in steps] for steps in zip(*record.steps)]
-
-
 def compute_per_token(record):
     """Milliseconds of forward and backward that one token more takes, by least squares."""
-    points = [
-        (step["tokens"], step["forward_ms"] + step["backward_ms"])
-        for steps in record.steps
-        for step in steps
-    ]
+    points = [(step["computed_tokens"], step["forward_ms"] + step["backward_ms"])
+              for steps in record.steps for step in steps]
     middle = mean(tokens for tokens, _ in points)
-    spread = sum((tokens - middle) ** 2 for tokens, _ in points)
-    if spread == 0:
-        return 0
     level = mean(ms for _, ms in points)
-    return max(0, sum((tokens - middle) * (ms - level) for tokens, ms in points) / spread)
+    spread = sum((tokens - middle) ** 2 for tokens, _ in points)
+    common = sum((tokens - middle) * (ms - level) for tokens, ms in points)
+    return max(0, common / spread) if spread else 0
 
 
 def find_token_skew(record, whole):
-    skew = imbalance(record)
-    slope = compute_per_token(record)
+    skew, slope = imbalance(record), compute_per_token(record)
     cost = slope * mean(max(tokens) - mean(tokens) for tokens in tokens_of_steps(record))
-    if skew < SKEWED or cost < LEAST_SHARE * whole:
-        return []
-    return [
-        Finding(
-            "tokens",
-            None,
-            cost,
-            f"token skew: the busiest rank of a step has {skew:.2f} times as many "
-            f"tokens as the mean one; the others wait for it, {share(cost, whole)}",
-        )
-    ]
+    sentence = (f"token skew: the busiest rank of a step has {skew:.2f} times as many tokens as "
+                f"the mean one; the others wait for it, {share(cost, whole)}")
+    found = skew >= SKEWED and cost >= LEAST_SHARE * whole
+    return [Finding("tokens", None, cost, sentence)] if found else []
 
 
 # ---- ranks ---------------------------------------------------------------------------------------
@@ -94,22 +83,16 @@ def find_token_skew(record, whole):
 
 def own_times(record, phase):
     """Per rank and step, without what a rank's number of tokens explains."""
-    slope = compute_per_token(record) if imbalance(record) >= SKEWED else 0
+    skewed = imbalance(record) >= SKEWED and phase in ("forward", "backward")
+    if not skewed:
+        return [record.values(rank, phase + "_ms") for rank in range(record.ranks)]
+    mine = sum(sum(record.values(rank, phase + "_ms")) for rank in range(record.ranks))
+    both = sum(sum(record.values(rank, name + "_ms")) for rank in range(record.ranks)
+               for name in ("forward", "backward"))
+    slope = compute_per_token(record) * mine / both
     typical = mean(mean(tokens) for tokens in tokens_of_steps(record))
-    whole = mean(
-        step["forward_ms"] + step["backward_ms"] for steps in record.steps for step in steps
-    )
-    times = []
-    for steps in record.steps:
-        part = (
-            mean(step[phase + "_ms"] for step in steps) / whole
-            if phase in ("forward", "backward")
-            else 0
-        )
-        times.append(
-            [step[phase + "_ms"] - part * slope * (step["tokens"] - typical) for step in steps]
-        )
-    return times
+    return [[step[phase + "_ms"] - slope * (step["computed_tokens"] - typical) for step in steps]
+            for steps in record.steps]
 
 
 def excesses(record, phase):
@@ -132,42 +115,24 @@ def find_late_ranks(record, whole):
     for rank, parts in by_rank.items():
         cost = sum(excess for excess, _ in parts)
         names = [phase for excess, phase in sorted(parts, reverse=True) if excess >= cost / 5]
-        sentence = (
-            f"late rank {rank}: it takes longer than the others in {' and '.join(names)}, and they "
-            f"wait for it, {share(cost, whole)}"
-        )
+        sentence = (f"late rank {rank}: it takes longer than the others in {' and '.join(names)}, "
+                    f"and they wait for it, {share(cost, whole)}")
         if cost >= LEAST_SHARE * whole:
             findings.append(Finding("late", rank, cost, sentence))
     return findings
 
 
 def find_host_work(record, whole):
-    return [
-        Finding(
-            "host",
-            rank,
-            excess,
-            f"host work on rank {rank}: it does something beside the training that "
-            f"the others do not, {share(excess, whole)}",
-        )
-        for excess, rank in excesses(record, "host")
-        if excess >= LEAST_SHARE * whole
-    ]
+    return [Finding("host", rank, excess, f"host work on rank {rank}: it does something beside the "
+                    f"training that the others do not, {share(excess, whole)}")
+            for excess, rank in excesses(record, "host") if excess >= LEAST_SHARE * whole]
 
 
 def find_extra_communication(record, whole):
     cost = min(record.mean(rank, "extra_ms") for rank in range(record.ranks))
-    if cost < LEAST_SHARE * whole:
-        return []
-    return [
-        Finding(
-            "communication",
-            None,
-            cost,
-            "extra communication: all ranks alike are in calls that are not for "
-            f"gradients, {share(cost, whole)}",
-        )
-    ]
+    sentence = ("extra communication: all ranks alike are in calls that are not for gradients, "
+                f"{share(cost, whole)}")
+    return [Finding("communication", None, cost, sentence)] if cost >= LEAST_SHARE * whole else []
 
 
 def diagnose(record):
@@ -182,9 +147,7 @@ def diagnose(record):
 def tell(record):
     """The lines for a reader, and whether something was found."""
     findings = diagnose(record)
-    if not findings:
-        return [
-            f"{record.path}: nothing found; steps of {step_ms(record):.1f} ms on {record.ranks}"
-            " ranks"
-        ], False
-    return [f"{record.path}: {finding.sentence}" for finding in findings], True
+    if findings:
+        return [f"{record.path}: {finding.sentence}" for finding in findings], True
+    steps = f"steps of {step_ms(record):.1f} ms on {record.ranks} ranks"
+    return [f"{record.path}: nothing found; {steps}"], False

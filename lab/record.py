@@ -61,6 +61,13 @@ def check_step(path, number, step, ranks):
         raise Unreadable(f"{path}:{number}: a step of no rank")
 
 
+def note_step(steps, step):
+    """A rank computes what pads its tokens, too; older records do not tell, and had none."""
+    if step["step"] > SKIPPED:
+        step.setdefault("computed_tokens", step["tokens"])
+        steps[step["rank"]].append(step)
+
+
 def parse_lines(path, lines):
     run, summary, steps = None, None, []
     for number, line in enumerate(lines, 1):
@@ -73,8 +80,7 @@ def parse_lines(path, lines):
             steps = [[] for _ in range(run["ranks"])]
         elif kind == "step" and run:
             check_step(path, number, parsed, run["ranks"])
-            if parsed["step"] > SKIPPED:
-                steps[parsed["rank"]].append(parsed)
+            note_step(steps, parsed)
         elif kind == "summary":
             summary = parsed
     if not run or not summary:

@@ -34,7 +34,8 @@ class Shown(dict):
 
 def explain(claim, verdict, missing, numbers):
     """Why, in two sentences."""
-    texts = Shown({name: show_number(value) for name, value in numbers.items() if value is not None})
+    texts = Shown({name: show_number(value) for name, value in numbers.items()
+                   if value is not None})
     if verdict == judge.CONFIRMED:
         return claim["yes"].format_map(texts)
     if verdict == judge.REFUTED:

@@ -5,11 +5,11 @@ machine."""
 import os
 
 import diagnose
-import programs
 from lab import mean_of
 
 MODEL = ("--preset", "lab")  # the article's
 DELAY_MS, WORK_MS = 40, 20
+BATCHINGS = ("samples", "tokens", "buckets", "packed")
 PARTS = ("data", "forward", "backward", "exposed", "waiting", "optimizer", "host")
 
 # From the article's table: 12.5 MB of gradients at the rate at which its 128 MiB took 201.3 ms
@@ -95,6 +95,18 @@ def explain_growth(lab, cases):
 
 
 def measure_tokens(lab):
-    """Uneven lengths, if this ring_train draws them."""
-    if "--lengths" not in programs.run("ring_train", "--help"):
-        return
+    """A GPT on examples of uneven lengths, put together in four ways. A rank computes its padding,
+    too."""
+    uneven = ("--preset", "seed000", "--text", "markov:1:400000", "--batch", 8,
+              "--lengths", "lognormal:16:1")
+    runs = lab.in_turns({by: (4, *uneven, "--batching", by) for by in BATCHINGS})
+    for by in BATCHINGS:
+        summary = runs[by].summary
+        lab.note(f"imbalance_{by}", summary["imbalance"], "",
+                 f"tokens computed by the busiest rank / the mean one, --batching {by}")
+        lab.note(f"padding_{by}_percent", summary["padding_percent"], "%",
+                 f"padding / all tokens computed, --batching {by}")
+        lab.note(f"rate_{by}", summary["tokens_per_s"], "1/s",
+                 f"tokens of all ranks / T(4), --batching {by}")
+    lab.chart("bars", "Tokens of uneven examples, 4 ranks", "", "tokens per second",
+              {"tokens_per_s": [(by, runs[by].summary["tokens_per_s"]) for by in BATCHINGS]})

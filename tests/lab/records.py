@@ -70,8 +70,8 @@ def step_of(rng, step, fault):
         calls = noisy(rng, planned[rank]["extra"])
         waiting = max(before) - before[rank] + max(behind) - behind[rank]
         row = {name + "_ms": ms for name, ms in mine.items()}
-        row.update(record="step", step=step, rank=rank, tokens=planned[rank]["tokens"], waiting_ms=waiting,
-                   exposed_ms=exposed + calls, extra_ms=calls)
+        row.update(record="step", step=step, rank=rank, computed_tokens=planned[rank]["tokens"],
+                   waiting_ms=waiting, exposed_ms=exposed + calls, extra_ms=calls)
         row["step_ms"] = sum(mine.values()) + waiting + exposed + calls
         rows.append(row)
     return rows
