@@ -466,7 +466,7 @@ CLAIMS = (
           no="{shared_percent} % of the growth is there without any communication: ranks share "
              "CPUs, caches and memory. By the article's own table its gradients take "
              "{article_bytes_ms} of {article_growth_ms} ms."),
-    Claim("3.7", timed=False,
+    Claim("3.7", timed=True,
           says="A straggler, communication and host work leave different fingerprints.",
           theirs="3 kinds",
           formula="faults that are named / injected",
