@@ -9,12 +9,29 @@
 
 #include "../tools/whole_file.h"
 
+/* Names in quotes, which they have none of. */
+static void put_name(FILE *out, const char *name, char end)
+{
+	fputc('"', out);
+	for (; *name; name++)
+		fputc(*name == '"' ? '\'' : *name, out);
+	fprintf(out, "\"%c", end);
+}
+
+static void put_machine(const struct perf_run *run, FILE *out)
+{
+	const struct machine *machine = &run->facts.ranks[0].machine;
+	put_name(out, machine_link(), ',');
+	put_name(out, machine->host, ',');
+	put_name(out, machine->cpu, '\n');
+}
+
 void perf_export_csv(const struct perf_run *run, FILE *out)
 {
 	static const char *const places[PERF_PLACES] = {"out_of_place", "in_place"};
 	fputs("collective,size,count,type,redop,root,ranks,transport,place,time_us,p10_us,p90_us,"
 	      "p99_us,min_us,max_us,samples,calls_per_sample,alg_bw,bus_bw,nwrong,out_of_bounds,"
-	      "sent_bytes,formula_bytes,limit_us,memory,buffers,algorithm\n",
+	      "sent_bytes,formula_bytes,limit_us,memory,buffers,algorithm,link,host,cpu\n",
 	      out);
 	for (size_t i = 0; i < run->row_count; i++) {
 		const struct perf_row *row = &run->rows[i];
@@ -33,13 +50,14 @@ void perf_export_csv(const struct perf_run *run, FILE *out)
 				times->max, times->samples, times->calls_per_sample,
 				perf_algorithm_bandwidth(call, times->median),
 				perf_bus_bandwidth(call, times->median));
-			fprintf(out, "%llu,%llu,%llu,%llu,%.4f,%s,%s,%s\n",
+			fprintf(out, "%llu,%llu,%llu,%llu,%.4f,%s,%s,%s,",
 				(unsigned long long)check->wrong,
 				(unsigned long long)check->out_of_bounds,
 				(unsigned long long)check->sent_bytes,
 				(unsigned long long)check->formula_bytes, row->limit_us,
 				perf_memory_name(run->options), perf_buffers_names[row->buffers],
 				check->carried.algorithm);
+			put_machine(run, out);
 		}
 	}
 }

@@ -3,6 +3,7 @@
  * One JSON object for a whole run. Field names are those of nccl-tests where it has the field;
  * docs/PERFORMANCE.md lists the others. The environment is left out on purpose: it holds secrets.
  */
+#include <math.h>
 #include <time.h>
 
 #include "../tools/json.h"
@@ -45,6 +46,7 @@ static void write_config(struct json *json, const struct perf_run *run)
 	json_put_string(json, "memory", perf_memory_name(options));
 	json_put_string(json, "buffers", perf_buffers_name(options));
 	json_put_string(json, "transport", run->team.transports);
+	json_put_string(json, "link", machine_link());
 	json_open(json, "devices", '[');
 	for (int rank = 0; run->facts.ranks && rank < run->team.size; rank++) {
 		const struct perf_rank_facts *facts = &run->facts.ranks[rank];
@@ -54,6 +56,8 @@ static void write_config(struct json *json, const struct perf_run *run)
 		json_put_string(json, "hostname", facts->machine.host);
 		json_put_string(json, "device_info", facts->machine.cpu);
 		json_put_signed(json, "cpus", facts->machine.cpus);
+		json_put_signed(json, "host_cpus", facts->machine.online);
+		json_put_real(json, "load", facts->machine.load);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -173,6 +177,12 @@ static void write_results(struct json *json, const struct perf_run *run)
 	json_close(json, '}');
 }
 
+static void write_busyness(struct json *json, const struct perf_run *run)
+{
+	json_put_real(json, "other_cpus", run->facts.ranks ? run->facts.other_cpus : NAN);
+	json_put_bool(json, "machine_is_busy", run->facts.ranks && perf_run_busyness(run).busy);
+}
+
 static void write_end_time(struct json *json)
 {
 	char text[32];
@@ -204,6 +214,7 @@ void perf_export_json(const struct perf_run *run, FILE *out)
 	write_ring(&json, &run->team);
 	write_limits(&json, &run->limits);
 	write_results(&json, run);
+	write_busyness(&json, run);
 	json_open(&json, "errors", '[');
 	if (run->team.error[0])
 		json_put_string(&json, NULL, run->team.error);

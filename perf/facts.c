@@ -4,6 +4,7 @@
  */
 #include "facts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static struct perf_rank_facts own_facts(void)
 int perf_facts_gather(struct perf_team *team, struct perf_facts *facts)
 {
 	struct utsname kernel;
-	*facts = (struct perf_facts){.started_at = perf_now()};
+	*facts = (struct perf_facts){.started_at = perf_now(), .other_cpus = NAN};
 	if (uname(&kernel) == 0)
 		snprintf(facts->kernel, sizeof(facts->kernel), "%.30s %.60s %.30s", kernel.sysname,
 			 kernel.release, kernel.machine);
@@ -39,6 +40,29 @@ int perf_facts_gather(struct perf_team *team, struct perf_facts *facts)
 	int err = perf_team_gather(team, &self, sizeof(self), facts->ranks);
 	for (int rank = 0; rank < team->size && !err; rank++)
 		machine_clean(&facts->ranks[rank].machine);
+	return err;
+}
+
+int perf_facts_watch(struct perf_team *team, struct perf_facts *facts,
+		     const struct machine_use *since, bool threads)
+{
+	struct machine_use now = machine_use_now();
+	double own = (now.own - since->own) / (threads ? team->size : 1);
+	double *all = calloc((size_t)team->size, sizeof(*all));
+	if (!all)
+		return perf_team_failed(team, RING_ENOMEM, "comparing loads");
+	int err = perf_team_gather(team, &own, sizeof(own), all);
+	double others = now.all - since->all;
+	for (int rank = 0; rank < team->size; rank++)
+		if (strcmp(facts->ranks[rank].machine.host,
+			   facts->ranks[team->rank].machine.host) == 0)
+			others -= all[rank];
+	free(all);
+	others /= now.at - since->at;
+	double most[2] = {isnan(others), isnan(others) ? 0 : fmax(others, 0)};
+	if (!err)
+		err = perf_team_max(team, most, 2);
+	facts->other_cpus = !err && most[0] == 0 ? most[1] : NAN;
 	return err;
 }
 

@@ -18,10 +18,15 @@ struct perf_facts {
 	char started[32];              /* ISO 8601, local time with offset */
 	double started_at;             /* of perf_now() */
 	struct perf_rank_facts *ranks; /* one of each */
+	double other_cpus; /* that other programs took, on the host where that were most; NAN: not known */
 };
 
 /* Collective. returns 0, or a RING_E... with team->error */
 int perf_facts_gather(struct perf_team *team, struct perf_facts *facts);
+
+/* What others took since; own CPU seconds are a process's, or shared by ranks that are threads. As perf_facts_gather */
+int perf_facts_watch(struct perf_team *team, struct perf_facts *facts,
+		     const struct machine_use *since, bool threads);
 void perf_facts_free(struct perf_facts *facts);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,10 +77,12 @@ void report_start(const struct perf_run *run)
 		printf("%zu(bytes)", options->step_bytes);
 	printf(" warmup iters: %d iters: %d agg iters: 1 validation: %d graph: 0 unalign: 0\n",
 	       options->effort.warmup, options->effort.samples, options->checks);
-	printf("#\n# Using %d rank%s%s%s, transport %s, data %s, seed %llu", run->team.size,
+	const char *link = machine_link();
+	printf("#\n# Using %d rank%s%s%s, transport %s%s%s, data %s, seed %llu", run->team.size,
 	       run->team.size == 1 ? "" : "s", options->threads ? " as threads" : "",
 	       options->stream ? " on streams" : "", run->team.transports,
-	       options->random ? "random" : "exact", (unsigned long long)options->seed);
+	       link[0] ? " as slow as " : "", link, options->random ? "random" : "exact",
+	       (unsigned long long)options->seed);
 	printf(", memory %s, buffers %s\n", perf_memory_name(options), perf_buffers_name(options));
 	for (int position = 0; position < run->team.size; position++) {
 		int rank = run->team.order[position];
@@ -247,6 +250,23 @@ static void print_order(const struct perf_run *run, const struct perf_summary *s
 		       (unsigned long long)sum->reordered);
 }
 
+/* Times of a machine that has other things to do are theirs, too. */
+static void print_busyness(const struct perf_run *run)
+{
+	struct perf_busyness busyness = perf_run_busyness(run);
+	const struct machine *machine = &run->facts.ranks[0].machine;
+	if (!busyness.busy)
+		return;
+	printf("# This machine is busy, so times say little: %zu of %zu spread by half or more",
+	       busyness.spread, busyness.times);
+	if (isfinite(run->facts.other_cpus))
+		printf(", other programs took %.2f of %d CPUs", run->facts.other_cpus,
+		       machine->online);
+	if (isfinite(machine->load))
+		printf(", the load was %.2f before", machine->load);
+	puts("");
+}
+
 void report_end(const struct perf_run *run)
 {
 	if (!speaks(run))
@@ -278,5 +298,6 @@ void report_end(const struct perf_run *run)
 		       "measurement of the limit, or a way shorter than the ring was taken.\n");
 	if (run->options->verdict)
 		print_verdict(run, &sum);
+	print_busyness(run);
 	fflush(stdout);
 }

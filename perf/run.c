@@ -170,8 +170,11 @@ int perf_run_rows(struct perf_run *run)
 	struct perf_buffer buffers[2] = {0};
 	int err = perf_facts_gather(&run->team, &run->facts);
 	if (!err) {
+		struct machine_use use = machine_use_now();
 		report_start(run);
 		err = measure_all(run, buffers);
+		if (!err)
+			err = perf_facts_watch(&run->team, &run->facts, &use, run->options->threads);
 	}
 	perf_buffer_unmap(&buffers[0]);
 	perf_buffer_unmap(&buffers[1]);
@@ -184,6 +187,25 @@ int perf_run_rows(struct perf_run *run)
 	struct perf_summary sum = perf_run_summary(run);
 	bool ok = sum.wrong == 0 && sum.out_of_bounds == 0 && sum.payload_mismatches == 0;
 	return ok ? PERF_EXIT_OK : PERF_EXIT_WRONG;
+}
+
+/* Others took CPUs, or every fourth time spreads far. */
+struct perf_busyness perf_run_busyness(const struct perf_run *run)
+{
+	struct perf_busyness busyness = {0};
+	const struct machine *machine = &run->facts.ranks[0].machine;
+	for (size_t i = 0; i < run->row_count; i++) {
+		for (int place = 0; place < PERF_PLACES; place++) {
+			const struct perf_times *times = &run->rows[i].places[place].times;
+			if (!run->rows[i].has_place[place] || times->samples < 5)
+				continue;
+			busyness.times++;
+			busyness.spread += times->p90 > MACHINE_BUSY_SPREAD * times->median;
+		}
+	}
+	busyness.busy = run->facts.other_cpus > MACHINE_BUSY_SHARE * machine->online ||
+			(busyness.times > 0 && 4 * busyness.spread > busyness.times);
+	return busyness;
 }
 
 void perf_run_free(struct perf_run *run)

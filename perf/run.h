@@ -21,6 +21,12 @@ struct perf_run {
 	size_t row_count;
 };
 
+/* How busy the machine was with other things. */
+struct perf_busyness {
+	size_t times, spread; /* medians, and those that a 90th percentile exceeds by half */
+	bool busy;            /* so times say little */
+};
+
 /* What the rows have in common. */
 struct perf_summary {
 	uint64_t wrong, reordered, out_of_bounds;
@@ -39,6 +45,7 @@ struct perf_summary {
 int perf_run_rows(struct perf_run *run);
 void perf_run_free(struct perf_run *run);
 
+struct perf_busyness perf_run_busyness(const struct perf_run *run);
 struct perf_summary perf_run_summary(const struct perf_run *run);
 
 /* GB/s of 1e9 bytes: of the vector, and as if over one link of the ring. */

@@ -28,13 +28,13 @@ static const struct {
 	enum train_metric metric;
 	const char *title;
 } parts[] = {
+	{TRAIN_DATA, "data"},
 	{TRAIN_FORWARD, "forward"},
 	{TRAIN_BACKWARD, "backward"},
-	{TRAIN_EXPOSED, "exposed communication"},
 	{TRAIN_WAITING, "waiting for others"},
-	{TRAIN_OPTIMIZER, "optimizer"},
+	{TRAIN_EXPOSED, "exposed communication"},
 	{TRAIN_AGREE, "agreement"},
-	{TRAIN_DATA, "data"},
+	{TRAIN_OPTIMIZER, "optimizer"},
 	{TRAIN_HOST, "host"},
 };
 #define PARTS (int)(sizeof(parts) / sizeof(parts[0]))
@@ -62,67 +62,106 @@ static void begin_plot(FILE *out, const struct drawing *drawing, const char *wha
 	fprintf(out, "-%s.svg\"\nset grid ytics\n", what);
 }
 
+/* What it is of, and on a second line what a reader of times must know: model, links, machine. */
+static void write_title(FILE *out, const struct train_facts *facts, bool busy, const char *what)
+{
+	char text[512];
+	fprintf(out, "set title \"%s\\n", what);
+	snprintf(text, sizeof(text), "%s, %llu parameters; over %s%s%s; on %s, %s, %d CPUs%s",
+		 facts->preset, (unsigned long long)facts->parameters, facts->transports,
+		 facts->link[0] ? " as slow as " : "", facts->link, facts->host, facts->cpu,
+		 facts->cpus, busy ? ", BUSY" : "");
+	write_name(out, text);
+	fputs("\" noenhanced font ',12'\n", out);
+}
+
 static void draw_steps(FILE *out, const struct drawing *drawing)
 {
 	const struct train_facts *facts = &drawing->runs[0].facts;
 	fputs("$steps << END\n", out);
 	for (int i = 0; i < drawing->count; i++) {
 		const struct train_summary *run = &drawing->runs[i];
-		if (run->facts.ranks != facts->ranks)
-			continue;
-		fprintf(out, "\"%s\"", run->facts.mode);
+		fprintf(out, "\"%d rank%s, %s\"", run->facts.ranks, run->facts.ranks == 1 ? "" : "s",
+			run->facts.ranks == 1 ? "alone" : run->facts.mode);
 		for (int part = 0; part < PARTS; part++)
 			fprintf(out, " %g", known(run->values[parts[part].metric]));
 		fputc('\n', out);
 	}
 	fputs("END\n", out);
 	begin_plot(out, drawing, "steps");
-	fprintf(out,
-		"set title '%s, %d ranks, global batch %d: mean over steps and ranks'\n"
-		"set ylabel 'ms of a step'\nset key outside\nset yrange [0:*]\n"
-		"set style data histograms\nset style histogram rowstacked\n"
-		"set style fill solid 0.8 border -1\nset boxwidth 0.6\nplot",
-		facts->preset, facts->ranks, facts->global_batch);
+	write_title(out, facts, drawing->runs[0].busy, "parts of a step, mean over steps and ranks");
+	fputs("set ylabel 'ms of a step'\nset key outside invert\nset yrange [0:*]\n"
+	      "set style data histograms\nset style histogram rowstacked\n"
+	      "set style fill solid 0.8 border -1\nset boxwidth 0.6\nplot",
+	      out);
 	for (int part = 0; part < PARTS; part++)
 		fprintf(out, "%s $steps using %d:xtic(1) title '%s'", part > 0 ? "," : "", part + 2,
 			parts[part].title);
 	fputs("\n\n", out);
 }
 
-/* A run of one rank is what the others are measured by. */
-static double efficiency_of(const struct train_summary *run, enum train_metric metric)
+/* A run of one rank is what the others are measured by, in what they could be. */
+static double efficiency_of(const struct drawing *drawing, int i, enum train_metric metric)
 {
-	return run->facts.ranks == 1 ? 1 : run->values[metric];
+	const struct train_summary *run = &drawing->runs[i];
+	if (run->facts.ranks > 1)
+		return run->values[metric];
+	return isfinite(drawing->runs[0].values[metric]) ? 1 : NAN;
 }
 
-static bool has_efficiency(const struct train_summary *run)
+/* The kinds of efficiency, each with its column in the data, and beside one another. */
+static const struct {
+	enum train_metric metric;
+	const char *style;
+} kinds[] = {
+	{TRAIN_WEAK, "using ($1-0.05):2 pt 7 title 'weak'"},
+	{TRAIN_STRONG, "using 1:3 pt 5 title 'strong'"},
+	{TRAIN_CORES, "using ($1+0.05):4 pt 9 title 'of what the CPUs allow'"},
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static bool has_points(const struct drawing *drawing, enum train_metric metric)
 {
-	return run->facts.ranks > 1 &&
-	       (isfinite(run->values[TRAIN_WEAK]) || isfinite(run->values[TRAIN_STRONG]));
+	bool any = false;
+	for (int i = 0; i < drawing->count; i++)
+		any = any || isfinite(efficiency_of(drawing, i, metric));
+	return any;
+}
+
+static int most_ranks(const struct drawing *drawing)
+{
+	int most = 1;
+	for (int i = 0; i < drawing->count; i++)
+		if (drawing->runs[i].facts.ranks > most)
+			most = drawing->runs[i].facts.ranks;
+	return most;
 }
 
 static void draw_efficiency(FILE *out, const struct drawing *drawing)
 {
-	bool any = false;
-	for (int i = 0; i < drawing->count; i++)
-		any = any || has_efficiency(&drawing->runs[i]);
-	if (!any)
+	if (!has_points(drawing, TRAIN_WEAK) && !has_points(drawing, TRAIN_STRONG))
 		return;
 	fputs("$efficiency << END\n", out);
 	for (int i = 0; i < drawing->count; i++) {
-		const struct train_summary *run = &drawing->runs[i];
-		fprintf(out, "%d %g %g %g\n", run->facts.ranks, efficiency_of(run, TRAIN_WEAK),
-			efficiency_of(run, TRAIN_STRONG), efficiency_of(run, TRAIN_CORES));
+		fprintf(out, "%d", drawing->runs[i].facts.ranks);
+		for (size_t k = 0; k < KINDS; k++)
+			fprintf(out, " %g", efficiency_of(drawing, i, kinds[k].metric));
+		fputc('\n', out);
 	}
 	fputs("END\n", out);
 	begin_plot(out, drawing, "efficiency");
-	fputs("set title 'efficiency over ranks'\nset xlabel 'ranks'\nset yrange [0:1.1]\n"
-	      "set xtics 1\nset key bottom left\nset datafile missing 'nan'\n"
-	      "set style data points\nset pointsize 1.5\n"
-	      "set xrange [0.5:*]\n"
-	      "plot $efficiency using 1:2 title 'weak', $efficiency using 1:3 title 'strong', "
-	      "$efficiency using 1:4 title 'limited by cores'\n\n",
-	      out);
+	write_title(out, &drawing->runs[0].facts, drawing->runs[0].busy, "efficiency over ranks");
+	fprintf(out,
+		"set xlabel 'ranks'\nset ylabel 'efficiency: X(N) / (N X(1))'\n"
+		"set yrange [0:1.2]\nset xrange [0.5:%d.5]\nset xtics 1\n"
+		"set key bottom left\nset datafile missing 'nan'\n"
+		"set style data points\nset pointsize 1.5\n"
+		"plot 1 with lines dt 2 lc 'gray' title 'ideal'",
+		most_ranks(drawing));
+	for (size_t k = 0; k < KINDS; k++)
+		if (has_points(drawing, kinds[k].metric))
+			fprintf(out, ", $efficiency %s", kinds[k].style);
+	fputs("\n\n", out);
 }
 
 /* Times only: what they are measured in is the same. */
@@ -149,7 +188,9 @@ static void draw_predicted(FILE *out, const struct drawing *drawing)
 	if (points == 0)
 		return;
 	begin_plot(out, drawing, "predicted");
-	fputs("set title 'predicted over measured; the band is 10 %'\nset xlabel 'measured, ms'\n"
+	write_title(out, &drawing->runs[0].facts, drawing->runs[0].busy,
+		    "predicted over measured; the band is 10 %");
+	fputs("set xlabel 'measured, ms'\n"
 	      "set ylabel 'predicted, ms'\nset logscale xy\nset key off\n"
 	      "plot x with lines lc 'black', 0.9*x with lines dt 2 lc 'gray', "
 	      "1.1*x with lines dt 2 lc 'gray', $predicted using 1:2 with points ps 1.5, "
