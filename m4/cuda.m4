@@ -2,7 +2,7 @@
 # RING_CUDA
 # Whether kernels for GPUs of NVIDIA are built in. That takes nvcc and nothing else: the library opens the
 # driver when a device is asked for, and runs without. nvcc is looked for at --with-cuda=PATH, else in PATH,
-# in /usr/local/cuda and where kernels/fetch_nvcc puts it. Not found is a "no", unless it was asked for.
+# in /usr/local/cuda and where tests/cuda/setup puts it. Not found is a "no", unless it was asked for.
 #
 # Sets NVCC, NVCC_ARCH_FLAGS, NVCC_COMPRESSION, ring_cuda for configure's table, and HAVE_CUDA for the makefile.
 AC_DEFUN([RING_CUDA], [
@@ -13,7 +13,7 @@ AC_DEFUN([RING_CUDA], [
 		[architectures as 80,90, or all for a release (10 seconds each); by default that of this
 		 machine's GPU, else 80. Those that are not named and newer compile at first use])],
 		[], [with_cuda_arch=])
-	ring_cuda="no (no nvcc found; kernels/fetch_nvcc fetches it)"
+	ring_cuda="no (no nvcc found; tests/cuda/setup nvcc fetches it)"
 	AS_CASE([$with_cuda],
 		[no], [ring_cuda="no (--without-cuda)" NVCC=],
 		[yes | maybe], [RING_FIND_NVCC],
@@ -30,9 +30,8 @@ Give the folder of a CUDA toolkit, as /usr/local/cuda, or leave --with-cuda out]
 ])
 
 AC_DEFUN([RING_FIND_NVCC], [
-	ring_fetched=${XDG_CACHE_HOME:-$HOME/.cache}/ringccl/cuda
-	AC_PATH_PROG([NVCC], [nvcc], [],
-		[$PATH:/usr/local/cuda/bin:$ring_fetched/nvidia/cu13/bin])
+	ring_fetched=`echo "${XDG_CACHE_HOME:-$HOME/.cache}"/ringccl/cuda/nvcc/nvidia/*/bin`
+	AC_PATH_PROG([NVCC], [nvcc], [], [$PATH:/usr/local/cuda/bin:$ring_fetched])
 ])
 
 # Code for each architecture, and of the first what drivers compile for those that are not named.
@@ -58,7 +57,7 @@ AC_DEFUN([RING_TRY_NVCC], [
 	AC_MSG_RESULT([${ring_names:-none}])
 	AS_IF([test -n "$ring_names"], [ring_cuda="${ring_names}by $NVCC"], [
 		ring_cuda="no ($NVCC compiles nothing for $ring_archs: config.log says why; it needs g++)"
-		AS_IF([test "x$with_cuda" != xmaybe], [AC_MSG_ERROR([--with-cuda: $ring_cuda])])
+		AS_IF([test "x$with_cuda$with_cuda_arch" != xmaybe], [AC_MSG_ERROR([--with-cuda: $ring_cuda])])
 		NVCC=])
 ])
 
