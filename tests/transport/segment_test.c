@@ -24,8 +24,10 @@ static size_t chunk_of(uint64_t most)
 				     .chunks_per_round = 2,
 				     .channels = 1,
 				     .algorithm = -1};
+	static const int order[] = {0, 1};
 	struct ring_question question = {.kind = RING_KIND_BROADCAST,
 					 .ranks = 2,
+					 .order = order,
 					 .bytes = 64 << 20,
 					 .path = RING_PATH_SOCKET};
 	return ring_tuning_choose(&tuning, &question).chunk_bytes;
