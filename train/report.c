@@ -96,14 +96,14 @@ static void print_missing(FILE *out, const struct train_summary *summary)
 	if (facts->ranks == 1)
 		return;
 	if (isnan(summary->values[TRAIN_WEAK]))
-		fprintf(out, "weak_efficiency needs --reference of 1 rank with --batch %d\n",
+		fprintf(out, "weak_efficiency needs --with-reference, or --reference of 1 rank with --batch %d\n",
 			facts->batch);
 	if (isnan(summary->values[TRAIN_STRONG]))
 		fprintf(out,
 			"strong_efficiency needs --reference of 1 rank with --global-batch %d\n",
 			facts->global_batch);
 	if (isnan(summary->values[TRAIN_CONTROL]) && !is_off(facts))
-		fprintf(out, "exposed_by_control_ms needs --reference of %d ranks with --mode off\n",
+		fprintf(out, "exposed_by_control_ms needs --with-control, or --reference of %d ranks with --mode off\n",
 			facts->ranks);
 	if (facts->ranks > facts->cpus)
 		fprintf(out,
