@@ -309,7 +309,7 @@ static int cuda_finished(struct ring_device_queue *queue, uint64_t *jobs)
 	return queue->failed ? RING_ESYSTEM : 0;
 }
 
-/* What is marked is finished by the time that a host function behind it runs. */
+/* Jobs may be finished that are not marked yet, so the last mark is behind all. */
 static int cuda_tell(struct ring_device_queue *queue, void (*done)(void *context), void *context)
 {
 	struct ring_cuda_visit visit;
@@ -317,10 +317,11 @@ static int cuda_tell(struct ring_device_queue *queue, void (*done)(void *context
 		return RING_ESYSTEM;
 	int result = ring_cuda_enter(queue->chip, &visit);
 	if (!result) {
-		if (!all_is_marked(queue))
+		if (!queue->marked || !all_is_marked(queue))
 			result = put_mark(queue);
 		if (!result)
-			result = ring_cuda_tell(queue, done, context);
+			result = ring_cuda_tell(queue, mark_at(queue, queue->marked - 1)->event,
+						done, context);
 		ring_cuda_leave(queue->chip, &visit);
 	}
 	if (result == RING_CUDA_OUT_OF_MEMORY)

@@ -20,8 +20,9 @@ struct ring_cuda_mark {
 struct ring_cuda_telling {
 	void (*done)(void *context); /* NULL: nobody is */
 	void *context;
-	int visitors;   /* threads that call, or look whether the device has failed */
-	uint64_t round; /* in which it was looked at last */
+	struct CUevent_st *event; /* that has happened by then */
+	int visitors;             /* threads that call, or look at the event */
+	uint64_t round;           /* in which it was looked at last */
 	struct ring_device_queue *next;
 };
 
@@ -39,11 +40,12 @@ struct ring_device_queue {
 };
 
 /*
- * Has done(context) called, once, behind all that is in the queue's stream; if the device fails,
- * within a moment. The caller has entered the chip. returns an enum ring_cuda_result: but for
- * RING_CUDA_OK it will not be called
+ * Has done(context) called, once, by another thread, when an event of the queue's stream has
+ * happened, or the device has failed. returns an enum ring_cuda_result: but for RING_CUDA_OK it
+ * will not be called
  */
-int ring_cuda_tell(struct ring_device_queue *queue, void (*done)(void *context), void *context);
+int ring_cuda_tell(struct ring_device_queue *queue, struct CUevent_st *event,
+		   void (*done)(void *context), void *context);
 
 /* Waits until nobody is being told. Nothing is in the stream, or the device has failed. */
 void ring_cuda_tell_end(struct ring_device_queue *queue);

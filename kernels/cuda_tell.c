@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is to be told is called by a host function in the queue's stream. None runs once a context
- * has failed, so a thread looks now and then whether that has happened, as long as somebody waits.
+ * Who is to be told is called by a thread that looks at events, as long as somebody waits. Host
+ * functions of the driver's would be quicker, but none runs once a context has failed, nor while
+ * one of the program's own does not end; and what lies behind it in the stream would wait as well.
  */
 #include "cuda_queue.h"
 
 #include <pthread.h>
 #include <time.h>
 
-#define LOOK_NS (50 * 1000 * 1000) /* between two looks */
+/* Between two looks: from the first on, and at most. */
+#define PAUSE_NS (20 * 1000)
+#define PAUSE_MOST_NS (1000 * 1000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t asked = PTHREAD_COND_INITIALIZER, visited = PTHREAD_COND_INITIALIZER;
@@ -47,40 +50,29 @@ static void call(struct ring_device_queue *queue)
 	end_visit(queue);
 }
 
-/* Runs in a thread of the driver's, which may make no call of the driver's. */
-static void tell(void *context)
-{
-	struct ring_device_queue *queue = context;
-	pthread_mutex_lock(&lock);
-	if (queue->telling.done)
-		call(queue);
-	pthread_mutex_unlock(&lock);
-}
-
 /* ---- the thread that looks ------------------------------------------------------------------- */
 
-static bool has_failed(const struct ring_device_queue *queue)
+/* Whether the event has happened, or never will as the device has failed. */
+static bool is_over(const struct ring_device_queue *queue)
 {
 	struct ring_cuda_visit visit;
 	int result = ring_cuda_enter(queue->chip, &visit);
 	if (!result) {
-		result = queue->chip->driver->stream_query(queue->stream);
+		result = queue->chip->driver->event_query(queue->telling.event);
 		ring_cuda_leave(queue->chip, &visit);
 	}
-	return result && result != RING_CUDA_NOT_READY;
+	return result != RING_CUDA_NOT_READY;
 }
 
-/*
- * The driver is not called under the lock: it may make the call wait for a host function, and that
- * one waits for the lock.
- */
-static void look_at(struct ring_device_queue *queue)
+/* The driver is not called under the lock, as its calls may take long. */
+static bool look_at(struct ring_device_queue *queue)
 {
 	visit(queue);
-	bool failed = has_failed(queue);
+	bool over = is_over(queue);
 	end_visit(queue);
-	if (failed && queue->telling.done)
+	if (over)
 		call(queue);
+	return over;
 }
 
 static struct ring_device_queue *next_of(uint64_t round)
@@ -93,28 +85,34 @@ static struct ring_device_queue *next_of(uint64_t round)
 	return queue;
 }
 
-static void wait_a_moment(void)
+/* returns whether somebody new asked */
+static bool pause_for(long ns)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += LOOK_NS;
+	until.tv_nsec += ns;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&asked, &lock, &until);
+	return pthread_cond_timedwait(&asked, &lock, &until) == 0;
 }
 
-static void *look_for_failures(void *unused)
+static void *look_around(void *unused)
 {
 	(void)unused;
+	long pause_ns = PAUSE_NS;
 	pthread_mutex_lock(&lock);
 	for (uint64_t round = 1;; round++) {
 		struct ring_device_queue *queue;
+		bool moves = false;
 		while ((queue = next_of(round)) != NULL)
-			look_at(queue);
+			moves |= look_at(queue);
 		if (waiting)
-			wait_a_moment();
+			moves |= pause_for(pause_ns);
 		else
-			pthread_cond_wait(&asked, &lock);
+			moves = pthread_cond_wait(&asked, &lock) == 0;
+		pause_ns = moves ? PAUSE_NS : 2 * pause_ns;
+		if (pause_ns > PAUSE_MOST_NS)
+			pause_ns = PAUSE_MOST_NS;
 	}
 	return NULL;
 }
@@ -122,7 +120,7 @@ static void *look_for_failures(void *unused)
 static bool start_looking(void)
 {
 	pthread_t thread;
-	if (!is_looking && pthread_create(&thread, NULL, look_for_failures, NULL) == 0) {
+	if (!is_looking && pthread_create(&thread, NULL, look_around, NULL) == 0) {
 		pthread_detach(thread);
 		is_looking = true;
 	}
@@ -131,7 +129,8 @@ static bool start_looking(void)
 
 /* ---- being told ------------------------------------------------------------------------------ */
 
-int ring_cuda_tell(struct ring_device_queue *queue, void (*done)(void *context), void *context)
+int ring_cuda_tell(struct ring_device_queue *queue, struct CUevent_st *event,
+		   void (*done)(void *context), void *context)
 {
 	struct ring_cuda_telling *telling = &queue->telling;
 	pthread_mutex_lock(&lock);
@@ -139,26 +138,13 @@ int ring_cuda_tell(struct ring_device_queue *queue, void (*done)(void *context),
 	if (looking) {
 		telling->done = done;
 		telling->context = context;
+		telling->event = event;
 		telling->next = waiting;
 		waiting = queue;
 		pthread_cond_signal(&asked);
 	}
 	pthread_mutex_unlock(&lock);
-	if (!looking)
-		return RING_CUDA_OUT_OF_MEMORY;
-
-	int result = queue->chip->driver->stream_host_function(queue->stream, tell, queue);
-	if (result) {
-		pthread_mutex_lock(&lock);
-		bool told = !telling->done; /* by the thread that looks: that is as good */
-		if (!told) {
-			telling->done = NULL;
-			unlink_queue(queue);
-		}
-		pthread_mutex_unlock(&lock);
-		result = told ? RING_CUDA_OK : result;
-	}
-	return result;
+	return looking ? RING_CUDA_OK : RING_CUDA_OUT_OF_MEMORY;
 }
 
 void ring_cuda_tell_end(struct ring_device_queue *queue)

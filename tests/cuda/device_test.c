@@ -339,6 +339,33 @@ static void beside_a_capture(void)
 	device->queue_close(queue);
 }
 
+static void wait_for_post(void *semaphore)
+{
+	while (sem_wait(semaphore))
+		;
+}
+
+/* A program's own host function, which all others come behind: whoever waits for jobs is told. */
+static void beside_a_host_function(void)
+{
+	struct CUstream_st *stream;
+	struct ring_device_queue *queue = open_queue(NULL);
+	char *far = allocate(NULL, 64), *near = pinned(4096);
+	struct CUctx_st *context;
+	sem_t over;
+	sem_init(&over, 0, 0);
+	CUDA_MUST(cuda.primary_retain(&context, 0));
+	CUDA_MUST(cuda.context_set(context));
+	CUDA_MUST(cuda.stream_create(&stream, RING_CUDA_STREAM_NON_BLOCKING, 0));
+	CUDA_MUST(cuda.stream_host_function(stream, wait_for_post, &over));
+	for (uint64_t jobs = 1; jobs <= 5; jobs++) {
+		CHECK(device->copy(queue, far, near, 64, false) == 0);
+		await(queue, jobs);
+	}
+	sem_post(&over);
+	device->queue_close(queue);
+}
+
 /* Where there is no driver everything is the host's, and one line says why. */
 static void no_driver(void)
 {
@@ -373,6 +400,7 @@ static const struct test_case {
 	 "RING_FAKE_CUDA_BREAK=15=719 RING_FAKE_CUDA_DELAY_US=5000", false},
 	{"a device without memory left", no_memory, "", false},
 	{"beside a capture", beside_a_capture, "", false},
+	{"beside a host function that does not end", beside_a_host_function, "", false},
 	{"no driver", no_driver, "LD_LIBRARY_PATH=", true},
 };
 
