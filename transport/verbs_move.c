@@ -199,16 +199,18 @@ static int look(struct ring_verbs_link *link)
 /* ---- the other end ---- */
 
 /*
- * The receiver's device may have been gone before it acknowledged what had arrived: then the last
- * word on the connection counts, so far as it is believable.
+ * Why the connection ended; and where it did in order, the last word. The receiver's device may
+ * have been gone before it acknowledged what had arrived: then this counts, if it can be believed.
  */
 static void hear_last_word(struct ring_verbs_link *link)
 {
 	struct ring_link *base = &link->base;
 	uint64_t arrived;
-	if (base->outgoing &&
-	    recv(link->fd, &arrived, sizeof(arrived), MSG_DONTWAIT) == (ssize_t)sizeof(arrived) &&
-	    arrived > base->sent && arrived <= link->posted)
+	ssize_t got = recv(link->fd, &arrived, sizeof(arrived), MSG_DONTWAIT);
+	if (got < 0 && errno != EAGAIN)
+		base->cause = errno;
+	if (base->outgoing && got == (ssize_t)sizeof(arrived) && arrived > base->sent &&
+	    arrived <= link->posted)
 		base->sent = arrived;
 }
 

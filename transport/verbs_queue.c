@@ -15,7 +15,8 @@
 #include "slot_fifo.h"
 #include "verbs_link.h"
 
-#define TRIES 8 /* of a packet, before the other end counts as lost: the most there can be */
+/* Of a packet, before the other end counts as lost; one more would be no end for software RoCE. */
+#define TRIES 7
 #define BITS_24 0xffffff
 
 static int fail(struct ring_verbs_link *link, int cause, const char *what)
@@ -213,8 +214,8 @@ static struct ibv_ah_attr address_of(const struct ring_verbs_link *link)
 }
 
 /*
- * A packet is sent again after 4.096 us * 2^timeout. An outage ends the link no later than
- * peer_lost_ms by this count; devices may take up to four times as long.
+ * A packet is sent again after 4.096 us * 2^timeout. An outage ends the link after more than half
+ * of peer_lost_ms, and not more than all of it; devices may take up to four times as long.
  */
 static uint8_t choose_timeout(int peer_lost_ms)
 {

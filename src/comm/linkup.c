@@ -33,15 +33,23 @@ static bool reverses(const struct ring_comm *comm)
 	return comm->size == 2 && ring_transports[comm->placement.next_transport]->reverse;
 }
 
+/* The root knows that no transport reaches this rank, and this rank knows why. */
+static int explain_lack(struct ring_linkup *linkup)
+{
+	const struct ring_comm *comm = linkup->comm;
+	*linkup->failure = (struct ring_failure){0};
+	return ring_fail(linkup->failure, RING_ENOTSUP,
+			 "rank %d has no transport of RING_TRANSPORT=%s: %s", comm->rank,
+			 comm->config.transport, comm->lacks);
+}
+
 /* A place was given: what must be connected follows from it. */
 static int step_placing(struct ring_linkup *linkup)
 {
 	struct ring_comm *comm = linkup->comm;
 	int err = ring_join_placed(comm->join, &comm->placement, linkup->failure);
-	if (comm->size > 1 && comm->lacks[0] && ring_join_has_met(comm->join))
-		return ring_fail(linkup->failure, RING_ENOTSUP,
-				 "rank %d has no transport of RING_TRANSPORT=%s: %s", comm->rank,
-				 comm->config.transport, comm->lacks);
+	if (err == RING_ENOTSUP && comm->lacks[0])
+		return explain_lack(linkup);
 	if (err)
 		return err;
 	err = ring_tuning_load(&comm->placement.tuning, comm->table, comm->placement.path,

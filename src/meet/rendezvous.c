@@ -316,11 +316,6 @@ static void say_farewell(struct ring_join *join, const struct ring_failure *fail
 		;
 }
 
-bool ring_join_has_met(const struct ring_join *join)
-{
-	return join->met;
-}
-
 void ring_join_close(struct ring_join *join, const struct ring_failure *failure)
 {
 	if (!join)

@@ -63,9 +63,6 @@ int ring_join_verdict(struct ring_join *join, struct ring_failure *failure);
  */
 void ring_join_poll(const struct ring_join *join, struct pollfd *pollfd, int *ms);
 
-/* Whether the root knows of this rank, and so hears why it leaves. */
-bool ring_join_has_met(const struct ring_join *join);
-
 /*
  * Leaves the meeting, at whatever point it is; NULL is allowed. Before the verdict the others learn
  * `failure` as my reason, if it has one.

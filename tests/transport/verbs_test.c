@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What may go wrong with a queue pair, with a real one: it skips where there is no RDMA device.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "ringccl.h"
+#include "tests/transport/pair.h"
+#include "tests/transport/steps.h"
+#include "transport/verbs_link.h"
+
+#define SLOT_BYTES 4096
+#define DEPTH 4
+
+static const struct pair_kind kind = {.name = "verbs", .transport = &ring_transport_verbs};
+
+static void make_pair(struct pair *pair)
+{
+	assert_true(pair_init(pair));
+	assert_int_equal(pair_open(pair, &kind, DEPTH, SLOT_BYTES, 1), 0);
+}
+
+static struct ring_verbs_link *end_of(struct pair *pair, int end)
+{
+	return (struct ring_verbs_link *)pair->ends[end];
+}
+
+static void stop(struct ring_verbs_link *link)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	assert_int_equal(link->port->library->modify_qp(link->qp, &attr, IBV_QP_STATE), 0);
+}
+
+/* Both ends do what they do in a call, until both have failed. */
+static void run_until_both_fail(struct pair *pair, int errs[2])
+{
+	static const unsigned char source[SLOT_BYTES];
+	const uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
+	errs[0] = errs[1] = 0;
+	while ((!errs[0] || !errs[1]) && ring_clock_ms() < deadline) {
+		struct ring_link *receiver = pair->ends[RECEIVER];
+		for (int end = 0; end < 2; end++)
+			if (pair->ends[end] && !errs[end])
+				errs[end] = poll_link(pair->ends[end]);
+		if (!errs[SENDER])
+			(void)ring_link_send(pair->ends[SENDER], source, sizeof(source));
+		while (receiver && receiver->released < receiver->arrived)
+			ring_link_release(receiver);
+		/* Whoever fails closes, as a communicator does. */
+		if (errs[SENDER])
+			pair_close_end(pair, SENDER);
+		if (errs[RECEIVER])
+			pair_close_end(pair, RECEIVER);
+	}
+}
+
+static void a_stopped_queue_pair_fails_both_ends(void **state)
+{
+	(void)state;
+	for (int end = 0; end < 2; end++) {
+		struct pair pair;
+		int errs[2];
+		make_pair(&pair);
+		send_whole(&pair, "before", 6);
+		poll_until(&pair, &pair.ends[RECEIVER]->arrived, 1);
+		release(pair.ends[RECEIVER]);
+		stop(end_of(&pair, end));
+		while (poll_link(pair.ends[end]) == 0)
+			;
+		const char *why = pair.ends[end]->why;
+		assert_non_null(why);
+		assert_non_null(strstr(why, "rank 0 -> 1 verbs, port 1 of "));
+		assert_non_null(strstr(why, "the queue pair was stopped"));
+		run_until_both_fail(&pair, errs);
+		assert_int_equal(errs[SENDER], RING_EPEER);
+		assert_int_equal(errs[RECEIVER], RING_EPEER);
+		pair_close(&pair);
+	}
+}
+
+/* The receiver is gone; its device does not answer, but it had said what it has. */
+static void the_last_word_counts(void **state)
+{
+	(void)state;
+	struct pair pair;
+	make_pair(&pair);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ring_link_send(pair.ends[SENDER], "message", 7), 0);
+	poll_until(&pair, &pair.ends[RECEIVER]->arrived, 3);
+	pair.ends[SENDER]->sent = 0; /* as if no acknowledgement had come */
+	stop(end_of(&pair, SENDER));
+	pair_close_end(&pair, RECEIVER);
+	while (poll_link(pair.ends[SENDER]) == 0)
+		;
+	assert_int_equal(pair.ends[SENDER]->sent, 3);
+	pair_close(&pair);
+}
+
+/* A write to where nothing is registered stops both, and each says what it knows. */
+static void a_wrong_key_is_refused(void **state)
+{
+	(void)state;
+	struct pair pair;
+	int errs[2];
+	make_pair(&pair);
+	end_of(&pair, SENDER)->other.rkey ^= 0x5a5a5a;
+	assert_int_equal(ring_link_send(pair.ends[SENDER], "message", 7), 0);
+	while (poll_link(pair.ends[SENDER]) == 0)
+		;
+	assert_non_null(strstr(pair.ends[SENDER]->why, "the other end refused it"));
+	assert_int_equal(pair.ends[RECEIVER]->arrived, 0);
+	run_until_both_fail(&pair, errs);
+	assert_int_equal(errs[RECEIVER], RING_EPEER);
+	pair_close(&pair);
+}
+
+/* What is said by a peer is checked. */
+static void nonsense_is_refused(void **state)
+{
+	(void)state;
+	struct pair pair;
+	make_pair(&pair);
+	end_of(&pair, SENDER)->posted = 2; /* message 2 where 0 is due */
+	assert_int_equal(ring_link_send(pair.ends[SENDER], "message", 7), 0);
+	while (poll_link(pair.ends[RECEIVER]) == 0)
+		;
+	assert_non_null(strstr(pair.ends[RECEIVER]->why,
+			       "message 2 of 7 bytes where 0 of at most 4096 was due"));
+	pair_close(&pair);
+	make_pair(&pair);
+	pair.ends[RECEIVER]->released = 3; /* a credit for what was never sent */
+	assert_true(ring_verbs_post_credit(end_of(&pair, RECEIVER)));
+	while (poll_link(pair.ends[SENDER]) == 0)
+		;
+	assert_non_null(strstr(pair.ends[SENDER]->why, "the receiver's credit is nonsense"));
+	pair.ends[RECEIVER]->released = 0;
+	pair_close(&pair);
+}
+
+/* What is registered stays the parent's, and what is open at its device, however often it forks. */
+static void a_child_disturbs_nothing(void **state)
+{
+	(void)state;
+	struct pair pair;
+	make_pair(&pair);
+	struct ring_verbs_link *receiver = end_of(&pair, RECEIVER);
+	for (int round = 0; round < 8; round++) {
+		pid_t child = fork();
+		assert_true(child >= 0);
+		if (child == 0) {
+			bool closed = fcntl(receiver->channel->fd, F_GETFD) < 0 &&
+				      fcntl(receiver->port->context->cmd_fd, F_GETFD) < 0;
+			_exit(closed ? 0 : 1);
+		}
+		static unsigned char source[SLOT_BYTES];
+		memset(source, round, sizeof(source));
+		send_whole(&pair, source, sizeof(source));
+		int status = 1;
+		waitpid(child, &status, 0);
+		assert_int_equal(status, 0);
+		poll_until(&pair, &receiver->base.arrived, (uint64_t)round + 1);
+		assert_memory_equal(data_of(&receiver->base, (uint64_t)round), source,
+				    sizeof(source));
+		release(&receiver->base);
+	}
+	pair_close(&pair);
+}
+
+/* Both may use a port that the parent had open. */
+static void a_child_opens_its_own(void **state)
+{
+	(void)state;
+	struct pair pair;
+	make_pair(&pair);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct pair own;
+		bool well = pair_init(&own) && pair_open(&own, &kind, DEPTH, SLOT_BYTES, 1) == 0;
+		if (well)
+			send_whole(&own, "child", 5);
+		_exit(well ? 0 : 1);
+	}
+	int status = 1;
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+	send_whole(&pair, "parent", 6);
+	pair_close(&pair);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stopped_queue_pair_fails_both_ends),
+		cmocka_unit_test(the_last_word_counts),
+		cmocka_unit_test(a_wrong_key_is_refused),
+		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(a_child_disturbs_nothing),
+		cmocka_unit_test(a_child_opens_its_own),
+	};
+	char why[RING_ABSENT_TEXT];
+	if (!ring_verbs_present(why)) {
+		printf("%s\n", why);
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
