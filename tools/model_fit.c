@@ -34,7 +34,7 @@ const char *model_origin_name(enum model_origin origin)
 /* As src/choose/tuning.c, but for AMD's CPUs, as samples do not tell whose they are of. */
 double model_chunk_of(const char *transport, int ranks)
 {
-	if (strcmp(transport, "tcp") != 0)
+	if (strcmp(transport, "tcp") != 0 && strcmp(transport, "verbs") != 0)
 		return MODEL_CHUNK;
 	return ranks == 2 ? 512 << 10 : 256 << 10;
 }
