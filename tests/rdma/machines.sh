@@ -9,6 +9,7 @@ trap 'rm -rf "$place"' EXIT
 trap 'exit 1' INT TERM HUP
 
 [ -n "${RING_TEST_RDMA-}" ] || { echo "make check-rdma runs it"; exit 77; }
+[ -e tests/transport/verbs_test ] || { echo "this build has no verbs (libibverbs-dev), or no CMocka"; exit 77; }
 [ -e .libs/libringccl.so ] || { echo "no shared library in this build"; exit 77; }
 export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
