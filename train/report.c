@@ -95,13 +95,14 @@ static void print_missing(FILE *out, const struct train_summary *summary)
 	const struct train_facts *facts = &summary->facts;
 	if (facts->ranks == 1)
 		return;
+	bool weak = strcmp(facts->scaling, "weak") == 0;
 	if (isnan(summary->values[TRAIN_WEAK]))
-		fprintf(out, "weak_efficiency needs --with-reference, or --reference of 1 rank with --batch %d\n",
-			facts->batch);
+		fprintf(out, "weak_efficiency needs %s--reference of 1 rank with --batch %d\n",
+			weak ? "--with-reference, or " : "", facts->batch);
 	if (isnan(summary->values[TRAIN_STRONG]))
 		fprintf(out,
-			"strong_efficiency needs --reference of 1 rank with --global-batch %d\n",
-			facts->global_batch);
+			"strong_efficiency needs %s--reference of 1 rank with --global-batch %d\n",
+			weak ? "" : "--with-reference, or ", facts->global_batch);
 	if (isnan(summary->values[TRAIN_CONTROL]) && !is_off(facts))
 		fprintf(out, "exposed_by_control_ms needs --with-control, or --reference of %d ranks with --mode off\n",
 			facts->ranks);
