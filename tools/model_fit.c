@@ -31,12 +31,12 @@ const char *model_origin_name(enum model_origin origin)
 	return names[origin];
 }
 
-/* As src/choose/tuning.c, but for AMD's CPUs, as samples do not tell whose they are of. */
+/* As src/choose/tuning.c. */
 double model_chunk_of(const char *transport, int ranks)
 {
 	if (strcmp(transport, "tcp") != 0 && strcmp(transport, "verbs") != 0)
 		return MODEL_CHUNK;
-	return ranks == 2 ? 512 << 10 : 256 << 10;
+	return ranks <= 4 ? 512 << 10 : 256 << 10;
 }
 
 /* ---- which unknowns there are ------------------------------------------------------------- */
