@@ -10,6 +10,7 @@ bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_questio
 	bool reached = mapped && question->memory != RING_MEMORY_PRIVATE;
 	return ring_algorithm_can(algorithm, question->kind, question->ranks, question->bytes,
 				  question->scaled) &&
+	       (!question->apart || ring_algorithm_keeps_apart(algorithm, question->kind)) &&
 	       (algorithm != RING_ALGORITHM_STAGED || (mapped && question->staged)) &&
 	       (algorithm != RING_ALGORITHM_DIRECT || reached);
 }

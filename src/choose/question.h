@@ -32,6 +32,7 @@ struct ring_question {
 	enum ring_memory memory;
 	bool scaled;
 	bool staged;      /* every rank maps the stages of all others               */
+	bool apart;       /* buffers are apart from the host, as the plan's         */
 	uint64_t workers; /* one rank of each CPU, as the plan's; 0 also: not told yet */
 };
 

@@ -226,7 +226,8 @@ static uint64_t predict(const struct ring_tuning *tuning, const struct ring_ques
 		.place_bytes = RING_PLACE_BYTES,
 		.channels = 1,
 		.scaled = question->scaled,
-		.boards = question->path == RING_PATH_MEMORY,
+		.boards = question->path == RING_PATH_MEMORY && !question->apart,
+		.apart = question->apart,
 	};
 	struct ring_factors factors = ring_model_factors(&tuning->model, &params, question->memory,
 							 tuning->turns);

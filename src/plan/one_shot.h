@@ -184,7 +184,7 @@ RING_PURE uint64_t ring_one_shot_heard(const struct ring_plan *plan)
 /* True for calls whose data go with the records. */
 RING_PURE bool ring_one_shot_is_small(const struct ring_plan *plan)
 {
-	return ring_one_shot_is_exchange(plan) && plan->rounds == 1 &&
+	return ring_one_shot_is_exchange(plan) && plan->rounds == 1 && !plan->params.apart &&
 	       ring_one_shot_input_bytes(&plan->params) <= RING_OPENING_BYTES;
 }
 

@@ -130,6 +130,7 @@ struct ring_plan_params {
 	int channel, channels; /* this channel of so many */
 	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */
 	bool boards;           /* what a rank says to all others takes no messages */
+	bool apart; /* data are messages of their own: whoever writes records cannot reach them */
 	/* BROADCAST by DIRECT: who shares the work, bits by places behind root; 0: all */
 	uint64_t workers;
 };

@@ -71,6 +71,17 @@ RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind 
 	return false;
 }
 
+/*
+ * True if its plans send data in messages of their own, as `apart` asks for, and reach into
+ * nobody's memory.
+ */
+RING_PURE bool ring_algorithm_keeps_apart(enum ring_algorithm algorithm, enum ring_kind kind)
+{
+	return algorithm != RING_ALGORITHM_BRUCK && algorithm != RING_ALGORITHM_STAGED &&
+	       algorithm != RING_ALGORITHM_DIRECT &&
+	       (algorithm != RING_ALGORITHM_TREE || !ring_tree_goes_up(kind));
+}
+
 /* The wanted algorithm where there is such a plan. */
 RING_PURE enum ring_algorithm ring_algorithm_for(enum ring_algorithm wanted, enum ring_kind kind,
 						 int size, uint64_t bytes, bool scaled)

@@ -39,11 +39,21 @@ static const char *op_name(int op)
 	return op == RING_OP_PREMUL_SUM ? "pre-multiplied sum" : ring_op_name(op);
 }
 
+/* Host memory goes without saying. */
+static void add_memory(const struct ring_record *record, char *text)
+{
+	size_t have = strlen(text);
+	if (record->memory != 0)
+		snprintf(text + have, RING_RECORD_TEXT - have, ", in memory of device %d",
+			 record->memory);
+}
+
 static const char *format_message(const struct ring_record *record, char *text)
 {
 	snprintf(text, RING_RECORD_TEXT, "%s of %llu %s %s rank %d", ring_kind_name(record->kind),
 		 (unsigned long long)record->count, ring_datatype_name(record->type),
 		 record->kind == RING_KIND_SEND ? "to" : "from", record->root);
+	add_memory(record, text);
 	return text;
 }
 
@@ -61,5 +71,6 @@ const char *ring_record_format(const struct ring_record *record, char *text)
 		have += snprintf(text + have, RING_RECORD_TEXT - have, ", %s", op_name(record->op));
 	if (record->root >= 0)
 		snprintf(text + have, RING_RECORD_TEXT - have, ", root %d", record->root);
+	add_memory(record, text);
 	return text;
 }

@@ -13,7 +13,7 @@
 #include "plan.h"
 #include "ringccl.h"
 
-#define RING_RECORD_TEXT 128
+#define RING_RECORD_TEXT 160
 
 /*
  * 32 bytes, no padding, compared with memcmp. It travels as it lies in memory; a rank of the other
@@ -24,7 +24,8 @@
  */
 struct ring_record {
 	uint32_t magic; /* RING_RECORD_MAGIC */
-	int16_t kind, type, op, unused;
+	int16_t kind, type, op;
+	int16_t memory; /* where the buffers lie: 0, the host's; else a device's number */
 	int32_t root;
 	uint64_t sequence; /* number of the collective in its communicator, from 1 */
 	uint64_t count;

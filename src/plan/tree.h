@@ -112,7 +112,7 @@ RING_PURE bool ring_tree_is_cut(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
 	return !ring_tree_goes_up(params->kind) &&
-	       params->count * params->element_bytes > RING_OPENING_BYTES;
+	       (params->apart || params->count * params->element_bytes > RING_OPENING_BYTES);
 }
 
 /*

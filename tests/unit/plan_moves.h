@@ -48,6 +48,7 @@ static void queue_message(struct world *world, struct actor *actor, struct link 
 	const struct ring_transfer *out = &actor->out;
 	demand(world, out->bytes <= actor->plan.chunk * s->element_bytes, "messages fit a slot");
 	demand(world, !out->opens || out->bytes <= RING_OPENING_BYTES, "what opens fits an opening");
+	demand(world, !out->opens || out->bytes == 0 || !s->apart, "data are apart from records");
 	if (out->needs > actor->proved_by_needs)
 		actor->proved_by_needs = out->needs;
 	struct message *message = &link->messages[link->queued % s->depth];

@@ -22,7 +22,7 @@ struct setting {
 	int size, root, receiver, channels, chunks_per_round, depth;
 	uint64_t count, chunk;
 	uint32_t element_bytes;
-	bool in_place, scaled, boards, past;
+	bool in_place, scaled, boards, past, apart;
 	uint64_t workers;
 	uint64_t scratch_chunks; /* 0: as planned */
 	uint64_t seed;           /* of order and interleaving */
@@ -41,11 +41,12 @@ static void describe(const struct setting *s, char *text, size_t room)
 		 "kind %d algorithm %d n %d root %d receiver %d count %" PRIu64
 		 " x %u bytes, chunk %" PRIu64
 		 ", %d per round, channels %d, depth %d, scratch %" PRIu64 ", workers 0x%" PRIx64
-		 "%s%s%s, seed 0x%" PRIx64,
+		 "%s%s%s%s, seed 0x%" PRIx64,
 		 (int)s->kind, (int)s->algorithm, s->size, s->root, s->receiver, s->count,
 		 s->element_bytes, s->chunk, s->chunks_per_round, s->channels, s->depth,
 		 s->scratch_chunks, s->workers, s->in_place ? ", in place" : "",
-		 s->scaled ? ", scaled" : "", s->boards ? ", boards" : "", s->seed);
+		 s->scaled ? ", scaled" : "", s->boards ? ", boards" : "",
+		 s->apart ? ", apart" : "", s->seed);
 }
 
 static bool is_pair(const struct setting *s)
@@ -181,6 +182,7 @@ static struct ring_plan plan_of(const struct setting *s, int place, int channel)
 					  .scaled = s->scaled,
 					  .past = s->past,
 					  .boards = s->boards,
+					  .apart = s->apart,
 					  .workers = s->workers};
 	if (is_pair(s)) {
 		params.kind = place == 0 ? RING_KIND_SEND : RING_KIND_RECV;

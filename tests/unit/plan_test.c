@@ -123,6 +123,8 @@ static struct setting small_setting(struct way way, int size, int shape)
 			    .in_place = shape % 2 && kind != RING_KIND_ALL_TO_ALL,
 			    .scaled = shape / 2 % 2 && can_scale(way),
 			    .boards = shape / 2 % 2,
+			    .apart = shape % 3 == 2 &&
+				     ring_algorithm_keeps_apart(way.algorithm, kind),
 			    .workers = (uint64_t)shape / 4 % (1u << size)};
 	if (is_in_blocks(&s))
 		s.count *= (uint64_t)size;

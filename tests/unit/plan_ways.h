@@ -135,6 +135,8 @@ static struct setting some_setting(struct way way, int size, uint64_t pick, uint
 			    .in_place = kind != RING_KIND_ALL_TO_ALL && dice_below(dice, 2),
 			    .scaled = can_scale(way) && dice_below(dice, 2),
 			    .boards = dice_below(dice, 2),
+			    .apart = ring_algorithm_keeps_apart(way.algorithm, kind) &&
+				     dice_below(dice, 3) == 0,
 			    .workers = dice_below(dice, UINT64_C(1) << (size < 63 ? size : 63)),
 			    .root = (int)dice_below(dice, size),
 			    .receiver = (int)dice_below(dice, size),

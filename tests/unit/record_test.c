@@ -25,7 +25,11 @@ static void equal_calls_have_equal_records(void **state)
 static void every_difference_shows(void **state)
 {
 	(void)state;
+	struct ring_record elsewhere = ring_record_make(RING_KIND_ALL_REDUCE, 7, 1000, RING_FLOAT32,
+							RING_SUM, -1);
+	elsewhere.memory = 1;
 	const struct ring_record records[] = {
+		elsewhere,
 		ring_record_make(RING_KIND_ALL_REDUCE, 7, 1000, RING_FLOAT32, RING_SUM, -1),
 		ring_record_make(RING_KIND_REDUCE_SCATTER, 7, 1000, RING_FLOAT32, RING_SUM, -1),
 		ring_record_make(RING_KIND_ALL_REDUCE, 8, 1000, RING_FLOAT32, RING_SUM, -1),
@@ -76,6 +80,13 @@ static void sentences(void **state)
 	assert_string_equal(ring_record_format(&record, text), "send of 9 int8 to rank 1");
 	record.kind = RING_KIND_RECV;
 	assert_string_equal(ring_record_format(&record, text), "recv of 9 int8 from rank 1");
+	record.memory = 1;
+	assert_string_equal(ring_record_format(&record, text),
+			    "recv of 9 int8 from rank 1, in memory of device 1");
+	record = ring_record_make(RING_KIND_BROADCAST, 1, 3, RING_BFLOAT16, -1, 2);
+	record.memory = 1;
+	assert_string_equal(ring_record_format(&record, text),
+			    "call 1: broadcast of 3 bfloat16, root 2, in memory of device 1");
 }
 
 /* A neighbour's record may hold anything; the longest sentence still fits. */

@@ -261,6 +261,35 @@ static void memory_is_reached_where_it_can_be(void **state)
 	assert_int_not_equal(choose(rows, -1, &question, reason).algorithm, RING_ALGORITHM_DIRECT);
 }
 
+/* Nor is there a plan that puts data behind records, or reaches for them, where hosts cannot. */
+static void memory_apart_has_its_plans(void **state)
+{
+	(void)state;
+	char reason[RING_REASON_TEXT];
+	struct ring_question question = small_all_reduce;
+	question.bytes = 8;
+	question.path = RING_PATH_MEMORY;
+	question.memory = RING_MEMORY_REACHABLE;
+	question.staged = true;
+	for (int algorithm = 0; algorithm < RING_ALGORITHM_PAIR; algorithm++) {
+		bool keeps = algorithm == RING_ALGORITHM_RING ||
+			     algorithm == RING_ALGORITHM_ONE_SHOT ||
+			     algorithm == RING_ALGORITHM_STRIDE ||
+			     algorithm == RING_ALGORITHM_TWO_SHOT;
+		question.apart = false;
+		assert_int_equal(choose("", algorithm, &question, reason).algorithm, algorithm);
+		question.apart = true;
+		assert_int_equal(choose("", algorithm, &question, reason).algorithm,
+				 keeps ? algorithm : (int)RING_ALGORITHM_RING);
+	}
+	question.kind = RING_KIND_BROADCAST;
+	assert_int_equal(choose("", RING_ALGORITHM_TREE, &question, reason).algorithm,
+			 RING_ALGORITHM_TREE);
+	struct ring_tuning tuning = any_tuning;
+	tuning.model = ring_model_built_in[RING_PATH_MEMORY];
+	assert_false(ring_tuning_reaches(&tuning, &question));
+}
+
 /* ---- numbers of the model ---- */
 
 /* All of them, of one path. */
@@ -352,6 +381,7 @@ int main(void)
 		cmocka_unit_test(rows_without_a_plan_are_passed_over),
 		cmocka_unit_test(the_option_comes_first),
 		cmocka_unit_test(memory_is_reached_where_it_can_be),
+		cmocka_unit_test(memory_apart_has_its_plans),
 		cmocka_unit_test(numbers_are_read),
 		cmocka_unit_test(mistakes_in_numbers_are_named),
 		cmocka_unit_test(numbers_are_of_the_ranks_path),
