@@ -13,7 +13,7 @@
  *
  * A device that failed, for one queue or for all, says so for good: submitting and finished()
  * return RING_ESYSTEM from then on, and its row has logged why. What it was doing may be half done,
- * but it touches no memory any more once its queue is closed.
+ * but it touches no memory any more.
  */
 #ifndef RING_DEVICE_H
 #define RING_DEVICE_H

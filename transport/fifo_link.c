@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "sealed.h"
 
 /* Copying more than this takes so long that whoever sleeps is woken for it alone. */
 #define RING_AT_ONCE 4096
@@ -155,6 +156,12 @@ int ring_fifo_link_wait_fd(const struct ring_link *base, short *events)
 const struct ring_bell *ring_fifo_link_bell(const struct ring_link *base)
 {
 	return &((const struct ring_fifo_link *)base)->bell;
+}
+
+size_t ring_fifo_link_slots(const struct ring_link *base, void **memory)
+{
+	*memory = ((const struct ring_fifo_link *)base)->end.fifo;
+	return ring_sealed_memory(ring_fifo_memory(base->depth, base->slot_bytes));
 }
 
 int ring_fifo_link_enter(struct ring_link *base)

@@ -33,6 +33,7 @@ int ring_fifo_link_poll(struct ring_link *base);
 void ring_fifo_link_release(struct ring_link *base);
 int ring_fifo_link_wait_fd(const struct ring_link *base, short *events);
 const struct ring_bell *ring_fifo_link_bell(const struct ring_link *base);
+size_t ring_fifo_link_slots(const struct ring_link *base, void **memory);
 int ring_fifo_link_enter(struct ring_link *base);
 int ring_fifo_link_leave(struct ring_link *base);
 int ring_fifo_link_revoke(struct ring_link *base);

@@ -16,6 +16,7 @@
 #include "base/fork_lock.h"
 #include "base/log.h"
 #include "offer.h"
+#include "sealed.h"
 #include "base/status.h"
 
 /* What the two ends share. */
@@ -47,9 +48,9 @@ static bool reaches(const struct ring_peer *from, const struct ring_peer *to)
 
 static int make_pipe(const struct ring_link_params *params, struct pipe **made)
 {
-	size_t bytes = ring_fifo_memory(params->depth, params->slot_bytes);
+	size_t bytes = ring_sealed_memory(ring_fifo_memory(params->depth, params->slot_bytes));
 	struct pipe *pipe = calloc(1, sizeof(*pipe));
-	struct ring_fifo *fifo = aligned_alloc(RING_CACHE_LINE, bytes);
+	struct ring_fifo *fifo = aligned_alloc(ring_sealed_memory(1), bytes);
 	if (!pipe || !fifo) {
 		free(pipe);
 		free(fifo);
@@ -264,6 +265,7 @@ const struct ring_transport ring_transport_loopback = {
 	.release = ring_fifo_link_release,
 	.wait_fd = ring_fifo_link_wait_fd,
 	.bell = ring_fifo_link_bell,
+	.slots = ring_fifo_link_slots,
 	.reach = &reach,
 	.close = close_link,
 };

@@ -232,6 +232,11 @@ static void expect(struct ring_link *base, size_t bytes, void *landing)
 	ring_link_expect(inner, bytes, landing);
 }
 
+static size_t slots(const struct ring_link *base, void **memory)
+{
+	return ring_link_slots(((const struct paced_link *)base)->inner, memory);
+}
+
 /*
  * The timer, or what the inner link waits for. Once finished there is always a descriptor, if only
  * a timer that is not set: a sleeper has announced whether it has any.
@@ -281,6 +286,7 @@ static const struct ring_transport paced = {
 	.send = send_message,
 	.poll = poll_link,
 	.release = release,
+	.slots = slots,
 	.wait_fd = wait_fd,
 	.arm = arm,
 	.close = close_link,

@@ -216,6 +216,7 @@ const struct ring_transport ring_transport_shm = {
 	.release = ring_fifo_link_release,
 	.wait_fd = wait_fd,
 	.bell = ring_fifo_link_bell,
+	.slots = ring_fifo_link_slots,
 	.reach = &reach,
 	.close = close_link,
 };

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/outage.h"
+#include "sealed.h"
 #include "slot_fifo.h"
 #include "base/status.h"
 #include "tcp_link.h"
@@ -110,11 +111,17 @@ static struct ring_tcp_link *make_sender(void)
 	return &sender->link;
 }
 
+/* Whole pages. */
+static size_t slots_memory(unsigned depth, size_t slot_bytes)
+{
+	return ring_sealed_memory(depth * ring_fifo_stride(slot_bytes));
+}
+
 static struct ring_tcp_link *make_receiver(const struct ring_link_params *params)
 {
 	struct ring_tcp_receiver *receiver = calloc(1, sizeof(*receiver));
-	size_t bytes = params->depth * ring_fifo_stride(params->slot_bytes);
-	unsigned char *slots = aligned_alloc(RING_CACHE_LINE, bytes);
+	size_t bytes = slots_memory(params->depth, params->slot_bytes);
+	unsigned char *slots = aligned_alloc(ring_sealed_memory(1), bytes);
 	if (!receiver || !slots) {
 		free(receiver);
 		free(slots);
@@ -208,6 +215,12 @@ static bool is_near(const struct ring_link *base)
 	       cpu == sched_getcpu();
 }
 
+static size_t slots(const struct ring_link *base, void **memory)
+{
+	*memory = ((const struct ring_tcp_receiver *)base)->slots;
+	return slots_memory(base->depth, base->slot_bytes);
+}
+
 static int wait_fd(const struct ring_link *base, short *events)
 {
 	const struct ring_tcp_link *link = (const struct ring_tcp_link *)base;
@@ -251,6 +264,7 @@ const struct ring_transport ring_transport_tcp = {
 	.release = release,
 	.expect = ring_tcp_expect,
 	.is_near = is_near,
+	.slots = slots,
 	.wait_fd = wait_fd,
 	.close = close_link,
 };

@@ -8,7 +8,8 @@
  *
  * Message k, counted from 0 for life, waits at the receiver in slot k % depth until it is released:
  *
- *	sender      sent      messages whose source may change again
+ *	sender      sent      messages whose source may change again, and that arrive from here
+ *	                      on without anybody's poll at this end
  *	receiver    arrived   messages that are here, whole
  *	            released  messages whose slot was given back
  */
@@ -161,6 +162,7 @@ struct ring_transport {
 	int (*reverse)(struct ring_link *link, struct ring_link **back);
 	void (*expect)(struct ring_link *link, size_t bytes, void *landing);
 	bool (*is_near)(const struct ring_link *link);
+	size_t (*slots)(const struct ring_link *link, void **memory);
 	const struct ring_bell *(*bell)(const struct ring_link *link);
 	const struct ring_reach_ops *reach;
 };
@@ -260,6 +262,15 @@ static inline void ring_link_arm(struct ring_link *link)
 static inline bool ring_link_is_near(const struct ring_link *link)
 {
 	return link->transport->is_near && link->transport->is_near(link);
+}
+
+/*
+ * Receiver: the memory that its slots lie in, whole pages with nothing of others in them; until the
+ * link is closed. For devices, whose jobs read what arrived. Returns bytes, 0: it has none to tell.
+ */
+static inline size_t ring_link_slots(const struct ring_link *link, void **memory)
+{
+	return link->transport->slots ? link->transport->slots(link, memory) : 0;
 }
 
 /*

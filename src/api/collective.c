@@ -219,6 +219,27 @@ static int post(struct ring_comm *comm, const struct ring_call *call)
 	return 0;
 }
 
+/* Whose memory the call's input is, or output; the host's where the rank has no such buffer. */
+static const struct ring_device *device_of(const struct ring_call *call, const void *buffer)
+{
+	return call->count > 0 && buffer ? ring_device_of(buffer) : &ring_device_cpu;
+}
+
+/* A call is carried out by one device. returns 0; RING_EINVAL */
+static int find_device(struct ring_comm *comm, struct ring_call *call)
+{
+	const struct ring_operands *operands = &call->operands;
+	const struct ring_device *of_input = device_of(call, operands->input);
+	const struct ring_device *of_output = device_of(call, operands->output);
+	call->device = operands->input ? of_input : of_output;
+	call->record.memory = call->device->number;
+	if (!operands->input || !operands->output || of_input == of_output)
+		return 0;
+	return ring_comm_refuse(comm, RING_EINVAL,
+				"%s: send is %s memory, recv is %s memory; both must be the same",
+				ring_kind_name(call->kind), of_input->name, of_output->name);
+}
+
 /* Buffers from ring_mem_alloc() are what peers of this host may map. */
 static void find_memory(struct ring_comm *comm, struct ring_call *call)
 {
@@ -242,12 +263,22 @@ static bool repeats(const struct ring_checked_call *checked, const struct ring_r
 	       checked->regions_epoch == ring_regions_epoch();
 }
 
+/* A device may have got what was the host's. Calls on devices' memory are not kept. */
+static bool is_where_it_was(const struct ring_checked_call *checked)
+{
+	const struct ring_operands *operands = &checked->call.operands;
+	const struct ring_device *const *device = ring_devices + 1;
+	while (*device && !(*device)->owns(operands->input) && !(*device)->owns(operands->output))
+		device++;
+	return !*device;
+}
+
 /* NULL if there was none like it of late. */
 static struct ring_checked_call *find_checked(struct ring_comm *comm,
 					      const struct ring_request *request)
 {
 	for (int i = 0; i < RING_CALLS_KEPT; i++)
-		if (repeats(&comm->checked[i], request))
+		if (repeats(&comm->checked[i], request) && is_where_it_was(&comm->checked[i]))
 			return &comm->checked[i];
 	return NULL;
 }
@@ -263,11 +294,16 @@ static int prepare(struct ring_comm *comm, const struct ring_request *request,
 	if (err)
 		return err;
 	struct ring_checked_call *checked = &comm->checked[comm->next_checked % RING_CALLS_KEPT];
+	checked->keeps = false;
 	checked->request = *request;
 	checked->call = make_call(comm, request);
 	checked->regions_epoch = ring_regions_epoch();
+	err = find_device(comm, &checked->call);
+	if (err)
+		return err;
 	find_memory(comm, &checked->call);
-	checked->keeps = !checked->call.scaled && !is_message(request) && !request->stream;
+	checked->keeps = !checked->call.scaled && !is_message(request) && !request->stream &&
+			 !checked->call.record.memory;
 	comm->next_checked += checked->keeps;
 	*prepared = checked;
 	return 0;

@@ -146,6 +146,7 @@ static void free_comm(struct ring_comm *comm, const struct ring_failure *reason,
 	ring_lanes_close(comm->lanes, goodbye_ms);
 	ring_join_close(comm->join, reason);
 	ring_pairs_close(comm);
+	ring_far_close(comm);
 	ring_partners_free(&comm->partners);
 	for (int c = 0; c < comm->channel_count; c++)
 		ring_channel_close(&comm->channels[c]);

@@ -139,7 +139,7 @@ static int match_own(const struct member *member)
 	struct ring_call *batch = member->messages ? member->calls[0] : NULL;
 	struct ring_call *send = find_own(batch, RING_KIND_SEND, self);
 	struct ring_call *recv = find_own(batch, RING_KIND_RECV, self);
-	while (send && recv && send->count == recv->count &&
+	while (send && recv && send->count == recv->count && send->device == recv->device &&
 	       send->operands.type == recv->operands.type) {
 		recv->operands.input = send->operands.input;
 		send = find_own(send->together, RING_KIND_SEND, self);

@@ -37,6 +37,13 @@ int ring_tuning_load(struct ring_tuning *tuning, const struct ring_tuning_table 
 /* Largest message, and slot, of links beyond the rings: there may be many. */
 uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size);
 
+/* Scratch that is enough for any plan but direct ones: two rounds of a ring. */
+static inline uint64_t ring_tuning_scratch(const struct ring_tuning *tuning)
+{
+	uint64_t rounds = 2 * (uint64_t)tuning->chunks_per_round * tuning->chunk_bytes;
+	return rounds < RING_BRUCK_SCRATCH_BYTES ? RING_BRUCK_SCRATCH_BYTES : rounds;
+}
+
 /* Largest piece that a direct plan does at once, of so many ranks' memory. */
 uint64_t ring_tuning_direct_chunk(const struct ring_tuning *tuning, int size);
 

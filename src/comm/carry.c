@@ -5,6 +5,8 @@
  * on links and boards by the engine, briefly on boards alone, and among partners, who first tell
  * one another where their buffers lie.
  */
+#include <time.h>
+
 #include "base/clock.h"
 #include "comm.h"
 #include "explain.h"
@@ -14,6 +16,8 @@
 
 #define CALLS_TOLD                                                                                 \
 	64 /* 1 call in so many asks again where buffers lie, if that made no difference before */
+#define SETTLE_MS 1000  /* a failed call waits so long for what devices have under way ... */
+#define SETTLE_NS 50000 /* ... and looks so often */
 
 static void note(struct ring_comm *comm, const struct ring_call *call,
 		 enum ring_trace_counter counter)
@@ -60,8 +64,10 @@ static int run_messages(struct ring_comm *comm, struct ring_call *call)
 static int run(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call,
 	       struct ring_waiting *waiting)
 {
-	return ring_way_start(comm, way, call) ? ring_explain_no_memory(comm)
-					       : ring_progress_run(comm, waiting);
+	int err = ring_way_start(comm, way, call);
+	if (err == RING_ENOMEM)
+		return ring_explain_no_memory(comm);
+	return err ? ring_explain_device(comm, call->device, err) : ring_progress_run(comm, waiting);
 }
 
 /* ---- among partners -------------------------------------------------------------------------- */
@@ -167,7 +173,8 @@ static int run_by_engine(struct ring_comm *comm, struct ring_way *way, const str
 {
 	struct ring_waiting waiting = {0};
 	int err = run(comm, way, call, &waiting);
-	if (!err && way->calls == 0 && !way->reaches && way->choice.channels == 1)
+	bool alone = way->choice.channels == 1 && !call->device->apart;
+	if (!err && way->calls == 0 && !way->reaches && alone)
 		ring_brief_prepare(&way->brief, &comm->channels[0]);
 	return err;
 }
@@ -183,6 +190,29 @@ static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 	return err;
 }
 
+/* ---- in the end ------------------------------------------------------------------------------ */
+
+/* The first of the call's channels whose device is still at work; NULL if none is. */
+static const struct ring_channel *find_unsettled(const struct ring_comm *comm)
+{
+	const struct ring_channel *channel = comm->active;
+	while (channel && ring_channel_settled(channel) != RING_EAGAIN)
+		channel = channel->next;
+	return channel;
+}
+
+/* Once a call has failed its caller may free the buffers: no job may still be at work on them. */
+static void settle_devices(struct ring_comm *comm)
+{
+	uint64_t until = ring_clock_ms() + SETTLE_MS;
+	const struct ring_channel *channel = find_unsettled(comm);
+	for (; channel && ring_clock_ms() < until; channel = find_unsettled(comm))
+		nanosleep(&(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
+	if (channel)
+		ring_comm_add(comm, "; the %s device is still at work on rank %d's buffers",
+			      channel->device->name, comm->rank);
+}
+
 int ring_carry(struct ring_comm *comm, struct ring_call *call)
 {
 	bool messages = call->kind == RING_KIND_SEND || call->kind == RING_KIND_RECV;
@@ -196,6 +226,8 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 	struct ring_fpenv fpenv = ring_fpenv_enter();
 	err = messages ? run_messages(comm, call) : run_collective(comm, call);
 	ring_fpenv_leave(fpenv);
+	if (err)
+		settle_devices(comm);
 	ring_flag_lower(&comm->busy);
 	note(comm, call, RING_RETURNED);
 	ring_lookout_wake(&comm->lookout); /* what was sent may be under way yet */

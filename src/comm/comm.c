@@ -80,15 +80,32 @@ static void add_link_stats(struct ring_stats *stats, const struct ring_link *lin
 }
 
 /* Adds the links of one ring, and those of the mesh that its channel has too. */
-static void add_ring_stats(struct ring_stats *stats, const struct ring_comm *comm, int number)
+static void add_ring_stats(struct ring_stats *stats, const struct ring_comm *comm,
+			   const struct ring_channel *channel, int number)
 {
-	const struct ring_channel *channel = &comm->channels[number];
 	int next = comm->placement.next.rank, prev = comm->placement.prev.rank;
 	for (int r = 0; r < channel->route_count; r++) {
 		const struct ring_route *route = &channel->routes[r];
 		add_link_stats(stats, route->out, route, route->peer == next ? number : -1);
 		add_link_stats(stats, route->in, route, route->peer == prev ? number : -1);
 	}
+}
+
+struct far_stats {
+	struct ring_stats *stats;
+	const struct ring_comm *comm;
+};
+
+static void add_far_stats(void *context, const struct ring_channel *channel, int number)
+{
+	const struct far_stats *far = context;
+	add_ring_stats(far->stats, far->comm, channel, number);
+}
+
+static void add_far_memory(void *context, const struct ring_channel *channel, int number)
+{
+	(void)number;
+	*(uint64_t *)context += sizeof(*channel) + ring_channel_memory(channel);
 }
 
 static void add_pair_stats(void *context, const struct ring_channel *channel)
@@ -109,6 +126,7 @@ static uint64_t count_memory(const struct ring_comm *comm)
 	bytes += (uint64_t)comm->fd_room * sizeof(*comm->fds);
 	for (int c = 0; c < comm->channel_count; c++)
 		bytes += ring_channel_memory(&comm->channels[c]);
+	ring_far_each(comm, &bytes, add_far_memory);
 	return bytes;
 }
 
@@ -143,7 +161,8 @@ int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 	struct ring_stats all = {.size = stats->size, .calls = comm->calls};
 	all.memory_bytes = count_memory(comm);
 	for (int c = 0; c < comm->channel_count; c++)
-		add_ring_stats(&all, comm, c);
+		add_ring_stats(&all, comm, &comm->channels[c], c);
+	ring_far_each(comm, &(struct far_stats){&all, comm}, add_far_stats);
 	ring_pairs_each(comm, &all, add_pair_stats);
 	if (comm->calls > 0)
 		tell_last(&all.last, comm);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "engine/channel.h"
+#include "far.h"
 #include "meet/edge.h"
 #include "base/fd.h"
 #include "base/flag.h"
@@ -41,6 +42,7 @@ struct ring_request {
 struct ring_call {
 	enum ring_kind kind;
 	struct ring_operands operands;
+	const struct ring_device *device;                              /* of its buffers */
 	bool scaled;                                                   /* operands has a scalar */
 	const struct ring_shared_memory *input_memory, *output_memory; /* NULL: private */
 	uint64_t count;
@@ -117,6 +119,7 @@ struct ring_comm {
 	struct ring_way *way;          /* of the last call */
 	const struct ring_way *loaded; /* whose plans the active channels have, or NULL */
 	struct ring_pairs pairs;
+	struct ring_far *far; /* channels of other devices than the host */
 	struct ring_partners partners;
 	struct pollfd *fds; /* room to sleep on */
 	int fd_room;

@@ -94,6 +94,12 @@ static const char *find_why(const struct ring_channel *channel, int peer)
 	return out && out->why ? out->why : in ? in->why : NULL;
 }
 
+int ring_explain_device(struct ring_comm *comm, const struct ring_device *device, int err)
+{
+	return ring_comm_fail(comm, err, comm->rank, "rank %d: the %s device failed: %s",
+			      comm->rank, device->name, ring_strerror(err));
+}
+
 int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *channel, int err)
 {
 	char who[RING_RANK_TEXT];
@@ -101,8 +107,7 @@ int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *chann
 	if (err == RING_EMISMATCH)
 		return tell_mismatch(comm, channel);
 	if (err != RING_EPEER)
-		return ring_comm_fail(comm, err, comm->rank, "rank %d: the %s device failed: %s",
-				      comm->rank, channel->device->name, ring_strerror(err));
+		return ring_explain_device(comm, channel->device, err);
 	if (is_unreached(channel, peer))
 		return ring_explain_unreached(comm, peer);
 	int lost = ring_explain_lost(comm);

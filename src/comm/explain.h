@@ -25,6 +25,9 @@ int ring_explain_unreached(struct ring_comm *comm, int peer);
 /* It waits for a rank that said goodbye. */
 int ring_explain_departed(struct ring_comm *comm, const struct ring_channel *channel, int peer);
 
+/* A device failed, or lacks something. */
+int ring_explain_device(struct ring_comm *comm, const struct ring_device *device, int err);
+
 /* A link beyond the rings could not be made. */
 int ring_explain_unlinked(struct ring_comm *comm, int peer, int err, const char *why);
 

@@ -156,16 +156,14 @@ static int step_linking(struct ring_linkup *linkup)
 	return ring_join_report(linkup->comm->join, 0, "", linkup->failure);
 }
 
-/* Two rounds of a ring, or on the first channel a direct plan's pieces. */
+/* For any plan; on the first channel for a direct one's pieces, too. */
 static size_t scratch_for(const struct ring_comm *comm, int channel)
 {
 	const struct ring_tuning *tuning = &comm->placement.tuning;
-	size_t rounds = 2 * (size_t)tuning->chunks_per_round * tuning->chunk_bytes;
+	size_t rounds = ring_tuning_scratch(tuning);
 	size_t pieces = (size_t)comm->size * ring_tuning_direct_chunk(tuning, comm->size);
 	if (comm->size == 1)
 		return 0;
-	if (rounds < RING_BRUCK_SCRATCH_BYTES)
-		rounds = RING_BRUCK_SCRATCH_BYTES;
 	bool direct = channel == 0 && comm->placement.path == RING_PATH_MEMORY &&
 		      comm->size <= RING_SUM_RANKS;
 	return direct && pieces > rounds ? pieces : rounds;
@@ -179,8 +177,10 @@ static int add_links(struct ring_comm *comm, struct ring_edge *edge)
 	if (err)
 		return err;
 	struct ring_link *link = ring_edge_take_link(edge);
-	ring_channel_add_link(channel, link);
-	return reverses(comm) ? ring_channel_add_reverse(channel, link) : 0;
+	err = ring_channel_add_link(channel, link);
+	return !err && reverses(comm)
+		       ? ring_channel_add_reverse(channel, edge->peer->rank, edge->outgoing)
+		       : err;
 }
 
 /* Gives the finished links to their channels. */
@@ -188,7 +188,7 @@ static int open_channels(struct ring_linkup *linkup)
 {
 	struct ring_comm *comm = linkup->comm;
 	for (int c = 0; c < comm->channel_count; c++) {
-		int err = ring_channel_open(&comm->channels[c], comm->rank, &ring_device_cpu,
+		int err = ring_channel_open(&comm->channels[c], comm->rank, &ring_device_cpu, NULL,
 					    scratch_for(comm, c));
 		if (err)
 			return ring_fail(linkup->failure, err, "rank %d: no memory for channel %d",

@@ -267,7 +267,9 @@ int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 	int err = ring_comm_check(comm, "ring_mem_register");
 	if (err)
 		return err;
-	if (!region || !memory || bytes == 0 || !is_mapped(memory, bytes))
+	bool known = memory && bytes > 0 &&
+		     (ring_device_of(memory) != &ring_device_cpu || is_mapped(memory, bytes));
+	if (!region || !known)
 		return ring_comm_refuse(comm, RING_EINVAL,
 					"ring_mem_register: %zu bytes at %p are not memory", bytes,
 					memory);

@@ -40,6 +40,16 @@ static bool is_wanted(const struct ring_pairs *pairs, const struct ring_channel 
 	return wanted != NULL;
 }
 
+/* Where a ring may go along it, links are as large as a ring's. */
+static size_t slot_bytes(const struct ring_comm *comm, int number, int peer)
+{
+	const struct ring_placement *placement = &comm->placement;
+	bool neighbours = peer == placement->next.rank || peer == placement->prev.rank;
+	return number >= RING_CHANNEL_FAR && neighbours
+		       ? placement->tuning.chunk_bytes
+		       : ring_tuning_pair_chunk(&placement->tuning, comm->size);
+}
+
 static struct ring_edge make_edge(const struct ring_comm *comm, int number, int peer, bool outgoing)
 {
 	const struct ring_peer *self = &comm->peers[comm->rank], *other = &comm->peers[peer];
@@ -52,7 +62,7 @@ static struct ring_edge make_edge(const struct ring_comm *comm, int number, int 
 		.transport = ring_transport_choose(outgoing ? self : other, outgoing ? other : self,
 						   allowed, comm->placement.masked),
 		.depth = comm->placement.tuning.depth,
-		.slot_bytes = ring_tuning_pair_chunk(&comm->placement.tuning, comm->size),
+		.slot_bytes = slot_bytes(comm, number, peer),
 	};
 }
 
@@ -61,8 +71,8 @@ static struct ring_edge make_edge(const struct ring_comm *comm, int number, int 
  */
 static bool goes_both_ways(const struct ring_edge *edge)
 {
-	return edge->channel == RING_CHANNEL_MESH && edge->transport >= 0 &&
-	       ring_transports[edge->transport]->reverse;
+	bool mesh = edge->channel == RING_CHANNEL_MESH || edge->channel >= RING_CHANNEL_FAR;
+	return mesh && edge->transport >= 0 && ring_transports[edge->transport]->reverse;
 }
 
 /* Nothing if the channel has the link, or will have it. */
@@ -75,7 +85,7 @@ static int want_link(struct ring_comm *comm, struct ring_channel *channel, int n
 	struct ring_edge edge = make_edge(comm, number, peer, outgoing);
 	struct ring_link *there = ring_channel_link(channel, peer, !outgoing);
 	if (goes_both_ways(&edge) && there)
-		return ring_channel_add_reverse(channel, there);
+		return ring_channel_add_reverse(channel, peer, !outgoing);
 	if (goes_both_ways(&edge))
 		edge.outgoing = comm->rank < peer;
 	if (is_wanted(pairs, channel, &edge))
@@ -90,14 +100,15 @@ static int want_link(struct ring_comm *comm, struct ring_channel *channel, int n
 	return 0;
 }
 
-int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel,
+int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel, int number,
 		    const struct ring_plan *plan)
 {
-	int err = ring_channel_reserve(channel, comm->size);
+	bool rings = plan->params.algorithm == RING_ALGORITHM_RING;
+	int err = rings ? 0 : ring_channel_reserve(channel, comm->size);
 	for (int i = 0; !err && i < plan->edges; i++) {
 		bool outgoing;
 		int peer = ring_plan_edge(plan, i, &outgoing);
-		err = want_link(comm, channel, RING_CHANNEL_MESH, peer, outgoing);
+		err = want_link(comm, channel, number, peer, outgoing);
 	}
 	return err;
 }
@@ -141,15 +152,19 @@ static bool is_unreached(const struct ring_wanted_link *wanted)
 	return ring_edge_is_unreached(&wanted->edge) || ring_edge_is_unreached(&wanted->vigil.edge);
 }
 
-static int add_links(struct ring_comm *comm, struct ring_wanted_link *wanted)
+static int add_links(struct ring_comm *comm, struct ring_wanted_link *wanted,
+		     struct ring_failure *failure)
 {
 	int fd = ring_edge_socket(&wanted->edge);
 	int err = fd < 0 ? 0 : ring_lookout_add(&comm->lookout, fd, wanted->edge.peer);
 	if (err)
 		return err;
 	struct ring_link *link = ring_edge_take_link(&wanted->edge);
-	ring_channel_add_link(wanted->channel, link);
-	return goes_both_ways(&wanted->edge) ? ring_channel_add_reverse(wanted->channel, link) : 0;
+	err = ring_channel_add_link(wanted->channel, link);
+	if (!err && goes_both_ways(&wanted->edge))
+		err = ring_channel_add_reverse(wanted->channel, wanted->edge.peer->rank,
+					       wanted->edge.outgoing);
+	return err ? ring_fail(failure, err, "%s", ring_strerror(err)) : 0;
 }
 
 /* returns the links that were finished, or an error */
@@ -165,7 +180,7 @@ static int step_links(struct ring_comm *comm, struct ring_failure *failure, int 
 			continue;
 		}
 		if (!err)
-			err = add_links(comm, wanted);
+			err = add_links(comm, wanted, failure);
 		if (err && is_unreached(wanted))
 			ring_explain_unreached(comm, wanted->edge.peer->rank);
 		if (err) {
@@ -224,7 +239,7 @@ static struct ring_pair *find_pair(struct ring_comm *comm, int peer, bool outgoi
 	struct ring_pair *pair = calloc(1, sizeof(*pair));
 	if (!pair)
 		return NULL;
-	if (ring_channel_open(&pair->channel, comm->rank, &ring_device_cpu, 0)) {
+	if (ring_channel_open(&pair->channel, comm->rank, &ring_device_cpu, NULL, 0)) {
 		ring_channel_close(&pair->channel);
 		free(pair);
 		return NULL;
@@ -236,9 +251,11 @@ static struct ring_pair *find_pair(struct ring_comm *comm, int peer, bool outgoi
 	return pair;
 }
 
-static void begin_message(struct ring_comm *comm, struct ring_pair *pair)
+/* returns 0; RING_ENOMEM, RING_ESYSTEM: the channel cannot work on such memory */
+static int begin_message(struct ring_comm *comm, struct ring_pair *pair)
 {
 	struct ring_call *call = pair->todo;
+	const struct ring_operands *operands = &call->operands;
 	int receiver = pair->outgoing ? pair->peer : comm->rank;
 	struct ring_plan_params params = {
 		.kind = call->kind,
@@ -256,8 +273,14 @@ static void begin_message(struct ring_comm *comm, struct ring_pair *pair)
 	struct ring_plan plan = ring_plan_make(&params);
 	struct ring_record record = ring_record_make(RING_KIND_SEND, ++pair->messages, call->count,
 						     (int)call->operands.type, -1, receiver);
+	record.memory = call->record.memory;
+	int err = ring_channel_serve(&pair->channel, call->device,
+				     operands->input ? operands->input : operands->output);
+	if (err)
+		return err;
 	pair->todo = call->next;
-	ring_channel_start(&pair->channel, &plan, &call->operands, &record);
+	ring_channel_start(&pair->channel, &plan, operands, &record);
+	return 0;
 }
 
 int ring_pairs_add(struct ring_comm *comm, struct ring_call *call)
@@ -295,7 +318,9 @@ int ring_pairs_step(struct ring_comm *comm, struct ring_failure *failure, int *p
 	while (moves >= 0 && *link) {
 		struct ring_pair *pair = *link;
 		if (ring_channel_is_done(&pair->channel)) {
-			begin_message(comm, pair);
+			int err = begin_message(comm, pair);
+			if (err)
+				return ring_explain_device(comm, pair->channel.device, err);
 			moves++;
 		}
 		if (pair->todo)

@@ -24,8 +24,11 @@ struct ring_pairs {
 	struct ring_wanted_link *wanted; /* links that are being made */
 };
 
-/* Gives the call's channel the links that the plan needs. returns 0; RING_ENOMEM */
-int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel,
+/*
+ * Gives the call's channel the links that the plan needs, which are told from others by `number`
+ * (edge.h). returns 0; RING_ENOMEM, RING_ESYSTEM
+ */
+int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel, int number,
 		    const struct ring_plan *plan);
 
 /* Adds a send or receive to its pair, whose channel becomes active. returns 0; RING_ENOMEM */

@@ -98,7 +98,7 @@ static int prepare(struct ring_comm *comm)
 	ring_known_plan_set(&partners->signals, &plan);
 	int err = allocate(&partners->reached, (size_t)comm->size);
 	ring_stage_make(comm);
-	return err ? err : ring_pairs_want(comm, channel_of(comm), &plan);
+	return err ? err : ring_pairs_want(comm, channel_of(comm), RING_CHANNEL_MESH, &plan);
 }
 
 int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)

@@ -73,7 +73,7 @@ static struct pollfd *room_for_fds(struct ring_comm *comm)
 {
 	int needed = ring_pairs_max_fds(&comm->pairs) + 1;
 	for (const struct ring_channel *c = comm->active; c; c = c->next)
-		needed += 2 * c->route_count;
+		needed += 2 * c->route_count + 1;
 	if (needed > comm->fd_room) {
 		struct pollfd *fds = realloc(comm->fds, (size_t)needed * sizeof(*fds));
 		if (!fds)
@@ -124,6 +124,17 @@ static bool is_idle(struct ring_comm *comm, int moves)
 	return moves == 0 && !all_done(comm) && !ended(comm) && find_other_call(comm, &theirs) < 0;
 }
 
+/* Who has announced is to be woken by devices, too. returns 0, or the failure */
+static int ask_devices(struct ring_comm *comm)
+{
+	for (struct ring_channel *channel = comm->active; channel; channel = channel->next) {
+		int err = ring_channel_ask(channel, &comm->bell);
+		if (err)
+			return ring_explain_device(comm, channel->device, err);
+	}
+	return 0;
+}
+
 /* Announces, looks once more, sleeps. returns moves of the last look, or the failure */
 static int sleep_once(struct ring_comm *comm, int timeout_ms)
 {
@@ -139,7 +150,7 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
 	ring_pairs_announce(comm);
 	for (const struct ring_channel *c = comm->active; c; c = c->next)
 		ring_channel_arm(c);
-	int moves = advance(comm);
+	int err = ask_devices(comm), moves = err ? err : advance(comm);
 	if (ring_comm_departed(comm, -1, 0))
 		timeout_ms = LEFT_GRACE_MS;
 	if (nap_ms > 0 && (timeout_ms < 0 || timeout_ms > nap_ms) && is_idle(comm, moves)) {

@@ -16,6 +16,7 @@ static struct ring_question question_of(const struct ring_comm *comm, const stru
 		.memory = RING_MEMORY_PRIVATE,
 		.scaled = call->scaled,
 		.staged = comm->partners.stage.all,
+		.apart = call->device->apart,
 	};
 }
 
@@ -113,21 +114,41 @@ static struct ring_plan_params params_of(const struct ring_comm *comm, const str
 		.past = choice->past,
 		.place_bytes = RING_PLACE_BYTES,
 		.chunks_per_round = choice->chunks_per_round,
-		.boards = comm->placement.path == RING_PATH_MEMORY,
+		.boards = comm->placement.path == RING_PATH_MEMORY && !call->device->apart,
+		.apart = call->device->apart,
 		.workers = choice->workers,
 		.channels = choice->channels,
 	};
 }
 
-/* Plans channel number params->channel, and starts it. returns 0; RING_ENOMEM */
-static int plan(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call,
-		const struct ring_plan_params *params)
+/* Channel `number` of those that work on the call's memory. returns 0; RING_ENOMEM, RING_ESYSTEM */
+static int find_channel(struct ring_comm *comm, const struct ring_call *call, int number,
+			struct ring_channel **channel)
 {
-	struct ring_channel *channel = &comm->channels[params->channel];
+	*channel = &comm->channels[number];
+	return call->device->apart ? ring_far_channel(comm, call, number, channel) : 0;
+}
+
+/* Those of the host's rings are there from the beginning. */
+static int want_links(struct ring_comm *comm, struct ring_channel *channel,
+		      const struct ring_call *call, const struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	if (call->device->apart)
+		return ring_pairs_want(comm, channel, ring_far_link(call->device, params->channel),
+				       plan);
+	return params->algorithm == RING_ALGORITHM_RING
+		       ? 0
+		       : ring_pairs_want(comm, channel, RING_CHANNEL_MESH, plan);
+}
+
+/* Plans a channel, and starts it. returns 0; RING_ENOMEM, RING_ESYSTEM */
+static int plan(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call,
+		const struct ring_plan_params *params, struct ring_channel *channel)
+{
 	struct ring_known_plan *known = params->channel == 0 ? &way->known : channel->own;
 	struct ring_plan made = ring_plan_make(params);
-	bool rings = params->algorithm == RING_ALGORITHM_RING;
-	int err = rings ? 0 : ring_pairs_want(comm, channel, &made);
+	int err = want_links(comm, channel, call, &made);
 	if (err)
 		return err;
 	ring_known_plan_set(known, &made);
@@ -141,9 +162,13 @@ static int plan_all(struct ring_comm *comm, struct ring_way *way, const struct r
 	struct ring_channel **link = &comm->active;
 	int err = 0;
 	for (; params.channel < params.channels && !err; params.channel++) {
-		err = plan(comm, way, call, &params);
-		*link = &comm->channels[params.channel];
-		link = &(*link)->next;
+		struct ring_channel *channel;
+		err = find_channel(comm, call, params.channel, &channel);
+		if (err)
+			break;
+		err = plan(comm, way, call, &params, channel);
+		*link = channel;
+		link = &channel->next;
 	}
 	*link = NULL;
 	way->planned = !err;
@@ -156,11 +181,16 @@ static void start_again(struct ring_comm *comm, const struct ring_call *call)
 		ring_channel_start_again(channel, &call->operands, call->record.sequence);
 }
 
-static void start_known(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
+static int start_known(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
 {
-	ring_channel_start_known(&comm->channels[0], &way->known, &call->operands, &call->record);
-	comm->channels[0].next = NULL;
-	comm->active = &comm->channels[0];
+	struct ring_channel *channel;
+	int err = find_channel(comm, call, 0, &channel);
+	if (err)
+		return err;
+	ring_channel_start_known(channel, &way->known, &call->operands, &call->record);
+	channel->next = NULL;
+	comm->active = channel;
+	return 0;
 }
 
 int ring_way_start(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
@@ -169,7 +199,7 @@ int ring_way_start(struct ring_comm *comm, struct ring_way *way, const struct ri
 	if (comm->loaded == way)
 		start_again(comm, call);
 	else if (way->planned && way->choice.channels == 1)
-		start_known(comm, way, call);
+		err = start_known(comm, way, call);
 	else
 		err = plan_all(comm, way, call);
 	comm->loaded = err ? NULL : way;

@@ -50,7 +50,10 @@ struct ring_way *ring_way_of_messages(struct ring_comm *comm, const struct ring_
 void ring_way_choose_again(struct ring_comm *comm, struct ring_way *way,
 			   const struct ring_question *question);
 
-/* Starts the way's plans on their channels, made if need be. returns 0; RING_ENOMEM */
+/*
+ * Starts the way's plans on their channels, made if need be. returns 0; RING_ENOMEM; RING_ESYSTEM:
+ * the call's device
+ */
 int ring_way_start(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call);
 
 #endif

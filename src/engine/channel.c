@@ -21,116 +21,10 @@ static void use(struct ring_channel *channel, struct ring_known_plan *known)
 	channel->plan = &known->plan;
 }
 
-int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
-		      size_t scratch_bytes)
-{
-	*channel = (struct ring_channel){.self = self, .device = device};
-	channel->routes = channel->ring_routes;
-	channel->own = calloc(1, sizeof(*channel->own));
-	if (!channel->own)
-		return RING_ENOMEM;
-	use(channel, channel->own);
-	int err = device->queue_open(NULL, &channel->queue);
-	if (err)
-		return err;
-	if (scratch_bytes > 0) {
-		void *memory;
-		err = device->alloc(NULL, scratch_bytes, &memory);
-		if (err)
-			return err;
-		channel->scratch = memory;
-		channel->scratch_bytes = scratch_bytes;
-	}
-	return 0;
-}
-
 void ring_channel_use_board(struct ring_channel *channel, struct ring_doorbell_page *page)
 {
 	channel->board = &page->board;
 	channel->light = ring_doorbell_is_light(page);
-}
-
-int ring_channel_reserve(struct ring_channel *channel, int size)
-{
-	if (channel->reserved)
-		return 0;
-	struct ring_route *routes = calloc((size_t)size, sizeof(*routes));
-	if (!routes)
-		return RING_ENOMEM;
-	for (int rank = 0; rank < size; rank++)
-		routes[rank].peer = rank;
-	for (int i = 0; i < channel->route_count; i++)
-		routes[channel->routes[i].peer] = channel->routes[i];
-	channel->routes = routes;
-	channel->route_count = size;
-	channel->reserved = true;
-	return 0;
-}
-
-void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
-{
-	struct ring_route *route = ring_channel_route(channel, link->peer);
-	if (!route) {
-		assert(channel->route_count < RING_RING_ROUTES);
-		route = &channel->routes[channel->route_count++];
-		*route = (struct ring_route){.peer = link->peer};
-	}
-	*(link->outgoing ? &route->out : &route->in) = link;
-	const struct ring_bell *bell = ring_link_bell(link);
-	if (bell && link->outgoing)
-		route->bell = bell;
-	else if (bell)
-		route->board = ring_bell_board(bell);
-	channel->announces = channel->announces || link->transport->expect;
-}
-
-int ring_channel_add_reverse(struct ring_channel *channel, struct ring_link *link)
-{
-	struct ring_link *back;
-	int err = ring_link_reverse(link, &back);
-	if (!err)
-		ring_channel_add_link(channel, back);
-	return err;
-}
-
-struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer, bool outgoing)
-{
-	const struct ring_route *route = ring_channel_route(channel, peer);
-	if (!route)
-		return NULL;
-	return outgoing ? route->out : route->in;
-}
-
-size_t ring_channel_memory(const struct ring_channel *channel)
-{
-	size_t bytes = channel->scratch_used + sizeof(*channel->own);
-	if (channel->reserved)
-		bytes += (size_t)channel->route_count * sizeof(*channel->routes);
-	for (int i = 0; i < channel->route_count; i++) {
-		const struct ring_route *route = &channel->routes[i];
-		bytes += route->out ? route->out->memory_bytes : 0;
-		bytes += route->in ? route->in->memory_bytes : 0;
-	}
-	return bytes;
-}
-
-void ring_channel_close(struct ring_channel *channel)
-{
-	if (channel->queue)
-		channel->device->queue_close(channel->queue);
-	if (channel->scratch)
-		channel->device->free(channel->scratch);
-	for (int i = 0; i < channel->route_count; i++) {
-		struct ring_route *route = &channel->routes[i];
-		if (route->out)
-			ring_link_close(route->out);
-		if (route->in)
-			ring_link_close(route->in);
-	}
-	if (channel->reserved)
-		free(channel->routes);
-	free(channel->own);
-	*channel = (struct ring_channel){0};
 }
 
 void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
@@ -387,7 +281,7 @@ static void announce(struct ring_channel *channel)
 			return;
 		if (!link->transport->expect)
 			continue;
-		bool lands = in->action == RING_COPY && !in->opens;
+		bool lands = in->action == RING_COPY && !in->opens && !channel->device->apart;
 		if (route->announced == link->released + link->depth ||
 		    (lands && !may_land(channel, in, route)))
 			return;
@@ -518,6 +412,8 @@ void ring_channel_arm(const struct ring_channel *channel)
 int ring_channel_wait_fds(const struct ring_channel *channel, struct pollfd *fds)
 {
 	int count = 0, from = listens_to(channel);
+	if (channel->staging.queue) /* what it hands to links shows in no counter of theirs */
+		fds[count++] = (struct pollfd){.fd = -1};
 	for (int i = 0; i < channel->route_count; i++) {
 		const struct ring_route *route = &channel->routes[i];
 		const struct ring_link *links[] = {route->peer == from ? route->in : NULL,

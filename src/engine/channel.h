@@ -29,6 +29,8 @@
 #include "transport/transport.h"
 #include "known_plan.h"
 #include "plan/record.h"
+#include "staging.h"
+#include "waker.h"
 
 struct ring_reached;
 struct ring_trace;
@@ -41,6 +43,7 @@ _Static_assert(RING_SUM_RANKS <= RING_REDUCE_SOURCES, "a device adds as many as 
 struct ring_route {
 	int peer;
 	struct ring_link *out, *in;   /* NULL where no plan needs one, or not yet */
+	bool pinned;                  /* in's slots, for the device */
 	uint64_t queued;              /* messages handed to out               */
 	uint64_t retired;             /* ... whose source may change again    */
 	uint64_t taken;               /* messages of `in` given to the device */
@@ -84,6 +87,9 @@ struct ring_channel {
 	size_t scratch_used;      /* by the call that used most */
 	struct ring_trace *trace; /* NULL: no trace */
 
+	struct ring_waker waker;
+	struct ring_staging staging; /* where the device is apart from the host */
+
 	struct ring_known_plan *own; /* room for plans that nobody else keeps */
 
 	/* of the current call */
@@ -111,9 +117,19 @@ struct ring_channel {
 	struct ring_record theirs; /* RING_EMISMATCH: what failed_peer says it does */
 };
 
-/* Allocates scratch, queue and room for a plan. returns 0; RING_ENOMEM; close it then, too */
+/*
+ * Allocates scratch, queue and room for a plan, as near to memory as the device's alloc() has it.
+ * returns 0; RING_ENOMEM, RING_ESYSTEM; close it then, too
+ */
 int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
-		      size_t scratch_bytes);
+		      const void *near, size_t scratch_bytes);
+
+/*
+ * Has a channel without scratch, whose last call is done, work on another device's memory: over the
+ * same links. returns 0; RING_ENOMEM, RING_ESYSTEM: it is good for nothing but to be closed
+ */
+int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device,
+		       const void *near);
 
 /*
  * Has what is said to all written on this rank's board, behind its doorbell, from now on. All ranks
@@ -126,15 +142,16 @@ int ring_channel_reserve(struct ring_channel *channel, int size);
 
 /*
  * Gives a finished link to the channel, which closes it in the end. It may come during a call:
- * entries that need it wait till then.
+ * entries that need it wait till then. returns 0; RING_ENOMEM, RING_ESYSTEM: the device cannot use
+ * it
  */
-void ring_channel_add_link(struct ring_channel *channel, struct ring_link *link);
+int ring_channel_add_link(struct ring_channel *channel, struct ring_link *link);
 
 /*
- * Gives the channel the link that goes the other way over the connection of one that it has, whose
- * transport can reverse it. returns 0; RING_ENOMEM, RING_ESYSTEM
+ * Gives the channel the link that goes the other way over the connection of the one to or from
+ * `peer`, whose transport can reverse it. returns 0; RING_ENOMEM, RING_ESYSTEM
  */
-int ring_channel_add_reverse(struct ring_channel *channel, struct ring_link *link);
+int ring_channel_add_reverse(struct ring_channel *channel, int peer, bool outgoing);
 
 /* The link to or from a peer, NULL if there is none. */
 struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer, bool outgoing);
@@ -195,7 +212,16 @@ int ring_channel_waits_for(const struct ring_channel *channel, int *step);
 /* Before the last look of a sleeper who has announced itself; see ring_link_arm(). */
 void ring_channel_arm(const struct ring_channel *channel);
 
-/* Descriptors a sleeper must watch, at most 2 per route. Returns how many were written. */
+/*
+ * Has the bell rung when what the device has under way is done, for a sleeper who has announced and
+ * is about to look once more. returns 0; RING_ENOMEM, RING_ESYSTEM
+ */
+int ring_channel_ask(struct ring_channel *channel, const struct ring_bell *bell);
+
+/* returns 0: the device has nothing under way; RING_EAGAIN; the device's error */
+int ring_channel_settled(const struct ring_channel *channel);
+
+/* Descriptors a sleeper must watch, at most 2 per route and one. Returns how many were written. */
 int ring_channel_wait_fds(const struct ring_channel *channel, struct pollfd *fds);
 
 #endif

@@ -232,7 +232,7 @@ static int open_channel(struct simulator *simulator, int position, int channel)
 	struct ring_plan plan = plan_of(simulator, position, channel);
 	/* Without data nothing of it is used but its address, and what records take along. */
 	size_t scratch = moves_data(simulator) ? ring_plan_scratch_bytes(&plan) : RING_OPENING_BYTES;
-	int err = ring_channel_open(opened, rank, &virtual_device, scratch);
+	int err = ring_channel_open(opened, rank, &virtual_device, NULL, scratch);
 	if (err)
 		return err;
 	opened->queue->simulator = simulator;

@@ -15,6 +15,7 @@ enum {
 	RING_CHANNEL_MESH = 64, /* of collectives that take another way than the ring */
 	RING_CHANNEL_PAIR,      /* of sends and receives */
 	RING_CHANNEL_VIGIL,     /* no link: a connection that is only kept */
+	RING_CHANNEL_FAR = 128, /* of calls on devices' memory, numbered from here */
 };
 
 /* What all edges of a rank have in common; outlives them and their links. */

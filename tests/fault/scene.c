@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "../holdings.h"
+#include "../place.h"
 
 static const struct harness_world processes = {.name = "fault"};
 
@@ -119,16 +120,24 @@ int scene_all_reduce(struct scene_actor *actor, size_t count, int calls)
 	int err = send && recv ? 0 : RING_ENOMEM;
 	for (size_t i = 0; !err && i < count; i++)
 		send[i] = (float)(actor->rank + 1);
+	place_make(send, count * sizeof(*send));
+	place_make(recv, count * sizeof(*recv));
+	place_put(send, count * sizeof(*send));
 	for (int call = 0; !err && call < calls; call++) {
 		memset(recv, 0, count * sizeof(*recv));
-		err = ring_all_reduce(actor->comm, send, recv, count, RING_FLOAT32, RING_SUM, NULL);
+		place_put(recv, count * sizeof(*recv));
+		err = ring_all_reduce(actor->comm, place_of(send), place_of(recv), count,
+				      RING_FLOAT32, RING_SUM, NULL);
 		if (err)
 			break;
+		place_get(recv, count * sizeof(*recv));
 		actor->report->calls++;
 		for (size_t i = 0; i < count; i++)
 			actor->report->wrong += recv[i] != sum;
 	}
 	scene_note(actor, err);
+	place_drop(send);
+	place_drop(recv);
 	free(send);
 	free(recv);
 	return err;

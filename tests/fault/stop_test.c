@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../place.h"
 #include "scene.h"
 
 #define CALL_MS 1500
@@ -228,12 +229,14 @@ int main(int argc, char **argv)
 			int victim = (int)scene_random(&seed, stop->size);
 			scene_case(stop_in_call(stop, victim, act_call),
 				   "%s, rank %d stops in a call", stop->name, victim);
+			scene_case(stop_idle(stop, victim), "%s, rank %d stops between calls",
+				   stop->name, victim);
+			if (place_is_far()) /* the rest is the same there */
+				continue;
 			scene_case(stop_in_call(stop, victim, act_recv),
 				   "%s, rank %d stops before it sends", stop->name, victim);
 			scene_case(stop_in_call(stop, victim, act_all_to_all),
 				   "%s, rank %d stops in all_to_all", stop->name, victim);
-			scene_case(stop_idle(stop, victim), "%s, rank %d stops between calls",
-				   stop->name, victim);
 			scene_case(stop_destroy(stop, victim), "%s, rank %d stops before the end",
 				   stop->name, victim);
 			scene_case(stop_create(stop, victim), "%s, rank %d stops before it meets",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "comm/comm.h"
+#include "tests/place.h"
 
 static enum ring_kind kind_of(const struct call *call)
 {
@@ -32,6 +33,7 @@ struct call_way choice_of(const struct ring_comm *comm, const struct call *call,
 		.memory = memory_of(comm, shared),
 		.scaled = call->scalars != NULL,
 		.staged = comm->partners.stage.all != NULL,
+		.apart = place_is_far() && kind_of(call) != RING_KIND_BARRIER,
 	};
 	if (!ring_tuning_reaches(&comm->placement.tuning, &question))
 		question.memory = RING_MEMORY_PRIVATE;

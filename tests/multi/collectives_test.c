@@ -10,6 +10,7 @@
 
 #include "tests/harness.h"
 #include "tests/multi/calls.h"
+#include "tests/place.h"
 
 #define GUARD 64
 #define LARGEST ((2u << 20) + 4096)    /* bytes of the longest buffer */
@@ -172,6 +173,22 @@ static bool both_stand(const struct buffers *buffers)
 	       (buffers->recv_inside || stands(buffers->recv, buffers->recv_bytes));
 }
 
+static void put_both(const struct buffers *buffers)
+{
+	if (!buffers->send_inside)
+		place_put(buffers->send - GUARD, buffers->send_bytes + 2 * GUARD);
+	if (!buffers->recv_inside)
+		place_put(buffers->recv - GUARD, buffers->recv_bytes + 2 * GUARD);
+}
+
+static void get_both(const struct buffers *buffers)
+{
+	if (!buffers->send_inside)
+		place_get(buffers->send - GUARD, buffers->send_bytes + 2 * GUARD);
+	if (!buffers->recv_inside)
+		place_get(buffers->recv - GUARD, buffers->recv_bytes + 2 * GUARD);
+}
+
 static int wrong(const struct harness_rank *self, const struct trial *trial, const char *what,
 		 size_t where)
 {
@@ -239,10 +256,12 @@ static int run_trial(struct harness_rank *self, struct ring_comm *comm, const st
 	if (!trial->in_place)
 		memset(buffers.recv, CANARY, buffers.recv_bytes);
 	fill(trial, self->rank, buffers.send, buffers.send_bytes);
+	put_both(&buffers);
 
-	if (call_make(comm, call, nulls && !reads ? NULL : buffers.send,
-		      nulls && !writes ? NULL : buffers.recv, NULL))
+	if (call_make(comm, call, nulls && !reads ? NULL : place_of(buffers.send),
+		      nulls && !writes ? NULL : place_of(buffers.recv), NULL))
 		return wrong(self, trial, ring_comm_error(comm), 0);
+	get_both(&buffers);
 	if (!both_stand(&buffers))
 		return wrong(self, trial, "wrote beside a buffer", 0);
 	if (writes ? check_result(self, trial, buffers.recv)
@@ -362,8 +381,13 @@ static int be_rank(struct harness_rank *self)
 	size_t room = LARGEST + 2 * GUARD + 64;
 	unsigned char *send = aligned_alloc(64, room), *recv = aligned_alloc(64, room);
 	int bad = 1;
-	if (send && recv)
+	if (send && recv) {
+		place_make(send, room);
+		place_make(recv, room);
 		bad = run_all(self, comm, &(struct memory){send + GUARD, recv + GUARD});
+		place_drop(send);
+		place_drop(recv);
+	}
 	free(send);
 	free(recv);
 	ring_comm_destroy(comm);
@@ -399,13 +423,15 @@ int main(int argc, char **argv)
 	unsigned teams = 0;
 	for (int w = 0; w < HARNESS_WORLDS; w++) {
 		for (int s = 0; s < 5; s++) {
-			int few = is_long ? SETTINGS : 2;
+			int few = is_long ? SETTINGS : place_is_far() ? 1 : 2;
 			for (int k = 0; k < few; k++, teams++) {
 				int chosen = is_long ? k : (int)(teams % (unsigned)SETTINGS);
 				const char *algorithm = algorithms[(w + s + k) % ALGORITHMS];
 				struct plan plan = {.settings = all_settings[chosen],
 						    .algorithm = algorithm,
-						    .stride = is_long ? 23 : 331,
+						    .stride = is_long          ? 23
+							      : place_is_far() ? 1300
+									       : 331,
 						    .seconds = is_long ? 600 : 60,
 						    .phase = teams};
 				uint64_t made = run_team(&harness_worlds[w], sizes[s], &plan);
@@ -415,8 +441,10 @@ int main(int argc, char **argv)
 			}
 		}
 	}
-	printf("%llu calls of %u teams, 1 to 8 ranks, over loopback, shm, tcp and mixed: all right"
+	printf("%llu calls of %u teams, 1 to 8 ranks, over loopback, shm, tcp and mixed%s: all "
+	       "right"
 	       " (%.1f s)\n",
-	       (unsigned long long)calls, teams, harness_clock() - begin);
+	       (unsigned long long)calls, teams, place_is_far() ? ", in far memory" : "",
+	       harness_clock() - begin);
 	return 0;
 }

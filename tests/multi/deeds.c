@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/multi/choice.h"
+#include "tests/place.h"
 
 #define SHIFTS 64 /* how far from an aligned address buffers may begin */
 
@@ -167,13 +168,14 @@ static int make_collective(const struct party *party, const struct deed *deed,
 		send = base + place_send;
 		recv = base + place_recv;
 	}
+	place_put(send, call_reads_send(&call, rank) ? send_bytes : 0);
 	if (call.scalars &&
 	    ring_op_create_premul_sum(party->comm,
 				      call.scalars + (size_t)rank * element_bytes(call.type),
 				      call.type, &call.op))
 		return complain(party, "ring_op_create_premul_sum");
-	if (call_make(party->comm, &call, call_reads_send(&call, rank) ? send : NULL,
-		      call_writes_recv(&call, rank) ? recv : NULL, stream))
+	if (call_make(party->comm, &call, call_reads_send(&call, rank) ? place_of(send) : NULL,
+		      call_writes_recv(&call, rank) ? place_of(recv) : NULL, stream))
 		return complain(party, call_text(&call, text));
 	if (call.scalars && ring_op_destroy(party->comm, call.op))
 		return complain(party, "ring_op_destroy");
@@ -194,8 +196,9 @@ static int make_half(const struct party *party, struct half half, struct ring_st
 			    .type = message->type,
 			    .root = half.receives ? message->from : message->to};
 	char text[CALL_TEXT];
-	if (call_make(party->comm, &call, party->input + message->at, party->output + message->at,
-		      stream))
+	place_put(party->input + message->at, half.receives ? 0 : message_bytes(message));
+	if (call_make(party->comm, &call, place_of(party->input + message->at),
+		      place_of(party->output + message->at), stream))
 		return complain(party, call_text(&call, text));
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "tests/harness.h"
 #include "tests/multi/calls.h"
+#include "tests/place.h"
 
 #define ELEMENTS 50000
 #define CANARY 0xc7
@@ -264,9 +265,11 @@ static int make_known(struct harness_rank *self, struct ring_comm *comm, struct 
 	const struct clash *clash = ((const struct plan *)self->context)->clash;
 	int err = 0;
 	for (int i = 0; i < 3 && !err; i++) {
-		err = call_make(comm, &clash->usual, buffers->send, buffers->recv, NULL);
+		err = call_make(comm, &clash->usual, place_of(buffers->send),
+				place_of(buffers->recv), NULL);
 		if (!err)
-			err = call_make(comm, &clash->odd, buffers->send, buffers->recv, NULL);
+			err = call_make(comm, &clash->odd, place_of(buffers->send),
+					place_of(buffers->recv), NULL);
 	}
 	return err ? harness_fail(self, "known before: %s", ring_comm_error(comm)) : 0;
 }
@@ -301,13 +304,15 @@ static int clash(struct harness_rank *self, struct ring_comm *comm, struct buffe
 	unsigned char *send = buffers->send, *recv = buffers->recv;
 	size_t send_at, recv_at;
 	memset(buffers, CANARY, sizeof(*buffers));
+	place_put(buffers, sizeof(*buffers));
 	if (plan->in_place && call_place(call, self->rank, &send_at, &recv_at)) {
 		send = buffers->recv + send_at;
 		recv = buffers->recv + recv_at;
 	}
 	harness_barrier(self);
 	double begin = harness_clock();
-	int err = call_make(comm, call, send, recv, NULL);
+	int err = call_make(comm, call, place_of(send), place_of(recv), NULL);
+	place_get(buffers, sizeof(*buffers));
 	return check_verdict(self, comm, err, buffers, harness_clock() - begin);
 }
 
@@ -328,6 +333,7 @@ static int clash_message(struct harness_rank *self, struct ring_comm *comm, stru
 	struct call call = self->rank == sender ? plan->clash->odd : plan->clash->usual;
 	call.root = self->rank == sender ? receiver : sender;
 	memset(buffers, CANARY, sizeof(*buffers));
+	place_put(buffers, sizeof(*buffers));
 	harness_barrier(self);
 	if (self->rank != sender && self->rank != receiver) {
 		harness_barrier(self);
@@ -336,10 +342,11 @@ static int clash_message(struct harness_rank *self, struct ring_comm *comm, stru
 	double begin = harness_clock();
 	int err = plan->grouped ? ring_group_start() : 0;
 	if (!err)
-		err = call_make(comm, &call, buffers->send, buffers->recv, NULL);
+		err = call_make(comm, &call, place_of(buffers->send), place_of(buffers->recv), NULL);
 	if (!err && plan->grouped)
 		err = ring_group_end();
 	err = await_failure(comm, err, begin);
+	place_get(buffers, sizeof(*buffers));
 	int bad = check_verdict(self, comm, err, buffers, harness_clock() - begin);
 	harness_barrier(self); /* the others stay, as they may pass the news on */
 	return bad;
@@ -364,6 +371,7 @@ static int be_rank(struct harness_rank *self)
 	if (join(self, &comm))
 		return 1;
 	struct buffers *buffers = malloc(sizeof(*buffers));
+	place_make(buffers, sizeof(*buffers));
 	int bad = !buffers || prelude(self, comm);
 	if (!bad && ((const struct plan *)self->context)->known)
 		bad = make_known(self, comm, memset(buffers, 0, sizeof(*buffers)));
@@ -374,6 +382,7 @@ static int be_rank(struct harness_rank *self)
 	ring_comm_destroy(comm);
 	if (!bad && harness_clock() - begin > 2)
 		bad = harness_fail(self, "destroying took %.2f s", harness_clock() - begin);
+	place_drop(buffers);
 	free(buffers);
 	return bad;
 }
@@ -456,6 +465,8 @@ static int run_size(const struct harness_world *world, int size, unsigned *teams
 		const struct clash *clash = c < CLASHES ? &clashes[c] : &messages[c - CLASHES];
 		const char *algorithm = algorithms[(*teams + *teams / 31) % ALGORITHMS];
 		bool few = is_few(&clash->usual) || is_few(&clash->odd);
+		if (place_is_far() && (c + size + *teams) % 13) /* each takes long there */
+			continue;
 		if (run_clash(world, size, clash, algorithm, teams) ||
 		    (few && run_clash(world, size, clash, "oneshot", teams)) ||
 		    (few && run_silent(world, size, clash, teams)))
@@ -479,7 +490,8 @@ int main(void)
 		for (int size = 2; size <= 4; size += 2)
 			if (run_size(&harness_worlds[w], size, &teams))
 				return 1;
-	printf("%u mismatches of 2 and 4 ranks: all told both calls, no buffer touched (%.1f s)\n",
-	       teams, harness_clock() - begin);
+	printf("%u mismatches of 2 and 4 ranks%s: all told both calls, no buffer touched (%.1f "
+	       "s)\n",
+	       teams, place_is_far() ? ", in far memory" : "", harness_clock() - begin);
 	return 0;
 }

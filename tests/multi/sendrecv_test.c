@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include "tests/harness.h"
+#include "tests/place.h"
 
 #define RANKS 4
 #define CALLS (2 * (RANKS - 1)) /* of a rank in a group */
 #define ORDERS 720              /* 6! */
 #define LARGEST (64u << 20)
+#define LARGEST_FAR (3u << 20)
 #define MIXED UINT32_MAX /* every message has another size */
 
 struct part {
@@ -76,10 +78,10 @@ static int make_call(const struct harness_rank *self, struct ring_comm *comm,
 	const struct plan *plan = self->context;
 	int other = (self->rank + 1 + call % (RANKS - 1)) % RANKS;
 	if (call < RANKS - 1)
-		return ring_send(comm, buffers->send + other,
+		return ring_send(comm, place_of(buffers->send + other),
 				 bytes_of(part, plan->seed, group, self->rank, other), RING_UINT8,
 				 other, NULL);
-	return ring_recv(comm, buffers->recv[other],
+	return ring_recv(comm, place_of(buffers->recv[other]),
 			 bytes_of(part, plan->seed, group, other, self->rank), RING_UINT8, other,
 			 NULL);
 }
@@ -90,12 +92,15 @@ static void forget(const struct buffers *buffers, int from, uint32_t bytes)
 	uint32_t edge = bytes < 4096 ? bytes : 4096;
 	memset(at, 0xff, edge + 8);
 	memset(at + bytes - edge, 0xff, edge + 8);
+	place_put(at, edge + 8);
+	place_put(at + bytes - edge, edge + 8);
 }
 
 static int check(const struct harness_rank *self, const struct buffers *buffers, int from,
 		 uint32_t bytes)
 {
 	const uint64_t *got = buffers->recv[from];
+	place_get(buffers->recv[from], bytes + 8);
 	for (uint64_t i = 0; i < bytes / 8; i++)
 		if (got[i] != word(from, i + (uint64_t)self->rank))
 			return harness_fail(self, "from %d: word %llu is %llx", from,
@@ -137,14 +142,32 @@ static int make_buffers(const struct harness_rank *self, struct buffers *buffers
 		buffers->recv[from] = from == self->rank ? NULL : malloc(largest + 16);
 	for (uint64_t i = 0; buffers->send && i < largest / 8 + RANKS + 1; i++)
 		buffers->send[i] = word(self->rank, i);
+	place_make(buffers->send, largest + 8 * RANKS + 8);
+	place_put(buffers->send, largest + 8 * RANKS + 8);
+	for (int from = 0; from < RANKS; from++)
+		if (buffers->recv[from])
+			place_make(buffers->recv[from], largest + 16);
 	return buffers->send ? 0 : 1;
 }
 
 static void free_buffers(struct buffers *buffers)
 {
-	for (int from = 0; from < RANKS; from++)
+	for (int from = 0; from < RANKS; from++) {
+		if (buffers->recv[from])
+			place_drop(buffers->recv[from]);
 		free(buffers->recv[from]);
+	}
+	place_drop(buffers->send);
 	free(buffers->send);
+}
+
+/* On a device, where all is late, fewer. */
+static int orders_of(const struct part *part, bool thorough)
+{
+	int orders = thorough ? part->orders_long : part->orders;
+	if (!place_is_far())
+		return orders;
+	return part->bytes == LARGEST ? 0 : orders / 20 + 1;
 }
 
 static int be_rank(struct harness_rank *self)
@@ -154,9 +177,9 @@ static int be_rank(struct harness_rank *self)
 	struct ring_comm *comm;
 	if (harness_join(self, NULL, &comm))
 		return 1;
-	int bad = make_buffers(self, &buffers, LARGEST);
+	int bad = make_buffers(self, &buffers, place_is_far() ? LARGEST_FAR : LARGEST);
 	for (int p = 0; !bad && p < PARTS; p++) {
-		int orders = plan->thorough ? parts[p].orders_long : parts[p].orders;
+		int orders = orders_of(&parts[p], plan->thorough);
 		double begin = harness_clock();
 		for (int group = 0; !bad && group < orders; group++)
 			bad = run_group(self, comm, &buffers, &parts[p], group);

@@ -15,6 +15,7 @@
 #include "comm/comm.h"
 #include "tests/harness.h"
 #include "tests/multi/deeds.h"
+#include "tests/place.h"
 
 #define RANKS DEED_RANKS
 #define DEEDS 4   /* most of a round, of one communicator */
@@ -230,10 +231,12 @@ static int perform(const struct program *programs, int count, bool grouped)
 	return 0;
 }
 
-/* Where calls worked in memory of their own, all shall see it. */
+/* Where calls worked in memory of their own, or on a device's, all shall see it. */
 static void publish(const struct party *party)
 {
 	const struct plan *plan = party->self->context;
+	if (!party->shared)
+		place_get(party->output, plan->room);
 	if (!party->shared)
 		return;
 	memcpy(party->inputs[party->rank], party->input, plan->room);
@@ -327,8 +330,12 @@ static int play_all(struct harness_rank *self, struct ring_comm *comm)
 		bad = harness_fail(self, "%s", ring_comm_error(comm));
 	if (programs)
 		join_party(self, comm, everyone, memory, &programs[0].party);
+	if (!memory)
+		place_make(programs[0].party.input, 2 * plan->room);
 	for (unsigned round = 0; !bad && round < plan->rounds; round++)
 		bad = play(self, programs, plan->seed * 1000003 + round * 31 + (uint64_t)self->size);
+	if (!memory)
+		place_drop(programs[0].party.input);
 	free(programs);
 	return bad;
 }
@@ -392,6 +399,15 @@ static bool is_wanted(int which)
 	return first && compared;
 }
 
+/* For memory apart from the host there are not all algorithms, and none that is shared. */
+static bool is_there(const struct way *way)
+{
+	int algorithm = way->algorithm ? ring_algorithm_find(way->algorithm) : RING_ALGORITHM_RING;
+	return !place_is_far() ||
+	       (!way->shared &&
+		ring_algorithm_keeps_apart((enum ring_algorithm)algorithm, RING_KIND_ALL_REDUCE));
+}
+
 static int run_size(int size, struct plan *plan, uint64_t *hash, unsigned *calls)
 {
 	uint64_t first[GROUPS] = {0};
@@ -399,7 +415,7 @@ static int run_size(int size, struct plan *plan, uint64_t *hash, unsigned *calls
 	for (int w = 0; w < WAYS; w++) {
 		int group = ways[w].group;
 		uint64_t got;
-		if (!is_wanted(w))
+		if (!is_wanted(w) || !is_there(&ways[w]))
 			continue;
 		plan->way = &ways[w];
 		if (run_team(size, plan, &got, calls))
@@ -422,15 +438,15 @@ int main(int argc, char **argv)
 	bool is_quick = harness_is_quick();
 	struct plan plan = {
 		.seed = harness_seed(argc, argv),
-		.rounds = is_long    ? 60
-			  : is_quick ? 3
-				     : 6,
+		.rounds = is_long                      ? 60
+			  : is_quick || place_is_far() ? 3
+						       : 6,
 		.room = is_long ? 16u << 20 : 1u << 20,
 	};
 	double began = harness_clock();
 	uint64_t hash = 0;
 	unsigned calls = 0;
-	for (int size = 1; size <= RANKS; size++)
+	for (int size = 1; size <= RANKS; size += place_is_far() && !is_long ? 3 : 1)
 		if ((!getenv("RING_TEST_WIRE") || size == 2 || size == 4) &&
 		    run_size(size, &plan, &hash, &calls))
 			return 1;

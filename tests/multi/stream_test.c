@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/harness.h"
+#include "tests/place.h"
 
 #define STREAMS 3
 #define CALLS 60 /* in flight at once */
@@ -25,8 +26,9 @@ static int32_t sum_of(int size, int call)
 	return size * (size + 1) / 2 * 1000 + size * call;
 }
 
-static int check_sum(struct harness_rank *self, const int32_t *vector, int call)
+static int check_sum(struct harness_rank *self, int32_t *vector, int call)
 {
+	place_get(vector, COUNT * sizeof(*vector));
 	for (int i = 0; i < COUNT; i++)
 		if (vector[i] != sum_of(self->size, call) + i * self->size)
 			return harness_fail(self, "call %d: element %d is %d", call, i, vector[i]);
@@ -37,6 +39,7 @@ static void fill(struct harness_rank *self, int32_t *vector, int call)
 {
 	for (int i = 0; i < COUNT; i++)
 		vector[i] = contribution(self->rank, call) + i;
+	place_put(vector, COUNT * sizeof(*vector));
 }
 
 /* Calls on streams in turn, all in flight; a blocking one now and then must come after them. */
@@ -48,8 +51,9 @@ static int fill_the_queue(struct harness_rank *self, struct ring_comm *comm,
 		fill(self, vectors[call], call);
 		uint64_t before = ring_stream_position(stream);
 		bool blocking = call % 20 == 19;
-		int err = ring_all_reduce(comm, vectors[call], vectors[call], COUNT, RING_INT32,
-					  RING_SUM, blocking ? NULL : stream);
+		int32_t *vector = place_of(vectors[call]);
+		int err = ring_all_reduce(comm, vector, vector, COUNT, RING_INT32, RING_SUM,
+					  blocking ? NULL : stream);
 		if (err)
 			return harness_fail(self, "call %d: %s", call, ring_comm_error(comm));
 		if (ring_stream_position(stream) != before + !blocking)
@@ -114,6 +118,7 @@ static int many_in_flight(struct harness_rank *self, struct ring_comm *comm)
 	struct ring_stream *streams[STREAMS];
 	int32_t(*vectors)[COUNT] = calloc(CALLS, sizeof(*vectors));
 	int bad = !vectors;
+	place_make(vectors, CALLS * sizeof(*vectors));
 	uint64_t start_ns = (uint64_t)(harness_clock() * 1e9) - 1000; /* it is rounded */
 	for (int k = 0; k < STREAMS; k++)
 		if (ring_stream_create(comm, &streams[k]))
@@ -130,6 +135,7 @@ static int many_in_flight(struct harness_rank *self, struct ring_comm *comm)
 		bad = check_times(self, comm, streams[k], start_ns);
 	for (int k = STREAMS - 1; k >= 0; k--) /* not in the order of creation */
 		ring_stream_destroy(streams[k]);
+	place_drop(vectors);
 	free(vectors);
 	return bad;
 }
@@ -141,12 +147,14 @@ static int compute_meanwhile(struct harness_rank *self, struct ring_comm *comm)
 	static _Thread_local int32_t vector[COUNT];
 	if (ring_stream_create(comm, &stream))
 		return harness_fail(self, "creating a stream");
+	place_make(vector, sizeof(vector));
 	fill(self, vector, 7);
 	harness_barrier(self);
 	if (self->rank == 0)
 		usleep(200000);
 	double begin = harness_clock();
-	int err = ring_all_reduce(comm, vector, vector, COUNT, RING_INT32, RING_SUM, stream);
+	int err = ring_all_reduce(comm, place_of(vector), place_of(vector), COUNT, RING_INT32,
+				  RING_SUM, stream);
 	int first = err ? err : ring_stream_test(stream, 1);
 	double posted = harness_clock() - begin;
 	uint64_t looks = 0, began, ended;
@@ -164,7 +172,9 @@ static int compute_meanwhile(struct harness_rank *self, struct ring_comm *comm)
 				    first, posted, waited, (unsigned long long)looks);
 	if (known || (self->rank != 0 && ended - began < 50000000))
 		return harness_fail(self, "the call's times do not tell that it waited");
-	return check_sum(self, vector, 7);
+	int bad = check_sum(self, vector, 7);
+	place_drop(vector);
+	return bad;
 }
 
 /* Destroying streams and communicator completes what was queued. */
@@ -175,15 +185,17 @@ static int leave_in_flight(struct harness_rank *self, struct ring_comm *comm)
 	if (!vectors || ring_stream_create(comm, &stream))
 		return harness_fail(self, "creating a stream");
 	int bad = 0;
+	place_make(vectors, CALLS * sizeof(*vectors));
 	for (int call = 0; call < CALLS; call++) {
 		fill(self, vectors[call], call);
-		if (ring_all_reduce(comm, vectors[call], vectors[call], COUNT, RING_INT32, RING_SUM,
-				    stream))
+		int32_t *vector = place_of(vectors[call]);
+		if (ring_all_reduce(comm, vector, vector, COUNT, RING_INT32, RING_SUM, stream))
 			bad = harness_fail(self, "call %d: %s", call, ring_comm_error(comm));
 	}
 	ring_stream_destroy(stream);
 	for (int call = 0; !bad && call < CALLS; call++)
 		bad = check_sum(self, vectors[call], call);
+	place_drop(vectors);
 	free(vectors);
 	return bad;
 }

@@ -41,7 +41,7 @@ static int link_with(struct ring_comm *comm, int peer, struct pair *pair)
 	for (int end = 0; !err && end < 2; end++) {
 		pair->ends[end]->self = comm->rank;
 		pair->ends[end]->peer = peer;
-		ring_channel_add_link(channel, pair->ends[end]);
+		err = ring_channel_add_link(channel, pair->ends[end]);
 	}
 	channel->routes[peer].board = channel->board;
 	return err;

@@ -58,10 +58,11 @@ struct team {
 	struct lazy_wire *mesh[CHANNELS][RANKS][RANKS]; /* by the sender's rank and the receiver's */
 	int calls;
 	struct request requests[CALLS];
-	struct request odd; /* what `odd_one` is asked for instead */
-	int odd_one;        /* -1: nobody */
-	bool garbles;       /* ... or it sends no record at all */
-	bool boards;        /* ranks have them */
+	struct request odd;        /* what `odd_one` is asked for instead */
+	int odd_one;               /* -1: nobody */
+	bool garbles;              /* ... or it sends no record at all */
+	bool boards;               /* ranks have them */
+	struct ring_device device; /* lazy_device, but that its memory may be apart; then no boards */
 	float *inputs[CALLS][RANKS];
 	float scalars[CALLS][RANKS]; /* 1 where the call is not scaled */
 };
@@ -97,6 +98,8 @@ static enum ring_algorithm algorithm_of(const struct team *team, const struct re
 	enum ring_algorithm wanted = request->algorithm;
 	if (wanted == RING_ALGORITHM_STAGED && team->channels > 1)
 		wanted = RING_ALGORITHM_TWO_SHOT; /* there is one stage */
+	if (team->device.apart && !ring_algorithm_keeps_apart(wanted, request->kind))
+		wanted = ring_algorithm_of(request->kind);
 	return ring_algorithm_for(wanted, request->kind, team->size, request->count * sizeof(float),
 				  is_scaled(request));
 }
@@ -293,6 +296,8 @@ static struct team *make_team(uint64_t seed, int size)
 	team->depth = 1 + (unsigned)dice_below(&lazy_dice, RING_DEPTH_MAX);
 	team->chunk = 1 + dice_below(&lazy_dice, CHUNK_MOST);
 	team->boards = dice_below(&lazy_dice, 2);
+	team->device = lazy_device;
+	team->device.apart = !team->boards && dice_below(&lazy_dice, 3) == 0;
 	team->odd_one = -1;
 	for (int i = 0; i < team->size; i++) {
 		int j = (int)dice_below(&lazy_dice, i + 1);
@@ -305,7 +310,7 @@ static struct team *make_team(uint64_t seed, int size)
 	for (int rank = 0; rank < team->size; rank++)
 		for (int c = 0; c < team->channels; c++)
 			assert_int_equal(ring_channel_open(&team->members[rank].channels[c], rank,
-							   &lazy_device, scratch),
+							   &team->device, NULL, scratch),
 					 0);
 	for (int c = 0; c < team->channels; c++)
 		connect_channel(team, c);
@@ -393,7 +398,8 @@ static struct ring_plan plan_for(const struct team *team, const struct request *
 					  .channel = channel,
 					  .channels = team->channels,
 					  .scaled = is_scaled(request),
-					  .boards = team->boards};
+					  .boards = team->boards,
+					  .apart = team->device.apart};
 	struct ring_plan plan = ring_plan_make(&params);
 	if (team->scratch_chunks)
 		plan.scratch_chunks = team->scratch_chunks;

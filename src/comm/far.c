@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Channels by device; see far.h. */
+#include "far.h"
+
+#include <stdlib.h>
+
+#include "comm.h"
+
+struct ring_far {
+	const struct ring_device *device;
+	struct ring_channel channels[RING_CHANNELS_MAX]; /* those that have a device are open */
+	struct ring_far *next;
+};
+
+int ring_far_link(const struct ring_device *device, int number)
+{
+	return RING_CHANNEL_FAR + device->number * RING_CHANNELS_MAX + number;
+}
+
+/* NULL without memory. */
+static struct ring_far *find(struct ring_comm *comm, const struct ring_device *device)
+{
+	struct ring_far **link = &comm->far;
+	while (*link && (*link)->device != device)
+		link = &(*link)->next;
+	if (!*link) {
+		*link = calloc(1, sizeof(**link));
+		if (*link)
+			(*link)->device = device;
+	}
+	return *link;
+}
+
+int ring_far_channel(struct ring_comm *comm, const struct ring_call *call, int number,
+		     struct ring_channel **found)
+{
+	struct ring_far *far = find(comm, call->device);
+	if (!far)
+		return RING_ENOMEM;
+	struct ring_channel *channel = &far->channels[number];
+	*found = channel;
+	if (channel->device)
+		return 0;
+	const struct ring_operands *operands = &call->operands;
+	const void *near = operands->input ? operands->input : operands->output;
+	size_t scratch = comm->size > 1 ? ring_tuning_scratch(&comm->placement.tuning) : 0;
+	int err = ring_channel_open(channel, comm->rank, far->device, near, scratch);
+	channel->trace = comm->trace;
+	if (err)
+		ring_channel_close(channel);
+	return err;
+}
+
+void ring_far_each(const struct ring_comm *comm, void *context,
+		   void (*visit)(void *context, const struct ring_channel *channel, int number))
+{
+	for (const struct ring_far *far = comm->far; far; far = far->next)
+		for (int number = 0; number < RING_CHANNELS_MAX; number++)
+			if (far->channels[number].device)
+				visit(context, &far->channels[number], number);
+}
+
+void ring_far_close(struct ring_comm *comm)
+{
+	while (comm->far) {
+		struct ring_far *far = comm->far;
+		comm->far = far->next;
+		for (int number = 0; number < RING_CHANNELS_MAX; number++)
+			ring_channel_close(&far->channels[number]);
+		free(far);
+	}
+}

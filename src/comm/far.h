@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels for calls whose buffers lie apart from the host: a second set for each device, opened by
+ * the first call that needs it. Their links are made on demand, as those of the mesh, with the
+ * neighbours on the ring as well: one connection for both ways where there can be. They have no
+ * boards, as the host could not write there what a device has.
+ *
+ * Barriers, and what ranks tell one another while they meet or split, stay on the host's channels.
+ */
+#ifndef RING_FAR_H
+#define RING_FAR_H
+
+#include "engine/channel.h"
+
+struct ring_comm;
+struct ring_call;
+struct ring_far;
+
+/* What tells the links of channel number `number` from others between the same ranks. */
+int ring_far_link(const struct ring_device *device, int number);
+
+/*
+ * Finds channel number `number` for the call, and opens it if nobody did. returns 0; RING_ENOMEM,
+ * RING_ESYSTEM
+ */
+int ring_far_channel(struct ring_comm *comm, const struct ring_call *call, int number,
+		     struct ring_channel **channel);
+
+/* Calls visit for every channel there is, with its number. */
+void ring_far_each(const struct ring_comm *comm, void *context,
+		   void (*visit)(void *context, const struct ring_channel *channel, int number));
+
+void ring_far_close(struct ring_comm *comm);
+
+#endif

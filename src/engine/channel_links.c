@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a channel holds: its device's queue and scratch, and its links, which carry what lies on
+ * that device. Where its memory is apart from the host, outgoing links are wrapped (staging.h), and
+ * the slots of incoming ones are pinned.
+ */
+#include "channel.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "channel_parts.h"
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+static int take_device(struct ring_channel *channel, const struct ring_device *device,
+		       const void *near)
+{
+	channel->device = device;
+	int err = device->queue_open(near, &channel->queue);
+	if (!err && device->apart)
+		err = ring_staging_open(&channel->staging, device, near);
+	return err;
+}
+
+static void leave_device(struct ring_channel *channel)
+{
+	if (channel->queue)
+		channel->device->queue_close(channel->queue);
+	channel->queue = NULL;
+	ring_staging_close(&channel->staging);
+}
+
+int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
+		      const void *near, size_t scratch_bytes)
+{
+	*channel = (struct ring_channel){.self = self, .device = device};
+	channel->routes = channel->ring_routes;
+	channel->own = calloc(1, sizeof(*channel->own));
+	if (!channel->own)
+		return RING_ENOMEM;
+	channel->known = channel->own;
+	channel->plan = &channel->own->plan;
+	int err = take_device(channel, device, near);
+	if (err || scratch_bytes == 0)
+		return err;
+	void *memory;
+	err = device->alloc(near, scratch_bytes, &memory);
+	if (err)
+		return err;
+	channel->scratch = memory;
+	channel->scratch_bytes = scratch_bytes;
+	return 0;
+}
+
+int ring_channel_ask(struct ring_channel *channel, const struct ring_bell *bell)
+{
+	struct ring_staging *staging = &channel->staging;
+	int err = 0;
+	if (channel->reduced < channel->started)
+		err = ring_waker_ask(&channel->waker, channel->device, channel->queue, bell);
+	if (!err && staging->queue && ring_staging_settled(staging) == RING_EAGAIN)
+		err = ring_waker_ask(&staging->waker, staging->device, staging->queue, bell);
+	return err;
+}
+
+int ring_channel_settled(const struct ring_channel *channel)
+{
+	uint64_t jobs;
+	if (!channel->queue)
+		return 0;
+	int err = channel->device->finished(channel->queue, &jobs);
+	if (!err && jobs < channel->jobs_before + channel->started)
+		return RING_EAGAIN;
+	return err || !channel->staging.queue ? err : ring_staging_settled(&channel->staging);
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+int ring_channel_reserve(struct ring_channel *channel, int size)
+{
+	if (channel->reserved)
+		return 0;
+	struct ring_route *routes = calloc((size_t)size, sizeof(*routes));
+	if (!routes)
+		return RING_ENOMEM;
+	for (int rank = 0; rank < size; rank++)
+		routes[rank].peer = rank;
+	for (int i = 0; i < channel->route_count; i++)
+		routes[channel->routes[i].peer] = channel->routes[i];
+	channel->routes = routes;
+	channel->route_count = size;
+	channel->reserved = true;
+	return 0;
+}
+
+static struct ring_link **end_of(struct ring_route *route, bool outgoing)
+{
+	return outgoing ? &route->out : &route->in;
+}
+
+static int pin_slots(const struct ring_device *device, struct ring_route *route)
+{
+	void *slots;
+	size_t bytes = device->pin ? ring_link_slots(route->in, &slots) : 0;
+	int err = bytes > 0 ? device->pin(slots, bytes) : 0;
+	route->pinned = bytes > 0 && !err;
+	return err;
+}
+
+static void unpin_slots(const struct ring_device *device, struct ring_route *route)
+{
+	void *slots;
+	size_t bytes = route->pinned ? ring_link_slots(route->in, &slots) : 0;
+	if (bytes > 0)
+		device->unpin(slots, bytes);
+	route->pinned = false;
+}
+
+/* Makes a link one that carries what lies on the channel's device. */
+static int fit(struct ring_channel *channel, struct ring_route *route, bool outgoing)
+{
+	struct ring_link **link = end_of(route, outgoing);
+	if (!*link || !channel->device->apart)
+		return 0;
+	return outgoing ? ring_staging_wrap(&channel->staging, *link, link)
+			: pin_slots(channel->device, route);
+}
+
+/* Makes it what it was. */
+static void unfit(const struct ring_channel *channel, struct ring_route *route)
+{
+	if (route->out && channel->device->apart)
+		route->out = ring_staging_unwrap(route->out);
+	unpin_slots(channel->device, route);
+}
+
+int ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
+{
+	struct ring_route *route = ring_channel_route(channel, link->peer);
+	if (!route) {
+		assert(channel->route_count < RING_RING_ROUTES);
+		route = &channel->routes[channel->route_count++];
+		*route = (struct ring_route){.peer = link->peer};
+	}
+	*end_of(route, link->outgoing) = link;
+	const struct ring_bell *bell = ring_link_bell(link);
+	if (bell && link->outgoing)
+		route->bell = bell;
+	else if (bell)
+		route->board = ring_bell_board(bell);
+	channel->announces = channel->announces || link->transport->expect;
+	return fit(channel, route, link->outgoing);
+}
+
+int ring_channel_add_reverse(struct ring_channel *channel, int peer, bool outgoing)
+{
+	struct ring_link *back;
+	int err = ring_link_reverse(ring_channel_link(channel, peer, outgoing), &back);
+	return err ? err : ring_channel_add_link(channel, back);
+}
+
+struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer, bool outgoing)
+{
+	const struct ring_route *route = ring_channel_route(channel, peer);
+	if (!route)
+		return NULL;
+	return outgoing ? route->out : route->in;
+}
+
+/* ---- from one device to another -------------------------------------------------------------- */
+
+int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device,
+		       const void *near)
+{
+	if (channel->device == device)
+		return 0;
+	assert(!channel->scratch);
+	for (int i = 0; i < channel->route_count; i++)
+		unfit(channel, &channel->routes[i]);
+	leave_device(channel);
+	channel->jobs_before = channel->started = channel->reduced = 0;
+	int err = take_device(channel, device, near);
+	for (int i = 0; i < channel->route_count && !err; i++) {
+		err = fit(channel, &channel->routes[i], true);
+		if (!err)
+			err = fit(channel, &channel->routes[i], false);
+	}
+	return err;
+}
+
+/* ---- in the end ------------------------------------------------------------------------------ */
+
+size_t ring_channel_memory(const struct ring_channel *channel)
+{
+	size_t bytes = channel->scratch_used + sizeof(*channel->own);
+	if (channel->reserved)
+		bytes += (size_t)channel->route_count * sizeof(*channel->routes);
+	for (int i = 0; i < channel->route_count; i++) {
+		const struct ring_route *route = &channel->routes[i];
+		bytes += route->out ? route->out->memory_bytes : 0;
+		bytes += route->in ? route->in->memory_bytes : 0;
+	}
+	return bytes;
+}
+
+void ring_channel_close(struct ring_channel *channel)
+{
+	leave_device(channel);
+	if (channel->scratch)
+		channel->device->free(channel->scratch);
+	for (int i = 0; i < channel->route_count; i++) {
+		struct ring_route *route = &channel->routes[i];
+		unpin_slots(channel->device, route);
+		if (route->out)
+			ring_link_close(route->out);
+		if (route->in)
+			ring_link_close(route->in);
+	}
+	if (channel->reserved)
+		free(channel->routes);
+	free(channel->own);
+	*channel = (struct ring_channel){0};
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sends what lies apart from the host: a link around the sending end of any other, whose messages
+ * the device first copies to room of the link's own, which the host reads and the device's jobs
+ * write.
+ *
+ *	send()     a copy is submitted; records, which the host has, are put there at once
+ *	poll()     what was copied goes to the inner link, in order
+ *	sent       when the inner link says so: the source was free before that, but somebody has to
+ *	           hand the message on
+ *
+ * The receiving end needs no such thing: jobs take what lies in its slots, once they are pinned.
+ */
+#ifndef RING_STAGING_H
+#define RING_STAGING_H
+
+#include "transport/transport.h"
+#include "waker.h"
+
+/* The copies of all links of a channel. */
+struct ring_staging {
+	const struct ring_device *device;
+	struct ring_device_queue *queue;
+	uint64_t copies; /* submitted so far */
+	struct ring_waker waker;
+};
+
+/* near: as for queue_open(). returns 0; RING_ENOMEM, RING_ESYSTEM; close it then, too */
+int ring_staging_open(struct ring_staging *staging, const struct ring_device *device,
+		      const void *near);
+
+/* Waits for copies under way. Before the links are closed. */
+void ring_staging_close(struct ring_staging *staging);
+
+/* returns 0: all copies are done; RING_EAGAIN; the device's error */
+int ring_staging_settled(const struct ring_staging *staging);
+
+/*
+ * Wraps the sending end of a finished link on which nothing is under way; closing the new link
+ * closes both. returns 0; RING_ENOMEM, RING_ESYSTEM: it stays as it is
+ */
+int ring_staging_wrap(struct ring_staging *staging, struct ring_link *inner,
+		      struct ring_link **staged);
+
+/* Returns the inner link of one on which nothing is under way, and frees what was around it. */
+struct ring_link *ring_staging_unwrap(struct ring_link *staged);
+
+#endif

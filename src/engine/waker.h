@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Has a device ring the rank's doorbell: whoever sleeps while jobs are under way must be woken when
+ * they are done, and nobody else knows when that is.
+ */
+#ifndef RING_WAKER_H
+#define RING_WAKER_H
+
+#include "base/flag.h"
+#include "kernels/device.h"
+#include "transport/doorbell.h"
+
+/* Of one queue, which is closed before it goes. All zero at first. */
+struct ring_waker {
+	struct ring_flag asked; /* and not told yet */
+	const struct ring_bell *bell;
+};
+
+/*
+ * Has the bell rung when the queue's jobs so far are done, or the device has failed; it may ring
+ * before, for jobs of an earlier question. To be asked between announcing and looking once more.
+ * returns 0; RING_ENOMEM, RING_ESYSTEM
+ */
+int ring_waker_ask(struct ring_waker *waker, const struct ring_device *device,
+		   struct ring_device_queue *queue, const struct ring_bell *bell);
+
+#endif

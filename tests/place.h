@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where calls find a test's buffers. Mostly they are the buffers themselves; in programs that are
+ * made with tests/device/far_place.c each has a twin on a device, and the calls work on that. So one
+ * source makes a test of either.
+ */
+#ifndef PLACE_H
+#define PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Gives memory a twin, until it is dropped. */
+void place_make(void *host, size_t bytes);
+void place_drop(const void *host);
+
+/* The same place in the twin; the place itself where there is none. */
+void *place_of(const void *host);
+
+/* Copies to the twin, or from there. All of it must have one. */
+void place_put(const void *host, size_t bytes);
+void place_get(void *host, size_t bytes);
+
+/* Whether there are twins: what calls do is late then, and slow. */
+bool place_is_far(void);
+
+#endif
