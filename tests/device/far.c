@@ -11,6 +11,7 @@
 
 #include "base/datatype.h"
 #include "far_memory.h"
+#include "twin.h"
 #include "tests/transport/dice.h"
 
 const struct ring_device *const ring_devices[] = {&ring_device_cpu, &far_device, NULL};
@@ -273,3 +274,26 @@ const struct ring_device far_device = {
 	.finished = finished,
 	.tell = tell,
 };
+
+/* ---- twins -------------------------------------------------------------------------------------- */
+
+void *twin_make(size_t bytes)
+{
+	void *far;
+	return far_alloc(NULL, bytes, &far) ? NULL : far;
+}
+
+void twin_end(void *far)
+{
+	far_free(far);
+}
+
+void twin_write(void *far, const void *host, size_t bytes)
+{
+	far_write(far, host, bytes);
+}
+
+void twin_read(void *host, const void *far, size_t bytes)
+{
+	far_read(host, far, bytes);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Twins of buffers on the far device; see tests/place.h. */
+/* Twins of buffers, on whichever device twin.h is served by; see tests/place.h. */
 #include "tests/place.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "far.h"
+#include "twin.h"
 
 struct twin {
 	uintptr_t host;
@@ -28,8 +28,8 @@ static __attribute__((noreturn)) void die(const char *what, const void *host)
 void place_make(void *host, size_t bytes)
 {
 	struct twin *twin = malloc(sizeof(*twin));
-	void *far;
-	if (!twin || far_device.alloc(NULL, bytes, &far))
+	void *far = twin_make(bytes);
+	if (!twin || !far)
 		die("no twin", host);
 	pthread_mutex_lock(&lock);
 	*twin = (struct twin){(uintptr_t)host, bytes, far, twins};
@@ -48,7 +48,7 @@ void place_drop(const void *host)
 		die("it has no twin", host);
 	*link = twin->next;
 	pthread_mutex_unlock(&lock);
-	far_device.free(twin->far);
+	twin_end(twin->far);
 	free(twin);
 }
 
@@ -80,7 +80,7 @@ void place_put(const void *host, size_t bytes)
 	if (!far && bytes > 0)
 		die("put where no twin is", host);
 	if (bytes > 0)
-		far_write(far, host, bytes);
+		twin_write(far, host, bytes);
 }
 
 void place_get(void *host, size_t bytes)
@@ -89,7 +89,7 @@ void place_get(void *host, size_t bytes)
 	if (!far && bytes > 0)
 		die("got where no twin is", host);
 	if (bytes > 0)
-		far_read(host, far, bytes);
+		twin_read(host, far, bytes);
 }
 
 bool place_is_far(void)
