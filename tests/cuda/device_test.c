@@ -65,10 +65,14 @@ static char *allocate(const void *near, size_t bytes)
 	return memory;
 }
 
-/* Memory of the host that the device reaches. */
+/* Memory of the host that the device reaches, until the process ends. */
+static void *volatile held[100];
+static int held_count;
+
 static void *pinned(size_t bytes)
 {
 	void *memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+	held[held_count++] = memory;
 	CHECK(memory && device->pin(memory, (bytes + 4095) / 4096 * 4096) == 0);
 	memset(memory, 0, bytes);
 	return memory;
@@ -192,6 +196,7 @@ static void memory(void)
 	device->free(far);
 	CHECK(!device->owns(far));
 	device->free(NULL);
+	free(heap);
 }
 
 static int device_of(const void *far)
@@ -336,6 +341,7 @@ static void beside_a_capture(void)
 	pinned(4096);
 	device->queue_close(open_queue(NULL));
 	CUDA_MUST(cuda.capture_end(stream, &graph));
+	CUDA_MUST(cuda.graph_destroy(graph));
 	device->queue_close(queue);
 }
 
