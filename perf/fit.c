@@ -11,22 +11,20 @@
 #define BELIEF 0.1  /* that a number is right, as a share of what a time weighs */
 #define NEAR_BY 0.3 /* relative errors up to this weigh alike */
 
-double perf_fit_predict(const struct perf_timed *timed, const struct ring_model *model)
-{
-	double ps = 0;
-	for (int i = 0; i < RING_MODEL_COUNT; i++) {
-		double of = ring_model_numbers[i].unit == RING_BYTES ? 1024 : 1;
-		ps += timed->factors[i] / of * (double)*ring_model_at((struct ring_model *)model, i);
-	}
-	return ps / PS_OF_US;
-}
-
-/* Of a measured time the share that number i takes, if it is as believed. */
-static double share(const struct perf_timed *timed, const struct ring_model *believed, int i)
+/* Of a measured time the share that number i takes by the model. */
+static double share(const struct perf_timed *timed, const struct ring_model *model, int i)
 {
 	double of = ring_model_numbers[i].unit == RING_BYTES ? 1024 : 1;
-	return timed->factors[i] / of * (double)*ring_model_at((struct ring_model *)believed, i) /
-	       PS_OF_US / timed->us;
+	return (double)timed->factors.of[i] / of * (double)ring_model_get(model, i) / PS_OF_US /
+	       timed->us;
+}
+
+double perf_fit_error(const struct perf_timed *timed, const struct ring_model *model)
+{
+	double predicted = 0;
+	for (int i = 0; i < RING_MODEL_COUNT; i++)
+		predicted += share(timed, model, i);
+	return predicted - 1;
 }
 
 /* What is found of each number, as a multiple of what was believed. */
@@ -85,8 +83,8 @@ void perf_fit(const struct perf_timed *timed, size_t count, struct ring_model *m
 				improve(&search, i);
 	}
 	for (int i = 0; i < RING_MODEL_COUNT; i++) {
-		double number = search.multiples[i] * (double)*ring_model_at(&believed, i);
-		*ring_model_at(model, i) = (uint64_t)(number + 0.5);
+		double number = search.multiples[i] * (double)ring_model_get(&believed, i);
+		ring_model_set(model, i, (uint64_t)(number + 0.5));
 	}
 	free(search.errors);
 	free(search.weights);

@@ -12,7 +12,7 @@
 
 /* A call that was timed. */
 struct perf_timed {
-	double factors[RING_MODEL_COUNT]; /* of bytes, 1024ths, as ring_model_factors() has them */
+	struct ring_factors factors;
 	double us;
 };
 
@@ -24,7 +24,7 @@ struct perf_timed {
  */
 void perf_fit(const struct perf_timed *timed, size_t count, struct ring_model *model);
 
-/* Microseconds, by the model. */
-double perf_fit_predict(const struct perf_timed *timed, const struct ring_model *model);
+/* How far the model's prediction is off: relative, below 0 if it is too short. */
+double perf_fit_error(const struct perf_timed *timed, const struct ring_model *model);
 
 #endif

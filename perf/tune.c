@@ -222,12 +222,10 @@ static int count_turns(const struct perf_run *run)
 static struct perf_timed timed_of(const struct trial *trial, const struct ring_model *model,
 				  int turns)
 {
-	struct ring_factors factors = ring_model_factors(model, &trial->params, trial->memory,
-							 turns);
-	struct perf_timed timed = {.us = trial->us};
-	for (int i = 0; i < RING_MODEL_COUNT; i++)
-		timed.factors[i] = (double)factors.of[i];
-	return timed;
+	return (struct perf_timed){
+		.factors = ring_model_factors(model, &trial->params, trial->memory, turns),
+		.us = trial->us,
+	};
 }
 
 /* Sets the model of a path, and of each of its trials how far the prediction is off. */
@@ -243,7 +241,7 @@ static void fit_path(const struct tuner *tuner, enum ring_path path, struct ring
 		perf_fit(timed, (size_t)*count, model);
 	}
 	for (int i = 0; i < *count; i++)
-		errors[i] = fabs(perf_fit_predict(&timed[i], model) / timed[i].us - 1);
+		errors[i] = fabs(perf_fit_error(&timed[i], model));
 }
 
 static void say_trials(struct tuner *tuner, const struct perf_timed *timed, enum ring_path path,
@@ -259,15 +257,15 @@ static void say_trials(struct tuner *tuner, const struct perf_timed *timed, enum
 			    kind_name((int)trial->params.kind), trial->bytes,
 			    ring_algorithm_name(trial->params.algorithm),
 			    memory_name((int)trial->memory), trial->us,
-			    perf_fit_predict(&timed[number++], model));
+			    trial->us * (1 + perf_fit_error(&timed[number++], model)));
 	}
 }
 
-static void say_model(struct tuner *tuner, enum ring_path path, struct ring_model *model)
+static void say_model(struct tuner *tuner, enum ring_path path, const struct ring_model *model)
 {
 	for (int i = 0; i < RING_MODEL_COUNT; i++) {
 		char text[RING_MODEL_TEXT];
-		ring_model_write(i, *ring_model_at(model, i), text);
+		ring_model_write(i, ring_model_get(model, i), text);
 		say(tuner, "model %s %-8s %-14s # %s\n", path_name((int)path),
 		    ring_model_numbers[i].name, text, ring_model_numbers[i].what);
 	}

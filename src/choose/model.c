@@ -43,12 +43,20 @@ const struct ring_model_number ring_model_numbers[RING_MODEL_COUNT] = {
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-/* Bytes are 1024ths of what a number is of; there may be so many that the product has no room. */
+/* The longest of times of which as many as there are numbers can be added up. */
+#define LONGEST (UINT64_MAX / (uint64_t)RING_MODEL_COUNT)
+
+/* Bytes are 1024ths of what a number is of. */
 static uint64_t product(enum ring_unit unit, uint64_t factor, uint64_t number)
 {
-	if (unit == RING_EACH)
-		return factor * number;
-	return factor >> 32 ? (factor >> 10) * number : factor * number >> 10;
+	uint64_t time;
+	bool fits = !__builtin_mul_overflow(factor, number, &time);
+	if (unit == RING_BYTES) {
+		time >>= 10;
+		if (!fits)
+			fits = !__builtin_mul_overflow(factor >> 10, number, &time);
+	}
+	return fits && time < LONGEST ? time : LONGEST;
 }
 
 uint64_t ring_model_time(const struct ring_model *model, const struct ring_factors *factors)
@@ -56,7 +64,7 @@ uint64_t ring_model_time(const struct ring_model *model, const struct ring_facto
 	uint64_t time = 0;
 	for (int i = 0; i < RING_MODEL_COUNT; i++)
 		time += product(ring_model_numbers[i].unit, factors->of[i],
-				*ring_model_at((struct ring_model *)model, i));
+				ring_model_get(model, i));
 	return time;
 }
 
@@ -109,15 +117,12 @@ static void note(struct summary *summary, const struct ring_model *model,
 	summary->first = larger(summary->first, work->first);
 }
 
-/* Root, and of the others a few; they work alike where there is no root and no tree. */
+/* Root, and of the others a few; where there is neither root nor tree they work alike. */
 #define ASKED 4
 
 static int asked_of(const struct ring_plan_params *params)
 {
-	bool alike = params->kind == RING_KIND_ALL_REDUCE || params->kind == RING_KIND_ALL_GATHER ||
-		     params->kind == RING_KIND_REDUCE_SCATTER ||
-		     params->kind == RING_KIND_ALL_TO_ALL || params->kind == RING_KIND_BARRIER;
-	if (alike && params->algorithm != RING_ALGORITHM_TREE)
+	if (!ring_one_shot_is_rooted(params->kind) && params->algorithm != RING_ALGORITHM_TREE)
 		return 1;
 	return params->size < ASKED ? params->size : ASKED;
 }
@@ -197,8 +202,8 @@ const char *ring_model_write(int number, uint64_t value, char text[RING_MODEL_TE
 	return text;
 }
 
-/* What is more is a mistake: a second, or a kilobyte a second. */
-#define MOST 1e12
+/* What is more is a mistake: a second, or a kilobyte a second, as it is written. */
+static const double most[] = {[RING_EACH] = 1e12, [RING_BYTES] = 1.1e12};
 
 bool ring_model_read(int number, const char *text, uint64_t *value)
 {
@@ -210,6 +215,8 @@ bool ring_model_read(int number, const char *text, uint64_t *value)
 	if (!ring_number_read_decimal(&text, &shown) || strcmp(text, units[unit]) != 0 || shown <= 0)
 		return false;
 	double exact = unit == RING_EACH ? shown * PS_OF_US : PS_OF_GB / shown;
-	*value = exact < MOST ? (uint64_t)(exact + 0.5) : 0;
-	return exact < MOST;
+	if (exact > most[unit] - 1)
+		return false;
+	*value = (uint64_t)(exact + 0.5);
+	return true;
 }

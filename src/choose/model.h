@@ -6,12 +6,14 @@
  *	time = call + hops * hop + exchanges * sheet + what the busiest rank works + wire
  *
  * where every rank has a CPU. Where ranks take turns on fewer CPUs, what all of them work adds up,
- * and whoever waits must be given a CPU again:
+ * and whoever waits must be given a CPU again, once for each wait and at each hop:
  *
- *	time = call + queue + (waits * turn + what a rank works) * ranks of a CPU + wire
+ *	time = call + queue + hops * hop + (hops + exchanges) * turn
+ *	       + (waits * turn + what a rank works) * ranks of a CPU + wire
  *
  * of an average rank. A rank works messages * message + sheets * sheet + touched * touch
- * + moved * move + reaches * reach + fetched * fetch.
+ * + moved * move + reaches * reach + fetched * fetch. Chains and trees begin at each rank with its
+ * first chunk, which is on the wire, and where all have CPUs copied, before the others' work.
  *
  * Source: the latency, overhead and gap of Culler et al. 1993, "LogP: Towards a Realistic Model of
  * Parallel Computation", with bytes as in Alexandrov et al. 1995, "LogGP".
@@ -47,16 +49,21 @@ struct ring_model {
 };
 
 /* The same as a list, in the order of the struct. */
-#define RING_MODEL_COUNT 11
+#define RING_MODEL_COUNT ((int)(sizeof(struct ring_model) / sizeof(uint64_t)))
 struct ring_model_number {
 	const char *name, *what;
 	enum ring_unit unit;
 };
 extern const struct ring_model_number ring_model_numbers[RING_MODEL_COUNT];
 
-static inline uint64_t *ring_model_at(struct ring_model *model, int number)
+static inline void ring_model_set(struct ring_model *model, int number, uint64_t value)
 {
-	return (uint64_t *)model + number;
+	((uint64_t *)model)[number] = value;
+}
+
+static inline uint64_t ring_model_get(const struct ring_model *model, int number)
+{
+	return ((const uint64_t *)model)[number];
 }
 
 extern const struct ring_model ring_model_built_in[RING_PATHS];
@@ -77,7 +84,7 @@ struct ring_factors ring_model_factors(const struct ring_model *model,
 				       const struct ring_plan_params *params,
 				       enum ring_memory memory, int turns);
 
-/* Picoseconds. */
+/* Picoseconds; a time that has no room is as long as there is room for. */
 uint64_t ring_model_time(const struct ring_model *model, const struct ring_factors *factors);
 
 /* "0.316us" or "34.9GB/s", or "0". Returns text. */

@@ -15,6 +15,14 @@ bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_questio
 	       (algorithm != RING_ALGORITHM_DIRECT || reached);
 }
 
+bool ring_question_equals(const struct ring_question *a, const struct ring_question *b)
+{
+	return a->kind == b->kind && a->ranks == b->ranks && a->order == b->order &&
+	       a->bytes == b->bytes && a->path == b->path && a->memory == b->memory &&
+	       a->scaled == b->scaled && a->staged == b->staged && a->apart == b->apart &&
+	       a->workers == b->workers;
+}
+
 static const char *const algorithm_names[] = {
 #define ALGORITHM_NAME(NAME, name, text) [RING_ALGORITHM_##NAME] = text,
 	RING_ALGORITHM_LIST(ALGORITHM_NAME)};

@@ -36,6 +36,9 @@ struct ring_question {
 	uint64_t workers; /* one rank of each CPU, as the plan's; 0 also: not told yet */
 };
 
+/* True if whatever answers the one answers the other: no member differs. */
+bool ring_question_equals(const struct ring_question *a, const struct ring_question *b);
+
 /* True if the algorithm has a plan for the call, and the memory that this plan reaches into. */
 bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_question *question);
 

@@ -204,8 +204,11 @@ static int read_model(const struct reader *reader, char *words[], int count,
 				 reader->line, words[MODEL_NUMBER], words[MODEL_PATH]);
 	told->numbers[path][number] = true;
 	table->has_model[path] = true;
-	if (ring_model_read(number, words[MODEL_VALUE], ring_model_at(&table->models[path], number)))
+	uint64_t value;
+	if (ring_model_read(number, words[MODEL_VALUE], &value)) {
+		ring_model_set(&table->models[path], number, value);
 		return 0;
+	}
 	return ring_fail(reader->failure, RING_EINVAL,
 			 "%.200s, line %d: %.40s is \"%.40s\", but must be 0 or like \"%s\"",
 			 reader->file, reader->line, words[MODEL_NUMBER], words[MODEL_VALUE],
@@ -328,7 +331,6 @@ uint64_t ring_tuning_hash(const struct ring_tuning_table *table)
 	}
 	for (int path = 0; path < RING_PATHS; path++)
 		for (int number = 0; number < RING_MODEL_COUNT; number++)
-			hash = mix(hash, *ring_model_at((struct ring_model *)&table->models[path],
-							number));
+			hash = mix(hash, ring_model_get(&table->models[path], number));
 	return hash ? hash : 1;
 }

@@ -55,25 +55,29 @@ static struct owners owners_of(const struct counter *counter, enum ring_buffer b
 	}
 }
 
+/* Stages are mapped, whatever memory buffers are. */
+static bool is_a_stage(enum ring_buffer buffer)
+{
+	return buffer == RING_ALL_STAGES || buffer == RING_PEER_STAGE;
+}
+
 /* Private memory of others is copied by the system; what is added is copied here first. */
 static void count_direct(struct counter *counter, const struct ring_transfer *transfer)
 {
 	struct ring_work *work = &counter->work;
 	struct owners from = owners_of(counter, transfer->source.buffer);
 	struct owners to = owners_of(counter, transfer->result.buffer);
-	bool adds = transfer->action == RING_REDUCE;
+	bool adds = transfer->action == RING_REDUCE, is_stage = is_a_stage(transfer->source.buffer);
 	uint64_t others = from.others + to.others, bytes = transfer->bytes;
 	if (others == 0 && !adds)
 		return;
-	if (transfer->source.buffer == RING_ALL_STAGES) /* the sum stays there, too */
-		to.own++;
-	if (counter->memory == RING_MEMORY_REACHABLE &&
-	    counter->plan->params.algorithm == RING_ALGORITHM_DIRECT) {
+	if (counter->memory == RING_MEMORY_REACHABLE && !is_stage) {
 		work->reaches += others * pieces(counter, bytes);
 		work->fetched += others * bytes;
 		work->touched += adds ? (from.others + from.own + 1) * bytes : 0;
 	} else {
-		work->touched += (others + from.own + to.own) * bytes;
+		bool stays = is_stage && adds; /* there, too */
+		work->touched += (others + from.own + to.own + stays) * bytes;
 	}
 }
 

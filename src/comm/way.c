@@ -22,24 +22,18 @@ static struct ring_question question_of(const struct ring_comm *comm, const stru
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static bool is_same(const struct ring_question *a, const struct ring_question *b)
-{
-	return a->bytes == b->bytes && a->kind == b->kind && a->memory == b->memory &&
-	       a->workers == b->workers && a->scaled == b->scaled && a->staged == b->staged;
-}
-
 static uint64_t place_of(const struct ring_question *question)
 {
 	uint64_t mixed = (question->bytes + question->kind) * UINT64_C(0x9e3779b97f4a7c15);
 	return (mixed >> 32) % RING_ANSWERS_KEPT;
 }
 
-/* All else that a choice depends on stays as it is while a communicator lives. */
+/* What else a choice depends on stays as it is while a communicator lives. */
 static const struct ring_answer *answer(struct ring_comm *comm, const struct ring_question *question)
 {
 	const struct ring_tuning *tuning = &comm->placement.tuning;
 	struct ring_answer *answer = &comm->answers[place_of(question)];
-	if (!answer->given || !is_same(&answer->question, question))
+	if (!answer->given || !ring_question_equals(&answer->question, question))
 		*answer = (struct ring_answer){
 			.given = true,
 			.question = *question,

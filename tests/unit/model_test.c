@@ -134,12 +134,31 @@ static void numbers_are_read_as_they_are_written(void **state)
 	for (int number = 0; number < RING_MODEL_COUNT; number++)
 		for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 			char text[RING_MODEL_TEXT];
-			uint64_t value;
+			uint64_t value, most = values[i] / 500 + 1; /* six decimals of GB/s */
 			ring_model_write(number, values[i], text);
 			assert_true(ring_model_read(number, text, &value));
-			uint64_t most = values[i] / 500 + 1; /* six decimals of GB/s */
 			assert_in_range(value, values[i] - (values[i] < most ? values[i] : most),
 					values[i] + most);
+		}
+}
+
+/* Whatever is accepted is accepted again as it is written. */
+static void extreme_numbers_are_read_again(void **state)
+{
+	(void)state;
+	static const char *const texts[][2] = {
+		[RING_EACH] = {"0.000001us", "999999.999998us"},
+		[RING_BYTES] = {"1024000GB/s", "0.00000095GB/s"},
+	};
+	for (int number = 0; number < RING_MODEL_COUNT; number++)
+		for (int i = 0; i < 2; i++) {
+			char text[RING_MODEL_TEXT];
+			uint64_t value, again;
+			assert_true(ring_model_read(
+				number, texts[ring_model_numbers[number].unit][i], &value));
+			assert_true(value > 0);
+			ring_model_write(number, value, text);
+			assert_true(ring_model_read(number, text, &again));
 		}
 }
 
@@ -155,6 +174,26 @@ static void time_does_not_wrap(void **state)
 		params.count = (uint64_t)1 << bits;
 		struct ring_factors factors = ring_model_factors(&model, &params,
 								 RING_MEMORY_PRIVATE, 0);
+		uint64_t time = ring_model_time(&model, &factors);
+		assert_true(time >= before);
+		before = time;
+	}
+}
+
+/* Nor if each number is the largest that a file may have. */
+static void time_has_an_end(void **state)
+{
+	(void)state;
+	struct ring_model model;
+	struct ring_plan_params params = params_of(RING_KIND_ALL_TO_ALL, RING_ALGORITHM_ONE_SHOT,
+						   RANKS, false);
+	for (int number = 0; number < RING_MODEL_COUNT; number++)
+		ring_model_set(&model, number, UINT64_C(999999999999));
+	uint64_t before = 0;
+	for (int bits = 0; bits < 36; bits++) {
+		params.count = (uint64_t)1 << bits;
+		struct ring_factors factors = ring_model_factors(&model, &params,
+								 RING_MEMORY_PRIVATE, 4096);
 		uint64_t time = ring_model_time(&model, &factors);
 		assert_true(time >= before);
 		before = time;
@@ -260,7 +299,9 @@ int main(void)
 		cmocka_unit_test(work_of_a_ring),
 		cmocka_unit_test(work_in_others_memory),
 		cmocka_unit_test(numbers_are_read_as_they_are_written),
+		cmocka_unit_test(extreme_numbers_are_read_again),
 		cmocka_unit_test(time_does_not_wrap),
+		cmocka_unit_test(time_has_an_end),
 		cmocka_unit_test(the_least_time_is_chosen),
 		cmocka_unit_test(choices_make_sense),
 		cmocka_unit_test(numbers_change_the_choice),

@@ -290,6 +290,29 @@ static void memory_apart_has_its_plans(void **state)
 	assert_false(ring_tuning_reaches(&tuning, &question));
 }
 
+/* What was answered once is answered again only if nothing differs. */
+static void questions_differ_by_each_member(void **state)
+{
+	(void)state;
+	static const int other_order[] = {0, 2, 1, 3};
+	struct ring_question others[10];
+	for (int i = 0; i < 10; i++)
+		others[i] = small_all_reduce;
+	assert_true(ring_question_equals(&small_all_reduce, &others[0]));
+	others[0].kind = RING_KIND_BROADCAST;
+	others[1].ranks = 3;
+	others[2].order = other_order;
+	others[3].bytes++;
+	others[4].path = RING_PATH_MEMORY;
+	others[5].memory = RING_MEMORY_SHARED;
+	others[6].scaled = true;
+	others[7].staged = true;
+	others[8].apart = true;
+	others[9].workers = 1;
+	for (int i = 0; i < 10; i++)
+		assert_false(ring_question_equals(&small_all_reduce, &others[i]));
+}
+
 /* ---- numbers of the model ---- */
 
 /* All of them, of one path. */
@@ -382,6 +405,7 @@ int main(void)
 		cmocka_unit_test(the_option_comes_first),
 		cmocka_unit_test(memory_is_reached_where_it_can_be),
 		cmocka_unit_test(memory_apart_has_its_plans),
+		cmocka_unit_test(questions_differ_by_each_member),
 		cmocka_unit_test(numbers_are_read),
 		cmocka_unit_test(mistakes_in_numbers_are_named),
 		cmocka_unit_test(numbers_are_of_the_ranks_path),
