@@ -61,8 +61,8 @@ static size_t bytes_of(const struct ring_comm *comm)
 
 void ring_stage_make(struct ring_comm *comm)
 {
-	struct ring_stage_memory *made = comm->size <= RING_STAGED_RANKS ? calloc(1, sizeof(*made))
-									 : NULL;
+	bool used = ring_staged_can(RING_KIND_ALL_REDUCE, comm->size, 0);
+	struct ring_stage_memory *made = used ? calloc(1, sizeof(*made)) : NULL;
 	if (!made)
 		return;
 	struct ring_shared_memory *shared = &made->shared;

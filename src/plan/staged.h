@@ -31,7 +31,12 @@
 
 #include "two_shot.h" /* its bytes */
 
-#define RING_STAGED_RANKS 16 /* of so many at most: a stage has places for all */
+/*
+ * Of so many ranks: a stage has places for all, and two ranks have nothing of it. For them one shot
+ * sends the same bytes by one exchange less.
+ */
+#define RING_STAGED_RANKS_LEAST 3
+#define RING_STAGED_RANKS_MOST 16
 
 RING_PURE uint64_t ring_staged_least(uint64_t a, uint64_t b)
 {
@@ -68,7 +73,8 @@ RING_PURE uint64_t ring_staged_exchange(const struct ring_plan *plan, uint64_t j
 RING_PURE bool ring_staged_can(enum ring_kind kind, int size, uint64_t bytes)
 {
 	(void)bytes;
-	return kind == RING_KIND_ALL_REDUCE && size <= RING_STAGED_RANKS;
+	return kind == RING_KIND_ALL_REDUCE && size >= RING_STAGED_RANKS_LEAST &&
+	       size <= RING_STAGED_RANKS_MOST;
 }
 
 RING_PURE struct ring_plan ring_staged_make(const struct ring_plan_params *params)

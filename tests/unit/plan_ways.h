@@ -23,7 +23,7 @@ static bool find_way(int index, struct way *way)
 	for (int kind = 0; kind < KINDS; kind++)
 		for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++) {
 			*way = (struct way){(enum ring_kind)kind, (enum ring_algorithm)algorithm};
-			if (ring_algorithm_can(way->algorithm, way->kind, RING_STAGED_RANKS, 0,
+			if (ring_algorithm_can(way->algorithm, way->kind, RING_STAGED_RANKS_MOST, 0,
 					       false) &&
 			    index-- == 0)
 				return true;
