@@ -89,11 +89,11 @@ static struct ring_device_queue *next_of(uint64_t round)
 static bool pause_for(long ns)
 {
 	struct timespec until;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += ns;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	return pthread_cond_timedwait(&asked, &lock, &until) == 0;
+	return pthread_cond_clockwait(&asked, &lock, CLOCK_MONOTONIC, &until) == 0;
 }
 
 static void *look_around(void *unused)
