@@ -2,7 +2,7 @@
 /*
  * ringccl: collective communication over shared memory and TCP, from a ring up.
  *
- * This is the whole public interface. Four rules hold everywhere:
+ * This is the whole public interface. Five rules hold everywhere:
  *
  * errors    A call returns 0 or a negative code of RING_STATUS_LIST. Outputs are set only on
  *           success. ring_comm_error() turns a failure into a sentence that names who and where.
@@ -16,6 +16,10 @@
  * memory    Once a call has failed no rank writes to its buffers any more, also not one that was
  *           stopped and goes on later; where that cannot be promised the sentence says so, as
  *           ringccl(7) explains.
+ *
+ * buffers   Host memory, or that of a CUDA device (cudaMalloc()): all of one call in either, on all
+ *           ranks, and on the same device in all calls of a rank on one communicator. Managed
+ *           memory, and what was freed, is refused before anything is done.
  *
  * After fork() a child may not use the parent's communicators: its calls return RING_EINVAL.
  */
@@ -137,6 +141,9 @@ struct ring_options {
 	const char *algorithm; /* A RING_ALGORITHM: "ring", "oneshot", "stride", "twoshot", "bruck",
 				  "staged", "direct", "tree"; NULL chooses */
 	const char *tuning; /* A RING_TUNING: file of rows that choose, by ring_perf --tune; NULL */
+
+	/* RING_DEVICE: what ring_mem_alloc gives memory of: "cuda", "cuda:1"; NULL: the host */
+	const char *device;
 };
 
 /* One link as counted by its end in this rank. */
@@ -469,10 +476,14 @@ RING_API int ring_op_destroy(struct ring_comm *comm, enum ring_op op);
  * Allocates memory that ranks of the same host can share, page-aligned and zeroed. A local call;
  * the memory can be used like any other, and in calls on any communicator of this process.
  *
+ * Where options.device names a device it is memory of that, aligned to 64 bytes and not zeroed: of
+ * the device with that number, else of the one that the communicator's calls have used, else the
+ * calling thread's own or the first. No stream may be waiting for this thread.
+ *
  * Other buffers may come to lie on huge pages while calls use them, as far as all of such a page is
  * in use; madvise(2)'s MADV_NOHUGEPAGE keeps memory from that.
  *
- * returns   0; RING_EINVAL; RING_ENOMEM
+ * returns   0; RING_EINVAL; RING_ENOMEM; RING_ENOTSUP if there is no such device; RING_ESYSTEM
  */
 RING_API int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory);
 

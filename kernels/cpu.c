@@ -404,15 +404,15 @@ static bool cpu_owns(const void *memory)
 	return true; /* whatever nobody else claims */
 }
 
-static int cpu_alloc(const void *near, size_t bytes, void **memory)
+static int cpu_alloc(int chip, size_t bytes, void **memory)
 {
-	(void)near;
+	(void)chip;
 	return posix_memalign(memory, 64, bytes) ? RING_ENOMEM : 0;
 }
 
-static int cpu_queue_open(const void *near, struct ring_device_queue **queue)
+static int cpu_queue_open(int chip, struct ring_device_queue **queue)
 {
-	(void)near;
+	(void)chip;
 	struct ring_device_queue *new = calloc(1, sizeof(*new));
 	if (!new)
 		return RING_ENOMEM;

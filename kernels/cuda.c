@@ -6,7 +6,10 @@
  */
 #include "cuda_queue.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -20,10 +23,10 @@ static int check(const struct ring_cuda_chip *chip, int result, const char *doin
 	return err;
 }
 
-static int chip_of(const void *near, const struct ring_cuda_chip **chip)
+static int find_chip(int number, const struct ring_cuda_chip **chip)
 {
 	struct ring_failure failure = {0};
-	int err = ring_cuda_chip_of(near, chip, &failure);
+	int err = ring_cuda_chip_find(number, chip, &failure);
 	if (err)
 		ring_log(RING_LOUD, "%s", failure.text);
 	return err == RING_ENOMEM ? err : err ? RING_ESYSTEM : 0;
@@ -41,11 +44,79 @@ static bool cuda_owns(const void *memory)
 	       kind == RING_CUDA_MEMORY_DEVICE;
 }
 
-static int cuda_alloc(const void *near, size_t bytes, void **memory)
+/* Whether the host has memory there. Where the system does not tell, it has. */
+static bool host_reads(const void *memory)
+{
+	char byte;
+	const struct iovec here = {&byte, 1}, there = {(void *)memory, 1};
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) >= 0 || errno != EFAULT;
+}
+
+/* What the driver knows of an address; all zero: nothing. */
+struct known {
+	unsigned kind; /* enum ring_cuda_memory */
+	int device;
+	unsigned managed; /* a byte of it, or all */
+};
+
+static struct known ask(const struct ring_cuda_driver *driver, const void *memory)
+{
+	const int attributes[] = {RING_CUDA_POINTER_KIND, RING_CUDA_POINTER_DEVICE,
+				  RING_CUDA_POINTER_MANAGED};
+	struct known known = {0};
+	void *values[] = {&known.kind, &known.device, &known.managed};
+	if (driver->pointer_attributes(3, attributes, values, memory) != RING_CUDA_OK)
+		return (struct known){0};
+	return known;
+}
+
+static int cuda_look(const void *memory, size_t bytes, struct ring_memory_sort *sort,
+		     struct ring_failure *failure)
+{
+	const struct ring_cuda_driver *driver = ring_cuda_driver_opened();
+	int count;
+	if (!driver || bytes == 0 || driver->device_count(&count) != RING_CUDA_OK)
+		return 0; /* nobody has started it, so it has no memory */
+	struct known first = ask(driver, memory);
+	struct known last = ask(driver, (const char *)memory + bytes - 1);
+	if (first.managed)
+		return ring_fail(failure, RING_EINVAL,
+				 "is managed memory, which moves between the host and devices: "
+				 "give memory from cudaMalloc() or ring_mem_alloc()");
+	if (first.kind == RING_CUDA_MEMORY_DEVICE &&
+	    (last.kind != first.kind || last.device != first.device))
+		return ring_fail(failure, RING_EINVAL,
+				 "begins in memory of cuda device %d that ends before %zu bytes: "
+				 "give more memory, or a smaller count",
+				 first.device, bytes);
+	if (first.kind == 0 && !host_reads(memory))
+		return ring_fail(failure, RING_EINVAL,
+				 "is memory neither of a device nor of the host, perhaps freed: "
+				 "free memory when the calls that use it are complete");
+	if (first.kind == RING_CUDA_MEMORY_DEVICE)
+		sort->chip = first.device;
+	else
+		sort->what = first.kind ? "pinned memory of the host"
+					: "pageable memory of the host";
+	return 0;
+}
+
+static int cuda_open(int *number, const char **text, struct ring_failure *failure)
+{
+	const struct ring_cuda_chip *chip;
+	int err = ring_cuda_chip_find(*number, &chip, failure);
+	if (err)
+		return err;
+	*number = chip->device;
+	*text = chip->name;
+	return 0;
+}
+
+static int cuda_alloc(int number, size_t bytes, void **memory)
 {
 	const struct ring_cuda_chip *chip;
 	struct ring_cuda_visit visit;
-	int err = chip_of(near, &chip);
+	int err = find_chip(number, &chip);
 	if (err)
 		return err;
 	err = check(chip, ring_cuda_enter(chip, &visit), "entering the device");
@@ -59,9 +130,11 @@ static int cuda_alloc(const void *near, size_t bytes, void **memory)
 
 static void cuda_free(void *memory)
 {
+	const struct ring_cuda_driver *driver = ring_cuda_driver_opened();
 	const struct ring_cuda_chip *chip;
 	struct ring_cuda_visit visit;
-	if (!memory || chip_of(memory, &chip) || ring_cuda_enter(chip, &visit))
+	if (!memory || !driver || find_chip(ask(driver, memory).device, &chip) ||
+	    ring_cuda_enter(chip, &visit))
 		return; /* with the context its memory is gone */
 	check(chip, chip->driver->memory_free(memory), "freeing memory");
 	ring_cuda_leave(chip, &visit);
@@ -72,7 +145,7 @@ static int cuda_pin(void *memory, size_t bytes)
 {
 	const struct ring_cuda_chip *chip;
 	struct ring_cuda_visit visit;
-	int err = chip_of(NULL, &chip);
+	int err = find_chip(RING_CHIP_ANY, &chip);
 	if (err)
 		return err;
 	err = check(chip, ring_cuda_enter(chip, &visit), "entering the device");
@@ -90,7 +163,7 @@ static void cuda_unpin(void *memory, size_t bytes)
 	const struct ring_cuda_chip *chip;
 	struct ring_cuda_visit visit;
 	(void)bytes;
-	if (chip_of(NULL, &chip) || ring_cuda_enter(chip, &visit))
+	if (find_chip(RING_CHIP_ANY, &chip) || ring_cuda_enter(chip, &visit))
 		return;
 	check(chip, chip->driver->host_unregister(memory), "unpinning memory");
 	ring_cuda_leave(chip, &visit);
@@ -153,11 +226,11 @@ static void cuda_queue_close(struct ring_device_queue *queue)
 	free(queue);
 }
 
-static int cuda_queue_open(const void *near, struct ring_device_queue **opened)
+static int cuda_queue_open(int number, struct ring_device_queue **opened)
 {
 	const struct ring_cuda_chip *chip;
 	struct ring_cuda_visit visit;
-	int err = chip_of(near, &chip);
+	int err = find_chip(number, &chip);
 	if (err)
 		return err;
 	struct ring_device_queue *queue = calloc(1, sizeof(*queue));
@@ -334,6 +407,8 @@ const struct ring_device ring_device_cuda = {
 	.number = 1,
 	.apart = true,
 	.owns = cuda_owns,
+	.look = cuda_look,
+	.open = cuda_open,
 	.alloc = cuda_alloc,
 	.free = cuda_free,
 	.pin = cuda_pin,

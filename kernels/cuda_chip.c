@@ -41,7 +41,8 @@ static void describe(struct ring_cuda_chip *chip)
 	char name[64] = "GPU", bus[32] = "?";
 	chip->driver->device_name(name, sizeof(name), chip->device);
 	chip->driver->device_bus_id(bus, sizeof(bus), chip->device);
-	snprintf(chip->text, sizeof(chip->text), "device %d (%s at %s)", chip->device, name, bus);
+	snprintf(chip->name, sizeof(chip->name), "%s at %s", name, bus);
+	snprintf(chip->text, sizeof(chip->text), "device %d (%s)", chip->device, chip->name);
 }
 
 static int ask(const struct ring_cuda_chip *chip, int attribute, int *value,
@@ -130,31 +131,38 @@ static int open_chip(const struct ring_cuda_driver *driver, int device,
 
 /* ---- which one ------------------------------------------------------------------------------- */
 
-/* An ordinal names the device itself, as drivers give them the same numbers. */
-static int device_of(const struct ring_cuda_driver *driver, const void *near, int *device,
-		     struct ring_failure *failure)
+/* Ordinals name the devices themselves, as drivers give them the same numbers. */
+static int own_device(const struct ring_cuda_driver *driver)
 {
 	struct CUctx_st *context = NULL;
-	*device = 0;
-	if (near)
-		return ring_cuda_error(driver->pointer_attribute(device, RING_CUDA_POINTER_DEVICE,
-								 near),
-				       "asking on which device memory lies", failure);
+	int device = 0;
 	if (driver->context_current(&context) == RING_CUDA_OK && context)
-		driver->context_device(device);
-	return 0;
+		driver->context_device(&device);
+	return device;
 }
 
-int ring_cuda_chip_of(const void *near, const struct ring_cuda_chip **chip,
-		      struct ring_failure *failure)
+static int check_number(const struct ring_cuda_driver *driver, int device,
+			struct ring_failure *failure)
 {
-	int device;
+	int count;
+	int err = ring_cuda_error(driver->device_count(&count), "counting devices", failure);
+	count = count < CHIPS_MAX ? count : CHIPS_MAX;
+	if (!err && (device < 0 || device >= count))
+		err = ring_fail(failure, RING_ENOTSUP,
+				"CUDA: there is no device %d: %d %s visible here, from 0 on (see "
+				"CUDA_VISIBLE_DEVICES)",
+				device, count, count == 1 ? "is" : "are");
+	return err;
+}
+
+int ring_cuda_chip_find(int device, const struct ring_cuda_chip **chip, struct ring_failure *failure)
+{
 	const struct ring_cuda_driver *driver = ring_cuda_driver(failure);
 	if (!driver)
 		return RING_ENOTSUP;
-	int err = device_of(driver, near, &device, failure);
-	if (!err && (device < 0 || device >= CHIPS_MAX))
-		err = ring_fail(failure, RING_ENOTSUP, "CUDA: more than %d devices", CHIPS_MAX);
+	if (device == RING_CHIP_ANY)
+		device = own_device(driver);
+	int err = check_number(driver, device, failure);
 	if (err)
 		return err;
 	pthread_mutex_lock(&lock);

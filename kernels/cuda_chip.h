@@ -7,6 +7,7 @@
 #define RING_CUDA_CHIP_H
 
 #include "cuda_driver.h"
+#include "device.h"
 #include "kernel_job.h"
 
 struct ring_cuda_chip {
@@ -15,6 +16,7 @@ struct ring_cuda_chip {
 	int multiprocessors;
 	struct CUctx_st *context;
 	struct CUfunc_st *kernels[RING_FLOAT8_E5M2 + 1][RING_MIN + 1];
+	char name[104]; /* as in nvidia-smi, and its bus */
 	char text[128]; /* for sentences */
 };
 
@@ -22,13 +24,13 @@ struct ring_cuda_chip {
 extern const unsigned char ring_cuda_image[];
 
 /*
- * The GPU on which `near` lies; NULL: that of the calling thread's context, or the first. It is
+ * A GPU by its number; RING_CHIP_ANY: that of the calling thread's context, or the first. It is
  * opened by whoever asks first, which loads the kernels and so waits for all that its context was
  * given; it stays open. Any thread. returns 0; RING_ENOTSUP, RING_ENOMEM, RING_ESYSTEM: *failure
  * says why, which may be NULL
  */
-int ring_cuda_chip_of(const void *near, const struct ring_cuda_chip **chip,
-		      struct ring_failure *failure);
+int ring_cuda_chip_find(int device, const struct ring_cuda_chip **chip,
+			struct ring_failure *failure);
 
 /* What a thread had before it made calls for a chip. */
 struct ring_cuda_visit {

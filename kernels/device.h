@@ -6,10 +6,10 @@
  * A device is a row of the table in devices.c. Its memory is reached by its own jobs: those of
  * one device reach no memory of another's, but host memory that was pinned for it.
  *
- *	any thread, at any time      owns, alloc, free, pin, unpin
+ *	any thread, at any time      owns, look, open, alloc, free, pin, unpin
  *	one thread at a time         the functions of a queue; another queue may be another's
- *	may block                    alloc, free, pin, unpin, queue_open, queue_close
- *	never blocks                 owns, reduce, copy, tell, finished
+ *	may block                    open, alloc, free, pin, unpin, queue_open, queue_close
+ *	never blocks                 owns, look, reduce, copy, tell, finished
  *
  * A device that failed, for one queue or for all, says so for good: submitting and finished()
  * return RING_ESYSTEM from then on, and its row has logged why. What it was doing may be half done,
@@ -28,6 +28,16 @@
 #define RING_REDUCE_RESULTS 64
 
 struct ring_device_queue; /* jobs of one channel, in order */
+struct ring_failure;
+
+/* A device may have several chips, 0 and up, whose jobs reach their own memory only. */
+#define RING_CHIP_ANY (-1) /* that of the calling thread, or the first */
+
+/* What lies at an address. */
+struct ring_memory_sort {
+	int chip;         /* that has it; RING_CHIP_ANY: it is not the device's */
+	const char *what; /* otherwise, for people, as "pinned memory of the host"; NULL */
+};
 
 /*
  * One job: every result becomes sources[0] op sources[1] op ..., from left to right, in one pass. A
@@ -72,10 +82,22 @@ struct ring_device {
 	bool (*owns)(const void *memory);
 
 	/*
-	 * near: memory of the device's, which says on which of several chips this is to be; NULL:
-	 * on the calling thread's. Aligned to 64 bytes. returns 0; RING_ENOMEM; RING_ESYSTEM
+	 * Looks at memory that a call is given, the device's own or not; a call with `bytes` 0 has
+	 * no use for it. NULL: the CPU's. returns 0; RING_EINVAL: no call can work on it, and the
+	 * sentence says what it is, as it goes on behind "send "
 	 */
-	int (*alloc)(const void *near, size_t bytes, void **memory);
+	int (*look)(const void *memory, size_t bytes, struct ring_memory_sort *sort,
+		    struct ring_failure *failure);
+
+	/*
+	 * Makes a chip ready, which may wait for all that it was given; RING_CHIP_ANY becomes its
+	 * number. *text names it, for as long as the process lives. NULL: the CPU's. returns 0;
+	 * RING_ENOTSUP: there is none; RING_ENOMEM; RING_ESYSTEM
+	 */
+	int (*open)(int *chip, const char **text, struct ring_failure *failure);
+
+	/* Aligned to 64 bytes. returns 0; RING_ENOMEM; RING_ESYSTEM */
+	int (*alloc)(int chip, size_t bytes, void **memory);
 	void (*free)(void *memory);
 
 	/*
@@ -86,8 +108,8 @@ struct ring_device {
 	int (*pin)(void *memory, size_t bytes);
 	void (*unpin)(void *memory, size_t bytes);
 
-	/* near: as for alloc(). returns 0; RING_ENOMEM; RING_ESYSTEM */
-	int (*queue_open)(const void *near, struct ring_device_queue **queue);
+	/* returns 0; RING_ENOMEM; RING_ESYSTEM */
+	int (*queue_open)(int chip, struct ring_device_queue **queue);
 
 	/*
 	 * Waits for its jobs, unless the device has failed, and until nobody is being told; frees

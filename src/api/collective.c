@@ -206,6 +206,23 @@ void ring_call_number(struct ring_comm *comm, struct ring_call *call)
 	call->record.sequence = comm->sequence;
 }
 
+/* Of the whole buffer, which may have a part for each rank. */
+static size_t buffer_bytes(const struct ring_comm *comm, const struct ring_call *call, bool in_parts)
+{
+	size_t part = call->count * ring_datatype_bytes(call->operands.type);
+	return in_parts ? part * (size_t)comm->size : part;
+}
+
+static size_t input_bytes(const struct ring_comm *comm, const struct ring_call *call)
+{
+	return buffer_bytes(comm, call, shapes[call->kind].send_in_parts);
+}
+
+static size_t output_bytes(const struct ring_comm *comm, const struct ring_call *call)
+{
+	return buffer_bytes(comm, call, shapes[call->kind].recv_in_parts);
+}
+
 /* The queue wants a copy of what it runs later. */
 static int post(struct ring_comm *comm, const struct ring_call *call)
 {
@@ -219,37 +236,102 @@ static int post(struct ring_comm *comm, const struct ring_call *call)
 	return 0;
 }
 
-/* Whose memory the call's input is, or output; the host's where the rank has no such buffer. */
-static const struct ring_device *device_of(const struct ring_call *call, const void *buffer)
+/* Where a buffer lies. */
+struct place {
+	const char *name; /* "send" */
+	const void *buffer;
+	size_t bytes;
+	const struct ring_device *device;
+	struct ring_memory_sort sort;
+};
+
+static void describe(const struct place *place, char text[96])
 {
-	return call->count > 0 && buffer ? ring_device_of(buffer) : &ring_device_cpu;
+	if (place->device != &ring_device_cpu)
+		snprintf(text, 96, "memory of %s device %d", place->device->name, place->sort.chip);
+	else
+		snprintf(text, 96, "%s", place->sort.what ? place->sort.what : "memory of the host");
+}
+
+/* Asks all devices; what none has is the host's. returns 0; RING_EINVAL */
+static int find_place(struct ring_comm *comm, const struct ring_call *call, struct place *place)
+{
+	struct ring_failure failure = {0};
+	place->device = &ring_device_cpu;
+	place->sort = (struct ring_memory_sort){.chip = RING_CHIP_ANY};
+	if (!place->buffer || place->bytes == 0)
+		return 0;
+	for (int i = 1; ring_devices[i]; i++) {
+		int err = ring_devices[i]->look(place->buffer, place->bytes, &place->sort, &failure);
+		if (err)
+			return ring_comm_refuse(comm, err, "%s: %s %s", ring_kind_name(call->kind),
+						place->name, failure.text);
+		if (place->sort.chip != RING_CHIP_ANY) {
+			place->device = ring_devices[i];
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* The communicator's device is that of the first call on one. returns 0; RING_EINVAL */
+static int take_device(struct ring_comm *comm, struct ring_call *call, const struct place *place)
+{
+	char there[96];
+	call->device = place->device;
+	call->chip = place->sort.chip;
+	call->record.memory = call->device->number;
+	if (call->device == &ring_device_cpu)
+		return 0;
+	bool fits = !comm->device || (comm->device == call->device &&
+				      (comm->chip == RING_CHIP_ANY || comm->chip == call->chip));
+	if (fits) {
+		comm->device = call->device;
+		comm->chip = call->chip;
+		return 0;
+	}
+	describe(place, there);
+	return ring_comm_refuse(comm, RING_EINVAL,
+				"%s: %s is %s, but this communicator works on %s device %d: give "
+				"memory of that one, or make a communicator for each device",
+				ring_kind_name(call->kind), place->name, there, comm->device->name,
+				comm->chip);
 }
 
 /* A call is carried out by one device. returns 0; RING_EINVAL */
 static int find_device(struct ring_comm *comm, struct ring_call *call)
 {
 	const struct ring_operands *operands = &call->operands;
-	const struct ring_device *of_input = device_of(call, operands->input);
-	const struct ring_device *of_output = device_of(call, operands->output);
-	call->device = operands->input ? of_input : of_output;
-	call->record.memory = call->device->number;
-	if (!operands->input || !operands->output || of_input == of_output)
-		return 0;
+	char here[96], there[96];
+	struct place input = {.name = ring_call_is_message(call) ? "buffer" : "send",
+			      .buffer = operands->input,
+			      .bytes = input_bytes(comm, call)};
+	struct place output = {.name = ring_call_is_message(call) ? "buffer" : "recv",
+			       .buffer = operands->output,
+			       .bytes = output_bytes(comm, call)};
+	int err = find_place(comm, call, &input);
+	if (!err)
+		err = find_place(comm, call, &output);
+	if (err)
+		return err;
+	if (!operands->input)
+		return take_device(comm, call, &output);
+	if (!operands->output ||
+	    (input.device == output.device && input.sort.chip == output.sort.chip))
+		return take_device(comm, call, &input);
+	describe(&input, here);
+	describe(&output, there);
 	return ring_comm_refuse(comm, RING_EINVAL,
-				"%s: send is %s memory, recv is %s memory; both must be the same",
-				ring_kind_name(call->kind), of_input->name, of_output->name);
+				"%s: send is %s, recv is %s; both must be of the same device",
+				ring_kind_name(call->kind), here, there);
 }
 
 /* Buffers from ring_mem_alloc() are what peers of this host may map. */
 static void find_memory(struct ring_comm *comm, struct ring_call *call)
 {
-	const struct shape *shape = &shapes[call->kind];
-	size_t part = call->count * ring_datatype_bytes(call->operands.type);
-	size_t whole = part * (size_t)comm->size;
-	call->input_memory = ring_memory_find(comm, call->operands.input,
-					      shape->send_in_parts ? whole : part);
+	call->input_memory = ring_memory_find(comm, call->operands.input, input_bytes(comm, call));
 	call->output_memory = ring_memory_find(comm, call->operands.output,
-					       shape->recv_in_parts ? whole : part);
+					       output_bytes(comm, call));
 }
 
 /* True for the same call once more: it was right, and its memory is where it was. */

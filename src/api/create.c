@@ -119,6 +119,8 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 				 comm->rank, comm->size);
 	int err = ring_config_resolve(&comm->config, options, failure);
 	if (!err)
+		err = ring_memory_choose(comm, failure);
+	if (!err)
 		err = read_table(comm, failure);
 	if (err)
 		return err;

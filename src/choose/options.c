@@ -102,6 +102,7 @@ static const struct setting settings[] = {
 	{TEXT, "RING_LINK", FIELD(link), 0, ROOM(link), 0, link_is_valid},
 	{TEXT, "RING_ALGORITHM", FIELD(algorithm), 0, ROOM(algorithm), 0, algorithm_is_valid},
 	{TEXT, "RING_TUNING", FIELD(tuning), 0, ROOM(tuning), 0, NULL},
+	{TEXT, "RING_DEVICE", FIELD(device), 0, ROOM(device), 0, NULL},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -257,6 +258,7 @@ static void fill(struct ring_config *config, const struct ring_options *options)
 	copy_text(config->link, options->link);
 	copy_text(config->algorithm, options->algorithm);
 	copy_text(config->tuning, options->tuning);
+	copy_text(config->device, options->device);
 	if (options->port_range && options->port_range[0])
 		read_ports(options->port_range, &config->port_first, &config->port_last);
 }
@@ -301,5 +303,6 @@ void ring_config_options(const struct ring_config *config, char port_range[RING_
 		.link = config->link,
 		.algorithm = config->algorithm,
 		.tuning = config->tuning,
+		.device = config->device,
 	};
 }

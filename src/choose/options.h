@@ -12,7 +12,7 @@
 /* As struct ring_options, checked, with strings of its own ("" where that has NULL). */
 struct ring_config {
 	char transport[64], interface[128], host[64], congestion[16], trace[256], link[48];
-	char algorithm[16], tuning[256];
+	char algorithm[16], tuning[256], device[16];
 	uint64_t tuning_hash;      /* of that file's rows, once it has been read; 0: none */
 	int port_first, port_last; /* 0, 0: any */
 	int create_timeout_ms, call_timeout_ms, peer_lost_ms;

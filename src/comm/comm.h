@@ -42,7 +42,8 @@ struct ring_request {
 struct ring_call {
 	enum ring_kind kind;
 	struct ring_operands operands;
-	const struct ring_device *device;                              /* of its buffers */
+	const struct ring_device *device;                              /* of its buffers, ... */
+	int chip;                                                      /* ... and which chip's */
 	bool scaled;                                                   /* operands has a scalar */
 	const struct ring_shared_memory *input_memory, *output_memory; /* NULL: private */
 	uint64_t count;
@@ -104,6 +105,14 @@ struct ring_comm {
 	struct ring_checked_call checked[RING_CALLS_KEPT]; /* the caller's ... */
 	unsigned next_checked;                             /* ... of which this is forgotten next */
 	struct ring_comm_memory memory;
+
+	/*
+	 * The one device beside the host whose memory calls work on, as the options say or the
+	 * first such call, and which of its chips, likewise; NULL, RING_CHIP_ANY: any. The
+	 * caller's.
+	 */
+	const struct ring_device *device;
+	int chip;
 
 	/*
 	 * Of whoever runs a call: the caller, or once there is a queue its thread, which holds this

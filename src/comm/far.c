@@ -41,10 +41,8 @@ int ring_far_channel(struct ring_comm *comm, const struct ring_call *call, int n
 	*found = channel;
 	if (channel->device)
 		return 0;
-	const struct ring_operands *operands = &call->operands;
-	const void *near = operands->input ? operands->input : operands->output;
 	size_t scratch = comm->size > 1 ? ring_tuning_scratch(&comm->placement.tuning) : 0;
-	int err = ring_channel_open(channel, comm->rank, far->device, near, scratch);
+	int err = ring_channel_open(channel, comm->rank, far->device, call->chip, scratch);
 	channel->trace = comm->trace;
 	if (err)
 		ring_channel_close(channel);

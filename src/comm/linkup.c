@@ -188,7 +188,7 @@ static int open_channels(struct ring_linkup *linkup)
 {
 	struct ring_comm *comm = linkup->comm;
 	for (int c = 0; c < comm->channel_count; c++) {
-		int err = ring_channel_open(&comm->channels[c], comm->rank, &ring_device_cpu, NULL,
+		int err = ring_channel_open(&comm->channels[c], comm->rank, &ring_device_cpu, 0,
 					    scratch_for(comm, c));
 		if (err)
 			return ring_fail(linkup->failure, err, "rank %d: no memory for channel %d",

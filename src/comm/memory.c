@@ -5,6 +5,8 @@
  */
 #include "memory.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +15,52 @@
 #include "transport/sealed.h"
 #include "comm.h"
 #include "base/fd.h"
+#include "base/number.h"
+
+/* ---- which device ---------------------------------------------------------------------------- */
+
+static const struct ring_device *find_device(const char *name, size_t length)
+{
+	const struct ring_device *const *device = ring_devices;
+	while (*device && (strncmp((*device)->name, name, length) != 0 || (*device)->name[length]))
+		device++;
+	return *device;
+}
+
+static int refuse_device(const char *text, struct ring_failure *failure)
+{
+	char names[128] = "";
+	for (int i = 1; ring_devices[i]; i++) {
+		const char *name = ring_devices[i]->name;
+		size_t used = strlen(names);
+		snprintf(names + used, sizeof(names) - used, ", \"%s\", \"%s:0\" and so on", name,
+			 name);
+	}
+	return ring_fail(failure, RING_EINVAL,
+			 "options.device, or RING_DEVICE, is \"%s\", but this library has \"%s\"%s",
+			 text, ring_devices[0]->name, names);
+}
+
+int ring_memory_choose(struct ring_comm *comm, struct ring_failure *failure)
+{
+	const char *text = comm->config.device;
+	size_t length = strcspn(text, ":");
+	long long chip = RING_CHIP_ANY;
+	comm->chip = RING_CHIP_ANY;
+	if (!text[0])
+		return 0;
+	const struct ring_device *device = find_device(text, length);
+	bool numbered = text[length];
+	bool right = device && !(numbered && device == &ring_device_cpu) &&
+		     (!numbered || (ring_number_read(text + length + 1, false, &chip) &&
+				    chip >= 0 && chip <= INT_MAX));
+	if (!right)
+		return refuse_device(text, failure);
+	if (device != &ring_device_cpu)
+		comm->device = comm->memory.device = device;
+	comm->chip = (int)chip;
+	return 0;
+}
 
 /* ---- what a communicator has ----------------------------------------------------------------- */
 
@@ -22,7 +70,9 @@ static void drop(struct ring_region **link)
 	*link = region->next;
 	if (region->shared.fd >= 0)
 		ring_regions_remove(&region->shared);
-	if (region->allocated)
+	if (region->device)
+		region->device->free(region->shared.memory);
+	else if (region->allocated)
 		munmap(region->shared.memory, region->shared.bytes);
 	ring_fd_close(region->shared.fd);
 	free(region);
@@ -47,12 +97,12 @@ size_t ring_memory_allocated(const struct ring_comm_memory *memory)
 }
 
 static struct ring_region *add(struct ring_comm *comm, const struct ring_shared_memory *memory,
-			       bool allocated)
+			       bool allocated, const struct ring_device *device)
 {
 	struct ring_region *region = malloc(sizeof(*region));
 	if (!region)
 		return NULL;
-	*region = (struct ring_region){*memory, allocated, comm->memory.regions};
+	*region = (struct ring_region){*memory, allocated, device, comm->memory.regions};
 	if (memory->fd >= 0 && ring_regions_add(&region->shared)) {
 		free(region);
 		return NULL;
@@ -197,17 +247,38 @@ static int map_new(struct ring_shared_memory *made)
 static int allocate(struct ring_comm *comm, size_t bytes, void **memory)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	if (bytes == 0 || bytes > PTRDIFF_MAX - page)
-		return ring_comm_refuse(comm, RING_EINVAL, "ring_mem_alloc: %zu bytes", bytes);
 	struct ring_shared_memory made = {.bytes = (bytes + page - 1) / page * page, .fd = -1};
 	int err = map_new(&made);
 	if (err)
 		return ring_comm_refuse(comm, err,
 					"ring_mem_alloc: no %zu bytes of shared memory: %m",
 					made.bytes);
-	if (!add(comm, &made, true)) {
+	if (!add(comm, &made, true, NULL)) {
 		munmap(made.memory, made.bytes);
 		ring_fd_close(made.fd);
+		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_alloc: no memory");
+	}
+	*memory = made.memory;
+	return 0;
+}
+
+static int allocate_on_device(struct ring_comm *comm, size_t bytes, void **memory)
+{
+	const struct ring_device *device = comm->memory.device;
+	struct ring_shared_memory made = {.bytes = bytes, .fd = -1};
+	struct ring_failure failure = {0};
+	const char *text;
+	int chip = comm->chip;
+	int err = device->open(&chip, &text, &failure);
+	if (err)
+		return ring_comm_refuse(comm, err, "ring_mem_alloc: %s", failure.text);
+	err = device->alloc(chip, bytes, &made.memory);
+	if (err)
+		return ring_comm_refuse(comm, err,
+					"ring_mem_alloc: no %zu bytes on %s device %d (%s)", bytes,
+					device->name, chip, text);
+	if (!add(comm, &made, true, device)) {
+		device->free(made.memory);
 		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_alloc: no memory");
 	}
 	*memory = made.memory;
@@ -219,8 +290,11 @@ int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory)
 	int err = ring_comm_check(comm, "ring_mem_alloc");
 	if (err)
 		return err;
-	return memory ? allocate(comm, bytes, memory)
-		      : ring_comm_refuse(comm, RING_EINVAL, "ring_mem_alloc: memory is NULL");
+	if (!memory)
+		return ring_comm_refuse(comm, RING_EINVAL, "ring_mem_alloc: memory is NULL");
+	if (bytes == 0 || bytes > PTRDIFF_MAX - (size_t)sysconf(_SC_PAGESIZE))
+		return ring_comm_refuse(comm, RING_EINVAL, "ring_mem_alloc: %zu bytes", bytes);
+	return (comm->memory.device ? allocate_on_device : allocate)(comm, bytes, memory);
 }
 
 int ring_mem_free(struct ring_comm *comm, void *memory)
@@ -274,7 +348,7 @@ int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 					"ring_mem_register: %zu bytes at %p are not memory", bytes,
 					memory);
 	struct ring_shared_memory theirs = {.memory = memory, .bytes = bytes, .fd = -1};
-	struct ring_region *made = add(comm, &theirs, false);
+	struct ring_region *made = add(comm, &theirs, false, NULL);
 	if (!made)
 		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_register: no memory");
 	*region = made;

@@ -15,6 +15,7 @@ struct ring_comm;
 struct ring_region {
 	struct ring_shared_memory shared; /* fd -1: it is private */
 	bool allocated; /* by ring_mem_alloc(); else it was registered and is the program's */
+	const struct ring_device *device; /* that it was allocated from; NULL: the host */
 	struct ring_region *next;
 };
 
@@ -28,6 +29,7 @@ struct ring_recent {
 /* All zero at first. */
 struct ring_comm_memory {
 	/* The caller's. */
+	const struct ring_device *device; /* of what is allocated; NULL: the host */
 	struct ring_region *regions;
 	struct ring_recent recent[RING_MEMORY_RECENT]; /* found last, good for ... */
 	uint64_t recent_epoch;                         /* ... that epoch of all regions */
@@ -37,6 +39,12 @@ struct ring_comm_memory {
 	int lent_count, lent_room;
 	uint64_t lent_epoch; /* when it was last looked which of them live */
 };
+
+/*
+ * Takes the device that the options name, for calls and for what is allocated. returns 0;
+ * RING_EINVAL, with the sentence
+ */
+int ring_memory_choose(struct ring_comm *comm, struct ring_failure *failure);
 
 /* Frees and forgets all, once the links are closed. */
 void ring_memory_close(struct ring_comm_memory *memory);

@@ -239,7 +239,7 @@ static struct ring_pair *find_pair(struct ring_comm *comm, int peer, bool outgoi
 	struct ring_pair *pair = calloc(1, sizeof(*pair));
 	if (!pair)
 		return NULL;
-	if (ring_channel_open(&pair->channel, comm->rank, &ring_device_cpu, NULL, 0)) {
+	if (ring_channel_open(&pair->channel, comm->rank, &ring_device_cpu, 0, 0)) {
 		ring_channel_close(&pair->channel);
 		free(pair);
 		return NULL;
@@ -274,8 +274,7 @@ static int begin_message(struct ring_comm *comm, struct ring_pair *pair)
 	struct ring_record record = ring_record_make(RING_KIND_SEND, ++pair->messages, call->count,
 						     (int)call->operands.type, -1, receiver);
 	record.memory = call->record.memory;
-	int err = ring_channel_serve(&pair->channel, call->device,
-				     operands->input ? operands->input : operands->output);
+	int err = ring_channel_serve(&pair->channel, call->device, call->chip);
 	if (err)
 		return err;
 	pair->todo = call->next;

@@ -118,18 +118,17 @@ struct ring_channel {
 };
 
 /*
- * Allocates scratch, queue and room for a plan, as near to memory as the device's alloc() has it.
- * returns 0; RING_ENOMEM, RING_ESYSTEM; close it then, too
+ * Allocates scratch and queue on a chip of the device, and room for a plan. returns 0; RING_ENOMEM,
+ * RING_ESYSTEM; close it then, too
  */
 int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
-		      const void *near, size_t scratch_bytes);
+		      int chip, size_t scratch_bytes);
 
 /*
  * Has a channel without scratch, whose last call is done, work on another device's memory: over the
  * same links. returns 0; RING_ENOMEM, RING_ESYSTEM: it is good for nothing but to be closed
  */
-int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device,
-		       const void *near);
+int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device, int chip);
 
 /*
  * Has what is said to all written on this rank's board, behind its doorbell, from now on. All ranks

@@ -13,13 +13,12 @@
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-static int take_device(struct ring_channel *channel, const struct ring_device *device,
-		       const void *near)
+static int take_device(struct ring_channel *channel, const struct ring_device *device, int chip)
 {
 	channel->device = device;
-	int err = device->queue_open(near, &channel->queue);
+	int err = device->queue_open(chip, &channel->queue);
 	if (!err && device->apart)
-		err = ring_staging_open(&channel->staging, device, near);
+		err = ring_staging_open(&channel->staging, device, chip);
 	return err;
 }
 
@@ -32,7 +31,7 @@ static void leave_device(struct ring_channel *channel)
 }
 
 int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
-		      const void *near, size_t scratch_bytes)
+		      int chip, size_t scratch_bytes)
 {
 	*channel = (struct ring_channel){.self = self, .device = device};
 	channel->routes = channel->ring_routes;
@@ -41,11 +40,11 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 		return RING_ENOMEM;
 	channel->known = channel->own;
 	channel->plan = &channel->own->plan;
-	int err = take_device(channel, device, near);
+	int err = take_device(channel, device, chip);
 	if (err || scratch_bytes == 0)
 		return err;
 	void *memory;
-	err = device->alloc(near, scratch_bytes, &memory);
+	err = device->alloc(chip, scratch_bytes, &memory);
 	if (err)
 		return err;
 	channel->scratch = memory;
@@ -170,8 +169,7 @@ struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer
 
 /* ---- from one device to another -------------------------------------------------------------- */
 
-int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device,
-		       const void *near)
+int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device, int chip)
 {
 	if (channel->device == device)
 		return 0;
@@ -180,7 +178,7 @@ int ring_channel_serve(struct ring_channel *channel, const struct ring_device *d
 		unfit(channel, &channel->routes[i]);
 	leave_device(channel);
 	channel->jobs_before = channel->started = channel->reduced = 0;
-	int err = take_device(channel, device, near);
+	int err = take_device(channel, device, chip);
 	for (int i = 0; i < channel->route_count && !err; i++) {
 		err = fit(channel, &channel->routes[i], true);
 		if (!err)

@@ -96,9 +96,9 @@ struct ring_device_queue {
 	uint64_t room;
 };
 
-static int open_queue(const void *near, struct ring_device_queue **queue)
+static int open_queue(int chip, struct ring_device_queue **queue)
 {
-	(void)near;
+	(void)chip;
 	*queue = calloc(1, sizeof(**queue));
 	return *queue ? 0 : RING_ENOMEM;
 }
@@ -175,9 +175,9 @@ static int finished(struct ring_device_queue *queue, uint64_t *jobs)
 	return 0;
 }
 
-static int alloc(const void *near, size_t bytes, void **memory)
+static int alloc(int chip, size_t bytes, void **memory)
 {
-	return ring_device_cpu.alloc(near, bytes, memory);
+	return ring_device_cpu.alloc(chip, bytes, memory);
 }
 
 static void free_memory(void *memory)
@@ -232,7 +232,7 @@ static int open_channel(struct simulator *simulator, int position, int channel)
 	struct ring_plan plan = plan_of(simulator, position, channel);
 	/* Without data nothing of it is used but its address, and what records take along. */
 	size_t scratch = moves_data(simulator) ? ring_plan_scratch_bytes(&plan) : RING_OPENING_BYTES;
-	int err = ring_channel_open(opened, rank, &virtual_device, NULL, scratch);
+	int err = ring_channel_open(opened, rank, &virtual_device, 0, scratch);
 	if (err)
 		return err;
 	opened->queue->simulator = simulator;
@@ -241,8 +241,7 @@ static int open_channel(struct simulator *simulator, int position, int channel)
 		err = ring_channel_reserve(opened, simulator->params->size);
 	if (err)
 		return err;
-	return moves_data(simulator) ? ring_device_cpu.queue_open(NULL, &opened->queue->computes)
-				     : 0;
+	return moves_data(simulator) ? ring_device_cpu.queue_open(0, &opened->queue->computes) : 0;
 }
 
 /* Makes the wires of the rank at `position`, one to each rank that its plan sends to. */

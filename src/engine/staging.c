@@ -26,11 +26,10 @@ struct staged_link {
 	struct staged messages[RING_DEPTH_MAX];
 };
 
-int ring_staging_open(struct ring_staging *staging, const struct ring_device *device,
-		      const void *near)
+int ring_staging_open(struct ring_staging *staging, const struct ring_device *device, int chip)
 {
 	*staging = (struct ring_staging){.device = device};
-	return device->queue_open(near, &staging->queue);
+	return device->queue_open(chip, &staging->queue);
 }
 
 void ring_staging_close(struct ring_staging *staging)

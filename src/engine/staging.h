@@ -25,9 +25,8 @@ struct ring_staging {
 	struct ring_waker waker;
 };
 
-/* near: as for queue_open(). returns 0; RING_ENOMEM, RING_ESYSTEM; close it then, too */
-int ring_staging_open(struct ring_staging *staging, const struct ring_device *device,
-		      const void *near);
+/* returns 0; RING_ENOMEM, RING_ESYSTEM; close it then, too */
+int ring_staging_open(struct ring_staging *staging, const struct ring_device *device, int chip);
 
 /* Waits for copies under way. Before the links are closed. */
 void ring_staging_close(struct ring_staging *staging);

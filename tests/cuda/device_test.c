@@ -51,17 +51,17 @@ static void await(struct ring_device_queue *queue, uint64_t jobs)
 	sem_destroy(&told);
 }
 
-static struct ring_device_queue *open_queue(const void *near)
+static struct ring_device_queue *open_queue(int chip)
 {
 	struct ring_device_queue *queue;
-	CHECK(device->queue_open(near, &queue) == 0);
+	CHECK(device->queue_open(chip, &queue) == 0);
 	return queue;
 }
 
-static char *allocate(const void *near, size_t bytes)
+static char *allocate(int chip, size_t bytes)
 {
 	void *memory;
-	CHECK(device->alloc(near, bytes, &memory) == 0);
+	CHECK(device->alloc(chip, bytes, &memory) == 0);
 	return memory;
 }
 
@@ -164,8 +164,9 @@ static void bits(void)
 {
 	const struct reducer reducer = {"cuda", reduce_far, NULL};
 	unsigned long seed = jobs_seed_as_told();
-	mirrors.queue = open_queue(NULL);
-	mirrors.far = allocate(NULL, (RING_REDUCE_SOURCES + RING_REDUCE_RESULTS) * MIRROR_BYTES);
+	mirrors.queue = open_queue(RING_CHIP_ANY);
+	mirrors.far = allocate(RING_CHIP_ANY,
+			       (RING_REDUCE_SOURCES + RING_REDUCE_RESULTS) * MIRROR_BYTES);
 	mirrors.room = pinned(MIRROR_BYTES);
 	for (int type = 0; type <= RING_FLOAT8_E5M2; type++) {
 		for (int op = 0; op <= RING_AVG; op++) {
@@ -185,7 +186,7 @@ static void bits(void)
 static void memory(void)
 {
 	char on_stack;
-	char *far = allocate(NULL, 1000), *near = pinned(4096), *heap = malloc(100);
+	char *far = allocate(RING_CHIP_ANY, 1000), *near = pinned(4096), *heap = malloc(100);
 	CHECK((uintptr_t)far % 64 == 0);
 	CHECK(device->owns(far) && device->owns(far + 999));
 	CHECK(!device->owns(near) && !device->owns(heap) && !device->owns(&on_stack));
@@ -206,7 +207,7 @@ static int device_of(const void *far)
 	return is;
 }
 
-/* A queue and memory are where that lies which they are to be near to; the thread's context stays. */
+/* A queue and memory are on the chip that was asked for; the thread's context stays. */
 static void two_devices(void)
 {
 	struct CUctx_st *contexts[2], *current;
@@ -216,12 +217,12 @@ static void two_devices(void)
 		CUDA_MUST(cuda.primary_retain(&contexts[i], i));
 	CUDA_MUST(cuda.context_set(contexts[1]));
 	CUDA_MUST(cuda.memory_alloc(&there, 1000));
-	CHECK(device_of(allocate(NULL, 10)) == 1);
+	CHECK(device_of(allocate(RING_CHIP_ANY, 10)) == 1);
 	CUDA_MUST(cuda.context_set(contexts[0]));
-	CHECK(device_of(allocate(NULL, 10)) == 0 && device_of(allocate(there, 10)) == 1);
+	CHECK(device_of(allocate(RING_CHIP_ANY, 10)) == 0 && device_of(allocate(1, 10)) == 1);
 
 	char *near = pinned(4096);
-	struct ring_device_queue *queue = open_queue(there);
+	struct ring_device_queue *queue = open_queue(1);
 	memset(near, 7, 1000);
 	CHECK(device->copy(queue, there, near, 1000, false) == 0);
 	struct ring_reduction twice = {.sources = {there, there},
@@ -245,9 +246,9 @@ static void two_devices(void)
 /* Each step adds to what the one before it has left; what is finished can be seen. */
 static void order(void)
 {
-	struct ring_device_queue *queue = open_queue(NULL);
+	struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
 	uint32_t *seen = pinned(STEPS * 4), *one = pinned(4);
-	char *far = allocate(NULL, 64);
+	char *far = allocate(RING_CHIP_ANY, 64);
 	uint64_t before = 0;
 	*one = 1;
 	CHECK(device->copy(queue, far, seen, 4, false) == 0);
@@ -275,9 +276,9 @@ static void order(void)
 static void closing(void)
 {
 	for (int round = 0; round < 20; round++) {
-		struct ring_device_queue *queue = open_queue(NULL);
+		struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
 		uint32_t *seen = pinned(4);
-		char *far = allocate(NULL, 64);
+		char *far = allocate(RING_CHIP_ANY, 64);
 		sem_t told;
 		int value;
 		sem_init(&told, 0, 0);
@@ -296,8 +297,8 @@ static void closing(void)
 /* Of whom a failure is known, at once or a moment later, and for good; nobody waits for ever. */
 static void a_failing_device(void)
 {
-	struct ring_device_queue *queue = open_queue(NULL);
-	char *far = allocate(NULL, 64), *near = pinned(4096);
+	struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
+	char *far = allocate(RING_CHIP_ANY, 64), *near = pinned(4096);
 	sem_t told;
 	uint64_t jobs;
 	int err = 0;
@@ -319,8 +320,8 @@ static void a_failing_device(void)
 static void no_memory(void)
 {
 	void *memory;
-	CHECK(device->alloc(NULL, (size_t)1 << 40, &memory) == RING_ENOMEM);
-	CHECK(device->alloc(NULL, 1000, &memory) == 0);
+	CHECK(device->alloc(RING_CHIP_ANY, (size_t)1 << 40, &memory) == RING_ENOMEM);
+	CHECK(device->alloc(RING_CHIP_ANY, 1000, &memory) == 0);
 }
 
 /* A stream that somebody captures keeps no thread from the device, and the capture stays whole. */
@@ -328,8 +329,8 @@ static void beside_a_capture(void)
 {
 	struct CUstream_st *stream;
 	struct CUgraph_st *graph;
-	struct ring_device_queue *queue = open_queue(NULL);
-	char *far = allocate(NULL, 64), *near = pinned(4096);
+	struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
+	char *far = allocate(RING_CHIP_ANY, 64), *near = pinned(4096);
 	struct CUctx_st *context;
 	CUDA_MUST(cuda.primary_retain(&context, 0));
 	CUDA_MUST(cuda.context_set(context));
@@ -337,9 +338,9 @@ static void beside_a_capture(void)
 	CUDA_MUST(cuda.capture_begin(stream, CUDA_CAPTURE_GLOBAL));
 	CHECK(device->copy(queue, far, near, 64, false) == 0);
 	await(queue, 1);
-	device->free(allocate(NULL, 100));
+	device->free(allocate(RING_CHIP_ANY, 100));
 	pinned(4096);
-	device->queue_close(open_queue(NULL));
+	device->queue_close(open_queue(RING_CHIP_ANY));
 	CUDA_MUST(cuda.capture_end(stream, &graph));
 	CUDA_MUST(cuda.graph_destroy(graph));
 	device->queue_close(queue);
@@ -355,8 +356,8 @@ static void wait_for_post(void *semaphore)
 static void beside_a_host_function(void)
 {
 	struct CUstream_st *stream;
-	struct ring_device_queue *queue = open_queue(NULL);
-	char *far = allocate(NULL, 64), *near = pinned(4096);
+	struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
+	char *far = allocate(RING_CHIP_ANY, 64), *near = pinned(4096);
 	struct CUctx_st *context;
 	sem_t over;
 	sem_init(&over, 0, 0);
@@ -386,7 +387,7 @@ static void no_driver(void)
 	CHECK(strstr(failure.text, "NVIDIA's driver does not open: " RING_CUDA_LIBRARY));
 	printf("# %s\n", failure.text);
 	CHECK(!device->owns(&here));
-	CHECK(device->alloc(NULL, 1, &memory) == RING_ESYSTEM);
+	CHECK(device->alloc(RING_CHIP_ANY, 1, &memory) == RING_ESYSTEM);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------ */

@@ -66,7 +66,7 @@ static void warm_up(void)
 	for (int i = 0; i < QUEUES; i++)
 		CUDA_MUST(cuda.stream_destroy(streams[i]));
 	twin_end(twin_make(1));
-	if (device->queue_open(NULL, &queue) || device->tell(queue, be_told, NULL))
+	if (device->queue_open(RING_CHIP_ANY, &queue) || device->tell(queue, be_told, NULL))
 		exit(1);
 	device->queue_close(queue);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/datatype.h"
+#include "base/status.h"
 #include "far_memory.h"
 #include "twin.h"
 #include "tests/transport/dice.h"
@@ -158,9 +159,29 @@ static void *work(void *argument)
 
 /* ---- the contract of device.h ---------------------------------------------------------------- */
 
-static int open_queue(const void *near, struct ring_device_queue **opened)
+static int look(const void *memory, size_t bytes, struct ring_memory_sort *sort,
+		struct ring_failure *failure)
 {
-	(void)near;
+	if (!far_owns(memory))
+		return 0;
+	if (!far_has(memory, bytes))
+		return ring_fail(failure, RING_EINVAL, "is freed memory of the far device");
+	sort->chip = 0;
+	return 0;
+}
+
+static int open_chip(int *chip, const char **text, struct ring_failure *failure)
+{
+	*text = "far device";
+	if (*chip > 0)
+		return ring_fail(failure, RING_ENOTSUP, "there is one far device, but no %d", *chip);
+	*chip = 0;
+	return 0;
+}
+
+static int open_queue(int chip, struct ring_device_queue **opened)
+{
+	(void)chip;
 	struct ring_device_queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return RING_ENOMEM;
@@ -171,7 +192,7 @@ static int open_queue(const void *near, struct ring_device_queue **opened)
 	queue->most_us = late_most_us;
 	queue->seldom_us = late_seldom_us;
 	queue->dice = 1 + queues_opened++;
-	if (ring_device_cpu.queue_open(NULL, &queue->cpu) ||
+	if (ring_device_cpu.queue_open(0, &queue->cpu) ||
 	    pthread_create(&queue->thread, NULL, work, queue)) {
 		free(queue);
 		return RING_ENOMEM;
@@ -263,6 +284,8 @@ const struct ring_device far_device = {
 	.number = 1,
 	.apart = true,
 	.owns = far_owns,
+	.look = look,
+	.open = open_chip,
 	.alloc = far_alloc,
 	.free = far_free,
 	.pin = far_pin,
@@ -280,7 +303,7 @@ const struct ring_device far_device = {
 void *twin_make(size_t bytes)
 {
 	void *far;
-	return far_alloc(NULL, bytes, &far) ? NULL : far;
+	return far_alloc(0, bytes, &far) ? NULL : far;
 }
 
 void twin_end(void *far)

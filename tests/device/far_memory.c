@@ -108,6 +108,14 @@ bool far_owns(const void *memory)
 	return (uintptr_t)memory - (uintptr_t)arena.outside < ARENA_BYTES;
 }
 
+bool far_has(const void *memory, size_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	bool has = *find(&blocks, memory, bytes);
+	pthread_mutex_unlock(&lock);
+	return has;
+}
+
 static size_t whole_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -115,9 +123,9 @@ static size_t whole_pages(size_t bytes)
 }
 
 /* Between two blocks there is a page that is none. */
-int far_alloc(const void *near, size_t bytes, void **memory)
+int far_alloc(int chip, size_t bytes, void **memory)
 {
-	(void)near;
+	(void)chip;
 	size_t room = whole_pages(bytes + 1) + whole_pages(1);
 	pthread_mutex_lock(&lock);
 	bool fits = arena.used + room <= ARENA_BYTES;

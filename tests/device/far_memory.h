@@ -7,7 +7,9 @@
 #include <stddef.h>
 
 bool far_owns(const void *memory);
-int far_alloc(const void *near, size_t bytes, void **memory);
+/* Whether all of it lies in one block that is not freed. */
+bool far_has(const void *memory, size_t bytes);
+int far_alloc(int chip, size_t bytes, void **memory);
 void far_free(void *memory);
 int far_pin(void *memory, size_t bytes);
 void far_unpin(void *memory, size_t bytes);

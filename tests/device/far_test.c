@@ -23,7 +23,7 @@
 static float *far_vector(void)
 {
 	void *memory = NULL;
-	return far_device.alloc(NULL, BYTES, &memory) ? NULL : memory;
+	return far_device.alloc(0, BYTES, &memory) ? NULL : memory;
 }
 
 static void fill(float *far, float value)
@@ -66,7 +66,7 @@ static int reduce_on_the_host(void)
 				     .nresults = 1,
 				     .count = 2,
 				     .type = RING_FLOAT32};
-	ring_device_cpu.queue_open(NULL, &queue);
+	ring_device_cpu.queue_open(0, &queue);
 	return ring_device_cpu.reduce(queue, &job);
 }
 
@@ -74,7 +74,7 @@ static int copy(void *dst, const void *src)
 {
 	struct ring_device_queue *queue;
 	uint64_t done = 0;
-	far_device.queue_open(NULL, &queue);
+	far_device.queue_open(0, &queue);
 	far_device.copy(queue, dst, src, BYTES, false);
 	while (done == 0)
 		far_device.finished(queue, &done);
@@ -229,7 +229,7 @@ static int mix_in_a_call(struct harness_rank *self)
 	float *far = far_vector(), *host = calloc(COUNT, sizeof(*host));
 	int bad = 0;
 	int err = ring_all_reduce(comm, host, far, COUNT, RING_FLOAT32, RING_SUM, NULL);
-	if (err != RING_EINVAL || !strstr(ring_comm_error(comm), "recv is far memory"))
+	if (err != RING_EINVAL || !strstr(ring_comm_error(comm), "recv is memory of far device 0"))
 		bad = complain(self, "host memory into far memory", comm);
 	ring_group_start();
 	ring_send(comm, host, COUNT, RING_FLOAT32, self->rank, NULL);

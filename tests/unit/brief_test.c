@@ -141,8 +141,8 @@ static int set_up(void **state)
 	others_run = false;
 	new_call();
 	for (int rank = 0; rank < RANKS; rank++)
-		assert_int_equal(
-			ring_channel_open(&members[rank].channel, rank, &lazy_device, NULL, 0), 0);
+		assert_int_equal(ring_channel_open(&members[rank].channel, rank, &lazy_device, 0, 0),
+				 0);
 	for (int rank = 0; rank < RANKS; rank++) {
 		members[rank].page = (struct ring_doorbell_page){0};
 		members[rank].brief = (struct ring_brief){0};

@@ -310,7 +310,7 @@ static struct team *make_team(uint64_t seed, int size)
 	for (int rank = 0; rank < team->size; rank++)
 		for (int c = 0; c < team->channels; c++)
 			assert_int_equal(ring_channel_open(&team->members[rank].channels[c], rank,
-							   &team->device, NULL, scratch),
+							   &team->device, 0, scratch),
 					 0);
 	for (int c = 0; c < team->channels; c++)
 		connect_channel(team, c);

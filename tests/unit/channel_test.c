@@ -107,7 +107,7 @@ static void closing_accepts_anything(void **state)
 	(void)state;
 	struct ring_channel channel = {0};
 	ring_channel_close(&channel);
-	assert_int_equal(ring_channel_open(&channel, 0, &lazy_device, NULL, 0), 0);
+	assert_int_equal(ring_channel_open(&channel, 0, &lazy_device, 0, 0), 0);
 	ring_channel_close(&channel);
 	ring_channel_close(&channel);
 }

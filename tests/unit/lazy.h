@@ -308,16 +308,16 @@ static bool lazy_owns(const void *memory)
 	return true;
 }
 
-static int lazy_alloc(const void *near, size_t bytes, void **memory)
+static int lazy_alloc(int chip, size_t bytes, void **memory)
 {
-	(void)near;
+	(void)chip;
 	*memory = malloc(bytes);
 	return *memory ? 0 : RING_ENOMEM;
 }
 
-static int lazy_queue_open(const void *near, struct ring_device_queue **queue)
+static int lazy_queue_open(int chip, struct ring_device_queue **queue)
 {
-	(void)near;
+	(void)chip;
 	*queue = calloc(1, sizeof(**queue));
 	if (!*queue)
 		return RING_ENOMEM;

@@ -214,7 +214,7 @@ static void copies_past(void **state)
 	for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
 		for (size_t to = 0; to < 64; to += 21)
 			copy_past(copied, sizes[k], (to + k) % 64, to);
-	assert_int_equal(ring_device_cpu.queue_open(NULL, &queue), 0);
+	assert_int_equal(ring_device_cpu.queue_open(0, &queue), 0);
 	memset(copied->results, 0xa5, sizeof(copied->results));
 	assert_int_equal(ring_device_cpu.copy(queue, copied->results[0] + 5, copied->source + 3,
 					      COPY_MOST, true),
@@ -233,7 +233,7 @@ static void copies_just_behind(void **state)
 	const size_t sizes[] = {2047, 2048, 2111, 2112, MOST};
 	const size_t behind[] = {0, 1, 8, 15, 16, PAGE - 1};
 	struct ring_device_queue *queue;
-	assert_int_equal(ring_device_cpu.queue_open(NULL, &queue), 0);
+	assert_int_equal(ring_device_cpu.queue_open(0, &queue), 0);
 	for (size_t i = 0; i < MOST; i++)
 		source[i] = (unsigned char)(i * 7 % 251);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) * 6; i++) {
@@ -500,7 +500,7 @@ static void queue_counts_jobs(void **state)
 					 .count = 1,
 					 .type = (enum ring_datatype)REFERENCE_TYPES,
 					 .op = RING_SUM};
-	assert_int_equal(ring_device_cpu.queue_open(NULL, &queue), 0);
+	assert_int_equal(ring_device_cpu.queue_open(0, &queue), 0);
 	assert_int_equal(ring_device_cpu.reduce(queue, &unknown), RING_ENOTSUP);
 	unknown.type = RING_INT8;
 	unknown.op = (enum ring_op)REFERENCE_OPS;
@@ -513,7 +513,7 @@ static void queue_counts_jobs(void **state)
 	ring_device_cpu.queue_close(queue);
 
 	void *memory;
-	assert_int_equal(ring_device_cpu.alloc(NULL, 100, &memory), 0);
+	assert_int_equal(ring_device_cpu.alloc(0, 100, &memory), 0);
 	assert_int_equal((uintptr_t)memory % 64, 0);
 	assert_true(ring_device_cpu.owns(memory));
 	ring_device_cpu.free(memory);
