@@ -50,6 +50,7 @@ int perf_alike(struct perf_team *team, const struct perf_options *options)
 		agree_number("--check", options->checks),
 		agree_number("--seed", (int64_t)options->seed),
 		agree_number("--random", options->random),
+		agree_text("--device", options->device),
 		agree_text("--memory", perf_memory_name(options)),
 		agree_number("--in-place", options->in_place),
 		agree_number("--explain", options->explain),

@@ -14,9 +14,9 @@
 /* A checksum of what the call must leave alone: all of the buffers but the result. */
 static uint64_t sum_of_the_rest(const struct perf_placed *placed)
 {
-	const unsigned char *input = placed->buffers[0].data, *output = placed->buffers[1].data;
+	const unsigned char *input = placed->buffers[0].mirror, *output = placed->buffers[1].mirror;
 	size_t bytes = placed->call->bytes, result = placed->recv_bytes;
-	size_t before = result > 0 ? (size_t)(placed->recv - output) : 0;
+	size_t before = result > 0 ? (size_t)(placed->result - output) : 0;
 	return perf_checksum(input, bytes) ^ perf_checksum(output, before) ^
 	       perf_checksum(output + before + result, bytes - before - result);
 }
@@ -48,20 +48,24 @@ static int check_call(struct perf_team *team, const struct perf_placed *placed,
 		      struct ring_carried *carried)
 {
 	if (placed->recv_bytes > 0)
-		memset(placed->recv, POISON_VALUE, placed->recv_bytes);
-	perf_pattern_fill(placed->call, pattern, team->rank, placed->send);
+		memset(placed->result, POISON_VALUE, placed->recv_bytes);
+	perf_pattern_fill(placed->call, pattern, team->rank, placed->input);
 	perf_placed_guard(placed);
 	uint64_t rest = sum_of_the_rest(placed);
-	int err = count_call(team, placed, check, carried);
+	int err = perf_placed_push(team, placed);
+	if (!err)
+		err = count_call(team, placed, check, carried);
+	if (!err)
+		err = perf_placed_pull(team, placed);
 	if (err)
 		return err;
 	pattern->stride = perf_algorithm_stride(perf_algorithm_find(carried->algorithm), team->size);
 	struct perf_findings findings = perf_compare(placed->call, pattern, team->rank,
-						     placed->recv);
+						     placed->result);
 	check->wrong = findings.wrong;
 	check->reordered = findings.reordered;
 	check->out_of_bounds = perf_placed_changed(placed) + (rest != sum_of_the_rest(placed));
-	check->checksum = perf_checksum(placed->recv, placed->recv_bytes);
+	check->checksum = perf_checksum(placed->result, placed->recv_bytes);
 	return 0;
 }
 

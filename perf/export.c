@@ -23,7 +23,8 @@ static void put_machine(const struct perf_run *run, FILE *out)
 	const struct machine *machine = &run->facts.ranks[0].machine;
 	put_name(out, machine_link(), ',');
 	put_name(out, machine->host, ',');
-	put_name(out, machine->cpu, '\n');
+	put_name(out, machine->cpu, ',');
+	put_name(out, run->facts.devices ? run->facts.devices[0].text : "", '\n');
 }
 
 void perf_export_csv(const struct perf_run *run, FILE *out)
@@ -31,7 +32,7 @@ void perf_export_csv(const struct perf_run *run, FILE *out)
 	static const char *const places[PERF_PLACES] = {"out_of_place", "in_place"};
 	fputs("collective,size,count,type,redop,root,ranks,transport,place,time_us,p10_us,p90_us,"
 	      "p99_us,min_us,max_us,samples,calls_per_sample,alg_bw,bus_bw,nwrong,out_of_bounds,"
-	      "sent_bytes,formula_bytes,limit_us,memory,buffers,algorithm,link,host,cpu\n",
+	      "sent_bytes,formula_bytes,limit_us,memory,buffers,algorithm,link,host,cpu,device\n",
 	      out);
 	for (size_t i = 0; i < run->row_count; i++) {
 		const struct perf_row *row = &run->rows[i];

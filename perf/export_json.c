@@ -26,6 +26,23 @@ static void write_steps(struct json *json, const struct perf_options *options)
 	}
 }
 
+static void write_device(struct json *json, const struct perf_run *run, int rank)
+{
+	const struct perf_rank_facts *facts = &run->facts.ranks[rank];
+	const struct perf_device_facts *device = run->facts.devices;
+	json_open(json, NULL, '{');
+	json_put_signed(json, "rank", rank);
+	json_put_signed(json, "pid", facts->pid);
+	json_put_string(json, "hostname", facts->machine.host);
+	json_put_signed(json, "device", device ? device[rank].chip : 0);
+	json_put_string(json, "device_info", device ? device[rank].text : facts->machine.cpu);
+	json_put_string(json, "cpu", facts->machine.cpu);
+	json_put_signed(json, "cpus", facts->machine.cpus);
+	json_put_signed(json, "host_cpus", facts->machine.online);
+	json_put_real(json, "load", facts->machine.load);
+	json_close(json, '}');
+}
+
 static void write_config(struct json *json, const struct perf_run *run)
 {
 	const struct perf_options *options = run->options;
@@ -44,22 +61,15 @@ static void write_config(struct json *json, const struct perf_run *run)
 	json_put_integer(json, "seed", options->seed);
 	json_put_bool(json, "stream", options->stream);
 	json_put_string(json, "memory", perf_memory_name(options));
+	json_put_string(json, "device", options->device ? options->device : "cpu");
+	if (options->device)
+		json_put_signed(json, "ranks_per_gpu", options->ranks_per_gpu);
 	json_put_string(json, "buffers", perf_buffers_name(options));
 	json_put_string(json, "transport", run->team.transports);
 	json_put_string(json, "link", machine_link());
 	json_open(json, "devices", '[');
-	for (int rank = 0; run->facts.ranks && rank < run->team.size; rank++) {
-		const struct perf_rank_facts *facts = &run->facts.ranks[rank];
-		json_open(json, NULL, '{');
-		json_put_signed(json, "rank", rank);
-		json_put_signed(json, "pid", facts->pid);
-		json_put_string(json, "hostname", facts->machine.host);
-		json_put_string(json, "device_info", facts->machine.cpu);
-		json_put_signed(json, "cpus", facts->machine.cpus);
-		json_put_signed(json, "host_cpus", facts->machine.online);
-		json_put_real(json, "load", facts->machine.load);
-		json_close(json, '}');
-	}
+	for (int rank = 0; run->facts.ranks && rank < run->team.size; rank++)
+		write_device(json, run, rank);
 	json_close(json, ']');
 	json_close(json, '}');
 }

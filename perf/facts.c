@@ -43,6 +43,38 @@ int perf_facts_gather(struct perf_team *team, struct perf_facts *facts)
 	return err;
 }
 
+/* How many ranks before this one are on its host. */
+static int place_on_host(const struct perf_team *team, const struct perf_facts *facts)
+{
+	int before = 0;
+	for (int rank = 0; rank < team->rank; rank++)
+		before += strcmp(facts->ranks[rank].machine.host,
+				 facts->ranks[team->rank].machine.host) == 0;
+	return before;
+}
+
+int perf_facts_take_device(struct perf_team *team, const struct perf_options *options,
+			   struct perf_facts *facts)
+{
+	facts->devices = calloc((size_t)team->size, sizeof(*facts->devices));
+	if (!facts->devices)
+		return perf_team_failed(team, RING_ENOMEM, "gathering facts");
+	int chip = place_on_host(team, facts) / options->ranks_per_gpu;
+	struct perf_device_facts self = {0};
+	self.err = perf_device_open(&team->device, options->device, chip);
+	self.chip = team->device.chip;
+	strcpy(self.text, team->device.text);
+	if (self.err)
+		snprintf(team->error, sizeof(team->error), "%.400s%s", self.text,
+			 chip > 0 ? "; --ranks-per-gpu says how many ranks share one" : "");
+	int err = perf_team_gather(team, &self, sizeof(self), facts->devices);
+	for (int rank = 0; rank < team->size && !err; rank++) {
+		facts->devices[rank].text[PERF_DEVICE_TEXT - 1] = '\0';
+		err = facts->devices[rank].err;
+	}
+	return err;
+}
+
 int perf_facts_watch(struct perf_team *team, struct perf_facts *facts,
 		     const struct machine_use *since, bool threads)
 {
@@ -69,5 +101,7 @@ int perf_facts_watch(struct perf_team *team, struct perf_facts *facts,
 void perf_facts_free(struct perf_facts *facts)
 {
 	free(facts->ranks);
+	free(facts->devices);
 	facts->ranks = NULL;
+	facts->devices = NULL;
 }

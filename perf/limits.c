@@ -30,6 +30,9 @@ typedef float lanes __attribute__((vector_size(32), may_alias));
 static int probe_copy(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
 {
 	(void)sockets;
+	if (buffers[0].memory.device)
+		return perf_device_copy(buffers[0].memory.device, buffers[1].data, buffers[0].data,
+					bytes);
 	memcpy(buffers[1].data, buffers[0].data, bytes);
 	return 0;
 }
@@ -37,6 +40,9 @@ static int probe_copy(struct perf_buffer buffers[2], size_t bytes, struct perf_s
 static int probe_reduce(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
 {
 	(void)sockets;
+	if (buffers[0].memory.device)
+		return perf_device_add(buffers[0].memory.device, buffers[1].data, buffers[0].data,
+				       bytes);
 	lanes *sum = (lanes *)buffers[1].data;
 	const lanes *in = (const lanes *)buffers[0].data;
 	for (size_t i = 0; i < bytes / sizeof(lanes); i++)
@@ -55,12 +61,12 @@ static int probe_both(struct perf_buffer buffers[2], size_t bytes, struct perf_s
 
 static int probe_wire(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
 {
-	return perf_sockets_exchange(sockets, buffers[0].data, buffers[1].data, bytes);
+	return perf_sockets_exchange(sockets, buffers[0].mirror, buffers[1].mirror, bytes);
 }
 
 static int probe_line(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
 {
-	return perf_sockets_pass_on(sockets, buffers[0].data, buffers[1].data, bytes);
+	return perf_sockets_pass_on(sockets, buffers[0].mirror, buffers[1].mirror, bytes);
 }
 
 /* What is measured: one pass over `bytes`. Returns 0, or a RING_E... */
@@ -77,6 +83,7 @@ static int measure_rate(struct perf_team *team, struct perf_buffer buffers[2], s
 	size_t passes = bytes < TRIAL_BYTES ? TRIAL_BYTES / bytes : 1;
 	int trials = bytes < LARGE_BYTES ? TRIALS : LARGE_TRIALS;
 	double seconds[TRIALS];
+	struct perf_device *device = buffers[0].memory.device;
 	int failed = 0;
 	int err = perf_team_barrier(team);
 	for (int trial = 0; trial < trials && !err; trial++) {
@@ -85,6 +92,8 @@ static int measure_rate(struct perf_team *team, struct perf_buffer buffers[2], s
 			failed = pass(buffers, bytes, sockets);
 			atomic_signal_fence(memory_order_seq_cst); /* every pass is done */
 		}
+		if (!failed && device)
+			failed = perf_device_finish(device);
 		err = perf_team_barrier(team);
 		seconds[trial] = failed ? 1e9 : (perf_now() - start) / (double)passes;
 	}
@@ -206,7 +215,7 @@ int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2],
 {
 	*limits = (struct perf_limits){
 		.over_network = team->over_network,
-		.shared = !team->over_network && buffers[0].comm,
+		.shared = !team->over_network && buffers[0].memory.comm,
 	};
 	if (team->size == 1) {
 		limits->reason = "one rank has nothing to send";

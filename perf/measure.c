@@ -22,9 +22,11 @@ static int run(void *context, int calls)
 static int refresh(void *context)
 {
 	const struct calling *calling = context;
-	if (calling->placed->send_bytes > 0)
-		memset(calling->placed->send, 0, calling->placed->send_bytes);
-	return 0;
+	const struct perf_placed *placed = calling->placed;
+	if (placed->send_bytes == 0)
+		return 0;
+	memset(placed->input, 0, placed->send_bytes);
+	return perf_placed_push_input(calling->team, placed);
 }
 
 static int barrier(void *context)
@@ -56,9 +58,11 @@ int perf_measure_times(struct perf_team *team, struct perf_team *start,
 	if (!subject.us)
 		return perf_team_failed(team, RING_ENOMEM, "timing");
 	/* Zeros stay zeros under every operation, so results of calls in place do not overflow. */
-	memset(placed->buffers[0].data, 0, placed->call->bytes);
-	memset(placed->buffers[1].data, 0, placed->call->bytes);
-	int err = perf_sample(&subject, &options->effort, times);
+	memset(placed->buffers[0].mirror, 0, placed->call->bytes);
+	memset(placed->buffers[1].mirror, 0, placed->call->bytes);
+	int err = perf_placed_push(team, placed);
+	if (!err)
+		err = perf_sample(&subject, &options->effort, times);
 	free(subject.us);
 	return err;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collective.h"
+#include "memory.h"
 #include "parse.h"
 #include "ringccl.h"
 #include "types.h"
@@ -28,6 +29,10 @@ static const char usage[] =
 	"\n"
 	"      --ranks N            how many ranks to start here\n"
 	"      --threads            ranks are threads of one process\n"
+	"  -t, --nthreads N         ranks are N threads of one process, ...\n"
+	"  -g, --ngpus N            ... each of which has N GPUs, and a rank for each\n"
+	"      --device NAME        the device that has the buffers: cpu, cuda\n"
+	"      --ranks-per-gpu N    that share a GPU, 1\n"
 	"      --transport LIST     transports allowed, \"shm,tcp\"\n"
 	"      --collective NAME    all_reduce, reduce_scatter, all_gather, broadcast, reduce, "
 	"gather,\n"
@@ -92,6 +97,8 @@ enum long_option {
 	JSON,
 	CSV,
 	TRACE,
+	DEVICE,
+	RANKS_PER_GPU,
 	VERSION,
 };
 
@@ -106,7 +113,12 @@ static const struct option long_options[] = {
 	{"op", required_argument, NULL, 'o'},
 	{"datatype", required_argument, NULL, 'd'},
 	{"root", required_argument, NULL, 'r'},
+	{"nthreads", required_argument, NULL, 't'},
+	{"ngpus", required_argument, NULL, 'g'},
+	{"cudagraph", required_argument, NULL, 'G'},
 	{"ranks", required_argument, NULL, RANKS},
+	{"device", required_argument, NULL, DEVICE},
+	{"ranks-per-gpu", required_argument, NULL, RANKS_PER_GPU},
 	{"threads", no_argument, NULL, THREADS},
 	{"transport", required_argument, NULL, TRANSPORT},
 	{"collective", required_argument, NULL, COLLECTIVE},
@@ -188,9 +200,27 @@ static bool parse_sizes(struct perf_options *options, const char *text)
 	return count > 0;
 }
 
+static bool parse_device(const char *text, const char **device)
+{
+	*device = strcmp(text, "cpu") == 0 ? NULL : text;
+	return !*device || perf_device_is_known(text);
+}
+
+/* A graph would have to launch what the host does in between, too. */
+static bool parse_graphs(const char *text)
+{
+	int launches;
+	if (!perf_parse_int("-G", text, 0, 1000000, &launches))
+		return false;
+	if (launches > 0)
+		fputs("ring_perf: -G: calls cannot be captured in CUDA graphs; leave it out\n",
+		      stderr);
+	return launches == 0;
+}
+
 /* What was given, which decides about the others' defaults. */
 struct given {
-	bool collective, min, max, step, factor, seconds;
+	bool collective, min, max, step, factor, seconds, memory, ranks_per_gpu;
 };
 
 /* The options with nccl-tests' letters. */
@@ -222,6 +252,12 @@ static bool parse_letter(struct perf_options *options, struct given *given, int 
 		return parse_type(text, &options->type);
 	case 'r':
 		return parse_root(text, &options->root);
+	case 't':
+		return perf_parse_int("-t", text, 1, MAX_RANKS, &options->nthreads);
+	case 'g':
+		return perf_parse_int("-g", text, 1, MAX_RANKS, &options->ngpus);
+	case 'G':
+		return parse_graphs(text);
 	default: /* getopt has said what is wrong */
 		return false;
 	}
@@ -238,7 +274,14 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 		return parse_collective(text, &options->collective);
 	case SEED:
 		return parse_seed(text, &options->seed);
+	case DEVICE:
+		return parse_device(text, &options->device);
+	case RANKS_PER_GPU:
+		given->ranks_per_gpu = true;
+		return perf_parse_int("--ranks-per-gpu", text, 1, MAX_RANKS,
+				      &options->ranks_per_gpu);
 	case MEMORY:
+		given->memory = true;
 		return parse_memory(text, &options->shared);
 	case TIMEOUT:
 		return perf_parse_real("--timeout", text, 0, &options->timeout_s);
@@ -307,9 +350,46 @@ static void settle_tuning(struct perf_options *options, const struct given *give
 		options->effort.seconds = TUNING_SECONDS;
 }
 
+/* Says why options do not go together. returns false */
+static bool refuse(const char *why)
+{
+	fprintf(stderr, "ring_perf: %s\n", why);
+	return false;
+}
+
+int perf_options_grid(const struct perf_options *options)
+{
+	if (!options->nthreads && !options->ngpus)
+		return 0;
+	return (options->nthreads ? options->nthreads : 1) * (options->ngpus ? options->ngpus : 1);
+}
+
+/* Whether what was said of devices and threads can be. */
+static bool settle_devices(struct perf_options *options, const struct given *given)
+{
+	int grid = perf_options_grid(options);
+	if (!options->device && given->ranks_per_gpu)
+		return refuse("--ranks-per-gpu is for ranks on GPUs: add --device cuda");
+	if (!options->device && options->ngpus > 1)
+		return refuse("-g counts GPUs: add --device cuda, or count threads by -t");
+	if (options->device && given->memory)
+		return refuse("--memory is about the host's memory; leave it out with --device");
+	if (options->device && options->tune)
+		return refuse("--tune measures calls on the host's memory; leave out --device");
+	if (grid > MAX_RANKS)
+		return refuse("-t times -g is more ranks than 1024");
+	if (grid > 1 && options->ranks && options->ranks != grid)
+		return refuse("--ranks must be -t times -g, as those ranks are one process; leave "
+			      "--ranks out");
+	options->threads = options->threads || grid > 1;
+	return true;
+}
+
 /* What was not given follows what was. */
 static bool settle(struct perf_options *options, const struct given *given)
 {
+	if (!settle_devices(options, given))
+		return false;
 	if (options->tune)
 		settle_tuning(options, given);
 	if (given->step && !given->factor)
@@ -337,12 +417,13 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 		.effort = {.samples = 20, .warmup = 5},
 		.checks = 1,
 		.seed = 1,
+		.ranks_per_gpu = 1,
 	};
 	struct given given = {0};
 	int option;
 	*status = PERF_EXIT_OK;
-	while ((option = getopt_long(argc, argv, "b:e:i:f:n:w:c:o:d:r:h", long_options, NULL)) !=
-	       -1) {
+	while ((option = getopt_long(argc, argv, "b:e:i:f:n:w:c:o:d:r:t:g:G:h", long_options,
+				     NULL)) != -1) {
 		if (option == 'h') {
 			fputs(usage, stdout);
 			return false;
@@ -366,6 +447,8 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 
 const char *perf_memory_name(const struct perf_options *options)
 {
+	if (options->device)
+		return options->device;
 	return options->shared ? "shared" : "private";
 }
 

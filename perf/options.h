@@ -39,15 +39,18 @@ struct perf_options {
 	struct perf_effort effort; /* of each row and place                      */
 	int checks;                /* checked calls of each row, fresh data each */
 	uint64_t seed;
-	bool random;   /* arbitrary floats, not exactly summable ones */
-	bool stream;   /* call through a ring_stream                  */
-	bool shared;   /* buffers from ring_mem_alloc                 */
-	bool in_place; /* nothing out of place but what cannot be in place */
+	bool random;        /* arbitrary floats, not exactly summable ones */
+	bool stream;        /* call through a ring_stream                  */
+	bool shared;        /* buffers from ring_mem_alloc                 */
+	const char *device; /* a device that has the buffers, "cuda"; NULL: the host */
+	int ranks_per_gpu;  /* neighbours that share one; 1 */
+	bool in_place;      /* nothing out of place but what cannot be in place */
 	bool verdict;
 	bool explain; /* tells how calls are carried, instead of measuring them */
 
-	int ranks;    /* to start here; 0: the environment says, or two */
-	bool threads; /* ranks are threads of this process              */
+	int ranks;           /* to start here; 0: the environment says, or two */
+	bool threads;        /* ranks are threads of this process              */
+	int nthreads, ngpus; /* ranks are so many threads times so many GPUs; 0: not said */
 
 	const char *transport, *trace; /* as in struct ring_options; NULL */
 	double timeout_s;              /* of creation and of each call; 0 leaves the defaults */
@@ -60,6 +63,9 @@ struct perf_options {
  * returns   true to go on; else *status is the exit status
  */
 bool perf_options_parse(struct perf_options *options, int argc, char **argv, int *status);
+
+/* How many ranks -t and -g ask for, 0 if neither was given. */
+int perf_options_grid(const struct perf_options *options);
 
 /* For people and files. */
 const char *perf_memory_name(const struct perf_options *options);

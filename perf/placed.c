@@ -1,45 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mapping buffers, placing calls in them, making those calls, and watching the guard zones.
+ * Guarded buffers, placing calls in them, making those calls, and watching the guard zones.
  */
 #include "placed.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define GUARD_BYTES 4096
 #define GUARD_VALUE 0xa5
 
-static int map(struct ring_comm *comm, size_t bytes, void **memory)
-{
-	if (comm)
-		return ring_mem_alloc(comm, bytes, memory);
-	*memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return *memory == MAP_FAILED ? RING_ENOMEM : 0;
-}
-
-int perf_buffer_map(struct perf_buffer *buffer, struct ring_comm *comm, size_t bytes)
+int perf_buffer_map(struct perf_buffer *buffer, struct ring_comm *comm, struct perf_device *device,
+		    size_t bytes)
 {
 	size_t pages = (bytes + GUARD_BYTES - 1) / GUARD_BYTES * GUARD_BYTES;
-	void *base;
-	int err = map(comm, pages + 2 * GUARD_BYTES, &base);
+	int err = perf_memory_map(&buffer->memory, comm, device, pages + 2 * GUARD_BYTES);
 	if (err)
 		return err;
-	buffer->comm = comm;
-	buffer->base = base;
-	buffer->data = buffer->base + GUARD_BYTES;
+	buffer->data = buffer->memory.place + GUARD_BYTES;
+	buffer->mirror = buffer->memory.mirror + GUARD_BYTES;
 	buffer->capacity = pages;
-	memset(buffer->base, GUARD_VALUE, pages + 2 * GUARD_BYTES);
-	return 0;
+	memset(buffer->memory.mirror, GUARD_VALUE, buffer->memory.bytes);
+	return perf_memory_push(&buffer->memory, 0, buffer->memory.bytes);
 }
 
 void perf_buffer_unmap(struct perf_buffer *buffer)
 {
-	if (buffer->base && buffer->comm)
-		ring_mem_free(buffer->comm, buffer->base);
-	else if (buffer->base)
-		munmap(buffer->base, buffer->capacity + 2 * GUARD_BYTES);
+	perf_memory_unmap(&buffer->memory);
 	*buffer = (struct perf_buffer){0};
 }
 
@@ -63,6 +50,11 @@ struct perf_placed perf_place(const struct perf_call *call, enum perf_place plac
 		if (placed.recv_bytes == 0)
 			placed.recv = NULL;
 	}
+	const struct perf_buffer *of_input = &buffers[place == PERF_IN_PLACE];
+	if (placed.send)
+		placed.input = of_input->mirror + (placed.send - of_input->data);
+	if (placed.recv)
+		placed.result = buffers[1].mirror + (placed.recv - buffers[1].data);
 	return placed;
 }
 
@@ -90,12 +82,42 @@ int perf_placed_run(struct perf_team *team, const struct perf_placed *placed, in
 	return err;
 }
 
+/* The call's vector in a buffer, with both guard zones. */
+static size_t guarded_bytes(const struct perf_placed *placed)
+{
+	return placed->call->bytes + 2 * GUARD_BYTES;
+}
+
+int perf_placed_push(struct perf_team *team, const struct perf_placed *placed)
+{
+	int err = 0;
+	for (int i = 0; i < 2 && !err; i++)
+		err = perf_memory_push(&placed->buffers[i].memory, 0, guarded_bytes(placed));
+	return perf_team_failed(team, err, "copying buffers to the device");
+}
+
+int perf_placed_push_input(struct perf_team *team, const struct perf_placed *placed)
+{
+	const struct perf_memory *memory = &placed->buffers[placed->place == PERF_IN_PLACE].memory;
+	int err = perf_memory_push(memory, (size_t)(placed->send - memory->place),
+				   placed->send_bytes);
+	return perf_team_failed(team, err, "copying an input to the device");
+}
+
+int perf_placed_pull(struct perf_team *team, const struct perf_placed *placed)
+{
+	int err = 0;
+	for (int i = 0; i < 2 && !err; i++)
+		err = perf_memory_pull(&placed->buffers[i].memory, 0, guarded_bytes(placed));
+	return perf_team_failed(team, err, "copying buffers from the device");
+}
+
 void perf_placed_guard(const struct perf_placed *placed)
 {
 	for (int i = 0; i < 2; i++) {
-		struct perf_buffer *buffer = &placed->buffers[i];
-		memset(buffer->base, GUARD_VALUE, GUARD_BYTES);
-		memset(buffer->data + placed->call->bytes, GUARD_VALUE, GUARD_BYTES);
+		unsigned char *vector = placed->buffers[i].mirror;
+		memset(vector - GUARD_BYTES, GUARD_VALUE, GUARD_BYTES);
+		memset(vector + placed->call->bytes, GUARD_VALUE, GUARD_BYTES);
 	}
 }
 
@@ -111,9 +133,9 @@ uint64_t perf_placed_changed(const struct perf_placed *placed)
 {
 	uint64_t changed = 0;
 	for (int i = 0; i < 2; i++) {
-		const struct perf_buffer *buffer = &placed->buffers[i];
-		changed += count_changed(buffer->base);
-		changed += count_changed(buffer->data + placed->call->bytes);
+		const unsigned char *vector = placed->buffers[i].mirror;
+		changed += count_changed(vector - GUARD_BYTES);
+		changed += count_changed(vector + placed->call->bytes);
 	}
 	return changed;
 }

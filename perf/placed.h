@@ -7,13 +7,14 @@
 #define PERF_PLACED_H
 
 #include "call.h"
+#include "memory.h"
 #include "team.h"
 
 struct perf_buffer {
-	struct ring_comm *comm; /* whose shared memory it is; NULL: private */
-	unsigned char *base;    /* as mapped, guard zones included */
-	unsigned char *data;    /* page aligned                    */
-	size_t capacity;        /* bytes of data                   */
+	struct perf_memory memory; /* guard zones included */
+	unsigned char *data;       /* page aligned, as calls take it */
+	unsigned char *mirror;     /* the same as the host looks at it */
+	size_t capacity;           /* bytes of data */
 };
 
 enum perf_place { PERF_OUT_OF_PLACE, PERF_IN_PLACE, PERF_PLACES };
@@ -22,13 +23,15 @@ enum perf_place { PERF_OUT_OF_PLACE, PERF_IN_PLACE, PERF_PLACES };
 struct perf_placed {
 	const struct perf_call *call;
 	enum perf_place place;
-	struct perf_buffer *buffers; /* input and output; in place, both are in the output */
-	unsigned char *send, *recv;  /* in place, NULL if the rank has no input or no result */
+	struct perf_buffer *buffers;   /* input and output; in place, both are in the output */
+	unsigned char *send, *recv;    /* in place, NULL if the rank has no input or no result */
+	unsigned char *input, *result; /* the same as the host looks at them */
 	size_t send_bytes, recv_bytes;
 };
 
-/* comm NULL: private memory. returns 0; RING_ENOMEM */
-int perf_buffer_map(struct perf_buffer *buffer, struct ring_comm *comm, size_t bytes);
+/* comm and device as for perf_memory_map. returns 0; RING_ENOMEM; RING_ESYSTEM */
+int perf_buffer_map(struct perf_buffer *buffer, struct ring_comm *comm, struct perf_device *device,
+		    size_t bytes);
 void perf_buffer_unmap(struct perf_buffer *buffer);
 
 struct perf_placed perf_place(const struct perf_call *call, enum perf_place place,
@@ -37,10 +40,18 @@ struct perf_placed perf_place(const struct perf_call *call, enum perf_place plac
 /* Makes `calls` calls; they are complete when it returns 0, else team->error says why. */
 int perf_placed_run(struct perf_team *team, const struct perf_placed *placed, int calls);
 
-/* Writes the guard zones around the call's vectors. */
+/*
+ * Puts what the host has written, vectors and guard zones, where the call finds it; has the host see
+ * what is there; puts the input alone. All return 0, or a RING_E... with team->error.
+ */
+int perf_placed_push(struct perf_team *team, const struct perf_placed *placed);
+int perf_placed_pull(struct perf_team *team, const struct perf_placed *placed);
+int perf_placed_push_input(struct perf_team *team, const struct perf_placed *placed);
+
+/* Writes the guard zones around the call's vectors; push them. */
 void perf_placed_guard(const struct perf_placed *placed);
 
-/* How many bytes of them have changed. */
+/* How many bytes of them have changed, as pulled. */
 uint64_t perf_placed_changed(const struct perf_placed *placed);
 
 #endif

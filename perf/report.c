@@ -67,8 +67,12 @@ void report_start(const struct perf_run *run)
 	printf("# ring_perf version %d.%d.%d ringccl-headers=%d ringccl-library=%d\n",
 	       RING_VERSION_MAJOR, RING_VERSION_MINOR, RING_VERSION_PATCH,
 	       RING_VERSION_MAJOR * 10000 + RING_VERSION_MINOR * 100 + RING_VERSION_PATCH, version);
-	printf("# nThread 1 nGpus 0 minBytes %zu maxBytes %zu step: ", options->min_bytes,
-	       options->max_bytes);
+	printf("# nThread %d nGpus %d minBytes %zu maxBytes %zu step: ",
+	       options->nthreads ? options->nthreads : 1,
+	       !options->device ? 0
+	       : options->ngpus ? options->ngpus
+				: 1,
+	       options->min_bytes, options->max_bytes);
 	if (options->size_count > 0)
 		printf("%d(sizes)", options->size_count);
 	else if (options->step_factor > 0)
@@ -87,9 +91,12 @@ void report_start(const struct perf_run *run)
 	for (int position = 0; position < run->team.size; position++) {
 		int rank = run->team.order[position];
 		const struct perf_rank_facts *facts = &run->facts.ranks[rank];
-		printf("#  Rank %2d Group %2d Pid %6d on %10s device %2d [cpu] %s, %d CPUs\n", rank,
-		       0, facts->pid, facts->machine.host, 0, facts->machine.cpu,
-		       facts->machine.cpus);
+		const struct perf_device_facts *device = run->facts.devices;
+		printf("#  Rank %2d Group %2d Pid %6d on %10s device %2d ", rank, 0, facts->pid,
+		       facts->machine.host, device ? device[rank].chip : 0);
+		if (device)
+			printf("[%s] %s, ", options->device, device[rank].text);
+		printf("[cpu] %s, %d CPUs\n", facts->machine.cpu, facts->machine.cpus);
 	}
 	fflush(stdout);
 }
@@ -105,9 +112,13 @@ void report_limits(const struct perf_run *run)
 	}
 	const struct perf_rates *rates = perf_limit_rates(limits, run->options->max_bytes);
 	printf("#\n# %%limit: of the in-place time; measured now with all ranks at once, at %zu "
-	       "bytes: "
-	       "reduce %.2f GB/s, ",
-	       rates->bytes, rates->reduce * 1e-9);
+	       "bytes: ",
+	       rates->bytes);
+	if (run->options->device)
+		printf("on their %s devices ", run->options->device);
+	printf("reduce %.2f GB/s, ", rates->reduce * 1e-9);
+	if (run->options->device && limits->over_network)
+		printf("copy %.2f GB/s, ", rates->copy * 1e-9);
 	if (limits->over_network)
 		printf("plain TCP sockets both ways %.2f GB/s, down a line %.2f GB/s, one hop "
 		       "%.2f us",

@@ -114,7 +114,7 @@ static int run_children(const struct perf_options *options, char **argv)
 static int run_as(const struct perf_options *options, char **argv, int rank)
 {
 	if (options->threads) {
-		fprintf(stderr, "ring_perf: is a rank already; leave out --threads\n");
+		fprintf(stderr, "ring_perf: is a rank already; leave out --threads, -t and -g\n");
 		return PERF_EXIT_USAGE;
 	}
 	return perf_export_check(options, rank) ? run_rank(options, argv, 0, rank, NULL)
@@ -137,6 +137,8 @@ static int run(int argc, char **argv)
 	case ROLE_STARTS:
 		break;
 	}
+	if (options.ranks == 0)
+		options.ranks = perf_options_grid(&options);
 	if (options.ranks == 0)
 		options.ranks = DEFAULT_RANKS;
 	if (!perf_export_check(&options, 0))

@@ -132,9 +132,10 @@ static int map_buffers(struct perf_run *run, struct perf_buffer buffers[2])
 	size_t bytes = run->options->max_bytes > least ? run->options->max_bytes : least;
 	bytes = bytes > PERF_LIMIT_SMALLEST ? bytes : PERF_LIMIT_SMALLEST;
 	struct ring_comm *comm = run->options->shared ? run->team.comm : NULL;
-	int err = perf_buffer_map(&buffers[0], comm, bytes);
+	struct perf_device *device = run->options->device ? &run->team.device : NULL;
+	int err = perf_buffer_map(&buffers[0], comm, device, bytes);
 	if (!err)
-		err = perf_buffer_map(&buffers[1], comm, bytes);
+		err = perf_buffer_map(&buffers[1], comm, device, bytes);
 	return perf_team_failed(&run->team, err, "mapping buffers");
 }
 
@@ -169,6 +170,8 @@ int perf_run_rows(struct perf_run *run)
 	}
 	struct perf_buffer buffers[2] = {0};
 	int err = perf_facts_gather(&run->team, &run->facts);
+	if (!err && run->options->device)
+		err = perf_facts_take_device(&run->team, run->options, &run->facts);
 	if (!err) {
 		struct machine_use use = machine_use_now();
 		report_start(run);
@@ -178,6 +181,7 @@ int perf_run_rows(struct perf_run *run)
 	}
 	perf_buffer_unmap(&buffers[0]);
 	perf_buffer_unmap(&buffers[1]);
+	perf_device_close(&run->team.device);
 	if (err)
 		return err == RING_ETIMEDOUT ? PERF_EXIT_TIMEOUT
 		       : err == RING_ENOMEM  ? PERF_EXIT_SYSTEM

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "memory.h"
 #include "options.h"
 #include "ringccl.h"
 #include "trace.h"
@@ -23,7 +24,8 @@ struct perf_team {
 	bool over_network;   /* some rank sends over something else than memory  */
 	char transports[64]; /* those of all ranks, "shm,tcp"; "-" if there are none */
 	struct perf_trace trace;
-	char error[512]; /* the first failure of this rank as a sentence; "" */
+	struct perf_device device; /* that has this rank's buffers; all zero: the host */
+	char error[512];           /* the first failure of this rank as a sentence; "" */
 };
 
 /* id NULL: the environment says how to join. returns 0, or a RING_E... with team->error */
