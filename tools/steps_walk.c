@@ -132,8 +132,8 @@ static void release_slots(struct steps_world *world, struct steps_actor *actor,
 {
 	if (in->action != RING_HOLD)
 		release(world, actor, actor->finished);
-	for (int k = 0; in->releases && k < in->held; k++)
-		release(world, actor, in->holds + (uint64_t)k);
+	for (int k = 0; in->held.releases && k < in->held.count; k++)
+		release(world, actor, in->held.first + (uint64_t)k);
 }
 
 /* The message that an entry waits for; *message is 0 where it needs none. returns false if it is not there yet */

@@ -86,12 +86,12 @@ static struct steps_value add_held(const struct steps_world *world, const struct
 				   uint64_t i)
 {
 	struct steps_value sum = {0};
-	i += in->skip / STEPS_ELEMENT_BYTES;
-	for (int k = in->behind; k < in->held; k++)
-		sum = add(sum, held_at(world, actor, in->holds + (uint64_t)k, i));
+	i += in->held.skip / STEPS_ELEMENT_BYTES;
+	for (int k = in->behind; k < in->held.count; k++)
+		sum = add(sum, held_at(world, actor, in->held.first + (uint64_t)k, i));
 	sum = add(sum, own);
 	for (int k = 0; k < in->behind; k++)
-		sum = add(sum, held_at(world, actor, in->holds + (uint64_t)k, i));
+		sum = add(sum, held_at(world, actor, in->held.first + (uint64_t)k, i));
 	return sum;
 }
 
@@ -101,8 +101,8 @@ static struct steps_value add_pile(const struct steps_world *world, const struct
 				   uint64_t i)
 {
 	uint64_t chunk = actor->plan.chunk * STEPS_ELEMENT_BYTES;
-	for (int k = 0; k < in->piled; k++) {
-		struct ring_place place = {RING_SCRATCH, in->pile + (uint64_t)k * chunk};
+	for (int k = 0; k < in->pile.count; k++) {
+		struct ring_place place = {RING_SCRATCH, in->pile.offset + (uint64_t)k * chunk};
 		sum = add(sum, steps_values_at(world, actor, actor->rank, place)[i]);
 	}
 	return sum;
@@ -133,12 +133,12 @@ static struct steps_value result_at(const struct steps_world *world, const struc
 		arrived = walk->values[walk->events[message - 1].begin + i];
 	if (in->action == RING_HOLD || (in->action == RING_COPY && message > 0))
 		return arrived;
-	if (in->action == RING_COPY && in->held > 0)
-		return held_at(world, actor, in->holds, i);
+	if (in->action == RING_COPY && in->held.count > 0)
+		return held_at(world, actor, in->held.first, i);
 	if (in->source.buffer == RING_SUMMANDS)
 		return add_summands(world, actor, in, i);
 	own = steps_values_at(world, actor, actor->rank, in->source)[i];
-	if (in->held > 0)
+	if (in->held.count > 0)
 		return add_held(world, actor, in, own, i);
 	return add(add_pile(world, actor, in, arrived, i), own);
 }

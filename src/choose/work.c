@@ -102,18 +102,18 @@ static uint64_t sources_of(const struct counter *counter, const struct ring_tran
 		return 0;
 	if (transfer->action != RING_REDUCE)
 		return 1;
-	if (transfer->held > 0)
-		return (uint64_t)transfer->held + 1;
+	if (transfer->held.count > 0)
+		return (uint64_t)transfer->held.count + 1;
 	return from.own + ring_transfer_is_message(transfer, counter->self) +
-	       (uint64_t)transfer->piled;
+	       (uint64_t)transfer->pile.count;
 }
 
 static void count_incoming(struct counter *counter, const struct ring_transfer *transfer, uint64_t j)
 {
 	bool is_sent = is_message(counter, transfer), copies = transfer->action == RING_COPY;
-	bool stays = copies && transfer->peer == counter->self && transfer->held == 0 &&
+	bool stays = copies && transfer->peer == counter->self && transfer->held.count == 0 &&
 		     transfer->source.buffer == RING_INPUT && transfer->result.buffer == RING_OUTPUT;
-	bool lands = copies && is_sent && !counter->plan->params.boards && transfer->held == 0;
+	bool lands = copies && is_sent && !counter->plan->params.boards && transfer->held.count == 0;
 	if (is_sent) {
 		counter->work.messages += pieces(counter, transfer->bytes);
 		counter->received += transfer->bytes;

@@ -220,10 +220,10 @@ static void release(const struct ring_channel *channel, const struct ring_transf
 		link = ring_channel_route(channel, in->peer)->in;
 	if (link)
 		ring_link_release(link);
-	for (int k = 0; in->releases && k < in->held; k++) {
+	for (int k = 0; in->held.releases && k < in->held.count; k++) {
 		struct ring_transfer room;
 		const struct ring_transfer *hold =
-			ring_known_plan_peek(channel->known, in->holds + (uint64_t)k, &room);
+			ring_known_plan_peek(channel->known, in->held.first + (uint64_t)k, &room);
 		link = ring_channel_route(channel, hold->peer)->in;
 		if (hold->bytes > 0 && !ring_channel_is_on_board(channel, hold))
 			ring_link_release(link);

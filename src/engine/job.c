@@ -10,13 +10,13 @@ static inline const void *held_payload(const struct ring_channel *channel,
 				       const struct ring_transfer *in, int index)
 {
 	struct ring_transfer room;
-	const struct ring_transfer *hold = ring_known_plan_peek(channel->known,
-								in->holds + (uint64_t)index, &room);
+	const struct ring_transfer *hold =
+		ring_known_plan_peek(channel->known, in->held.first + (uint64_t)index, &room);
 	const struct ring_route *route = ring_channel_route(channel, hold->peer);
 	if (ring_channel_is_on_board(channel, hold))
-		return ring_channel_payload(channel, hold, &route->sheet) + in->skip;
+		return ring_channel_payload(channel, hold, &route->sheet) + in->held.skip;
 	const struct ring_arrival *message = ring_link_arrival(route->in, route->taken - 1);
-	return ring_channel_payload(channel, hold, message) + in->skip;
+	return ring_channel_payload(channel, hold, message) + in->held.skip;
 }
 
 /* The same where all of them were collected in scratch. */
@@ -39,8 +39,8 @@ static int gather_pile(const struct ring_channel *channel, const struct ring_tra
 	int count = 0;
 	if (arrived)
 		sources[count++] = arrived;
-	for (int k = 0; k < in->piled; k++)
-		sources[count++] = channel->scratch + in->pile +
+	for (int k = 0; k < in->pile.count; k++)
+		sources[count++] = channel->scratch + in->pile.offset +
 				   (uint64_t)k * plan->chunk * plan->params.element_bytes;
 	sources[count++] = ring_channel_address(channel, in->source);
 	return count;
@@ -53,9 +53,9 @@ static int gather_sources(const struct ring_channel *channel, const struct ring_
 	int count = 0;
 	if (in->source.buffer == RING_SUMMANDS)
 		return gather_summands(channel, in, sources);
-	if (in->piled > 0)
+	if (in->pile.count > 0)
 		return gather_pile(channel, in, arrived, sources);
-	for (int k = in->behind; k < in->held; k++)
+	for (int k = in->behind; k < in->held.count; k++)
 		sources[count++] = held_payload(channel, in, k);
 	sources[count++] = ring_channel_address(channel, in->source);
 	for (int k = 0; k < in->behind; k++)
@@ -92,8 +92,8 @@ int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in
 	char *result = ring_channel_address(channel, in->result);
 	const void *source = arrived;
 	if (in->peer == channel->self)
-		source = in->held > 0 ? held_payload(channel, in, 0)
-				      : ring_channel_address(channel, in->source);
+		source = in->held.count > 0 ? held_payload(channel, in, 0)
+					    : ring_channel_address(channel, in->source);
 	bool nothing = in->action == RING_SIGNAL || in->action == RING_HOLD || source == result;
 	bool past = channel->known->past && in->result.buffer == RING_OUTPUT;
 	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes, past);

@@ -21,17 +21,17 @@ static inline void keep(struct ring_known_entry *entry, uint64_t index,
 	entry->transfer.result.offset = transfer.result.offset;
 	entry->transfer.bytes = transfer.bytes;
 	entry->transfer.needs = transfer.needs;
-	entry->transfer.opens = transfer.opens;
-	entry->transfer.last = transfer.last;
-	entry->transfer.held = transfer.held;
-	entry->transfer.behind = transfer.behind;
-	entry->transfer.releases = transfer.releases;
-	entry->transfer.skip = transfer.skip;
-	entry->transfer.holds = transfer.holds;
-	entry->transfer.piled = transfer.piled;
-	entry->transfer.pile = transfer.pile;
 	entry->transfer.exchange = transfer.exchange;
 	entry->transfer.step = transfer.step;
+	entry->transfer.opens = transfer.opens;
+	entry->transfer.last = transfer.last;
+	entry->transfer.behind = transfer.behind;
+	entry->transfer.held.first = transfer.held.first;
+	entry->transfer.held.skip = transfer.held.skip;
+	entry->transfer.held.count = transfer.held.count;
+	entry->transfer.held.releases = transfer.held.releases;
+	entry->transfer.pile.offset = transfer.pile.offset;
+	entry->transfer.pile.count = transfer.pile.count;
 }
 
 __attribute__((flatten)) void ring_known_plan_learn_outgoing(struct ring_known_plan *known,

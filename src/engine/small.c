@@ -71,11 +71,11 @@ static int gather(const struct ring_transfer *in, const char *own, const char *c
 		  const void *sources[])
 {
 	int count = 0;
-	for (int k = in->behind; k < in->held; k++)
-		sources[count++] = said[k] + in->skip;
+	for (int k = in->behind; k < in->held.count; k++)
+		sources[count++] = said[k] + in->held.skip;
 	sources[count++] = own;
 	for (int k = 0; k < in->behind; k++)
-		sources[count++] = said[k] + in->skip;
+		sources[count++] = said[k] + in->held.skip;
 	return count;
 }
 
@@ -87,7 +87,7 @@ static int add(struct ring_channel *channel, const struct ring_transfer *in,
 	const char *own = operands->input + in->source.offset;
 	job.sources[0] = own;
 	job.sources[1] = said[0];
-	job.nsources = in->held == 0 ? 2 : gather(in, own, said, job.sources);
+	job.nsources = in->held.count == 0 ? 2 : gather(in, own, said, job.sources);
 	job.results[0] = address(operands, in->result);
 	job.nresults = 1;
 	return ring_job_reduce(channel, in, operands, scaled, &job);
@@ -98,7 +98,7 @@ static int copy(struct ring_channel *channel, const struct ring_transfer *in,
 {
 	char *result = address(operands, in->result);
 	const char *source = in->peer != channel->self ? said[0]
-			     : in->held > 0            ? said[in->holds]
+			     : in->held.count > 0      ? said[in->held.first]
 						       : address(operands, in->source);
 	bool nothing = in->action == RING_SIGNAL || source == result;
 	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes, false);

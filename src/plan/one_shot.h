@@ -332,11 +332,11 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 	if (plan->params.size == 2) {
 		transfer.peer = plan->next;
 		transfer.opens = plan->opening > 0;
-		transfer.held = 0;
+		transfer.held.count = 0;
 	}
 	transfer.bytes = bytes;
-	transfer.skip = own - begin;
-	transfer.releases = (uint64_t)step + 1 == plan->fan_in;
+	transfer.held.skip = own - begin;
+	transfer.held.releases = (uint64_t)step + 1 == plan->fan_in;
 	if (kind == RING_KIND_ALL_REDUCE)
 		transfer.needs = plan->signals + (chunk + 1) * plan->fan_out;
 	return transfer;
@@ -354,9 +354,9 @@ RING_PURE struct ring_transfer ring_one_shot_copy(const struct ring_plan *plan, 
 	struct ring_transfer transfer = {.action = RING_COPY, .peer = from, .step = step};
 	if (heard > 0) {
 		transfer.peer = self;
-		transfer.held = 1;
-		transfer.holds = (uint64_t)distance - 1;
-		transfer.releases = true;
+		transfer.held = (struct ring_held){.first = (uint64_t)distance - 1,
+						   .count = 1,
+						   .releases = true};
 	}
 	transfer.opens = plan->opening > 0 && heard == 0;
 	ring_plan_piece(plan, ring_one_shot_input_part(kind, self), chunk, &transfer.source.offset);

@@ -88,27 +88,34 @@ struct ring_place {
 	uint64_t offset; /* bytes */
 };
 
+/* COPY, REDUCE: messages that stayed in their slots, which an entry takes beside its own source. */
+struct ring_held {
+	uint64_t first; /* index of the first HOLD; the others follow it */
+	uint64_t skip;  /* bytes of each before those that are taken */
+	int count;      /* 0: none */
+	bool releases;  /* gives all slots back: no later entry takes from them */
+};
+
+/* REDUCE: chunks of SCRATCH, one behind the other, that are added in front of the source. */
+struct ring_pile {
+	uint64_t offset; /* bytes */
+	int count;       /* 0: none */
+};
+
 /* One entry of either sequence. */
 struct ring_transfer {
 	enum ring_action action;
 	int peer;                         /* rank, may be this one */
 	struct ring_place source, result; /* what opens an exchange was at source in peer's INPUT */
 	uint64_t bytes;                   /* of payload */
-	uint64_t needs;
+	uint64_t needs;                   /* entries of the other sequence */
+	uint64_t exchange; /* opens: which of the plan's exchanges this is part of, from 0 */
+	int step;          /* for people: traces and error sentences */
 	bool opens; /* the message begins with the entry record, which the receiver compares */
 	bool last;  /* REDUCE: the last addition, where an average is divided */
-	int held;   /* REDUCE: adds the messages of so many HOLD, or, if 0, its own              */
-		    /* COPY: 1: result = the message of a HOLD                                   */
-	int behind; /* REDUCE: adds the first so many behind source                              */
-		    /* ALL_INPUTS: that rank is added last which lies so far along the ring      */
-	bool releases; /* ... and gives all slots back: nobody adds them any more                 */
-	uint64_t skip; /* ... bytes of each before those that it adds                             */
-	/* ... index of the first of them */
-	uint64_t holds;
-	int piled; /* REDUCE: in front of source adds its message, if any, and so many chunks ... */
-	uint64_t pile; /* ... of SCRATCH that lie one behind the other from there on            */
-	uint64_t exchange; /* SIGNAL: of those of the plan, from 0                              */
-	int step;          /* for people: traces and error sentences */
+	int behind; /* REDUCE of several inputs: the rank added last lies so far along the ring */
+	struct ring_held held;
+	struct ring_pile pile;
 };
 
 /* What a plan is made of; all ranks fill in the same, but for position and channel. */
@@ -344,16 +351,15 @@ RING_PURE struct ring_transfer ring_plan_hold(const struct ring_plan *plan, int 
 RING_PURE struct ring_transfer ring_plan_sum(const struct ring_plan *plan, uint64_t holds,
 					     int behind, uint64_t own, uint64_t sum)
 {
-	return (struct ring_transfer){.action = RING_REDUCE,
-				      .peer = ring_plan_self(plan),
-				      .source = {RING_INPUT, own},
-				      .result = {RING_OUTPUT, sum},
-				      .last = true,
-				      .held = plan->params.size - 1,
-				      .behind = behind,
-				      .releases = behind == 0,
-				      .holds = holds,
-				      .step = plan->params.size - 1};
+	return (struct ring_transfer){
+		.action = RING_REDUCE,
+		.peer = ring_plan_self(plan),
+		.source = {RING_INPUT, own},
+		.result = {RING_OUTPUT, sum},
+		.last = true,
+		.behind = behind,
+		.held = {.first = holds, .count = plan->params.size - 1, .releases = behind == 0},
+		.step = plan->params.size - 1};
 }
 
 RING_PURE bool ring_kind_reduces(enum ring_kind kind)

@@ -264,12 +264,12 @@ RING_PURE void ring_stride_add(const struct ring_plan *plan, int strides, struct
 {
 	in->action = RING_REDUCE;
 	in->source.buffer = RING_INPUT;
-	in->piled = ring_stride_height(plan, strides);
-	in->pile = ring_stride_piled(plan, strides, 0).offset;
+	in->pile = (struct ring_pile){.offset = ring_stride_piled(plan, strides, 0).offset,
+				      .count = ring_stride_height(plan, strides)};
 	in->last = strides == 0;
 	if (strides > 0)
 		in->result = ring_stride_piled(plan, strides, 0);
-	if (strides > 0 && in->piled == 0) /* one's own goes on as it is */
+	if (strides > 0 && in->pile.count == 0) /* one's own goes on as it is */
 		in->bytes = 0;
 }
 

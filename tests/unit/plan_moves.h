@@ -151,7 +151,7 @@ static void prove(struct world *world, struct actor *actor, uint64_t proof)
 static struct ring_place pile_place(const struct actor *actor, const struct ring_transfer *in, int k)
 {
 	uint64_t chunk = actor->plan.chunk * actor->plan.params.element_bytes;
-	return (struct ring_place){RING_SCRATCH, in->pile + (uint64_t)k * chunk};
+	return (struct ring_place){RING_SCRATCH, in->pile.offset + (uint64_t)k * chunk};
 }
 
 /* A link may put a copy where it belongs before its turn, once its sender and all signals of the plan were heard. */
@@ -270,9 +270,9 @@ static bool start(struct world *world, struct actor *actor)
 	} else if (in->bytes > 0 && in->action != RING_HOLD) {
 		struct value *result = values_at(world, actor, in->result, in->bytes);
 		bool aliased = in->action == RING_REDUCE ||
-			       (in->peer == actor->rank && in->held == 0);
+			       (in->peer == actor->rank && in->held.count == 0);
 		aliased = aliased && result == values_at(world, actor, in->source, in->bytes);
-		for (int k = 0; k < in->piled; k++)
+		for (int k = 0; k < in->pile.count; k++)
 			aliased = aliased ||
 				  result == values_at(world, actor, pile_place(actor, in, k),
 						      in->bytes);
@@ -330,19 +330,19 @@ static struct value add_up(const struct world *world, const struct actor *actor,
 	own = own_summand(world, actor, own);
 	if (in->action == RING_SCALE)
 		return own;
-	for (int k = in->piled; k-- > 0;)
+	for (int k = in->pile.count; k-- > 0;)
 		own = add(world, values_at(world, actor, pile_place(actor, in, k), in->bytes)[i],
 			  own);
 	if (in->peer != actor->rank)
 		return add(world, arrived_at(world, actor, actor->reduced, i), own);
 	struct value sum = own;
-	i += in->skip / world->setting->element_bytes;
-	for (int k = in->held; k-- > in->behind;) {
-		struct value held = arrived_at(world, actor, in->holds + (uint64_t)k, i);
+	i += in->held.skip / world->setting->element_bytes;
+	for (int k = in->held.count; k-- > in->behind;) {
+		struct value held = arrived_at(world, actor, in->held.first + (uint64_t)k, i);
 		sum = add(world, held, sum);
 	}
 	for (int k = 0; k < in->behind; k++)
-		sum = add(world, sum, arrived_at(world, actor, in->holds + (uint64_t)k, i));
+		sum = add(world, sum, arrived_at(world, actor, in->held.first + (uint64_t)k, i));
 	return sum;
 }
 
@@ -366,8 +366,8 @@ static void write_result(struct world *world, struct actor *actor, const struct 
 {
 	const struct setting *s = world->setting;
 	bool sums = in->action == RING_REDUCE || in->action == RING_SCALE;
-	bool local = in->peer == actor->rank && in->held == 0;
-	uint64_t message = in->held > 0 ? in->holds : actor->reduced;
+	bool local = in->peer == actor->rank && in->held.count == 0;
+	uint64_t message = in->held.count > 0 ? in->held.first : actor->reduced;
 	struct value *result = values_at(world, actor, in->result, in->bytes);
 	const struct value *own = NULL;
 	if (sums || local)
@@ -375,7 +375,7 @@ static void write_result(struct world *world, struct actor *actor, const struct 
 	bool summands = in->source.buffer == RING_SUMMANDS;
 	demand(world, !sums || summands || in->source.buffer == RING_INPUT,
 	       "only one's own input is added, or what all have sent");
-	demand(world, sums || in->held <= 1, "copies have one source");
+	demand(world, sums || in->held.count <= 1, "copies have one source");
 	demand(world, in->action != RING_SCALE || (s->scaled && local),
 	       "scaled calls scale what a rank has itself");
 	for (uint64_t i = 0; i < in->bytes / s->element_bytes; i++) {
@@ -449,8 +449,8 @@ static bool finish(struct world *world, struct actor *actor)
 		write_result(world, actor, &in);
 	if (in.action != RING_HOLD)
 		release(world, link_of(actor, actor->reduced));
-	for (int k = 0; in.releases && k < in.held; k++)
-		release(world, link_of(actor, in.holds + (uint64_t)k));
+	for (int k = 0; in.held.releases && k < in.held.count; k++)
+		release(world, link_of(actor, in.held.first + (uint64_t)k));
 	actor->reduced++;
 	return true;
 }
