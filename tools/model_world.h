@@ -6,7 +6,7 @@
 #define MODEL_WORLD_H
 
 #include "model_cost.h"
-#include "engine/simulate.h"
+#include "simulate.h"
 
 #define MODEL_EXCEPTIONS_MAX 32
 

@@ -19,8 +19,8 @@
 
 #include "base/clock.h"
 #include "plan/record.h"
-#include "engine/simulate.h"
 #include "tests/transport/dice.h"
+#include "tools/simulate.h"
 
 #define LATENCY 5000u /* ns */
 #define RATE 1e9      /* bytes per second: a byte takes a nanosecond */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "channel.h"
 #include "base/datatype.h"
+#include "engine/channel.h"
 
 struct wake {
 	uint64_t time_ns;
