@@ -75,7 +75,7 @@ static struct model_link link_of(const struct model_world *world, int from, int 
 	return link;
 }
 
-void model_world_link(void *world, int from, int to, struct ring_virtual_speed *speed)
+void model_world_link(void *world, int from, int to, struct ring_pace_speed *speed)
 {
 	struct model_link link = link_of(world, from, to);
 	speed->latency_ns = (uint64_t)(link.latency * 1e9 + 0.5);

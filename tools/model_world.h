@@ -38,7 +38,7 @@ bool model_parse_slow(const char *text, struct model_world *world); /* "3=2.5"  
 bool model_parse_late(const char *text, struct model_world *world); /* "3=10ms"         */
 
 /* For struct ring_simulation_params; context is the world. */
-void model_world_link(void *world, int from, int to, struct ring_virtual_speed *speed);
+void model_world_link(void *world, int from, int to, struct ring_pace_speed *speed);
 
 /* Nanoseconds at which ranks enter, the same for the same seed and run; returns the last of them. */
 uint64_t model_world_enter(const struct model_world *world, int run, int ranks, uint64_t enter_ns[]);

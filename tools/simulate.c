@@ -136,7 +136,7 @@ static int submit(struct ring_device_queue *queue, size_t bytes, double bytes_pe
 		node->device_free_ns = now;
 	if (bytes > 0)
 		node->device_free_ns += simulator->params->device.overhead_ns +
-					ring_virtual_duration(bytes, bytes_per_second);
+					ring_pace_duration(bytes, bytes_per_second);
 	queue->finish_ns[queue->submitted++ % queue->room] = node->device_free_ns;
 	if (node->device_free_ns > now)
 		push_wake(&simulator->clock, queue->rank, node->device_free_ns);

@@ -17,9 +17,9 @@
 #ifndef RING_SIMULATE_H
 #define RING_SIMULATE_H
 
-#include "transport/virtual.h"
 #include "plan/plan.h"
 #include "ringccl.h"
+#include "virtual.h"
 
 /* What a job of the device takes: its overhead, and its bytes at a rate. */
 struct ring_simulated_device {
@@ -43,9 +43,9 @@ struct ring_simulation_params {
 	int chunks_per_round, channels, depth;
 
 	/* The machines. */
-	struct ring_virtual_speed link;                       /* between any two ranks ... */
+	struct ring_pace_speed link;                          /* between any two ranks ... */
 	void (*link_between)(void *context, int from, int to, /* ... unless this says otherwise */
-			     struct ring_virtual_speed *speed);
+			     struct ring_pace_speed *speed);
 	void *context;
 	struct ring_simulated_device device;
 	const uint64_t *enter_ns; /* [size], when ranks make the call; NULL: all at 0 */

@@ -26,7 +26,7 @@ static bool read_quantity(const char *text, const char *end, const struct unit *
 	return units->name;
 }
 
-bool ring_pace_read(const char *text, struct ring_virtual_speed *speed)
+bool ring_pace_read(const char *text, struct ring_pace_speed *speed)
 {
 	static const struct unit bandwidths[] = {
 		{"B/s", 1},
@@ -48,22 +48,26 @@ bool ring_pace_read(const char *text, struct ring_virtual_speed *speed)
 	if (comma &&
 	    (!read_quantity(comma + 1, end, latencies, &latency_ns) || latency_ns > LATENCY_MAX_NS))
 		return false;
-	*speed = (struct ring_virtual_speed){.latency_ns = (uint64_t)(latency_ns + 0.5),
-					     .bytes_per_second = bandwidth};
+	*speed = (struct ring_pace_speed){.latency_ns = (uint64_t)(latency_ns + 0.5),
+					  .bytes_per_second = bandwidth};
 	return true;
+}
+
+uint64_t ring_pace_duration(size_t bytes, double bytes_per_second)
+{
+	return bytes_per_second > 0 ? (uint64_t)((double)bytes * 1e9 / bytes_per_second + 0.5) : 0;
 }
 
 uint64_t ring_pace_leave(struct ring_pace *pace, uint64_t now_ns, size_t bytes)
 {
 	uint64_t begin_ns = now_ns > pace->out_free_ns ? now_ns : pace->out_free_ns;
-	pace->out_free_ns = begin_ns + ring_virtual_duration(bytes, pace->speed.bytes_per_second);
+	pace->out_free_ns = begin_ns + ring_pace_duration(bytes, pace->speed.bytes_per_second);
 	return pace->out_free_ns;
 }
 
 uint64_t ring_pace_enter(struct ring_pace *pace, uint64_t last_ns, size_t bytes)
 {
-	uint64_t end_ns = pace->in_free_ns +
-			  ring_virtual_duration(bytes, pace->speed.bytes_per_second);
+	uint64_t end_ns = pace->in_free_ns + ring_pace_duration(bytes, pace->speed.bytes_per_second);
 	pace->in_free_ns = last_ns > end_ns ? last_ns : end_ns;
 	return pace->in_free_ns;
 }

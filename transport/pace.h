@@ -8,10 +8,17 @@
 #ifndef RING_PACE_H
 #define RING_PACE_H
 
-#include "virtual.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ring_pace_speed {
+	uint64_t latency_ns;
+	double bytes_per_second; /* 0: bytes take no time */
+};
 
 struct ring_pace {
-	struct ring_virtual_speed speed;
+	struct ring_pace_speed speed;
 	uint64_t out_free_ns, in_free_ns; /* CLOCK_MONOTONIC: when each wire is free again */
 	/* a sleeper wakes so much before a message is due, and looks till then */
 	uint64_t early_ns;
@@ -22,7 +29,10 @@ struct ring_pace {
  * latency in ns, us or ms. False if the text is anything else, or out of bounds: 1 B/s to 1000
  * GB/s, at most 10 s.
  */
-bool ring_pace_read(const char *text, struct ring_virtual_speed *speed);
+bool ring_pace_read(const char *text, struct ring_pace_speed *speed);
+
+/* Nanoseconds that bytes take at a rate. */
+uint64_t ring_pace_duration(size_t bytes, double bytes_per_second);
 
 /* Sends bytes that are ready at now_ns through the wire. Returns when it has taken the last. */
 uint64_t ring_pace_leave(struct ring_pace *pace, uint64_t now_ns, size_t bytes);

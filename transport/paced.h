@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Links at a chosen speed, around those of any transport, between ranks that share a kernel's
- * clock. What a message costs is what it costs in a simulation (virtual.h), but for the wires,
+ * clock. What a message costs is what it costs in a simulation (tools/virtual.h), but for the wires,
  * which are a rank's (pace.h):
  *
  *	send()     it waits until the rank's outgoing wire is free, but moves on at once,
@@ -16,6 +16,7 @@
 #define RING_PACED_H
 
 #include "pace.h"
+#include "transport.h"
 
 /*
  * As transport->open(), for a link that keeps pace, which is one thread's and outlives it. Both

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "transport/pace.h"
+#include "transport/transport.h"
 #include "base/number.h"
 #include "tuning_table.h"
 
@@ -63,7 +64,7 @@ static bool transports_are_valid(const char *text, char allowed[ALLOWED_TEXT])
 
 static bool link_is_valid(const char *text, char allowed[ALLOWED_TEXT])
 {
-	struct ring_virtual_speed speed;
+	struct ring_pace_speed speed;
 	snprintf(allowed, ALLOWED_TEXT,
 		 "a bandwidth from 1B/s to 1000GB/s and perhaps a latency up to 10000ms, "
 		 "like \"1GB/s,20us\" or \"2.5Gbit/s\"");

@@ -602,7 +602,7 @@ static void links_differ_as_told(void **state)
 		double rate;
 	} known[] = {{2, 3, 10000, 1e9}, {3, 4, 50000, 1e8}, {1, 2, 1000, 2e9}, {0, 1, 20000, 5e8}};
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		struct ring_virtual_speed speed;
+		struct ring_pace_speed speed;
 		model_world_link(&world, known[i].from, known[i].to, &speed);
 		assert_int_equal(speed.latency_ns, known[i].latency_ns);
 		assert_near(speed.bytes_per_second, known[i].rate, 0);

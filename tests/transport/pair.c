@@ -62,8 +62,7 @@ bool pair_init(struct pair *pair)
 int pair_open_end(struct pair *pair, const struct pair_kind *kind, int end,
 		  const struct ring_link_params *params)
 {
-	static const struct ring_virtual_speed speed = {.latency_ns = 1000,
-							.bytes_per_second = 10e9};
+	static const struct ring_pace_speed speed = {.latency_ns = 1000, .bytes_per_second = 10e9};
 	if (!kind->paced)
 		return kind->transport->open(params, &pair->ends[end]);
 	pair->paces[end] = (struct ring_pace){.speed = speed};

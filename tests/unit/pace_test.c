@@ -32,7 +32,7 @@ static void what_can_be_read(void **state)
 		{"16Kbit/s", 2000, 0},
 	};
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		struct ring_virtual_speed speed;
+		struct ring_pace_speed speed;
 		if (!ring_pace_read(good[i].text, &speed))
 			fail_msg("refused: %s", good[i].text);
 		assert_float_equal(speed.bytes_per_second, good[i].bytes_per_second, 1e-3);
@@ -81,7 +81,7 @@ static void what_cannot(void **state)
 		"1GB/s;20us",
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct ring_virtual_speed speed;
+		struct ring_pace_speed speed;
 		if (ring_pace_read(bad[i], &speed))
 			fail_msg("taken: \"%s\"", bad[i]);
 	}

@@ -291,7 +291,7 @@ static void all_wait_for_a_straggler(void **state)
 	}
 }
 
-static void slow_out_of_three(void *context, int from, int to, struct ring_virtual_speed *speed)
+static void slow_out_of_three(void *context, int from, int to, struct ring_pace_speed *speed)
 {
 	assert_ptr_equal(context, &slow_out_of_three);
 	assert_true(to == (from + 1) % 8);

@@ -13,7 +13,8 @@
 #ifndef RING_VIRTUAL_H
 #define RING_VIRTUAL_H
 
-#include "transport.h"
+#include "transport/pace.h"
+#include "transport/transport.h"
 
 #define RING_NEVER UINT64_MAX
 
@@ -23,18 +24,10 @@ struct ring_virtual_clock {
 	void (*wake)(struct ring_virtual_clock *clock, int rank, uint64_t time_ns);
 };
 
-struct ring_virtual_speed {
-	uint64_t latency_ns;
-	double bytes_per_second; /* 0: bytes take no time */
-};
-
-/* Nanoseconds that bytes take at a rate. */
-uint64_t ring_virtual_duration(size_t bytes, double bytes_per_second);
-
 /* The way from one rank to another, which the links of all channels take in turn. */
 struct ring_virtual_wire {
 	struct ring_virtual_clock *clock;
-	struct ring_virtual_speed speed;
+	struct ring_pace_speed speed;
 	uint64_t free_ns; /* when it has taken all that it was given */
 };
 

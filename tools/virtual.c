@@ -29,11 +29,6 @@ struct pipe {
 	unsigned char slots[]; /* [depth][slot_bytes] if it copies */
 };
 
-uint64_t ring_virtual_duration(size_t bytes, double bytes_per_second)
-{
-	return bytes_per_second > 0 ? (uint64_t)((double)bytes * 1e9 / bytes_per_second + 0.5) : 0;
-}
-
 /* When the next message finds room, as the sender can know now; RING_NEVER if nobody knows yet. */
 static uint64_t room_ns(const struct pipe *pipe)
 {
@@ -95,7 +90,7 @@ static int send_message(struct ring_link *base, const void *source, size_t bytes
 	see_sent(pipe);
 	carry(pipe, source, bytes);
 	uint64_t begin = wire->free_ns > clock->now_ns ? wire->free_ns : clock->now_ns;
-	wire->free_ns = begin + ring_virtual_duration(bytes, wire->speed.bytes_per_second);
+	wire->free_ns = begin + ring_pace_duration(bytes, wire->speed.bytes_per_second);
 	uint64_t arrival = wire->free_ns + wire->speed.latency_ns;
 	unsigned at = pipe->posted++ % base->depth;
 	pipe->sent_ns[at] = wire->free_ns;
