@@ -321,15 +321,9 @@ static int open_all(struct simulator *simulator)
 	return 0;
 }
 
-/* A send is half a call of two ranks; the simulator makes calls of all. */
-static bool is_collective(enum ring_kind kind)
-{
-	return kind != RING_KIND_SEND && kind != RING_KIND_RECV;
-}
-
 static bool are_valid(const struct ring_simulation_params *params)
 {
-	return is_collective(params->kind) && params->algorithm < RING_ALGORITHM_STAGED &&
+	return !ring_kind_is_message(params->kind) && params->algorithm < RING_ALGORITHM_STAGED &&
 	       params->size > 0 && params->root >= 0 && params->root < params->size &&
 	       params->channels > 0 && params->chunks_per_round > 0 && params->chunk_bytes > 0 &&
 	       params->depth > 0 && params->depth <= RING_DEPTH_MAX &&

@@ -59,7 +59,7 @@ bool steps_kind_is_rooted(enum ring_kind kind)
 
 uint64_t steps_input_length(const struct steps_choice *choice, int rank)
 {
-	bool is_source = rank == choice->root || !ring_one_shot_is_from_root(choice->kind);
+	bool is_source = rank == choice->root || !ring_kind_is_from_root(choice->kind);
 	if (choice->kind == RING_KIND_BARRIER || !is_source)
 		return 0;
 	return choice->count * (uint64_t)ring_direct_parts_in(choice->kind, choice->ranks);
@@ -67,7 +67,7 @@ uint64_t steps_input_length(const struct steps_choice *choice, int rank)
 
 uint64_t steps_output_length(const struct steps_choice *choice, int rank)
 {
-	bool is_sink = rank == choice->root || !ring_one_shot_is_to_root(choice->kind);
+	bool is_sink = rank == choice->root || !ring_kind_is_to_root(choice->kind);
 	if (choice->kind == RING_KIND_BARRIER || !is_sink)
 		return 0;
 	return choice->count * (uint64_t)ring_direct_parts_out(choice->kind, choice->ranks);

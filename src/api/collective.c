@@ -12,62 +12,19 @@
 #include "queue.h"
 #include "comm/regions.h"
 
-/* What the kinds' buffers are. A buffer of parts holds `count` elements for each rank. */
-static const struct shape {
-	bool has_send, has_recv;
-	bool send_in_parts, recv_in_parts;
-	bool root_sends, root_receives; /* only root reads send, or writes recv */
-	bool reduces;
-} shapes[] = {
-	[RING_KIND_ALL_REDUCE] = {.has_send = true, .has_recv = true, .reduces = true},
-	[RING_KIND_REDUCE_SCATTER] = {.has_send = true,
-				      .has_recv = true,
-				      .send_in_parts = true,
-				      .reduces = true},
-	[RING_KIND_ALL_GATHER] = {.has_send = true, .has_recv = true, .recv_in_parts = true},
-	[RING_KIND_BROADCAST] = {.has_send = true, .has_recv = true, .root_sends = true},
-	[RING_KIND_BARRIER] = {.has_send = false},
-	[RING_KIND_REDUCE] = {.has_send = true,
-			      .has_recv = true,
-			      .root_receives = true,
-			      .reduces = true},
-	[RING_KIND_GATHER] = {.has_send = true,
-			      .has_recv = true,
-			      .recv_in_parts = true,
-			      .root_receives = true},
-	[RING_KIND_SCATTER] = {.has_send = true,
-			       .has_recv = true,
-			       .send_in_parts = true,
-			       .root_sends = true},
-	[RING_KIND_ALL_TO_ALL] = {.has_send = true,
-				  .has_recv = true,
-				  .send_in_parts = true,
-				  .recv_in_parts = true},
-	[RING_KIND_SEND] = {.has_send = true},
-	[RING_KIND_RECV] = {.has_recv = true},
-};
-
-static const struct shape *shape_of(const struct ring_request *request)
-{
-	return &shapes[request->kind];
-}
-
 /* Whether this rank's send, or recv, is a buffer of the call. */
 static bool reads(const struct ring_comm *comm, const struct ring_request *request)
 {
-	const struct shape *shape = shape_of(request);
-	return shape->has_send && (!shape->root_sends || request->root == comm->rank);
+	enum ring_kind kind = request->kind;
+	return kind != RING_KIND_BARRIER && kind != RING_KIND_RECV &&
+	       (!ring_kind_is_from_root(kind) || request->root == comm->rank);
 }
 
 static bool writes(const struct ring_comm *comm, const struct ring_request *request)
 {
-	const struct shape *shape = shape_of(request);
-	return shape->has_recv && (!shape->root_receives || request->root == comm->rank);
-}
-
-static bool is_message(const struct ring_request *request)
-{
-	return request->kind == RING_KIND_SEND || request->kind == RING_KIND_RECV;
+	enum ring_kind kind = request->kind;
+	return kind != RING_KIND_BARRIER && kind != RING_KIND_SEND &&
+	       (!ring_kind_is_to_root(kind) || request->root == comm->rank);
 }
 
 static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_bytes)
@@ -82,14 +39,15 @@ static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_b
 static int check_overlap(struct ring_comm *comm, const struct ring_request *request,
 			 uint64_t part_bytes)
 {
-	const struct shape *shape = shape_of(request);
 	const char *send = request->send, *recv = request->recv;
-	bool exchange = shape->send_in_parts && shape->recv_in_parts;
+	bool sends_parts = ring_kind_has_parts_in(request->kind);
+	bool receives_parts = ring_kind_has_parts_out(request->kind);
+	bool exchange = sends_parts && receives_parts;
 	uint64_t whole = part_bytes * comm->size, own = part_bytes * comm->rank;
-	uint64_t send_bytes = shape->send_in_parts ? whole : part_bytes;
-	uint64_t recv_bytes = shape->recv_in_parts ? whole : part_bytes;
-	const char *send_own = send + (shape->send_in_parts ? own : 0);
-	const char *recv_own = recv + (shape->recv_in_parts ? own : 0);
+	uint64_t send_bytes = sends_parts ? whole : part_bytes;
+	uint64_t recv_bytes = receives_parts ? whole : part_bytes;
+	const char *send_own = send + (sends_parts ? own : 0);
+	const char *recv_own = recv + (receives_parts ? own : 0);
 	if (!overlap(send, send_bytes, recv, recv_bytes) || (send_own == recv_own && !exchange))
 		return 0;
 	return ring_comm_refuse(comm, RING_EINVAL,
@@ -103,9 +61,9 @@ static int check_buffers(struct ring_comm *comm, const struct ring_request *requ
 {
 	const char *missing = NULL;
 	if (reads(comm, request) && !request->send)
-		missing = is_message(request) ? "buffer" : "send";
+		missing = ring_kind_is_message(request->kind) ? "buffer" : "send";
 	else if (writes(comm, request) && !request->recv)
-		missing = is_message(request) ? "buffer" : "recv";
+		missing = ring_kind_is_message(request->kind) ? "buffer" : "recv";
 	if (missing)
 		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s is NULL though count is %llu",
 					ring_kind_name(request->kind), missing,
@@ -120,7 +78,7 @@ static int check_type(struct ring_comm *comm, const struct ring_request *request
 	if (ring_datatype_bytes(request->type) == 0)
 		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no datatype",
 					ring_kind_name(request->kind), request->type);
-	if (!shape_of(request)->reduces)
+	if (!ring_kind_reduces(request->kind))
 		return 0;
 	const struct ring_made_op *made = ring_made_op_find(&comm->made_ops, request->op);
 	if (made && (int)made->type != request->type)
@@ -137,25 +95,26 @@ static int check_type(struct ring_comm *comm, const struct ring_request *request
 
 static int check_elements(struct ring_comm *comm, const struct ring_request *request)
 {
-	const struct shape *shape = shape_of(request);
+	enum ring_kind kind = request->kind;
 	int err = check_type(comm, request);
 	if (err)
 		return err;
-	uint64_t parts = shape->send_in_parts || shape->recv_in_parts ? comm->size : 1;
+	bool in_parts = ring_kind_has_parts_in(kind) || ring_kind_has_parts_out(kind);
+	uint64_t parts = in_parts ? comm->size : 1;
 	uint64_t part_bytes, bytes;
 	if (__builtin_mul_overflow(request->count, ring_datatype_bytes(request->type), &part_bytes) ||
 	    __builtin_mul_overflow(part_bytes, parts, &bytes) || bytes > PTRDIFF_MAX)
 		return ring_comm_refuse(comm, RING_EINVAL,
 					"%s: %llu elements are more than memory can hold",
-					ring_kind_name(request->kind),
-					(unsigned long long)request->count);
+					ring_kind_name(kind), (unsigned long long)request->count);
 	return request->count == 0 ? 0 : check_buffers(comm, request, part_bytes);
 }
 
 static bool has_root(const struct ring_request *request)
 {
-	const struct shape *shape = shape_of(request);
-	return shape->root_sends || shape->root_receives || is_message(request);
+	enum ring_kind kind = request->kind;
+	return ring_kind_is_from_root(kind) || ring_kind_is_to_root(kind) ||
+	       ring_kind_is_message(kind);
 }
 
 static int check(struct ring_comm *comm, const struct ring_request *request)
@@ -167,9 +126,10 @@ static int check(struct ring_comm *comm, const struct ring_request *request)
 	if (has_root(request) && (request->root < 0 || request->root >= comm->size))
 		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s %d is not in 0..%d",
 					ring_kind_name(request->kind),
-					is_message(request) ? "peer" : "root", request->root,
-					comm->size - 1);
-	if (is_message(request) && request->root == comm->rank && !ring_group_is_open())
+					ring_kind_is_message(request->kind) ? "peer" : "root",
+					request->root, comm->size - 1);
+	if (ring_kind_is_message(request->kind) && request->root == comm->rank &&
+	    !ring_group_is_open())
 		return ring_comm_refuse(comm, RING_EINVAL,
 					"%s: rank %d can exchange with itself only in a group that "
 					"holds both ends",
@@ -200,7 +160,7 @@ static struct ring_call make_call(const struct ring_comm *comm, const struct rin
 
 void ring_call_number(struct ring_comm *comm, struct ring_call *call)
 {
-	if (!ring_call_is_message(call))
+	if (!ring_kind_is_message(call->kind))
 		comm->sequence++;
 	call->turn = comm->sequence;
 	call->record.sequence = comm->sequence;
@@ -215,12 +175,12 @@ static size_t buffer_bytes(const struct ring_comm *comm, const struct ring_call 
 
 static size_t input_bytes(const struct ring_comm *comm, const struct ring_call *call)
 {
-	return buffer_bytes(comm, call, shapes[call->kind].send_in_parts);
+	return buffer_bytes(comm, call, ring_kind_has_parts_in(call->kind));
 }
 
 static size_t output_bytes(const struct ring_comm *comm, const struct ring_call *call)
 {
-	return buffer_bytes(comm, call, shapes[call->kind].recv_in_parts);
+	return buffer_bytes(comm, call, ring_kind_has_parts_out(call->kind));
 }
 
 /* The queue wants a copy of what it runs later. */
@@ -303,10 +263,10 @@ static int find_device(struct ring_comm *comm, struct ring_call *call)
 {
 	const struct ring_operands *operands = &call->operands;
 	char here[96], there[96];
-	struct place input = {.name = ring_call_is_message(call) ? "buffer" : "send",
+	struct place input = {.name = ring_kind_is_message(call->kind) ? "buffer" : "send",
 			      .buffer = operands->input,
 			      .bytes = input_bytes(comm, call)};
-	struct place output = {.name = ring_call_is_message(call) ? "buffer" : "recv",
+	struct place output = {.name = ring_kind_is_message(call->kind) ? "buffer" : "recv",
 			       .buffer = operands->output,
 			       .bytes = output_bytes(comm, call)};
 	int err = find_place(comm, call, &input);
@@ -384,8 +344,8 @@ static int prepare(struct ring_comm *comm, const struct ring_request *request,
 	if (err)
 		return err;
 	find_memory(comm, &checked->call);
-	checked->keeps = !checked->call.scaled && !is_message(request) && !request->stream &&
-			 !checked->call.record.memory;
+	checked->keeps = !checked->call.scaled && !ring_kind_is_message(request->kind) &&
+			 !request->stream && !checked->call.record.memory;
 	comm->next_checked += checked->keeps;
 	*prepared = checked;
 	return 0;

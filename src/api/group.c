@@ -83,7 +83,7 @@ static struct member *find_member(struct ring_comm *comm)
 static void insert(struct member *member, struct ring_call *call)
 {
 	struct ring_call **calls = member->calls;
-	bool message = ring_call_is_message(call);
+	bool message = ring_kind_is_message(call->kind);
 	int at = message ? member->messages : member->count;
 	memmove(calls + at + 1, calls + at, (size_t)(member->count - at) * sizeof(*calls));
 	calls[at] = call;

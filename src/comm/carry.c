@@ -215,7 +215,7 @@ static void settle_devices(struct ring_comm *comm)
 
 int ring_carry(struct ring_comm *comm, struct ring_call *call)
 {
-	bool messages = call->kind == RING_KIND_SEND || call->kind == RING_KIND_RECV;
+	bool messages = ring_kind_is_message(call->kind);
 	comm->current = call;
 	int err = ring_comm_failed_in(comm, call->turn);
 	if (err)

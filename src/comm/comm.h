@@ -58,11 +58,6 @@ struct ring_call {
 	struct ring_call *next;
 };
 
-static inline bool ring_call_is_message(const struct ring_call *call)
-{
-	return call->kind == RING_KIND_SEND || call->kind == RING_KIND_RECV;
-}
-
 #define RING_CALLS_KEPT 4
 
 /*

@@ -62,8 +62,7 @@ static int find_departed(const struct ring_comm *comm, const struct ring_channel
 {
 	const struct ring_placement *placement = &comm->placement;
 	const int suspects[] = {channel->failed_peer, placement->next.rank, placement->prev.rank};
-	enum ring_kind kind = channel->plan->params.kind;
-	int count = kind == RING_KIND_SEND || kind == RING_KIND_RECV ? 1 : 3;
+	int count = ring_kind_is_message(channel->plan->params.kind) ? 1 : 3;
 	for (int i = 0; i < count; i++)
 		if (ring_comm_departed(comm, suspects[i], 0))
 			return suspects[i];

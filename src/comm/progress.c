@@ -106,8 +106,7 @@ static void sleep_for(struct ring_comm *comm, uint32_t ticket, bool with_fds, in
 
 static bool is_collective(const struct ring_comm *comm)
 {
-	enum ring_kind kind = comm->current->kind;
-	return comm->active && kind != RING_KIND_SEND && kind != RING_KIND_RECV;
+	return comm->active && !ring_kind_is_message(comm->current->kind);
 }
 
 /* The neighbour that is in another collective than this rank, as it has said; -1: none has. */

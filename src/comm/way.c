@@ -80,7 +80,7 @@ void ring_way_choose_again(struct ring_comm *comm, struct ring_way *way,
 			   const struct ring_question *question)
 {
 	way->question = *question;
-	if (question->kind == RING_KIND_SEND || question->kind == RING_KIND_RECV)
+	if (ring_kind_is_message(question->kind))
 		way->choice = ring_tuning_choose(&comm->placement.tuning, question);
 	else
 		way->choice = answer(comm, question)->choice;

@@ -44,7 +44,7 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 	channel->tells = false;
 	channel->on_boards = channel->board && known->plan.exchanges > 0;
 	channel->sheet_bytes = sizeof(*record) + known->plan.opening;
-	channel->root_says = ring_one_shot_is_from_root(known->plan.params.kind);
+	channel->root_says = ring_kind_is_from_root(known->plan.params.kind);
 	channel->is_small = channel->on_boards && known->is_small;
 	channel->opening.record = *record;
 	ring_channel_start_again(channel, operands, record->sequence);

@@ -96,10 +96,8 @@ RING_PURE bool ring_bruck_swaps(const struct ring_plan *plan)
 
 RING_PURE struct ring_plan ring_bruck_make(const struct ring_plan_params *params)
 {
-	struct ring_plan plan = {.params = *params};
+	struct ring_plan plan = ring_plan_begin(params);
 	int steps = ring_bruck_steps(params->size), most = ring_bruck_most(params->size);
-	plan.next = ring_plan_at(&plan, 1);
-	plan.prev = ring_plan_at(&plan, -1);
 	plan.edges = 2 * steps;
 	plan.begin = ring_share_begin(params->count, params->channels, params->channel);
 	plan.length = ring_share_length(params->count, params->channels, params->channel);

@@ -38,16 +38,12 @@
 /* Parts that a buffer holds: one for each rank, or the whole. */
 RING_PURE int ring_direct_parts_in(enum ring_kind kind, int size)
 {
-	bool in_parts = kind == RING_KIND_REDUCE_SCATTER || kind == RING_KIND_SCATTER ||
-			kind == RING_KIND_ALL_TO_ALL;
-	return in_parts ? size : 1;
+	return ring_kind_has_parts_in(kind) ? size : 1;
 }
 
 RING_PURE int ring_direct_parts_out(enum ring_kind kind, int size)
 {
-	bool in_parts = kind == RING_KIND_ALL_GATHER || kind == RING_KIND_GATHER ||
-			kind == RING_KIND_ALL_TO_ALL;
-	return in_parts ? size : 1;
+	return ring_kind_has_parts_out(kind) ? size : 1;
 }
 
 /* Kinds whose vector is whole in both buffers: it is cut into shares. */
@@ -114,15 +110,13 @@ RING_PURE int ring_direct_copies(const struct ring_plan *plan)
 RING_PURE bool ring_direct_can(enum ring_kind kind, int size, uint64_t bytes)
 {
 	(void)size, (void)bytes;
-	return kind != RING_KIND_SEND && kind != RING_KIND_RECV && kind != RING_KIND_BARRIER;
+	return !ring_kind_is_message(kind) && kind != RING_KIND_BARRIER;
 }
 
 RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *params)
 {
-	struct ring_plan plan = {.params = *params};
+	struct ring_plan plan = ring_plan_begin(params);
 	uint64_t others = params->size - 1;
-	plan.next = ring_plan_at(&plan, 1);
-	plan.prev = ring_plan_at(&plan, -1);
 	plan.edges = 2 * (params->size - 1);
 	int shares = ring_direct_shares(params);
 	plan.block = params->count / shares;
@@ -150,10 +144,11 @@ RING_PURE int ring_direct_summand(const struct ring_plan *plan, int behind, int 
 RING_PURE enum ring_buffer ring_direct_source(const struct ring_plan *plan)
 {
 	enum ring_kind kind = plan->params.kind;
-	bool from_root = kind == RING_KIND_BROADCAST || kind == RING_KIND_SCATTER;
 	if (ring_kind_reduces(kind))
 		return RING_ALL_INPUTS;
-	return from_root && ring_plan_self(plan) != plan->params.root ? RING_PEER_INPUT : RING_INPUT;
+	return ring_kind_is_from_root(kind) && ring_plan_self(plan) != plan->params.root
+		       ? RING_PEER_INPUT
+		       : RING_INPUT;
 }
 
 /* Where a kind writes: everywhere, everywhere but at root, at `peer`, or here. */

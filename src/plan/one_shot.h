@@ -48,19 +48,9 @@
 #ifndef RING_PLAN_ONE_SHOT_H
 #define RING_PLAN_ONE_SHOT_H
 
-RING_PURE bool ring_one_shot_is_to_root(enum ring_kind kind)
-{
-	return kind == RING_KIND_GATHER || kind == RING_KIND_REDUCE;
-}
-
-RING_PURE bool ring_one_shot_is_from_root(enum ring_kind kind)
-{
-	return kind == RING_KIND_SCATTER || kind == RING_KIND_BROADCAST;
-}
-
 RING_PURE bool ring_one_shot_is_rooted(enum ring_kind kind)
 {
-	return ring_one_shot_is_to_root(kind) || ring_one_shot_is_from_root(kind);
+	return ring_kind_is_to_root(kind) || ring_kind_is_from_root(kind);
 }
 
 /*
@@ -69,16 +59,12 @@ RING_PURE bool ring_one_shot_is_rooted(enum ring_kind kind)
  */
 RING_PURE int ring_one_shot_input_part(enum ring_kind kind, int rank)
 {
-	bool in_parts = kind == RING_KIND_SCATTER || kind == RING_KIND_ALL_TO_ALL ||
-			kind == RING_KIND_REDUCE_SCATTER;
-	return in_parts ? rank : 0;
+	return ring_kind_has_parts_in(kind) ? rank : 0;
 }
 
 RING_PURE int ring_one_shot_output_part(enum ring_kind kind, int rank)
 {
-	bool in_parts = kind == RING_KIND_GATHER || kind == RING_KIND_ALL_TO_ALL ||
-			kind == RING_KIND_ALL_GATHER;
-	return in_parts ? rank : 0;
+	return ring_kind_has_parts_out(kind) ? rank : 0;
 }
 
 /* Bytes of the whole input of a rank that has one. */
@@ -105,8 +91,8 @@ RING_PURE bool ring_one_shot_is_hub(const struct ring_plan *plan)
 RING_PURE bool ring_one_shot_flows(const struct ring_plan *plan, int from, int to)
 {
 	const struct ring_plan_params *params = &plan->params;
-	return (to == params->root || !ring_one_shot_is_to_root(params->kind)) &&
-	       (from == params->root || !ring_one_shot_is_from_root(params->kind));
+	return (to == params->root || !ring_kind_is_to_root(params->kind)) &&
+	       (from == params->root || !ring_kind_is_from_root(params->kind));
 }
 
 /* Ranks that this one has data for. */
@@ -114,9 +100,9 @@ RING_PURE uint64_t ring_one_shot_receivers(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
 	bool is_root = ring_plan_self(plan) == params->root;
-	if (ring_one_shot_is_to_root(params->kind))
+	if (ring_kind_is_to_root(params->kind))
 		return !is_root;
-	return is_root || !ring_one_shot_is_from_root(params->kind) ? params->size - 1 : 0;
+	return is_root || !ring_kind_is_from_root(params->kind) ? params->size - 1 : 0;
 }
 
 /* Signals on the ring alone; where all send to all, distance 1 is the ring. */
@@ -150,7 +136,7 @@ RING_PURE int ring_one_shot_owner(const struct ring_plan *plan, uint64_t index)
 RING_PURE uint64_t ring_one_shot_results(const struct ring_plan *plan)
 {
 	enum ring_kind kind = plan->params.kind;
-	if (ring_one_shot_is_from_root(kind))
+	if (ring_kind_is_from_root(kind))
 		return ring_plan_self(plan) != plan->params.root;
 	if (!ring_one_shot_flows(plan, plan->params.root, ring_plan_self(plan)))
 		return 0;
@@ -191,19 +177,17 @@ RING_PURE bool ring_one_shot_is_small(const struct ring_plan *plan)
 RING_PURE bool ring_one_shot_can(enum ring_kind kind, int size, uint64_t bytes)
 {
 	(void)size, (void)bytes;
-	return kind != RING_KIND_SEND && kind != RING_KIND_RECV;
+	return !ring_kind_is_message(kind);
 }
 
 RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *params)
 {
-	struct ring_plan plan = {.params = *params};
+	struct ring_plan plan = ring_plan_begin(params);
 	uint64_t others = params->size - 1;
 	ring_plan_cut_part(&plan);
 	if (ring_one_shot_is_small(&plan))
 		plan.opening = ring_one_shot_input_bytes(params);
 	bool hub = ring_one_shot_is_hub(&plan);
-	plan.next = ring_plan_at(&plan, 1);
-	plan.prev = ring_plan_at(&plan, -1);
 	plan.edges = hub ? 2 * (params->size - 1) : 4;
 	plan.fan_out = plan.opening > 0 ? others : ring_one_shot_receivers(&plan);
 	plan.fan_in = ring_one_shot_heard(&plan) + ring_one_shot_results(&plan);
@@ -262,7 +246,7 @@ RING_PURE struct ring_transfer ring_one_shot_outgoing(const struct ring_plan *pl
 	uint64_t chunk;
 	int step = ring_one_shot_split(plan, i - plan->signals, plan->fan_out, &chunk);
 	int peer = ring_plan_at(plan, step + 1);
-	if (ring_one_shot_is_to_root(plan->params.kind) && plan->opening == 0)
+	if (ring_kind_is_to_root(plan->params.kind) && plan->opening == 0)
 		peer = plan->params.root;
 	if (!ring_one_shot_flows(plan, ring_plan_self(plan), peer))
 		return ring_plan_signal(peer, 0);
@@ -348,7 +332,7 @@ RING_PURE struct ring_transfer ring_one_shot_copy(const struct ring_plan *plan, 
 {
 	enum ring_kind kind = plan->params.kind;
 	int self = ring_plan_self(plan), distance = plan->params.size - 1 - (step - heard);
-	while (ring_one_shot_is_from_root(kind) && ring_plan_at(plan, distance) != plan->params.root)
+	while (ring_kind_is_from_root(kind) && ring_plan_at(plan, distance) != plan->params.root)
 		distance--;
 	int from = ring_plan_at(plan, distance);
 	struct ring_transfer transfer = {.action = RING_COPY, .peer = from, .step = step};

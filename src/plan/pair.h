@@ -12,7 +12,7 @@
 RING_PURE bool ring_pair_can(enum ring_kind kind, int size, uint64_t bytes)
 {
 	(void)size, (void)bytes;
-	return kind == RING_KIND_SEND || kind == RING_KIND_RECV;
+	return ring_kind_is_message(kind);
 }
 
 RING_PURE struct ring_plan ring_pair_make(const struct ring_plan_params *params)

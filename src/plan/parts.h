@@ -30,6 +30,41 @@ enum ring_kind {
 	RING_KIND_RECV,
 };
 
+RING_PURE bool ring_kind_reduces(enum ring_kind kind)
+{
+	return kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_REDUCE_SCATTER ||
+	       kind == RING_KIND_REDUCE;
+}
+
+RING_PURE bool ring_kind_is_to_root(enum ring_kind kind)
+{
+	return kind == RING_KIND_GATHER || kind == RING_KIND_REDUCE;
+}
+
+RING_PURE bool ring_kind_is_from_root(enum ring_kind kind)
+{
+	return kind == RING_KIND_SCATTER || kind == RING_KIND_BROADCAST;
+}
+
+/* From one rank to another; all others are collectives. */
+RING_PURE bool ring_kind_is_message(enum ring_kind kind)
+{
+	return kind == RING_KIND_SEND || kind == RING_KIND_RECV;
+}
+
+/* Whether an input, or an output, has a part for each rank; else it is a vector. */
+RING_PURE bool ring_kind_has_parts_in(enum ring_kind kind)
+{
+	return kind == RING_KIND_REDUCE_SCATTER || kind == RING_KIND_SCATTER ||
+	       kind == RING_KIND_ALL_TO_ALL;
+}
+
+RING_PURE bool ring_kind_has_parts_out(enum ring_kind kind)
+{
+	return kind == RING_KIND_ALL_GATHER || kind == RING_KIND_GATHER ||
+	       kind == RING_KIND_ALL_TO_ALL;
+}
+
 /*
  * X(NAME, name, text): name.h has ring_name_can(), _make(), _outgoing(), _incoming(), _edge() and
  * _cost(), which plan.h calls.
@@ -333,6 +368,15 @@ RING_PURE int ring_plan_edge_of_all(const struct ring_plan *plan, int index, boo
 	return ring_plan_at(plan, *outgoing ? distance : -distance);
 }
 
+/* A plan with nothing but its neighbours yet. */
+RING_PURE struct ring_plan ring_plan_begin(const struct ring_plan_params *params)
+{
+	struct ring_plan plan = {.params = *params};
+	plan.next = ring_plan_at(&plan, 1);
+	plan.prev = ring_plan_at(&plan, -1);
+	return plan;
+}
+
 /* Entry `index` < n-1 of those that hold a chunk of every other rank, in the order of the ring. */
 RING_PURE struct ring_transfer ring_plan_hold(const struct ring_plan *plan, int index,
 					      uint64_t bytes)
@@ -360,12 +404,6 @@ RING_PURE struct ring_transfer ring_plan_sum(const struct ring_plan *plan, uint6
 		.behind = behind,
 		.held = {.first = holds, .count = plan->params.size - 1, .releases = behind == 0},
 		.step = plan->params.size - 1};
-}
-
-RING_PURE bool ring_kind_reduces(enum ring_kind kind)
-{
-	return kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_REDUCE_SCATTER ||
-	       kind == RING_KIND_REDUCE;
 }
 
 #endif

@@ -181,7 +181,7 @@ RING_PURE bool ring_plan_is_said_at_once(const struct ring_plan *plan)
 RING_PURE uint64_t ring_plan_said(const struct ring_plan *plan, int rank)
 {
 	const struct ring_plan_params *params = &plan->params;
-	bool has_input = rank == params->root || !ring_one_shot_is_from_root(params->kind);
+	bool has_input = rank == params->root || !ring_kind_is_from_root(params->kind);
 	return has_input ? plan->opening : 0;
 }
 

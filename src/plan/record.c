@@ -59,7 +59,7 @@ static const char *format_message(const struct ring_record *record, char *text)
 
 const char *ring_record_format(const struct ring_record *record, char *text)
 {
-	if (record->kind == RING_KIND_SEND || record->kind == RING_KIND_RECV)
+	if (ring_kind_is_message(record->kind))
 		return format_message(record, text);
 	int have = snprintf(text, RING_RECORD_TEXT, "call %llu: %s",
 			    (unsigned long long)record->sequence, ring_kind_name(record->kind));

@@ -133,10 +133,8 @@ RING_PURE bool ring_ring_can(enum ring_kind kind, int size, uint64_t bytes)
 
 RING_PURE struct ring_plan ring_ring_make(const struct ring_plan_params *params)
 {
-	struct ring_plan plan = {.params = *params};
+	struct ring_plan plan = ring_plan_begin(params);
 	int n = params->size;
-	plan.next = params->order[ring_plan_mod(params->position + 1, n)];
-	plan.prev = params->order[ring_plan_mod(params->position - 1, n)];
 	plan.edges = n > 1 ? 2 : 0;
 	plan.scalings = params->scaled && n > 1 ? 1 : 0;
 	plan.signals = ring_ring_reduces(&plan) ? (n > 1 ? 1 : 0) : (uint64_t)n - 1;

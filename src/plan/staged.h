@@ -79,9 +79,7 @@ RING_PURE bool ring_staged_can(enum ring_kind kind, int size, uint64_t bytes)
 
 RING_PURE struct ring_plan ring_staged_make(const struct ring_plan_params *params)
 {
-	struct ring_plan plan = {.params = *params};
-	plan.next = ring_plan_at(&plan, 1);
-	plan.prev = ring_plan_at(&plan, -1);
+	struct ring_plan plan = ring_plan_begin(params);
 	plan.edges = 2 * (params->size - 1);
 	plan.fan_out = (uint64_t)params->size - 1;
 	ring_plan_cut_blocks(&plan, 1);

@@ -119,10 +119,8 @@ RING_PURE bool ring_stride_can(enum ring_kind kind, int size, uint64_t bytes)
 
 RING_PURE struct ring_plan ring_stride_make(const struct ring_plan_params *params)
 {
-	struct ring_plan plan = {.params = *params};
+	struct ring_plan plan = ring_plan_begin(params);
 	uint64_t room = 2 * (uint64_t)params->chunks_per_round; /* of a ring's scratch */
-	plan.next = ring_plan_at(&plan, 1);
-	plan.prev = ring_plan_at(&plan, -1);
 	plan.stride = ring_stride_choose(params->size);
 	plan.strides = (params->size - 1) / plan.stride;
 	plan.edges = 4 * (plan.stride - 1 + (plan.strides > 0));

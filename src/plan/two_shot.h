@@ -45,10 +45,8 @@ RING_PURE bool ring_two_shot_can(enum ring_kind kind, int size, uint64_t bytes)
 
 RING_PURE struct ring_plan ring_two_shot_make(const struct ring_plan_params *params)
 {
-	struct ring_plan plan = {.params = *params};
+	struct ring_plan plan = ring_plan_begin(params);
 	uint64_t others = params->size - 1;
-	plan.next = ring_plan_at(&plan, 1);
-	plan.prev = ring_plan_at(&plan, -1);
 	plan.edges = 2 * (params->size - 1);
 	plan.signals = others;
 	plan.fan_out = others;
