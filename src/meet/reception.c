@@ -76,9 +76,9 @@ struct ring_reception {
 static void pause_accepting(struct ring_reception *reception, int ms);
 static void resume_accepting(void *owner);
 
-struct ring_port *ring_reception_find_port(struct ring_reception *reception, uint64_t job, int rank)
+struct ring_port *ring_watcher_find_port(struct ring_watcher *watcher, uint64_t job, int rank)
 {
-	struct ring_port *port = reception->ports;
+	struct ring_port *port = ring_watcher_reception(watcher)->ports;
 	while (port && (port->job != job || port->rank != rank))
 		port = port->next;
 	return port;
@@ -86,7 +86,7 @@ struct ring_port *ring_reception_find_port(struct ring_reception *reception, uin
 
 static bool find_secret(void *context, const struct ring_hello *hello, unsigned char *secret)
 {
-	struct ring_port *port = ring_reception_find_port(context, hello->job, hello->to);
+	struct ring_port *port = ring_watcher_find_port(context, hello->job, hello->to);
 	if (port)
 		memcpy(secret, port->secret, RING_SECRET_BYTES);
 	return port != NULL;
@@ -151,7 +151,7 @@ static void hand_over(struct guest *guest)
 {
 	struct ring_reception *reception = guest->reception;
 	struct ring_hello hello = guest->greeting.hello;
-	struct ring_port *port = ring_reception_find_port(reception, hello.job, hello.to);
+	struct ring_port *port = ring_watcher_find_port(reception->watcher, hello.job, hello.to);
 	int fd = guest->watch.fd;
 	forget_guest(guest);
 	if (!port || hello.attempt < port->attempt)
@@ -218,7 +218,7 @@ static void welcome(const struct listener *listener, int fd)
 	guest->reception = reception;
 	guest->early_is_fine = listener->known;
 	guest->since_ms = ring_clock_ms();
-	ring_greeting_listening(&guest->greeting, fd, find_secret, reception);
+	ring_greeting_listening(&guest->greeting, fd, find_secret, reception->watcher);
 	if (ring_watcher_add(reception->watcher, &guest->watch)) {
 		ring_fd_close(fd);
 		free(guest);
@@ -441,12 +441,10 @@ static bool listens_at(const struct ring_reception *reception,
 	return known || is_same_listener(&reception->address, address);
 }
 
-int ring_reception_listen(struct ring_reception *reception, const struct sockaddr_storage *address,
+static int listen_as_well(struct ring_reception *reception, const struct sockaddr_storage *address,
 			  struct ring_failure *failure)
 {
 	char text[RING_ADDRESS_TEXT], words[RING_FD_WORDS];
-	if (listens_at(reception, address))
-		return 0;
 	struct listener *known = calloc(1, sizeof(*known));
 	if (!known)
 		return ring_fail(failure, RING_ENOMEM, "no memory for a listener");
@@ -466,6 +464,16 @@ int ring_reception_listen(struct ring_reception *reception, const struct sockadd
 	reception->known = known;
 	ring_log(RING_INFO, "listening at %s as well", ring_address_format(address, text));
 	return 0;
+}
+
+int ring_watcher_listen(struct ring_watcher *watcher, const struct sockaddr_storage *address,
+			struct ring_failure *failure)
+{
+	ring_watcher_lock(watcher);
+	struct ring_reception *reception = ring_watcher_reception(watcher);
+	int err = listens_at(reception, address) ? 0 : listen_as_well(reception, address, failure);
+	ring_watcher_unlock(watcher);
+	return err;
 }
 
 static void close_listener(struct ring_reception *reception, struct listener *listener)
@@ -509,22 +517,25 @@ void ring_reception_close(struct ring_reception *reception)
 	free(reception);
 }
 
-const struct sockaddr_storage *ring_reception_address(const struct ring_reception *reception)
+const struct sockaddr_storage *ring_watcher_address(const struct ring_watcher *watcher)
 {
-	return &reception->address;
+	return &ring_watcher_reception(watcher)->address;
 }
 
-const char *ring_reception_local_name(const struct ring_reception *reception)
+const char *ring_watcher_local_name(const struct ring_watcher *watcher)
 {
-	return reception->local_name;
+	return ring_watcher_reception(watcher)->local_name;
 }
 
 /* ---- ports and visitors ---- */
 
-void ring_reception_open_port(struct ring_reception *reception, struct ring_port *port)
+void ring_watcher_open_port(struct ring_watcher *watcher, struct ring_port *port)
 {
+	ring_watcher_lock(watcher);
+	struct ring_reception *reception = ring_watcher_reception(watcher);
 	port->next = reception->ports;
 	reception->ports = port;
+	ring_watcher_unlock(watcher);
 }
 
 /* Closes what was kept for the port from attempts below `attempt`. */
@@ -544,21 +555,25 @@ static void turn_away(struct ring_reception *reception, const struct ring_port *
 	}
 }
 
-void ring_reception_close_port(struct ring_reception *reception, struct ring_port *port)
+void ring_watcher_close_port(struct ring_watcher *watcher, struct ring_port *port)
 {
+	ring_watcher_lock(watcher);
+	struct ring_reception *reception = ring_watcher_reception(watcher);
 	struct ring_port **link = &reception->ports;
 	while (*link && *link != port)
 		link = &(*link)->next;
 	if (*link)
 		*link = port->next;
 	turn_away(reception, port, UINT64_MAX);
+	ring_watcher_unlock(watcher);
 }
 
-void ring_reception_renew_port(struct ring_reception *reception, struct ring_port *port,
-			       uint32_t attempt)
+void ring_watcher_renew_port(struct ring_watcher *watcher, struct ring_port *port, uint32_t attempt)
 {
+	ring_watcher_lock(watcher);
 	port->attempt = attempt;
-	turn_away(reception, port, attempt);
+	turn_away(ring_watcher_reception(watcher), port, attempt);
+	ring_watcher_unlock(watcher);
 }
 
 static bool is_same_hello(const struct ring_hello *a, const struct ring_hello *b)
@@ -567,21 +582,25 @@ static bool is_same_hello(const struct ring_hello *a, const struct ring_hello *b
 	       a->channel == b->channel && a->attempt == b->attempt;
 }
 
-int ring_reception_fetch(struct ring_reception *reception, const struct ring_hello *hello, int *fd)
+int ring_watcher_fetch(struct ring_watcher *watcher, const struct ring_hello *hello, int *fd)
 {
-	for (struct visitor **place = &reception->visitors; *place; place = &(*place)->next) {
-		struct visitor *visitor = *place;
-		if (!is_same_hello(&visitor->hello, hello))
-			continue;
+	ring_watcher_lock(watcher);
+	struct ring_reception *reception = ring_watcher_reception(watcher);
+	struct visitor **place = &reception->visitors;
+	while (*place && !is_same_hello(&(*place)->hello, hello))
+		place = &(*place)->next;
+	struct visitor *visitor = *place;
+	int err = visitor ? 0 : reception->starved ? RING_ESYSTEM : RING_EAGAIN;
+	if (visitor) {
 		*place = visitor->next;
 		*fd = visitor->fd;
 		free(visitor);
-		return 0;
 	}
-	return reception->starved ? RING_ESYSTEM : RING_EAGAIN;
+	ring_watcher_unlock(watcher);
+	return err;
 }
 
-const char *ring_reception_starved(const struct ring_reception *reception)
+const char *ring_watcher_starved(const struct ring_watcher *watcher)
 {
-	return reception->why;
+	return ring_watcher_reception(watcher)->why;
 }

@@ -428,67 +428,12 @@ int ring_watcher_hold(struct ring_watcher **watcher, const struct ring_config *c
 	return err;
 }
 
-/* ---- the front door ---- */
-
-const struct sockaddr_storage *ring_watcher_address(const struct ring_watcher *watcher)
-{
-	return ring_reception_address(watcher->reception);
-}
-
-const char *ring_watcher_local_name(const struct ring_watcher *watcher)
-{
-	return ring_reception_local_name(watcher->reception);
-}
-
 uint64_t ring_watcher_process(const struct ring_watcher *watcher)
 {
 	return watcher->process;
 }
 
-int ring_watcher_listen(struct ring_watcher *watcher, const struct sockaddr_storage *address,
-			struct ring_failure *failure)
+struct ring_reception *ring_watcher_reception(const struct ring_watcher *watcher)
 {
-	ring_watcher_lock(watcher);
-	int err = ring_reception_listen(watcher->reception, address, failure);
-	ring_watcher_unlock(watcher);
-	return err;
-}
-
-void ring_watcher_open_port(struct ring_watcher *watcher, struct ring_port *port)
-{
-	ring_watcher_lock(watcher);
-	ring_reception_open_port(watcher->reception, port);
-	ring_watcher_unlock(watcher);
-}
-
-void ring_watcher_close_port(struct ring_watcher *watcher, struct ring_port *port)
-{
-	ring_watcher_lock(watcher);
-	ring_reception_close_port(watcher->reception, port);
-	ring_watcher_unlock(watcher);
-}
-
-void ring_watcher_renew_port(struct ring_watcher *watcher, struct ring_port *port, uint32_t attempt)
-{
-	ring_watcher_lock(watcher);
-	ring_reception_renew_port(watcher->reception, port, attempt);
-	ring_watcher_unlock(watcher);
-}
-
-struct ring_port *ring_watcher_find_port(struct ring_watcher *watcher, uint64_t job, int rank)
-{
-	return ring_reception_find_port(watcher->reception, job, rank);
-}
-
-int ring_watcher_fetch(struct ring_watcher *watcher, const struct ring_hello *hello, int *fd)
-{
-	ring_watcher_lock(watcher);
-	int err = ring_reception_fetch(watcher->reception, hello, fd);
-	ring_watcher_unlock(watcher);
-	return err;
-}
-
-const char *ring_watcher_starved(const struct ring_watcher *watcher)
-{
-	return ring_reception_starved(watcher->reception);
+	return watcher->reception;
 }
