@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/fork_lock.h"
+#include "meet/describe.h"
 #include "meet/watcher.h"
 
 /*
@@ -84,11 +85,30 @@ int ring_launcher_find(const struct ring_launcher **launcher, struct ring_failur
 
 /* ---- am I one of its ranks? ---- */
 
+static int read_place(const struct ring_launcher *launcher, struct ring_launch *launch,
+		      struct ring_failure *failure)
+{
+	int here = 0;
+	int err = ring_launch_number(launcher, launcher->size, 1, RING_SIZE_MAX, &launch->size,
+				     failure);
+	if (!err)
+		err = ring_launch_number(launcher, launcher->rank, 0, launch->size - 1,
+					 &launch->rank, failure);
+	if (!err && launcher->local_size && ring_launch_variable(launcher->local_size))
+		err = ring_launch_number(launcher, launcher->local_size, 1, launch->size, &here,
+					 failure);
+	launch->one_host = here == launch->size;
+	return err;
+}
+
 static int find_place(const struct ring_launcher **launcher, struct ring_launch *launch,
 		      struct ring_failure *failure)
 {
 	int err = ring_launcher_find(launcher, failure);
-	return err || !*launcher ? err : (*launcher)->find_place(*launcher, launch, failure);
+	if (err || !*launcher)
+		return err;
+	return (*launcher)->find_place ? (*launcher)->find_place(*launcher, launch, failure)
+				       : read_place(*launcher, launch, failure);
 }
 
 int ring_job_find(const char **name, int *rank, int *size)

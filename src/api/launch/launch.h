@@ -26,7 +26,10 @@ struct ring_launcher {
 	const char *variables; /* all that it must have set, for people */
 	const char *job;       /* the one that differs between jobs; NULL: a process has one job */
 
-	/* Sets size, rank and one_host. Meets nobody. */
+	/* The variables that say them; how many ranks this host has may be unset, or unknown: NULL. */
+	const char *size, *rank, *local_size;
+
+	/* For a launcher without such variables: sets size, rank and one_host. Meets nobody. */
 	int (*find_place)(const struct ring_launcher *launcher, struct ring_launch *launch,
 			  struct ring_failure *failure);
 

@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "kvs.h"
-#include "meet/describe.h"
 
 #define LINE_TEXT 2048 /* an answer with the longest value there is (1024) fits */
 #define KVSNAME_TEXT 256
@@ -202,21 +201,6 @@ static const struct ring_kvs kvs = {
 
 /* ---- the launcher ---- */
 
-static int find_place(const struct ring_launcher *launcher, struct ring_launch *launch,
-		      struct ring_failure *failure)
-{
-	int here = 0;
-	int err = ring_launch_number(launcher, "PMI_SIZE", 1, RING_SIZE_MAX, &launch->size, failure);
-	if (!err)
-		err = ring_launch_number(launcher, "PMI_RANK", 0, launch->size - 1, &launch->rank,
-					 failure);
-	if (!err && ring_launch_variable("MPI_LOCALNRANKS"))
-		err = ring_launch_number(launcher, "MPI_LOCALNRANKS", 1, launch->size, &here,
-					 failure);
-	launch->one_host = here == launch->size;
-	return err;
-}
-
 static int enter(const struct ring_launcher *launcher, const struct ring_config *config,
 		 struct ring_launch *launch, struct ring_failure *failure)
 {
@@ -228,6 +212,8 @@ const struct ring_launcher ring_launcher_pmi = {
 	.name = "mpiexec (PMI-1)",
 	.marker = "PMI_FD",
 	.variables = "PMI_FD, PMI_RANK, PMI_SIZE",
-	.find_place = find_place,
+	.size = "PMI_SIZE",
+	.rank = "PMI_RANK",
+	.local_size = "MPI_LOCALNRANKS",
 	.enter = enter,
 };

@@ -4,16 +4,6 @@
 #include "meet/identity.h"
 #include "launch.h"
 
-static int find_place(const struct ring_launcher *launcher, struct ring_launch *launch,
-		      struct ring_failure *failure)
-{
-	int err = ring_launch_number(launcher, "RING_SIZE", 1, RING_SIZE_MAX, &launch->size,
-				     failure);
-	return err ? err
-		   : ring_launch_number(launcher, "RING_RANK", 0, launch->size - 1, &launch->rank,
-					failure);
-}
-
 static int enter(const struct ring_launcher *launcher, const struct ring_config *config,
 		 struct ring_launch *launch, struct ring_failure *failure)
 {
@@ -42,6 +32,7 @@ const struct ring_launcher ring_launcher_ring_run = {
 	.marker = "RING_RANK",
 	.variables = "RING_RANK, RING_SIZE, RING_ID",
 	.job = "RING_ID",
-	.find_place = find_place,
+	.size = "RING_SIZE",
+	.rank = "RING_RANK",
 	.enter = enter,
 };

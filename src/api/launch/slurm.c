@@ -37,16 +37,6 @@ void ring_slurm_first_host(const char *list, char host[RING_SLURM_HOST])
 	host[used] = '\0';
 }
 
-static int find_place(const struct ring_launcher *launcher, struct ring_launch *launch,
-		      struct ring_failure *failure)
-{
-	int err = ring_launch_number(launcher, "SLURM_STEP_NUM_TASKS", 1, RING_SIZE_MAX,
-				     &launch->size, failure);
-	return err ? err
-		   : ring_launch_number(launcher, "SLURM_PROCID", 0, launch->size - 1,
-					&launch->rank, failure);
-}
-
 /* Neighbouring jobs, and steps of one job, get other ports. */
 static int derive_port(const char *job, const char *step)
 {
@@ -101,6 +91,7 @@ const struct ring_launcher ring_launcher_slurm = {
 	.marker = "SLURM_STEP_ID",
 	.variables = "SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_STEP_NODELIST, SLURM_JOB_ID",
 	.job = "SLURM_STEP_ID",
-	.find_place = find_place,
+	.size = "SLURM_STEP_NUM_TASKS",
+	.rank = "SLURM_PROCID",
 	.enter = enter,
 };

@@ -67,16 +67,6 @@ void ring_torchrun_identify(const struct ring_torchrun *job, unsigned call, cons
 
 /* ---- the launcher ---- */
 
-static int find_place(const struct ring_launcher *launcher, struct ring_launch *launch,
-		      struct ring_failure *failure)
-{
-	int err = ring_launch_number(launcher, "WORLD_SIZE", 1, RING_SIZE_MAX, &launch->size,
-				     failure);
-	return err ? err
-		   : ring_launch_number(launcher, "RANK", 0, launch->size - 1, &launch->rank,
-					failure);
-}
-
 static int enter(const struct ring_launcher *launcher, const struct ring_config *config,
 		 struct ring_launch *launch, struct ring_failure *failure)
 {
@@ -99,7 +89,8 @@ const struct ring_launcher ring_launcher_torchrun = {
 	.name = "torchrun",
 	.marker = "TORCHELASTIC_RUN_ID",
 	.variables = VARIABLES,
-	.find_place = find_place,
+	.size = "WORLD_SIZE",
+	.rank = "RANK",
 	.enter = enter,
 };
 
@@ -108,6 +99,7 @@ const struct ring_launcher ring_launcher_torch_variables = {
 	.name = "torchrun",
 	.marker = "RANK",
 	.variables = VARIABLES,
-	.find_place = find_place,
+	.size = "WORLD_SIZE",
+	.rank = "RANK",
 	.enter = enter,
 };
