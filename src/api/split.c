@@ -11,8 +11,6 @@
 #include "group.h"
 #include "meet/root.h"
 
-#define NEWS_GRACE_MS 500 /* a creation that failed waits so long to hear of a death */
-
 /* What a rank asks for. */
 struct wish {
 	int32_t color, key;
@@ -54,7 +52,7 @@ static int join(struct ring_comm *comm, const struct ring_unique_id *id, int mem
 		return ring_comm_refuse(comm, err, "ring_comm_split: %s", failure.text);
 	ring_creation_depend(creation, comm);
 	err = ring_creations_run(&creation, 1);
-	if (err == RING_EPEER && ring_comm_await_failure(comm, comm->sequence, NEWS_GRACE_MS))
+	if (err == RING_EPEER && ring_comm_await_failure(comm, comm->sequence))
 		return ring_comm_failed(comm);
 	return err ? ring_comm_refuse(comm, err, "ring_comm_split: %s", ring_comm_error(NULL)) : 0;
 }

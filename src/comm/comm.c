@@ -216,9 +216,9 @@ int ring_comm_fail(struct ring_comm *comm, int err, int culprit, const char *for
 	return ring_comm_fail_with(comm, &news, true);
 }
 
-int ring_comm_await_failure(struct ring_comm *comm, uint64_t call, int ms)
+int ring_comm_await_failure(struct ring_comm *comm, uint64_t call)
 {
-	uint64_t now = ring_clock_ms(), until = now + (uint64_t)ms;
+	uint64_t now = ring_clock_ms(), until = now + RING_NEWS_GRACE_MS;
 	for (; now < until && !ring_comm_failed_in(comm, call); now = ring_clock_ms()) {
 		uint32_t ticket = ring_bell_announce(&comm->bell, false);
 		if (!ring_comm_failed_in(comm, call))

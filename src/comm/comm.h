@@ -172,11 +172,14 @@ static inline int ring_comm_failed_in(const struct ring_comm *comm, uint64_t cal
 	return err && comm->failed_call <= call ? err : 0;
 }
 
+/* So long the control lanes have to say why a link broke. */
+#define RING_NEWS_GRACE_MS 500
+
 /*
- * comm.c: sleeps until a failure that ends call number `call` is known, at most `ms`; for the one
- * thread that may sleep on the doorbell. returns the failure, or 0
+ * comm.c: sleeps until a failure that ends call number `call` is known, at most for the grace; for
+ * the one thread that may sleep on the doorbell. returns the failure, or 0
  */
-int ring_comm_await_failure(struct ring_comm *comm, uint64_t call, int ms);
+int ring_comm_await_failure(struct ring_comm *comm, uint64_t call);
 
 /* Whether this process made it; else it was the parent's before fork(). */
 static inline bool ring_comm_is_mine(const struct ring_comm *comm)

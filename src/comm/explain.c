@@ -9,8 +9,6 @@
 #include "base/outage.h"
 #include "meet/describe.h"
 
-#define NEWS_GRACE_MS 500 /* a broken link waits so long for the control lanes to say why */
-
 const struct ring_channel *ring_explain_unfinished(const struct ring_comm *comm)
 {
 	const struct ring_channel *channel = comm->active;
@@ -112,7 +110,7 @@ int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *chann
 	int lost = ring_explain_lost(comm);
 	if (lost)
 		return lost;
-	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
+	ring_comm_await_failure(comm, comm->current->turn);
 	int departed = find_departed(comm, channel);
 	if (departed >= 0)
 		return ring_explain_departed(comm, channel, departed);
@@ -128,7 +126,7 @@ int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *chann
 int ring_explain_unlinked(struct ring_comm *comm, int peer, int err, const char *why)
 {
 	char who[RING_RANK_TEXT];
-	ring_comm_await_failure(comm, comm->current->turn, NEWS_GRACE_MS);
+	ring_comm_await_failure(comm, comm->current->turn);
 	struct ring_channel *channel = comm->active;
 	if (err == RING_EPEER && channel) {
 		channel->failed_peer = peer;

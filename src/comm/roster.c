@@ -5,9 +5,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "explain.h"
 #include "meet/describe.h"
-
-#define NEWS_GRACE_MS 500 /* a broken link waits so long for the control lanes to say why */
 
 static unsigned char *card_of(const struct ring_roster *roster, int rank)
 {
@@ -70,8 +69,7 @@ static void explain(struct ring_comm *comm, int err)
 			       "sends, while the communicator was being created",
 			       comm->rank, who);
 	else
-		ring_comm_fail(comm, err, comm->rank, "rank %d: the %s device failed: %s",
-			       comm->rank, comm->channels[0].device->name, ring_strerror(err));
+		ring_explain_device(comm, comm->channels[0].device, err);
 }
 
 static void time_out(struct ring_comm *comm)
@@ -131,7 +129,7 @@ int ring_roster_step(struct ring_roster *roster, struct ring_comm *comm,
 		roster->broken_ms = now;
 	}
 	bool done = !roster->broken && ring_channel_is_done(channel);
-	bool lost = roster->broken && now >= roster->broken_ms + NEWS_GRACE_MS;
+	bool lost = roster->broken && now >= roster->broken_ms + RING_NEWS_GRACE_MS;
 	bool late = !done && now >= roster->deadline_ms;
 	if (done)
 		read_cards(roster, comm);
@@ -161,8 +159,8 @@ int ring_roster_poll(const struct ring_roster *roster, const struct ring_comm *c
 	fds[count++] = (struct pollfd){.fd = comm->bell.event_fd, .events = POLLIN};
 	if (!roster->broken)
 		count += ring_channel_wait_fds(&comm->channels[0], fds + count);
-	else if (roster->broken_ms + NEWS_GRACE_MS < until)
-		until = roster->broken_ms + NEWS_GRACE_MS;
+	else if (roster->broken_ms + RING_NEWS_GRACE_MS < until)
+		until = roster->broken_ms + RING_NEWS_GRACE_MS;
 	uint64_t left = until > now ? until - now : 0;
 	if (left < (uint64_t)*ms)
 		*ms = (int)left;
