@@ -30,6 +30,14 @@ struct harness_meeting {
 	int id_err;
 };
 
+int harness_report(const char *name, int failed)
+{
+	static int tests;
+	printf("%sok %d - %s\n", failed ? "not " : "", ++tests, name);
+	fflush(stdout);
+	return failed;
+}
+
 double harness_clock(void)
 {
 	struct timespec now;

@@ -103,6 +103,9 @@ __attribute__((format(printf, 2, 3))) int harness_fail(const struct harness_rank
 
 /* ---- for everybody ---- */
 
+/* Prints the line of the next test, in TAP. returns failed */
+int harness_report(const char *name, int failed);
+
 /* True for the long form: --long, or RING_TEST_LONG in the environment. */
 bool harness_is_long(int argc, char **argv);
 

@@ -319,14 +319,6 @@ static int lose_a_device(struct harness_rank *self)
 	return bad;
 }
 
-static int report(const char *name, int failed)
-{
-	static int tests;
-	printf("%sok %d - %s\n", failed ? "not " : "", ++tests, name);
-	fflush(stdout);
-	return failed;
-}
-
 static const struct {
 	const char *name;
 	const struct setting *setting;
@@ -349,7 +341,7 @@ static const struct {
 
 int main(void)
 {
-	int bad = report("memory that the host may not touch", touch_it());
+	int bad = harness_report("memory that the host may not touch", touch_it());
 	for (int c = 0; c < CASES; c++)
 		for (int w = 0; w < HARNESS_WORLDS; w++) {
 			struct harness team = {.world = &harness_worlds[w],
@@ -359,7 +351,7 @@ int main(void)
 			snprintf(team.label, sizeof(team.label), "%s, %s", cases[c].name,
 				 team.world->name);
 			if (!team.world->threads || cases[c].by_threads)
-				bad |= report(team.label, harness_run(&team));
+				bad |= harness_report(team.label, harness_run(&team));
 		}
 	printf("1..%d\n", 1 + CASES * HARNESS_WORLDS - 1);
 	return bad != 0;

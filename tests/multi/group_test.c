@@ -270,24 +270,16 @@ static int be_rank(struct harness_rank *self)
 	return bad;
 }
 
-static int report(const char *name, int failed)
-{
-	static int tests;
-	printf("%sok %d - %s\n", failed ? "not " : "", ++tests, name);
-	fflush(stdout);
-	return failed;
-}
-
 int main(void)
 {
 	printf("1..%d\n", 3 + HARNESS_WORLDS);
-	int bad = report("one thread drives all ranks", one_thread());
-	bad |= report("a rank is missing", one_is_missing());
-	bad |= report("a rank is wrong", one_is_wrong());
+	int bad = harness_report("one thread drives all ranks", one_thread());
+	bad |= harness_report("a rank is missing", one_is_missing());
+	bad |= harness_report("a rank is wrong", one_is_wrong());
 	for (int w = 0; w < HARNESS_WORLDS; w++) {
 		struct harness team = {.world = &harness_worlds[w], .size = RANKS, .body = be_rank};
 		snprintf(team.label, sizeof(team.label), "groups over %s", team.world->name);
-		bad |= report(team.label, harness_run(&team));
+		bad |= harness_report(team.label, harness_run(&team));
 	}
 	return bad != 0;
 }
