@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Links at a chosen speed, around those of any transport, between ranks that share a kernel's
- * clock. What a message costs is what it costs in a simulation (tools/virtual.h), but for the wires,
+ * clock. A message costs what it costs in a simulation (tools/virtual.h), but for the wires,
  * which are a rank's (pace.h):
  *
  *	send()     it waits until the rank's outgoing wire is free, but moves on at once,

@@ -26,7 +26,7 @@ struct ring_launcher {
 	const char *variables; /* all that it must have set, for people */
 	const char *job;       /* the one that differs between jobs; NULL: a process has one job */
 
-	/* The variables that say them; how many ranks this host has may be unset, or unknown: NULL. */
+	/* The variables that say them; local_size may be NULL, and its variable unset. */
 	const char *size, *rank, *local_size;
 
 	/* For a launcher without such variables: sets size, rank and one_host. Meets nobody. */
