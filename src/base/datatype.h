@@ -16,7 +16,7 @@ static inline size_t ring_datatype_bytes(enum ring_datatype type)
 }
 
 /*
- * Elements in so many bytes. Sizes are powers of two, and a division takes as long as a small sum.
+ * Elements in so many bytes. Sizes are powers of two: a division would take as long as a small sum.
  */
 static inline size_t ring_datatype_elements(enum ring_datatype type, size_t bytes)
 {

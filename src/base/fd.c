@@ -165,10 +165,7 @@ bool ring_fd_is_forbidden(int cause)
 	return !ring_fd_ran_out(cause) && cause != ENOMEM && cause != ENOSPC;
 }
 
-/*
- * A datagram socket that is connected with itself wakes whoever polls it, where there are no
- * eventfds.
- */
+/* Where there are no eventfds: a datagram socket connected with itself wakes whoever polls it. */
 static int make_mirror(void)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -221,10 +218,7 @@ FILE *ring_fd_file(const char *path)
 
 /* ---- shortages ---- */
 
-/*
- * Of the calling thread: hundreds that all tried again at once would keep those who receive from
- * the CPU.
- */
+/* Per thread: hundreds that tried again at once would keep the receivers from the CPU. */
 static _Thread_local int crowded_pause_ms;
 static _Thread_local uint64_t crowded_until_ms;
 
@@ -304,7 +298,7 @@ ssize_t ring_fd_send_with(int fd, const void *data, size_t bytes, const int *fds
 }
 
 /*
- * Why the kernel kept back descriptors of a message: this process had no number left, or the peer
+ * Why the kernel kept descriptors of a message back: this process had no number left, or the peer
  * sent too many.
  */
 static int why_kept_back(int fd)

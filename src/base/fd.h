@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library's descriptors: all are opened, or adopted, through here. None is 0, 1 or 2, where a
- * program prints even if it has closed them. All are close-on-exec. And a child made by fork()
- * closes its copies at once, so that a rank's death is seen even while its children live; but for
- * those of files, which are open for a moment only. Files that are written are those of output.h.
+ * The library's descriptors: all are opened, or adopted, through here. None is 0, 1 or 2: programs
+ * print there even if they have closed them. All are close-on-exec. A child made by fork() closes
+ * its copies at once, so that a rank's death is seen even while its children live; only files stay
+ * open, for a moment. Files that are written are output.h's.
  *
  * Opening and noting happen under one lock that fork() also takes, so no descriptor slips through.
  */
@@ -27,8 +27,8 @@ int ring_fd_epoll(void); /* as epoll_create1(2) */
 int ring_fd_timer(void); /* as timerfd_create(2) of CLOCK_MONOTONIC, non-blocking */
 
 /*
- * For what another library has opened for ours: as if it was opened here, until that library is
- * about to close it. Adopting makes it non-blocking.
+ * A descriptor that another library opened for ours counts as opened here from adopt() until
+ * release(), before that library closes it. Adopting makes it non-blocking.
  */
 void ring_fd_adopt(int fd);
 void ring_fd_release(int fd);
@@ -40,9 +40,8 @@ FILE *ring_fd_file(const char *path); /* for reading, as fopen(3); fclose() is i
  * received ones are noted. Neither blocks; more descriptors than `max` are refused with EPROTO, and
  * those for which this process has no number left with EMFILE.
  *
- * ETOOMANYREFS: the kernel holds as many descriptors on their way as it allows this user, whose
- * ranks all pass them at once. Send again in ring_fd_crowded_ms() milliseconds, earlier it is not
- * even tried.
+ * ETOOMANYREFS: as many descriptors are on their way as the kernel allows this user, whose ranks
+ * all pass them at once. Send again in ring_fd_crowded_ms() milliseconds; earlier it is not tried.
  */
 ssize_t ring_fd_send_with(int fd, const void *data, size_t bytes, const int *fds, int nfds);
 ssize_t ring_fd_recv_with(int fd, void *data, size_t bytes, int *fds, int max, int *nfds);
@@ -54,10 +53,7 @@ int ring_fd_crowded_ms(void);
 #define RING_FD_WORDS 128
 const char *ring_fd_words(int cause, char text[RING_FD_WORDS]);
 
-/*
- * Whether a call failed as this system has none such, or lets nobody make it, not for lack of
- * anything.
- */
+/* Whether a call failed because this system lacks or forbids it, not because anything ran out. */
 bool ring_fd_is_forbidden(int cause);
 
 /* Whether errno says that descriptors ran out: waiting does not help. */
@@ -78,10 +74,7 @@ bool ring_fd_is_lost(int fd);
  */
 void ring_fd_end(int fd);
 
-/*
- * At exit: ends all connections with other hosts that there are, unless a thread was stopped amid
- * opening.
- */
+/* At exit: ends all connections with other hosts, unless a thread was stopped while opening one. */
 void ring_fd_part(void);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A flag that one thread raises and a counter that one at a time advances, and others see, within a
- * process. What was written before is visible to whoever sees it raised or advanced.
+ * A flag that one thread raises, and a counter that one thread at a time advances, within a
+ * process. Whoever sees that also sees what was written before it.
  */
 #ifndef RING_FLAG_H
 #define RING_FLAG_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock that fork() waits for: no child is born while one of its parent's threads has it, whom
- * nobody could ask for it any more. What it guards takes no other such lock meanwhile. fork() knows
- * of it before main() begins: what is registered while another thread forks is not waited for, and
- * its child not told.
+ * A lock that fork() waits for: a child born while a thread of its parent held it could never take
+ * it. Its holder takes no other such lock. It is registered with fork() before main() begins: a
+ * fork() under way in another thread would miss it.
  */
 #ifndef RING_FORK_LOCK_H
 #define RING_FORK_LOCK_H
@@ -11,7 +10,8 @@
 #include <pthread.h>
 
 /*
- * Before all other constructors: whose locks guard more are registered later, and so taken earlier.
+ * Before all other constructors: fork() takes last what was registered first, and locks that guard
+ * more are taken earlier.
  */
 #define RING_FORK_FIRST 101
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a program has closed its standard input, output or error, the kernel hands that number out
- * next, and whatever is printed would be written there: into memory that ranks share, to a peer or
- * into a file.
+ * If a program has closed its standard input, output or error, the kernel hands out that number
+ * next, and what is printed would go there: into memory that ranks share, to a peer or into a file.
  */
 #ifndef RING_LIFT_H
 #define RING_LIFT_H
@@ -12,8 +11,7 @@
 #include <unistd.h>
 
 /*
- * The same open file under a number above 2, close-on-exec, for one that was just opened. -1 with
- * errno if there is none.
+ * Moves a file that was just opened to a number above 2, close-on-exec. returns it; -1 with errno
  */
 static inline int ring_fd_lift(int fd)
 {

@@ -18,7 +18,7 @@ static const char *const level_names[] = {
 	[RING_LOUD] = "warn", [RING_WARN] = "warn", [RING_INFO] = "info", [RING_DEBUG] = "debug"};
 
 static pthread_once_t threshold_read = PTHREAD_ONCE_INIT;
-static enum ring_log_level threshold; /* RING_LOUD: silence but for that */
+static enum ring_log_level threshold; /* RING_LOUD: no others */
 
 static void read_threshold(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages for people on stderr. Silent unless RING_LOG is warn, info or debug, but for what
- * costs the user something that was asked for, or lets in who was not (RING_LOUD).
- * Lower case, who -> whom first, the exact cause. Never on the path of a transfer.
+ * Messages for people on stderr. Silent unless RING_LOG is warn, info or debug. RING_LOUD is never
+ * silent: the user loses what was asked for, or strangers may come in. Lower case, who -> whom
+ * first, the exact cause. Never on the path of a transfer.
  */
 #ifndef RING_LOG_H
 #define RING_LOG_H

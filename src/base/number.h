@@ -14,7 +14,7 @@ bool ring_number_read(const char *text, bool units, long long *number);
  */
 bool ring_number_read_decimal(const char **text, double *number);
 
-/* Writes bytes such that they are read again, with a unit if one divides them. Returns text. */
+/* Writes bytes as ring_number_read() reads them, with a unit if one divides them. Returns text. */
 #define RING_NUMBER_TEXT 24
 const char *ring_number_write(uint64_t bytes, char text[RING_NUMBER_TEXT]);
 

@@ -13,13 +13,13 @@
 #define TCP_RTO_MAX_MS 44 /* Linux 6.15; an older one sends again after twice the time, each time */
 #endif
 
-#define LAST_TRY_MS 1200 /* past lost_ms, for what is then sent again ... */
-#define ANSWER_MS 200    /* ... and for its answer */
+#define LAST_TRY_MS 1200 /* for sending once more after lost_ms */
+#define ANSWER_MS 200    /* for the answer to that */
 #define SHUT_TRIES 2     /* one probe of a shut window may get lost */
 
-#define PROBES_MAX 60 /* the kernel counts to 127, ... */
+#define PROBES_MAX 60 /* the kernel counts to 127 */
 #define PAUSE_MAX 32767
-#define TRIES_MIN 8 /* ... and sends again 15 times by default before it gives up: not before us */
+#define TRIES_MIN 8 /* the kernel gives up after 15 by default: not before us */
 #define AGAIN_MIN_MS 1000
 #define AGAIN_MAX_MS 120000
 
@@ -35,8 +35,8 @@ static int clamp(int value, int least, int most)
 }
 
 /*
- * The first probe that is lost may have been sent at the outage's beginning, and the last one must
- * be sent at its end: one more than fit in. The kernel gives up when another is due.
+ * The first lost probe may be sent as the outage begins, and the last must be sent as it ends: one
+ * more than fit in. The kernel gives up when another is due.
  */
 void ring_outage_bear(int fd, int lost_ms)
 {
@@ -82,7 +82,9 @@ static bool is_answered(const struct ring_outage *outage, const struct ring_sigh
 	       (sight->shut && sight->heard_ms <= now_ms - outage->looked_ms);
 }
 
-/* It lasts for too long: is that still true, or was nothing sent since the network is back? */
+/*
+ * Past lost_ms: was something sent again in vain? The network may be back, and nothing sent since.
+ */
 static bool was_tried_in_vain(struct ring_outage *outage, const struct ring_sight *sight,
 			      uint64_t now_ms)
 {

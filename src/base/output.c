@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where a path leads, whether what is there can be replaced, and the writing. Names are looked up
- * within an open folder, which nobody can exchange meanwhile; links are followed by hand only where
- * the kernel would follow them.
+ * in an open folder, which nobody can exchange meanwhile. Links are followed by hand, but only
+ * where the kernel would follow them.
  */
 #include "output.h"
 
@@ -28,7 +28,7 @@ struct place {
 	bool exists;
 	struct stat about; /* if it exists */
 	int folder;        /* that the last link led to; -1 */
-	bool on_proc;      /* ... where links are the kernel's, and no names */
+	bool on_proc;      /* the folder is: its links are the kernel's, and no names */
 	char name[NAME_MAX + 1];
 	char temporary[NAME_MAX + 1];
 };
@@ -119,7 +119,7 @@ static int own_descriptor(const struct place *place)
 
 /* ---- replacing ---------------------------------------------------------------------------- */
 
-/* Attributes would be lost with the file, but for those that the system gives to every new one. */
+/* Attributes would be lost with the file, except those that the system gives to every new one. */
 static bool has_attributes(const char *path)
 {
 	char names[4096];
@@ -197,9 +197,7 @@ static int fill(int fd, ring_output_content *content, void *context)
 	return failed ? -1 : 0;
 }
 
-/*
- * Whether it is the folder or the owner that forbids another file, and not the disk that is full.
- */
+/* Whether the folder or the owner forbids another file; else the disk may be full. */
 static bool may_do_in_place(const struct place *place)
 {
 	static const int forbidden[] = {EACCES, EBUSY, EINVAL, ENAMETOOLONG, EPERM, EROFS, EXDEV};

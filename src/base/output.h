@@ -3,9 +3,9 @@
  * Files that are written whole, for the library and for programs, wherever a path may lead.
  *
  * A new file, or one that can be replaced by its like, is written beside and renamed: it appears
- * complete or not at all. In place are written devices, FIFOs, files with several names, a foreign
- * owner or an ACL, and those whose folder is not ours; they are emptied first. A path to a
- * descriptor of this process (/dev/stdout, /dev/fd/3) means that descriptor. Symbolic links stay.
+ * complete or not at all. Devices, FIFOs, files with several names, a foreign owner or an ACL, and
+ * files in folders that are not ours are emptied and written in place. A path to a descriptor of
+ * this process (/dev/stdout, /dev/fd/3) means that descriptor. Symbolic links stay.
  */
 #ifndef RING_OUTPUT_H
 #define RING_OUTPUT_H
@@ -13,10 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/*
- * Writes the content; what fails of it shows in the stream. It may be called again for the same
- * file.
- */
+/* Writes the content; a failure shows in the stream. It may be called again for the same file. */
 typedef void ring_output_content(void *context, FILE *out);
 
 /* returns 0; -1 with errno, and a file that was replaced would still be the old one */
@@ -29,8 +26,8 @@ int ring_output_write(const char *path, ring_output_content *content, void *cont
 int ring_output_check(const char *path);
 
 /*
- * Whether the path means a device, a descriptor or the like, and so the same thing to whoever else
- * writes to it.
+ * Whether the path means a device, a descriptor or the like: something that others may write to as
+ * well.
  */
 bool ring_output_is_shared(const char *path);
 

@@ -23,10 +23,7 @@ struct ring_failure {
 __attribute__((format(printf, 3, 4))) int ring_fail(struct ring_failure *failure, int err,
 						    const char *format, ...);
 
-/*
- * Refuses a call that has no communicator to keep the sentence: the calling thread does. returns
- * err
- */
+/* Refuses a call without a communicator: the calling thread keeps the sentence. returns err */
 __attribute__((format(printf, 2, 3))) int ring_refuse(int err, const char *format, ...);
 
 /* The calling thread's last failure that belonged to no communicator. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /*
- * How many bytes the character at text[0] has; 0 if it is none of UTF-8 (RFC 3629): overlong, a
+ * How many bytes the character at text[0] has; 0 if it is not UTF-8 (RFC 3629): overlong, a
  * surrogate, cut short. *is_control, which may be NULL: a terminal may obey it (C0, DEL, C1).
  */
 size_t ring_text_character(const char *text, bool *is_control);

@@ -7,9 +7,9 @@
 #define INTERRUPTED_BELOW 0.5
 
 /*
- * One slow copy may be chance, or the first one to touch a place. Behind the second, 8 go the other
- * way before one tries again, and behind each that is still slow twice as many, so that trying
- * costs less and less.
+ * One slow copy may be chance, or the first to touch a place. After a second, 8 copies go the other
+ * way before one tries again; each time that is still slow, twice as many, so that trying costs
+ * less and less.
  */
 #define SLOW_IN_TURN 2
 #define OTHER_FIRST 8

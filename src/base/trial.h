@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Copying the usual way while that is fast, and another way while it is not. How long a copy takes
- * depends on which caches the lines are in and how far away those are; nobody tells, and in a
- * virtual machine it changes. So the time that one takes decides about those behind it.
+ * depends on which caches hold the lines and how far away those are; nobody tells, and in a virtual
+ * machine it changes. So the time of one copy decides how the next ones go.
  */
 #ifndef RING_TRIAL_H
 #define RING_TRIAL_H
@@ -13,9 +13,9 @@
 
 #define RING_TRIAL_LEAST_BYTES 16384 /* for less, two looks at the clock (50 ns) would be felt */
 
-/* Of copies that are alike; begins with all zero. */
+/* One for copies that are alike; all zero at first. */
 struct ring_trial {
-	unsigned slow;  /* copies of the usual way that were, one after the other               */
+	unsigned slow;  /* slow copies of the usual way in a row */
 	unsigned other; /* how many copies go the other way before the next one of the usual way */
 };
 
@@ -25,7 +25,7 @@ static inline bool ring_trial_takes_other(struct ring_trial *trial)
 	return trial->other > 0 && trial->other-- > 0;
 }
 
-/* Draws the conclusion from so many bytes that came the usual way, and took so long. */
+/* Learns from one copy of the usual way: its bytes and its time. */
 void ring_trial_note(struct ring_trial *trial, size_t bytes, uint64_t ns);
 
 #endif

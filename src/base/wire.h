@@ -2,7 +2,7 @@
 /*
  * Values as little-endian bytes. One function per structure names its fields once and serves both
  * directions, so that writer and reader cannot disagree. Mistakes are remembered, not reported one
- * by one: `ok` turns false when room or bytes run out, or a value cannot be.
+ * by one: `ok` turns false when room or bytes run out, or a value is impossible.
  */
 #ifndef RING_WIRE_H
 #define RING_WIRE_H
@@ -34,7 +34,7 @@ void ring_wire_text(struct ring_wire *wire, char *text, size_t room);
 /* An internet address with its port, a Unix one without file, or none (family 0). */
 void ring_wire_address(struct ring_wire *wire, struct sockaddr_storage *address);
 
-/* Reading: `value` lies within. A writer's own values are trusted. */
+/* Reading: `value` must lie within. A writer's own values are trusted. */
 void ring_wire_expect(struct ring_wire *wire, int value, int low, int high);
 
 /* True if all went well and, reading, no byte is left over. */
