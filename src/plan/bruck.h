@@ -3,10 +3,10 @@
  * Small sums, all-gathers and barriers, in as few messages as there can be: about log2(n) for each
  * rank. Included by plan.h only.
  *
- * Every rank collects the inputs of all, in scratch: its own at place 0, behind it that of the rank
- * which lies so far back along the ring. In step k it passes on what it has, 2^k inputs or all that
- * are missing there, to the rank 2^k ahead, and gets as many from the rank 2^k back. Five ranks,
- * what rank 4 has at each place, when all begin with their own:
+ * Every rank collects the inputs of all ranks in scratch: place d holds that of the rank d back
+ * along the ring, place 0 its own. In step k it sends 2^k inputs, or as many as the receiver still
+ * misses, to the rank 2^k ahead, and gets as many from the rank 2^k back. Five ranks, what rank 4
+ * has at each place:
  *
  *	            0 | 1 | 2 3 | 4          rank 4 gets          and sends
  *	at first    4 |   |     |
@@ -14,30 +14,29 @@
  *	step 1      4 | 3 | 2 1 |            2 1   from rank 2    4 3   to rank 1
  *	step 2      4 | 3 | 2 1 | 0          0     from rank 0    4     to rank 3
  *
- * If n is a power of two, ranks swap what they have: in step k with the one whose position differs
- * in bit k. Then inputs lie in the order of positions, and what is told over a connection answers
- * what came by it, so TCP needs no messages of its own to acknowledge that. (8 B on 8 ranks: 100 ->
- * 69 us.)
+ * If n is a power of two, ranks swap what they have: in step k with the rank whose position differs
+ * in bit k. Then inputs lie in the order of positions. Each message answers one on the same
+ * connection, so TCP needs none of its own to acknowledge it. (8 B on 8 ranks: 100 -> 69 us.)
  *
  *	four ranks             0         1         2         3
  *	at first               0         1         2         3
  *	step 0, with p ^ 1     0 1       0 1       2 3       2 3
  *	step 1, with p ^ 2     0 1 2 3   0 1 2 3   0 1 2 3   0 1 2 3
  *
- * Then it copies them to where they belong, or adds them, block by block in the order of one shot
- * (plan/one_shot.h), which is the ring's: the bits are those of one shot. There a rank sends n-1
- * messages, all at once; here it waits log2(n) times, but small messages cost the CPU more than
- * they cost the wire.
+ * Then it copies the inputs to where they belong, or adds them block by block in the order of one
+ * shot (plan/one_shot.h), which is the ring's: the bits are those of one shot. There a rank sends
+ * n-1 messages at once; here it waits log2(n) times, but small messages cost the CPU more than the
+ * wire.
  *
- * Agreement: every message opens with its sender's record, and is sent once the records of those
- * before it were found equal. So a rank that has all inputs knows that all ranks agree. What is
- * sent last must fit behind a record, which limits how large inputs can be.
+ * Agreement: every message opens with its sender's record, and is sent once the records of earlier
+ * messages were found equal. So a rank that has all inputs knows that all ranks agree. The last
+ * message must fit behind a record, which limits how large inputs can be.
  *
- * No deadlock at any depth: a message needs the ones of the steps before it only.
+ * No deadlock at any depth: a message needs those of earlier steps only.
  *
  * Source: the all-gather of Bruck, Ho, Kipnis, Upfal & Weathersby 1997, "Efficient algorithms for
- * all-to-all communications in multiport message-passing systems", turned round; swapping is the
- * recursive doubling in Thakur, Rabenseifner & Gropp 2005, "Optimization of collective
+ * all-to-all communications in multiport message-passing systems", in the other direction; swapping
+ * is the recursive doubling in Thakur, Rabenseifner & Gropp 2005, "Optimization of collective
  * communication operations in MPICH". Without inputs it is the barrier of Hensgen, Finkel & Manber
  * 1988, "Two algorithms for barrier synchronization", and its butterfly.
  */
@@ -46,7 +45,7 @@
 
 #include "one_shot.h" /* the blocks of what is added at once */
 
-/* What the inputs of all take at most: a third of them, or more, is sent at once. */
+/* Room for the inputs of all: at least a third of them is sent at once. */
 #define RING_BRUCK_SCRATCH_BYTES (3 * RING_OPENING_BYTES)
 
 /* Inputs of message number `step`. */
@@ -115,7 +114,7 @@ RING_PURE struct ring_plan ring_bruck_make(const struct ring_plan_params *params
 	return plan;
 }
 
-/* To whom message number `step` goes, or from whom it comes. */
+/* The receiver of message number `step`, or the sender of the incoming one. */
 RING_PURE int ring_bruck_partner(const struct ring_plan *plan, int step, bool outgoing)
 {
 	int distance = 1 << step;
@@ -131,14 +130,14 @@ RING_PURE int ring_bruck_place_of(const struct ring_plan *plan, int distance)
 	return ring_plan_mod(place, plan->params.size);
 }
 
-/* The first place of what this rank has before message number `step`, or of what that brings. */
+/* The first place of what this rank has before message number `step`, or of what it brings. */
 RING_PURE int ring_bruck_first(const struct ring_plan *plan, int step, bool brought)
 {
 	int collected = 1 << step, bit = brought ? collected : 0;
 	return ring_bruck_swaps(plan) ? (plan->params.position ^ bit) & -collected : bit;
 }
 
-/* The place of number k < n of what is added for the owner that lies `behind`. */
+/* The place of summand k < n for the owner that lies `behind`. */
 RING_PURE int ring_bruck_place(const struct ring_plan *plan, int behind, int k)
 {
 	return ring_bruck_place_of(plan, behind + 1 + k - plan->params.size);
@@ -179,8 +178,8 @@ RING_PURE struct ring_transfer ring_bruck_own(const struct ring_plan *plan)
 }
 
 /*
- * Adds up the block of owner number `index`. In place the sum replaces one's own, once that was
- * copied.
+ * Adds up the block of owner number `index`. In place, the sum replaces the own input, once that
+ * was copied.
  */
 RING_PURE struct ring_transfer ring_bruck_sum(const struct ring_plan *plan, uint64_t index)
 {

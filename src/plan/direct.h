@@ -14,23 +14,23 @@
  *	all-to-all        each part of its INPUT     its part of that rank's OUTPUT
  *
  * Root of a broadcast copies the vector to its own OUTPUT, if that is another place. What stays on
- * a rank, there and in all-to-all, is copied whole and last: so that whoever copies sees how much
- * it is. Of a broadcast some ranks may have all shares: where ranks take turns on few CPUs, fewer
- * and larger ones take less time. Its payload goes from root to each of the others, whoever moves
- * it.
+ * a rank, there and in all-to-all, is copied whole and last: its size tells how best to copy it. In
+ * a broadcast a few ranks may have all shares: where ranks take turns on few CPUs, fewer and larger
+ * shares take less time. Its payload goes from root to each other rank, whichever moves it.
  *
- * The shares of a vector lie in the order of ranks, like the ring's blocks, and one rank adds each
- * in one pass and in the order that the ring would; so all receive the same bits. In place is like
- * out of place: what one rank reads, no other one writes.
+ * The shares of a vector lie in the order of ranks, like the ring's blocks. One rank adds each, in
+ * one pass and in the ring's order, so all receive the same bits. In place is like out of place: no
+ * rank writes what another reads.
  *
  *	incoming   chunk after chunk of this, then a signal from every rank: it is done
  *	outgoing   behind all chunks, a signal to every rank
  *
- * Where memory is not mapped, what is to be added is copied to SCRATCH, a chunk for each rank.
+ * Where memory is not mapped, summands are first copied to SCRATCH, a chunk for each rank.
  *
- * Agreement: whoever begins knows where everybody's memory lies, and so that all make this call.
+ * Agreement: a rank begins once it knows where all ranks' memory lies, and so that all make this
+ * call.
  *
- * No deadlock: nothing waits for a peer but the end, for one message of each.
+ * No deadlock: only the end waits for peers, for one message of each.
  */
 #ifndef RING_PLAN_DIRECT_H
 #define RING_PLAN_DIRECT_H
@@ -53,13 +53,13 @@ RING_PURE bool ring_direct_has_shares(enum ring_kind kind)
 	       kind == RING_KIND_REDUCE;
 }
 
-/* Whether the rank so many places behind root of a broadcast has a share. */
+/* Whether the rank at this place behind root of a broadcast has a share. */
 RING_PURE bool ring_direct_is_worker(const struct ring_plan_params *params, int place)
 {
 	return params->workers == 0 || params->workers >> place & 1;
 }
 
-/* Shares of those less than so many places behind it. */
+/* Shares of the ranks before that place. */
 RING_PURE int ring_direct_shares_before(const struct ring_plan_params *params, int place)
 {
 	int shares = 0;
@@ -68,7 +68,7 @@ RING_PURE int ring_direct_shares_before(const struct ring_plan_params *params, i
 	return shares;
 }
 
-/* Into so many shares a vector is cut. */
+/* How many shares a vector is cut into. */
 RING_PURE int ring_direct_shares(const struct ring_plan_params *params)
 {
 	return params->kind == RING_KIND_BROADCAST ? ring_direct_shares_before(params, params->size)
@@ -85,10 +85,7 @@ RING_PURE int ring_direct_own_share(const struct ring_plan *plan)
 	return ring_direct_is_worker(params, place) ? ring_direct_shares_before(params, place) : -1;
 }
 
-/*
- * Elements that are to be done on this channel, of such a share or of each part; *begin is in
- * there.
- */
+/* This channel's elements of such a share, or of each part; *begin counts within it. */
 RING_PURE uint64_t ring_direct_share(const struct ring_plan *plan, int share, uint64_t *begin)
 {
 	uint64_t length = plan->params.count;
@@ -134,7 +131,7 @@ RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *param
 	return plan;
 }
 
-/* The rank whose input a sum takes as number k < n, where that rank is last which lies `behind`. */
+/* The rank whose input is summand k < n; the rank that lies `behind` is last. */
 RING_PURE int ring_direct_summand(const struct ring_plan *plan, int behind, int k)
 {
 	return ring_plan_at(plan, behind + 1 + k - plan->params.size);
@@ -168,7 +165,7 @@ RING_PURE enum ring_buffer ring_direct_result(const struct ring_plan *plan, int 
 	}
 }
 
-/* Who has the other end: root, or in all-to-all one after the other. */
+/* The rank at the other end: root, or in all-to-all one after the other. */
 RING_PURE int ring_direct_peer(const struct ring_plan *plan, int step)
 {
 	switch (plan->params.kind) {

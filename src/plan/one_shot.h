@@ -4,42 +4,40 @@
  * only.
  *
  * Distances are counted along the ring: at distance d = 1..n-1, position p sends to p+d and
- * receives from p-d, so that no rank is everybody's first. Data go in the order (chunk, distance),
- * so that what goes to several ranks is in the cache; where all send something else to each, in the
- * order (distance, chunk), so that few links at a time have something on its way. (all_to_all of
- * 128 MiB, 8 ranks over TCP: 177 -> 125 ms.) Three ranks, who sends to whom, when all send to all:
+ * receives from p-d, so that no rank is everybody's first. Data go in the order (chunk, distance):
+ * what goes to several ranks stays in the cache. Where each rank gets something else, they go in
+ * the order (distance, chunk): few links at a time are busy. (all_to_all of 128 MiB, 8 ranks over
+ * TCP: 177 -> 125 ms.) Three ranks, who sends to whom, when all send to all:
  *
  *	         d = 1   d = 2
  *	rank 0     1       2          gather, reduce: only what goes to root,
  *	rank 1     2       0          scatter, broadcast: only what comes from root
  *	rank 2     0       1
  *
- * What stays on a rank and is not added is copied whole and last, when all that others wait for is
- * sent.
+ * What stays on a rank and is not added is copied whole and last, once the others have theirs.
  *
- * What is to be added is held in its slots until all of a chunk is there, and then added in one
- * pass, so the first byte that lands is the result. The order of additions is the ring's: the block
- * of position p from p+1 around to p. So an all-reduce adds each block of a chunk by itself, but
- * for blocks that are empty in every chunk. Of two ranks each adds what arrives to its own, as the
- * sum of two has one order only.
+ * Summands are held in their slots until all of a chunk are there, and then added in one pass, so
+ * the first byte that lands is the result. The order of additions is the ring's: the block of
+ * position p from p+1 around to p. So an all-reduce adds each block of a chunk by itself, except
+ * blocks that are empty in every chunk. Two ranks each add what arrives to their own: a sum of two
+ * has one order only.
  *
- * Agreement: where all send to all they begin with a signal to every rank, so each hears of all
- * others itself. So they do where there is a root and signals to all take no more messages than
- * others: over boards, and between two ranks. Else a rank signals to its next on the ring (ranks
- * that disagree about the kind still meet there) and to root; root answers all of them once it has
- * heard all of them, so an answer proves that every rank agrees.
+ * Agreement: where all send to all, they begin with a signal to every rank, so each hears all
+ * others itself. The same holds with a root where this costs no more messages: over boards, and
+ * between two ranks. Else a rank signals to its next on the ring (where ranks that disagree about
+ * the kind still meet) and to root. Root answers once it has heard all, so an answer proves that
+ * every rank agrees.
  *
- * Small calls where all signal to all do without that: each rank's data travel with its record, and
- * are held until all of those are there, to be added or copied then.
+ * Small calls where all signal to all need no signals: each rank's data travel with its record, and
+ * are held until all records are there.
  *
  *	out of root    next, then behind all incoming signals: distance 1, 2 ... n-1
  *	into root      prev, distance 1, 2 ... n-1          the first two of these share a link
  *	others         out: next, root      in: prev, root
  *
  * No deadlock at any depth: a rank takes messages in the order in which all send them, and a
- * message waits for earlier ones of that order only, so the earliest of all that are waiting can
- * go. A sum that may overwrite what is still to be sent waits for that, but only once it has taken
- * all that the others send.
+ * message waits for earlier ones of that order only, so the earliest that waits can go. A sum that
+ * may overwrite what is still to be sent waits for that, after taking all that the others send.
  *
  * Source: the order of distances is that of the pairwise exchange in Thakur, Rabenseifner & Gropp
  * 2005, "Optimization of collective communication operations in MPICH", where steps follow one
@@ -54,8 +52,8 @@ RING_PURE bool ring_one_shot_is_rooted(enum ring_kind kind)
 }
 
 /*
- * Which part of a rank's input goes to `rank`, and of its output comes from it; the whole is part
- * 0.
+ * Which part of a rank's input goes to `rank`, and which part of its output comes from it; the
+ * whole is part 0.
  */
 RING_PURE int ring_one_shot_input_part(enum ring_kind kind, int rank)
 {
@@ -74,7 +72,7 @@ RING_PURE uint64_t ring_one_shot_input_bytes(const struct ring_plan_params *para
 	return (last_part + 1) * params->count * params->element_bytes;
 }
 
-/* True if all send to all, at least their records. */
+/* True if every rank sends to every other, at least its record. */
 RING_PURE bool ring_one_shot_is_exchange(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
@@ -294,8 +292,8 @@ RING_PURE struct ring_transfer ring_one_shot_hear(const struct ring_plan *plan, 
 }
 
 /*
- * Entry `step` of a chunk that is added up, behind `heard` others. What an all-reduce adds, all
- * others have been sent; in place, the sum replaces it.
+ * Entry `step` of a chunk that is added up, behind `heard` others. An all-reduce has sent its
+ * summand to all others before; in place, the sum replaces it.
  */
 RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, uint64_t chunk,
 						 int step, int heard)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One rank sends to another, as a plan: the entry record, then the chunks. To oneself it is a copy,
- * which the receiver makes. Included by plan.h only.
+ * One rank sends to another, as a plan: the entry record, then the chunks. To the same rank it is a
+ * copy, which the receiver makes. Included by plan.h only.
  *
- * The sender's source is its INPUT, the receiver's result its OUTPUT. A copy to oneself is a RECV
- * whose INPUT is what the SEND of the same rank names.
+ * The sender's source is its INPUT, the receiver's result its OUTPUT. A copy is a RECV whose INPUT
+ * is the buffer of the same rank's SEND.
  */
 #ifndef RING_PLAN_PAIR_H
 #define RING_PLAN_PAIR_H

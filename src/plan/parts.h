@@ -15,7 +15,7 @@
 #define RING_PURE static inline
 #endif
 
-/* What is asked for. */
+/* The call. */
 enum ring_kind {
 	RING_KIND_ALL_REDUCE,
 	RING_KIND_REDUCE_SCATTER,
@@ -91,18 +91,19 @@ enum ring_buffer {
 	RING_INPUT,
 	RING_OUTPUT,
 	RING_SCRATCH,
-	/* of a REDUCE without messages: everybody's, one behind the other in SCRATCH */
+	/* of a REDUCE without messages: everybody's inputs, one behind the other in SCRATCH */
 	RING_SUMMANDS,
 	RING_STAGE, /* memory of this rank that all others read */
-	/* Of incoming entries that need no message, because they reach into memory: */
+	/* Incoming entries without messages reach into these: */
 	RING_PEER_INPUT, /* peer's */
 	RING_PEER_OUTPUT,
 	RING_ALL_INPUTS, /* everybody's, in the order in which they are added */
 	RING_ALL_OUTPUTS,
 	RING_OTHER_OUTPUTS, /* everybody's but peer's */
 	RING_PEER_STAGE,
-	RING_ALL_STAGES, /* everybody's, as ALL_INPUTS, but of oneself INPUT, where the result is in
-			    OUTPUT; the result goes to this rank's as well */
+	/* everybody's. If the result is in OUTPUT, this rank's INPUT is read instead of its stage, and
+	   the result goes there as well */
+	RING_ALL_STAGES,
 };
 
 enum ring_action {
@@ -115,8 +116,8 @@ enum ring_action {
 	RING_SCALE,  /* incoming, from oneself: result = scalar * source                 */
 };
 
-#define RING_SUM_RANKS 64      /* of so many at most all inputs are added at once */
-#define RING_OPENING_BYTES 224 /* of payload at most travel behind an entry record */
+#define RING_SUM_RANKS 64      /* ranks whose inputs are added at once, at most */
+#define RING_OPENING_BYTES 224 /* of payload, at most, behind an entry record */
 
 struct ring_place {
 	enum ring_buffer buffer;
@@ -148,12 +149,12 @@ struct ring_transfer {
 	int step;          /* for people: traces and error sentences */
 	bool opens; /* the message begins with the entry record, which the receiver compares */
 	bool last;  /* REDUCE: the last addition, where an average is divided */
-	int behind; /* REDUCE of several inputs: the rank added last lies so far along the ring */
+	int behind; /* REDUCE of several inputs: how far along the ring the last one's rank lies */
 	struct ring_held held;
 	struct ring_pile pile;
 };
 
-/* What a plan is made of; all ranks fill in the same, but for position and channel. */
+/* What a plan is made of; the same on all ranks, except position and channel. */
 struct ring_plan_params {
 	enum ring_kind kind;
 	enum ring_algorithm algorithm;
@@ -165,15 +166,15 @@ struct ring_plan_params {
 	uint32_t element_bytes;
 	uint64_t chunk_bytes; /* largest message */
 	int chunks_per_round;
-	/* RING_OUTPUT is more than caches hold, and whoever copies there may pass them by */
+	/* RING_OUTPUT is more than caches hold: copies there may bypass them */
 	bool past;
-	/* STAGED: from place to place in a stage, in all calls; a chunk at least */
+	/* STAGED: the distance of places in a stage, the same in all calls; a chunk at least */
 	uint64_t place_bytes;
-	int channel, channels; /* this channel of so many */
+	int channel, channels; /* this channel, of `channels` */
 	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */
 	bool boards;           /* what a rank says to all others takes no messages */
-	bool apart; /* data are messages of their own: whoever writes records cannot reach them */
-	/* BROADCAST by DIRECT: who shares the work, bits by places behind root; 0: all */
+	bool apart; /* data are messages of their own: what writes records cannot reach them */
+	/* BROADCAST by DIRECT: the ranks that share the work, bits by places behind root; 0: all */
 	uint64_t workers;
 };
 
@@ -181,24 +182,24 @@ struct ring_plan {
 	struct ring_plan_params params;
 	uint64_t signals;            /* entries that incoming begins with and that are SIGNAL  */
 	uint64_t outgoing, incoming; /* entries of the two sequences                           */
-	uint64_t agreed;    /* incoming ones until all that this rank hears of have agreed: then
-					links bring nothing but what the plan has              */
-	bool mutual;        /* links go both to and from every rank that it has one with */
-	bool sends_on;      /* what was copied to OUTPUT may be sent on from there    */
-	uint64_t exchanges; /* how often every rank opens messages to all others alike */
-	int edges;          /* links that this rank needs, counted with duplicates    */
-	uint64_t chunk;     /* elements of a chunk                                    */
+	/* incoming ones until all that this rank hears of have agreed; later messages are data */
+	uint64_t agreed;
+	bool mutual;             /* every link has one in the other direction */
+	bool sends_on;           /* what was copied to OUTPUT may be sent from there */
+	uint64_t exchanges;      /* how often every rank says the same to all others */
+	int edges;               /* links that this rank needs, counted with duplicates    */
+	uint64_t chunk;          /* elements of a chunk                                    */
 	uint64_t chunks, rounds; /* chunks of a block in each round; rounds                */
-	uint64_t scratch_chunks; /* chunks that may be reduced and not yet sent            */
+	uint64_t scratch_chunks; /* reduced chunks that may wait to be sent */
 	int next, prev;          /* ranks                                                  */
 
 	/* RING, STRIDE, TWO_SHOT, STAGED, DIRECT */
-	uint64_t block, longer_blocks; /* elements of a block of a vector; so many have one more */
+	uint64_t block, longer_blocks; /* elements of a block; so many blocks have one more */
 
 	/* RING */
 	int first, steps;  /* the ring's steps that this kind walks: [first, first+steps)      */
 	uint64_t scalings; /* steps before them, in which what is sent first is scaled: 0 or 1 */
-	int hop;           /* REDUCE, BROADCAST, TREE: place in the chain or tree, 0 is first  */
+	int hop;           /* REDUCE, BROADCAST, TREE: place in the chain or tree, from 0 */
 
 	/* ONE_SHOT, BRUCK, DIRECT, TREE, PAIR, chains of the RING */
 	uint64_t begin, length; /* this channel's elements of the vector, or of each part      */
@@ -213,10 +214,10 @@ struct ring_plan {
 	uint64_t opening; /* of a small call: bytes of input, which goes with the record; or 0   */
 
 	/* STRIDE */
-	int stride, strides; /* positions of one; so many from the first sum to the block's owner */
+	int stride, strides; /* its positions; how many from the first sum to the block's owner */
 
 	/* DIRECT */
-	int behind; /* whose block's order sums have, as a distance along the ring             */
+	int behind; /* the rank that sums add last, as a distance along the ring */
 };
 
 /* Steps and bytes of one rank on one channel. */
@@ -249,9 +250,7 @@ RING_PURE void ring_plan_cut(struct ring_plan *plan, uint64_t longest, uint64_t 
 	plan->rounds = total == 0 ? 0 : (total + plan->chunks - 1) / plan->chunks;
 }
 
-/*
- * Cuts into chunks what this channel has of the blocks that a vector consists of, or of the parts.
- */
+/* Cuts this channel's share of a vector's blocks, or of the parts, into chunks. */
 RING_PURE void ring_plan_cut_blocks(struct ring_plan *plan, uint64_t chunks_per_round)
 {
 	const struct ring_plan_params *params = &plan->params;
@@ -264,7 +263,7 @@ RING_PURE void ring_plan_cut_blocks(struct ring_plan *plan, uint64_t chunks_per_
 	ring_plan_cut(plan, longest, chunks_per_round);
 }
 
-/* Elements [*begin, *begin + length) of a vector that is cut into blocks that `rank`'s has. */
+/* The elements [*begin, *begin + length) of `rank`'s block of a vector. */
 RING_PURE uint64_t ring_plan_whole_block(const struct ring_plan *plan, int rank, uint64_t *begin)
 {
 	uint64_t before = rank;
@@ -273,7 +272,7 @@ RING_PURE uint64_t ring_plan_whole_block(const struct ring_plan *plan, int rank,
 	return plan->block + longer;
 }
 
-/* What this channel has of `length` elements from *begin on. */
+/* This channel's share of `length` elements from *begin on. */
 RING_PURE uint64_t ring_plan_of_channel(const struct ring_plan *plan, uint64_t length,
 					uint64_t *begin)
 {
@@ -284,7 +283,7 @@ RING_PURE uint64_t ring_plan_of_channel(const struct ring_plan *plan, uint64_t l
 	return ring_share_length(length, params->channels, params->channel);
 }
 
-/* Elements [*begin, *begin + length) of the vector that `rank`'s block has on this channel. */
+/* This channel's elements [*begin, *begin + length) of `rank`'s block. */
 RING_PURE uint64_t ring_plan_block(const struct ring_plan *plan, int rank, uint64_t *begin)
 {
 	uint64_t length = plan->params.count;
@@ -388,9 +387,8 @@ RING_PURE struct ring_transfer ring_plan_hold(const struct ring_plan *plan, int 
 }
 
 /*
- * Adds them up as the ring would for the block of the rank that lies `behind` along it: from the
- * rank after that all the way around. Offsets are of one's own summand in INPUT and of the sum in
- * OUTPUT.
+ * Adds them up in the ring's order for the block of the rank that lies `behind`: from the rank
+ * after it all the way around. Offsets are of the own summand in INPUT and of the sum in OUTPUT.
  */
 RING_PURE struct ring_transfer ring_plan_sum(const struct ring_plan *plan, uint64_t holds,
 					     int behind, uint64_t own, uint64_t sum)

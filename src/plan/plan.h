@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plan: a schedule as pure functions. Whoever wants to know which bytes move when asks here:
- * the engine, the simulator, the tests, later the CUDA kernels. Nothing here does anything.
+ * The plan: a schedule as pure functions. It tells the engine, the simulator and the tests which
+ * bytes move when. Nothing here does anything.
  *
  * A plan is what one rank does on one channel during one call: two sequences, each in index order.
  *
@@ -35,7 +35,7 @@
 #include "tree.h"
 #include "two_shot.h"
 
-/* What carries a kind where nothing else is chosen. */
+/* The algorithm of a kind where nothing else is chosen. */
 RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
 {
 	switch (kind) {
@@ -52,8 +52,8 @@ RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
 }
 
 /*
- * True if there is such a plan for so many bytes, as the plan's count has them. Only the ring adds
- * one's own input where it scales it.
+ * True if there is such a plan; bytes are those of the plan's count. Only the ring can scale an
+ * input.
  */
 RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind kind, int size,
 				  uint64_t bytes, bool scaled)
@@ -72,8 +72,8 @@ RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind 
 }
 
 /*
- * True if its plans send data in messages of their own, as `apart` asks for, and reach into
- * nobody's memory.
+ * True if its plans send data in messages of their own, as `apart` asks for, and reach into no
+ * memory of peers.
  */
 RING_PURE bool ring_algorithm_keeps_apart(enum ring_algorithm algorithm, enum ring_kind kind)
 {
@@ -129,8 +129,8 @@ RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, 
 }
 
 /*
- * The rank at the other end of link `index` < plan->edges, which this rank needs; *outgoing: to
- * there, else from there. The same link may have several indices.
+ * The rank at the other end of link `index` < plan->edges that this rank needs; *outgoing: the link
+ * goes there. The same link may have several indices.
  */
 RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outgoing)
 {
@@ -156,7 +156,7 @@ RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 	__builtin_unreachable();
 }
 
-/* Where input number k < n of what a REDUCE adds up from SUMMANDS lies there, counted in inputs. */
+/* Where summand k < n of a REDUCE lies in SUMMANDS, counted in inputs. */
 RING_PURE int ring_plan_summand(const struct ring_plan *plan, const struct ring_transfer *in, int k)
 {
 	bool tree = plan->params.algorithm == RING_ALGORITHM_TREE;
@@ -170,14 +170,14 @@ RING_PURE bool ring_plan_reaches(const struct ring_plan *plan)
 	return algorithm == RING_ALGORITHM_STAGED || algorithm == RING_ALGORITHM_DIRECT;
 }
 
-/* True for exchanges with nothing to send behind what opens messages. */
+/* True if its exchanges are nothing but what opens messages. */
 RING_PURE bool ring_plan_is_said_at_once(const struct ring_plan *plan)
 {
 	bool signals_only = plan->outgoing == plan->signals && plan->incoming == plan->signals;
 	return plan->opening > 0 || signals_only;
 }
 
-/* Bytes of input that a rank says at once, behind its record. */
+/* Bytes of input that travel behind a rank's record. */
 RING_PURE uint64_t ring_plan_said(const struct ring_plan *plan, int rank)
 {
 	const struct ring_plan_params *params = &plan->params;
@@ -185,7 +185,7 @@ RING_PURE uint64_t ring_plan_said(const struct ring_plan *plan, int rank)
 	return has_input ? plan->opening : 0;
 }
 
-/* The block that these bytes of a vector are of, counted in ranks. */
+/* The rank whose block has the byte at `offset` of a vector. */
 RING_PURE int ring_plan_block_at(const struct ring_plan *plan, uint64_t offset)
 {
 	uint64_t element = offset / plan->params.element_bytes, longer = plan->block + 1;

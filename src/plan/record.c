@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entry records: making them and saying what they say. */
+/* Entry records: checked, and put into words. */
 #include "record.h"
 
 #include <stdio.h>

@@ -33,27 +33,27 @@ struct ring_record {
 
 #define RING_RECORD_MAGIC 0x33304752u
 
-/* What a message that opens a call is: the record, and a small payload behind it. */
+/* A message that opens a call: the record, and a small payload behind it. */
 struct ring_opening {
 	struct ring_record record;
 	unsigned char payload[RING_OPENING_BYTES];
 };
 
-/* Where a rank's buffers lie, for ranks that reach into them; differs from rank to rank. */
+/* Where a rank's buffers lie, for ranks that reach into them; it differs between ranks. */
 struct ring_whereabouts {
 	uint64_t input, output; /* offset in its region, or the address of private memory */
 	uint32_t input_region, output_region;
-	uint32_t cpu; /* that the rank is on */
+	uint32_t cpu; /* the rank's */
 	uint32_t unused;
 };
 
-/* Regions have their numbers, but for these. */
+/* Instead of a region's number: */
 #define RING_REGION_PRIVATE 0         /* memory that is not from ring_mem_alloc() */
 #define RING_REGION_UNUSED UINT32_MAX /* the rank has no such buffer in this call */
 
 _Static_assert(sizeof(struct ring_whereabouts) <= RING_OPENING_BYTES, "they travel with a record");
 
-/* What records say of pre-multiplied sums, whose handles and scalars differ between ranks. */
+/* A pre-multiplied sum in a record: its handle and scalar differ between ranks. */
 #define RING_OP_PREMUL_SUM 16
 
 /* type, op and root are -1 where the kind has none. */
@@ -75,7 +75,7 @@ static inline bool ring_record_equals(const void *sent, const struct ring_record
 	return memcmp(sent, record, sizeof(*record)) == 0;
 }
 
-/* True if both calls are the same but for their numbers, so that they have the same plans. */
+/* True if both calls differ in their numbers only, so that they have the same plans. */
 static inline bool ring_record_repeats(const struct ring_record *record,
 				       const struct ring_record *last)
 {

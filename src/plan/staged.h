@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All-reduce of ranks that map one another's stage, whatever memory their buffers are: each puts
- * there what the others are to add, and they read it in place. Included by plan.h only.
+ * All-reduce of ranks that map one another's stage, whatever memory their buffers are: each copies
+ * there what the others add, and they read it in place. Included by plan.h only.
  *
  * A stage has two halves, and a half one place for every rank: for a piece of that rank's block.
  * Round k takes the next piece of each, in half k % 2:
@@ -11,9 +11,8 @@
  *	            and to one's place of one's own stage, where nothing was copied in
  *	copy out    the others' sums, from their places of their own stages, to OUTPUT
  *
- * Before each of these a rank hears how far all others are. Rounds overlap, so that an exchange of
- * signals tells several things at once. Three rounds, what comes before each exchange and behind
- * the last:
+ * Before each of these, ranks exchange signals. Rounds overlap, so that one exchange serves several
+ * steps. Three rounds, what a rank does before each exchange and after the last:
  *
  *	exchange 0   exchange 1         exchange 2                    exchange 3          end
  *	copy in 0    add 0, copy in 1   add 1, copy in 2, copy out 0  add 2, copy out 1   copy out 2
@@ -24,7 +23,7 @@
  * behind that comes round k + 2's. For that a place must be where it was in the last call: places
  * are place_bytes apart.
  *
- * No deadlock: nothing waits for a peer but each exchange, for one message of each.
+ * No deadlock: only exchanges wait for peers, for one message of each.
  */
 #ifndef RING_PLAN_STAGED_H
 #define RING_PLAN_STAGED_H
@@ -55,7 +54,7 @@ RING_PURE uint64_t ring_staged_before(const struct ring_plan *plan, uint64_t exc
 	       ring_staged_least(exchange, plan->rounds);
 }
 
-/* ... and up to the last signal of the exchange before it. */
+/* The same, up to the last signal of the exchange before it. */
 RING_PURE uint64_t ring_staged_begin(const struct ring_plan *plan, uint64_t exchange)
 {
 	return exchange == 0 ? 0 : ring_staged_before(plan, exchange - 1) + plan->fan_out;
@@ -64,7 +63,7 @@ RING_PURE uint64_t ring_staged_begin(const struct ring_plan *plan, uint64_t exch
 /* The exchange that incoming entry j leads to or belongs to; behind the last one, their number. */
 RING_PURE uint64_t ring_staged_exchange(const struct ring_plan *plan, uint64_t j)
 {
-	uint64_t exchange = j / (3 * plan->fan_out + 1); /* so many at most for each */
+	uint64_t exchange = j / (3 * plan->fan_out + 1); /* each has as many at most */
 	while (exchange <= plan->rounds && j >= ring_staged_begin(plan, exchange + 1))
 		exchange++;
 	return exchange;
@@ -175,7 +174,7 @@ RING_PURE int ring_staged_edge(const struct ring_plan *plan, int index, bool *ou
 	return ring_plan_edge_of_all(plan, index, outgoing);
 }
 
-/* The bytes of two shots, though others fetch them. */
+/* The bytes of two shots; here the receivers fetch them. */
 RING_PURE struct ring_plan_cost ring_staged_cost(const struct ring_plan *plan)
 {
 	return ring_two_shot_cost(plan);

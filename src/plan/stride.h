@@ -3,24 +3,24 @@
  * All-reduce around the ring in strides of several positions: the ring's bytes and its order of
  * additions, in few messages. Included by plan.h only.
  *
- * The vector is cut into a block for each rank, as the ring's. How far a rank is from that block's
- * owner is counted along the ring: the one behind the owner, whose input comes first, has n-1
- * positions to go. Those with 0, m, 2m ... up to `strides` times m to go add: each takes the inputs
- * of the up to m-1 ranks before it, in one step, then the sum from m before it, and sends all that,
- * with its own input added, on to m ahead. Nine ranks, strides of 3:
+ * The vector is cut into a block for each rank, as the ring's. A rank's way to that block's owner
+ * is counted along the ring: the rank behind the owner, whose input comes first, has n-1 positions
+ * to go. The ranks with 0, m, 2m ... `strides` * m to go add: each takes the inputs of the up to
+ * m-1 ranks before it, in one step, then the sum from m before it, adds its own input and sends the
+ * sum m ahead. Nine ranks, strides of 3:
  *
  *	to go        8   7   6   5   4   3   2   1   0
  *	step 0       `---`-> +   `---`-> +   `---`-> +
  *	step 1                `----------->+
  *	step 2                            `----------->+
  *
- * Results go the same ways back: from the owner in strides, then from each who has one to the m-1
- * ranks before it. So what goes over a connection answers what came by it, and TCP needs few
- * messages of its own to acknowledge that. (64 KiB on 8 ranks: 338 -> 294 us.)
+ * Results go the same ways back: from the owner in strides, then from each rank that has one to the
+ * m-1 before it. So messages answer one another on a connection, and TCP needs few of its own to
+ * acknowledge them. (64 KiB on 8 ranks: 338 -> 294 us.)
  *
- * As every rank does all that for all blocks at once, what goes to the same rank in a step leaves
- * together: m-1 messages of inputs, and one for every stride. For four ranks that is 2 messages up
- * to the sums, and 2 behind them; a ring sends 3, and so do two shots.
+ * Every rank does this for all blocks at once, and what goes to the same rank in a step leaves
+ * together: m-1 messages of inputs, and one for every stride. Of four ranks each sends 2 messages
+ * up to the sums and 2 after them; a ring sends 3 and 3, and so do two shots.
  *
  *	four ranks, who sends which rank's block to whom:
  *	         inputs      sum        result     results
@@ -32,28 +32,27 @@
  * The stride is the one with the fewest messages, and of those the longest: about the square root
  * of n.
  *
- * Entries correspond: number i of a rank's outgoing ones is number i of its receiver's incoming
- * ones. But one is nothing when it goes out, and when it comes in this rank's own: it adds up the
- * first inputs.
+ * Entries correspond: a rank's outgoing entry i is its receiver's incoming entry i. One of them is
+ * a rank's own: nothing goes out, and incoming it adds up the first inputs.
  *
- * The inputs to be added are collected in scratch, a pile for each block, in the order of
- * additions. What comes from m before is added in front of them, one's own behind, and the sum
- * takes the place of the first unless it is the result.
+ * Inputs are collected in scratch, a pile for each block, in the order of additions. The sum from m
+ * before is added in front of them, the own input behind them. The new sum takes the place of the
+ * first input, unless it is the result.
  *
- * Agreement: the first message on each link is a signal; that to m ahead is sent once those from
- * less far were found equal. A result rests on inputs of all ranks, which came over such links.
+ * Agreement: the first message on each link is a signal; the one to m ahead is sent once those from
+ * nearer ranks were found equal. A result rests on inputs of all ranks, which came over such links.
  *
  * No deadlock at any depth: all ranks send and take in this one order, and a message needs at most
- * what is taken before it. Chunks follow one another; the next one's inputs are taken once the
+ * what is taken before it. Chunks follow one another: the next chunk's inputs are taken once the
  * first result is sent, when no sum is left in scratch.
  *
- * Overwriting a block by its result is safe: that can only come after its owner has what was sent
- * of it.
+ * Overwriting a block by its result is safe: the result comes only after its owner has what was
+ * sent of it.
  *
  * Source: the ring is that of Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms for
  * clusters of workstations"; skipping positions to save steps without sending more is Träff 2024,
- * "Optimal, non-pipelined reduce-scatter and allreduce algorithms", whose order of additions is
- * another.
+ * "Optimal, non-pipelined reduce-scatter and allreduce algorithms", with another order of
+ * additions.
  */
 #ifndef RING_PLAN_STRIDE_H
 #define RING_PLAN_STRIDE_H
@@ -79,7 +78,7 @@ RING_PURE int ring_stride_blocks(const struct ring_plan *plan, int apart)
 	return (plan->params.size - 1 - apart) / plan->stride + 1;
 }
 
-/* ... to all of those. */
+/* The same, to all of those. */
 RING_PURE int ring_stride_inputs(const struct ring_plan *plan)
 {
 	return plan->params.size - 1 - plan->strides;
@@ -96,16 +95,13 @@ RING_PURE int ring_stride_far(const struct ring_plan *plan)
 	return plan->strides > 0 ? 1 + plan->strides : 0;
 }
 
-/* All of a chunk: there, one's own, and back. */
+/* All entries of a chunk: there, the own, and back. */
 RING_PURE int ring_stride_entries(const struct ring_plan *plan)
 {
 	return 2 * ring_stride_near(plan) + 1 + 2 * ring_stride_far(plan);
 }
 
-/*
- * Incoming ones up to the last signal that goes there: then all that this rank hears of have
- * agreed.
- */
+/* Incoming entries up to the last signal: then every rank that this one hears of has agreed. */
 RING_PURE int ring_stride_agreed(const struct ring_plan *plan)
 {
 	return ring_stride_near(plan) + 1 + (plan->strides > 0);
@@ -147,7 +143,7 @@ struct ring_stride_hop {
 	uint64_t chunk;
 	bool back;   /* a result; else an input or a sum                                          */
 	int apart;   /* positions between sender and receiver; 0: this rank adds the first inputs */
-	int strides; /* to the block's owner from that of the two which is less far; -1: a signal */
+	int strides; /* from the nearer end to the block's owner; -1: a signal */
 };
 
 /*
@@ -164,7 +160,7 @@ RING_PURE void ring_stride_find_near(const struct ring_plan *plan, int index,
 	hop->strides = index == 0 ? -1 : hop->back ? index - 1 : blocks - index;
 }
 
-/* ... of those on links of m positions. */
+/* The same, on links of m positions. */
 RING_PURE void ring_stride_find_far(const struct ring_plan *plan, int index,
 				    struct ring_stride_hop *hop)
 {
@@ -190,7 +186,7 @@ RING_PURE struct ring_stride_hop ring_stride_find(const struct ring_plan *plan, 
 	return hop;
 }
 
-/* What both ends of an entry have in common. The block's owner lies `distance` ahead. */
+/* What both ends of an entry share. The block's owner lies `distance` ahead. */
 RING_PURE struct ring_transfer ring_stride_part(const struct ring_plan *plan,
 						const struct ring_stride_hop *hop, int distance)
 {
@@ -225,9 +221,8 @@ RING_PURE struct ring_place ring_stride_piled(const struct ring_plan *plan, int 
 }
 
 /*
- * Inputs go at once, and what goes less than m back once all else is there. A sum or a result needs
- * the entry that brings or makes it, which is the one before; between the two the first has its
- * signal.
+ * Inputs need nothing; what goes less than m back needs all the rest. A sum or a result needs the
+ * entry before it, which brings or makes it; the first one's signal lies between the two.
  */
 RING_PURE uint64_t ring_stride_needs(const struct ring_plan *plan,
 				     const struct ring_stride_hop *hop, uint64_t i)
@@ -257,7 +252,7 @@ RING_PURE struct ring_transfer ring_stride_outgoing(const struct ring_plan *plan
 	return out;
 }
 
-/* Adds up the pile of a rank so many strides away, behind what arrived, if anything. */
+/* Adds up the pile of a rank `strides` away, behind what arrived, if anything. */
 RING_PURE void ring_stride_add(const struct ring_plan *plan, int strides, struct ring_transfer *in)
 {
 	in->action = RING_REDUCE;
@@ -271,9 +266,7 @@ RING_PURE void ring_stride_add(const struct ring_plan *plan, int strides, struct
 		in->bytes = 0;
 }
 
-/*
- * An input's place: it comes when no sum of the chunk before is left there, as a result was sent.
- */
+/* An input's place. A result was sent, so no sum of the chunk before is left there. */
 RING_PURE void ring_stride_pile_up(const struct ring_plan *plan, const struct ring_stride_hop *hop,
 				   struct ring_transfer *in)
 {
@@ -309,9 +302,7 @@ RING_PURE int ring_stride_edge(const struct ring_plan *plan, int index, bool *ou
 	return ring_plan_at(plan, ahead ? distance : -distance);
 }
 
-/*
- * Inputs and sums go towards each owner; who sends a result has whole strides to go to its owner.
- */
+/* Inputs and sums go towards each owner; a result's sender has whole strides to go to the owner. */
 RING_PURE struct ring_plan_cost ring_stride_cost(const struct ring_plan *plan)
 {
 	int size = plan->params.size, m = plan->stride;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls along a tree: small ones in the fewest messages that there can be, large broadcasts in
- * chunks. Included by plan.h only.
+ * Calls along a tree: small ones in the fewest possible messages, large broadcasts in chunks.
+ * Included by plan.h only.
  *
- * Ranks count from root along the ring; place p has the children p + 2^k for all 2^k below the
- * lowest bit that p has, root for all. Eight ranks:
+ * Places count from root along the ring. Place p has the children p + 2^k for all 2^k below p's
+ * lowest bit; root, place 0, for all 2^k. Eight ranks:
  *
  *	0 -+-> 4 -+-> 6 --> 7
  *	   |      `-> 5
@@ -12,33 +12,34 @@
  *	   `-> 1
  *
  * A small broadcast begins with signals up to root. Then its bytes go down with the entry record,
- * to the farthest child first: a rank compares it with its own, keeps the bytes and passes both on.
+ * to the farthest child first: a rank compares the record with its own, keeps the bytes and passes
+ * both on.
  *
  * A larger one is cut into chunks, which follow signals up to root and down again. Root sends each
- * to its children only, of which it has log2(n) and not n-1, and they pass it on; and as neighbours
- * on the ring may share a CPU, but children lie far from their parent, CPUs share the work. (1 MiB
- * over TCP on 2 CPUs, in one shot -> down a tree: 4 ranks 0.42 -> 0.27 ms, 8 ranks 1.1 -> 0.74 ms.)
+ * chunk to its log2(n) children only, not to n-1 ranks. Neighbours on the ring may share a CPU, but
+ * children lie far from their parent, so CPUs share the work. (1 MiB over TCP on 2 CPUs, in one
+ * shot -> down a tree: 4 ranks 0.42 -> 0.27 ms, 8 ranks 1.1 -> 0.74 ms.)
  *
- * Sums and barriers go up first, to the first position as root, and down again: 2(n-1) messages of
- * all ranks. A rank collects inputs in scratch, its own and behind it those of each child, nearest
- * first, and passes all of them up. So root has them in the order of positions, and adds them up,
- * block by block in the order of one shot (plan/one_shot.h), which is the ring's: the bits are
- * those of one shot. The sums go down. Where every rank has a CPU, the fewer steps of plan/bruck.h
- * are faster; where ranks take turns, messages count. (8 B over TCP on 2 CPUs, 8 ranks,
- * plan/bruck.h -> a tree: 78 -> 60 us.)
+ * Sums and barriers go up to position 0 as root, and down again: 2(n-1) messages in all. A rank
+ * collects inputs in scratch, its own and behind it those of each child, nearest first, and passes
+ * all of them up. So root has them in the order of positions. It adds them block by block in the
+ * order of one shot (plan/one_shot.h), which is the ring's: the bits are those of one shot. The
+ * sums go down. Where every rank has a CPU, the fewer steps of plan/bruck.h are faster; where ranks
+ * take turns, messages count. (8 B over TCP on 2 CPUs, 8 ranks, plan/bruck.h -> a tree: 78 -> 60
+ * us.)
  *
  * Agreement of sums: every message opens with its sender's record, and is sent once the records of
- * those before it were found equal. So root knows that all agree before it sends sums, and so does
- * whoever has got them.
+ * earlier ones were found equal. So root knows that all agree before it sends sums, and so does
+ * every rank that has got them.
  *
- * Agreement of a broadcast: a signal goes up once those from below were found equal, so root knows
- * that all agree before it sends anything down, and so does whoever has got something of that.
+ * Agreement of a broadcast: a signal goes up once those from below were found equal. So root knows
+ * that all agree before it sends anything down, and so does every rank that has got some of it.
  *
- * Ranks that make another call may be neither above nor below this one. Then all wait, and
+ * A rank that makes another call may be neither above nor below this one. Then all wait, and
  * neighbours on the ring tell one another in which call (lanes.h).
  *
- * No deadlock at any depth: what goes up needs what comes from below only, what goes down all that
- * went up.
+ * No deadlock at any depth: what goes up needs only what comes from below, and what goes down needs
+ * only what went up.
  *
  * Source: the binomial trees that short broadcasts and reductions take in Thakur, Rabenseifner &
  * Gropp 2005, "Optimization of collective communication operations in MPICH"; there sums go up, not
@@ -78,8 +79,8 @@ RING_PURE bool ring_tree_goes_up(enum ring_kind kind)
 }
 
 /*
- * True if a tree can carry inputs of so many bytes. What goes up is at most as much as Bruck's plan
- * sends at once.
+ * True if a tree can carry inputs of so many bytes: no more goes up than Bruck's plan sends at
+ * once.
  */
 RING_PURE bool ring_tree_can(enum ring_kind kind, int size, uint64_t bytes)
 {
@@ -94,13 +95,13 @@ RING_PURE int ring_tree_place(const struct ring_plan *plan)
 	return up ? plan->params.position : ring_plan_behind_root(plan);
 }
 
-/* What goes up first takes links both ways, and scratch for the inputs of all below. */
+/* Going up first takes links both ways, and scratch for the inputs of all below. */
 RING_PURE void ring_tree_make_up(struct ring_plan *plan)
 {
 	int size = plan->params.size, most = ring_bruck_most(size);
 	bool is_root = plan->hop == 0;
 	plan->outgoing++;
-	if (size == 1) /* one's own is the result */
+	if (size == 1) /* the own input is the result */
 		return;
 	plan->incoming += plan->children + (is_root ? ring_one_shot_blocks(plan) : 1);
 	plan->chunk = most * plan->length;
@@ -134,8 +135,8 @@ RING_PURE void ring_tree_make_down(struct ring_plan *plan)
 }
 
 /*
- * Incoming entries until all that this rank hears of have agreed: where inputs go up, all messages
- * open with records.
+ * Incoming entries until every rank that this one hears of has agreed: where inputs go up, all
+ * messages open with records.
  */
 RING_PURE uint64_t ring_tree_agreed(const struct ring_plan *plan)
 {
@@ -259,7 +260,7 @@ RING_PURE struct ring_transfer ring_tree_inputs(const struct ring_plan *plan,
 				      .opens = peer != ring_plan_self(plan)};
 }
 
-/* All there are to the parent; of root it is nothing, but tells that they are there. */
+/* All collected inputs, to the parent; root's entry is empty and tells that they are there. */
 RING_PURE struct ring_transfer ring_tree_up(const struct ring_plan *plan)
 {
 	int inputs = plan->hop > 0 ? ring_tree_ranks(plan->hop, plan->params.size) : 0;
@@ -300,10 +301,7 @@ RING_PURE struct ring_transfer ring_tree_sum(const struct ring_plan *plan, uint6
 	return sum;
 }
 
-/*
- * What is added as number k < n for the owner that lies `behind`: which of the inputs in root's
- * scratch.
- */
+/* Which input in root's scratch is summand k < n for the owner that lies `behind`. */
 RING_PURE int ring_tree_summand(const struct ring_plan *plan, int behind, int k)
 {
 	return ring_plan_mod(behind + 1 + k - plan->params.size, plan->params.size);
@@ -320,8 +318,8 @@ RING_PURE struct ring_transfer ring_tree_take(const struct ring_plan *plan)
 }
 
 /*
- * What comes before sums: one's own input, as child -1, and those of the children and below,
- * nearest first.
+ * What comes before sums: the own input, as child -1, and those of the children and below, nearest
+ * first.
  */
 RING_PURE struct ring_transfer ring_tree_collect(const struct ring_plan *plan, int child)
 {
@@ -336,7 +334,7 @@ RING_PURE struct ring_transfer ring_tree_collect(const struct ring_plan *plan, i
 }
 
 /*
- * The sums are root's, or come from the parent. In place they replace one's own input once all are
+ * The sums are root's, or come from the parent. In place, they replace the own input once all are
  * in scratch.
  */
 RING_PURE struct ring_transfer ring_tree_incoming(const struct ring_plan *plan, uint64_t j)

@@ -3,7 +3,7 @@
  * All-reduce in two steps over links between any two ranks. Included by plan.h only.
  *
  * The vector is cut into a block for each rank, as the ring's. In the first step every rank sends
- * every other one's block straight to it, and each adds its own up; in the second it sends the
+ * each block straight to its owner, and the owner adds it up; in the second the owner sends the
  * result to all others. Three ranks, who sends which block to whom:
  *
  *	         first          second
@@ -12,25 +12,25 @@
  *	rank 2   0:0  1:1       2:0  2:1
  *
  * That is a reduce-scatter and an all-gather in one shot each (plan/one_shot.h), and it adds in the
- * same order, which is the ring's. The two overlap: a chunk's result is sent `ahead`
- * chunks behind what is added, so that while the one is waited for, the other is on its way.
+ * same order, which is the ring's. The two overlap: a chunk's result is sent `ahead` chunks after
+ * its summands, so that while one is waited for, the other is on its way.
  *
  *	ahead 1:   first(0) first(1) second(0) first(2) second(1) ... second(last)
  *
  * No deadlock at any depth: all ranks send and take in this one order, and a message needs at most
  * what is taken before it. Nothing in it needs a message of the same chunk and step, nor scratch.
  *
- * Overwriting a block in the second step is safe: its result can only come after its owner has what
+ * Overwriting a block in the second step is safe: its result comes only after its owner has what
  * was sent of it.
  *
  * Source: Thakur, Rabenseifner & Gropp 2005, "Optimization of collective communication operations
- * in MPICH": Rabenseifner's all-reduce is a reduce-scatter and an all-gather, and each of them here
- * is what their pairwise exchange is, with steps that overlap.
+ * in MPICH": Rabenseifner's all-reduce is a reduce-scatter and an all-gather; here each is their
+ * pairwise exchange, with steps that overlap.
  */
 #ifndef RING_PLAN_TWO_SHOT_H
 #define RING_PLAN_TWO_SHOT_H
 
-/* Chunks that are sent to be added before the first result. */
+/* Chunks whose summands are sent before the first result. */
 RING_PURE uint64_t ring_two_shot_ahead(const struct ring_plan *plan)
 {
 	uint64_t ahead = (uint64_t)plan->params.chunks_per_round;
