@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Factors of a plan, time, numbers as text, and those of machines that nobody has measured. */
+/*
+ * Factors of a plan, time, numbers as text, and the numbers of machines that nobody has measured.
+ */
 #include "model.h"
 
 #include <stddef.h>
@@ -43,10 +45,10 @@ const struct ring_model_number ring_model_numbers[RING_MODEL_COUNT] = {
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-/* The longest of times of which as many as there are numbers can be added up. */
+/* The longest time that can be added up once for each number. */
 #define LONGEST (UINT64_MAX / (uint64_t)RING_MODEL_COUNT)
 
-/* Bytes are 1024ths of what a number is of. */
+/* Byte counts are in 1024ths of a number's unit. */
 static uint64_t product(enum ring_unit unit, uint64_t factor, uint64_t number)
 {
 	uint64_t time;
@@ -72,7 +74,7 @@ uint64_t ring_model_time(const struct ring_model *model, const struct ring_facto
 
 #define FACTOR(name) (offsetof(struct ring_model, name) / sizeof(uint64_t))
 
-/* What a rank works. */
+/* A rank's work. */
 static struct ring_factors work_factors(const struct ring_work *work)
 {
 	return (struct ring_factors){{
@@ -86,9 +88,9 @@ static struct ring_factors work_factors(const struct ring_work *work)
 	}};
 }
 
-/* Of those that are asked. */
+/* Of the ranks that are asked. */
 struct summary {
-	struct ring_factors root, others; /* of all but root the sum */
+	struct ring_factors root, others; /* the sum of all but root */
 	struct ring_factors most;
 	uint64_t most_time, hops, exchanges, wire, first;
 };
@@ -117,7 +119,7 @@ static void note(struct summary *summary, const struct ring_model *model,
 	summary->first = larger(summary->first, work->first);
 }
 
-/* Root, and of the others a few; where there is neither root nor tree they work alike. */
+/* Root and a few others; without root and tree all work alike. */
 #define ASKED 4
 
 static int asked_of(const struct ring_plan_params *params)
@@ -141,7 +143,7 @@ static struct ring_factors shared_work(const struct summary *summary, uint64_t r
 	return all;
 }
 
-/* All work at once: the busiest rank, behind what it waits for. */
+/* All work at once: the busiest rank, after what it waits for. */
 static struct ring_factors at_once(const struct summary *summary, bool boards)
 {
 	struct ring_factors factors = summary->most;
@@ -154,7 +156,7 @@ static struct ring_factors at_once(const struct summary *summary, bool boards)
 	return factors;
 }
 
-/* Ranks take turns: all their work, on the CPUs that there are. */
+/* Ranks take turns: the work of all, on the CPUs there are. */
 static struct ring_factors in_turns(const struct summary *summary, int ranks, int asked, int turns)
 {
 	struct ring_factors factors = shared_work(summary, (uint64_t)ranks, asked, turns);
@@ -202,7 +204,7 @@ const char *ring_model_write(int number, uint64_t value, char text[RING_MODEL_TE
 	return text;
 }
 
-/* What is more is a mistake: a second, or a kilobyte a second, as it is written. */
+/* More is a mistake: a second, or a kilobyte a second, as people write it. */
 static const double most[] = {[RING_EACH] = 1e12, [RING_BYTES] = 1.1e12};
 
 bool ring_model_read(int number, const char *text, uint64_t *value)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cost model: what a call would take by an algorithm, from its work (work.h) and a few numbers
- * of this machine. All ranks compute it alike, in whole numbers, so all choose alike.
+ * The cost model: the time of a call by an algorithm, from its work (work.h) and a few numbers of
+ * this machine. All ranks compute it alike, in whole numbers, so all choose alike.
  *
  *	time = call + hops * hop + exchanges * sheet + what the busiest rank works + wire
  *
- * where every rank has a CPU. Where ranks take turns on fewer CPUs, what all of them work adds up,
- * and whoever waits must be given a CPU again, once for each wait and at each hop:
+ * where every rank has a CPU. Where ranks take turns on fewer CPUs, their work adds up, and a rank
+ * that waited must get a CPU again, once for each wait and at each hop:
  *
  *	time = call + queue + hops * hop + (hops + exchanges) * turn
  *	       + (waits * turn + what a rank works) * ranks of a CPU + wire
  *
- * of an average rank. A rank works messages * message + sheets * sheet + touched * touch
- * + moved * move + reaches * reach + fetched * fetch. Chains and trees begin at each rank with its
- * first chunk, which is on the wire, and where all have CPUs copied, before the others' work.
+ * of an average rank. A rank works messages * message + sheets * sheet + touched * touch + moved *
+ * move + reaches * reach + fetched * fetch. In chains and trees a rank begins once its first chunk
+ * has come: its time on the wire, and where all have CPUs its copying, come first.
  *
  * Source: the latency, overhead and gap of Culler et al. 1993, "LogP: Towards a Realistic Model of
  * Parallel Computation", with bytes as in Alexandrov et al. 1995, "LogGP".
@@ -24,8 +24,8 @@
 #include "work.h"
 
 /*
- * X(name, unit, what it is): picoseconds each, or of 1024 bytes. A number that a path has no use
- * for is 0.
+ * X(name, unit, what it is): picoseconds each, or for 1024 bytes. A number that a path does not use
+ * is 0.
  */
 #define RING_MODEL_NUMBERS(X)                                                                      \
 	X(call, RING_EACH, "a call, whatever it is")                                               \
@@ -68,12 +68,12 @@ static inline uint64_t ring_model_get(const struct ring_model *model, int number
 
 extern const struct ring_model ring_model_built_in[RING_PATHS];
 
-/* Ranks that take turns on a CPU, in 1024ths; RING_TURNS_NONE at most: each has one. */
+/* Ranks that take turns on a CPU, in 1024ths; at most RING_TURNS_NONE: each has one. */
 #define RING_TURNS_NONE 1024
 
 /*
- * What of the model's numbers a call takes, as factors: each is multiplied by its number, and they
- * add up to its time. Of bytes, 1024ths of them. Of more ranks than four only four are asked.
+ * How often a call takes each of the model's numbers: the products add up to its time. Bytes are in
+ * 1024ths. Of many ranks only four are asked.
  *
  * params  a plan of any position; order and root are not looked at
  */
@@ -84,7 +84,7 @@ struct ring_factors ring_model_factors(const struct ring_model *model,
 				       const struct ring_plan_params *params,
 				       enum ring_memory memory, int turns);
 
-/* Picoseconds; a time that has no room is as long as there is room for. */
+/* Picoseconds; a time that overflows is the longest there is. */
 uint64_t ring_model_time(const struct ring_model *model, const struct ring_factors *factors);
 
 /* "0.316us" or "34.9GB/s", or "0". Returns text. */

@@ -2,7 +2,7 @@
 /*
  * One table holds every setting: its variable, its field, its default and what is allowed. A bad
  * variable leaves the default in place, as ring_options_init() cannot fail; resolving reads the
- * variables again and reports it, even where the program has overruled it.
+ * variables again and reports it, even if the program has overruled it.
  */
 #include "options.h"
 
@@ -24,13 +24,13 @@ enum kind { TEXT, NUMBER, BYTES };
 
 struct value {
 	const char *text; /* TEXT; NULL is the default */
-	long long number; /* NUMBER, BYTES             */
+	long long number; /* NUMBER, BYTES */
 };
 
 struct setting {
 	enum kind kind;
 	const char *variable, *field;
-	size_t offset;         /* in struct ring_options  */
+	size_t offset;         /* in struct ring_options */
 	long long least, most; /* TEXT: of its characters */
 	long long fallback;    /* the default, allowed too */
 

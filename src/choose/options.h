@@ -26,7 +26,7 @@ int ring_config_resolve(struct ring_config *config, const struct ring_options *o
 			struct ring_failure *failure);
 
 /*
- * The options that resolve to this config again, but for the trace, which is one communicator's.
+ * The options that resolve to this config again, except the trace, which is one communicator's.
  * They point into config and port_range.
  */
 #define RING_PORT_RANGE_TEXT 16

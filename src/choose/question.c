@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What can answer a question, and what people call things; see question.h. */
+/* Which algorithms can answer a question, and the names of things; see question.h. */
 #include "question.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is asked before a call, so that an algorithm can be chosen for it. */
+/* The question before a call: which algorithm? */
 #ifndef RING_QUESTION_H
 #define RING_QUESTION_H
 
@@ -7,17 +7,17 @@
 
 /* What a communicator's links are. */
 enum ring_path {
-	RING_PATH_MEMORY,  /* shared memory: all ranks are on one host                          */
-	RING_PATH_SOCKET,  /* sockets, though all ranks are on one host                         */
-	RING_PATH_NETWORK, /* sockets between hosts, RDMA, or links slowed down to be like them   */
-	RING_PATH_MIXED,   /* shared memory within hosts, sockets between them                  */
+	RING_PATH_MEMORY,  /* shared memory: all ranks are on one host */
+	RING_PATH_SOCKET,  /* sockets, though all ranks are on one host */
+	RING_PATH_NETWORK, /* sockets between hosts, RDMA, or links slowed down to be like them */
+	RING_PATH_MIXED,   /* shared memory within hosts, sockets between them */
 };
 #define RING_PATHS (RING_PATH_MIXED + 1)
 
 /* Whose memory a call's buffers are. */
 enum ring_memory {
 	RING_MEMORY_PRIVATE,
-	RING_MEMORY_REACHABLE, /* private, but every rank can copy from and to that of all others */
+	RING_MEMORY_REACHABLE, /* private, but every rank can copy from and to all others' */
 	RING_MEMORY_SHARED,    /* on every rank, from ring_mem_alloc */
 };
 #define RING_MEMORIES (RING_MEMORY_SHARED + 1)
@@ -31,12 +31,12 @@ struct ring_question {
 	enum ring_path path;
 	enum ring_memory memory;
 	bool scaled;
-	bool staged;      /* every rank maps the stages of all others               */
-	bool apart;       /* buffers are apart from the host, as the plan's         */
-	uint64_t workers; /* one rank of each CPU, as the plan's; 0 also: not told yet */
+	bool staged;      /* every rank maps the stages of all others */
+	bool apart;       /* buffers are apart, as the plan's */
+	uint64_t workers; /* one rank of each CPU, as the plan's; also 0: not known yet */
 };
 
-/* True if whatever answers the one answers the other: no member differs. */
+/* True if no member differs: the same answer serves both. */
 bool ring_question_equals(const struct ring_question *a, const struct ring_question *b);
 
 /* True if the algorithm has a plan for the call, and the memory that this plan reaches into. */

@@ -10,11 +10,11 @@
 #include "transport/transport.h"
 
 /*
- * Slots of a link, the largest message, and how many of those go around at once. In memory chunks
- * stay in a core's second-level cache on their way; a socket wants to be entered rarely, but more
- * ranks also fill the pipeline more slowly. One slot loses a third at 1 MiB, two a fifth, 8 gain
- * nothing over 4. One chunk of each block loses a quarter on 4 ranks, since a rank cannot receive
- * and send at once then; more than two gain nothing. Nor does more than one ring.
+ * Slots of a link, the largest message, and how many of those go around at once. In memory, chunks
+ * stay in a core's second-level cache on their way. A socket wants few system calls, but the more
+ * ranks, the slower large chunks fill the pipeline. One slot loses a third at 1 MiB, two lose a
+ * fifth, 8 gain nothing over 4. One chunk of each block loses a quarter on 4 ranks, as a rank then
+ * cannot receive and send at once; more than two gain nothing. Nor does more than one ring.
  */
 #define CHUNK_MEMORY (64 << 10)
 #define CHUNK_SOCKET (256 << 10)
@@ -27,12 +27,12 @@
 /* A chain of two has nothing to do but wait for its only chunk, so chunks in memory are smaller. */
 #define CHUNK_CHAIN (256 << 10)
 
-/* What a rank spends on the slots of its mesh, if that leaves slots worth having. */
+/* What a rank spends on the slots of its mesh, unless they get too small. */
 #define MESH_BYTES (4 << 20)
 #define PAIR_CHUNK_LEAST (4 << 10)
 
 /*
- * A direct plan's pieces of all ranks together, in chunks: what is copied from private memory stays
+ * A direct plan's piece of all ranks' memory, in chunks: what is copied from private memory stays
  * in a core's second-level cache until it is added.
  */
 #define DIRECT_CHUNKS 8
@@ -40,36 +40,36 @@
 #define DIRECT_CHUNK_LEAST 8        /* an element of any type */
 
 /*
- * What is merely copied from private memory the system takes best all at once, a peer's after the
- * other's: so in pieces of so many chunks, and of no more than attach.c asks for as a whole, since
- * a call of the system can't be given up. (25 MiB to all of 4 ranks, in pieces of a direct plan's
- * sums -> so: 8.4 -> 6.9 ms.)
+ * Copies from private memory are fastest when the system takes much at once, one peer's after the
+ * other's. So pieces have this many chunks, but no more than attach.c asks for at once, since a
+ * system call cannot be given up. (25 MiB to all of 4 ranks, in pieces of a direct plan's sums ->
+ * so: 8.4 -> 6.9 ms.)
  */
 #define COPIED_CHUNKS 1024
 #define COPIED_BYTES (31 << 20)
 
 /*
- * But what one rank hands out to many is read from a core's second-level cache once it is there, so
- * a broadcast of which few ranks have shares goes in such pieces; as few as there are CPUs, since
- * the system takes longer to reach for one rank on two CPUs at once. (16 MiB to 8 ranks on 2 CPUs,
- * all with a share -> two: 6.5 -> 5.5 ms.)
+ * A broadcast with few workers goes in such pieces: once in a core's second-level cache, they are
+ * read from there. There are as few workers as CPUs, since the system takes longer if two CPUs
+ * reach for one rank's memory at once. (16 MiB to 8 ranks on 2 CPUs, all with a share -> two: 6.5
+ * -> 5.5 ms.)
  */
 #define HANDED_OUT_BYTES (512 << 10)
 
-/* Outputs from here on are not found in a cache by whoever reads them next. */
+/* Larger outputs are out of the cache when they are read next. */
 #define PAST_BYTES ((uint64_t)4 << 20)
 
-#define CHANNEL_BYTES (64 << 10) /* a block is shared out to channels by no less than this */
+#define CHANNEL_BYTES (64 << 10) /* least share of a block that a channel gets */
 
 /*
- * What TCP puts into a packet over loopback, 65483 bytes, by IPv6 65463, in whole cache lines with
- * room for a message's header. What a message has beyond whole segments leaves as a packet of its
- * own, so what is cut into many chunks is cut into such. (25 MiB, 4 ranks: 17.6 -> 15.8 ms.)
+ * What TCP puts into a packet over loopback (65483 bytes, by IPv6 65463), in whole cache lines with
+ * room for a message's header. The rest of a message beyond whole segments becomes a packet of its
+ * own, so many chunks are cut to segments. (25 MiB, 4 ranks: 17.6 -> 15.8 ms.)
  */
 #define SEGMENT_BYTES ((uint64_t)(64 << 10) - 128)
 #define SEGMENTED_CHUNKS 4
 
-/* More than this costs as much to choose for as this does. */
+/* More bytes are chosen for as this many. */
 #define BYTES_MOST ((uint64_t)1 << 36)
 
 struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowest, int size)
@@ -135,7 +135,7 @@ static uint64_t copied_chunk(const struct ring_tuning *tuning)
 	return most < COPIED_BYTES ? most : COPIED_BYTES;
 }
 
-/* Only what the system copies is worth fewer and larger shares. */
+/* Fewer and larger shares pay only where the system copies. */
 static uint64_t workers_for(const struct ring_question *question)
 {
 	bool copied = question->kind == RING_KIND_BROADCAST &&
@@ -144,8 +144,8 @@ static uint64_t workers_for(const struct ring_question *question)
 }
 
 /*
- * Of what is copied to be added half as much on more ranks than two, since all that the system
- * copies passes that cache as well, but no less than a chunk, for which a system call is worth it.
+ * Summands that are copied first: half as much on more than two ranks, since all that the system
+ * copies passes that cache as well; but at least a chunk, which is worth a system call.
  */
 static uint64_t direct_chunk(const struct ring_tuning *tuning, const struct ring_question *question)
 {
@@ -235,7 +235,7 @@ static uint64_t predict(const struct ring_tuning *tuning, const struct ring_ques
 	return time > 0 ? time : 1;
 }
 
-/* What takes the least time, of algorithms that take as long the one that is listed first. */
+/* The fastest; of equally fast ones the first in the list. */
 static struct ring_choice choose_by_model(const struct ring_tuning *tuning,
 					  const struct ring_question *question)
 {
@@ -317,7 +317,7 @@ bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_que
 
 /* ---- why ------------------------------------------------------------------------------------- */
 
-/* Of a time the three digits that matter. */
+/* A time to three digits. */
 static uint64_t rounded(uint64_t time)
 {
 	uint64_t unit = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is chosen once for a communicator, and again for every call: how finely it is cut, how much
- * of it is in flight, and which algorithm carries it. Pure functions of what all ranks know alike,
- * so all choose alike without a word.
+ * What is chosen for a communicator and then for every call: how finely it is cut, how much of it
+ * is in flight, and which algorithm carries it. Pure functions of what all ranks know, so all
+ * choose alike without a word.
  */
 #ifndef RING_TUNING_H
 #define RING_TUNING_H
@@ -16,10 +16,10 @@ struct ring_failure;
 struct ring_tuning {
 	uint64_t chunk_bytes;
 	int depth, chunks_per_round, channels;
-	int algorithm;           /* for whatever it can do; -1: as rows say, or the model         */
+	int algorithm;           /* for all that it can do; -1: the rows or the model choose */
 	int turns;               /* most ranks of a CPU, in 1024ths (model.h) */
-	struct ring_model model; /* the numbers of the ranks' path                 */
-	const struct ring_tuning_table *table; /* rows of a file, which come first; or NULL      */
+	struct ring_model model; /* the numbers of the ranks' path */
+	const struct ring_tuning_table *table; /* a file's rows, which come first; or NULL */
 };
 
 /* All but turns, model and table. slowest: highest transport index of any edge; -1: no edge */
@@ -34,7 +34,7 @@ struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowes
 int ring_tuning_load(struct ring_tuning *tuning, const struct ring_tuning_table *table,
 		     enum ring_path path, struct ring_failure *failure);
 
-/* Largest message, and slot, of links beyond the rings: there may be many. */
+/* Largest message, and slot, of links beside the rings: there may be many. */
 uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size);
 
 /* Scratch that is enough for any plan but direct ones: two rounds of a ring. */
@@ -44,12 +44,12 @@ static inline uint64_t ring_tuning_scratch(const struct ring_tuning *tuning)
 	return rounds < RING_BRUCK_SCRATCH_BYTES ? RING_BRUCK_SCRATCH_BYTES : rounds;
 }
 
-/* Largest piece that a direct plan does at once, of so many ranks' memory. */
+/* Largest piece that a direct plan of `size` ranks does at once. */
 uint64_t ring_tuning_direct_chunk(const struct ring_tuning *tuning, int size);
 
 /*
- * Largest piece of a staged plan, and from place to place in a stage: an odd number of cache lines,
- * so that equal places share no set of a cache.
+ * Largest piece of a staged plan, and the distance of places in a stage: an odd number of cache
+ * lines, so that places share no set of a cache.
  */
 #define RING_STAGED_CHUNK (64 << 10)
 #define RING_PLACE_BYTES (RING_STAGED_CHUNK + 64)
@@ -59,17 +59,17 @@ struct ring_choice {
 	enum ring_algorithm algorithm;
 	uint64_t chunk_bytes;
 	int chunks_per_round, channels;
-	uint64_t workers;                       /* as the plan's                            */
-	bool past;                              /* the output is more than caches hold */
-	bool forced;                            /* by the option                        */
-	const struct ring_tuning_row *row;      /* which says so; NULL: the option or the model */
-	const struct ring_tuning_table *table;  /* that has the row                             */
-	uint64_t predicted_ps[RING_ALGORITHMS]; /* by the model, of all that could; 0: others  */
+	uint64_t workers;                  /* as the plan's */
+	bool past;                         /* the output is more than caches hold */
+	bool forced;                       /* by the option */
+	const struct ring_tuning_row *row; /* the row that says so; NULL: the option or the model */
+	const struct ring_tuning_table *table;  /* the row's */
+	uint64_t predicted_ps[RING_ALGORITHMS]; /* by the model; 0: cannot carry it */
 };
 
 /*
- * True if ranks that can reach one another's memory make use of it: then they must first tell one
- * another where it lies. If not, the question is asked as if it were private.
+ * True if ranks that can reach one another's memory use that: then they first tell one another
+ * where it lies. If not, the question is asked as if memory were private.
  */
 bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_question *question);
 

@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "plan/record.h"
 
-#define FILE_BYTES (64 << 10) /* more is no table */
+#define FILE_BYTES (64 << 10) /* a larger file is no table */
 #define BLANKS " \t\r"
 
 #define CHUNK_LEAST 8
@@ -29,7 +29,7 @@ struct reader {
 	struct ring_failure *failure;
 };
 
-/* The names that a field may have, by their values; NULL behind the last. */
+/* A field's names by their values; NULL after the last. */
 static const char *name_of(enum field field, int value)
 {
 	if (value == RING_TUNING_ANY)
@@ -70,7 +70,7 @@ static int read_name(const struct reader *reader, enum field field, const char *
 	return refuse(reader, field, word, expected);
 }
 
-/* A size, or where that is allowed "any", which is `any`. */
+/* A size, or "any", where that is allowed, for the value `any`. */
 static int read_bytes(const struct reader *reader, enum field field, const char *word,
 		      uint64_t least, uint64_t most, uint64_t *bytes)
 {
@@ -161,11 +161,11 @@ static int read_row(const struct reader *reader, char *words[FIELDS], struct rin
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-#define MODEL "model" /* what such a line begins with */
+#define MODEL "model" /* the first word of such a line */
 
 enum model_field { MODEL_WORD, MODEL_PATH, MODEL_NUMBER, MODEL_VALUE, MODEL_FIELDS };
 
-/* What a file has told so far. */
+/* What the file has said so far. */
 struct told {
 	bool numbers[RING_PATHS][RING_MODEL_COUNT];
 };
@@ -314,7 +314,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 29;
 }
 
-/* Lines may differ: comments do not matter. */
+/* Line numbers may differ: comments do not matter. */
 uint64_t ring_tuning_hash(const struct ring_tuning_table *table)
 {
 	uint64_t hash = 1;

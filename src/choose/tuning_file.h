@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables that people write, or ring_perf --tune. A line has one row, of which the first that fits
- * a call counts; # begins a comment:
+ * Tables that people write, or ring_perf --tune. Each line is a row; the first that fits a call
+ * counts; # begins a comment:
  *
  *	kind        path    memory   ranks  bytes  algorithm  chunk
  *	all_reduce  memory  private  2      8K     oneshot
@@ -12,10 +12,11 @@
  *	model       memory  touch    35GB/s
  *
  * Kinds, paths (enum ring_path), memory (enum ring_memory), ranks and bytes may be "any". Bytes are
- * the most of a vector or, where each rank has a part, of one part. The chunk may be left out.
+ * the size, at most, of a vector or, where each rank has a part, of one part. The chunk may be left
+ * out.
  *
  * A line that begins with "model" has a number of the cost model (model.h), for calls that no row
- * fits. If a path has one of them it must have all.
+ * fits. A path that has one of them must have all.
  */
 #ifndef RING_TUNING_FILE_H
 #define RING_TUNING_FILE_H
@@ -38,7 +39,7 @@ int ring_tuning_file_read(const char *file, struct ring_tuning_table *table,
 int ring_tuning_text_read(const char *file, char *text, size_t bytes,
 			  struct ring_tuning_table *table, struct ring_failure *failure);
 
-/* A number by which tables with different rows are told apart; never 0. */
+/* Differs between tables with different rows; never 0. */
 uint64_t ring_tuning_hash(const struct ring_tuning_table *table);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What people write to choose by: rows, of which the first that fits a call counts, and numbers. */
+/* What people write to choose by: rows, the first that fits a call counts, and numbers. */
 #ifndef RING_TUNING_TABLE_H
 #define RING_TUNING_TABLE_H
 
@@ -13,7 +13,7 @@ struct ring_tuning_row {
 	uint64_t bytes; /* at most; UINT64_MAX: any */
 	enum ring_algorithm algorithm;
 	uint64_t chunk_bytes; /* largest message; 0: as large as the links allow */
-	int line;             /* of the file                                     */
+	int line;             /* of the file */
 };
 
 #define RING_TUNING_ROWS 128
@@ -22,8 +22,8 @@ struct ring_tuning_table {
 	const char *file; /* whose rows these are */
 	int count;
 	struct ring_tuning_row rows[RING_TUNING_ROWS];
-	bool has_model[RING_PATHS];           /* all numbers of it ...               */
-	struct ring_model models[RING_PATHS]; /* ... which count instead of the built-in ones */
+	bool has_model[RING_PATHS];           /* all its numbers are in the file */
+	struct ring_model models[RING_PATHS]; /* they replace the built-in ones */
 };
 
 /* The first row that fits and whose algorithm has a plan for the call, or NULL. */

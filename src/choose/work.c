@@ -8,10 +8,10 @@ struct counter {
 	enum ring_memory memory;
 	uint64_t chunk; /* bytes of the largest message */
 	int self;
-	bool boards; /* what a rank says to all others is read off its board */
+	bool boards; /* ranks read one another's boards */
 	uint64_t sent, received;
-	uint64_t needed; /* incoming entries that it waited for           */
-	uint64_t last;   /* ... that there are up to its last message    */
+	uint64_t needed; /* incoming entries it waited for */
+	uint64_t last;   /* incoming entries up to its last message */
 	struct ring_work work;
 };
 
@@ -29,7 +29,7 @@ static bool is_message(const struct counter *counter, const struct ring_transfer
 
 /* ---- buffers of others ----------------------------------------------------------------------- */
 
-/* Whose buffers an entry reads, and writes: how many of others, and of this rank. */
+/* How many buffers of others, and of this rank, an entry reads and writes. */
 struct owners {
 	uint64_t others, own;
 };
@@ -61,7 +61,7 @@ static bool is_a_stage(enum ring_buffer buffer)
 	return buffer == RING_ALL_STAGES || buffer == RING_PEER_STAGE;
 }
 
-/* Private memory of others is copied by the system; what is added is copied here first. */
+/* The system copies others' private memory; summands are copied here first. */
 static void count_direct(struct counter *counter, const struct ring_transfer *transfer)
 {
 	struct ring_work *work = &counter->work;
@@ -141,7 +141,7 @@ static struct ring_plan in_one_piece(const struct ring_plan_params *params)
 	return ring_plan_make(&whole);
 }
 
-/* Ranks that reach into memory tell one another where it is, and in the end that they are done. */
+/* Ranks that reach into memory say where it is, and at the end that they are done. */
 static uint64_t exchanges_of(const struct ring_plan *plan)
 {
 	return plan->exchanges + (plan->params.algorithm == RING_ALGORITHM_DIRECT);

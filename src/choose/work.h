@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The work that a call is, counted off its plan: what the cost model (model.h) has prices for. A
- * pure function, like the plan.
+ * The work of a call, counted from its plan; the cost model (model.h) has the prices. A pure
+ * function, like the plan.
  */
 #ifndef RING_WORK_H
 #define RING_WORK_H
@@ -9,25 +9,25 @@
 #include "question.h"
 
 struct ring_work {
-	uint64_t hops;      /* messages that follow one another                              */
+	uint64_t hops;      /* messages that follow one another */
 	uint64_t exchanges; /* times that all ranks look at one another's boards, one by one */
 	uint64_t first;     /* bytes of a chunk, for each rank that it passes before the last */
 
 	/* of this rank */
-	uint64_t waits;    /* times that it needs others before it can go on                 */
-	uint64_t messages; /* sent and received                                              */
-	uint64_t sheets;   /* of others' boards that it reads                                */
-	uint64_t touched;  /* bytes that it reads and writes, those of slots in memory, too  */
-	uint64_t moved;    /* bytes that sockets take from it and give it                    */
-	uint64_t reaches;  /* calls of the system that copy from or to a peer's memory ...   */
-	uint64_t fetched;  /* ... and their bytes                                            */
-	uint64_t wire;     /* bytes that it sends, or receives if they are more              */
+	uint64_t waits;    /* times that it must wait for others */
+	uint64_t messages; /* sent and received */
+	uint64_t sheets;   /* boards of others that it reads */
+	uint64_t touched;  /* bytes that it reads and writes, also in slots */
+	uint64_t moved;    /* bytes that sockets take from it and give it */
+	uint64_t reaches;  /* system calls that copy from or to a peer's memory */
+	uint64_t fetched;  /* their bytes */
+	uint64_t wire;     /* bytes that it sends, or receives if they are more */
 };
 
 /*
- * Of the rank at params->position. What a plan cuts into chunks is counted as one piece, and its
- * messages from that; so it takes some 2n entries of a plan, however long the vector is. What stays
- * on a rank where it lies is not counted: in place it is nothing, else any algorithm copies it.
+ * For the rank at params->position. What a plan cuts into chunks is counted as one piece, and the
+ * messages from its bytes: some 2n entries, however long the vector is. What stays on a rank is not
+ * counted: in place it is nothing, else any algorithm copies it.
  *
  * memory  whose buffers are, for plans that reach into it
  */

@@ -101,19 +101,18 @@ enum ring_buffer {
 	RING_ALL_OUTPUTS,
 	RING_OTHER_OUTPUTS, /* everybody's but peer's */
 	RING_PEER_STAGE,
-	/* everybody's. If the result is in OUTPUT, this rank's INPUT is read instead of its stage, and
-	   the result goes there as well */
-	RING_ALL_STAGES,
+	RING_ALL_STAGES, /* everybody's; with the result in OUTPUT, this rank's INPUT instead of its
+			    stage, and the result goes to the stage as well */
 };
 
 enum ring_action {
-	RING_SEND,   /* outgoing: source goes to peer                                    */
-	RING_SIGNAL, /* both: the entry record alone                                     */
-	RING_COPY,   /* incoming: result = message; without one: result = source         */
-	RING_HOLD,   /* incoming: the message stays in its slot, for entries behind it   */
+	RING_SEND,   /* outgoing: source goes to peer */
+	RING_SIGNAL, /* both: the entry record alone */
+	RING_COPY,   /* incoming: result = message; without one: result = source */
+	RING_HOLD,   /* incoming: the message stays in its slot, for entries behind it */
 	RING_REDUCE, /* incoming: result = source op messages, source scaled if `scaled`;
-			without one: result = source op source ...                       */
-	RING_SCALE,  /* incoming, from oneself: result = scalar * source                 */
+			without one: result = source op source ... */
+	RING_SCALE,  /* incoming, from oneself: result = scalar * source */
 };
 
 #define RING_SUM_RANKS 64      /* ranks whose inputs are added at once, at most */
@@ -180,38 +179,38 @@ struct ring_plan_params {
 
 struct ring_plan {
 	struct ring_plan_params params;
-	uint64_t signals;            /* entries that incoming begins with and that are SIGNAL  */
-	uint64_t outgoing, incoming; /* entries of the two sequences                           */
+	uint64_t signals;            /* entries that incoming begins with and that are SIGNAL */
+	uint64_t outgoing, incoming; /* entries of the two sequences */
 	/* incoming ones until all that this rank hears of have agreed; later messages are data */
 	uint64_t agreed;
 	bool mutual;             /* every link has one in the other direction */
 	bool sends_on;           /* what was copied to OUTPUT may be sent from there */
 	uint64_t exchanges;      /* how often every rank says the same to all others */
-	int edges;               /* links that this rank needs, counted with duplicates    */
-	uint64_t chunk;          /* elements of a chunk                                    */
-	uint64_t chunks, rounds; /* chunks of a block in each round; rounds                */
+	int edges;               /* links that this rank needs, counted with duplicates */
+	uint64_t chunk;          /* elements of a chunk */
+	uint64_t chunks, rounds; /* chunks of a block in each round; rounds */
 	uint64_t scratch_chunks; /* reduced chunks that may wait to be sent */
-	int next, prev;          /* ranks                                                  */
+	int next, prev;          /* ranks */
 
 	/* RING, STRIDE, TWO_SHOT, STAGED, DIRECT */
 	uint64_t block, longer_blocks; /* elements of a block; so many blocks have one more */
 
 	/* RING */
-	int first, steps;  /* the ring's steps that this kind walks: [first, first+steps)      */
+	int first, steps;  /* the ring's steps that this kind walks: [first, first+steps) */
 	uint64_t scalings; /* steps before them, in which what is sent first is scaled: 0 or 1 */
 	int hop;           /* REDUCE, BROADCAST, TREE: place in the chain or tree, from 0 */
 
 	/* ONE_SHOT, BRUCK, DIRECT, TREE, PAIR, chains of the RING */
-	uint64_t begin, length; /* this channel's elements of the vector, or of each part      */
+	uint64_t begin, length; /* this channel's elements of the vector, or of each part */
 
 	/* ONE_SHOT, TWO_SHOT, STAGED, DIRECT */
-	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in            */
+	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in */
 
 	/* TREE */
 	int children;
 
 	/* ONE_SHOT, TREE */
-	uint64_t opening; /* of a small call: bytes of input, which goes with the record; or 0   */
+	uint64_t opening; /* of a small call: bytes of input, which goes with the record; or 0 */
 
 	/* STRIDE */
 	int stride, strides; /* its positions; how many from the first sum to the block's owner */

@@ -141,7 +141,7 @@ RING_PURE struct ring_plan ring_stride_make(const struct ring_plan_params *param
 /* An entry: how far it goes, and of which block. */
 struct ring_stride_hop {
 	uint64_t chunk;
-	bool back;   /* a result; else an input or a sum                                          */
+	bool back;   /* a result; else an input or a sum */
 	int apart;   /* positions between sender and receiver; 0: this rank adds the first inputs */
 	int strides; /* from the nearer end to the block's owner; -1: a signal */
 };
