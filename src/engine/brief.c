@@ -22,7 +22,7 @@ static struct ring_brief_peer peer_of(const struct ring_channel *channel,
 	};
 }
 
-/* If the call is no more than adding what one peer says to one's own. */
+/* For a call that only adds what one peer says to this rank's own input; else NULL. */
 static const struct ring_pair_loops *loops_for(const struct ring_channel *channel)
 {
 	const struct ring_known_plan *known = channel->known;
@@ -79,9 +79,8 @@ void ring_brief_count(struct ring_brief *brief)
 }
 
 /*
- * The number goes to the board by itself: read back with the rest of the record so soon, it would
- * have to wait until it is in the cache. A word is copied here, as a call of memcpy() takes longer
- * (0.083 -> 0.077 us).
+ * The number goes to the board by itself: reading it back with the record so soon would wait for
+ * the store. A word is copied here, as a call of memcpy() takes longer (0.083 -> 0.077 us).
  */
 static void say(struct ring_brief *brief, struct ring_channel *channel, const void *input,
 		uint64_t sequence)
@@ -109,9 +108,9 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
 }
 
 /*
- * All were heard, so all have read the sheet of the next exchange: this CPU takes it back from
- * their caches, which lasts as long as what is left of the call, or longer. (8 B on 2 ranks: 0.20
- * -> 0.14 us.)
+ * All were heard, so all are done with the next exchange's sheet: this CPU takes it back from their
+ * caches, which takes as long as the rest of the call, or longer. (8 B on 2 ranks: 0.20 -> 0.14
+ * us.)
  */
 static void approach_next(const struct ring_brief *brief, const struct ring_channel *channel)
 {
@@ -119,7 +118,7 @@ static void approach_next(const struct ring_brief *brief, const struct ring_chan
 			    sizeof(brief->record) + brief->said_bytes);
 }
 
-/* What a peer says behind its record; NULL if it has not written just what it must. */
+/* What a peer says behind its record; NULL if it has not written exactly what it must. */
 static inline const char *look(const struct ring_brief *brief, const struct ring_brief_peer *peer,
 			       uint64_t exchange)
 {
@@ -129,7 +128,7 @@ static inline const char *look(const struct ring_brief *brief, const struct ring
 }
 
 /*
- * Looks again up to so often, and before that lets the CPU do something else, or others have it.
+ * Looks again a few times, and before each lets the CPU do something else, or others have it.
  * returns as look()
  */
 static inline const char *look_again(const struct ring_brief *brief,
@@ -147,7 +146,10 @@ static inline const char *look_again(const struct ring_brief *brief,
 	return said;
 }
 
-/* Looks and glances at all boards, as small.c does. returns whether all have said what they must */
+/*
+ * Looks at all boards, a few times each, as small.c does. returns whether all have said what they
+ * must
+ */
 static bool hear(const struct ring_brief *brief, const struct ring_channel *channel,
 		 const char *said[])
 {
@@ -163,10 +165,10 @@ static bool hear(const struct ring_brief *brief, const struct ring_channel *chan
 }
 
 /*
- * The same for ranks that share CPUs. A rank that shares this one needs it to say anything. Once
- * they all have, giving it to them helps nobody: they wait for the same others. So the last rank of
- * each CPU waits for the last ones of the others and goes on, and n ranks of a CPU take n - 1 turns
- * a call. (8 B, 4 ranks on 2 CPUs: 2.5 -> 1.9 us.)
+ * The same for ranks that share CPUs. Ranks on this CPU need it to say anything. Once all of them
+ * have, yielding helps nobody: they wait for the same others. So the last rank of each CPU waits
+ * for the last ones of the others and goes on, and n ranks of a CPU take n - 1 turns a call. (8 B,
+ * 4 ranks on 2 CPUs: 2.5 -> 1.9 us.)
  */
 static bool hear_sharing(const struct ring_brief *brief, const struct ring_channel *channel,
 			 const char *said[])
@@ -203,7 +205,7 @@ static void add(const struct ring_brief *brief, const struct ring_operands *oper
 		brief->loops->pair(result, own, said, brief->elements);
 }
 
-/* The jobs are no entry's of the channel's last call. */
+/* These jobs belong to no entry of the channel's last call. */
 static int finish(struct ring_channel *channel, uint64_t jobs)
 {
 	uint64_t done;

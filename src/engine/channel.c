@@ -77,8 +77,8 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
 
 /*
  * A full link may find room once it is polled. One that still holds messages is polled once in a
- * turn, not until it takes no more: a rank that only sends has its peer only receive. (all_to_all
- * of 256 MiB on 2 ranks over TCP: 49 -> 38 ms.)
+ * turn, not until it takes no more: else the peer of a rank that only sends would only receive.
+ * (all_to_all of 256 MiB on 2 ranks over TCP: 49 -> 38 ms.)
  */
 static int send_message(struct ring_route *route, const void *source, size_t bytes)
 {
@@ -90,7 +90,7 @@ static int send_message(struct ring_route *route, const void *source, size_t byt
 	return err ? err : ring_link_send(link, source, bytes);
 }
 
-/* What opens a message, with a payload if there is one, which stays as it is until it is sent. */
+/* What opens a message, with a payload if there is one. It stays unchanged until it is sent. */
 static const void *open_with(struct ring_channel *channel, struct ring_route *route,
 			     const void *payload, size_t bytes)
 {
@@ -170,8 +170,8 @@ static int poll_sends(struct ring_channel *channel)
 }
 
 /*
- * Polls before it posts, so that a rank that comes to rest has used all room that was found; or, if
- * nothing waited, behind new messages, so that they leave at once.
+ * Polls before it posts, so that a rank that comes to rest has used all room there was; or, if
+ * nothing waited, after new messages, so that they leave at once.
  */
 static int post_sends(struct ring_channel *channel)
 {
@@ -250,7 +250,7 @@ static int finish(struct ring_channel *channel)
 }
 
 /*
- * What lies there was sent, and whoever sends what replaces it in the user's memory makes this
+ * What lies there was sent, and the sender of what replaces it in the user's memory makes this
  * call.
  */
 static bool may_land(const struct ring_channel *channel, const struct ring_transfer *in,
@@ -262,8 +262,8 @@ static bool may_land(const struct ring_channel *channel, const struct ring_trans
 
 /*
  * Tells links that want to know what comes next, so that copies can land where they belong. Not
- * before all signals are through: until then nothing may land in the user's memory. Such a link
- * hears of every message from its first, also if it came during the call.
+ * before all signals are through: until then nothing may land in the user's memory. Such a link is
+ * told of every message from its first, even if it came during the call.
  */
 static void announce(struct ring_channel *channel)
 {
@@ -291,7 +291,7 @@ static void announce(struct ring_channel *channel)
 	}
 }
 
-/* Whether what is next to be sent has become complete since `reduced` was `before`. */
+/* Whether the next entry to be sent has become ready since `reduced` was `before`. */
 static bool completes_next(const struct ring_channel *channel, uint64_t before)
 {
 	if (channel->posted == channel->plan->outgoing)
@@ -300,9 +300,7 @@ static bool completes_next(const struct ring_channel *channel, uint64_t before)
 	return before < needs && needs <= channel->reduced;
 }
 
-/*
- * Sends first: at a call's start what this rank has to say can go, and the others' has hardly come.
- */
+/* Sends first: at a call's start this rank's messages can go, and the others' have hardly come. */
 int ring_channel_advance(struct ring_channel *channel)
 {
 	if (channel->is_small)
@@ -322,7 +320,7 @@ int ring_channel_advance(struct ring_channel *channel)
 			return moved;
 		if (moved == 0)
 			break;
-		moved = holds ? 0 : finish(channel); /* what is held gives nothing back */
+		moved = holds ? 0 : finish(channel); /* messages that are held give no slots back */
 		if (moved < 0)
 			return moved;
 		moves++;
@@ -355,7 +353,7 @@ int ring_channel_waits_for(const struct ring_channel *channel, int *step)
 	return -1;
 }
 
-/* Whether whoever is to say this was last seen on another CPU, or has said it already. */
+/* Whether the peer that must say this was last seen on another CPU, or has said it already. */
 static bool is_elsewhere(const struct ring_channel *channel, const struct ring_transfer *in)
 {
 	const struct ring_route *route = ring_channel_route(channel, in->peer);
@@ -385,7 +383,7 @@ bool ring_channel_waits_elsewhere(const struct ring_channel *channel)
 	return first->opens;
 }
 
-/* The rank whose message is next to be started, -1 if something else comes first. */
+/* The rank whose message starts next, -1 if something else comes first. */
 static int listens_to(const struct ring_channel *channel)
 {
 	if (next_in(channel) == channel->plan->incoming)
@@ -406,13 +404,13 @@ void ring_channel_arm(const struct ring_channel *channel)
 }
 
 /*
- * Of the incoming links only the next message's counts: what has come by others is not looked at
- * before its turn, and would keep the sleeper awake till then.
+ * Only the next message's incoming link is watched: messages on others are not taken before their
+ * turn, and would keep the sleeper awake till then.
  */
 int ring_channel_wait_fds(const struct ring_channel *channel, struct pollfd *fds)
 {
 	int count = 0, from = listens_to(channel);
-	if (channel->staging.queue) /* what it hands to links shows in no counter of theirs */
+	if (channel->staging.queue) /* links do not count what it has yet to hand them */
 		fds[count++] = (struct pollfd){.fd = -1};
 	for (int i = 0; i < channel->route_count; i++) {
 		const struct ring_route *route = &channel->routes[i];

@@ -12,14 +12,14 @@
  *	post entry i      when reduced >= outgoing(i).needs and the link has room
  *	start entry j     when sent >= incoming(j).needs and its message has arrived
  *
- * The call is done here when sent and reduced have reached the plan's totals.
+ * The call is done on this channel when sent and reduced have reached the plan's totals.
  *
- * What a rank says to all others it writes once, on its board, where ranks have boards: its entries
- * are counted like messages, but no link carries them.
+ * Where ranks have boards, a rank writes what it says to all others once, on its board: such
+ * entries are counted like messages, but no link carries them.
  *
- * Entries that reach into peers' memory are direct.c's. One is started when all before it are
- * complete. What peers say is receive.c's business, what becomes of it job.c's, and plans without
- * messages on links go straight: small calls in small.c, those that reach into memory in
+ * Entries that reach into peers' memory are direct.c's; each starts when all before it are
+ * complete. receive.c takes what peers say, and job.c gives it to the device. Plans without
+ * messages on links have loops of their own: small calls small.c, those that reach into memory
  * reaching.c.
  */
 #ifndef RING_CHANNEL_H
@@ -43,15 +43,15 @@ _Static_assert(RING_SUM_RANKS <= RING_REDUCE_SOURCES, "a device adds as many as 
 struct ring_route {
 	int peer;
 	struct ring_link *out, *in;   /* NULL where no plan needs one, or not yet */
-	bool pinned;                  /* in's slots, for the device */
-	uint64_t queued;              /* messages handed to out               */
-	uint64_t retired;             /* ... whose source may change again    */
+	bool pinned;                  /* the slots of `in`, for the device */
+	uint64_t queued;              /* messages handed to out */
+	uint64_t retired;             /* those whose source may change again */
 	uint64_t taken;               /* messages of `in` given to the device */
-	uint64_t announced;           /* messages of `in` expected so far     */
+	uint64_t announced;           /* messages of `in` it was told of */
 	uint64_t heard;               /* the last call that one of them opens */
-	const struct ring_bell *bell; /* of the peer, once `out` is there; NULL: it has none */
-	struct ring_board *board;     /* ... once `in` is there               */
-	struct ring_arrival sheet;    /* what ring_receive() last read there  */
+	const struct ring_bell *bell; /* the peer's, once `out` is there; NULL: it has none */
+	struct ring_board *board;     /* the peer's, once `in` is there */
+	struct ring_arrival sheet;    /* what ring_receive() last read there */
 	uint64_t sent_messages, sent_bytes, received_messages, received_bytes; /* payload only */
 	struct ring_opening opening; /* what goes to this rank alone, behind the record */
 };
@@ -73,44 +73,41 @@ struct ring_channel {
 	int route_count;
 	bool reserved;
 	bool announces; /* some link wants to know what comes next */
-	int glances; /* more in a row at what a peer must say next; 0: others need the CPU, ... */
-	/* ... and brief.c gives it to those who share it up to so often, and looks again */
-	int yields;
-	/* this rank's, if all have one and those of all others are in routes */
-	struct ring_board *board;
-	bool light;         /* ... and the doorbell before it is (doorbell_words.h) */
-	uint64_t exchanges; /* over boards, with all of the current call; on all ranks alike */
+	int glances; /* extra looks in a row at what a peer must say next; 0: others need the CPU */
+	int yields;  /* if they do: how often brief.c yields it before it gives up */
+	struct ring_board *board; /* this rank's, if all have one; the others' are in routes */
+	bool light;               /* the doorbell before it is (doorbell_words.h) */
+	uint64_t exchanges;       /* over boards, with the current call's; the same on all ranks */
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
 	char *scratch;
 	size_t scratch_bytes;
-	size_t scratch_used;      /* by the call that used most */
+	size_t scratch_used;      /* the most that a call used */
 	struct ring_trace *trace; /* NULL: no trace */
 
 	struct ring_waker waker;
 	struct ring_staging staging; /* where the device is apart from the host */
 
-	struct ring_known_plan *own; /* room for plans that nobody else keeps */
+	struct ring_known_plan *own; /* for plans that nobody else keeps */
 
 	/* of the current call */
 	struct ring_known_plan *known;
-	const struct ring_plan *plan; /* that one */
+	const struct ring_plan *plan; /* the known one's */
 	struct ring_operands operands;
-	struct ring_opening opening; /* this rank's, as all are told */
-	uint64_t written;            /* exchanges of the plan, on its board */
-	size_t sheet_bytes;          /* on the board of a rank that has something to say ... */
-	bool root_says;              /* ... which is root alone */
-	/* of plans that reach into memory, and of ranks that tell ... */
-	const struct ring_reached *reached;
-	bool tells;     /* ... where their buffers lie: behind each signal */
-	bool on_boards; /* what opens messages is written there instead ... */
-	bool is_small;  /* ... and nothing else is to be done than to take it */
-	uint64_t heard; /* peers, of a small call ... */
-	const char *said[RING_KNOWN_OUTGOING]; /* ... and what each said behind its record */
+	struct ring_opening opening;           /* this rank's, as all are told */
+	uint64_t written;                      /* exchanges of the plan, on its board */
+	size_t sheet_bytes;                    /* on the board of a rank with something to say */
+	bool root_says;                        /* only root has */
+	const struct ring_reached *reached;    /* where all buffers lie; plans that reach there */
+	bool tells;                            /* each signal tells where this rank's buffers lie */
+	bool on_boards;                        /* what opens messages is written on boards */
+	bool is_small;                         /* on boards, and small.c's */
+	uint64_t heard;                        /* peers that a small call has heard */
+	const char *said[RING_KNOWN_OUTGOING]; /* what each of them said behind its record */
 	uint64_t posted, sent, started, reduced;
-	uint64_t jobs_before; /* the queue's jobs that are no entry's of this call */
+	uint64_t jobs_before; /* the queue's jobs that belong to no entry of this call */
 	uint64_t expected;    /* incoming entries already announced, if the channel announces */
-	struct ring_channel *next; /* of those that carry out the call */
+	struct ring_channel *next; /* of the call's channels */
 
 	/* of the failure that advance() returned */
 	int failed_peer;
@@ -125,14 +122,14 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 		      int chip, size_t scratch_bytes);
 
 /*
- * Has a channel without scratch, whose last call is done, work on another device's memory: over the
- * same links. returns 0; RING_ENOMEM, RING_ESYSTEM: it is good for nothing but to be closed
+ * Turns a channel without scratch, whose last call is done, to another device's memory, over the
+ * same links. returns 0; RING_ENOMEM, RING_ESYSTEM: it can only be closed
  */
 int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device, int chip);
 
 /*
- * Has what is said to all written on this rank's board, behind its doorbell, from now on. All ranks
- * must have that, and all links that this channel is given boards.
+ * From now on writes what it says to all on this rank's board, behind its doorbell. All ranks must
+ * do so, and all links of this channel must have boards.
  */
 void ring_channel_use_board(struct ring_channel *channel, struct ring_doorbell_page *page);
 
@@ -147,8 +144,8 @@ int ring_channel_reserve(struct ring_channel *channel, int size);
 int ring_channel_add_link(struct ring_channel *channel, struct ring_link *link);
 
 /*
- * Gives the channel the link that goes the other way over the connection of the one to or from
- * `peer`, whose transport can reverse it. returns 0; RING_ENOMEM, RING_ESYSTEM
+ * Adds the link that goes the other way over the connection of the one to or from `peer`; its
+ * transport can reverse it. returns 0; RING_ENOMEM, RING_ESYSTEM
  */
 int ring_channel_add_reverse(struct ring_channel *channel, int peer, bool outgoing);
 
@@ -156,8 +153,8 @@ int ring_channel_add_reverse(struct ring_channel *channel, int peer, bool outgoi
 struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer, bool outgoing);
 
 /*
- * Bytes that the channel holds beside its struct: its links, its routes, and scratch as far as it
- * was ever used, since before that it takes no memory.
+ * Bytes that the channel holds beside its struct: links, routes, and scratch as far as it was ever
+ * used: the rest takes no memory.
  */
 size_t ring_channel_memory(const struct ring_channel *channel);
 
@@ -165,8 +162,8 @@ size_t ring_channel_memory(const struct ring_channel *channel);
 void ring_channel_close(struct ring_channel *channel);
 
 /*
- * Begins a call. The last one must be done. The plan's scratch must fit scratch_bytes; whoever
- * keeps it does so until the next call.
+ * Begins a call. The last one must be done. The plan's scratch must fit scratch_bytes; `known` must
+ * stay until the next call.
  */
 void ring_channel_start_known(struct ring_channel *channel, struct ring_known_plan *known,
 			      const struct ring_operands *operands,
@@ -181,8 +178,8 @@ void ring_channel_start(struct ring_channel *channel, const struct ring_plan *pl
 			const struct ring_operands *operands, const struct ring_record *record);
 
 /*
- * Begins a plan of signals alone that also tell where this rank's buffers lie, as `reached` has it,
- * and puts there what the others tell. A direct plan that follows goes by it.
+ * Begins a plan of signals that also tell where this rank's buffers lie, as `reached` has it, and
+ * stores there what the others tell. A direct plan that follows uses it.
  */
 void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *known,
 		       const struct ring_record *record, const struct ring_reached *reached);
@@ -200,20 +197,18 @@ static inline bool ring_channel_is_done(const struct ring_channel *channel)
 	       channel->sent == channel->plan->outgoing;
 }
 
-/*
- * Whether it waits in an exchange over boards, and for nobody who was last seen on this rank's CPU.
- */
+/* Whether it waits in an exchange over boards, for no rank that was last seen on this CPU. */
 bool ring_channel_waits_elsewhere(const struct ring_channel *channel);
 
 /* The rank whose move this channel waits for, -1 if none; *step is the plan's step. */
 int ring_channel_waits_for(const struct ring_channel *channel, int *step);
 
-/* Before the last look of a sleeper who has announced itself; see ring_link_arm(). */
+/* Before the last look of a sleeper that has announced itself; see ring_link_arm(). */
 void ring_channel_arm(const struct ring_channel *channel);
 
 /*
- * Has the bell rung when what the device has under way is done, for a sleeper who has announced and
- * is about to look once more. returns 0; RING_ENOMEM, RING_ESYSTEM
+ * Has the bell rung when the device's jobs are done, for a sleeper that has announced itself and is
+ * about to look once more. returns 0; RING_ENOMEM, RING_ESYSTEM
  */
 int ring_channel_ask(struct ring_channel *channel, const struct ring_bell *bell);
 

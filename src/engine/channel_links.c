@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a channel holds: its device's queue and scratch, and its links, which carry what lies on
- * that device. Where its memory is apart from the host, outgoing links are wrapped (staging.h), and
- * the slots of incoming ones are pinned.
+ * What a channel holds: its device's queue and scratch, and its links, which carry that device's
+ * memory. If it is apart, outgoing links are wrapped (staging.h) and the slots of incoming ones are
+ * pinned.
  */
 #include "channel.h"
 
@@ -116,7 +116,7 @@ static void unpin_slots(const struct ring_device *device, struct ring_route *rou
 	route->pinned = false;
 }
 
-/* Makes a link one that carries what lies on the channel's device. */
+/* Fits a link to the memory of the channel's device. */
 static int fit(struct ring_channel *channel, struct ring_route *route, bool outgoing)
 {
 	struct ring_link **link = end_of(route, outgoing);
@@ -126,7 +126,7 @@ static int fit(struct ring_channel *channel, struct ring_route *route, bool outg
 			: pin_slots(channel->device, route);
 }
 
-/* Makes it what it was. */
+/* Undoes that. */
 static void unfit(const struct ring_channel *channel, struct ring_route *route)
 {
 	if (route->out && channel->device->apart)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How channel.c and the files that work for it find their way among entries, routes and buffers. */
+/* Routes, places and boards, for channel.c and the files that work for it. */
 #ifndef RING_CHANNEL_PARTS_H
 #define RING_CHANNEL_PARTS_H
 
@@ -51,7 +51,7 @@ static inline bool ring_channel_is_on_board(const struct ring_channel *channel,
 	return channel->on_boards && transfer->opens;
 }
 
-/* What an exchange of the plan is called on boards, which count those of all calls. */
+/* An exchange's number on boards, which count those of all calls. */
 static inline uint64_t ring_channel_exchange(const struct ring_channel *channel, uint64_t exchange)
 {
 	return channel->exchanges - channel->plan->exchanges + exchange + 1;
@@ -71,7 +71,7 @@ static inline size_t ring_channel_message_bytes(const struct ring_channel *chann
 	       (transfer->opens && channel->tells ? sizeof(struct ring_whereabouts) : 0);
 }
 
-/* The payload of a message. On a board lies all of the peer's input. */
+/* The payload of a message. A board has all of the peer's input. */
 static inline const char *ring_channel_payload(const struct ring_channel *channel,
 					       const struct ring_transfer *in,
 					       const struct ring_arrival *message)

@@ -6,7 +6,7 @@
 #include "base/datatype.h"
 #include "base/status.h"
 
-/* Ranks [first, end), without one that is left out, or -1. */
+/* Ranks [first, end) except one; without -1: all of them. */
 struct span {
 	int first, end, without;
 };
@@ -45,7 +45,7 @@ static bool is_on_stage(const struct ring_transfer *in)
 	return in->source.buffer == RING_PEER_STAGE || in->source.buffer == RING_ALL_STAGES;
 }
 
-/* What is on others' stages, this rank has in its input. */
+/* Others' summands are on their stages; this rank's is its input. */
 static char *summand_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
 {
 	if (rank == channel->self)
@@ -75,7 +75,7 @@ static char *scratch_of(const struct ring_channel *channel, int rank)
 	return channel->scratch + (uint64_t)rank * chunk_bytes;
 }
 
-/* Where this rank has the result: in its output, or where it goes to peers from. */
+/* Where this rank has the result: in its output, or where it is copied to peers from. */
 static char *result_here(const struct ring_channel *channel, const struct ring_transfer *in)
 {
 	int self = channel->self;
@@ -96,8 +96,8 @@ static bool is_touched(const struct ring_channel *channel, const struct ring_tra
 }
 
 /*
- * Leaves the gates of those of the entry's peers that come before `end`. returns one that had shut
- * its gate meanwhile, whose memory may not have been what it should be; -1: none had
+ * Leaves the gates of the entry's peers before `end`. returns one that had shut its gate meanwhile:
+ * what was read there may be wrong; -1: none had
  */
 static int leave(struct ring_channel *channel, const struct ring_transfer *in, int end)
 {
@@ -125,7 +125,9 @@ static int enter(struct ring_channel *channel, const struct ring_transfer *in)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* A job without sources and results yet; most of its room is never used, so it is left as it is. */
+/*
+ * A job without sources and results yet; most of its room is never used, so it stays uninitialised.
+ */
 static void begin(const struct ring_channel *channel, const struct ring_transfer *in,
 		  struct ring_reduction *job)
 {
@@ -137,10 +139,7 @@ static void begin(const struct ring_channel *channel, const struct ring_transfer
 	job->past = in->action == RING_COPY ? channel->known->past : channel->plan->params.past;
 }
 
-/*
- * Copies a peer's input here, to a place in scratch; what is merely copied on needs none in
- * between.
- */
+/* Copies a peer's input to a place in scratch; a mere copy goes straight to the result. */
 static int fetch(struct ring_channel *channel, const struct ring_transfer *in, int rank, int place,
 		 char **here)
 {
@@ -169,13 +168,13 @@ static int fold(struct ring_channel *channel, const struct ring_transfer *in,
 	part.sources[part.nsources++] = job->sources[0];
 	part.sources[part.nsources++] = job->sources[1];
 	part.results[part.nresults++] = scratch_of(channel, 0);
-	channel->jobs_before++; /* it is no entry's */
+	channel->jobs_before++; /* it belongs to no entry */
 	job->sources[0] = part.results[0];
 	job->nsources = 1;
 	return channel->device->reduce(channel->queue, &part);
 }
 
-/* Whether the device has done all that it was given, and so reads nothing in scratch. */
+/* Whether the device has done all its jobs, and so reads nothing in scratch. */
 static bool is_idle(const struct ring_channel *channel)
 {
 	uint64_t jobs;
@@ -183,12 +182,12 @@ static bool is_idle(const struct ring_channel *channel)
 	       jobs == channel->jobs_before + channel->started;
 }
 
-#define RANKS_AT_ONCE 4 /* whose summands are fetched before any is added */
+#define RANKS_AT_ONCE 4 /* summands of so many are all fetched before any is added */
 
 /*
- * Whether summands that are fetched are added as they come, so that two places do for all: where
- * all at once would crowd a core's second-level cache, and the sum is the same, as it is not of
- * types that are added in a wider one. (8 ranks, 25 MiB: 34.5 -> 32.3 ms.)
+ * Whether fetched summands are added as they come, so that two places are enough: where all at once
+ * would crowd a core's second-level cache, and where the type is not added in a wider one, so that
+ * the sum is the same. (8 ranks, 25 MiB: 34.5 -> 32.3 ms.)
  */
 static bool adds_as_they_come(const struct ring_plan_params *params)
 {
@@ -213,7 +212,7 @@ static int gather_summands(struct ring_channel *channel, const struct ring_trans
 	return err;
 }
 
-/* The result's place here comes first, if it is needed and does not lie there already. */
+/* This rank's place for the result comes first, if it is needed and not among them. */
 static void gather_results(const struct ring_channel *channel, const struct ring_transfer *in,
 			   struct ring_reduction *job)
 {
@@ -258,9 +257,8 @@ int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *
 }
 
 /*
- * Copies the result to those peers where it could not be written to. Each rank begins with the next
- * one, as it does with reading: who writes to the same memory at the same time waits for the
- * kernel's locks.
+ * Copies the result to the peers whose memory is not mapped. Each rank begins with the next one, as
+ * in reading: ranks that write to the same memory at once wait for the kernel's locks.
  */
 static int hand_out(struct ring_channel *channel, const struct ring_transfer *in)
 {

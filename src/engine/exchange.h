@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a rank says to all others: written once, on its board, and then each of them is told. */
+/* What a rank says to all others: it writes it once, on its board, and then tells each of them. */
 #ifndef RING_EXCHANGE_H
 #define RING_EXCHANGE_H
 
@@ -8,7 +8,7 @@
 #include "transport/doorbell_words.h"
 #include "channel_parts.h"
 
-/* Ranks that share CPUs tell on which one they are. */
+/* Ranks that share CPUs tell which one they are on. */
 static inline void ring_exchange_tell_cpu(const struct ring_channel *channel)
 {
 	if (channel->yields > 0)
@@ -18,7 +18,7 @@ static inline void ring_exchange_tell_cpu(const struct ring_channel *channel)
 /* Writes what this rank says in an exchange of the plan. Tell the others next. */
 void ring_exchange_write(struct ring_channel *channel, uint64_t exchange);
 
-/* Tells the entry's peer that it is written. returns false if there is no link to it yet */
+/* Tells the entry's peer that it is written. returns false while there is no link to it */
 static inline bool ring_exchange_tell(struct ring_channel *channel, const struct ring_transfer *out)
 {
 	struct ring_route *route = ring_channel_route(channel, out->peer);
@@ -31,7 +31,7 @@ static inline bool ring_exchange_tell(struct ring_channel *channel, const struct
 	return true;
 }
 
-/* The same, and writes it before the first of the peers is told. */
+/* The same; writes it before it tells the first peer. */
 static inline bool ring_exchange_say(struct ring_channel *channel, const struct ring_transfer *out)
 {
 	if (channel->written == out->exchange)

@@ -5,7 +5,7 @@
 #include "channel_parts.h"
 #include "base/datatype.h"
 
-/* What HOLD number `index` keeps for an entry: nothing was taken from there since. */
+/* The message that HOLD number `index` keeps: no later one was taken from that link. */
 static inline const void *held_payload(const struct ring_channel *channel,
 				       const struct ring_transfer *in, int index)
 {
@@ -19,7 +19,7 @@ static inline const void *held_payload(const struct ring_channel *channel,
 	return ring_channel_payload(channel, hold, message) + in->held.skip;
 }
 
-/* The same where all of them were collected in scratch. */
+/* The same where all summands were collected in scratch. */
 static int gather_summands(const struct ring_channel *channel, const struct ring_transfer *in,
 			   const void *sources[])
 {
@@ -31,7 +31,7 @@ static int gather_summands(const struct ring_channel *channel, const struct ring
 	return plan->params.size;
 }
 
-/* The same where what is added in front of one's own lies in a pile, but for what comes first. */
+/* The same where the summands before the own lie in a pile, except the first. */
 static int gather_pile(const struct ring_channel *channel, const struct ring_transfer *in,
 		       const void *arrived, const void *sources[])
 {
@@ -46,7 +46,7 @@ static int gather_pile(const struct ring_channel *channel, const struct ring_tra
 	return count;
 }
 
-/* What a REDUCE adds, in order: one's own source, and what arrived or is held. Returns how many. */
+/* What a REDUCE adds, in order: the own source, and what arrived or is held. Returns how many. */
 static int gather_sources(const struct ring_channel *channel, const struct ring_transfer *in,
 			  const void *arrived, const void *sources[])
 {
@@ -82,7 +82,7 @@ int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in
 		    const void *arrived)
 {
 	if ((in->action == RING_REDUCE || in->action == RING_SCALE) && in->bytes > 0) {
-		struct ring_reduction job; /* most of which this one has no use for */
+		struct ring_reduction job; /* most of it is not used */
 		job.nsources = gather_sources(channel, in, arrived, job.sources);
 		job.results[0] = ring_channel_address(channel, in->result);
 		job.nresults = 1;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries as jobs of the device: additions of what came, or is held, to one's own, and copies. */
+/*
+ * Entries as jobs of the device: additions of what came, or is held, to the own input, and copies.
+ */
 #ifndef RING_JOB_H
 #define RING_JOB_H
 
@@ -12,10 +14,7 @@
 int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in,
 		    const void *arrived);
 
-/*
- * The same for an addition whose sources and result the caller has found: fills in the rest of the
- * job.
- */
+/* The same for an addition: the caller has filled in sources and result. */
 int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in,
 		    const struct ring_operands *operands, bool scaled, struct ring_reduction *job);
 

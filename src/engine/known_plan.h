@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plan with those of its entries that were computed already, number i at i modulo the room: a
- * channel's counters walk close together, and of a short plan that is carried out again all are
- * known.
+ * A plan with its computed entries, entry i at i modulo the room: a channel's counters walk close
+ * together, and a short plan that is repeated has all its entries here.
  */
 #ifndef RING_KNOWN_PLAN_H
 #define RING_KNOWN_PLAN_H
@@ -19,10 +18,10 @@ struct ring_known_entry {
 
 struct ring_known_plan {
 	struct ring_plan plan;
-	bool past;     /* copies to RING_OUTPUT pass caches by: nobody reads them to send them on */
-	bool is_small; /* all is said at once, and all entries are known; then ... */
-	uint64_t hears; /* ... so many entries that come first take what others say */
-	uint64_t holds; /* ... and of those so many do no more */
+	bool past;      /* copies to RING_OUTPUT bypass caches: they are not sent on */
+	bool is_small;  /* all is said at once, and all entries are known */
+	uint64_t hears; /* if small: how many entries, the first ones, take what others say */
+	uint64_t holds; /* if small: how many of those only hold it */
 	struct ring_known_entry outgoing[RING_KNOWN_OUTGOING], incoming[RING_KNOWN_INCOMING];
 };
 
@@ -32,7 +31,7 @@ void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *
 void ring_known_plan_learn_outgoing(struct ring_known_plan *known, uint64_t i);
 void ring_known_plan_learn_incoming(struct ring_known_plan *known, uint64_t j);
 
-/* Entry i, computed now if need be; it stays until another takes its place. */
+/* Entry i, computed if need be; it stays until another takes its place. */
 static inline const struct ring_transfer *ring_known_plan_outgoing(struct ring_known_plan *known,
 								   uint64_t i)
 {
@@ -51,7 +50,7 @@ static inline const struct ring_transfer *ring_known_plan_incoming(struct ring_k
 	return &entry->transfer;
 }
 
-/* The same where no entry may be replaced by it: in `room` then. */
+/* The same, but replaces no entry: a new one is put into `room`. */
 static inline const struct ring_transfer *ring_known_plan_peek(const struct ring_known_plan *known,
 							       uint64_t j,
 							       struct ring_transfer *room)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Where all ranks' buffers lie, for plans that reach into them. Whoever finds that out fills it in.
- */
+/* Where all ranks' buffers lie, for plans that reach into them (comm/partners.c finds out). */
 #ifndef RING_REACHED_H
 #define RING_REACHED_H
 
@@ -9,9 +7,9 @@
 
 /* Arrays by rank. */
 struct ring_reached {
-	struct ring_whereabouts *where; /* as each rank tells */
-	char **inputs, **outputs;       /* here; NULL: to be reached by get and put alone */
-	char **stages;                  /* here; NULL: not all ranks have one */
+	struct ring_whereabouts *where; /* as each rank tells it */
+	char **inputs, **outputs;       /* mapped here; NULL: by get and put alone */
+	char **stages;                  /* mapped here; NULL: not all ranks have one */
 };
 
 #endif

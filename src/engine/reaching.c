@@ -7,10 +7,7 @@
 #include "job.h"
 #include "receive.h"
 
-/*
- * Tells that the work is done which an exchange needs, all to whom there are links. returns the
- * moves
- */
+/* Once an exchange's work is done, tells so to all ranks there are links to. returns the moves */
 static int tell(struct ring_channel *channel)
 {
 	uint64_t i = channel->posted, before = i;
@@ -60,10 +57,7 @@ static int finish(struct ring_channel *channel)
 	return err;
 }
 
-/*
- * Gives one entry after the other to the device, each when those before it are done. returns as
- * hear
- */
+/* Gives the entries to the device, each when all before it are done. returns as hear */
 static int work(struct ring_channel *channel)
 {
 	const uint64_t before = channel->started + channel->reduced;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans that reach into memory, in a straight line: no link carries a message of theirs. Work on
- * memory, and exchanges over boards in between, of which each needs all work before it and is
- * needed by all behind it. It moves the four counters as channel.c does, but for signals, which
- * take no job.
+ * Plans that reach into memory, for ranks with boards: work, and exchanges in between. An exchange
+ * needs all work before it, and all later work needs the exchange. It moves the four counters as
+ * channel.c does, but signals take no job.
  */
 #ifndef RING_REACHING_H
 #define RING_REACHING_H

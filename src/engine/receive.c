@@ -6,9 +6,7 @@
 
 #include "base/status.h"
 
-/*
- * Of ranks that disagree messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER
- */
+/* If ranks disagree, messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER */
 static int compare_records(struct ring_channel *channel, const struct ring_arrival *message)
 {
 	const struct ring_record *mine = &channel->opening.record;
@@ -24,7 +22,7 @@ static int compare_records(struct ring_channel *channel, const struct ring_arriv
 	return RING_EMISMATCH;
 }
 
-/* The link's next message, NULL if it has not arrived; *err tells a broken link from that. */
+/* The link's next message, NULL if it has not arrived, with *err if the link is broken. */
 static const struct ring_arrival *sent_by(struct ring_channel *channel, struct ring_route *route,
 					  int *err)
 {
@@ -41,8 +39,8 @@ static const struct ring_arrival *sent_by(struct ring_channel *channel, struct r
 }
 
 /*
- * Whether a peer has written in the next exchange: then it has said all that it says in this call,
- * or makes another one instead.
+ * Whether a peer has written in the next exchange: then it has said all it has to say in this call,
+ * or makes another one.
  */
 static bool has_gone_on(const struct ring_channel *channel, const struct ring_route *route,
 			struct ring_arrival *next)
@@ -51,9 +49,8 @@ static bool has_gone_on(const struct ring_channel *channel, const struct ring_ro
 }
 
 /*
- * A peer says something in place of what this call needs of it: returns RING_EMISMATCH; RING_EPEER.
- * If it is no other record, the peer may have written one, for a call of another kind, before it
- * sent that.
+ * A peer says something else than this call needs: returns RING_EMISMATCH; RING_EPEER. If that is
+ * no record, the peer may have written one, for a call of another kind, before.
  */
 static int differ(struct ring_channel *channel, const struct ring_route *route,
 		  const struct ring_arrival *said)
@@ -65,7 +62,7 @@ static int differ(struct ring_channel *channel, const struct ring_route *route,
 	return ring_channel_fail(channel, route->peer, err ? err : RING_EPEER);
 }
 
-/* What the peer wrote for an exchange. A message by its link instead is another call's. */
+/* What the peer wrote for an exchange. A message on its link instead is another call's. */
 static const struct ring_arrival *written_by(struct ring_channel *channel, struct ring_route *route,
 					     uint64_t exchange, int *err)
 {
@@ -88,7 +85,9 @@ static const struct ring_arrival *written_by(struct ring_channel *channel, struc
 	return NULL;
 }
 
-/* What entry `in` needs of its peer, NULL if it is not there yet, with *err if it never will be. */
+/*
+ * What entry `in` needs from its peer; NULL if it is not there yet, with *err if it never will be.
+ */
 static const struct ring_arrival *arrived(struct ring_channel *channel,
 					  const struct ring_transfer *in, struct ring_route *route,
 					  int *err)

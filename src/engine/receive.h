@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a peer sent by its link, or wrote on its board: taken when it is there, and compared with
+ * What a peer sent on its link, or wrote on its board: taken when it is there, and compared with
  * what the plan and the entry record say it must be.
  */
 #ifndef RING_RECEIVE_H
@@ -14,8 +14,8 @@
 #include "wait.h"
 
 /*
- * What a peer says behind its record, if it has written just what it must for the entry: the case
- * that has to be quick. NULL else.
+ * What a peer says behind its record, if it has written exactly what the entry needs: the case that
+ * must be fast. Else NULL.
  */
 static inline const char *ring_receive_said(const struct ring_channel *channel,
 					    const struct ring_transfer *in,
@@ -29,8 +29,8 @@ static inline const char *ring_receive_said(const struct ring_channel *channel,
 }
 
 /*
- * Counts it, and keeps where the peer's buffers lie if that is what it says. The last that it says
- * to ranks that reach it is that it is done: then all that went between the two is counted.
+ * Counts it, and keeps where the peer's buffers lie if it says that. A rank's last signal to ranks
+ * that reach it says that it is done: then all payload between the two is counted.
  */
 static inline void ring_receive_count(struct ring_channel *channel, const struct ring_transfer *in,
 				      struct ring_route *route, const char *payload)
@@ -44,15 +44,14 @@ static inline void ring_receive_count(struct ring_channel *channel, const struct
 }
 
 /*
- * Receives what entry `in` needs of its peer. returns 1, with what it says behind its record; 0 if
- * it is not there yet; RING_EMISMATCH, RING_EPEER, with failed_peer
+ * Receives what entry `in` needs from its peer. returns 1, with what it says behind its record; 0
+ * if it is not there yet; RING_EMISMATCH, RING_EPEER, with failed_peer
  */
 int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, const char **payload);
 
 /*
  * The same for what a peer writes on its board in an exchange. That mostly comes before this rank
- * would be back for another look, so it glances at it some times more. (8 B on 2 ranks: 0.19 ->
- * 0.17 us.)
+ * would be back for another look, so it looks some more times. (8 B on 2 ranks: 0.19 -> 0.17 us.)
  */
 static inline int ring_receive_written(struct ring_channel *channel, const struct ring_transfer *in,
 				       uint64_t exchange, const char **payload)

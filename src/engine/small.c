@@ -24,8 +24,8 @@ static void note_incoming(struct ring_channel *channel, enum ring_trace_counter 
 }
 
 /*
- * Says this rank's input to all that it has links to. Looking at once at what a peer is about to
- * write would only take the line away from it, so there is a pause first. (8 B on 2 ranks: 0.16 ->
+ * Says this rank's input to all ranks it has links to. Looking at once at what a peer is about to
+ * write would only take the cache line from it, so there is a pause first. (8 B on 2 ranks: 0.16 ->
  * 0.13 us.) returns the moves
  */
 static int say(struct ring_channel *channel)
@@ -64,8 +64,8 @@ static char *address(const struct ring_operands *operands, struct ring_place pla
 }
 
 /*
- * In the order of additions: what others say from `behind` on, one's own, and what the others say.
- * returns how many
+ * In the order of additions: what others say from `behind` on, the own input, and what the rest
+ * say. returns how many
  */
 static int gather(const struct ring_transfer *in, const char *own, const char *const said[],
 		  const void *sources[])
@@ -79,11 +79,11 @@ static int gather(const struct ring_transfer *in, const char *own, const char *c
 	return count;
 }
 
-/* Of two ranks each adds what it hears to its own. */
+/* Each of two ranks adds what it hears to its own input. */
 static int add(struct ring_channel *channel, const struct ring_transfer *in,
 	       const struct ring_operands *operands, bool scaled, const char *const said[])
 {
-	struct ring_reduction job; /* most of which this one has no use for */
+	struct ring_reduction job; /* most of it is not used */
 	const char *own = operands->input + in->source.offset;
 	job.sources[0] = own;
 	job.sources[1] = said[0];
@@ -117,7 +117,7 @@ int ring_small_take(struct ring_channel *channel, const struct ring_known_plan *
 	return err;
 }
 
-/* That something was held until now takes no job. returns 0, or an error */
+/* Holding takes no job. returns 0, or an error */
 static int take(struct ring_channel *channel)
 {
 	const uint64_t incoming = channel->plan->incoming;
@@ -130,7 +130,7 @@ static int take(struct ring_channel *channel)
 	return 0;
 }
 
-/* No slot is to be given back. returns the moves, or an error */
+/* There is no slot to give back. returns the moves, or an error */
 static int count_taken(struct ring_channel *channel)
 {
 	uint64_t jobs, before = channel->reduced;

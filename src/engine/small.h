@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small call over boards, or signals alone, in a straight line: its one exchange, then all
- * additions and copies at once. Nothing is ever in its way but what is not said yet, and links that
- * are still made.
+ * A small call over boards, or signals alone: its one exchange, then all additions and copies at
+ * once. It waits only for what is not said yet, and for links that are still being made.
  */
 #ifndef RING_SMALL_H
 #define RING_SMALL_H
@@ -10,8 +9,8 @@
 #include "channel.h"
 
 /*
- * Gives the additions and copies of a small plan to the channel's device, once all have said what
- * they must: `said` is what each said behind its record. returns 0, or the device's error
+ * Gives the additions and copies of a small plan to the channel's device, once all have spoken:
+ * `said` is what each said behind its record. returns 0, or the device's error
  */
 int ring_small_take(struct ring_channel *channel, const struct ring_known_plan *known,
 		    const struct ring_operands *operands, const char *const said[]);

@@ -10,7 +10,7 @@
 
 /* A message in its room. */
 struct staged {
-	uint64_t copies; /* of the staging that must be done before it is there */
+	uint64_t copies; /* how many of the staging's must be done before it is there */
 	size_t bytes;
 };
 
@@ -80,7 +80,7 @@ static int send_message(struct ring_link *base, const void *source, size_t bytes
 	return 0;
 }
 
-/* Gives the inner link what is there, as far as it takes it. */
+/* Gives the inner link what is copied, as far as it takes it. */
 static int hand_on(struct staged_link *link)
 {
 	uint64_t done;
@@ -96,8 +96,8 @@ static int hand_on(struct staged_link *link)
 }
 
 /*
- * Polls before it hands on, so that a rank that comes to rest has used all room that was found, and
- * again behind new messages, so that they leave at once.
+ * Polls before it hands on, so that a rank that comes to rest has used all room there was, and
+ * again after new messages, so that they leave at once.
  */
 static int poll_link(struct ring_link *base)
 {
@@ -126,7 +126,7 @@ static void arm(struct ring_link *base)
 	ring_link_arm(((struct staged_link *)base)->inner);
 }
 
-/* What comes back is no business of this one's. */
+/* Incoming messages need no staging. */
 static int reverse(struct ring_link *base, struct ring_link **back)
 {
 	return ring_link_reverse(((struct staged_link *)base)->inner, back);
@@ -157,7 +157,7 @@ static const struct ring_transport staged_transport = {
 	.close = close_link,
 };
 
-/* Whole pages, as nobody else may pin them. */
+/* Whole pages: nothing else may be pinned with them. */
 static int make_rooms(struct staged_link *link)
 {
 	const struct ring_link *inner = link->inner;
@@ -176,7 +176,7 @@ static int make_rooms(struct staged_link *link)
 	return 0;
 }
 
-/* As the inner link seems, but that nobody sees its peer's doorbell, or reaches through it. */
+/* As the inner link, but without its peer's doorbell, and nobody reaches through it. */
 static void dress(struct staged_link *link)
 {
 	const struct ring_transport *transport = link->inner->transport;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sends what lies apart from the host: a link around the sending end of any other, whose messages
- * the device first copies to room of the link's own, which the host reads and the device's jobs
- * write.
+ * Sends memory that is apart from the host: a link around the sending end of any other. The device
+ * first copies each message to room of this link, which the device's jobs write and the host reads.
  *
  *	send()     a copy is submitted; records, which the host has, are put there at once
  *	poll()     what was copied goes to the inner link, in order
  *	sent       when the inner link says so: the source was free before that, but somebody has to
  *	           hand the message on
  *
- * The receiving end needs no such thing: jobs take what lies in its slots, once they are pinned.
+ * The receiving end needs none: jobs read its slots, once they are pinned.
  */
 #ifndef RING_STAGING_H
 #define RING_STAGING_H

@@ -27,7 +27,7 @@ struct ring_trace {
 	uint64_t dropped;
 };
 
-/* The files of this process's traces so far: none of them takes another's place. */
+/* The files of this process's traces so far: none replaces another. */
 struct taken {
 	struct taken *next;
 	char path[PATH_BYTES];
@@ -114,7 +114,7 @@ static int choose_path(const char *path, int rank, int size, char chosen[PATH_BY
 	return take(chosen);
 }
 
-/* A program that looks for it finds the failure as one that belongs to no communicator. */
+/* A program finds the failure as one that belongs to no communicator. */
 static void complain(const struct ring_trace *trace, const char *how)
 {
 	struct ring_failure failure = {0};
@@ -176,7 +176,7 @@ static int row(const struct ring_trace_record *record)
 	return record->channel < 0 ? 0 : 1 + 2 * record->channel + !sending;
 }
 
-/* What becomes of the bytes: of a message as it leaves, or as it arrives. */
+/* What happens to the bytes of a message as it leaves, or as it arrives. */
 static const char *deed_of(const struct ring_trace_record *record)
 {
 	static const char *const deeds[] = {

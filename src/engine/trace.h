@@ -35,9 +35,9 @@ struct ring_trace_record {
 struct ring_trace;
 
 /*
- * Opens a trace for one rank of `size`. %r in path becomes its number; without it, where there are
- * several ranks, the number goes in front of the suffix. A process's further traces of that name
- * get "-2", "-3". *trace is NULL, with a warning that nobody can turn off, if that could not be
+ * Opens a trace for one rank of `size`. %r in path becomes its number; without %r, if there are
+ * several ranks, the number goes before the suffix. A process's further traces of that name get
+ * "-2", "-3". *trace is NULL, with a warning that nobody can turn off, if that could not be
  * written. returns 0; RING_ENOMEM; RING_EINVAL: the path is too long
  */
 int ring_trace_open(struct ring_trace **trace, const char *path, int rank, int size,

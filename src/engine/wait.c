@@ -9,14 +9,14 @@
 #define SOCKET_YIELDS 300
 
 /*
- * A rank that sleeps may not wake soon: a CPU without work halts, and of a virtual machine's CPUs
- * that sleep in turn the host may run one at a time. So memory is looked at for some milliseconds,
- * most of that time between yields, which keep the CPU from nobody. A look at a socket is a system
- * call, forty times as dear, but waking takes as long as forty of those. (4 ranks on 2 CPUs, 1 MiB,
- * sleeping behind 10 -> 300 yields: 0.90 -> 0.74 ms.) With more ranks than CPUs, ranks that spin
- * keep the CPU from those that they wait for, so they spin for a moment only, and only if these are
- * elsewhere. (64 KiB in shared memory, 4 ranks on 2 CPUs: 12.1 -> 8.7 us.) Paced links are for
- * seeing what a rank has time for while it waits, so it sleeps.
+ * A rank that sleeps may wake late: a CPU without work halts, and the host may run a virtual
+ * machine's sleeping CPUs one at a time. So a rank looks at memory for some milliseconds, mostly
+ * between yields, which keep the CPU from nobody. A look at a socket is a system call, forty times
+ * as dear, but waking takes as long as forty of those. (4 ranks on 2 CPUs, 1 MiB, sleeping behind
+ * 10 -> 300 yields: 0.90 -> 0.74 ms.) With more ranks than CPUs, ranks that spin keep the CPU from
+ * those they wait for. So they spin for a moment only, and only if those are on other CPUs. (64 KiB
+ * in shared memory, 4 ranks on 2 CPUs: 12.1 -> 8.7 us.) Paced links show what a rank has time for
+ * while it waits, so it sleeps.
  */
 struct ring_patience ring_patience_choose(const struct ring_load *load)
 {

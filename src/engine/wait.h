@@ -10,13 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a rank that shares its CPU, in a row, at others that do not need that one: about a us. */
+/* In a row, by a rank that shares its CPU, at ranks that do not need it: about 1 us. */
 #define RING_FAR_LOOKS 50
 
 /* Who shares the CPUs with a rank, and what a look costs it. */
 struct ring_load {
 	bool crowded; /* its machine has more ranks than CPUs */
-	bool sockets; /* among the links on which it waits */
+	bool sockets; /* some link on which it waits is a socket */
 	bool paced;   /* links are paced */
 };
 
@@ -24,7 +24,7 @@ struct ring_load {
 struct ring_patience {
 	int spins;   /* one after the other, */
 	int yields;  /* then with a sched_yield() between them, */
-	uint64_t ms; /* and all of them for about so long at most; 0: for any time */
+	uint64_t ms; /* and all of it no longer than about this; 0: no limit */
 };
 
 struct ring_patience ring_patience_choose(const struct ring_load *load);
@@ -40,12 +40,14 @@ static inline void ring_wait_relax(void)
 }
 
 /*
- * Pauses after `looks` empty looks in a row. near: whoever is waited for needs this CPU, as far as
- * is known returns   false, at once, if the rank should sleep instead
+ * Pauses after `looks` empty looks in a row.
+ *
+ * near     the ranks that it waits for may need this CPU
+ * returns  false, at once, if the rank should sleep instead
  */
 bool ring_wait_awake(const struct ring_patience *patience, int looks, bool near);
 
-/* Whether a rank that has looked for so long should sleep, however many looks that were. */
+/* Whether a rank that has looked for `ms` should sleep, however often it looked. */
 bool ring_wait_is_long(const struct ring_patience *patience, uint64_t ms);
 
 #endif

@@ -3,7 +3,7 @@
 #include "waker.h"
 
 /*
- * Any thread. Whoever sees the flag still raised has announced before it was lowered, so ringing
+ * Any thread. A sleeper that saw the flag still raised has announced itself before, so ringing
  * wakes it.
  */
 static void wake(void *context)

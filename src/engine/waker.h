@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Has a device ring the rank's doorbell: whoever sleeps while jobs are under way must be woken when
- * they are done, and nobody else knows when that is.
+ * Has a device ring the rank's doorbell: a rank that sleeps while jobs are under way must be woken
+ * when they are done, and only the device knows when that is.
  */
 #ifndef RING_WAKER_H
 #define RING_WAKER_H
@@ -10,15 +10,15 @@
 #include "kernels/device.h"
 #include "transport/doorbell.h"
 
-/* Of one queue, which is closed before it goes. All zero at first. */
+/* One queue's, which is closed before the waker is freed. All zero at first. */
 struct ring_waker {
-	struct ring_flag asked; /* and not told yet */
+	struct ring_flag asked; /* and not rung yet */
 	const struct ring_bell *bell;
 };
 
 /*
  * Has the bell rung when the queue's jobs so far are done, or the device has failed; it may ring
- * before, for jobs of an earlier question. To be asked between announcing and looking once more.
+ * before, for an earlier question. Ask between announcing and looking once more.
  * returns 0; RING_ENOMEM, RING_ESYSTEM
  */
 int ring_waker_ask(struct ring_waker *waker, const struct ring_device *device,
