@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One rank's door and telephone; see contact.h. */
+/* How one rank is reached and reaches others; see contact.h. */
 #include "contact.h"
 
 #include <errno.h>
@@ -76,7 +76,7 @@ void ring_contact_dial(const struct ring_contact *contact, const struct ring_pee
 	memcpy(dial->secret, contact->port.secret, RING_SECRET_BYTES);
 }
 
-/* Where no network is up, everything comes by the local listener. */
+/* Where no network is up, all connections come through the local listener. */
 static bool must_be_local(const struct ring_contact *contact, const struct ring_purpose *purpose)
 {
 	return purpose->lane == RING_LANE_LOCAL ||

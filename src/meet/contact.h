@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How one rank reaches any other of its communicator, and is reached: its door at the watcher,
- * where proved connections wait to be fetched, and how to dial the others. The door is open from
- * before the meeting until the communicator is freed. Non-blocking; used by one thread at a time.
+ * How one rank reaches any other of its communicator, and is reached: it fetches proved connections
+ * at its door, a port of the watcher, and dials the others. The door is open from before the
+ * meeting until the communicator is freed. Non-blocking; used by one thread at a time.
  */
 #ifndef RING_CONTACT_H
 #define RING_CONTACT_H
@@ -13,7 +13,7 @@
 
 struct ring_contact;
 
-/* What a connection is for, and who makes it. */
+/* What a connection is for, and which end makes it. */
 struct ring_purpose {
 	enum ring_role role;
 	int channel;
@@ -21,18 +21,14 @@ struct ring_purpose {
 	bool outgoing; /* this rank dials; else the peer does */
 };
 
-/*
- * The watcher is held by somebody until the contact is closed. returns 0; RING_ENOMEM, RING_ESYSTEM
- */
+/* The caller holds the watcher until the contact is closed. returns 0; RING_ENOMEM, RING_ESYSTEM */
 int ring_contact_open(struct ring_contact **contact, struct ring_watcher *watcher, uint64_t job,
 		      const unsigned char *secret, int rank, struct ring_failure *failure);
 
 /* Closes the door and what was not fetched. NULL is allowed; a forked child leaves both open. */
 void ring_contact_close(struct ring_contact *contact);
 
-/*
- * The meeting's attempt, 0 at first, that connections belong to: those of earlier ones are closed.
- */
+/* The meeting's attempt, 0 at first: connections of earlier ones are closed. */
 void ring_contact_renew(struct ring_contact *contact, uint32_t attempt);
 
 /* Outgoing: prepares the dial; ring_dial_step does the rest. */

@@ -9,7 +9,7 @@
 #define MAGIC "ringid"
 #define MAGIC_BYTES 6
 
-/* What the root may at most make of the options; memory is sized by it. */
+/* The most that the root may make of the options; memory is sized by it. */
 #define CHUNK_BYTES_MAX (1 << 30)
 #define CHUNKS_PER_ROUND_MAX 65536
 #define CHANNELS_MAX 8

@@ -11,7 +11,7 @@
 #include "base/wire.h"
 
 #define RING_SIZE_MAX 65536
-#define RING_LETTER_BYTES 1024 /* no letter but a placement is longer */
+#define RING_LETTER_BYTES 1024 /* only a placement may be longer */
 
 /* Kinds of letters between a rank and the root. */
 enum ring_meeting_letter {
@@ -34,7 +34,7 @@ struct ring_identity {
 /* The options that must be alike on all ranks, as in struct ring_config. */
 struct ring_schedule {
 	char transport[64], link[48], algorithm[16];
-	uint64_t tuning; /* of the rows of a file, their hash; 0: none */
+	uint64_t tuning; /* the hash of a file's rows; 0: none */
 	uint64_t chunk_bytes;
 	int depth, chunks_per_round, channels;
 };
@@ -57,7 +57,7 @@ void ring_wire_readiness(struct ring_wire *wire, struct ring_readiness *readines
 void ring_wire_news(struct ring_wire *wire, struct ring_news *news);
 
 /*
- * What of a peer outlives the meeting: its CPUs are left out. Always RING_CARD_BYTES, so that cards
+ * What stays of a peer after the meeting: all but its CPUs. Always RING_CARD_BYTES, so that cards
  * can be gathered.
  */
 #define RING_CARD_BYTES 256
@@ -72,7 +72,7 @@ size_t ring_placement_bytes(int size); /* room that is enough for any placement 
 const char *ring_peer_name(const struct ring_peer *peer, char text[RING_PEER_NAME]);
 
 /*
- * That rank `self` could not reach the peer for so long, though it may have heard of it meanwhile.
+ * Says that rank `self` could not reach the peer for so long, and whether it heard of it meanwhile.
  * Returns text.
  */
 const char *ring_peer_unreached(const struct ring_peer *peer, int self, int lost_ms, bool heard,

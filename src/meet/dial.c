@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connecting and greeting with retries; see dial.h. Three things may pass: nobody listens yet
- * (worth waiting for if the caller is patient), a listener who says to come again, or has no room
- * for one more (always worth it), and one that ends the connection (worth a few more attempts, or
- * all there is time for if the caller is early).
+ * Connecting and greeting with retries; see dial.h. Three failures may pass: nobody listens yet
+ * (worth waiting for if the caller is patient), the listener says to come again or has no room
+ * (always worth it), or it ends the connection (worth a few more attempts, or all there is time for
+ * if the caller is early).
  */
 #include "dial.h"
 
@@ -19,11 +19,11 @@
 #include "base/fd.h"
 #include "interface.h"
 
-/* The kernel asks again after that, later at ever longer intervals: we do so each time. */
+/* After this the kernel asks again, and then ever more rarely: we ask each time. */
 #define SILENCE_MS 1000
 #define PAUSE_FIRST_MS 5
 #define PAUSE_LAST_MS 250
-#define REFUSALS_MAX 9 /* 0.8 s of them: whoever cannot be reached is known within a second */
+#define REFUSALS_MAX 9 /* they take 0.8 s: an unreachable peer is known within a second */
 
 static bool is_local(const struct ring_dial *dial)
 {
@@ -163,7 +163,7 @@ static int finish_connecting(struct ring_dial *dial)
 	return 0;
 }
 
-/* Looks now and then whether what was said is acknowledged. */
+/* Checks now and then whether what was sent is acknowledged. */
 static bool is_lost(struct ring_dial *dial)
 {
 	uint64_t now = ring_clock_ms();

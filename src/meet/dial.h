@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection on its way to somebody's listener: connects, greets, and tries again with growing
+ * A connection to a listener while it is being made: connects, greets, and tries again with growing
  * pauses while that may help. Non-blocking; the owner embeds it and polls.
  */
 #ifndef RING_DIAL_H
@@ -17,8 +17,8 @@ struct ring_dial {
 	struct sockaddr_storage from; /* source address; family 0 leaves it to the kernel */
 	struct ring_hello hello;
 	unsigned char secret[RING_SECRET_BYTES];
-	bool patient; /* goes on while nobody listens there */
-	bool early;   /* goes on while who listens there does not know hello's job yet */
+	bool patient; /* goes on while nobody listens */
+	bool early;   /* goes on while the listener does not know hello's job yet */
 	int lost_ms;  /* gives up if nothing answers for so long; 0: leaves that to the kernel */
 
 	int fd; /* -1 between attempts */
@@ -28,10 +28,10 @@ struct ring_dial {
 	uint64_t retry_ms;         /* when to try again */
 	uint64_t silent_ms;        /* nothing has answered since; 0: something has */
 	uint64_t begun_ms;         /* this attempt */
-	struct ring_outage outage; /* ... once it is connected */
+	struct ring_outage outage; /* once it is connected */
 	int pause_ms, refusals;
-	int cause;         /* of the last attempt's failure: errno, 0 if it was not greeted */
-	char trouble[160]; /* ... and as words, "" before */
+	int cause;         /* errno of the last attempt; 0 if it was not greeted */
+	char trouble[160]; /* the same in words, "" before */
 };
 
 /* from: this process's listener, whose interface connections to other hosts leave by; or NULL */

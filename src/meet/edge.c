@@ -101,7 +101,7 @@ int ring_edge_step(struct ring_edge *edge, const struct ring_edge_ends *ends,
 	if (edge->ready)
 		return 0;
 	int err = edge->connected ? 0 : connect_edge(edge, ends, failure);
-	edge->starved = err == RING_ESYSTEM; /* all that can fail there: a socket, an accept */
+	edge->starved = err == RING_ESYSTEM; /* only a socket or an accept can fail so */
 	if (err)
 		return err;
 	edge->connected = true;

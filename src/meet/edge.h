@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One end of a connection with any other rank while it is being made: it is dialled or fetched, and
- * then is a control lane's connection or grows into a link. Both ends must fill in an edge alike,
- * but for `outgoing` and `peer`. Non-blocking; the owner polls.
+ * One end of a connection with another rank while it is being made: it is dialled or fetched, and
+ * then becomes a control lane's connection or a link. Both ends must fill in an edge alike, except
+ * `outgoing` and `peer`. Non-blocking; the owner polls.
  */
 #ifndef RING_EDGE_H
 #define RING_EDGE_H
@@ -12,7 +12,7 @@
 
 /* What tells the links between two ranks apart: rings are numbered from 0, others have names. */
 enum {
-	RING_CHANNEL_MESH = 64, /* of collectives that take another way than the ring */
+	RING_CHANNEL_MESH = 64, /* of collectives that do not take the ring */
 	RING_CHANNEL_PAIR,      /* of sends and receives */
 	RING_CHANNEL_VIGIL,     /* no link: a connection that is only kept */
 	RING_CHANNEL_FAR = 128, /* of calls on devices' memory, numbered from here */
@@ -33,9 +33,9 @@ struct ring_edge {
 	int channel;
 	bool outgoing;
 	const struct ring_peer *peer; /* outlives the edge */
-	int transport;                /* DATA: index of ring_transports ... */
+	int transport;                /* DATA: index of ring_transports */
 	int depth;
-	size_t slot_bytes; /* ... of the largest payload; an entry record has room in any case */
+	size_t slot_bytes; /* DATA: the largest payload; an entry record always has room */
 
 	bool dialling; /* of the edge itself, zero at first */
 	struct ring_dial dial;
@@ -43,7 +43,7 @@ struct ring_edge {
 	int fd; /* valid while connected and no link has taken it */
 	struct ring_link *link;
 	bool ready;
-	/* after RING_ESYSTEM: descriptors ran out, so another transport has none either */
+	/* after RING_ESYSTEM: descriptors ran out, for any transport */
 	bool starved;
 };
 
@@ -58,7 +58,8 @@ int ring_edge_step(struct ring_edge *edge, const struct ring_edge_ends *ends,
 bool ring_edge_is_unreached(const struct ring_edge *edge);
 
 /*
- * What to wait for before the next step: a descriptor or fd -1; lowers *ms to when to look again.
+ * What to wait for before the next step: a descriptor or fd -1; lowers *ms to the time of the next
+ * look.
  */
 void ring_edge_poll(const struct ring_edge *edge, struct pollfd *pollfd, int *ms);
 
@@ -66,13 +67,10 @@ void ring_edge_poll(const struct ring_edge *edge, struct pollfd *pollfd, int *ms
 int ring_edge_take_fd(struct ring_edge *edge);
 struct ring_link *ring_edge_take_link(struct ring_edge *edge);
 
-/*
- * What the link's bytes go through, if another host may be at its other end: valid while the link
- * is; or -1.
- */
+/* The link's socket, if its other end may be on another host; valid while the link is. Else -1. */
 int ring_edge_socket(const struct ring_edge *edge);
 
-/* Closes what was made and not taken, at whatever point it is. */
+/* Closes what was made and not taken, at any point. */
 void ring_edge_drop(struct ring_edge *edge);
 
 #endif

@@ -17,14 +17,14 @@
 
 #define MAGIC "ring"
 #define MAGIC_BYTES 4
-#define OPENING_BYTES (MAGIC_BYTES + 4) /* with the version: so every version begins */
+#define OPENING_BYTES (MAGIC_BYTES + 4) /* with the version: every version begins like this */
 #define NONCE_BYTES 16
 #define PROOF_BYTES 32
 #define FEATURES_BYTES 8
 #define HELLO_BYTES (MAGIC_BYTES + 4 + 8 + 5 * 4 + FEATURES_BYTES + NONCE_BYTES)
 #define CHALLENGE_BYTES (FEATURES_BYTES + NONCE_BYTES + PROOF_BYTES)
 #define WELCOME 'w'
-#define COME_AGAIN 0 /* as the whole of a challenge says it, too */
+#define COME_AGAIN 0 /* a challenge that is all zero says it, too */
 
 _Static_assert(HELLO_BYTES <= 64 && CHALLENGE_BYTES <= 64, "messages fit the buffer");
 
@@ -86,7 +86,7 @@ static void wire_features(struct ring_wire *wire, struct ring_features *features
 	ring_wire_u32(wire, &features->required);
 }
 
-/* What one end alone can say: `side` keeps a proof from being sent back as the other's. */
+/* What only this end can say: `side` keeps a proof from being sent back as the other's. */
 static void prove(struct ring_greeting *greeting, char side, unsigned char *proof)
 {
 	unsigned char said[HELLO_BYTES + FEATURES_BYTES];
@@ -139,7 +139,9 @@ static int check_hello(struct ring_greeting *greeting, struct ring_failure *fail
 	return 0;
 }
 
-/* The listening end looks once its challenge is sent, so that the other knows why it is refused. */
+/*
+ * The listening end checks after its challenge is sent, so that the other knows why it is refused.
+ */
 static int check_features(struct ring_greeting *greeting, struct ring_failure *failure)
 {
 	const struct ring_features *own = &greeting->features[greeting->listening];

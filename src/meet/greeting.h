@@ -10,9 +10,8 @@
  *	proof over both  ->
  *	                           <-  welcome
  *
- * Instead of what the connecting end waits for it may be told to come again: there was no place for
- * it, or no time. It is welcome as long as that is not said, so both ends agree on whether they
- * have met.
+ * The connecting end may be told to come again instead: there was no place for it, or no time.
+ * Until that is said it is welcome, so both ends agree on whether they have met.
  *
  * What follows on the connection is neither encrypted nor protected against change.
  */
@@ -45,10 +44,10 @@ struct ring_hello {
 };
 
 /*
- * Bits that name ways of speaking after the greeting. An end offers what it can do, of which it may
- * require some; agreed is what both offer, and who requires more is refused. There are none yet:
- * room for one that authenticates and encrypts all that follows. Part of the proof, so nobody on
- * the way can take a bit out.
+ * Bits that name ways of speaking after the greeting. An end offers what it can do, and may require
+ * some of it. Agreed is what both offer; an end that requires more is refused. There are none yet:
+ * there is room for one that authenticates and encrypts all that follows. They are part of the
+ * proof, so nobody on the way can take a bit out.
  */
 struct ring_features {
 	uint32_t offered;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Identities of communicators: reading and writing one, making a new one, which starts to serve its
- * meeting, and deriving the one that all ranks of a job come to by themselves.
+ * meeting, and deriving the one that all ranks of a job compute by themselves.
  */
 #include "identity.h"
 
@@ -96,7 +96,7 @@ int ring_unique_id_create(struct ring_unique_id *id)
 	return 0;
 }
 
-/* A keyed hash of the purpose and the facts, each with its NUL, so that no two lists look alike. */
+/* A keyed hash of the purpose and the facts, each with its NUL, so that different lists differ. */
 static void hash_facts(const char *purpose, const unsigned char *key, size_t key_bytes,
 		       const char *const facts[], int nfacts, unsigned char *hash, size_t hash_bytes)
 {

@@ -212,7 +212,7 @@ static bool is_container_bridge(const char *name)
 	return false;
 }
 
-/* How little an address suggests itself; below REASONS. */
+/* How little reason there is to choose an address; below REASONS. */
 #define REASONS 10
 static int reluctance(const struct ring_interface *interface, int family)
 {
@@ -226,7 +226,7 @@ static int reluctance(const struct ring_interface *interface, int family)
 	return (is_link_local(&interface->address) ? 3 : 1) + other_family;
 }
 
-/* The first entry that wants it, 0 if none wants anything in particular; -1 if it is not wanted. */
+/* The first entry that names it; 0 if entries only exclude; -1 if it is excluded or not named. */
 static int find_wish(const struct entry *entries, int count, const struct ring_interface *interface)
 {
 	int wish = -1;
@@ -315,7 +315,7 @@ static bool ask_default_route(struct sockaddr_storage *from)
 	return ask_route(&to, from);
 }
 
-/* Equal but for the port. */
+/* Equal except for the port. */
 static bool is_same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	if (a->ss_family != b->ss_family)

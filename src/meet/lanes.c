@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control lanes; see lanes.h. Four letters are all there is:
+ * Control lanes; see lanes.h. There are four letters:
  *
  *	NEWS            something went wrong; passed on by whoever had not heard of anything
  *	GOODBYE         I am leaving; my closing the lane will be no death
@@ -30,7 +30,7 @@ struct lane {
 	struct ring_lanes *lanes;
 	struct ring_peer peer;
 	bool leaving; /* the neighbour said goodbye */
-	bool heard;   /* ... heard ours */
+	bool heard;   /* the neighbour heard our goodbye */
 };
 
 struct ring_lanes {
@@ -63,7 +63,7 @@ static void send_letter(struct lane *lane, uint32_t kind, const void *body, size
 			    ring_mail_pending(&lane->mail) ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-/* The first news sticks: it is told here and on all lanes but the one it came by. */
+/* Only the first news counts: it is told here and on all lanes but the one it came by. */
 static void spread(struct ring_lanes *lanes, const struct ring_news *news, const struct lane *source)
 {
 	if (lanes->failed)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The control lanes beside the ring links of one communicator: who died, who aborted, who left, who
- * waits. News floods both ways around the ring, each rank passing on what it had not heard; the
- * first sticks. The watcher drives them, so they work while the rank computes.
+ * waits. News goes both ways around the ring: each rank passes on what it had not heard. Only the
+ * first counts. The watcher drives them, so they work while the rank computes.
  *
  * A lane that closes without goodbye is a death. The kernel ends one whose other end cannot be
  * reached (base/outage.h), at no cost to an idle process; a stopped process keeps its lanes.
@@ -55,9 +55,9 @@ void ring_lanes_report(struct ring_lanes *lanes, const struct ring_news *news);
 void ring_lanes_tell(struct ring_lanes *lanes, const struct ring_record *record);
 
 /*
- * At exit, whatever other threads are at: says goodbye where nothing else is still to be sent,
- * without taking memory; no callback runs afterwards. Then waits until both neighbours heard it.
- * Neither after deadline_ms.
+ * At exit, whatever other threads do: says goodbye on lanes with nothing else to send, without
+ * taking memory; no callback runs afterwards. Then waits until both neighbours heard it. Neither
+ * after deadline_ms.
  */
 void ring_lanes_part(struct ring_lanes *lanes, uint64_t deadline_ms);
 void ring_lanes_await_parted(struct ring_lanes *lanes, uint64_t deadline_ms);

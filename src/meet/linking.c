@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "root_parts.h"
 
-#define SETTLE_MS 150 /* after a transport failed: others may fail too, or a death explain it */
-#define BEHIND_MAX 64 /* placements that wait in memory for their sockets; each has the order */
+#define SETTLE_MS 150 /* after a transport failed: others may fail too, or a death be the cause */
+#define BEHIND_MAX 64 /* placements that wait for their sockets at once; each has the whole order */
 
 static void place(struct ring_member *member, int position, unsigned char *letter)
 {
@@ -24,7 +24,7 @@ static void place(struct ring_member *member, int position, unsigned char *lette
 	ring_root_post(member, RING_LETTER_PLACE, letter, wire.at);
 }
 
-/* Places as many as memory should hold at once; goes on when sockets have taken some. */
+/* Sends placements, BEHIND_MAX at once; goes on when sockets have taken some. */
 void ring_root_place_more(struct ring_root *root)
 {
 	if (root->stage != RING_PLACED || root->placed == root->size || root->behind >= BEHIND_MAX)

@@ -27,7 +27,7 @@ static void report(const struct ring_lookout *lookout, const struct ring_peer *p
 	params->failed(params->owner, &news);
 }
 
-/* Whether something is under way, or was since the last look. *lost: and for too long */
+/* Whether something is under way, or was since the last look; *lost: for too long */
 static bool look_at(struct ring_lookout_post *post, int lost_ms, struct ring_sight *sight,
 		    bool *lost)
 {

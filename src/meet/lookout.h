@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks after a communicator's TCP connections, from the watcher's thread: whether what was sent on
- * each is acknowledged. So an outage is found on whatever path it is, by whoever sends there, also
- * while that rank computes. Who only receives is told by the kernel if the path is cut, and else by
- * the sender.
+ * Looks after a communicator's TCP connections, from the watcher's thread: is what was sent on each
+ * acknowledged? So the sender finds an outage on any path, even while that rank computes. A rank
+ * that only receives hears of it from the kernel, if the path is cut, or else from the sender.
  *
  * It looks while something is under way, and a moment longer: an idle process sleeps.
  */
@@ -17,8 +16,8 @@ struct ring_lookout_params {
 	int self;
 	int peer_lost_ms;
 	/*
-	 * Once, from the watcher's thread, which is locked: a peer could not be reached for so
-	 * long.
+	 * Called once, in the watcher's thread, which is locked: a peer could not be reached for
+	 * lost_ms.
 	 */
 	void (*failed)(void *owner, const struct ring_news *news);
 	void *owner;
@@ -48,9 +47,9 @@ int ring_lookout_add(struct ring_lookout *lookout, int fd, const struct ring_pee
 void ring_lookout_begin(struct ring_lookout *lookout);
 
 /*
- * Something was sent, or may have been. For the thread that adds. No lock: the last look after the
- * flag was lowered and the sending take the socket's, so either that look sees what was sent, or
- * this the flag.
+ * Something was sent, or may have been. For the thread that adds. Needs no lock: the look after the
+ * flag was lowered and the sending both take the socket's, so either that look sees what was sent,
+ * or this sees the flag.
  */
 static inline void ring_lookout_wake(struct ring_lookout *lookout)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Letters over a non-blocking stream socket; see mail.h. Both queues are plain growing arrays:
- * letters are rare and, but for a placement in a big communicator, short.
+ * letters are rare and, except placements in a big communicator, short.
  */
 #include "mail.h"
 
@@ -49,7 +49,7 @@ int ring_mail_reserve(struct ring_mail *mail)
 	return err ? err : make_room(&mail->out, &mail->out_room, letter);
 }
 
-/* The kernel tells the cause once, to whoever writes or reads first. */
+/* The kernel tells the cause once, to the first write or read. */
 static int lost(struct ring_mail *mail, int cause)
 {
 	if (!mail->cause)

@@ -31,7 +31,8 @@ int ring_mail_reserve(struct ring_mail *mail);
 void ring_mail_free(struct ring_mail *mail); /* does not close fd */
 
 /*
- * A letter without a body, whole, for who must not allocate; to be sent while nothing is pending.
+ * A whole letter without a body, for callers that must not allocate; to be sent while nothing is
+ * pending.
  */
 #define RING_MAIL_HEADER 8
 void ring_mail_head(unsigned char letter[RING_MAIL_HEADER], uint32_t kind);

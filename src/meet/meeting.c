@@ -111,7 +111,7 @@ int ring_meeting_agree(const struct ring_schedule *schedules, int size, struct r
 
 /* ---- who sits where, and how are they linked? ---- */
 
-/* Notes how many ranks take turns where they are most. */
+/* Notes the most ranks that take turns on a CPU. */
 static bool is_crowded(struct ring_arrangement *arrangement, const struct ring_peer *peers,
 		       int size, int rank)
 {
@@ -121,7 +121,7 @@ static bool is_crowded(struct ring_arrangement *arrangement, const struct ring_p
 	return turns > RING_TURNS_NONE;
 }
 
-/* An order keeps a host's ranks together, so one answer serves until the host changes. */
+/* The order keeps a host's ranks together, so one answer serves until the host changes. */
 static void find_crowds(struct ring_arrangement *arrangement, const struct ring_peer *peers,
 			int size)
 {

@@ -19,8 +19,8 @@ struct ring_arrangement {
 };
 
 /*
- * Whether a newcomer fits with those who are here. peers[size], is_here[size]: by rank; size is the
- * first one's. returns 0; RING_EMISMATCH naming both who disagree
+ * Whether a newcomer fits with the ranks that are here. peers[size], is_here[size]: by rank; size
+ * is the first one's. returns 0; RING_EMISMATCH naming both that disagree
  */
 int ring_meeting_admit(const struct ring_peer *peers, const bool *is_here, int size,
 		       const struct ring_description *newcomer, struct ring_failure *failure);
@@ -46,7 +46,7 @@ int ring_arrangement_link(struct ring_arrangement *arrangement, const struct rin
 struct ring_placement ring_arrangement_place(const struct ring_arrangement *arrangement,
 					     const struct ring_peer *peers, int size, int position);
 
-/* "rank 3", "ranks 3, 5..7": those that lack what has[size] tells. Returns how many. */
+/* "rank 3", "ranks 3, 5..7": those without has[rank]. Returns how many. */
 #define RING_RANKS_TEXT 128
 int ring_ranks_lacking(const bool *has, int size, char text[RING_RANKS_TEXT]);
 

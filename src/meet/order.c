@@ -77,7 +77,7 @@ int ring_order_compute(const struct ring_peer *peers, int n, int *order)
 	name_hosts(places, n);
 	qsort(places, (size_t)n, sizeof(*places), by_locality);
 
-	/* Turning a ring changes no neighbours. */
+	/* Turning the ring so that rank 0 is first changes no neighbours. */
 	int first = 0;
 	while (places[first].peer->rank != 0)
 		first++;
@@ -97,7 +97,7 @@ static const struct ring_peer *find_rank(const struct ring_peer *peers, int rank
 /*
  * Hosts may be containers, which share their machine's CPUs and have quotas of their own. Control
  * groups have no names here. If ranks of a host tell different quotas, the smallest counts:
- * sleeping too early costs less than spinning on a CPU that somebody else needs.
+ * sleeping too early costs less than spinning on a CPU that others need.
  */
 int ring_order_turns(const struct ring_peer *peers, int n, int rank)
 {

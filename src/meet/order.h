@@ -19,15 +19,15 @@ struct ring_peer;
 int ring_order_compute(const struct ring_peer *peers, int n, int *order); /* 0; RING_ENOMEM */
 
 /*
- * How many ranks take turns on a CPU of rank's machine, in 1024ths: its ranks by its usable CPUs,
- * the union of their affinity masks; or its host's by their control group's quota, if that is more.
- * Up to RING_TURNS_NONE each has a CPU.
+ * How many ranks take turns on a CPU of rank's machine, in 1024ths: its ranks per usable CPU (the
+ * union of their affinity masks), or its host's ranks per CPU of their control group's quota, if
+ * that is more. Up to RING_TURNS_NONE each has a CPU.
  */
 int ring_order_turns(const struct ring_peer *peers, int n, int rank);
 
 bool ring_same_host(const struct ring_peer *a, const struct ring_peer *b);
 
-/* True if both are known to run under the same kernel, whatever their hosts are called. */
+/* True if both are known to run under the same kernel, whatever their hosts' names. */
 bool ring_same_machine(const struct ring_peer *a, const struct ring_peer *b);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * The watcher's front door; see reception.h. A guest is a connection that has not proved itself: it
  * has five seconds, and there are never more than GUESTS_MAX. While the house is full nobody is let
- * in, unless the oldest guest has had its fair time and is told to come again: so strangers who say
- * nothing cannot shut the ranks out, and of a crowd of ranks whoever was pushed out is back in a
+ * in, unless the oldest guest has had its fair time and is told to come again. So strangers who say
+ * nothing cannot shut the ranks out, and a rank that was sent away from a crowd is back in a
  * moment.
  */
 #include "reception.h"
@@ -35,7 +35,7 @@ struct listener {
 	struct ring_watch watch;
 	struct ring_reception *reception;
 	bool local;
-	bool known; /* at a port that ranks knew before; some may come before their meeting */
+	bool known; /* at a port known beforehand; ranks may come before their meeting */
 	struct sockaddr_storage address; /* of a known one */
 	struct listener *next;           /* another known one */
 };
@@ -64,8 +64,8 @@ struct ring_reception {
 	struct guest *guests; /* newest first */
 	int guest_count;
 	bool paused;
-	bool starved;            /* the last accept failed for want of descriptors, ... */
-	char why[RING_FD_WORDS]; /* ... in words */
+	bool starved;            /* the last accept failed for want of descriptors */
+	char why[RING_FD_WORDS]; /* the same in words */
 	unsigned warned;         /* bit of each enum ring_stranger that was logged loudly */
 	struct ring_port *ports;
 	struct visitor *visitors;
@@ -146,7 +146,7 @@ static void keep_visitor(struct ring_reception *reception, const struct ring_por
 		ring_log(RING_DEBUG, "rank %d: not woken: %m", port->rank);
 }
 
-/* The guest proved who it is: whom it came for takes over, if still here. */
+/* The guest proved who it is: the port it came for takes over, if it is still open. */
 static void hand_over(struct guest *guest)
 {
 	struct ring_reception *reception = guest->reception;
@@ -185,8 +185,8 @@ static void guest_moved(struct ring_watch *watch, uint32_t events)
 }
 
 /*
- * Its time is over. What it has said meanwhile is heard first: on a busy machine it was this
- * process that was slow. If it is a rank, it comes again.
+ * Its time is over. What it has said meanwhile is heard first: on a busy machine this process may
+ * have been the slow one. A rank comes again.
  */
 static void dismiss(struct guest *guest, const char *reason)
 {
@@ -250,8 +250,8 @@ static bool is_shortage(int cause)
 }
 
 /*
- * Whoever knocks waits in the kernel's queue. Where guests hold descriptors some will be free soon;
- * else whoever waits for somebody hears that nobody can come in.
+ * Newcomers wait in the kernel's queue. If guests hold descriptors, some will be free soon; else
+ * all ports hear that nobody can come in.
  */
 static void starve(struct ring_reception *reception, int cause)
 {
@@ -301,7 +301,7 @@ static void listen_for(struct ring_reception *reception, uint32_t events)
 		ring_watcher_change(reception->watcher, &known->watch, events);
 }
 
-/* Who knocks meanwhile waits in the kernel's queue. */
+/* Newcomers wait in the kernel's queue. */
 static void pause_accepting(struct ring_reception *reception, int ms)
 {
 	reception->paused = true;
@@ -482,7 +482,7 @@ static void close_listener(struct ring_reception *reception, struct listener *li
 	ring_fd_close(listener->watch.fd);
 }
 
-/* Of those that know what to do then; all others have been closed before. */
+/* For ports with something to do then; all others were closed before. */
 static void end_ports(struct ring_reception *reception)
 {
 	struct ring_port *port = reception->ports;

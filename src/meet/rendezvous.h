@@ -28,7 +28,7 @@ struct ring_placement {
 	enum ring_path path;
 };
 
-/* A rank waits so much longer than its own timeout, to hear the root's sentence about it. */
+/* A rank waits this much longer than its timeout, to hear the root's sentence about it. */
 #define RING_HEAR_MS 500
 
 struct ring_join;
@@ -59,13 +59,14 @@ int ring_join_report(struct ring_join *join, uint32_t failed, const char *why,
 int ring_join_verdict(struct ring_join *join, struct ring_failure *failure);
 
 /*
- * What to wait for before the next call: a descriptor or fd -1; lowers *ms to when to look again.
+ * What to wait for before the next call: a descriptor or fd -1; lowers *ms to the time of the next
+ * look.
  */
 void ring_join_poll(const struct ring_join *join, struct pollfd *pollfd, int *ms);
 
 /*
- * Leaves the meeting, at whatever point it is; NULL is allowed. Before the verdict the others learn
- * `failure` as my reason, if it has one.
+ * Leaves the meeting, at any point; NULL is allowed. Before the verdict the others learn `failure`
+ * as my reason, if it has one.
  */
 void ring_join_close(struct ring_join *join, const struct ring_failure *failure);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Serves one meeting. Ranks gather; when all have described themselves each gets its place; when
- * all have linked with their neighbours they get the word to go. Whatever goes wrong first becomes
- * the verdict, and everybody hears it. meeting.c decides, this file listens and tells.
+ * all have linked with their neighbours they get the word to go. The first failure becomes the
+ * verdict, and everybody hears it. meeting.c decides, this file listens and tells.
  *
  *	GATHERING --all described--> LINKING --all ready--> ENDING (go)
  *	      \                      |    ^
@@ -71,7 +71,7 @@ static void watcher_ended(struct ring_port *port)
 }
 
 /*
- * Ranks that knock cannot be told, but for the second that the verdict stays: then there is room
+ * Ranks that come now cannot be told; only in the second that the verdict stays is there room
  * again.
  */
 static void door_starved(struct ring_port *port, const char *why)
@@ -90,7 +90,7 @@ static bool everybody_left(const struct ring_root *root)
 	       root->told >= root->size;
 }
 
-/* A post that fails is a connection that broke: its own event tells. */
+/* If a post fails, the connection broke: its own event tells. */
 void ring_root_post(struct ring_member *member, uint32_t kind, const void *body, size_t bytes)
 {
 	struct ring_root *root = member->root;
@@ -181,7 +181,7 @@ static int make_seats(struct ring_root *root, int size)
 	return made ? 0 : RING_ENOMEM;
 }
 
-/* True if the newcomer fits with those who are here; otherwise the meeting has failed. */
+/* True if the newcomer fits with the ranks that are here; else the meeting has failed. */
 static bool fits(struct ring_member *member, const struct ring_description *description)
 {
 	struct ring_root *root = member->root;
@@ -334,7 +334,7 @@ static void rank_arrived(struct ring_port *port, const struct ring_hello *hello,
 
 /* ---- beginning ---- */
 
-/* Ranks may come, and it may end, as soon as its port is open: nothing is set behind that. */
+/* As soon as its port is open ranks may come, and it may end: nothing is set after that. */
 static struct ring_root *open_root(struct ring_watcher *watcher, const struct ring_identity *first,
 				   unsigned number, uint32_t first_attempt, bool holds)
 {
@@ -374,8 +374,8 @@ static bool is_among_ranks(const struct ring_root *root)
 
 /*
  * Ranks that have their id from the environment may make a further communicator as soon as they
- * have this one. It is served from now on: by a launcher for as long as it lives, as it has nothing
- * else to hold the watcher for; by a rank for as long as it has a communicator.
+ * have this one. It is served from now on: by a launcher as long as it lives, since nothing else
+ * holds its watcher; by a rank as long as it has a communicator.
  */
 static void serve_next(struct ring_root *root)
 {

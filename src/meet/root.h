@@ -10,17 +10,17 @@
 #include "watcher.h"
 
 /*
- * Begins to serve the meeting of `identity`; the root ends by itself when all ranks know how the
- * meeting ended, or if the identity is one of a series goes on with the next one. It takes over one
- * hold of the watcher. first_attempt numbers the attempts to link: a random one keeps out whoever
- * has links from an earlier meeting with this identity. returns 0; RING_ENOMEM
+ * Begins to serve the meeting of `identity`. The root ends by itself when all ranks know how the
+ * meeting ended, or goes on with the next identity of a series. It takes over one hold of the
+ * watcher. first_attempt numbers the attempts to link: a random one keeps out ranks that have links
+ * from an earlier meeting with this identity. returns 0; RING_ENOMEM
  */
 int ring_root_start(struct ring_watcher *watcher, const struct ring_identity *identity,
 		    uint32_t first_attempt);
 
 /*
- * Ends the meeting of `job` for this reason, if it is still served here; who has come or comes
- * within a second hears it.
+ * Ends the meeting of `job` for this reason, if it is still served here; ranks that have come or
+ * come within a second hear it.
  */
 void ring_root_withdraw(struct ring_watcher *watcher, uint64_t job, const struct ring_news *reason);
 

@@ -23,10 +23,10 @@ struct ring_member {
 struct ring_root {
 	struct ring_port port;
 	struct ring_watcher *watcher;
-	bool holds; /* it keeps the watcher; else the root that follows it does, or other holders */
-	struct ring_identity first; /* of the series that the meeting may be one of ... */
-	unsigned number;            /* ... and which one */
-	bool follows;               /* it is */
+	bool holds;                 /* it holds the watcher; else the next root does, or others */
+	struct ring_identity first; /* of the series that the meeting may belong to */
+	unsigned number;            /* the meeting's number in it */
+	bool follows;               /* it belongs to one */
 	char address[RING_ADDRESS_TEXT];
 	enum { RING_GATHERING, RING_PLACED, RING_ENDING } stage;
 	struct ring_news verdict; /* ENDING; err 0: go */
@@ -38,8 +38,8 @@ struct ring_root {
 	struct ring_peer *peers;      /* peers[size] */
 	struct ring_schedule *schedules;
 	bool *is_here, *is_ready;
-	uint64_t deadline_ms; /* the earliest among those who came */
-	int patience_ms;      /* ... and the timeout it stems from */
+	uint64_t deadline_ms; /* the earliest of the ranks that came */
+	int patience_ms;      /* the timeout it comes from */
 
 	struct ring_arrangement arrangement;
 	uint32_t attempt;
@@ -51,10 +51,7 @@ struct ring_root {
 	} settling;
 };
 
-/*
- * root.c: a letter to one rank. One that cannot be sent is a connection that broke: its own event
- * tells.
- */
+/* root.c: a letter to one rank. If it cannot be sent, the connection broke: its own event tells. */
 void ring_root_post(struct ring_member *member, uint32_t kind, const void *body, size_t bytes);
 
 /* root.c: ends the meeting, unless it has ended; all hear how. */
@@ -65,7 +62,7 @@ __attribute__((format(printf, 4, 5))) void ring_root_fail(struct ring_root *root
 /* linking.c: all have come. */
 void ring_root_begin_linking(struct ring_root *root);
 
-/* linking.c: places as many as memory should hold at once; again once sockets have taken some. */
+/* linking.c: sends some placements; again once sockets have taken some. */
 void ring_root_place_more(struct ring_root *root);
 
 /* linking.c: a rank says how linking went. */

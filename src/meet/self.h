@@ -7,7 +7,7 @@
 #include "choose/options.h"
 #include "watcher.h"
 
-/* lacks is as `why` of ring_transports_present(), of the transports that config names. */
+/* lacks: as `why` of ring_transports_present(), for the transports that config names. */
 void ring_self_describe(struct ring_peer *self, int rank, const struct ring_config *config,
 			const struct ring_watcher *watcher, char lacks[RING_ABSENT_TEXT]);
 

@@ -23,10 +23,10 @@
 /* ---- NUMA nodes and cores -------------------------------------------------------------------- */
 
 /*
- * Reads what is needed only: cores, the groups that hold NUMA nodes apart, and the nodes and PUs
- * themselves, which cannot be left out. Not by hwloc's "x86" component, which would move this
- * thread to every CPU in turn; and also the CPUs that this control group may not use, so that ranks
- * in different containers number cores alike.
+ * Reads only what is needed: cores, the groups that separate NUMA nodes, and nodes and PUs, which
+ * cannot be left out. hwloc's "x86" component is not used: it would move this thread to every CPU
+ * in turn. CPUs that this control group may not use are read as well, so that ranks in different
+ * containers number cores alike.
  *
  * On 2 CPUs this takes 1.8 ms, everything 2.2 ms; 1.4 ms of either go into opening plugins, where
  * they are installed. 64 processes that start at once on these 2 CPUs take 0.2 s. That is small
@@ -50,7 +50,7 @@ static hwloc_topology_t read_machine(const char *synthetic)
 	return machine;
 }
 
-/* hwloc has a lock of its own for that, which a child would find taken. */
+/* hwloc's own lock might be taken in a child. */
 RING_FORK_LOCK(reading)
 
 static hwloc_topology_t load_machine(const char *synthetic)
@@ -69,7 +69,7 @@ static void forget_machine(hwloc_topology_t machine)
 }
 
 static pthread_once_t machine_loaded = PTHREAD_ONCE_INIT;
-static hwloc_topology_t this_machine; /* read only once it is loaded; NULL if it cannot be read */
+static hwloc_topology_t this_machine; /* read by the first call; NULL if that failed */
 
 static void load_this_machine(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Knocking and listening; see vigil.h. That nobody listens there, or that who does knows nothing of
- * the communicator, is an answer; all else that can go wrong says nothing about the peer.
+ * Knocking and listening; see vigil.h. If nobody listens there, or the listener does not know the
+ * communicator, that is an answer; all other failures say nothing about the peer.
  */
 #include "vigil.h"
 
@@ -11,7 +11,7 @@
 #include "base/status.h"
 
 #define PATIENCE_MS 500 /* before it knocks */
-#define GRACE_MS 200    /* for what a departed rank had still sent */
+#define GRACE_MS 200    /* for what a departed rank had sent before */
 
 static void go_to(struct ring_vigil *vigil, int stage, int ms)
 {
@@ -36,7 +36,7 @@ static void knock(struct ring_vigil *vigil, const struct ring_edge_ends *ends)
 		vigil->stage = RING_VIGIL_POINTLESS;
 }
 
-/* Nobody speaks on it, so whatever can be read is its end. */
+/* Nobody speaks on it, so if it can be read, it has ended. */
 static bool is_over(struct ring_edge *edge)
 {
 	char byte;

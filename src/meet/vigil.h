@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a receiver that waits for a first message learns that its sender left: it knocks at the
- * sender's door and leaves the connection there unused, which ends when the door is closed. Begun
- * only after a while, so that ranks that are about to send never see one. Non-blocking.
+ * How a receiver that waits for a first message learns that its sender left: it connects to the
+ * sender's door and keeps the connection unused; it ends when the door is closed. Begun only after
+ * a while, so that ranks that are about to send never see one. Non-blocking.
  */
 #ifndef RING_VIGIL_H
 #define RING_VIGIL_H
@@ -23,9 +23,8 @@ struct ring_vigil {
 };
 
 /*
- * returns RING_EAGAIN as long as peer is not known to have left; RING_EPEER with a sentence once
- * what it had still sent has had the time to arrive; or that it cannot be reached, as vigil->edge
- * says then
+ * returns RING_EAGAIN while peer is not known to have left; RING_EPEER with a sentence if it left,
+ * and what it had sent has had time to arrive, or if it cannot be reached, as vigil->edge says then
  */
 int ring_vigil_step(struct ring_vigil *vigil, const struct ring_peer *peer,
 		    const struct ring_edge_ends *ends, struct ring_failure *failure);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watcher's thread, its epoll set, its alarms, and who holds it. What comes in through the
+ * The watcher's thread, its epoll set, its alarms and its holders. What comes in through the
  * listeners is reception.c's.
  *
  * Locks: `holding` before a watcher's own. A drop from a callback would take them the wrong way
@@ -24,7 +24,7 @@
 #define EVENTS_AT_ONCE 64
 #define LOST_NAP_US 20000
 
-/* Who is watched on a descriptor; serial tells it from an earlier one of the same number. */
+/* The watch on a descriptor; serial tells it from an earlier one on the same number. */
 struct seat {
 	struct ring_watch *watch;
 	uint32_t serial;
