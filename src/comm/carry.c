@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Carries one call out, or the sends and receives of a group: finds the way it goes (way.h), starts
- * it, and has the channels progress to the end (progress.h). Three ways differ in how they are run:
- * on links and boards by the engine, briefly on boards alone, and among partners, who first tell
- * one another where their buffers lie.
+ * it, and has the channels progress to the end (progress.h). A way runs in one of three manners: on
+ * links and boards by the engine, briefly on boards alone, or among partners, which first tell one
+ * another where their buffers lie.
  */
 #include <time.h>
 
@@ -15,9 +15,9 @@
 #include "engine/trace.h"
 
 #define CALLS_TOLD                                                                                 \
-	64 /* 1 call in so many asks again where buffers lie, if that made no difference before */
-#define SETTLE_MS 1000  /* a failed call waits so long for what devices have under way ... */
-#define SETTLE_NS 50000 /* ... and looks so often */
+	64 /* 1 call in so many asks where buffers lie, if asking made no difference before */
+#define SETTLE_MS 1000  /* for devices' jobs under way, after a failed call */
+#define SETTLE_NS 50000 /* between looks at them */
 
 static void note(struct ring_comm *comm, const struct ring_call *call,
 		 enum ring_trace_counter counter)
@@ -118,7 +118,7 @@ static int meet(struct ring_comm *comm, struct ring_way *way, const struct ring_
 	return way->question.memory == RING_MEMORY_PRIVATE ? 0 : reach(comm, call);
 }
 
-/* A call of ranks that reach into one another's memory, if it turns out that they can. */
+/* A call of ranks that reach into one another's memory, if they find that they can. */
 static int run_among_partners(struct ring_comm *comm, struct ring_way *way,
 			      const struct ring_call *call)
 {
@@ -134,8 +134,8 @@ static int run_among_partners(struct ring_comm *comm, struct ring_way *way,
 }
 
 /*
- * Whether ranks tell one another where buffers lie. Where that made no difference to such calls
- * they do not ask before every one, but now and then: the buffers may be others now.
+ * Whether ranks tell one another where buffers lie. If that made no difference to such calls, they
+ * tell only now and then: the buffers may be others by then.
  */
 static bool tells(const struct ring_way *way)
 {
@@ -145,7 +145,7 @@ static bool tells(const struct ring_way *way)
 
 /* ---- briefly --------------------------------------------------------------------------------- */
 
-/* Somebody is late in a call that this rank began briefly: the engine waits. */
+/* A peer is late in a call that this rank began briefly: the engine waits for it. */
 static int resume(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
 {
 	struct ring_waiting waiting = {0};
@@ -201,7 +201,7 @@ static const struct ring_channel *find_unsettled(const struct ring_comm *comm)
 	return channel;
 }
 
-/* Once a call has failed its caller may free the buffers: no job may still be at work on them. */
+/* After a failed call its caller may free the buffers: no job may still use them. */
 static void settle_devices(struct ring_comm *comm)
 {
 	uint64_t until = ring_clock_ms() + SETTLE_MS;
@@ -230,7 +230,7 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 		settle_devices(comm);
 	ring_flag_lower(&comm->busy);
 	note(comm, call, RING_RETURNED);
-	ring_lookout_wake(&comm->lookout); /* what was sent may be under way yet */
+	ring_lookout_wake(&comm->lookout); /* bytes may still be under way */
 	if (err) {
 		ring_explain_call(comm, call);
 		ring_pairs_give_up(&comm->pairs);

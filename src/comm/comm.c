@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a communicator tells about itself, and how its first failure sticks and spreads. */
+/* What a communicator tells about itself, and how its first failure stays and spreads. */
 #include "comm.h"
 
 #include <stdarg.h>
@@ -43,8 +43,8 @@ int ring_comm_status(const struct ring_comm *comm)
 }
 
 /*
- * The sentence may still grow while a call ends, so readers get a copy of their own. A child of
- * fork() may find it locked for good; what it was refused is in its thread.
+ * The sentence may still grow while a call ends, so readers get a copy. A child of fork() may find
+ * the lock taken for good; what it was refused is in its thread.
  */
 const char *ring_comm_error(const struct ring_comm *comm)
 {
@@ -116,7 +116,7 @@ static void add_pair_stats(void *context, const struct ring_channel *channel)
 	}
 }
 
-/* What this rank allocated for the communicator and still holds; small change is left out. */
+/* What this rank allocated for the communicator and still holds; small things are left out. */
 static uint64_t count_memory(const struct ring_comm *comm)
 {
 	uint64_t bytes = sizeof(*comm) + ring_sealed_memory(1) /* doorbell */ +
@@ -142,7 +142,7 @@ static void tell_last(struct ring_carried *last, const struct ring_comm *comm)
 	ring_choice_reason(choice, last->reason);
 }
 
-/* A program that was built with an older header has a shorter struct. */
+/* A program built with an older header has a shorter struct. */
 int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 {
 	int err = ring_comm_check(comm, "ring_comm_stats");

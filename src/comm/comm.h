@@ -28,7 +28,7 @@
 
 #define RING_CHANNELS_MAX 8
 
-/* What was asked for; type, op and root are -1 where the kind has none. */
+/* A call as the program makes it; type, op and root are -1 where the kind has none. */
 struct ring_request {
 	enum ring_kind kind;
 	const void *send;
@@ -49,8 +49,8 @@ struct ring_call {
 	uint64_t count;
 	int root; /* SEND, RECV: the other rank */
 	struct ring_record record;
-	uint64_t turn; /* number of the collective that it is, or of the last one before it */
-	struct ring_stream *stream; /* NULL: somebody waits for it */
+	uint64_t turn; /* its number as a collective, or that of the last one before it */
+	struct ring_stream *stream; /* NULL: the caller waits for it */
 	uint64_t position;          /* in stream */
 	int result;
 	bool done;                  /* under the queue's lock */
@@ -61,14 +61,14 @@ struct ring_call {
 #define RING_CALLS_KEPT 4
 
 /*
- * A call that was found right: programs make the same few again and again. (8 B on 2 ranks, between
- * barriers: 0.13 us with the last call kept alone, 0.11 us.)
+ * A call that was checked: programs repeat a few. (8 B on 2 ranks, between barriers, the last call
+ * kept -> some calls kept: 0.13 -> 0.11 us.)
  */
 struct ring_checked_call {
-	bool keeps; /* for the next one like it */
+	bool keeps; /* the next call like it needs no check */
 	struct ring_request request;
 	struct ring_call call;
-	uint64_t regions_epoch; /* when its memory was found */
+	uint64_t regions_epoch; /* as its memory was found */
 };
 
 struct ring_queue;
@@ -90,15 +90,15 @@ struct ring_comm {
 	struct ring_bell bell;
 	struct ring_channel channels[RING_CHANNELS_MAX];
 	int channel_count;
-	struct ring_patience patience; /* as the options say, or as was chosen */
+	struct ring_patience patience; /* the options', or chosen */
 	struct ring_trace *trace;
 	unsigned fork_generation;
 
 	uint64_t sequence; /* collectives made; the caller's */
 	struct ring_queue *queue;
 	struct ring_made_ops made_ops;                     /* the caller's */
-	struct ring_checked_call checked[RING_CALLS_KEPT]; /* the caller's ... */
-	unsigned next_checked;                             /* ... of which this is forgotten next */
+	struct ring_checked_call checked[RING_CALLS_KEPT]; /* the caller's */
+	unsigned next_checked;                             /* of those, the next to be replaced */
 	struct ring_comm_memory memory;
 
 	/*
@@ -110,15 +110,15 @@ struct ring_comm {
 	int chip;
 
 	/*
-	 * Of whoever runs a call: the caller, or once there is a queue its thread, which holds this
-	 * meanwhile.
+	 * For the thread that runs a call, which holds this: the caller, or the queue's thread once
+	 * there is a queue.
 	 */
 	pthread_mutex_t running;
 	struct ring_flag busy; /* while a call is carried out */
 	struct ring_call *current;
-	struct ring_channel *active;              /* those that carry it out */
-	struct ring_way ways[RING_WAYS_KEPT + 1]; /* the last is that of sends and receives */
-	unsigned next_way;                        /* is forgotten next */
+	struct ring_channel *active;              /* the call's channels */
+	struct ring_way ways[RING_WAYS_KEPT + 1]; /* the last is for sends and receives */
+	unsigned next_way;                        /* the next to be replaced */
 	struct ring_answer answers[RING_ANSWERS_KEPT];
 	struct ring_way *way;          /* of the last call */
 	const struct ring_way *loaded; /* whose plans the active channels have, or NULL */
@@ -142,13 +142,13 @@ struct ring_comm {
 
 	struct ring_comm *next_living, **living; /* farewell.c's list */
 
-	/* prev, next: the call in which it said to wait; under failing */
+	/* prev, next: the call in which it says that it waits; under failing */
 	struct ring_record waits[2];
 };
 
 /*
  * comm.c: makes the news the communicator's failure, unless there is one already, and tells the
- * other ranks if `tell`. Any thread. returns the failure that sticks
+ * other ranks if `tell`. Any thread. returns the communicator's failure
  */
 int ring_comm_fail_with(struct ring_comm *comm, const struct ring_news *news, bool tell);
 
@@ -156,15 +156,15 @@ int ring_comm_fail_with(struct ring_comm *comm, const struct ring_news *news, bo
 __attribute__((format(printf, 4, 5))) int ring_comm_fail(struct ring_comm *comm, int err,
 							 int culprit, const char *format, ...);
 
-/* 0, or the failure that sticks. */
+/* 0, or the communicator's failure. */
 static inline int ring_comm_failed(const struct ring_comm *comm)
 {
 	return ring_flag_is_raised(&comm->failed) ? comm->failure.err : 0;
 }
 
 /*
- * 0, or the failure if it ends call number `call`. A mismatch ends none of the calls before it: all
- * ranks made those alike, so they complete.
+ * 0, or the failure if it ends call number `call`. A mismatch ends no earlier call: all ranks made
+ * those alike, so they complete.
  */
 static inline int ring_comm_failed_in(const struct ring_comm *comm, uint64_t call)
 {
@@ -172,7 +172,7 @@ static inline int ring_comm_failed_in(const struct ring_comm *comm, uint64_t cal
 	return err && comm->failed_call <= call ? err : 0;
 }
 
-/* So long the control lanes have to say why a link broke. */
+/* The time that control lanes have to say why a link broke. */
 #define RING_NEWS_GRACE_MS 500
 
 /*
@@ -201,8 +201,8 @@ void ring_comm_neighbour_left(void *owner, int rank);
 void ring_comm_neighbour_waits(void *owner, int rank, const struct ring_record *record);
 
 /*
- * comm.c: the neighbour that said to wait in another call of that number, and in which; -1: none
- * did.
+ * comm.c: the neighbour that says it waits in another call of that number, and in which; -1: none
+ * does.
  */
 int ring_comm_find_other_call(struct ring_comm *comm, const struct ring_record *mine,
 			      struct ring_record *theirs);
@@ -222,12 +222,12 @@ void ring_comm_note_call(struct ring_comm *comm, const struct ring_record *recor
 #define RING_RANK_TEXT 128
 const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *text);
 
-/* collective.c: gives a call its number, once nothing can refuse it any more. */
+/* collective.c: gives a call its number, once nothing can refuse it. */
 void ring_call_number(struct ring_comm *comm, struct ring_call *call);
 
 /*
- * carry.c: carries a call out, and those together with it, to the end in this thread, which nobody
- * else does meanwhile. returns their result
+ * carry.c: carries out a call, and those together with it, in this thread; one thread at a time.
+ * returns their result
  */
 int ring_carry(struct ring_comm *comm, struct ring_call *call);
 

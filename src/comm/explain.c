@@ -53,8 +53,8 @@ static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *chan
 
 /*
  * A rank that said goodbye, without which the channel cannot go on: the one at the other end of the
- * link that broke, or, as others than neighbours leave unheard, a neighbour if the call needs all
- * ranks. -1: nobody did.
+ * broken link, or a neighbour if the call needs all ranks, as other ranks' goodbyes are not heard.
+ * -1: none did.
  */
 static int find_departed(const struct ring_comm *comm, const struct ring_channel *channel)
 {
@@ -67,7 +67,7 @@ static int find_departed(const struct ring_comm *comm, const struct ring_channel
 	return -1;
 }
 
-/* By which the link with the peer ended, either way. */
+/* Whether the link with the peer, either way, ended because nothing came through. */
 static bool is_unreached(const struct ring_channel *channel, int peer)
 {
 	const struct ring_link *out = ring_channel_link(channel, peer, true);
@@ -83,7 +83,7 @@ int ring_explain_unreached(struct ring_comm *comm, int peer)
 	return ring_comm_fail_with(comm, &news, true);
 }
 
-/* What the link with the peer says of its end, either way; NULL: nothing. */
+/* Why the link with the peer, either way, says that it ended; NULL: it does not say. */
 static const char *find_why(const struct ring_channel *channel, int peer)
 {
 	const struct ring_link *out = ring_channel_link(channel, peer, true);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What becomes the communicator's failure where a call could not go on: whose fault it is, in a
- * sentence that says what this rank was doing. All that return int tell the other ranks and return
- * the failure that sticks.
+ * Why a call could not go on, as the communicator's failure: whose fault it is, and what this rank
+ * was doing. All that return int tell the other ranks and return the communicator's failure.
  */
 #ifndef RING_EXPLAIN_H
 #define RING_EXPLAIN_H
@@ -28,7 +27,7 @@ int ring_explain_departed(struct ring_comm *comm, const struct ring_channel *cha
 /* A device failed, or lacks something. */
 int ring_explain_device(struct ring_comm *comm, const struct ring_device *device, int err);
 
-/* A link beyond the rings could not be made. */
+/* A link beside the rings could not be made. */
 int ring_explain_unlinked(struct ring_comm *comm, int peer, int err, const char *why);
 
 /* 0, or the failure if the program has closed descriptors of the communicator. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels for calls whose buffers lie apart from the host: a second set for each device, opened by
- * the first call that needs it. Their links are made on demand, as those of the mesh, with the
- * neighbours on the ring as well: one connection for both ways where there can be. They have no
- * boards, as the host could not write there what a device has.
+ * Channels for calls whose buffers are apart from the host: one more set for each device, opened by
+ * the first call that needs it. Their links, also those to the neighbours, are made on demand like
+ * the mesh's, with one connection for both ways where possible. They have no boards: the host could
+ * not write a device's data there.
  *
  * Barriers, and what ranks tell one another while they meet or split, stay on the host's channels.
  */
@@ -16,11 +16,11 @@ struct ring_comm;
 struct ring_call;
 struct ring_far;
 
-/* What tells the links of channel number `number` from others between the same ranks. */
+/* Tells the links of channel number `number` from others between the same ranks. */
 int ring_far_link(const struct ring_device *device, int number);
 
 /*
- * Finds channel number `number` for the call, and opens it if nobody did. returns 0; RING_ENOMEM,
+ * Finds channel number `number` for the call, and opens it if need be. returns 0; RING_ENOMEM,
  * RING_ESYSTEM
  */
 int ring_far_channel(struct ring_comm *comm, const struct ring_call *call, int number,

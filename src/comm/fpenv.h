@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The floating-point environment of a call: round to nearest, keep subnormals, whatever the program
- * has set, so that results do not depend on who runs the engine. What the program has set is put
- * back, flags of its exceptions, too, which kernels may clear.
+ * has set, so that results do not depend on the thread that runs the engine. The program's settings
+ * are put back, with its exception flags, which kernels may clear.
  */
 #ifndef RING_FPENV_H
 #define RING_FPENV_H

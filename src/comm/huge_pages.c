@@ -18,13 +18,13 @@
 #define PAGES_MOST 512 /* of 4 KiB in a huge one */
 
 /*
- * Huge ones: the kernel waits for all CPUs first, however many it is asked for; but ranks wait for
- * whoever asks.
+ * Huge pages per call: for each call the kernel first waits for all CPUs, but the other ranks wait
+ * until it returns.
  */
 #define AT_ONCE 16
 #define FORBIDDEN UINT64_MAX
 
-/* The kernel would do it all the same, as it is asked for that very page. */
+/* Asked for a page, the kernel would move it even where huge pages are forbidden. */
 static bool is_forbidden(void)
 {
 	char setting[64] = "";
@@ -91,10 +91,7 @@ static uintptr_t count_in_use(const struct ring_reached_buffer *buffer)
 	return count;
 }
 
-/*
- * Moves the next pages. What cannot be moved, or is in use by somebody whom the kernel will not
- * disturb, stays.
- */
+/* Moves the next pages. Pages that cannot be moved, or are in use elsewhere in the kernel, stay. */
 static void move(struct ring_huge_pages *pages, struct ring_reached_buffer *buffer)
 {
 	const uint64_t begin_ns = ring_clock_ns();

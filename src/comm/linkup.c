@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stages of linking up; see linkup.h. What the root says comes first in each of them, so that a
- * death is told by who knows it.
+ * The stages of linking up; see linkup.h. Each first hears the root, which knows first of a death.
  */
 #include "linkup.h"
 
@@ -11,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define EXPLAIN_MS 300 /* for the root to say that a neighbour I cannot reach has died */
+#define EXPLAIN_MS 300 /* for the root to say that an unreachable neighbour has died */
 
 static void add_edge(struct ring_linkup *linkup, enum ring_role role, int channel, bool outgoing)
 {
@@ -27,7 +26,7 @@ static void add_edge(struct ring_linkup *linkup, enum ring_role role, int channe
 	};
 }
 
-/* Between two ranks one connection carries both ways, where it can. */
+/* Between two ranks one connection carries both ways, if its transport can. */
 static bool reverses(const struct ring_comm *comm)
 {
 	return comm->size == 2 && ring_transports[comm->placement.next_transport]->reverse;
@@ -43,7 +42,7 @@ static int explain_lack(struct ring_linkup *linkup)
 			 comm->config.transport, comm->lacks);
 }
 
-/* A place was given: what must be connected follows from it. */
+/* The place is known: so are the connections to make. */
 static int step_placing(struct ring_linkup *linkup)
 {
 	struct ring_comm *comm = linkup->comm;
@@ -75,7 +74,7 @@ static int step_placing(struct ring_linkup *linkup)
 	return 0;
 }
 
-/* A link cannot be made the way both ends thought: all ranks do without that transport. */
+/* A link cannot be made by its transport: all ranks do without that transport. */
 static int report_unusable(struct ring_linkup *linkup)
 {
 	struct ring_comm *comm = linkup->comm;
@@ -156,7 +155,7 @@ static int step_linking(struct ring_linkup *linkup)
 	return ring_join_report(linkup->comm->join, 0, "", linkup->failure);
 }
 
-/* For any plan; on the first channel for a direct one's pieces, too. */
+/* For any plan; on the first channel also for a direct plan's pieces. */
 static size_t scratch_for(const struct ring_comm *comm, int channel)
 {
 	const struct ring_tuning *tuning = &comm->placement.tuning;

@@ -35,12 +35,12 @@ struct ring_linkup {
 int ring_linkup_step(struct ring_linkup *linkup);
 
 /*
- * What to wait for before the next step, after which the contact is awake: returns how many of
- * fds[RING_LINKUP_FDS] it is; lowers *ms to when to look again.
+ * What to wait for before the next step; wake the contact after it. returns how many of
+ * fds[RING_LINKUP_FDS] that are; lowers *ms to the time of the next look.
  */
 int ring_linkup_poll(const struct ring_linkup *linkup, struct pollfd *fds, int *ms);
 
-/* Closes what was begun and not handed to the communicator, at whatever point it is. */
+/* Closes what was begun and not handed to the communicator, at any point. */
 void ring_linkup_drop(struct ring_linkup *linkup);
 
 #endif

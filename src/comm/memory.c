@@ -151,7 +151,7 @@ const struct ring_shared_memory *ring_memory_find(struct ring_comm *comm, const 
 	return found;
 }
 
-/* Notes that peers are told of a region. returns 0; RING_ENOMEM; RING_ENOTSUP: it is private now */
+/* Notes a region that peers are told of. returns 0; RING_ENOMEM; RING_ENOTSUP: it is private now */
 static int note(struct ring_comm_memory *memory, uint64_t region)
 {
 	for (int i = 0; i < memory->lent_count; i++)
@@ -193,10 +193,7 @@ static void forget(struct ring_comm *comm, uint64_t region)
 	}
 }
 
-/*
- * Regions are other ones than when it was last looked which of those that were lent live. Not
- * inlined: that is rare.
- */
+/* Regions have changed since the last look at which lent ones live. Not inlined: that is rare. */
 __attribute__((noinline)) static void look_at_lent(struct ring_comm *comm, uint64_t epoch)
 {
 	struct ring_comm_memory *memory = &comm->memory;
@@ -231,9 +228,7 @@ int ring_memory_take_back(const struct ring_shared_memory *memory, const void *s
 
 /* ---- ringccl.h ------------------------------------------------------------------------------- */
 
-/*
- * Memory that peers can map; where the system has none, ordinary memory does as well, only slower.
- */
+/* Memory that peers can map; where the system has none, ordinary memory, which is slower. */
 static int map_new(struct ring_shared_memory *made)
 {
 	int err = ring_sealed_create("ringccl-memory", made->bytes, &made->fd, &made->memory);
@@ -311,7 +306,7 @@ int ring_mem_free(struct ring_comm *comm, void *memory)
 					"ring_mem_alloc",
 					memory);
 	drop(link);
-	/* While calls run, whoever runs them tells the peers, after this one. */
+	/* While calls run, the thread that runs them tells the peers, after this call. */
 	if (pthread_mutex_trylock(&comm->running) == 0) {
 		ring_memory_recall(comm);
 		pthread_mutex_unlock(&comm->running);
@@ -319,7 +314,7 @@ int ring_mem_free(struct ring_comm *comm, void *memory)
 	return 0;
 }
 
-/* Asks the kernel, which refuses ranges with holes; what else it tells is not wanted. */
+/* Asks the kernel, which refuses ranges with holes; the rest of its answer is not used. */
 static bool is_mapped(const void *memory, size_t bytes)
 {
 	unsigned char resident[1024];

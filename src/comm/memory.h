@@ -19,7 +19,7 @@ struct ring_region {
 	struct ring_region *next;
 };
 
-/* Where memory lies; copied, as it may be freed unless somebody gives a place in it to a call. */
+/* Where memory lies. A copy: the memory may be freed, unless a call uses a place in it. */
 struct ring_recent {
 	uintptr_t start;
 	size_t bytes;
@@ -31,13 +31,13 @@ struct ring_comm_memory {
 	/* The caller's. */
 	const struct ring_device *device; /* of what is allocated; NULL: the host */
 	struct ring_region *regions;
-	struct ring_recent recent[RING_MEMORY_RECENT]; /* found last, good for ... */
-	uint64_t recent_epoch;                         /* ... that epoch of all regions */
+	struct ring_recent recent[RING_MEMORY_RECENT]; /* found last */
+	uint64_t recent_epoch; /* they are valid in this epoch of all regions */
 
-	/* Of whoever runs calls. */
+	/* For the thread that runs calls. */
 	uint64_t *lent; /* numbers of regions that peers were told of, ascending */
 	int lent_count, lent_room;
-	uint64_t lent_epoch; /* when it was last looked which of them live */
+	uint64_t lent_epoch; /* at the last look at which of them live */
 };
 
 /*
@@ -61,22 +61,23 @@ const struct ring_shared_memory *ring_memory_find(struct ring_comm *comm, const 
 						  size_t bytes);
 
 /*
- * Lets all ranks map memory that have a link of the mesh from here, as share() of transport.h. To
- * be called before each message that names it; only the first call on each link costs something.
- * For whoever runs calls. returns 0; what share() returned; RING_ENOTSUP if a link has no share(),
- * or the memory is private by now
+ * Lets all ranks with a mesh link from here map the memory, as share() of transport.h. Call it
+ * before each message that names the memory; only the first call on each link costs something. For
+ * the thread that runs calls. returns 0; what share() returned; RING_ENOTSUP if a link has no
+ * share(), or the memory is private by now
  */
 int ring_memory_lend(struct ring_comm *comm, const struct ring_shared_memory *memory);
 
 /*
- * Makes memory private that a peer may still write to: `bytes` bytes at `start` keep their values
- * and their place, but the peer no longer has them. returns 0; RING_ENOMEM; RING_ENOTSUP: peers of
- * another communicator map it, too
+ * Makes memory private that a peer may still write to: `bytes` bytes at `start` keep values and
+ * place, but the peer no longer has them. returns 0; RING_ENOMEM; RING_ENOTSUP: peers of another
+ * communicator map it, too
  */
 int ring_memory_take_back(const struct ring_shared_memory *memory, const void *start, size_t bytes);
 
 /*
- * Tells the peers of lent memory that was freed since the last time. For whoever runs calls. Cheap.
+ * Tells the peers of lent memory that was freed since the last time. For the thread that runs
+ * calls. Cheap.
  */
 void ring_memory_recall(struct ring_comm *comm);
 

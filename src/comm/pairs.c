@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Links beyond the rings, and the pairs that send and receive over them. */
+/* Links beside the rings, and the pairs that send and receive over them. */
 #include "pairs.h"
 
 #include <limits.h>
@@ -23,8 +23,8 @@ struct ring_pair {
 
 struct ring_wanted_link {
 	struct ring_edge edge;
-	struct ring_vigil vigil;      /* incoming: is there still somebody to send? */
-	struct ring_channel *channel; /* which gets the link */
+	struct ring_vigil vigil;      /* incoming: has the sender left? */
+	struct ring_channel *channel; /* the link's */
 	struct ring_wanted_link *next;
 };
 
@@ -40,7 +40,7 @@ static bool is_wanted(const struct ring_pairs *pairs, const struct ring_channel 
 	return wanted != NULL;
 }
 
-/* Where a ring may go along it, links are as large as a ring's. */
+/* Where a ring may use them, links are as large as a ring's. */
 static size_t slot_bytes(const struct ring_comm *comm, int number, int peer)
 {
 	const struct ring_placement *placement = &comm->placement;
@@ -66,16 +66,14 @@ static struct ring_edge make_edge(const struct ring_comm *comm, int number, int 
 	};
 }
 
-/*
- * In the mesh, where a connection can carry links both ways, it does so, and the lower rank dials.
- */
+/* In the mesh a connection carries links both ways where it can; the lower rank dials. */
 static bool goes_both_ways(const struct ring_edge *edge)
 {
 	bool mesh = edge->channel == RING_CHANNEL_MESH || edge->channel >= RING_CHANNEL_FAR;
 	return mesh && edge->transport >= 0 && ring_transports[edge->transport]->reverse;
 }
 
-/* Nothing if the channel has the link, or will have it. */
+/* Does nothing if the channel has the link, or will have it. */
 static int want_link(struct ring_comm *comm, struct ring_channel *channel, int number, int peer,
 		     bool outgoing)
 {
@@ -122,7 +120,10 @@ static void drop_wanted(struct ring_wanted_link **link)
 	free(wanted);
 }
 
-/* Where this rank dials the same peer as well, what it dials ends with the other's door. */
+/*
+ * If this rank dials the same peer as well, that fails when the peer's door closes: no vigil is
+ * needed.
+ */
 static bool keeps_vigil(const struct ring_wanted_link *wanted)
 {
 	const struct ring_edge *edge = &wanted->edge;
@@ -146,7 +147,7 @@ static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
 	return err;
 }
 
-/* Whoever dials it, or keeps vigil, found out: no more need be explained. */
+/* The dial, or the vigil, found out: no more need be explained. */
 static bool is_unreached(const struct ring_wanted_link *wanted)
 {
 	return ring_edge_is_unreached(&wanted->edge) || ring_edge_is_unreached(&wanted->vigil.edge);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes straight from one rank to another: the links beyond the rings, made when they are first
- * needed, and the sends and receives that have links of their own.
+ * Links from any rank to any other, beside the rings: made when first needed, for collectives (the
+ * mesh) and for sends and receives.
  *
  * A pair is one direction between this rank and another: a link, and a channel that uses it for one
  * message after the other. Pairs progress independently, so a group's sends and receives cannot
@@ -25,8 +25,8 @@ struct ring_pairs {
 };
 
 /*
- * Gives the call's channel the links that the plan needs, which are told from others by `number`
- * (edge.h). returns 0; RING_ENOMEM, RING_ESYSTEM
+ * Gives the call's channel the links that the plan needs; `number` (edge.h) tells them from others.
+ * returns 0; RING_ENOMEM, RING_ESYSTEM
  */
 int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel, int number,
 		    const struct ring_plan *plan);
@@ -40,12 +40,12 @@ static inline bool ring_pairs_are_at_work(const struct ring_pairs *pairs)
 }
 
 /*
- * Goes on with links that are being made, and begins the next message of pairs that are done with
- * one. Never blocks. returns how many moves that were, or an error with its sentence and rank
+ * Goes on with links that are being made, and begins the next message of idle pairs. Never blocks.
+ * returns how many moves that were, or an error with its sentence and rank
  */
 int ring_pairs_step(struct ring_comm *comm, struct ring_failure *failure, int *peer);
 
-/* Whoever dials from here on wakes the sleeper; to be called before the last look. */
+/* From now on a rank that dials wakes the sleeper; call it before the last look. */
 void ring_pairs_announce(struct ring_comm *comm);
 
 /*

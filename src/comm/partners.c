@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Telling one another where buffers lie, and finding those of the others; see partners.h. */
+/* Telling where buffers lie, and finding the others'; see partners.h. */
 #include "partners.h"
 
 #include <sched.h>
@@ -122,7 +122,7 @@ int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)
 
 /* ---- what the others can do ------------------------------------------------------------------ */
 
-/* One's own, or that of a thread of the same process. */
+/* This rank, or a thread of the same process. */
 static bool is_here(const struct ring_comm *comm, int rank)
 {
 	return comm->peers[rank].process == comm->peers[comm->rank].process;
@@ -250,7 +250,7 @@ int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, in
 	return 0;
 }
 
-/* Of a direct call each rank's private memory was reached into. */
+/* After a direct call: the other ranks have reached into this one's private memory. */
 static void note_reached(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct ring_huge_pages *pages = &comm->partners.huge_pages;
@@ -277,8 +277,8 @@ void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call)
 /* ---- failure --------------------------------------------------------------------------------- */
 
 /*
- * A peer that is still inside, -1 if none is: all are asked in any case, which shuts their gates.
- * If there is one in this process it is that one: from him nothing can be taken back.
+ * A peer that is still inside, -1 if none is. All are asked in any case, which shuts their gates.
+ * One in this process comes first: from it nothing can be taken back.
  */
 static int find_inside(struct ring_comm *comm)
 {
@@ -304,8 +304,8 @@ static void leave_all(struct ring_comm *comm)
 }
 
 /*
- * A peer that does not move may write to the call's output once it does. returns why nothing
- * prevents that; NULL: it cannot
+ * A stopped peer may write to the call's output once it goes on. returns why that cannot be
+ * prevented; NULL: it is
  */
 static const char *shut_out(struct ring_comm *comm, const struct ring_call *call, int peer)
 {

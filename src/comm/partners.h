@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ranks that can reach one another's memory: before a call begins, each tells all others where its
- * buffers lie. From what all have told, all choose alike how the call is carried, and that they
- * have told it proves that all make the same call.
+ * buffers lie. From that, all choose alike how the call is carried; and as all have told, all make
+ * the same call.
  *
  *	first such call   linking    signals to and from everybody, so the links are there then
  *	                  proving    who can copy from and to others' memory? where are the stages?
  *	every such call   calling    where do the buffers of this call lie?
  *
- * Each of these is an exchange of its own: ring_partners_tell() begins the next one, and when the
- * channel is done with it ring_partners_heard() takes it in.
+ * Each is an exchange: ring_partners_tell() begins the next one, and when the channel is done with
+ * it, ring_partners_heard() takes it in.
  */
 #ifndef RING_PARTNERS_H
 #define RING_PARTNERS_H
@@ -29,12 +29,12 @@ enum ring_acquaintance { RING_PARTNERS_LINKING, RING_PARTNERS_PROVING, RING_PART
 /* What a rank knows of all others; arrays by rank. All zero at first. */
 struct ring_partners {
 	enum ring_acquaintance acquaintance;
-	bool reaches;   /* this rank copies from and to all others' private memory ... */
-	bool all_reach; /* ... and so do all */
+	bool reaches;   /* this rank copies from and to all others' private memory */
+	bool all_reach; /* so does every rank */
 	struct ring_known_plan signals; /* of every exchange */
 	struct ring_reached reached;
 	struct ring_stage stage;
-	struct ring_huge_pages huge_pages; /* of this rank's buffers that others reach into */
+	struct ring_huge_pages huge_pages; /* this rank's buffers that others reach into */
 };
 
 /* Begins the next exchange, on the first channel. returns 0; RING_ENOMEM */
@@ -42,7 +42,7 @@ int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call);
 
 /*
  * Takes in an exchange. returns 0: all is told; RING_EAGAIN: another one must follow; an error of
- * ring_stage_find(), and whose stage it is about
+ * ring_stage_find(), and whose stage it was
  */
 int ring_partners_heard(struct ring_comm *comm, int *peer);
 
@@ -50,8 +50,8 @@ int ring_partners_heard(struct ring_comm *comm, int *peer);
 enum ring_memory ring_partners_memory(const struct ring_comm *comm);
 
 /*
- * The first rank on each CPU, from root of the call on, in bits by places behind root: the same
- * answer on all ranks. 0: all, each on its own, or so many that there are no bits for them.
+ * The first rank on each CPU, from the call's root on, as bits by places behind root: the same
+ * answer on all ranks. 0: each rank has a CPU, or there are too many for the bits.
  */
 uint64_t ring_partners_workers(const struct ring_comm *comm, int root);
 
@@ -62,15 +62,14 @@ uint64_t ring_partners_workers(const struct ring_comm *comm, int root);
 int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer);
 
 /*
- * The call is over: memory that peers have freed is let go, and where they will reach again is made
- * easy to reach.
+ * The call is over: lets go of memory that peers have freed, and moves buffers to huge pages where
+ * that pays.
  */
 void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call);
 
 /*
- * The call has failed: from here on no peer writes to this rank's memory. Waits until those who
- * still do are done with it or dead, a while; who does not move is shut out, or named in the
- * failure's sentence.
+ * The call has failed: from here on no peer writes to this rank's memory. Waits a while until those
+ * that still do are done or dead; a stopped one is shut out, or named in the failure's sentence.
  */
 void ring_partners_fence(struct ring_comm *comm, const struct ring_call *call);
 

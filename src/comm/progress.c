@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Advances what was started until all of it is done, and decides how to wait when nothing moves;
- * see progress.h. What goes wrong meanwhile is explain.c's.
+ * see progress.h. explain.c says what went wrong.
  */
 #include "progress.h"
 
@@ -12,10 +12,10 @@
 #include "comm.h"
 #include "explain.h"
 
-#define LOOKS_PER_CLOCK 64 /* the clock is read once in so many empty looks */
-#define LOOKS_PER_NEAR 8   /* ... and asked whether the CPU is needed by who is waited for */
-#define LEFT_GRACE_MS 200  /* a call waits so long for what a departed rank had still sent, ... */
-#define ASK_MS 250 /* ... and so long before it asks its neighbours in which call they are */
+#define LOOKS_PER_CLOCK 64 /* empty looks between readings of the clock */
+#define LOOKS_PER_NEAR 8   /* and between checks whether a peer needs this CPU */
+#define LEFT_GRACE_MS 200  /* for what a departed rank had sent before */
+#define ASK_MS 250         /* before it asks its neighbours which call they are in */
 
 static bool all_done(const struct ring_comm *comm)
 {
@@ -92,10 +92,7 @@ static int gather_fds(const struct ring_comm *comm, int *timeout_ms)
 	return nfds + ring_pairs_wait_fds(comm, comm->fds + nfds, timeout_ms);
 }
 
-/*
- * Sleeps on what the last look has left: it may have got a new link from one descriptor to the
- * next.
- */
+/* Sleeps on what the last look has left: that may have added a link. */
 static void sleep_for(struct ring_comm *comm, uint32_t ticket, bool with_fds, int timeout_ms)
 {
 	int nfds = gather_fds(comm, &timeout_ms);
@@ -109,7 +106,7 @@ static bool is_collective(const struct ring_comm *comm)
 	return comm->active && !ring_kind_is_message(comm->current->kind);
 }
 
-/* The neighbour that is in another collective than this rank, as it has said; -1: none has. */
+/* The neighbour that says it is in another collective than this rank; -1: none does. */
 static int find_other_call(struct ring_comm *comm, struct ring_record *theirs)
 {
 	return is_collective(comm)
@@ -123,7 +120,7 @@ static bool is_idle(struct ring_comm *comm, int moves)
 	return moves == 0 && !all_done(comm) && !ended(comm) && find_other_call(comm, &theirs) < 0;
 }
 
-/* Who has announced is to be woken by devices, too. returns 0, or the failure */
+/* A sleeper is woken by devices, too. returns 0, or the failure */
 static int ask_devices(struct ring_comm *comm)
 {
 	for (struct ring_channel *channel = comm->active; channel; channel = channel->next) {
@@ -162,16 +159,16 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
 	return moves;
 }
 
-/* In memory; then boards tell where the others are. */
+/* Ranks share CPUs, and boards tell where the others are. */
 static bool is_crowded(const struct ring_comm *comm)
 {
 	return comm->placement.crowded && comm->placement.path == RING_PATH_MEMORY;
 }
 
 /*
- * Whether a rank that must move next was last seen on this CPU, or may be there. Where another
- * program is busy on the others, and where a message woke a sleeper next to its sender, spinning
- * would keep the CPU from that rank until this one sleeps; then it is the other's turn to spin.
+ * Whether a rank that must move next was last seen on this CPU, or may be there: spinning would
+ * keep the CPU from it until this rank sleeps. That happens where another program is busy on the
+ * other CPUs, and where a message woke a sleeper next to its sender.
  */
 static bool waits_for_near(const struct ring_comm *comm)
 {
@@ -184,10 +181,10 @@ static bool waits_for_near(const struct ring_comm *comm)
 }
 
 /*
- * If ranks make different calls, nobody comes to the end of his, and somewhere on the ring two
- * neighbours differ. Mostly a record has told one of them. If all wait and none has, each rank that
- * has waited long tells both neighbours in which call it is, and they compare. Before that
- * *timeout_ms becomes at most until then. returns 0, or the failure
+ * If ranks make different calls, no call ends, and somewhere on the ring two neighbours differ.
+ * Mostly a record tells one of them. If not, each rank that has waited long tells both neighbours
+ * which call it is in, and they compare. Until then *timeout_ms is lowered to that time. returns 0,
+ * or the failure
  */
 static int ask_neighbours(struct ring_comm *comm, struct ring_waiting *waiting, uint64_t waited_ms,
 			  int *timeout_ms)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Progress of a call: what carry.c has started is advanced until every channel has sent and reduced
- * everything. A rank that finds nothing to do looks again, yields or sleeps (wait.h), and meanwhile
- * finds out whether it waits in vain.
+ * everything. A rank that finds nothing to do looks again, yields or sleeps (wait.h), and finds out
+ * whether it waits in vain.
  */
 #ifndef RING_PROGRESS_H
 #define RING_PROGRESS_H
@@ -15,9 +15,9 @@ struct ring_comm;
 /* How long this call has found nothing to do, and when it must end. All zero at first. */
 struct ring_waiting {
 	int looks;            /* empty looks in a row */
-	uint64_t since_ms;    /* ... about so long; 0: not long enough to read the clock */
+	uint64_t since_ms;    /* of the first one, about; 0: the clock was not read yet */
 	uint64_t deadline_ms; /* 0: never */
-	bool told;            /* the neighbours know in which call it waits */
+	bool told;            /* the neighbours know which call it waits in */
 };
 
 /*

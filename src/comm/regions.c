@@ -18,7 +18,7 @@ static uintptr_t start_of(const struct ring_shared_memory *memory)
 	return (uintptr_t)memory->memory;
 }
 
-/* Memory that overlaps is equal, so that a place is found by whatever it lies in. */
+/* Memory that overlaps is equal, so that a place is found in the memory it lies in. */
 static int compare_places(const void *left, const void *right)
 {
 	const struct ring_shared_memory *a = left, *b = right;
@@ -83,7 +83,7 @@ bool ring_regions_withdraw(const struct ring_shared_memory *memory)
 	return alone;
 }
 
-/* What equals `key` in a tree, NULL if nothing does. Locked. */
+/* The tree's entry that equals `key`, or NULL. Locked. */
 static struct ring_shared_memory *find(const struct ring_shared_memory *key, void **tree,
 				       int (*compare)(const void *, const void *))
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All memory of this process that came from ring_mem_alloc(), whichever communicator it belongs to:
- * by address, for calls that are given a place in it, and by number, for peers that were told of
- * it. Any thread.
+ * All memory of this process from ring_mem_alloc(), of all communicators: by address, for calls
+ * with a place in it, and by number, for peers that were told of it. Any thread.
  */
 #ifndef RING_REGIONS_H
 #define RING_REGIONS_H
@@ -14,7 +13,7 @@
 /* Adds memory, which stays where it is, and gives it its number. returns 0; RING_ENOMEM */
 int ring_regions_add(struct ring_shared_memory *memory);
 
-/* A number for memory that no call is given places in: it is not added. */
+/* A number for memory that is never a call's buffer: it is not added. */
 uint64_t ring_regions_number(void);
 
 void ring_regions_remove(const struct ring_shared_memory *memory);
@@ -27,8 +26,8 @@ bool ring_regions_lend(uint64_t region);
 void ring_regions_return(uint64_t region);
 
 /*
- * As removing: from now on it is private memory for every call, though it stays where it is.
- * returns whether it is: not while more than one communicator lends it
+ * Like removing: from now on it is private memory for every call, at the same place. returns
+ * whether it is: not while more than one communicator lends it
  */
 bool ring_regions_withdraw(const struct ring_shared_memory *memory);
 

@@ -49,7 +49,7 @@ int ring_roster_begin(struct ring_roster *roster, struct ring_comm *comm, uint64
 	if (!roster->cards)
 		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory for %d ranks",
 				 comm->rank, comm->size);
-	/* who may have to be named */
+	/* it may have to be named */
 	comm->peers[comm->placement.next.rank] = comm->placement.next;
 	comm->peers[comm->placement.prev.rank] = comm->placement.prev;
 	struct ring_wire wire = ring_wire_writer(card_of(roster, comm->rank), RING_CARD_BYTES);
@@ -106,7 +106,7 @@ static void forget_counters(struct ring_channel *channel)
 	}
 }
 
-/* Whoever finds nothing may sleep. returns as ring_channel_advance() */
+/* A rank that finds nothing may sleep. returns as ring_channel_advance() */
 static int advance(struct ring_channel *channel)
 {
 	int moves = ring_channel_advance(channel);

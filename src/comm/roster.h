@@ -14,7 +14,7 @@
 struct ring_roster {
 	unsigned char *cards; /* cards[size][RING_CARD_BYTES], by rank */
 	uint64_t deadline_ms;
-	int broken; /* the channel's error, or 0 ... */
+	int broken; /* the channel's error, or 0 */
 	uint64_t broken_ms;
 };
 
@@ -31,7 +31,7 @@ int ring_roster_step(struct ring_roster *roster, struct ring_comm *comm,
 
 /*
  * What to wait for while the doorbell is announced with descriptors: returns how many of
- * fds[RING_ROSTER_FDS] it is; lowers *ms to when to look again.
+ * fds[RING_ROSTER_FDS] that are; lowers *ms to the time of the next look.
  */
 int ring_roster_poll(const struct ring_roster *roster, const struct ring_comm *comm,
 		     struct pollfd *fds, int *ms);

@@ -23,7 +23,7 @@ struct ring_stage_memory {
 RING_FORK_LOCK(lock)
 static struct ring_stage_memory *stages; /* of the ranks of this process */
 
-/* Where a stage of this process lies, which is the caller's, too, from now on; NULL: it is gone. */
+/* Where a stage of this process lies; the caller holds it from now on. NULL: it is gone. */
 static void *hold(uint64_t region)
 {
 	pthread_mutex_lock(&lock);
@@ -36,7 +36,7 @@ static void *hold(uint64_t region)
 	return stage ? stage->shared.memory : NULL;
 }
 
-/* Of other processes' stages nothing is held: their links unmap them. */
+/* Other processes' stages are not held: their links unmap them. */
 static void let_go(const void *memory)
 {
 	pthread_mutex_lock(&lock);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A rank's stage: memory that all ranks of a host map for as long as the communicator lives, so
- * that what lies there needs no telling and no gates; plan/staged.h says what lies where. The ranks
- * make their stages, tell one another which regions they are, and find them: that is part of
- * getting acquainted, as partners.h has it. If one of them has none, none is used.
+ * that what lies there needs no telling and no gates; plan/staged.h says what lies where. Ranks
+ * make their stages, tell one another their regions, and find the others', as part of proving
+ * (partners.h). If one rank has none, none is used.
  */
 #ifndef RING_STAGE_H
 #define RING_STAGE_H
@@ -18,10 +18,10 @@ struct ring_stage_memory;
 struct ring_stage {
 	struct ring_stage_memory *own; /* NULL: this rank has none */
 	char **all;    /* where they lie here, by rank; NULL: not all ranks have one */
-	unsigned size; /* so many */
+	unsigned size; /* how many */
 };
 
-/* Makes this rank's, if it may be used. Whoever cannot have one goes without. */
+/* Makes this rank's, if it may be used. A rank that cannot have one goes without. */
 void ring_stage_make(struct ring_comm *comm);
 
 /*
@@ -31,7 +31,7 @@ void ring_stage_make(struct ring_comm *comm);
 uint32_t ring_stage_lend(struct ring_comm *comm);
 
 /*
- * Maps those of all others, whose regions `where` of partners.h tells. returns 0, also if not all
+ * Maps all others' stages, whose regions `where` of partners.h tells. returns 0, also if not all
  * have one; RING_ENOMEM; RING_EPEER, or what map() of transport.h returned, and whose it is
  */
 int ring_stage_find(struct ring_comm *comm, int *peer);

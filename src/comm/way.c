@@ -28,7 +28,7 @@ static uint64_t place_of(const struct ring_question *question)
 	return (mixed >> 32) % RING_ANSWERS_KEPT;
 }
 
-/* What else a choice depends on stays as it is while a communicator lives. */
+/* All else that a choice depends on is the same while a communicator lives. */
 static const struct ring_answer *answer(struct ring_comm *comm, const struct ring_question *question)
 {
 	const struct ring_tuning *tuning = &comm->placement.tuning;
@@ -89,7 +89,7 @@ void ring_way_choose_again(struct ring_comm *comm, struct ring_way *way,
 		comm->loaded = NULL;
 }
 
-/* Of the first channel's plan. */
+/* For the first channel's plan. */
 static struct ring_plan_params params_of(const struct ring_comm *comm, const struct ring_way *way,
 					 const struct ring_call *call)
 {
@@ -115,7 +115,7 @@ static struct ring_plan_params params_of(const struct ring_comm *comm, const str
 	};
 }
 
-/* Channel `number` of those that work on the call's memory. returns 0; RING_ENOMEM, RING_ESYSTEM */
+/* Channel `number` for the call's memory. returns 0; RING_ENOMEM, RING_ESYSTEM */
 static int find_channel(struct ring_comm *comm, const struct ring_call *call, int number,
 			struct ring_channel **channel)
 {
@@ -123,7 +123,7 @@ static int find_channel(struct ring_comm *comm, const struct ring_call *call, in
 	return call->device->apart ? ring_far_channel(comm, call, number, channel) : 0;
 }
 
-/* Those of the host's rings are there from the beginning. */
+/* The host's rings have their links from the beginning. */
 static int want_links(struct ring_comm *comm, struct ring_channel *channel,
 		      const struct ring_call *call, const struct ring_plan *plan)
 {

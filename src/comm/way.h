@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way that calls alike go: what was asked about them, what was chosen, and the plan. Programs
- * make the same few calls again and again, so a communicator keeps the ways of the last few and
- * finds them again.
+ * The way of equal calls: the question, the choice and the plan. Programs repeat a few calls, so a
+ * communicator keeps the last few ways and finds them again.
  */
 #ifndef RING_WAY_H
 #define RING_WAY_H
@@ -17,19 +16,19 @@ struct ring_call;
 #define RING_WAYS_KEPT 8
 
 struct ring_way {
-	struct ring_record record; /* such calls have it but for the sequence; zero: none */
+	struct ring_record record; /* such calls', except the sequence; zero: none */
 	uint64_t calls;            /* so far */
 	struct ring_question question;
 	struct ring_choice choice;
 	bool reaches;                 /* its ranks reach into one another's memory if they can */
 	bool planned;                 /* `known` is the first channel's plan for the choice */
 	struct ring_known_plan known; /* other channels keep their own */
-	struct ring_brief brief;      /* of a small call of one channel */
+	struct ring_brief brief;      /* for a small call of one channel */
 };
 
 /*
  * What was chosen for a question, and whether such calls reach into memory. Predicting takes some
- * microseconds, so programs with more kinds of calls than ways are kept find the answers again.
+ * microseconds, so answers are kept for more calls than ways are.
  */
 #define RING_ANSWERS_KEPT 64
 
@@ -43,7 +42,7 @@ struct ring_answer {
 /* The way of such calls, made if there is none; then the oldest is forgotten. */
 struct ring_way *ring_way_find(struct ring_comm *comm, const struct ring_call *call);
 
-/* That of sends and receives, whose plans their pairs keep. */
+/* The way of sends and receives; their pairs keep the plans. */
 struct ring_way *ring_way_of_messages(struct ring_comm *comm, const struct ring_call *call);
 
 /* The question has another answer now, so another choice may be right. */
