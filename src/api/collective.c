@@ -33,8 +33,8 @@ static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_b
 }
 
 /*
- * Checks that send and recv are disjoint, or stand to each other as in place means for this kind:
- * one is this rank's part of the other.
+ * Checks that send and recv are disjoint, or in place as this kind has it: one is this rank's part
+ * of the other.
  */
 static int check_overlap(struct ring_comm *comm, const struct ring_request *request,
 			 uint64_t part_bytes)
@@ -183,7 +183,7 @@ static size_t output_bytes(const struct ring_comm *comm, const struct ring_call 
 	return buffer_bytes(comm, call, ring_kind_has_parts_out(call->kind));
 }
 
-/* The queue wants a copy of what it runs later. */
+/* The queue needs a copy of a call that it runs later. */
 static int post(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct ring_call *copy = malloc(sizeof(*copy));
@@ -286,7 +286,7 @@ static int find_device(struct ring_comm *comm, struct ring_call *call)
 				ring_kind_name(call->kind), here, there);
 }
 
-/* Buffers from ring_mem_alloc() are what peers of this host may map. */
+/* Peers of this host may map buffers from ring_mem_alloc(). */
 static void find_memory(struct ring_comm *comm, struct ring_call *call)
 {
 	call->input_memory = ring_memory_find(comm, call->operands.input, input_bytes(comm, call));
@@ -294,7 +294,7 @@ static void find_memory(struct ring_comm *comm, struct ring_call *call)
 					       output_bytes(comm, call));
 }
 
-/* True for the same call once more: it was right, and its memory is where it was. */
+/* True for the same call once more, with its memory where it was. */
 static bool repeats(const struct ring_checked_call *checked, const struct ring_request *request)
 {
 	const struct ring_request *before = &checked->request;
@@ -305,7 +305,7 @@ static bool repeats(const struct ring_checked_call *checked, const struct ring_r
 	       checked->regions_epoch == ring_regions_epoch();
 }
 
-/* A device may have got what was the host's. Calls on devices' memory are not kept. */
+/* A device may have got the host's memory. Calls on devices' memory are not kept. */
 static bool is_where_it_was(const struct ring_checked_call *checked)
 {
 	const struct ring_operands *operands = &checked->call.operands;
@@ -315,7 +315,7 @@ static bool is_where_it_was(const struct ring_checked_call *checked)
 	return !*device;
 }
 
-/* NULL if there was none like it of late. */
+/* NULL if no kept call is the same. */
 static struct ring_checked_call *find_checked(struct ring_comm *comm,
 					      const struct ring_request *request)
 {
@@ -326,8 +326,8 @@ static struct ring_checked_call *find_checked(struct ring_comm *comm,
 }
 
 /*
- * Checks a call and makes it one of the last. Handles of operations and streams can be others' next
- * time, so such calls are not kept. returns 0; RING_EINVAL, with the sentence
+ * Checks a call and keeps it. Handles of operations and streams may name others next time, so such
+ * calls are not kept. returns 0; RING_EINVAL, with the sentence
  */
 static int prepare(struct ring_comm *comm, const struct ring_request *request,
 		   struct ring_checked_call **prepared)

@@ -26,16 +26,15 @@
 
 #define GOODBYE_MS 1000
 /*
- * How much too early a rank with paced links wakes, as being woken takes long. (Late, with and
- * without: 8 B after 20 us by 8 and 18 us; 1 MiB at 1 GB/s by 1.0 and 3.2 %.) Where others want the
- * CPU that it looks with meanwhile, that costs them more. (64 KiB on 7 ranks of 2 CPUs: 3.0 ms with
- * 50 us, 2.1 so.)
+ * How early a rank with paced links wakes, as waking takes long. (Late, with and without: 8 B after
+ * 20 us by 8 and 18 us; 1 MiB at 1 GB/s by 1.0 and 3.2 %.) Less early where ranks share CPUs, as
+ * its looks cost others more. (64 KiB on 7 ranks of 2 CPUs, 50 -> 10 us: 3.0 -> 2.1 ms.)
  */
 #define EARLY_NS 50000
 #define EARLY_CROWDED_NS 10000
 
 #define GLANCES 4 /* more, up to 100, gained nothing */
-#define YIELDS 4  /* mostly whoever is late has been there after one */
+#define YIELDS 4  /* mostly one is enough for a late rank */
 
 #define FDS_MAX (RING_LINKUP_FDS + 1) /* the parent's doorbell */
 
@@ -56,7 +55,7 @@ struct ring_creation {
 
 /* ---- beginning and ending ---- */
 
-/* Opens the door, then tells the root: before anybody can have heard of this rank. */
+/* Opens the door, then tells the root: the door is open before others hear of this rank. */
 static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id,
 			 struct ring_failure *failure)
 {
@@ -91,7 +90,7 @@ static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id
 	return ring_join_start(&comm->join, comm->size, self, &identity, &comm->config, failure);
 }
 
-/* Reads the rows that are to choose, if the options name any. */
+/* Reads the file of rows, if the options name one. */
 static int read_table(struct ring_comm *comm, struct ring_failure *failure)
 {
 	if (!comm->config.tuning[0])
@@ -138,8 +137,8 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 /*
  * Accepts every half-built state; `reason` is what the others learn if they are still meeting.
  * Lookout and lanes close first: nothing may call back into a communicator that is being freed.
- * Stages are let go by their places, so before links unmap those of other processes: new memory may
- * come to lie there at once.
+ * Stages are let go by address, so before links unmap those of other processes: new memory may lie
+ * there at once.
  */
 static void free_comm(struct ring_comm *comm, const struct ring_failure *reason, int goodbye_ms)
 {
@@ -224,7 +223,7 @@ void ring_creation_depend(struct ring_creation *creation, struct ring_comm *pare
 
 /* ---- running ---- */
 
-/* Whether something arrives by a socket. */
+/* Whether some link to this rank is a socket. */
 static bool has_sockets(const struct ring_channel *channel)
 {
 	for (int r = 0; r < channel->route_count; r++) {
@@ -298,7 +297,7 @@ static void awake_bell(struct ring_bell *bell)
 	(void)ignored;
 }
 
-/* What woke it is taken before the next look. */
+/* Takes what woke it, before the next look. */
 static void awake(struct ring_creation *creation)
 {
 	if (creation->parent)
@@ -310,8 +309,8 @@ static void awake(struct ring_creation *creation)
 }
 
 /*
- * What is left of the promised time: who timed out has heard nothing of its neighbours, and waits
- * for no answer.
+ * What is left of the promised time. A rank that timed out has heard nothing of its neighbours, and
+ * waits for no answer.
  */
 static int goodbye_ms(const struct ring_creation *creation)
 {
@@ -320,9 +319,7 @@ static int goodbye_ms(const struct ring_creation *creation)
 	return left < GOODBYE_MS ? (int)left : GOODBYE_MS;
 }
 
-/*
- * It came to its end: hands the communicator out, or takes it apart so that the others learn why.
- */
+/* It has ended: hands the communicator out, or takes it apart so that the others learn why. */
 static void finish(struct ring_creation *creation, int err)
 {
 	struct ring_comm *comm = creation->comm;
@@ -360,7 +357,7 @@ static int step_all(struct ring_creation **creations, int count)
 	return going;
 }
 
-/* What one creation waits for. Returns how many of fds[FDS_MAX] it is. */
+/* What one creation waits for. Returns how many of fds[FDS_MAX] that are. */
 static int poll_creation(const struct ring_creation *creation, struct pollfd *fds, int *ms)
 {
 	int count = 0;
@@ -368,7 +365,7 @@ static int poll_creation(const struct ring_creation *creation, struct pollfd *fd
 		fds[count++] = (struct pollfd){creation->parent->bell.event_fd, POLLIN, 0};
 	if (!creation->linked)
 		return count + ring_linkup_poll(&creation->linkup, fds + count, ms);
-	if (!creation->announced) /* it came so far only now: nobody would wake it */
+	if (!creation->announced) /* it came here only now: nobody would wake it */
 		*ms = 0;
 	return count + ring_roster_poll(&creation->roster, creation->comm, fds + count, ms);
 }

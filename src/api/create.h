@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The making of a communicator as an object that never blocks, so that one thread can make several
- * ranks at once.
+ * The creation of a communicator as an object that never blocks, so that one thread can create
+ * several ranks at once.
  */
 #ifndef RING_CREATE_H
 #define RING_CREATE_H
@@ -19,9 +19,7 @@ int ring_creation_begin(struct ring_creation **creation, struct ring_comm **comm
 			int rank, const struct ring_unique_id *id,
 			const struct ring_options *options, struct ring_failure *failure);
 
-/*
- * Ends the creation as soon as `parent` fails, which it came from and nobody else uses meanwhile.
- */
+/* Ends the creation as soon as `parent` fails; nobody else uses parent meanwhile. */
 void ring_creation_depend(struct ring_creation *creation, struct ring_comm *parent);
 
 /*

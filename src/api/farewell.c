@@ -2,10 +2,10 @@
 /*
  * The list of communicators that live, and what happens to them at exit; see farewell.h.
  *
- * Other threads may still run then, also inside a call, and a signal handler may have called exit()
- * in the middle of anything: nothing is freed, nothing is allocated, and no lock is waited for
- * longer than the whole may take. A communicator that is inside a call gets no goodbye: that call
- * has not returned, and the others learn of a death.
+ * Other threads may still run then, even inside a call, and a signal handler may have called exit()
+ * in the middle of anything: nothing is freed or allocated, and no lock is waited for longer than
+ * FAREWELL_MS. A communicator that is inside a call gets no goodbye: that call has not returned,
+ * and the others learn of a death.
  */
 #include "farewell.h"
 
@@ -17,8 +17,8 @@
 #include "base/fork_lock.h"
 #include "comm/comm.h"
 
-#define FAREWELL_MS 500 /* most that an exit takes longer: as long as a neighbour does not listen */
-#define CALL_MS 50 /* a call that another thread has seen return may not be over yet in its own */
+#define FAREWELL_MS 500 /* most that it adds to an exit, if a neighbour does not listen */
+#define CALL_MS 50      /* a call's thread may lag behind one that saw the call return */
 #define LOOK_NS 1000000
 
 RING_FORK_LOCK(living)
@@ -80,7 +80,7 @@ static bool part(uint64_t now_ms)
 	return all;
 }
 
-/* Behind the program's own handlers, which may still destroy communicators, or make calls. */
+/* After the program's own handlers, which may still destroy communicators, or make calls. */
 __attribute__((destructor)) static void say_farewell(void)
 {
 	struct timespec until;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goodbye at exit. A program may end as soon as its last call has returned, without destroying its
- * communicators: that is no death, and must not fail the same call where it is not over yet. When
- * the process ends by exit(), or by returning from main(), the library says goodbye for each of
- * them.
+ * communicators: that is no death, and must not fail the same call on ranks where it is not over
+ * yet. When the process ends by exit(), or by returning from main(), the library says goodbye for
+ * each of them.
  */
 #ifndef RING_FAREWELL_H
 #define RING_FAREWELL_H

@@ -14,7 +14,7 @@
  */
 struct member {
 	struct ring_comm *comm;
-	struct ring_call **calls; /* NULL where the queue has one for a stream: it may be gone */
+	struct ring_call **calls; /* NULL: the queue has it, for a stream; it may be gone */
 	int count, messages;
 	struct member *next;
 };
@@ -27,7 +27,7 @@ struct group {
 	int creation_count;
 };
 
-/* Looked at by every call: the model is the one that costs no call. */
+/* Every call looks at it: this model costs no function call. */
 static _Thread_local struct group open_group __attribute__((tls_model("initial-exec")));
 
 bool ring_group_is_open(void)
@@ -124,7 +124,7 @@ int ring_group_add_creation(struct ring_creation *creation)
 
 /* ---- checking ---- */
 
-/* The first of these messages that is of this kind and to or from oneself; NULL if none is. */
+/* The first of these messages of this kind to or from this rank itself; NULL if there is none. */
 static struct ring_call *find_own(struct ring_call *call, enum ring_kind kind, int self)
 {
 	while (call && (call->kind != kind || call->root != self))
@@ -185,7 +185,7 @@ static void number_calls(const struct member *member)
 		ring_call_number(member->comm, member->calls[i]);
 }
 
-/* Where what runs after the call at `index` begins; the batch runs at once. */
+/* The index after the call at `index`, or after its batch, which runs at once. */
 static int next_turn(const struct member *member, int index)
 {
 	return index < member->messages ? member->messages : index + 1;

@@ -38,7 +38,7 @@ const struct ring_comm *ring_stream_comm(const struct ring_stream *stream)
 	return stream->comm;
 }
 
-/* A call with a stream is forgotten, one without may be as soon as its waiter sees it done. */
+/* Frees a call with a stream; the waiter may free one without as soon as it sees it done. */
 static void complete(struct ring_call *call, int result, const struct run *run)
 {
 	struct ring_stream *stream = call->stream;
@@ -102,7 +102,7 @@ static void append(struct ring_queue *queue, struct ring_call *call)
 	pthread_cond_signal(&queue->work);
 }
 
-/* Starts the thread with every signal blocked: signals are the program's. */
+/* Starts the thread with all signals blocked: they are the program's. */
 static int start_thread(struct ring_queue *queue)
 {
 	sigset_t all, before;

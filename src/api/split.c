@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Splitting a communicator, with what it can do already: its ranks tell one another color and key,
- * the first rank of every color makes an id and all learn it, and those of one color meet.
+ * Splitting a communicator, by its own calls: its ranks tell one another color and key, the first
+ * rank of each color makes an id, all learn it, and those of one color meet.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +36,8 @@ static int place_among(const struct wish *wishes, int size, int self, int *membe
 }
 
 /*
- * Meets those of my color. What ends comm ends this too: comm knows of every death at once, and by
- * the numbers that ranks have in it.
+ * Meets the ranks of my color. What ends comm ends this, too: comm hears of a death at once, with
+ * the ranks' numbers in comm.
  */
 static int join(struct ring_comm *comm, const struct ring_unique_id *id, int members, int place,
 		struct ring_comm **sub)
@@ -57,7 +57,7 @@ static int join(struct ring_comm *comm, const struct ring_unique_id *id, int mem
 	return err ? ring_comm_refuse(comm, err, "ring_comm_split: %s", ring_comm_error(NULL)) : 0;
 }
 
-/* Nobody may come any more to a meeting that is served here: it would never end. */
+/* Ends a meeting that is served here: nobody will come any more. */
 static void withdraw(struct ring_comm *comm, const struct ring_unique_id *id, int err)
 {
 	struct ring_news news = {.err = err, .culprit = RING_RANK_ROOT};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Launchers that are recognised and not understood, or that hand a rank no way to exchange values.
- * A process of theirs is one rank of several: it must not take itself for a job of its own.
+ * Launchers that are recognised but not understood, or that give ranks no way to exchange values.
+ * Their processes are ranks of one job: none may take itself for a job of its own.
  */
 #include "launch.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hexadecimal digits to and fro. */
+/* Ids from and to hexadecimal digits. */
 #include "hex.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One exchange per communicator: its key is the exchange's number, which all ranks count alike, as
- * all make the same calls in the same order. A rank 0 that cannot serve says that instead of an id,
- * so that nobody waits for it.
+ * One exchange per communicator. Its key is the exchange's number, the same on all ranks, as all
+ * make the same calls in the same order. If rank 0 cannot serve, it says so instead of an id, so
+ * that nobody waits for it.
  */
 #include "kvs.h"
 
@@ -29,7 +29,7 @@ static long owner = -1; /* fork generation of the process that has the connectio
 
 RING_FORK_LOCK(owning)
 
-/* The first process that wants it has it. */
+/* The first process that asks has it. */
 static bool is_mine(void)
 {
 	long mine = (long)ring_fork_generation();
@@ -42,8 +42,8 @@ static bool is_mine(void)
 }
 
 /*
- * Launchers tell a rank that fails, whose status they pass on, from one that is lost by whether it
- * said goodbye. A thread that is busy with the launcher just now keeps it.
+ * By this goodbye launchers tell a failed rank, whose status they pass on, from a lost one. Not if
+ * another thread is using the connection.
  */
 static void leave(void)
 {
@@ -100,7 +100,7 @@ static int get_id(const struct ring_kvs *kvs, const char *key, uint64_t deadline
 		launch->rank);
 }
 
-/* Also a rank 0 without id takes part to the end: the others wait for it. */
+/* Rank 0 takes part to the end even without an id: the others wait for it. */
 static int exchange(const struct ring_kvs *kvs, const struct ring_config *config,
 		    struct ring_launch *launch, struct ring_failure *failure)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Launchers that exchange values between their ranks: rank 0 makes the id and puts it there, the
- * others get it. Secret and address are rank 0's: nobody has to choose a port or to agree on a
- * secret.
+ * others get it. Secret and address are rank 0's: users choose no port and no secret.
  */
 #ifndef RING_LAUNCH_KVS_H
 #define RING_LAUNCH_KVS_H
@@ -12,15 +11,15 @@
 #include "launch.h"
 
 /*
- * What such a launcher can do. One thread at a time calls these, in one process; connect comes
- * first, and succeeds once. Each blocks until deadline_ms at most and returns 0, or a code with the
+ * What such a launcher can do. One process calls these, one thread at a time; connect comes first,
+ * and succeeds once. Each blocks until deadline_ms at most and returns 0, or a code with the
  * sentence.
  */
 struct ring_kvs {
 	int (*connect)(uint64_t deadline_ms, struct ring_failure *failure);
 	int (*put)(const char *key, const char *value, uint64_t deadline_ms,
 		   struct ring_failure *failure);
-	/* All ranks call it; whoever is through it gets what rank 0 has put before. */
+	/* All ranks call it; after it, they get what rank 0 has put before. */
 	int (*fence)(uint64_t deadline_ms, struct ring_failure *failure);
 	int (*get)(const char *key, char *value, size_t room, uint64_t deadline_ms,
 		   struct ring_failure *failure);

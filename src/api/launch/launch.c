@@ -15,8 +15,8 @@
 #include "meet/watcher.h"
 
 /*
- * The first whose marker is set counts. Ranks inherit what an outer launcher set for their own one:
- * ring_run and torchrun are run under all others, mpirun and mpiexec within steps of Slurm.
+ * The first whose marker is set counts, so inner ones come first: ranks inherit an outer launcher's
+ * variables. ring_run and torchrun run under all others, mpirun and mpiexec within steps of Slurm.
  */
 static const struct ring_launcher *const launchers[] = {
 	&ring_launcher_ring_run, &ring_launcher_torchrun, &ring_launcher_pmix,
@@ -133,13 +133,12 @@ int ring_job_find(const char **name, int *rank, int *size)
 
 RING_FORK_LOCK(counting)
 
-static char counted_job[512]; /* what names it */
+static char counted_job[512]; /* its name */
 static unsigned calls;        /* made of that job so far */
 
 /*
- * All ranks make the same calls in the same order, so each counts them for itself and all come to
- * the same number. A call that was refused for what the environment says has not met anybody and
- * does not count.
+ * All ranks make the same calls in the same order, so each counts for itself and all get the same
+ * number. A call that was refused because of the environment has met nobody and does not count.
  */
 static unsigned count_call(const struct ring_launcher *launcher)
 {

@@ -12,7 +12,7 @@
 
 /* A rank's place in the job, all that creating a communicator needs. */
 struct ring_launch {
-	/* of the communicators that this process makes of its job, from 0; given */
+	/* which communicator of the job, from 0; given */
 	unsigned number;
 	int size, rank;
 	bool one_host; /* all ranks are known to be on this host */

@@ -21,7 +21,7 @@
 
 static char kvsname[KVSNAME_TEXT];
 static int fd;
-static ino_t socket_inode; /* of fd, which MPI may close, and the program open for something else */
+static ino_t socket_inode; /* fd's: MPI may close it, and the program open another file there */
 
 /* ---- lines ---- */
 
@@ -66,7 +66,7 @@ static int await(uint64_t deadline_ms, const char *doing, struct ring_failure *f
 	}
 }
 
-/* One line without its end. The launcher only answers, so nothing comes behind it. */
+/* One line without its end. The launcher only answers, so nothing follows it. */
 static int hear(char line[LINE_TEXT], uint64_t deadline_ms, const char *doing,
 		struct ring_failure *failure)
 {
@@ -181,7 +181,7 @@ static int get(const char *key, char *value, size_t room, uint64_t deadline_ms,
 }
 
 /*
- * Hears the answer, as the launcher takes a connection that ends without it for a rank that is
+ * Waits for the answer: if the connection ended without it, the launcher would take the rank for
  * lost.
  */
 static void leave(void)

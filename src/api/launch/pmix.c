@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ranks whose launcher serves PMIx: mpirun of Open MPI 4 and 5, prterun, srun --mpi=pmix. Its
- * client is a library that is looked for when it is needed, and first where the launcher itself has
- * it: it is of the same release then, and the packages of Open MPI that keep it to themselves have
- * it nowhere else. A process connects once, and leaves as it exits: PMIx tells a rank that fails
- * from one that is lost by that.
+ * client library is looked for when it is needed, first where the launcher has it mapped: that one
+ * is of the same release, and some packages of Open MPI have it nowhere else. A process connects
+ * once, and leaves as it exits: by that PMIx tells a failed rank from a lost one.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -22,7 +21,7 @@
 #define SONAME "libpmix.so.2"
 #define ANCESTORS_MAX 16 /* wrappers between the launcher and this process */
 
-/* ---- what of pmix.h is used; the standard fixes these names and numbers ---- */
+/* ---- the used part of pmix.h; the standard fixes these names and numbers ---- */
 
 #define PMIX_SUCCESS 0
 #define PMIX_OPERATION_SUCCEEDED (-157)
@@ -43,7 +42,7 @@ struct pmix_value {
 	union {
 		const char *string;
 		uint32_t uint32;
-		uint64_t room[4]; /* what is put is at least as large as the library's */
+		uint64_t room[4]; /* at least as large as the library's */
 	} data;
 };
 
@@ -149,7 +148,7 @@ static int load(struct ring_failure *failure)
 
 /* ---- the exchange ---- */
 
-/* PMIx has a thread of its own, which is to leave signals to the program. */
+/* PMIx has a thread of its own, which must leave signals to the program. */
 static int connect_pmix(uint64_t deadline_ms, struct ring_failure *failure)
 {
 	sigset_t all, before;
@@ -174,7 +173,7 @@ static int put(const char *key, const char *text, uint64_t deadline_ms, struct r
 	return status == PMIX_SUCCESS ? 0 : fail_call("putting the id", status, failure);
 }
 
-/* A fence that nobody waits for any more may still end: each is told by its number. */
+/* A fence may end after its waiter gave up: each has a number. */
 static struct {
 	pthread_mutex_t mutex;
 	pthread_cond_t ended;
@@ -228,8 +227,8 @@ static int fence(uint64_t deadline_ms, struct ring_failure *failure)
 }
 
 /*
- * value is to be freed, and nothing of it read but what its type says: it is no larger than it must
- * be.
+ * The caller frees *value, and reads only the member that its type names: it may be no larger than
+ * that.
  */
 static int get_value(uint32_t rank, const char *key, struct pmix_value **value,
 		     struct ring_failure *failure)
@@ -290,7 +289,7 @@ static int get_number(const char *key, int *number, struct ring_failure *failure
 	return err;
 }
 
-/* How many there are only the server tells. */
+/* Only the server tells how many ranks there are. */
 static int find_place(const struct ring_launcher *launcher, struct ring_launch *launch,
 		      struct ring_failure *failure)
 {

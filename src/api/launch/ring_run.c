@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks that ring_run started: it serves their meetings and gives each the id of the first. */
+/* Ranks that ring_run started: it serves their meetings and gives each rank the first one's id. */
 #include "hex.h"
 #include "meet/identity.h"
 #include "launch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Resolving where to meet, listening there as rank 0, and the identity that goes with it. */
+/* Finding where to meet, listening there as rank 0, and the identity for it. */
 #include "served.h"
 
 #include <arpa/inet.h>
@@ -34,7 +34,7 @@ const char *ring_served_secret(void)
 
 /* ---- where to meet ---- */
 
-/* All ranks of a host get the same answer: the resolver puts addresses that cannot work last. */
+/* All ranks of a host get the same answer; the resolver puts addresses that cannot work last. */
 static int resolve(const struct ring_served *served, int rank, struct sockaddr_storage *address,
 		   struct ring_failure *failure)
 {
@@ -56,7 +56,7 @@ static int resolve(const struct ring_served *served, int rank, struct sockaddr_s
 }
 
 /*
- * Loopback on every host; other names may stand for it on their own host only, as Debian has them.
+ * True for loopback on every host; other names, as on Debian, may mean it on their own host only.
  */
 static bool says_loopback(const char *address)
 {
@@ -86,7 +86,7 @@ static int listen_at(struct ring_watcher *watcher, const struct ring_served *ser
 	return err;
 }
 
-/* What a name stands for differs between hosts: rank 0 hears its other names at every address. */
+/* A name may mean different addresses on different hosts: rank 0 listens at every address. */
 static int listen_everywhere(struct ring_watcher *watcher, const struct ring_served *served,
 			     struct ring_failure *failure)
 {
@@ -113,15 +113,15 @@ static int serve(const struct ring_served *served, const struct ring_config *con
 	err = one_host ? listen_at(watcher, served, &identity->root, failure)
 		       : listen_everywhere(watcher, served, failure);
 	ring_random(&first_attempt, sizeof(first_attempt));
-	first_attempt /= 2; /* there is room to grow */
+	first_attempt /= 2; /* leaves room to grow */
 	if (!err && ring_root_start(watcher, identity, first_attempt))
 		err = ring_fail(failure, RING_ENOMEM, "rank 0: no memory for the meeting");
 	if (err)
-		ring_watcher_drop(watcher); /* else the root has it */
+		ring_watcher_drop(watcher); /* else the root holds it */
 	return err;
 }
 
-/* Once per job. Loud where other hosts may reach it: nobody asked for that. */
+/* Once per job. Loud if other hosts may reach it: nobody asked for that. */
 static void warn_without_secret(unsigned number, const struct sockaddr_storage *root, bool one_host)
 {
 	char text[RING_ADDRESS_TEXT];
@@ -136,8 +136,8 @@ static void warn_without_secret(unsigned number, const struct sockaddr_storage *
 }
 
 /*
- * On several hosts a name that stands for loopback here stands for another address elsewhere: it
- * does not tell which interface leads to the other ranks.
+ * On several hosts a name that means loopback here means another address elsewhere: it does not
+ * tell which interface leads to the other ranks.
  */
 int ring_served_enter(const struct ring_served *served, struct ring_identity *identity,
 		      const struct ring_config *config, struct ring_launch *launch,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Launchers that exchange nothing between their ranks: all compute the same identity from what they
- * are told, rank 0 serves its meeting, and the others look for it at an address that all derive.
+ * Launchers that exchange nothing between their ranks: all derive the same identity and address,
+ * rank 0 serves the meeting there, and the others look for it.
  */
 #ifndef RING_LAUNCH_SERVED_H
 #define RING_LAUNCH_SERVED_H
@@ -15,10 +15,10 @@
 
 /* Texts lie in the environment, or with the caller. */
 struct ring_served {
-	const char *address;    /* a name or an address of rank 0's host ... */
-	const char *address_of; /* ... and the variable that says it */
+	const char *address;    /* a name or an address of rank 0's host */
+	const char *address_of; /* the variable that says it */
 	int port;
-	const char *port_of; /* where that comes from, unless RING_ROOT_PORT chose it */
+	const char *port_of; /* where the port comes from, unless it was chosen */
 	bool chosen;         /* by RING_ROOT_PORT */
 	int local_size;      /* ranks on this host; 0: all are if the address says loopback */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ranks of a step of Slurm whose srun exchanges nothing (--mpi=none). All derive where to meet: on
- * the first host of the step, at a port that job and step give. The batch script of sbatch and the
+ * the step's first host, at a port computed from job and step. The batch script of sbatch and the
  * shell of salloc are no step.
  */
 #include "slurm.h"
@@ -13,10 +13,7 @@
 #include "meet/identity.h"
 #include "served.h"
 
-/*
- * Below the ports that Linux gives to connections (32768 and up), above those of well-known
- * services.
- */
+/* Below the ports that Linux gives to connections (32768 and up), above the well-known ones. */
 #define PORT_FIRST 20000
 #define PORTS 10000
 

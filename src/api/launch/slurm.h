@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a step of Slurm tells a rank, and what follows from that alone; slurm.c acts on it. */
+/* What a step of Slurm tells a rank, as pure functions; slurm.c acts on it. */
 #ifndef RING_LAUNCH_SLURM_H
 #define RING_LAUNCH_SLURM_H
 

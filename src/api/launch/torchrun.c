@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks that torchrun started, or anybody who sets the variables of torch.distributed. Nobody hands
- * them an id: all compute the same one, rank 0 serves its meeting, and the others look for it at
- * MASTER_ADDR, at the port after MASTER_PORT, where torchrun's own store listens.
+ * Ranks that torchrun started, or that were given the variables of torch.distributed. All compute
+ * the same id, rank 0 serves its meeting, and the others look for it at MASTER_ADDR, at the port
+ * after MASTER_PORT, where torchrun's own store listens.
  *
- * Not part of the id are WORLD_SIZE, so that ranks that were told different ones meet and hear it,
- * TORCHELASTIC_RESTART_COUNT, which every host counts for itself (a host that
- * restarts because another one failed does not count), and the text of MASTER_ADDR, which may be a
- * name on one host and an address on another. What keeps a restarted job apart from the one before:
- * its meeting is served by another process, and whoever met there links only with those who did.
+ * The id does not depend on WORLD_SIZE, so that ranks with different ones meet and are told; on
+ * TORCHELASTIC_RESTART_COUNT, which differs between hosts (a host that restarts because another
+ * failed does not count); and on the text of MASTER_ADDR, which may be a name on one host and an
+ * address on another. A restarted job is kept apart from the one before because another process
+ * serves its meeting, and ranks link only with those that met there.
  */
 #include "torchrun.h"
 
@@ -82,9 +82,7 @@ static int enter(const struct ring_launcher *launcher, const struct ring_config 
 
 #define VARIABLES "RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT"
 
-/*
- * The innermost launcher by this: what srun or mpirun set for torchrun itself, its ranks inherit.
- */
+/* Always the innermost launcher: its ranks inherit what srun or mpirun set for torchrun itself. */
 const struct ring_launcher ring_launcher_torchrun = {
 	.name = "torchrun",
 	.marker = "TORCHELASTIC_RUN_ID",
@@ -94,7 +92,7 @@ const struct ring_launcher ring_launcher_torchrun = {
 	.enter = enter,
 };
 
-/* Whoever sets its variables: Kubernetes, people. */
+/* For others that set its variables: Kubernetes, people. */
 const struct ring_launcher ring_launcher_torch_variables = {
 	.name = "torchrun",
 	.marker = "RANK",

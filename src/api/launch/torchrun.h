@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What torchrun tells a rank, and what follows from that alone; torchrun.c acts on it. */
+/* What torchrun tells a rank, as pure functions; torchrun.c acts on it. */
 #ifndef RING_LAUNCH_TORCHRUN_H
 #define RING_LAUNCH_TORCHRUN_H
 
