@@ -13,8 +13,8 @@
 #include "base/status.h"
 
 /*
- * Pids are given out in turn: between the death of a process and another one under its pid
- * thousands must begin, which no system does in so few milliseconds.
+ * Pids are given out in turn: before a dead process's pid is used again, thousands of processes
+ * must begin, which takes longer than this.
  */
 #define PROOF_HOLDS_MS 5
 
@@ -30,7 +30,7 @@ void ring_attach_init(struct ring_attach *attach, int self, int peer, int socket
 	memcpy(attach->token, theirs->token, sizeof(attach->token));
 }
 
-/* What failed before anything was proved never works; afterwards it is the other end's fault. */
+/* A failure before the first proof means that it never works; later it is the other end's. */
 static int fail(struct ring_attach *attach, const char *why)
 {
 	attach->denied = !attach->proved_ms;
@@ -49,7 +49,7 @@ static void *remote(uint64_t address)
 	return (void *)(uintptr_t)address; /* a value to the kernel, which checks it */
 }
 
-/* Reads the token where the other end said that it is. returns 0; or the error */
+/* Reads the token where the other end said it lies. returns 0; or the error */
 static int prove_anew(struct ring_attach *attach)
 {
 	unsigned char token[RING_TOKEN_BYTES] = {0};
@@ -67,8 +67,8 @@ static int prove_anew(struct ring_attach *attach)
 }
 
 /*
- * A filter of system calls may let us read and not write: asked with nothing to write, as long as
- * nothing is proved.
+ * A filter of system calls may let us read but not write: tries to write nothing, before the first
+ * proof.
  */
 static int prove_writing(struct ring_attach *attach)
 {
@@ -87,9 +87,9 @@ static int prove(struct ring_attach *attach)
 }
 
 /*
- * The kernel pins 4 MiB at a time, and what it keeps of each page has left the second-level cache
- * when it lets go of them. So much is asked for in smaller pieces. (256 MiB to all of 2 ranks: 37.2
- * -> 35.9 ms.)
+ * The kernel pins 4 MiB at a time, and its notes of each page have left the second-level cache when
+ * it unpins them. So this much is asked for in smaller pieces. (256 MiB to all of 2 ranks: 37.2 ->
+ * 35.9 ms.)
  */
 #define MUCH_BYTES ((size_t)32 << 20)
 #define PIECE_BYTES ((size_t)1 << 20)
@@ -108,7 +108,7 @@ static int move(struct ring_attach *attach, ring_attach_mover mover, uint64_t ad
 		if (err || !bytes)
 			return err;
 		if (attach->gate && ring_gate_was_revoked(attach->gate))
-			/* this process was stopped, and nobody waits for it any more */
+			/* this process was stopped, and its peers have given up */
 			return RING_EPEER;
 		size_t piece = bytes < most ? bytes : most;
 		struct iovec here = {local, piece};
@@ -123,8 +123,8 @@ static int move(struct ring_attach *attach, ring_attach_mover mover, uint64_t ad
 }
 
 /*
- * Where the system would copy slowly (copy.h) it copies to or from a room that lies as the other
- * memory does, and we the rest of the way (4 MiB: 3 -> 9 GB/s).
+ * Where the system would copy slowly (copy.h), it copies to or from a room aligned like its own
+ * side, and we copy the rest of the way (4 MiB: 3 -> 9 GB/s).
  */
 #define ROOM_BYTES ((size_t)32 << 10)
 

@@ -2,9 +2,9 @@
 /*
  * Cross-memory attach: reading and writing another process's memory by system calls that copy once
  * (process_vm_readv(2)). Whether the system lets us depends on users, namespaces, Yama and seccomp,
- * so it is tried: the other end said in its offer where its token lies, and a process that has the
- * token there is the right one. Whoever reads or writes needs such a proof that is not older than
- * it takes until the pid can be another process's.
+ * so it is tried. The other end's offer said where its token lies: a process with the token there
+ * is the right one. Reading and writing need such a proof, younger than the time until the pid can
+ * be another process's.
  */
 #ifndef RING_ATTACH_H
 #define RING_ATTACH_H
@@ -22,8 +22,8 @@ struct ring_attach {
 	int pid;           /* as the socket says; 0: not in this namespace */
 	uint64_t token_at; /* there */
 	unsigned char token[RING_TOKEN_BYTES];
-	const struct ring_gate *gate; /* asked before each write; NULL: this end does not write */
-	uint64_t proved_ms;           /* when the pid last was the right one's; 0: never */
+	const struct ring_gate *gate; /* checked before each write; NULL: no writes */
+	uint64_t proved_ms;           /* the last proof; 0: none */
 	bool denied;                  /* it is not possible here */
 };
 

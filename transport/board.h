@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A board: where a rank writes what it says to all others, so that it is written once, and they
- * read it, or their parts of it, in place. It lies behind the words of the rank's doorbell, in
- * memory that they all map.
+ * A board: a rank writes what it says to all others once, and they read it, or their parts of it,
+ * in place. It lies behind the words of the rank's doorbell, in memory that all of them map.
  *
  *	sheets     2, which exchanges take in turn; the owner writes, all others read
  *	cpu        the owner was last on it, as far as it said; of use to those who share CPUs only
  *
- * In an exchange every rank reads what all others wrote. So two sheets are enough: whoever writes
- * for exchange k has read what all wrote for k - 1, and they had read everything of k - 2 by then.
- * Exchanges count from 1.
+ * In an exchange every rank reads what all others wrote. So two sheets are enough: a rank that
+ * writes for exchange k has read what all wrote for k - 1, and by then they had read everything of
+ * k - 2. Exchanges count from 1.
  *
- * What is said comes before its word: store-release and load-acquire. A reader who sleeps is woken
- * as doorbell_words.h has it: a board's owner rings behind what it wrote. The owner may be broken:
- * what is read of it is checked before it is used.
+ * What is said comes before its word: store-release and load-acquire. A sleeping reader is woken as
+ * in doorbell_words.h: the owner rings after it wrote. The owner may be broken: what is read of it
+ * is checked before it is used.
  */
 #ifndef RING_BOARD_H
 #define RING_BOARD_H
@@ -46,9 +45,9 @@ static inline struct ring_sheet *ring_board_sheet(struct ring_board *board, uint
 }
 
 /*
- * Owner: where to write what it says in an exchange, at most RING_SHEET_BYTES. The beginning comes
- * last: it lies in the line that readers look at all the time, and they take away again what is
- * written to that line too early. (64 B on 2 ranks: 0.45 -> 0.24 us.)
+ * Owner: where to write what it says in an exchange, at most RING_SHEET_BYTES. Write the beginning
+ * last: it lies in the line that readers look at all the time, and they take that line away after
+ * each write. (64 B on 2 ranks: 0.45 -> 0.24 us.)
  */
 static inline unsigned char *ring_board_begin(struct ring_board *board, uint64_t exchange)
 {
@@ -74,8 +73,7 @@ static inline void ring_board_write(struct ring_board *board, uint64_t exchange,
 }
 
 /*
- * Owner: will soon write so many bytes there, so its CPU may take the sheet from those who read it
- * long ago.
+ * Owner: will soon write so many bytes there, so its CPU may take the sheet from earlier readers.
  */
 static inline void ring_board_approach(struct ring_board *board, uint64_t exchange, size_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Doorbells: making and mapping them, and the system calls of sleeping and waking. When somebody
- * must be woken is decided by the words in doorbell_words.h.
+ * Doorbells: making and mapping them, and the system calls of sleeping and waking. The words in
+ * doorbell_words.h decide when a sleeper must be woken.
  */
 #include "doorbell.h"
 
@@ -127,8 +127,8 @@ static void keep_to_oneself(struct ring_bell *bell)
 }
 
 /*
- * The process is fenced from now on, whether its bell is going to be light or not: once it has more
- * threads, to begin with that takes some milliseconds instead of a microsecond.
+ * Registers the process for fences now, whether its bell will be light or not: with more threads
+ * that would take some milliseconds instead of a microsecond.
  */
 int ring_bell_create(struct ring_bell *bell)
 {

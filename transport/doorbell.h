@@ -17,17 +17,15 @@ struct ring_board;
 struct ring_doorbell_page; /* the shared words; doorbell_words.h */
 struct ring_doorbell_holders;
 
-/*
- * A doorbell: one's own, a peer's that was mapped, or one that is held with others of this process.
- */
+/* A doorbell: this rank's, a peer's that was mapped, or one that is shared within this process. */
 struct ring_bell {
 	struct ring_doorbell_page *page;
 	/* memfd of the page, sealed; -1 where it need not, or cannot, be passed on */
 	int memory_fd;
 	int event_fd;
 	struct ring_doorbell_holders *holders; /* of page and event_fd */
-	bool fenced; /* one's own: the kernel fences this process when others ask for it ... */
-	bool light;  /* ... and the others for this one before it sleeps */
+	bool fenced; /* own bell: the kernel fences this process when others ask for it */
+	bool light;  /* own bell: it has the others fenced before it sleeps */
 };
 
 /* Makes a doorbell. returns 0; RING_ENOMEM; RING_ESYSTEM */
@@ -56,9 +54,7 @@ void ring_bell_close(struct ring_bell *bell);
 /* Wakes the owner if it sleeps; cheap if it does not. Call after the change was stored. */
 void ring_bell_ring(const struct ring_bell *bell);
 
-/*
- * The same behind ring_doorbell_published() of doorbell_words.h, for who looks at many doorbells.
- */
+/* The same after ring_doorbell_published() of doorbell_words.h, for looking at many doorbells. */
 void ring_bell_wake(const struct ring_bell *bell);
 
 /* Whether ringing would wake somebody. Call after the change was stored. */
@@ -84,8 +80,8 @@ void ring_bell_sleep(struct ring_bell *bell, uint32_t ticket, struct pollfd *fds
 void ring_bell_awake(struct ring_bell *bell);
 
 /*
- * So long the owner may sleep at first, behind what others who move lightly have stored
- * (doorbell_words.h), and then has to look again. 0 if it may sleep at once for any time
+ * How long the owner may sleep at first, if others move lightly (doorbell_words.h); then it must
+ * look again. 0 if it may sleep at once for any time
  */
 int ring_bell_nap_ms(const struct ring_bell *bell);
 

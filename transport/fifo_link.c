@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "sealed.h"
 
-/* Copying more than this takes so long that whoever sleeps is woken for it alone. */
+/* Copying more than this takes so long that a sleeper is woken for it alone. */
 #define RING_AT_ONCE 4096
 
 /*
@@ -49,12 +49,12 @@ static bool connection_ended(int fd)
 	return poll(&end, 1, 0) > 0;
 }
 
-/* After a look that found nothing: is there still somebody at the other end? */
+/* After a look that found nothing: is the other end still there? */
 static int check_other_end(struct ring_fifo_link *link)
 {
 	if (link->end.closed || link->gone)
 		return RING_EPEER;
-	/* What was put before the end is found by the next look, so only that one fails. */
+	/* The next look finds what was put before the end, so only that look fails. */
 	if (++link->idle % LOOKS_PER_CHECK == 0 && connection_ended(link->fd))
 		link->gone = true;
 	return 0;
@@ -144,7 +144,7 @@ void ring_fifo_link_release(struct ring_link *base)
 		ring_bell_ring(&link->bell);
 }
 
-/* The bell wakes whoever uses the link; until the two know each other's, the socket does. */
+/* The bell wakes the link's user; until both ends have each other's, the socket does. */
 int ring_fifo_link_wait_fd(const struct ring_link *base, short *events)
 {
 	const struct ring_fifo_link *link = (const struct ring_fifo_link *)base;

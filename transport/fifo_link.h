@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A link over a slot FIFO: what loopback and shm do alike once their two ends share the memory.
- * The sender copies into the slot, the receiver reads in place; whoever moved rings the other's
+ * A link over a slot FIFO: what loopback and shm do alike once their two ends share the memory. The
+ * sender copies into the slot, the receiver reads in place; the end that moved rings the other's
  * bell.
  */
 #ifndef RING_FIFO_LINK_H
@@ -39,8 +39,7 @@ int ring_fifo_link_leave(struct ring_link *base);
 int ring_fifo_link_revoke(struct ring_link *base);
 
 /*
- * Tells the other end that this one is done, if there is another end, and lets its bell and its
- * regions go.
+ * Tells the other end, if there is one, that this one is done, and lets go of its bell and regions.
  */
 void ring_fifo_link_hang_up(struct ring_fifo_link *link);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How a sender writes to slots: through its cache, while that is fast. A line that another core has
- * read must be taken back from it first, and how long that takes depends on where that core is.
- * Past the caches filling is as fast for either, but reading is slower. Which of the two it is, the
- * time that copies take tells (trial.h).
+ * read must first be taken back, which may take long if that core is far away. Past the caches,
+ * filling is always equally fast, but reading is slower. The time of earlier copies decides
+ * (trial.h).
  */
 #ifndef RING_FILL_H
 #define RING_FILL_H
@@ -13,8 +13,8 @@
 #include "base/trial.h"
 
 /*
- * Copies to a slot, of which others may be told right behind this. copies: all that the sender
- * copied to the slots of this link; begins with all zero
+ * Copies to a slot; others may be told of it at once. copies: one per link, for all that the sender
+ * copied to its slots; all zero at first
  */
 void ring_fill_slot(struct ring_trial *copies, void *slot, const void *source, size_t bytes);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The gate against late writes. The sender of a link may write straight into the receiver's memory,
- * and when a call fails the receiver must know that nobody does any more, before it gives that
- * memory back to the program. So the sender writes only while it is inside, and the receiver can
- * close the gate for good and see whether somebody still is.
+ * The gate against late writes. The sender of a link may write straight into the receiver's memory.
+ * When a call fails, the receiver must know that nobody does any more before it gives the memory
+ * back to the program. So the sender writes only while it is inside, and the receiver can close the
+ * gate for good and see whether the sender still is.
  *
  *	sender                                  receiver
  *	inside = 1                              revoked = 1
@@ -13,12 +13,12 @@
  *
  * One of the two must see the other's store, else the sender would write while the receiver
  * believes it is alone. Only a total order of both stores and both loads promises that (Dekker's
- * algorithm), so they are seq_cst. And what the sender wrote is to be seen by a receiver that finds
- * it outside: leaving is a release, looking an acquire, which seq_cst includes.
+ * algorithm), so they are seq_cst. A receiver that finds the sender outside must also see what it
+ * wrote: leaving is a release, looking an acquire, which seq_cst includes.
  *
- * A sender may be stopped while it is inside, for longer than the receiver waits. So it asks again
- * before each system call that writes, and when it leaves: what it read may have been reused, once
- * the gate was revoked.
+ * A sender may be stopped while it is inside, for longer than the receiver waits. So it looks again
+ * before each system call that writes, and when it leaves: what it read after the gate was revoked
+ * may be anything.
  *
  * Whether a sender that stays inside is dead is told by its connection, not here.
  */

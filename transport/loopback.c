@@ -33,7 +33,7 @@ struct loopback_link {
 	struct ring_fifo_link fifo;
 	struct pipe *pipe; /* sender: NULL until found */
 	struct ring_bell *own_bell;
-	bool offered, accepted; /* who has said its part: this end, the other */
+	bool offered, accepted; /* this end, the other end has said its part */
 	struct ring_offer offer;
 	struct ring_offer_inbox inbox;
 };
@@ -210,7 +210,7 @@ static int finish(struct ring_link *base)
 	return err;
 }
 
-/* One address space: what lies at the other end lies here. */
+/* One address space: the other end's addresses are valid here. */
 static int get(struct ring_link *base, uint64_t address, void *local, size_t bytes)
 {
 	(void)base;

@@ -30,7 +30,7 @@ struct ring_offer {
 struct ring_offer_inbox {
 	struct ring_offer offer;
 	size_t have;
-	int fds[RING_OFFER_FDS]; /* the inbox owns them; -1 where somebody took one */
+	int fds[RING_OFFER_FDS]; /* the inbox owns them; -1: taken */
 	int nfds;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pace of a rank whose links are slowed down: a speed that was asked for, and the two wires
- * that all its links share, as they would share a network card. Everything that the rank sends
- * leaves through one, everything that it receives comes through the other, each message after the
- * last. paced.h holds messages back accordingly.
+ * The pace of a rank whose links are slowed down: the chosen speed, and the two wires that all its
+ * links share, like a network card. All that the rank sends leaves through one, all that it
+ * receives comes through the other, one message after the other. paced.h holds messages back
+ * accordingly.
  */
 #ifndef RING_PACE_H
 #define RING_PACE_H
@@ -20,12 +20,12 @@ struct ring_pace_speed {
 struct ring_pace {
 	struct ring_pace_speed speed;
 	uint64_t out_free_ns, in_free_ns; /* CLOCK_MONOTONIC: when each wire is free again */
-	/* a sleeper wakes so much before a message is due, and looks till then */
+	/* a sleeper wakes this long before a message is due, and then looks */
 	uint64_t early_ns;
 };
 
 /*
- * Reads "1GB/s,20us": a bandwidth in B/s or bit/s, with K, M or G for thousands, then if anything a
+ * Reads "1GB/s,20us": a bandwidth in B/s or bit/s, with K, M or G for thousands, then perhaps a
  * latency in ns, us or ms. False if the text is anything else, or out of bounds: 1 B/s to 1000
  * GB/s, at most 10 s.
  */

@@ -29,7 +29,7 @@ struct paced_link {
 	bool finished;
 	int timer;
 
-	uint64_t due_ns; /* when the next message counts; 0: it is not even whole */
+	uint64_t due_ns; /* when the next message counts; 0: it is not whole yet */
 	bool entered;    /* receiver: the incoming wire has taken it by then */
 	bool torn_off;   /* receiver: the stamp behind the last release was given back: early_ns */
 	uint64_t early_ns;
@@ -78,8 +78,8 @@ static int read_stamp(const struct paced_link *link, uint64_t message, uint64_t 
 }
 
 /*
- * A message passes the incoming wire when it is there, not when its stamp was seen: between the two
- * others may come from elsewhere.
+ * A message passes the incoming wire when it is there, not when its stamp was seen: other links'
+ * messages may come in between.
  */
 static void enter(struct paced_link *link, uint64_t message)
 {
@@ -150,9 +150,8 @@ static int send_stamp(struct paced_link *link, uint64_t now_ns, size_t bytes)
 }
 
 /*
- * A caller that is refused goes to sleep, having looked for room before the stamp took some. What
- * the receiver gave back meanwhile it gave to a sender whose slots were not all full, whom nobody
- * wakes.
+ * A refused caller may sleep, but it looked for room before the stamp took some. Slots given back
+ * in between wake nobody, as not all were full.
  */
 static int send_behind_stamp(struct ring_link *inner, const void *source, size_t bytes)
 {
@@ -164,8 +163,8 @@ static int send_behind_stamp(struct ring_link *inner, const void *source, size_t
 }
 
 /*
- * The inner link has room for a stamp and its message, or for neither; or the receiver is giving
- * two slots back at this moment. So a message that is refused behind its stamp goes soon.
+ * The inner link has room for a stamp and its message, or for neither, or the receiver is just
+ * giving two slots back. So a message that is refused after its stamp goes soon.
  */
 static int send_message(struct ring_link *base, const void *source, size_t bytes)
 {
@@ -186,8 +185,8 @@ static int send_message(struct ring_link *base, const void *source, size_t bytes
 }
 
 /*
- * A stamp alone is given back at once: its message may never come, and a link says that its other
- * end is gone only once everything was given back.
+ * A stamp's slot is given back at once: its message may never come, and a link tells that its other
+ * end is gone only once all slots were given back.
  */
 static int tear_off(struct paced_link *link)
 {
@@ -239,7 +238,7 @@ static size_t slots(const struct ring_link *base, void **memory)
 
 /*
  * The timer, or what the inner link waits for. Once finished there is always a descriptor, if only
- * a timer that is not set: a sleeper has announced whether it has any.
+ * a timer that is not set: a sleeper has announced that it has one.
  */
 static int wait_fd(const struct ring_link *base, short *events)
 {

@@ -36,10 +36,7 @@ static struct ring_reached *find(const struct ring_reach *reach, uint64_t region
 	return is_there ? &reach->regions[place] : NULL;
 }
 
-/*
- * Makes room for one more; those that were forgotten do not count. returns 0; RING_ENOTSUP;
- * RING_ENOMEM
- */
+/* Makes room for one more; forgotten ones do not count. returns 0; RING_ENOTSUP; RING_ENOMEM */
 static int reserve(struct ring_reach *reach)
 {
 	if (reach->count - reach->forgotten == RING_REACH_MAX)
@@ -137,7 +134,7 @@ static int add(struct ring_fifo_link *link, const struct ring_notice *notice, in
 	return err;
 }
 
-/* False if there is no such region, or no more, or if it was to stay. */
+/* False if there is no such region, if it was forgotten before, or if it was to stay. */
 static bool mark_forgotten(struct ring_reach *reach, uint64_t region)
 {
 	struct ring_reached *reached = find(reach, region);
@@ -189,7 +186,7 @@ static int let_go(struct ring_fifo_link *link, const struct ring_reached *reache
 	return 0;
 }
 
-/* Lets go what was forgotten, as far as there is room to say so. */
+/* Lets go of what was forgotten, as far as there is room to say so. */
 static int sweep(struct ring_fifo_link *link)
 {
 	struct ring_reach *reach = &link->reach;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The regions of memory that the sender of a FIFO link has shared with the receiver, who maps them.
- * Notices travel on the link's connection; a word in the FIFO's memory counts them, so that nobody
- * asks the connection in vain:
+ * The regions of memory that the sender of a FIFO link has shared with the receiver, which maps
+ * them. Notices travel on the link's connection; a word in the FIFO's memory counts them, so that
+ * the connection is never asked in vain:
  *
  *	sender, the owner                                receiver
  *	share    notice {region, bytes} + descriptor ->  mapped when it is taken in
  *	forget   notice {region}                     ->  unmapped by tidy()
  *
- * In one process nothing is mapped: the owner's address is as good at the other end.
+ * Within one process nothing is mapped: the owner's address is valid at the other end.
  */
 #ifndef RING_REACH_H
 #define RING_REACH_H
@@ -33,13 +33,13 @@ struct ring_notice {
 /* A region as one end knows it. */
 struct ring_reached {
 	uint64_t region;
-	void *memory;   /* receiver: where it lies here ... */
-	size_t bytes;   /* ... and its size */
+	void *memory;   /* receiver: where it lies here */
+	size_t bytes;   /* receiver: its size */
 	bool kept;      /* receiver: for life */
 	bool forgotten; /* sender: the other end is yet to be told; receiver: yet to be unmapped */
 };
 
-/* One end's regions. All zero at first, but for `maps`. */
+/* One end's regions. All zero at first, except `maps`. */
 struct ring_reach {
 	bool maps;                    /* the other end is another process */
 	struct ring_reached *regions; /* by number */

@@ -28,7 +28,7 @@ static int map(int fd, size_t bytes, void **memory)
 	return 0;
 }
 
-/* Larger files than that are no mere error: SIGXFSZ would end the program. */
+/* A larger file would be no mere error: SIGXFSZ would end the program. */
 static bool may_be_so_large(size_t bytes)
 {
 	struct rlimit limit;
@@ -39,7 +39,7 @@ static bool may_be_so_large(size_t bytes)
 
 static bool is_acceptable(int fd, size_t bytes);
 
-/* What a peer would refuse is refused here, before it is relied on. */
+/* What a peer would refuse is refused here, before it is used. */
 static bool make(const char *name, size_t bytes, int *fd)
 {
 	*fd = may_be_so_large(bytes) ? ring_fd_memory(name) : -1;
@@ -82,7 +82,7 @@ size_t ring_sealed_memory(size_t bytes)
 
 /*
  * The size must be fixed; a seal against writing would only make mapping fail later. The owner is
- * whoever made it: another user's memory is none of ours, whoever passed it on.
+ * the user who made it: another user's memory is refused, whoever passed it on.
  */
 static bool is_acceptable(int fd, size_t bytes)
 {
@@ -106,8 +106,8 @@ int ring_sealed_map(int fd, size_t bytes, void **memory)
 }
 
 /*
- * The kernel copies page after page when it is asked to make them writable. It does not tell
- * whether it could when it maps them, as systems before Linux 5.14 can only be asked to.
+ * The kernel copies page after page when it is asked to make them writable. Mapping, which is all
+ * that systems before Linux 5.14 offer, does not tell whether it could.
  */
 int ring_sealed_keep(int fd, size_t offset, size_t bytes, void *place)
 {

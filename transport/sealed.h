@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared memory without a name: a memfd of fixed, sealed size, which goes to a peer as a
- * descriptor. Nothing is left behind when its holders die, and whoever maps it cannot be made to
- * fault by a peer that shrinks it.
+ * descriptor. Nothing is left behind when its holders die, and no peer can shrink it, so that those
+ * that map it would fault.
  */
 #ifndef RING_SEALED_H
 #define RING_SEALED_H
@@ -27,16 +27,15 @@ size_t ring_sealed_memory(size_t bytes);
 int ring_sealed_map(int fd, size_t bytes, void **memory);
 
 /*
- * Gives this process a copy of its own of `bytes` bytes at `offset`, which lie at `place`: there
- * they stay, with their values, whatever other threads write meanwhile, and nobody else's writes
- * arrive any more. All are whole pages. returns 0; RING_ENOMEM, then some of them may still be
- * shared
+ * Gives this process its own copy of `bytes` bytes at `offset`, which lie at `place`. They stay
+ * there with their values, whatever other threads write meanwhile; other processes' writes no
+ * longer arrive. All are whole pages. returns 0; RING_ENOMEM, then some of them may still be shared
  */
 int ring_sealed_keep(int fd, size_t offset, size_t bytes, void *place);
 
 /*
  * Enters all of it into this process's page table, where the system can do that at once (Linux
- * 5.14), so that no later access has to. (2 MiB of slots, the first 45 calls of 32 KiB: 14 -> 2 us
+ * 5.14), so that later accesses need not. (2 MiB of slots, the first 45 calls of 32 KiB: 14 -> 2 us
  * each.)
  */
 void ring_sealed_enter(void *memory, size_t bytes);

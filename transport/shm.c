@@ -24,9 +24,9 @@ struct shm_link {
 	size_t mapped_bytes;
 	struct ring_bell *own_bell;
 	int memory_fd; /* receiver: until it is passed */
-	bool crowded;  /* ... which the kernel does not let it for now */
+	bool crowded;  /* receiver: the kernel takes no more descriptors for now */
 	bool offered;  /* this end has said its part */
-	bool accepted; /* ... and the other end its own */
+	bool accepted; /* the other end has said its own */
 	struct ring_offer offer;
 	struct ring_offer_inbox inbox;
 	struct ring_attach attach;
@@ -56,7 +56,7 @@ static int make_fifo(struct shm_link *link)
 	return 0;
 }
 
-/* By which the other end knows this process when it reaches into its memory. */
+/* The token by which the other end knows this process when it reaches into its memory. */
 static int make_token(struct ring_offer *offer)
 {
 	offer->token_at = (uintptr_t)offer->token;
@@ -104,7 +104,7 @@ static int say(struct shm_link *link)
 	return 0;
 }
 
-/* Sender: maps the receiver's FIFO, once it is sure to be one. */
+/* Sender: maps the receiver's FIFO, after checking that it is one. */
 static int map_fifo(struct shm_link *link, int memory_fd)
 {
 	void *memory;
@@ -160,7 +160,7 @@ static int finish(struct ring_link *base)
 	return err;
 }
 
-/* Room for descriptors wakes nobody. */
+/* Nobody is woken when the kernel takes descriptors again. */
 static int wait_fd(const struct ring_link *base, short *events)
 {
 	int fd = ring_fifo_link_wait_fd(base, events);

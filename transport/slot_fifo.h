@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The atomic words that ranks share, and their memory order: a first-in first-out queue of slots
- * between one sender and one receiver. But for doorbells, gates and boards, whose words are in
- * doorbell_words.h, gate.h and board.h, nobody else needs an atomic to move data.
+ * between one sender and one receiver. Only doorbells, gates and boards (doorbell_words.h, gate.h,
+ * board.h) have more such words.
  *
  *	sender                       shared memory                        receiver
  *	                 +--------------------------------------+
@@ -27,9 +27,8 @@
  *
  * head counts messages released; message k may be put when k < head + depth. Its flag, one word, is
  * its number, k + 1, and its size. What the receiver may find where it looks for flag k is that, or
- * flag k - RING_DEPTH_MAX, or zero as it was made. Numbers have 32 bits, and it does no harm that
- * they come round: the two that can be there differ all the same, and as no message has no bytes,
- * neither is zero.
+ * flag k - RING_DEPTH_MAX, or zero as it was made. Numbers have 32 bits, and may wrap: the two that
+ * can be there still differ, and as no message is empty, neither is zero.
  *
  * An end that closes says how far it came: the top bit of head, or of `ended`, beside the count.
  *
@@ -55,8 +54,8 @@
 #define RING_FIFO_SMALL (RING_CACHE_LINE - sizeof(uint64_t))
 
 /*
- * A line that another core has read and still holds is slow to write. Of slots of so many bytes in
- * all, many have left its caches before they are filled again.
+ * A line that another core has read and still holds is slow to write. With this many bytes of
+ * slots, many have left its caches before they are filled again.
  */
 #define RING_FIFO_ROOMY ((size_t)640 << 10)
 #define RING_FIFO_PAGE ((size_t)4096)
@@ -66,12 +65,12 @@ struct ring_fifo_flag {
 	unsigned char small[RING_FIFO_SMALL];           /* the message itself, if it fits */
 };
 
-/* The shared part. All zero but for depth and slot_bytes when it is made. */
+/* The shared part. All zero when it is made, except depth and slot_bytes. */
 struct ring_fifo {
 	alignas(RING_CACHE_LINE) uint64_t slot_bytes; /* largest message */
 	uint32_t depth;
 	_Atomic uint32_t notices; /* of regions, that the sender put on the connection */
-	_Atomic uint64_t ended;   /* how many messages there are in all, once that is known */
+	_Atomic uint64_t ended;   /* how many messages there are in all, once it is known */
 	alignas(RING_CACHE_LINE) _Atomic uint64_t head;
 	struct ring_gate gate;                       /* of the receiver's memory */
 	struct ring_fifo_flag flags[RING_DEPTH_MAX]; /* message k's is k % RING_DEPTH_MAX */
@@ -84,7 +83,7 @@ struct ring_fifo_end {
 	unsigned depth;
 	size_t slot_bytes;
 	uint64_t mine;   /* messages that this end has put, or released */
-	uint64_t theirs; /* ... and the other end, as far as was seen */
+	uint64_t theirs; /* the other end's, as far as was seen */
 	bool closed;     /* the other end moves no further than theirs */
 };
 
@@ -168,8 +167,8 @@ static inline void ring_fifo_put(struct ring_fifo_end *end, size_t bytes)
 }
 
 /*
- * Receiver: looks for message `theirs`, which must have a slot. False if the sender wrote what
- * cannot be: it is broken. *bytes is 0 if there is nothing yet.
+ * Receiver: looks for message `theirs`, which must have a slot. False if the sender wrote something
+ * impossible: it is broken. *bytes is 0 if there is nothing yet.
  */
 static inline bool ring_fifo_see_message(struct ring_fifo_end *end, size_t *bytes)
 {

@@ -25,8 +25,7 @@ static bool reaches(const struct ring_peer *from, const struct ring_peer *to)
 }
 
 /*
- * The kernel tells the cause once: it is also that of the link the other way, which may be asked
- * first.
+ * The kernel tells the cause once: it serves the link the other way, too, which may be asked first.
  */
 static void note_cause(struct ring_tcp_link *link, int cause)
 {
@@ -74,8 +73,8 @@ static bool loops_back(int fd)
 }
 
 /*
- * What was asked for; else reno where packets cannot be lost and the usual choices only slow down
- * (over loopback, bbr -> reno: 1.9 -> 3.4 GB/s); else the system's.
+ * The option's; else reno where packets cannot be lost and others only slow down (over loopback,
+ * bbr -> reno: 1.9 -> 3.4 GB/s); else the system's.
  */
 static void set_congestion(int fd, bool local, const struct ring_link_params *params)
 {
@@ -96,9 +95,9 @@ static void set_int(int fd, int level, int option, int value)
 }
 
 /*
- * What is under way over loopback lies in memory, and left alone the kernel lets it grow to many
- * MiB. With less of it, more is still in a cache when it is read. (25 MiB on 4 ranks, while others
- * fill the last cache: 18.9 -> 15.4 ms.)
+ * What is under way over loopback lies in memory, and the kernel would let it grow to many MiB.
+ * With less of it, more is still in a cache when it is read. (25 MiB on 4 ranks, while others fill
+ * the last cache: 18.9 -> 15.4 ms.)
  */
 #define LOOPBACK_WINDOW (1 << 20)
 
@@ -173,8 +172,8 @@ static int finish(struct ring_link *base)
 }
 
 /*
- * What one end sends then carries the acknowledgement of what it received, and both share what the
- * kernel holds of a connection in the CPU's cache.
+ * What one end sends then carries the acknowledgement of what it received, and both links share the
+ * kernel's state of the connection in the CPU's cache.
  */
 static int reverse(struct ring_link *base, struct ring_link **back)
 {

@@ -16,7 +16,7 @@
 
 struct ring_tcp_link {
 	struct ring_link base;
-	struct ring_tcp_link *back; /* has the same connection, the other way; NULL: none has */
+	struct ring_tcp_link *back; /* the link the other way over this connection, or NULL */
 	int fd;
 	bool local; /* the other end is on this host, as far as addresses tell */
 	bool quiet; /* the socket had no more when it was last asked */
@@ -24,10 +24,10 @@ struct ring_tcp_link {
 };
 
 /*
- * What stands before a message on the stream, little endian. Multiples of 16 bytes: the kernel
- * writes a message to a page of its own behind the header, and copies slowly where the target lies
- * 1 to 15 bytes behind the source, modulo 4096 (base/copy.h). (1 MiB on 2 ranks, 8 -> 16 bytes:
- * 0.44 -> 0.23 ms.)
+ * What stands before a message on the stream, little endian. A multiple of 16 bytes: the kernel
+ * writes a message to a page of its own after the header, and copies slowly if the target lies 1 to
+ * 15 bytes behind the source, modulo 4096 (base/copy.h). (1 MiB on 2 ranks, 8 -> 16 bytes: 0.44 ->
+ * 0.23 ms.)
  */
 struct ring_tcp_header {
 	uint64_t bytes;
@@ -55,14 +55,14 @@ struct ring_tcp_receiver {
 	size_t used[RING_DEPTH_MAX]; /* how much of each slot was ever written, in pages */
 
 	uint64_t announced;              /* messages that expect() told of */
-	void *landing[RING_DEPTH_MAX];   /* where message k < announced may lie, or NULL ... */
-	size_t expected[RING_DEPTH_MAX]; /* ... if it has this size */
+	void *landing[RING_DEPTH_MAX];   /* where message k < announced may land, or NULL */
+	size_t expected[RING_DEPTH_MAX]; /* the size it must have for that */
 
 	/* where message base.arrived goes; NULL while its header is missing */
 	unsigned char *place;
 	size_t bytes, have; /* its size, and how much of it is there */
 
-	unsigned char inbox[RING_TCP_INBOX]; /* what came behind it, from in_first to in_end */
+	unsigned char inbox[RING_TCP_INBOX]; /* what came after it, from in_first to in_end */
 	size_t in_first, in_end;
 };
 
@@ -80,9 +80,9 @@ void ring_tcp_expect(struct ring_link *base, size_t bytes, void *landing);
 void ring_tcp_lose(struct ring_tcp_link *link, int cause, const char *why);
 
 /*
- * Whether it is worth asking the socket: not if it had no more and still has not. A look that finds
+ * Whether it is worth asking the socket: not if it had nothing and still has not. A look that finds
  * nothing costs less through poll(2): recv and send take the socket's lock, which the kernel needs
- * to deliver what we are waiting for (round trips, 18 -> 6.7 us).
+ * to deliver what we wait for (round trips, 18 -> 6.7 us).
  */
 bool ring_tcp_is_ready(struct ring_tcp_link *link, short events);
 

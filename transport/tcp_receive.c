@@ -26,8 +26,8 @@ void ring_tcp_expect(struct ring_link *base, size_t bytes, void *landing)
 }
 
 /*
- * Slots take no memory before they are written to, and where messages land at their destination
- * that may be never.
+ * Slots take no memory before they are written to, which may be never, if messages land at their
+ * destination.
  */
 static void count_use(struct ring_tcp_receiver *receiver, unsigned at, size_t bytes)
 {
@@ -89,9 +89,8 @@ static void end_message(struct ring_tcp_receiver *receiver)
 }
 
 /*
- * Whether the next message may be begun in a look that has found `found` already: not before
- * whoever announces messages has had the occasion to say where this one goes. (all_gather of 1 MiB
- * on 2 ranks went to slots.)
+ * Whether the next message may be begun in a look that has found `found` already: not before the
+ * user could announce where it goes. (all_gather of 1 MiB on 2 ranks went to slots.)
  */
 static bool may_begin(const struct ring_tcp_receiver *receiver, uint64_t found)
 {
@@ -99,10 +98,7 @@ static bool may_begin(const struct ring_tcp_receiver *receiver, uint64_t found)
 	return found == 0 || receiver->announced == 0 || next < receiver->announced;
 }
 
-/*
- * Distributes the inbox as far as slots are free, and messages may be begun that come behind the
- * first.
- */
+/* Distributes the inbox as far as slots are free and messages may be begun. */
 static void empty_inbox(struct ring_tcp_receiver *receiver, uint64_t before)
 {
 	const struct ring_link *base = &receiver->link.base;
@@ -187,6 +183,6 @@ int ring_tcp_receive(struct ring_tcp_receiver *receiver)
 		empty_inbox(receiver, before);
 		more = more && wants_more(receiver, before);
 	}
-	/* Whoever still works on what arrived may finish that first. */
+	/* The user may first finish with what arrived. */
 	return link->lost && link->base.released == link->base.arrived ? RING_EPEER : 0;
 }

@@ -30,7 +30,7 @@ int ring_tcp_send(struct ring_link *base, const void *source, size_t bytes)
 	return 0;
 }
 
-/* Adds what is left of `bytes` bytes once *skip of them are left out. */
+/* Adds what is left of `bytes` bytes after *skip of them. */
 static int add_part(struct iovec *part, const void *data, size_t bytes, size_t *skip)
 {
 	size_t skipped = *skip < bytes ? *skip : bytes;

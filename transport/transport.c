@@ -8,7 +8,7 @@
 #include "base/log.h"
 
 #ifndef HAVE_VERBS
-/* The row's place, as indices are the same everywhere. */
+/* Keeps the row's place: indices are the same everywhere. */
 static bool never_reaches(const struct ring_peer *from, const struct ring_peer *to)
 {
 	(void)from;

@@ -37,7 +37,7 @@ struct ring_peer {
 	uint32_t uid;
 	uint64_t process; /* random number of the process: equal means same address space */
 	unsigned char boot_id[16]; /* the running kernel; all zero if unknown */
-	bool unshared;  /* it has no memory, or no doorbell, that it could pass on to others */
+	bool unshared;             /* it has no memory, or no doorbell, to pass on to others */
 	uint64_t netns; /* its network namespace; Unix sockets are reachable within it only */
 	char host[RING_HOST_NAME];     /* options' host, else the host name */
 	struct sockaddr_storage tcp;   /* its listener; AF_UNIX: no network is up */
@@ -52,7 +52,7 @@ struct ring_peer {
 /* What a link's connection is. */
 enum ring_lane { RING_LANE_TCP, RING_LANE_LOCAL /* Unix socket: passes descriptors */ };
 
-/* By what messages reach the other end. What is chosen goes by this, not by a transport's name. */
+/* How messages reach the other end. Choices depend on this, not on a transport's name. */
 enum ring_reach_kind {
 	RING_REACH_MEMORY,
 	RING_REACH_SOCKET,
@@ -87,7 +87,7 @@ struct ring_link {
 	size_t slot_bytes;
 	/*
 	 * After RING_EPEER: errno by which the connection ended; 0: the other end closed it, or
-	 * sent nonsense. And a sentence, where the link knows more, or NULL.
+	 * sent nonsense. And a sentence, if the link knows more, or NULL.
 	 */
 	int cause;
 	const char *why;
@@ -105,8 +105,8 @@ static inline struct ring_arrival *ring_link_arrival(struct ring_link *link, uin
 }
 
 /*
- * Memory that a rank got from ring_mem_alloc(), which others on its host may map. A message that
- * names a place in it carries the region's number and an offset.
+ * Memory from ring_mem_alloc(), which other ranks on the host may map. A message that names a place
+ * in it carries the region's number and an offset.
  */
 struct ring_shared_memory {
 	uint64_t region; /* from 1; a process never uses a number again */
@@ -170,9 +170,9 @@ struct ring_transport {
 /* ---- connecting ---- */
 
 /*
- * Drives whatever the two ends must tell each other. It checks every size and descriptor that it
- * receives before it trusts it. returns 0 when the link is usable; RING_EAGAIN: call again once
- * ring_link_wait_fd() is readable, or after 1 ms
+ * Goes on with what the two ends must tell each other. It checks every size and descriptor before
+ * it trusts it. returns 0 when the link is usable; RING_EAGAIN: call again once ring_link_wait_fd()
+ * is readable, or after 1 ms
  */
 static inline int ring_link_finish(struct ring_link *link)
 {
@@ -247,8 +247,8 @@ static inline int ring_link_wait_fd(const struct ring_link *link, short *events)
 }
 
 /*
- * Before the last look of a caller who then sleeps on the link's descriptor: from now on what comes
- * makes it readable. Others, whose descriptors are always so, have none.
+ * Before the last look of a caller that then sleeps on the link's descriptor: from now on what
+ * comes makes it readable. Links whose descriptors always do so have none.
  */
 static inline void ring_link_arm(struct ring_link *link)
 {
@@ -265,8 +265,8 @@ static inline bool ring_link_is_near(const struct ring_link *link)
 }
 
 /*
- * Receiver: the memory that its slots lie in, whole pages with nothing of others in them; until the
- * link is closed. For devices, whose jobs read what arrived. Returns bytes, 0: it has none to tell.
+ * Receiver: the memory of its slots, whole pages with nothing else in them, until the link is
+ * closed. For devices, whose jobs read what arrived. Returns bytes; 0: it has none.
  */
 static inline size_t ring_link_slots(const struct ring_link *link, void **memory)
 {
@@ -303,7 +303,7 @@ static inline int ring_link_share(struct ring_link *link, const struct ring_shar
 }
 
 /*
- * Sender: the memory is about to be freed, and the other end shall let it go; harmless for regions
+ * Sender: the memory is about to be freed, and the other end must let it go; harmless for regions
  * that were never shared.
  */
 static inline void ring_link_forget(struct ring_link *link, uint64_t region)
@@ -330,7 +330,7 @@ static inline int ring_link_keep(struct ring_link *link, uint64_t region)
 	return link->transport->reach->keep(link, region);
 }
 
-/* Receiver: lets go what the other end forgot, for when no such address is in use. It is cheap. */
+/* Receiver: lets go of what the other end forgot; call when no such address is in use. Cheap. */
 static inline int ring_link_tidy(struct ring_link *link)
 {
 	return link->transport->reach->tidy(link);
@@ -338,7 +338,7 @@ static inline int ring_link_tidy(struct ring_link *link)
 
 /*
  * Either end: reads `bytes` bytes of the other process at `address`, as a message said it, or
- * writes them (put). 0 bytes only try whether it works. returns 0; RING_ENOTSUP: this system does
+ * writes them (put). 0 bytes only test whether it works. returns 0; RING_ENOTSUP: this system does
  * not let us, and never will on this link; RING_EPEER: the process is gone, or has no memory there;
  * RING_ENOMEM
  */
