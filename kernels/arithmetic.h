@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the operations do to one element, and how an element's bits become what is computed with
- * (unpack) and the other way round (pack); convert.h does it for the types that are computed in
- * float32. Everything here is free of branches, so that compilers turn loops over it into vector
- * instructions, and gives the same bits with every compiler, also on a GPU, provided that the
- * caller rounds to nearest and keeps subnormals (the engine sees to it) and that multiplications
- * and additions are not fused.
+ * What the operations do to one element, and how an element's bits become the number that is
+ * computed with (unpack) and back (pack); convert.h does this for the types that are computed in
+ * float32. Nothing here branches, so compilers turn loops over it into vector instructions. It
+ * gives the same bits with every compiler, also on a GPU, if the caller rounds to nearest and keeps
+ * subnormals (the engine sees to it) and multiplications and additions are not fused.
  *
  * A sum or product may carry any NaN; packing replaces it by the one that ringccl.h promises.
  */
@@ -135,8 +134,8 @@ RING_INTEGERS(64, 64)
 #define RING_FLOAT64_NAN UINT64_C(0x7ff8000000000000)
 
 /*
- * Maximum and minimum: equal numbers have equal bits, but for zeros, and of two zeros that differ
- * `and` makes +0, `or` -0.
+ * Maximum and minimum: equal numbers have equal bits, except zeros; of two different zeros `and`
+ * makes +0, `or` -0.
  */
 #define RING_FLOAT(name, number, word, nan)                                                        \
 	RING_ELEMENT word ring_##name##_bits(number x)                                             \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bfloat16, 2 * HALVES at a time, where one instruction makes NaN canonical, and fewer instructions
- * where one rounds. Gives the bits of convert.h. (Sums in L1 of an EPYC, by the words of convert.h
- * -> so: 119 -> 134 GB/s.)
+ * bfloat16, 2 * HALVES at a time, for CPUs with an instruction that makes NaN canonical; faster
+ * with one that rounds. Gives the bits of convert.h. (Sums in L1 of an EPYC, by the words of
+ * convert.h -> this way: 119 -> 134 GB/s.)
  */
 #ifndef RING_BFLOAT16S_H
 #define RING_BFLOAT16S_H
@@ -52,9 +52,8 @@ static inline bool is_special(ring_floats upper, ring_floats lower)
 }
 
 /*
- * The instruction gives all lower elements, then all upper ones, and has its own ways with NaN, and
- * with what float32 has no exponent for, which becomes zero. (By bytes, as putting words into
- * another order takes two instructions of the CPU's own.)
+ * The instruction gives all lower elements, then all upper ones; it treats NaN differently, and
+ * makes subnormals zero. (Reordered by bytes, as reordering words takes the CPU two steps.)
  */
 static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
 {
@@ -85,7 +84,7 @@ static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
 	}
 RING_REDUCE_OPS(RING_BFLOAT16_WORDS, )
 
-/* What loops do at a time. */
+/* What one step of a loop does. */
 #define RING_BFLOAT16_STEP_sum 64, words_bfloat16_sum
 #define RING_BFLOAT16_STEP_prod 64, words_bfloat16_prod
 #define RING_BFLOAT16_STEP_max 64, words_bfloat16_max
@@ -97,11 +96,11 @@ RING_REDUCE_OPS(RING_BFLOAT16_WORDS, )
 
 #if defined(__AVX512FP16__)
 /*
- * In vectors of 32 bytes, and the operands of a block are looked at, not its sums. Taken for a
- * float16, a bfloat16 of less than 2^-119 is subnormal, and one of more than 2^121 NaN. The larger
- * of two such raises a flag then, in one instruction, and flags are read once for all of a block.
- * Where there are neither, no sum is NaN, nor subnormal, as it is a multiple of 2^-126. (64 KiB on
- * 2 ranks of a Xeon, vectors of 64 -> 32 bytes: 9.7 -> 8.0 us.)
+ * In vectors of 32 bytes, checking a block's operands, not its sums. Read as float16, a bfloat16
+ * below 2^-119 is subnormal, and one above 2^121 NaN. An instruction that takes the larger of two
+ * such raises a flag, and flags are read once per block. Without such operands no sum is NaN, nor
+ * subnormal, as it is a multiple of 2^-126. (64 KiB on 2 ranks of a Xeon, vectors of 64 -> 32
+ * bytes: 9.7 -> 8.0 us.)
  */
 #define SUMMED_BYTES 32
 #define SUMMED_BLOCK 256
@@ -113,7 +112,7 @@ static inline void look_at_larger(__m256i x, __m256i y)
 	__asm__ volatile("vmaxph %2, %1, %0" : "=v"(larger) : "v"(x), "v"(y));
 }
 
-/* As narrow_bfloat16s(), without a look. */
+/* As narrow_bfloat16s(), without the check. */
 static inline __m256i sum_bfloat16s(__m256i x, __m256i y)
 {
 	const __m256i above = _mm256_set1_epi32((int)0xffff0000);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loading and storing the floats that are computed in float32: exact one way, rounded to nearest,
- * ties to even, the other. Free of branches, as arithmetic.h, and of operands that are subnormal in
- * float32, which cost some processors a hundred cycles.
+ * ties to even, the other. Without branches, like arithmetic.h, and without subnormal float32
+ * operands, which cost some processors a hundred cycles.
  */
 #ifndef RING_CONVERT_H
 #define RING_CONVERT_H
@@ -17,7 +17,7 @@ RING_ELEMENT float ring_bfloat16_unpack(uint16_t upper)
 	return ring_float32_from_bits((uint32_t)upper << 16);
 }
 
-/* The upper half is the bfloat16; too large a number becomes infinity by the carry that rounds. */
+/* The upper half is the bfloat16; the carry of rounding turns too large a number into infinity. */
 RING_ELEMENT uint32_t ring_bfloat16_round(float x)
 {
 	uint32_t bits = ring_float32_bits(x);
@@ -53,13 +53,13 @@ RING_REDUCE_OPS(RING_BFLOAT16_WORD, )
  * ---- floats with fewer bits of exponent -------------------------------------------------------
  */
 
-/* What stands in the bits of a format, without the sign. */
+/* A format's bits, without the sign. */
 struct ring_format {
-	int bias;          /* of the exponent                               */
-	int fraction_bits; /* of the significand, without its leading one   */
-	uint32_t most;     /* what a number too large becomes               */
-	uint32_t nan;      /* what a computed NaN becomes                   */
-	uint32_t infinite; /* from this on nothing is a finite number       */
+	int bias;          /* of the exponent */
+	int fraction_bits; /* of the significand, without its leading one */
+	uint32_t most;     /* what a number too large becomes */
+	uint32_t nan;      /* what a computed NaN becomes */
+	uint32_t infinite; /* from this on nothing is a finite number */
 };
 
 /* float16 overflows to infinity; float8 saturates, as CUDA's SATFINITE. */

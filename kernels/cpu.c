@@ -20,7 +20,9 @@ extern const struct ring_cpu_family ring_cpu_avx512fp16, ring_cpu_avx512bf16, ri
 
 #if defined(HAVE_AVX512BF16) && defined(HAVE_AVX2)
 #define HAVE_ZEN4
-/* Takes vectors of 64 bytes in two steps, and adds halves faster by those of 32 (66 -> 78 GB/s). */
+/*
+ * Does vectors of 64 bytes in two steps, and adds halves faster in vectors of 32 (66 -> 78 GB/s).
+ */
 static struct ring_cpu_family zen4;
 
 __attribute__((constructor)) static void compose_zen4(void)
@@ -33,8 +35,8 @@ __attribute__((constructor)) static void compose_zen4(void)
 #endif
 
 /*
- * How far ahead sums ask for memory. (1 MiB in shared memory that 2 ranks have just written, on
- * CPUs with float16 arithmetic, 2048 -> 4096: now and then 36 -> 26 us; others were not measured.)
+ * How far ahead sums prefetch. (1 MiB in shared memory that 2 ranks have just written, on CPUs with
+ * float16 arithmetic, 2048 -> 4096: now and then 36 -> 26 us; others were not measured.)
  */
 #define AHEAD 2048
 #define AHEAD_FP16 4096
@@ -43,9 +45,9 @@ size_t ring_cpu_ahead = AHEAD;
 #if defined(HAVE_AVX512FP16) && defined(HAVE_AVX512BF16)
 #define HAVE_FP16
 /*
- * Adds by vectors of 32 bytes (Makefile.am) what the system copies in between: by those of 64 a sum
- * of private memory took up to 1.14 times as long, 64 KiB to 1 MiB on 2 ranks. But what ranks reach
- * into and change, by vectors of 64: by those of 32 it took up to 1.15 times as long.
+ * Adds in vectors of 32 bytes (Makefile.am): where the system copies in between, vectors of 64 took
+ * up to 1.14 times as long (private memory, 64 KiB to 1 MiB on 2 ranks). But sums in place, in
+ * memory that ranks reach into, take vectors of 64: those of 32 took up to 1.15 times as long.
  */
 static struct ring_cpu_family fp16;
 
@@ -108,7 +110,7 @@ const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *fami
 					      enum ring_datatype type, enum ring_op op)
 {
 	if (op == RING_AVG)
-		op = RING_SUM; /* the divisor is the difference */
+		op = RING_SUM; /* the divisor makes the average */
 	if (ring_datatype_bytes(type) == 0 || (unsigned)op > RING_MIN)
 		return NULL;
 	return &family->kernels[type][op];
@@ -135,9 +137,9 @@ static void *result(const struct ring_reduction *reduction, int index, struct pa
 }
 
 /*
- * What is done with the sources of a job; a pair are two different ones and nothing else. Ranks
- * that reach into each other's memory have the sum of theirs go to all in one pass (by two passes
- * up to 1.27 times as long).
+ * What is done with a job's sources; a pair is two different ones and nothing else. Ranks that
+ * reach into each other's memory write the sum to all of it in one pass (two passes took up to 1.27
+ * times as long).
  */
 enum way { COPIES, ADDS_A_PAIR, ADDS_TO_TWO, ADDS_TO_ALL, FOLDS };
 
@@ -265,7 +267,7 @@ static void reduce_part(const struct ring_cpu_family *family, const struct ring_
 		copy_on(family, reduction, part, bytes);
 }
 
-/* Results this large are not found in a cache by whoever reads them next. */
+/* Results this large are out of the cache when they are read next. */
 #define STREAM_BYTES ((size_t)32 << 20)
 
 /* Elements before the first whole line of the result. */
@@ -285,8 +287,8 @@ static bool is_streamed(const struct ring_reduction *reduction)
 }
 
 /*
- * A pair through a small buffer, where the result's lines begin; what is left at the end is no
- * multiple of it. Returns the elements that are done.
+ * A pair through a small buffer, from the result's first whole line on; less than a buffer is left
+ * at the end. Returns the elements that are done.
  */
 static size_t stream_pair(const struct ring_cpu_family *family, const struct ring_cpu_kernel *kernel,
 			  const struct ring_reduction *reduction)
@@ -305,7 +307,7 @@ static size_t stream_pair(const struct ring_cpu_family *family, const struct rin
 	return done;
 }
 
-/* Not inlined, as are tiles: small sums need no room for their buffers. */
+/* Not inlined, like tiles: so small sums need no room for their buffers. */
 __attribute__((noinline)) static void reduce_streaming(const struct ring_cpu_family *family,
 						       const struct ring_cpu_kernel *kernel,
 						       const struct ring_reduction *reduction)
@@ -343,8 +345,8 @@ static void reduce_to_all(const struct ring_cpu_kernel *kernel,
 }
 
 /*
- * A copy of much, or of part of it, past the caches where that pays. Not inlined: small copies need
- * not make room for it.
+ * A large copy, past the caches as far as that pays. Not inlined: so small copies need no room for
+ * it.
  */
 __attribute__((noinline)) static void copy_much(const struct ring_cpu_family *family, void *dst,
 						const void *src, size_t bytes)
@@ -401,7 +403,7 @@ struct ring_device_queue {
 static bool cpu_owns(const void *memory)
 {
 	(void)memory;
-	return true; /* whatever nobody else claims */
+	return true; /* all that no other device claims */
 }
 
 static int cpu_alloc(int chip, size_t bytes, void **memory)

@@ -8,7 +8,8 @@
 #include "device.h"
 
 /*
- * Intermediate results: small enough for the first-level cache, large enough to forget the calls.
+ * Intermediate results: they fit the first-level cache, and are large enough that calls cost
+ * little.
  */
 #define RING_TILE 512
 union ring_tile {
@@ -19,30 +20,26 @@ union ring_tile {
 	double float64[RING_TILE];
 };
 
-/*
- * So many bytes ahead of where they are, loops over pairs ask for what they will read. Set as the
- * library is loaded.
- */
+/* How many bytes ahead loops over pairs prefetch. Set as the library is loaded. */
 extern size_t ring_cpu_ahead;
 
 /* One type and operation. */
 struct ring_cpu_kernel {
 	/*
-	 * The common shape, two sources, which with `both` become the results. NULL where the
-	 * family has no arithmetic on the type: then this goes by tiles too.
+	 * The common case: two sources; `both` writes the result to both. NULL if the family has no
+	 * arithmetic on the type: tiles then.
 	 */
 	struct ring_pair_loops loops;
 	void (*both)(void *left, void *right, size_t count);
 
 	/*
-	 * Two sources and two results, any of which may be a source; NULL where a pass for each is
-	 * as fast.
+	 * Two sources and two results, which may be sources; NULL where a pass for each is as fast.
 	 */
 	void (*two)(void *first, void *second, const void *left, const void *right, size_t count);
 
 	/*
-	 * Four and eight sources that become their sum; NULL of other operations, and where sources
-	 * are converted.
+	 * Four and eight sources that all become their sum; NULL for other operations, and where
+	 * sources are converted.
 	 */
 	void (*four)(unsigned char *a, unsigned char *b, unsigned char *c, unsigned char *d,
 		     size_t count);
@@ -57,9 +54,7 @@ struct ring_cpu_kernel {
 	void (*load)(union ring_tile *tile, const void *source, size_t count);
 	void (*scale)(union ring_tile *tile, const void *scalar, size_t count);
 	void (*fold)(union ring_tile *tile, const void *source, size_t count);
-	/*
-	 * One after the other in one pass; NULL where a source is converted before it is folded in.
-	 */
+	/* Three sources in one pass; NULL where sources are converted first. */
 	void (*fold_three)(union ring_tile *tile, const void *first, const void *second,
 			   const void *third, size_t count);
 	void (*fold_tile)(union ring_tile *tile, const void *other_tile, size_t count);
@@ -73,8 +68,8 @@ struct ring_cpu_family {
 	void (*stream)(void *dst, const void *src, size_t bytes);
 	void (*stream_end)(void);
 	/*
-	 * All but the last few pages of what begins on a line; NULL where memcpy is better. returns
-	 * how much that was
+	 * Copies all but the last few pages; dst begins on a line; NULL where memcpy is better.
+	 * returns how much that was
 	 */
 	size_t (*stream_much)(void *dst, const void *src, size_t bytes);
 	/* Copies to three places in one pass. */
@@ -82,7 +77,7 @@ struct ring_cpu_family {
 	struct ring_cpu_kernel kernels[RING_FLOAT8_E5M2 + 1][RING_MIN + 1];
 };
 
-/* Those that this CPU can run, best first; NULL after the last. The device uses the first. */
+/* The families that this CPU runs, best first; NULL after the last. The device uses the first. */
 const struct ring_cpu_family *ring_cpu_family(int index);
 
 /* A family's kernel; NULL if the type or the operation is none. */

@@ -13,7 +13,7 @@ static inline bool runs_always(void)
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 
-/* Features that not every compiler has a name for; their registers are those of AVX. */
+/* Features that not all compilers can ask for; they use AVX's registers. */
 static inline bool has_f16c(void)
 {
 	unsigned int eax, ebx, ecx = 0, edx;

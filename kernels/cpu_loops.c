@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One family of kernels: plain C for one element after the other, written in arithmetic.h and
- * convert.h so that compilers make vectors of it, and what the family has for 16 and 8 bits.
- * Compiled once per family, with that family's compiler flags, and RING_CPU_FAMILY as its name.
+ * One family of kernels: plain loops over elements (arithmetic.h, convert.h), which compilers turn
+ * into vectors, and the family's instructions for 16 and 8 bits. Compiled once per family, with
+ * that family's compiler flags, and RING_CPU_FAMILY as its name.
  */
 #include "bfloat16s.h"
 #include "cpu.h"
@@ -164,7 +164,7 @@ RING_CONVERTED_TYPES(LOADED_FOLDS, )
 	}
 
 /*
- * A sum that goes to two results, of which each may be a source. It saves a pass where converting
+ * A sum that goes to two results, which may be sources. It saves a pass; that pays where converting
  * takes so long that storing twice costs little (1 MiB of halves on 2 ranks 51 -> 46 us, Zen 4;
  * floats would lose).
  */
@@ -210,9 +210,7 @@ RING_CONVERTED_TYPES(HALVES_PAIRS, )
 RING_HALF_TYPES(CONVERTED_PAIRS, )
 #endif
 
-/*
- * Of sums alone, as below; and of CPUs without arithmetic on float16, as others were not measured.
- */
+/* For sums alone, as below, and CPUs without arithmetic on float16; others were not measured. */
 #define TWO_RESULTS(TYPE, type, bytes, ...)                                                        \
 	TWO_RESULTS_LOOP(type, sum, bytes, (2 * HALVES * bytes), words_##type##_sum)
 #define TWO_sum(type) .two = two_##type##_sum,
@@ -237,9 +235,9 @@ RING_HALF_TYPES(TWO_RESULTS, )
  */
 
 /*
- * In parameters, as restrict is not believed of what is loaded from an array. Of sums alone: with
- * the loops of all operations the library was larger than 2 MiB, and calls of 8 ranks that share 2
- * CPUs took 3 to 5 us longer, even broadcasts (64 KiB in shared memory 18.4 -> 21.9 us).
+ * As parameters: compilers ignore restrict on pointers from an array. For sums alone: with loops
+ * for all operations the library was larger than 2 MiB, and calls of 8 ranks that share 2 CPUs took
+ * 3 to 5 us longer, even broadcasts (64 KiB in shared memory 18.4 -> 21.9 us).
  */
 #define ADD(place, type, computed) sum = ring_##computed##_sum(sum, ring_##type##_load(place + i))
 #define ADD_THREE(x, y, z, type, computed)                                                         \
@@ -279,7 +277,7 @@ RING_DIRECT_TYPES(REPLACING_LOOPS, )
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/* In words, as compilers make three loops of one that copies bytes. */
+/* In words: compilers split a loop over bytes into three. */
 static void spread(void *restrict first, void *restrict second, void *restrict third,
 		   const void *restrict source, size_t bytes)
 {

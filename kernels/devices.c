@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of devices. It is alone here, so that a test program can link another one. */
+/* The table of devices, in a file of its own so that a test program can link another one. */
 #include "device.h"
 
 const struct ring_device *const ring_devices[] = {

@@ -4,8 +4,8 @@
  * numbers of p bits to q bits and then to p is the same as rounding it once if q >= 2p + 2
  * [Figueroa 1995, "When is double rounding innocuous?"]. That holds for float32 with its 24 bits
  * and float16 with 11, and for float16 and float8 with 4 or 3. So the bits are those of convert.h.
- * Results that are subnormal in float16 are multiples of 2^-24, which no product of two float8
- * comes close enough to a tie to be misled by; the tests go through all pairs.
+ * Results that are subnormal in float16 are rounded to multiples of 2^-24; no product of two float8
+ * is so close to a tie that this matters. The tests go through all pairs.
  */
 #ifndef RING_HALF_PAIRS_H
 #define RING_HALF_PAIRS_H
@@ -27,9 +27,7 @@ RING_FLOAT(half, _Float16, uint16_t, 0x7e00)
  * ---- float8, as the upper byte of a word of 16 bits -------------------------------------------
  */
 
-/*
- * The nearest float8 of a float16 that has its fraction from bit 8 or 7 on; bits below may be any.
- */
+/* The nearest float8 of a float16; its fraction begins at bit 8 or 7, the bits below may be any. */
 static inline uint16_t ring_half_round(uint16_t bits, int shift, uint16_t most)
 {
 	uint16_t magnitude = bits & 0x7fff;
@@ -50,7 +48,7 @@ static inline uint16_t ring_e5m2_upper(_Float16 x)
 	return (isnan(x) ? 0x7f00 : number) & 0xff00;
 }
 
-/* 2^-8 times the number, so that the bits are the same but for one more of the exponent. */
+/* 2^-8 times the number: then the bits are the same, with one more in the exponent. */
 static inline _Float16 ring_upper_e4m3(uint16_t word)
 {
 	uint16_t magnitude = (word & 0x7f00) >> 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * float16 where the CPU knows it: many converted at once, float8 by way of it, and, where there is
- * arithmetic too, two elements reduced without float32. Gives the bits of convert.h.
+ * float16 on CPUs that know it: converts many at once, float8 by way of it, and, with arithmetic on
+ * it, reduces elements without float32. Gives the bits of convert.h.
  *
  * For each family: RING_HAVE_HALVES is 1 if it converts, RING_HAVE_HALF_PAIRS is 1 if it computes.
  */
@@ -37,7 +37,7 @@ static inline void narrow_halves(unsigned char *to, ring_floats x)
 	_mm256_storeu_si256((void *)to, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
-/* Not worth a look. */
+/* Not worth a check. */
 static inline int ring_floats_may_be_nan(ring_floats x, ring_floats y)
 {
 	(void)x;
@@ -46,7 +46,7 @@ static inline int ring_floats_may_be_nan(ring_floats x, ring_floats y)
 }
 
 /*
- * As below, in one instruction: of NaN, the last two of eight classes, it gives the first operand,
+ * As below, in one instruction: for NaN, the last two of eight classes, it gives the first operand,
  * else the second.
  */
 #define RING_HAVE_ONE_NAN 1
@@ -114,7 +114,7 @@ static inline int ring_floats_may_be_nan(ring_floats x, ring_floats y)
  * ---- vectors of float32: what arithmetic.h does to one -----------------------------------------
  */
 
-/* -1 where it is so */
+/* -1: true, 0: false */
 typedef int32_t ring_masks __attribute__((vector_size(sizeof(ring_floats))));
 
 static inline ring_floats ring_floats_pick(ring_masks mask, ring_floats a, ring_floats b)
@@ -122,7 +122,7 @@ static inline ring_floats ring_floats_pick(ring_masks mask, ring_floats a, ring_
 	return (ring_floats)(((ring_masks)a & mask) | ((ring_masks)b & ~mask));
 }
 
-/* Instructions keep payloads of NaN, but of the canonical one they make the canonical one. */
+/* Instructions keep the payload of a NaN, so the canonical one stays canonical. */
 static inline ring_floats ring_floats_canonical(ring_masks is_nan, ring_floats x)
 {
 	const ring_masks nan = (ring_masks){0} + (int32_t)RING_FLOAT32_NAN;
@@ -138,8 +138,8 @@ static inline ring_floats ring_floats_one_nan(ring_floats x)
 
 #if defined(__FMA__) && !defined(__AVX512F__) /* others were not measured */
 /*
- * By the unit that multiplies, as the one that adds converts, too (Zen 4: 70 -> 86 GB/s). Compilers
- * that saw the factor would add.
+ * By the multiplying unit, as the adding one also converts (Zen 4: 70 -> 86 GB/s). A compiler that
+ * saw the factor would add.
  */
 static inline ring_floats ring_floats_sum(ring_floats a, ring_floats b)
 {
@@ -202,8 +202,8 @@ static inline void ring_store_float16s(unsigned char *restrict to, const float *
 
 #if !RING_HAVE_HALF_PAIRS
 /*
- * NaN is rare, so where it takes more than an instruction one look is for two vectors. (Sums in L1,
- * AVX2: 67 -> 82 GB/s.)
+ * NaN is rare, so where it takes more than one instruction, one check serves two vectors. (Sums in
+ * L1, AVX2: 67 -> 82 GB/s.)
  */
 static inline void narrow_two(unsigned char *to, ring_floats x, ring_floats y)
 {
@@ -232,8 +232,8 @@ RING_REDUCE_OPS(RING_FLOAT16_WORDS, )
  */
 
 /*
- * A float8_e5m2 is the upper byte of a float16. So is a float8_e4m3 with one bit between, for 2^8
- * times the number, as the exponents' biases differ by 8; but what would be 480 is its NaN.
+ * A float8_e5m2 is the upper byte of a float16. A float8_e4m3 is, too, with one more bit in the
+ * exponent and the number times 2^-8, as the biases differ by 8; but its NaN would be 480.
  */
 static inline void ring_load_float8s(struct ring_format format, float *restrict to,
 				     const unsigned char *restrict from, size_t count)
@@ -255,8 +255,8 @@ static inline void ring_load_float8s(struct ring_format format, float *restrict 
 }
 
 /*
- * Rounds a magnitude: adding a power of two whose last bit is worth as much as the last bit that
- * the format keeps, and taking it away again.
+ * Rounds a magnitude: adds a power of two whose last bit is worth the last bit that the format
+ * keeps, and subtracts it again.
  */
 static inline float ring_round_magnitude(struct ring_format format, float x, float largest)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loops over two sources, for every type and operation. cpu_loops.c calls each with constants,
- * the size of an element and of a word, and what is done to one, and the compiler makes a loop of
- * its own of each call.
+ * The loops over two sources, for every type and operation. cpu_loops.c calls each with constants:
+ * the sizes of an element and a word, and what is done to one. The compiler makes a separate loop
+ * of each call.
  */
 #ifndef RING_PAIR_LOOPS_H
 #define RING_PAIR_LOOPS_H
@@ -27,14 +27,14 @@ struct ring_pair_shape {
 #define RING_PAIR_LOOP static inline __attribute__((always_inline)) void
 
 /*
- * A block at a time, so that what comes later can be asked for: hardware does not look past the end
- * of a page, nor far ahead of loops that compute for long. What is asked for ends where the vector
- * ends: another rank may be at work behind it.
+ * A block at a time, with prefetches: hardware does not prefetch past a page, nor far ahead of
+ * loops that compute for long. Prefetching ends with the vector: another rank may be at work behind
+ * it.
  */
 #define RING_PAIR_BLOCK 256
 
 /*
- * left: bytes from the block's first to the end. By its number, as of a pointer gcc would believe
+ * left: bytes from the block's first to the end. Through an integer: of a pointer gcc would assume
  * that it ends there.
  */
 RING_PAIR_LOOP prefetch(const unsigned char *block, size_t left, size_t ahead)

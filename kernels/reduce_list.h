@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Element types and operations that have kernels, each once: every device expands all pairs from
- * these lists. A new type is a line here and its load and store; a new operation a line here and
- * one function for each way to compute.
+ * Element types and operations with kernels, each once: every device expands all pairs from these
+ * lists. A new type is a line here and its load and store; a new operation a line here and one
+ * function for each way to compute.
  */
 #ifndef RING_REDUCE_LIST_H
 #define RING_REDUCE_LIST_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Storing past the caches: a store to memory that is not in a cache reads it first, which is wasted
- * where all of it is written and nobody will find it in the cache anyway. Whole lines at a time,
- * with the widest stores of the family that includes this.
+ * Storing past the caches: a store to memory that is not in a cache reads it first, which is a
+ * waste if all of it is written and will be out of the cache anyway. Whole lines at a time, with
+ * the widest stores of the family that includes this.
  */
 #ifndef RING_STREAM_H
 #define RING_STREAM_H
@@ -55,10 +55,10 @@ static inline void ring_stream_two_lines(unsigned char *to, const unsigned char 
 }
 
 /*
- * What memcpy copies by way of a cache is read before it is written (two cores at once, 64 MiB,
- * past the caches: 8.9 -> 4.2 ms). A little of each of several pages in turn, as memory serves more
- * of them at once (128 MiB, one -> eight pages: 13.0 -> 9.9 ms). dst begins on a line. Returns how
- * much was copied, all but less than so many pages.
+ * Through a cache, memcpy's target is read before it is written (two cores at once, 64 MiB, past
+ * the caches: 8.9 -> 4.2 ms). Copies a little of several pages in turn, as memory serves more of
+ * them at once (128 MiB, one -> eight pages: 13.0 -> 9.9 ms). dst begins on a line. Returns how
+ * much was copied: all but the last pages, fewer than that many.
  */
 static inline size_t ring_stream_much(void *dst, const void *src, size_t bytes)
 {
