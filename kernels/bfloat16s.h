@@ -85,10 +85,8 @@ static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
 RING_REDUCE_OPS(RING_BFLOAT16_WORDS, )
 
 /* What one step of a loop does. */
-#define RING_BFLOAT16_STEP_sum 64, words_bfloat16_sum
-#define RING_BFLOAT16_STEP_prod 64, words_bfloat16_prod
-#define RING_BFLOAT16_STEP_max 64, words_bfloat16_max
-#define RING_BFLOAT16_STEP_min 64, words_bfloat16_min
+#define RING_BFLOAT16_STEP_BYTES(OP) 64
+#define RING_BFLOAT16_STEP(OP, op) words_bfloat16_##op
 
 /*
  * ---- sums, where the CPU compares float16 ------------------------------------------------------
@@ -153,8 +151,10 @@ static inline void block_bfloat16_sum(unsigned char *to, const unsigned char *a,
 		_mm256_storeu_si256((void *)(to + i * SUMMED_BYTES), sums[i]);
 }
 
-#undef RING_BFLOAT16_STEP_sum
-#define RING_BFLOAT16_STEP_sum SUMMED_BLOCK, block_bfloat16_sum
+#undef RING_BFLOAT16_STEP_BYTES
+#undef RING_BFLOAT16_STEP
+#define RING_BFLOAT16_STEP_BYTES(OP) (OP == RING_SUM ? SUMMED_BLOCK : 64)
+#define RING_BFLOAT16_STEP(OP, op) (OP == RING_SUM ? block_bfloat16_sum : words_bfloat16_##op)
 #endif
 #endif
 #endif

@@ -8,7 +8,7 @@
 #define RING_CONVERT_H
 
 #include "arithmetic.h"
-#include "reduce_list.h"
+#include "base/reduce_list.h"
 
 /* ---- bfloat16: the upper half of a float32 --------------------------------------------------- */
 

@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "base/copy.h"
-#include "base/datatype.h"
 #include "cpu.h"
 #include "cpu_features.h"
-#include "reduce_list.h"
 #include "stream.h"
 
 /* ---- which kernel ---------------------------------------------------------------------------- */
@@ -111,7 +109,7 @@ const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *fami
 {
 	if (op == RING_AVG)
 		op = RING_SUM; /* the divisor makes the average */
-	if (ring_datatype_bytes(type) == 0 || (unsigned)op > RING_MIN)
+	if (ring_datatype_bytes(type) == 0 || (unsigned)op >= RING_OPS)
 		return NULL;
 	return &family->kernels[type][op];
 }

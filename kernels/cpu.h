@@ -5,6 +5,8 @@
 #ifndef RING_CPU_H
 #define RING_CPU_H
 
+#include "base/datatype.h"
+#include "base/reduce_list.h"
 #include "device.h"
 
 /*
@@ -74,7 +76,7 @@ struct ring_cpu_family {
 	size_t (*stream_much)(void *dst, const void *src, size_t bytes);
 	/* Copies to three places in one pass. */
 	void (*spread)(void *first, void *second, void *third, const void *source, size_t bytes);
-	struct ring_cpu_kernel kernels[RING_FLOAT8_E5M2 + 1][RING_MIN + 1];
+	struct ring_cpu_kernel kernels[RING_DATATYPES][RING_OPS];
 };
 
 /* The families that this CPU runs, best first; NULL after the last. The device uses the first. */

@@ -8,7 +8,6 @@
 #include "cpu.h"
 #include "halves.h"
 #include "pair_loops.h"
-#include "reduce_list.h"
 #include "stream.h"
 
 #if RING_HAVE_HALF_PAIRS
@@ -168,11 +167,11 @@ RING_CONVERTED_TYPES(LOADED_FOLDS, )
  * takes so long that storing twice costs little (1 MiB of halves on 2 ranks 51 -> 46 us, Zen 4;
  * floats would lose).
  */
-#define TWO_RESULTS_LOOP(type, op, bytes, word_bytes, word)                                        \
-	static void two_##type##_##op(void *first, void *second, const void *left,                 \
-				      const void *right, size_t count)                             \
+#define TWO_RESULTS_LOOP(type, bytes, word_bytes, word)                                            \
+	static void two_##type(void *first, void *second, const void *left, const void *right,     \
+			       size_t count)                                                       \
 	{                                                                                          \
-		const struct ring_pair_shape shape = {bytes, word_bytes, element_##type##_##op,    \
+		const struct ring_pair_shape shape = {bytes, word_bytes, element_##type##_sum,     \
 						      word};                                       \
 		ring_two_loop(shape, first, second, left, right, count *bytes);                    \
 	}
@@ -186,10 +185,9 @@ RING_CONVERTED_TYPES(LOADED_FOLDS, )
 #define HALVES_PAIR(OP, op, TYPE, type, bytes, ...)                                                \
 	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
 	PAIR_LOOPS(type, op, bytes, 2, word_##type##_##op)
-#define PAIR_LOOPS_BY(...) PAIR_LOOPS(__VA_ARGS__)
 #define BFLOAT16_PAIR(OP, op, TYPE, type, bytes, ...)                                              \
 	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
-	PAIR_LOOPS_BY(type, op, bytes, RING_BFLOAT16_STEP_##op)
+	PAIR_LOOPS(type, op, bytes, RING_BFLOAT16_STEP_BYTES(OP), RING_BFLOAT16_STEP(OP, op))
 #define CONVERTED_PAIR(OP, op, TYPE, type, bytes, ...)                                             \
 	ELEMENT(OP, op, TYPE, type, bytes, __VA_ARGS__)                                            \
 	PAIR_LOOPS(type, op, bytes, (2 * HALVES * bytes), words_##type##_##op)
@@ -212,21 +210,18 @@ RING_HALF_TYPES(CONVERTED_PAIRS, )
 
 /* For sums alone, as below, and CPUs without arithmetic on float16; others were not measured. */
 #define TWO_RESULTS(TYPE, type, bytes, ...)                                                        \
-	TWO_RESULTS_LOOP(type, sum, bytes, (2 * HALVES * bytes), words_##type##_sum)
-#define TWO_sum(type) .two = two_##type##_sum,
-#define TWO_prod(type)
-#define TWO_max(type)
-#define TWO_min(type)
-#define PACKED_TWO(type, op)
-#define HALF_TWO(type, op)
+	TWO_RESULTS_LOOP(type, bytes, (2 * HALVES * bytes), words_##type##_sum)
+#define TWO(OP, type) .two = OP == RING_SUM ? two_##type : NULL,
+#define PACKED_TWO(OP, type)
+#define HALF_TWO(OP, type)
 #if RING_HAVE_BFLOAT16S && !RING_HAVE_HALF_PAIRS
 #undef PACKED_TWO
-#define PACKED_TWO(type, op) TWO_##op(type)
+#define PACKED_TWO TWO
 RING_PACKED_TYPES(TWO_RESULTS, )
 #endif
 #if RING_HAVE_HALVES && !RING_HAVE_HALF_PAIRS
 #undef HALF_TWO
-#define HALF_TWO(type, op) TWO_##op(type)
+#define HALF_TWO TWO
 RING_HALF_TYPES(TWO_RESULTS, )
 #endif
 
@@ -304,15 +299,13 @@ static void spread(void *restrict first, void *restrict second, void *restrict t
 #define FOLD_THREE(type, op) .fold_three = fold_three_##type##_##op,
 #define PAIR(type, op)                                                                             \
 	.loops = {pair_##type##_##op, onto_##type##_##op}, .both = both_##type##_##op,
-#define REPLACING_sum(type) .four = four_##type, .eight = eight_##type,
-#define REPLACING_prod(type)
-#define REPLACING_max(type)
-#define REPLACING_min(type)
+#define REPLACING(OP, type)                                                                        \
+	.four = OP == RING_SUM ? four_##type : NULL, .eight = OP == RING_SUM ? eight_##type : NULL,
 #define DIRECT_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                    \
-	[TYPE][OP] = {PAIR(type, op) REPLACING_##op(type) FOLD_THREE(type, op)                     \
+	[TYPE][OP] = {PAIR(type, op) REPLACING(OP, type) FOLD_THREE(type, op)                      \
 			      STEPS(type, op, computed)},
 #define KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                           \
-	[TYPE][OP] = {PAIR(type, op) PACKED_TWO(type, op) FOLD_THREE(type, op)                     \
+	[TYPE][OP] = {PAIR(type, op) PACKED_TWO(OP, type) FOLD_THREE(type, op)                     \
 			      STEPS(type, op, computed)},
 #define HALF_PAIR(type, op)
 #define FLOAT8_PAIR(type, op)
@@ -325,7 +318,7 @@ static void spread(void *restrict first, void *restrict second, void *restrict t
 #define FLOAT8_PAIR PAIR
 #endif
 #define HALF_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                      \
-	[TYPE][OP] = {HALF_PAIR(type, op) HALF_TWO(type, op) STEPS(type, op, computed)},
+	[TYPE][OP] = {HALF_PAIR(type, op) HALF_TWO(OP, type) STEPS(type, op, computed)},
 #define FLOAT8_KERNEL(OP, op, TYPE, type, bytes, computed, ...)                                    \
 	[TYPE][OP] = {FLOAT8_PAIR(type, op) STEPS(type, op, computed)},
 #define DIRECT_KERNELS(...) RING_REDUCE_OPS(DIRECT_KERNEL, __VA_ARGS__)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "reduce_list.h"
+#include "base/reduce_list.h"
 
 #define CHIPS_MAX 64
 

@@ -63,21 +63,11 @@ static inline uint16_t ring_e4m3_upper(_Float16 x)
 	return isnan(x) ? 0x7f00 : (magnitude & 0x7f00) | (bits & 0x8000);
 }
 
-#define ring_e5m2_sum ring_half_sum
-#define ring_e5m2_prod ring_half_prod
-#define ring_e5m2_max ring_half_max
-#define ring_e5m2_min ring_half_min
-#define ring_e4m3_sum ring_half_sum
-#define ring_e4m3_max ring_half_max
-#define ring_e4m3_min ring_half_min
-
-static inline _Float16 ring_e4m3_prod(_Float16 a, _Float16 b)
-{
-	return a * (_Float16)256 * b;
-}
-
-/* Two elements: each byte of the word in turn is the upper one. */
-#define RING_FLOAT8_WORD(format, op)                                                               \
+/*
+ * Two elements: each byte of the word in turn is the upper one. factor: 2^8 for products of numbers
+ * that are both 2^-8 times theirs.
+ */
+#define RING_FLOAT8_WORD(format, op, factor)                                                       \
 	static inline void word_float8_##format##_##op(unsigned char *to, const unsigned char *a,  \
 						       const unsigned char *b)                     \
 	{                                                                                          \
@@ -85,18 +75,18 @@ static inline _Float16 ring_e4m3_prod(_Float16 a, _Float16 b)
 		memcpy(&x, a, sizeof(x));                                                          \
 		memcpy(&y, b, sizeof(y));                                                          \
 		uint16_t upper = ring_##format##_upper(                                            \
-			ring_##format##_##op(ring_upper_##format(x), ring_upper_##format(y)));     \
+			ring_half_##op(factor * ring_upper_##format(x), ring_upper_##format(y)));  \
 		uint16_t lower = ring_##format##_upper(                                            \
-			ring_##format##_##op(ring_upper_##format((uint16_t)(x << 8)),              \
-					     ring_upper_##format((uint16_t)(y << 8))));            \
+			ring_half_##op(factor * ring_upper_##format((uint16_t)(x << 8)),           \
+				       ring_upper_##format((uint16_t)(y << 8))));                  \
 		uint16_t word = upper | lower >> 8;                                                \
 		memcpy(to, &word, sizeof(word));                                                   \
 	}
 
 #define RING_HALF_WORDS(OP, op, ...)                                                               \
 	RING_FLOAT16_WORD(op)                                                                      \
-	RING_FLOAT8_WORD(e4m3, op)                                                                 \
-	RING_FLOAT8_WORD(e5m2, op)
+	RING_FLOAT8_WORD(e4m3, op, (OP == RING_PROD ? (_Float16)256 : (_Float16)1))                \
+	RING_FLOAT8_WORD(e5m2, op, (_Float16)1)
 RING_REDUCE_OPS(RING_HALF_WORDS, )
 
 #endif

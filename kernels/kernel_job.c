@@ -61,7 +61,7 @@ static void cut_words(struct ring_kernel_job *job)
 int ring_kernel_job_make(struct ring_kernel_job *job, const struct ring_reduction *reduction)
 {
 	size_t element_bytes = ring_datatype_bytes(reduction->type);
-	if (element_bytes == 0 || (unsigned)reduction->op > RING_AVG)
+	if (element_bytes == 0 || *ring_op_name(reduction->op) == '?')
 		return RING_ENOTSUP;
 	struct ring_divisor none = {0, 0, 0};
 	job->divisor = reduction->divisor > 1 ? ring_divisor(reduction->divisor) : none;

@@ -9,7 +9,7 @@
 
 #include "convert.h"
 #include "kernel_job.h"
-#include "reduce_list.h"
+#include "base/reduce_list.h"
 
 /* Everything becomes one function, in which the functions of struct ring_word_kernel are known. */
 #ifdef __CUDACC__

@@ -2,11 +2,10 @@
 /* The tables of element types and reductions. */
 #include "datatype.h"
 
-const unsigned char ring_datatype_sizes[RING_DATATYPES] = {
-	[RING_INT8] = 1,    [RING_UINT8] = 1,    [RING_INT32] = 4,       [RING_UINT32] = 4,
-	[RING_INT64] = 8,   [RING_UINT64] = 8,   [RING_FLOAT16] = 2,     [RING_FLOAT32] = 4,
-	[RING_FLOAT64] = 8, [RING_BFLOAT16] = 2, [RING_FLOAT8_E4M3] = 1, [RING_FLOAT8_E5M2] = 1,
-};
+#include "reduce_list.h"
+
+#define SIZE(TYPE, type, bytes, ...) [TYPE] = bytes,
+const unsigned char ring_datatype_sizes[RING_DATATYPES] = {RING_REDUCE_TYPES(SIZE, )};
 
 static const char *const type_names[RING_DATATYPES] = {
 	[RING_INT8] = "int8",         [RING_UINT8] = "uint8",        [RING_INT32] = "int32",
@@ -15,10 +14,8 @@ static const char *const type_names[RING_DATATYPES] = {
 	[RING_BFLOAT16] = "bfloat16", [RING_FLOAT8_E4M3] = "f8e4m3", [RING_FLOAT8_E5M2] = "f8e5m2",
 };
 
-static const char *const op_names[] = {
-	[RING_SUM] = "sum", [RING_PROD] = "prod", [RING_MAX] = "max",
-	[RING_MIN] = "min", [RING_AVG] = "avg",
-};
+#define NAME(OP, op, ...) [OP] = #op,
+static const char *const op_names[] = {RING_REDUCE_OPS(NAME, )[RING_AVG] = "avg"};
 
 /* Compared as unsigned numbers, negative values are out of range too. */
 #define IS_INDEX(table, value) ((unsigned)(value) < sizeof(table) / sizeof((table)[0]))

@@ -30,7 +30,7 @@ RING_REDUCE_TYPES(SHARES, )
 
 #define ROW(OP, op, TYPE, type, ...) [TYPE][OP] = share_##type##_##op,
 #define ROWS(...) RING_REDUCE_OPS(ROW, __VA_ARGS__)
-static share_function *const shares[RING_FLOAT8_E5M2 + 1][RING_MIN + 1] = {RING_REDUCE_TYPES(ROWS, )};
+static share_function *const shares[RING_DATATYPES][RING_OPS] = {RING_REDUCE_TYPES(ROWS, )};
 
 static unsigned long seed;
 static size_t accesses, misaligned;

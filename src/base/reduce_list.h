@@ -43,4 +43,8 @@
 	X(RING_MAX, max, __VA_ARGS__)                                                              \
 	X(RING_MIN, min, __VA_ARGS__)
 
+/* Places of a table by operation. */
+#define RING_OP_PLACE(OP, op, ...) char op[OP + 1];
+#define RING_OPS sizeof(union {RING_REDUCE_OPS(RING_OP_PLACE, )})
+
 #endif
