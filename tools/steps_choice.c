@@ -52,11 +52,6 @@ const char *steps_algorithm_name(enum ring_algorithm algorithm)
 	return algorithms[algorithm];
 }
 
-bool steps_kind_is_rooted(enum ring_kind kind)
-{
-	return ring_one_shot_is_rooted(kind);
-}
-
 uint64_t steps_input_length(const struct steps_choice *choice, int rank)
 {
 	bool is_source = rank == choice->root || !ring_kind_is_from_root(choice->kind);

@@ -28,7 +28,6 @@ int steps_kind_find(const char *name);
 int steps_algorithm_find(const char *name);
 const char *steps_kind_name(enum ring_kind kind);
 const char *steps_algorithm_name(enum ring_algorithm algorithm);
-bool steps_kind_is_rooted(enum ring_kind kind);
 
 /* The position of a rank. */
 int steps_position(const struct steps_choice *choice, int rank);

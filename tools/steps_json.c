@@ -68,7 +68,7 @@ static void put_choice(struct json *json, const struct steps_choice *choice)
 	json_put_string(json, "collective", steps_kind_name(choice->kind));
 	json_put_string(json, "algorithm", steps_algorithm_name(choice->algorithm));
 	json_put_integer(json, "ranks", (uint64_t)choice->ranks);
-	if (steps_kind_is_rooted(choice->kind))
+	if (ring_kind_has_root(choice->kind))
 		json_put_integer(json, "root", (uint64_t)choice->root);
 	json_put_integer(json, "count", choice->count);
 	json_put_integer(json, "element_bytes", STEPS_ELEMENT_BYTES);

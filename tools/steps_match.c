@@ -156,7 +156,7 @@ static bool follow_ring(const struct steps_match *match, struct steps_choice *ch
 
 static bool try_roots(const struct steps_match *match, struct steps_choice *choice)
 {
-	int roots = steps_kind_is_rooted(choice->kind) ? choice->ranks : 1;
+	int roots = ring_kind_has_root(choice->kind) ? choice->ranks : 1;
 	for (choice->root = 0; choice->root < roots; choice->root++) {
 		struct steps_choice complete = *choice;
 		steps_choice_complete(&complete);

@@ -112,7 +112,7 @@ void steps_say_title(const struct steps_walk *walk, char *text, size_t room)
 {
 	const struct steps_choice *choice = &walk->choice;
 	char root[32] = "", what[64] = "", call[64] = "";
-	if (steps_kind_is_rooted(choice->kind))
+	if (ring_kind_has_root(choice->kind))
 		snprintf(root, sizeof(root), ", root %d", choice->root);
 	if (choice->kind != RING_KIND_BARRIER)
 		snprintf(what, sizeof(what), " of %" PRIu64 " element%s%s", choice->count,

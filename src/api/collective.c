@@ -110,20 +110,14 @@ static int check_elements(struct ring_comm *comm, const struct ring_request *req
 	return request->count == 0 ? 0 : check_buffers(comm, request, part_bytes);
 }
 
-static bool has_root(const struct ring_request *request)
-{
-	enum ring_kind kind = request->kind;
-	return ring_kind_is_from_root(kind) || ring_kind_is_to_root(kind) ||
-	       ring_kind_is_message(kind);
-}
-
 static int check(struct ring_comm *comm, const struct ring_request *request)
 {
 	if (request->stream && ring_stream_comm(request->stream) != comm)
 		return ring_comm_refuse(comm, RING_EINVAL,
 					"%s: the stream is another communicator's",
 					ring_kind_name(request->kind));
-	if (has_root(request) && (request->root < 0 || request->root >= comm->size))
+	bool names_rank = ring_kind_has_root(request->kind) || ring_kind_is_message(request->kind);
+	if (names_rank && (request->root < 0 || request->root >= comm->size))
 		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s %d is not in 0..%d",
 					ring_kind_name(request->kind),
 					ring_kind_is_message(request->kind) ? "peer" : "root",

@@ -124,7 +124,7 @@ static void note(struct summary *summary, const struct ring_model *model,
 
 static int asked_of(const struct ring_plan_params *params)
 {
-	if (!ring_one_shot_is_rooted(params->kind) && params->algorithm != RING_ALGORITHM_TREE)
+	if (!ring_kind_has_root(params->kind) && params->algorithm != RING_ALGORITHM_TREE)
 		return 1;
 	return params->size < ASKED ? params->size : ASKED;
 }

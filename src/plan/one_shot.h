@@ -46,11 +46,6 @@
 #ifndef RING_PLAN_ONE_SHOT_H
 #define RING_PLAN_ONE_SHOT_H
 
-RING_PURE bool ring_one_shot_is_rooted(enum ring_kind kind)
-{
-	return ring_kind_is_to_root(kind) || ring_kind_is_from_root(kind);
-}
-
 /*
  * Which part of a rank's input goes to `rank`, and which part of its output comes from it; the
  * whole is part 0.
@@ -76,7 +71,7 @@ RING_PURE uint64_t ring_one_shot_input_bytes(const struct ring_plan_params *para
 RING_PURE bool ring_one_shot_is_exchange(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
-	return !ring_one_shot_is_rooted(params->kind) || params->boards || params->size == 2;
+	return !ring_kind_has_root(params->kind) || params->boards || params->size == 2;
 }
 
 /* True for a rank that has a link to and from every other one. */

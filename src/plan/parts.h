@@ -46,6 +46,11 @@ RING_PURE bool ring_kind_is_from_root(enum ring_kind kind)
 	return kind == RING_KIND_SCATTER || kind == RING_KIND_BROADCAST;
 }
 
+RING_PURE bool ring_kind_has_root(enum ring_kind kind)
+{
+	return ring_kind_is_to_root(kind) || ring_kind_is_from_root(kind);
+}
+
 /* From one rank to another; all others are collectives. */
 RING_PURE bool ring_kind_is_message(enum ring_kind kind)
 {
