@@ -370,6 +370,7 @@ static void beside_a_host_function(void)
 		await(queue, jobs);
 	}
 	sem_post(&over);
+	CUDA_MUST(cuda.stream_synchronize(stream)); /* it has left the semaphore */
 	device->queue_close(queue);
 }
 
