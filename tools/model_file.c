@@ -54,8 +54,8 @@ static json_t *pack_file(const struct model_file *file, const struct model_recor
 		json_array_append_new(from, pack_source(&records[i].source));
 	for (size_t i = 0; i < file->count; i++)
 		json_array_append_new(fits, pack_fit(&file->fits[i]));
-	return json_pack("{s:s, s:i, s:s, s:o, s:o}", "format", FORMAT, "version", VERSION,
-			 "ringccl_version", version, "from", from, "fits", fits);
+	return json_pack("{s:s, s:i, s:s, s:s, s:o, s:o}", "format", FORMAT, "version", VERSION,
+			 "ringccl_version", version, "link", file->link, "from", from, "fits", fits);
 }
 
 static bool refuse(const char *path, const char *why)
@@ -127,6 +127,8 @@ static bool read_fits(const json_t *root, const char *path, struct model_file *f
 	    json_integer_value(json_object_get(root, "version")) != VERSION)
 		return refuse(path,
 			      "this is no model file that I know; ring_model fit writes them");
+	const char *link = json_string_value(json_object_get(root, "link"));
+	json_copy_text(file->link, sizeof(file->link), link ? link : "");
 	file->count = json_array_size(fits);
 	if (file->count == 0 || file->count > MODEL_FITS_MAX)
 		return refuse(path, "it holds no fit, or too many");

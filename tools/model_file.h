@@ -2,7 +2,7 @@
 /*
  * Model files: fits, and the records they come from, as JSON.
  *
- *	{"format": "ringccl model", "version": 1, "ringccl_version": ...,
+ *	{"format": "ringccl model", "version": 1, "ringccl_version": ..., "link" (RING_LINK, or ""),
  *	 "from": [{"file", "start_time", "host", "cpu", "kernel"}, ...],
  *	 "fits": [{"transport", "ranks", "latency_s", "bandwidth_bytes_per_s",
  *	           "reduce_bytes_per_s" (null: takes no time), "overhead_s", "chunk_bytes", "reduce_from",
@@ -20,6 +20,7 @@
 struct model_file {
 	struct model_fit fits[MODEL_FITS_MAX];
 	size_t count;
+	char link[48]; /* as of their records */
 };
 
 /* All return false with a sentence on stderr; the file appears complete or not at all */

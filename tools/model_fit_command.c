@@ -48,10 +48,31 @@ static void add_sample(struct fit_job *job, const struct model_sample *sample)
 		added->chunk = job->chunk;
 }
 
-static bool is_busy(const struct fit_job *job)
+/* One model is of one kind of links. */
+static bool have_one_link(const struct fit_job *job)
+{
+	const struct model_source *first = &job->records[0].source;
+	for (int i = 1; i < job->record_count; i++) {
+		const struct model_source *other = &job->records[i].source;
+		if (strcmp(other->link, first->link) == 0)
+			continue;
+		model_complain("fit", "RING_LINK was '%s' in %s and '%s' in %s: fit them apart",
+			       first->link, first->file, other->link, other->file);
+		return false;
+	}
+	return true;
+}
+
+static bool is_of(const struct model_sample *sample, const char *transport, int ranks)
+{
+	return sample->ranks == ranks && strcmp(sample->transport, transport) == 0;
+}
+
+/* Whether some of these samples were. */
+static bool was_busy(const struct fit_job *job, const char *transport, int ranks)
 {
 	for (int i = 0; i < job->record_count; i++)
-		if (job->records[i].spread > MODEL_BUSY_SPREAD)
+		if (job->records[i].busy && is_of(&job->records[i].samples[0], transport, ranks))
 			return true;
 	return false;
 }
@@ -71,11 +92,6 @@ static void gather_samples(struct fit_job *job)
 		for (size_t k = 0; k < job->records[i].count; k++)
 			if (is_wanted(job, &job->records[i].samples[k]))
 				add_sample(job, &job->records[i].samples[k]);
-}
-
-static bool is_of(const struct model_sample *sample, const char *transport, int ranks)
-{
-	return sample->ranks == ranks && strcmp(sample->transport, transport) == 0;
 }
 
 /* Of the records of these samples. The slowest reducing: more ranks share the same memory. */
@@ -163,13 +179,14 @@ static void refuse_fit(const struct fit_job *job, const struct model_fit *fit,
 	case MODEL_FIT_OFF:
 		model_complain("fit",
 			       "%s: refused: it is off by %.0f %% in the median, and %.0f %% are "
-			       "allowed; --show-all shows the rows%s",
-			       who, 100 * fit->median, 100 * MODEL_FIT_MEDIAN_MOST,
-			       is_busy(job) ? ". The machine was busy: measure again" : "");
+			       "allowed; --show-all shows the rows",
+			       who, 100 * fit->median, 100 * MODEL_FIT_MEDIAN_MOST);
 		break;
 	default:
 		model_complain("fit", "out of memory");
 	}
+	if (was_busy(job, sample->transport, sample->ranks))
+		model_complain("fit", "%s: the machine was busy: measure again", who);
 }
 
 /* Fits those samples that go by `transport` on `ranks` ranks. returns false if none can be fitted */
@@ -218,6 +235,9 @@ static bool fit_all(struct fit_job *job)
 						   : "out of memory");
 		return false;
 	}
+	snprintf(job->file.link, sizeof(job->file.link), "%s", job->records[0].source.link);
+	if (job->file.link[0])
+		printf("# links paced to %s by RING_LINK\n", job->file.link);
 	printf("%-8s %8s %12s %10s %10s %12s %7s %9s %9s  %s\n", "#", "ranks", "latency (us)",
 	       "GB/s", "red. GB/s", "call (us)", "samples", "median", "worst", "sizes");
 	for (size_t i = 0; i < job->sample_count; i++)
@@ -245,7 +265,8 @@ int model_fit_command(int argc, char **argv)
 	int status, first = model_options_parse(&command, argc, argv, &status);
 	if (first < 0)
 		return status;
-	bool done = read_records(&job, argc - first, argv + first) && fit_all(&job) &&
+	bool done = read_records(&job, argc - first, argv + first) && have_one_link(&job) &&
+		    fit_all(&job) &&
 		    (!job.output || model_file_write(job.output, &job.file, job.records,
 						     (size_t)job.record_count));
 	for (int i = 0; i < job.record_count; i++)

@@ -173,6 +173,8 @@ static const struct model_fit *find_fit(const struct model_chosen *chosen, int r
 void model_machine_remark(const struct model_chosen *chosen, const struct model_list *ranks,
 			  const char *transport)
 {
+	if (chosen->file.link[0] && chosen->choice.link.bandwidth == 0)
+		printf("# links paced to %s, as the model's\n", chosen->file.link);
 	for (int i = 0; i < ranks->count; i++) {
 		int count = (int)ranks->values[i];
 		const struct model_fit *fit =

@@ -101,7 +101,7 @@ bool model_choose(const char *command, const struct model_choice *choice,
 bool model_machine_for(const struct model_chosen *chosen, int ranks, const char *transport,
 		       struct model_machine *machine);
 
-/* Says which fits stand in for numbers of ranks that have none, transport likewise: a comment line each. */
+/* Says how links are paced, and which fits stand in for numbers of ranks that have none: a comment line each. */
 void model_machine_remark(const struct model_chosen *chosen, const struct model_list *ranks,
 			  const char *transport);
 

@@ -5,11 +5,13 @@
  */
 #include "model_record.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
+#include "machine.h"
 
 #define RECORD_VERSION 1
 
@@ -67,9 +69,8 @@ static void read_row(const json_t *row, int ranks, struct model_record *record)
 	const char *name = json_string_value(json_object_get(row, "collective"));
 	const char *algorithm = json_string_value(json_object_get(row, "algorithm"));
 	const struct model_collective *collective = name ? model_collective_find(name) : NULL;
-	bool busy = record->spread > MODEL_BUSY_SPREAD;
-	double time_us = number_at(chosen_place(row), busy ? "min_us" : "time");
-	double limit_us = busy ? 0 : number_at(row, "limit_us");
+	double time_us = number_at(chosen_place(row), record->busy ? "min_us" : "time");
+	double limit_us = record->busy ? 0 : number_at(row, "limit_us");
 	double chunk = number_at(row, "chunk_bytes");
 	if (ranks < 2) {
 		record->left_out[MODEL_ONE_RANK]++;
@@ -117,6 +118,22 @@ static double spread_of(const json_t *rows)
 	return middle;
 }
 
+/*
+ * Where times of a row lie far apart, or others took CPUs: the load says it of records that do not know how many.
+ * What a busy machine was measured to reach may be far below what it does a moment later.
+ */
+static void read_busyness(const json_t *root, struct model_record *record)
+{
+	const json_t *devices = json_object_get(json_object_get(root, "config"), "devices");
+	const json_t *first = json_array_get(devices, 0);
+	const json_t *others = json_object_get(root, "other_cpus");
+	double cpus = number_at(first, "host_cpus"), load = number_at(first, "load");
+	record->spread = spread_of(json_object_get(root, "results"));
+	record->others = json_is_number(others) ? json_number_value(others) : fmax(0, load - cpus);
+	record->busy = record->spread > MODEL_BUSY_SPREAD ||
+		       (cpus > 0 && record->others > MACHINE_BUSY_SHARE * cpus);
+}
+
 /* Nothing is faster than what it was copied, or sent, by. */
 static void read_known(const json_t *root, struct model_known *known)
 {
@@ -142,6 +159,8 @@ static void read_source(const json_t *root, const char *path, struct model_sourc
 	copy_text(source->kernel, sizeof(source->kernel), json_object_get(root, "kernel"));
 	copy_text(source->host, sizeof(source->host), json_object_get(first, "hostname"));
 	copy_text(source->cpu, sizeof(source->cpu), json_object_get(first, "device_info"));
+	copy_text(source->link, sizeof(source->link),
+		  json_object_get(json_object_get(root, "config"), "link"));
 }
 
 static void show_left_out(const struct model_record *record, FILE *out)
@@ -165,11 +184,14 @@ static void show_left_out(const struct model_record *record, FILE *out)
 void model_record_remark(const struct model_record *record, FILE *out)
 {
 	show_left_out(record, out);
+	if (!record->busy)
+		return;
+	fprintf(out, "# %s: the machine was busy: ", record->source.file);
 	if (record->spread > MODEL_BUSY_SPREAD)
-		fprintf(out,
-			"# %s: the machine was busy: times of one row lie %.1f times apart (p90 / "
-			"p10); the fastest counts, and no limit measured beside them\n",
-			record->source.file, record->spread);
+		fprintf(out, "times of one row lie %.1f times apart (p90 / p10)", record->spread);
+	else
+		fprintf(out, "other programs took %.2f of its CPUs", record->others);
+	fputs("; the fastest counts, and no limit measured beside them\n", out);
 }
 
 static bool read_rows(const json_t *root, const char *path, struct model_record *record)
@@ -198,8 +220,8 @@ bool model_record_read(const char *path, struct model_record *record)
 	if (!root)
 		return false;
 	read_source(root, path, &record->source);
-	record->spread = spread_of(json_object_get(root, "results"));
-	if (record->spread <= MODEL_BUSY_SPREAD)
+	read_busyness(root, record);
+	if (!record->busy)
 		read_known(root, &record->known);
 	bool read = read_rows(root, path, record);
 	if (!read)

@@ -13,6 +13,7 @@
 /* Who measured: what a fitted model says it comes from. */
 struct model_source {
 	char file[256], start_time[40], kernel[128], host[64], cpu[96];
+	char link[48]; /* what RING_LINK made of the links; "": nothing */
 };
 
 /* Why a row is no sample. */
@@ -31,6 +32,8 @@ struct model_record {
 	char algorithms[96];      /* those of MODEL_OTHER_ALGORITHM, "oneshot, direct" */
 	struct model_known known; /* the reduction rate is that of the largest size measured */
 	double spread;            /* median over rows of p90 / p10; 0: unknown */
+	double others;            /* CPUs that other programs took; 0: unknown */
+	bool busy;                /* for one of both */
 	struct model_source source;
 };
 
