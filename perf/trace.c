@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../tools/trace_text.h"
 #include "../tools/whole_file.h"
 
 /* ---- where, and when ---------------------------------------------------------------------- */
@@ -77,41 +77,17 @@ struct text {
 	uint64_t dropped;
 };
 
-/* Copies an event with its time on rank 0's clock. */
-static void copy_event(FILE *out, const char *line, int64_t behind_ns)
-{
-	const char *time = strstr(line, "\"ts\":");
-	uint64_t us;
-	unsigned ns;
-	int length = 0;
-	if (!time || sscanf(time, "\"ts\":%" SCNu64 ".%3u%n", &us, &ns, &length) != 2) {
-		fputs(line, out);
-		return;
-	}
-	int64_t moved = (int64_t)(us * 1000 + ns) + behind_ns;
-	fprintf(out, "%.*s\"ts\":%" PRId64 ".%03" PRId64 "%s", (int)(time - line), line,
-		moved / 1000, moved % 1000, time + length);
-}
-
-/* The lines between the first and the last, the last of them without a line's end. */
+/* Its events, with their times on rank 0's clock. */
 static struct text read_own(const struct perf_trace *trace)
 {
 	struct text text = {NULL, 0, 0};
-	char path[96], *line = NULL;
-	size_t room = 0;
-	ssize_t length;
+	char path[96];
 	snprintf(path, sizeof(path), "%s/%d", trace->folder, trace->rank);
 	FILE *in = fopen(path, "re"), *out = open_memstream(&text.bytes, &text.count);
-	if (in && out && getline(&line, &room, in) > 0)
-		sscanf(line, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped\":%" SCNu64,
-		       &text.dropped);
-	while (in && out && (length = getline(&line, &room, in)) > 0 && *line != ']') {
-		if (line[length - 1] == '\n')
-			line[length - 1] = '\0';
-		fputs(ftell(out) > 0 ? "\n" : "", out);
-		copy_event(out, line, trace->behind_ns);
+	if (in && out) {
+		text.dropped = trace_text_read_head(in);
+		trace_text_copy(in, out, trace->behind_ns);
 	}
-	free(line);
 	if (in)
 		fclose(in);
 	if (out)
@@ -140,15 +116,12 @@ static void write_collection(void *context, FILE *out)
 	uint64_t dropped = 0;
 	for (int rank = 0; rank < all->size; rank++)
 		dropped += all->texts[rank].dropped;
-	fprintf(out,
-		"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped\":%" PRIu64
-		"},\"traceEvents\":[\n",
-		dropped);
+	trace_text_write_head(out, dropped);
 	for (int rank = 0; rank < all->size; rank++) {
 		fputs(rank > 0 && all->texts[rank].count > 0 ? ",\n" : "", out);
 		fwrite(all->texts[rank].bytes, 1, all->texts[rank].count, out);
 	}
-	fputs("\n]}\n", out);
+	trace_text_write_tail(out);
 }
 
 /* What a rank tells rank 0 before its text. */

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "one_trace.h"
 #include "outlet.h"
 #include "relay.h"
 #include "ringccl.h"
@@ -495,6 +496,7 @@ static void make_id_and_run(struct job *job, const struct rlimit *files)
 int launch_ranks(const struct launch *launch)
 {
 	struct signals signals;
+	struct one_trace trace;
 	struct rlimit files;
 	struct job job = {
 		.launch = launch,
@@ -505,6 +507,8 @@ int launch_ranks(const struct launch *launch)
 	};
 	if (launch->timeout_s > 0)
 		job.times_out_ms = now_ms() + 1 + (int64_t)(launch->timeout_s * 1000);
+	if (!one_trace_begin(&trace, launch->name))
+		return LAUNCH_FAILED;
 
 	/* Before the id is made, so that the meeting's thread leaves the signals to us. */
 	int err = signals_open(&signals);
@@ -516,5 +520,6 @@ int launch_ranks(const struct launch *launch)
 	make_id_and_run(&job, &files);
 	setrlimit(RLIMIT_NOFILE, &files);
 	signals_close(&signals);
-	return job.status;
+	bool whole = one_trace_end(&trace, launch->name);
+	return job.status || whole ? job.status : LAUNCH_FAILED;
 }

@@ -33,7 +33,7 @@ enum {
  * When one fails, says which and why in one line on stderr and ends the others.
  *
  * The ranks find RING_RANK, RING_SIZE, RING_ID, RING_LOCAL_RANK and RING_LOCAL_SIZE in their
- * environment, and RING_INTERFACE=lo unless it was set.
+ * environment, and RING_INTERFACE=lo unless it was set. What RING_TRACE names has all of them in the end.
  *
  * returns   the exit status for the caller: 0, the first failure's (128 + signal if killed), or
  *           one of those above
