@@ -68,8 +68,7 @@ def tell(made):
 
 def experiment(chosen, options):
     try:
-        options.output.mkdir(parents=True, exist_ok=True)
-        (options.output / "report.md").touch()
+        report.check_folder(options.output)
     except OSError as reason:
         stop(USAGE, f"--output {options.output}: {reason.strerror}")
     parts = [run_article(article, options) for article in chosen]
@@ -99,8 +98,11 @@ def diagnose_all(paths):
 def judge_again(path):
     try:
         tell(report.judge_again(report.read(path)))
-    except (OSError, ValueError, KeyError, TypeError, SyntaxError) as reason:
-        stop(USAGE, f"{path}: {reason}")
+    except OSError as reason:
+        stop(USAGE, f"{path}: {reason.strerror}")
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, SyntaxError,
+            RecursionError, MemoryError) as reason:
+        stop(USAGE, f"{path}: this is no report of ring_lab that can be judged: {reason}")
     return OK
 
 
@@ -139,11 +141,13 @@ def main():
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) != signal.SIG_IGN:
+            signal.signal(ending, lambda number, _: sys.exit(128 + number))
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as other programs end whose reader is gone
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        stop(128 + signal.SIGINT, "interrupted")
+        stop(128 + signal.SIGINT, "interrupted, so there is no report")
     except OSError as reason:
-        stop(FAILED, reason)
+        stop(FAILED, f"{reason.filename}: {reason.strerror}" if reason.filename else reason)

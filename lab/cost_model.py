@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Article 001: a tutorial of Ring-AllReduce, buckets and overlap with a cost model of its own."""
 
-import subprocess
-import sys
+import pytorch
+from lab import mean_of
 
 # A stack of equal layers: what it computes and what it sends can be set against each other.
 STACK = ("--preset", "mlp40", "--layers", 16, "--width", 512, "--inputs", 512, "--outputs", 512)
@@ -116,6 +116,11 @@ def measure_overlap(lab):
     off, naive, over = (lab.note_step(f"t_{name}_ms", runs[name]) for name in runs)
     alone = runs["overlap"].summary["comm_alone_ms"]
     bound = max(off, alone)
+    backward = {name: lab.note(f"backward_{name}_ms", mean_of(run, "backward_ms"), "ms",
+                               f"mean over steps and ranks, --mode {name}")
+                for name, run in runs.items()}
+    lab.note("eff_bound", off / (off - backward["off"] + max(backward["off"], alone)), "",
+             "the most: all of backward and all communication at once, and nothing else")
     lab.note("alone_ms", alone, "ms", f"all gradients, nothing else, {link}")
     lab.note("eff_naive", off / naive, "", "T without communication / T, --mode naive")
     lab.note("eff_overlap", off / over, "", "the same, --mode overlap")
@@ -128,14 +133,14 @@ def measure_overlap(lab):
 
 
 def ask_torch(lab):
-    """What the installed PyTorch takes for gradient_as_bucket_view, if there is one."""
-    question = ("import inspect; from torch.nn.parallel import DistributedDataParallel as D; "
-                "print(int(inspect.signature(D).parameters['gradient_as_bucket_view'].default))")
-    try:
-        said = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True,
-                              timeout=60, check=False)
-    except subprocess.TimeoutExpired:
+    """Only an installed PyTorch knows what it does."""
+    answers = pytorch.ask()
+    if not answers:
         return
-    if said.returncode == 0:
-        lab.note("view_by_default", int(said.stdout), "",
-                 "signature of DistributedDataParallel, the installed PyTorch")
+    lab.note("view_by_default", answers["view"], "",
+             "signature of DistributedDataParallel, the installed PyTorch")
+    for name, calls in answers["calls"].items():
+        lab.note(f"calls_{name}", calls, "",
+                 "all-reduces of PyTorch's fifth step: plain, static_graph or "
+                 "find_unused_parameters")
+    lab.note("static_same", answers["same"], "", "1: static_graph has the same buckets as without")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 FOLDERS = {"ring_perf": "perf", "ring_train": "train", "ring_model": "tools", "ring_steps": "tools"}
 DEADLINE_S = 600
+PATIENCE_S = 5  # of who ends a program, before it kills it
 
 
 class Failed(Exception):
@@ -34,26 +35,49 @@ def command_line(arguments, variables):
     )
 
 
+def environment(variables):
+    """Ours, without what would make the library do something else than the experiment says."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("RING_")}
+    return {**ours, **variables}
+
+
+def end(process):
+    """It ends its ranks, and so has a moment for that."""
+    process.terminate()
+    try:
+        process.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def outcome(process):
+    """What it said, and its status. If we are interrupted, nothing goes on without us."""
+    with process:
+        try:
+            return (*process.communicate(timeout=DEADLINE_S), process.returncode)
+        except BaseException:
+            end(process)
+            raise
+
+
 def run(name, *arguments, variables=None):
     """Its standard output. A program that fails ends the experiment; its sentence says why."""
     variables = variables or {}
+    shown = command_line((name, *arguments), variables)
+    process = subprocess.Popen(
+        [find(name), *map(str, arguments)],
+        env=environment(variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
     try:
-        done = subprocess.run(
-            [find(name), *map(str, arguments)],
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
-        )
+        out, complaints, status = outcome(process)
     except subprocess.TimeoutExpired:
-        raise Failed(
-            f"{command_line((name, *arguments), variables)}: not done after {DEADLINE_S} s"
-        ) from None
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
-        raise Failed(
-            f"{command_line((name, *arguments), variables)}: exit status {done.returncode}:"
-            f" {said[-1]}"
-        )
-    return done.stdout
+        raise Failed(f"{shown}: not done after {DEADLINE_S} s") from None
+    if status:
+        said = (complaints.strip() or out.strip() or "it said nothing").splitlines()
+        raise Failed(f"{shown}: exit status {status}: {said[-1]}")
+    return out

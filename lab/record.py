@@ -4,6 +4,7 @@ metrics."""
 
 import json
 
+NUMBER_MOST = 1e300  # and none is infinite, or no number
 SKIPPED = 2  # steps that warm up, as in ring_train's own metrics
 
 # What a rank does by itself. Blocked time and small sums follow from what others do.
@@ -53,7 +54,7 @@ def check_step(path, number, step, ranks):
         *(phase + "_ms" for phase in OWN_PHASES),
     )
     for name in names:
-        if not isinstance(step.get(name), (int, float)):
+        if not isinstance(step.get(name), (int, float)) or not abs(step[name]) < NUMBER_MOST:
             raise Unreadable(
                 f"{path}:{number}: a step without a number {name}; is it of an older ring_train?"
             )

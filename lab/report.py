@@ -3,11 +3,15 @@
 JSON is the report, the others are views of it; verdicts can be judged again from it alone."""
 
 import csv
+import io
 import json
+import os
 import platform
 import re
 import time
 from collections import Counter
+from errno import EISDIR
+from math import isfinite
 
 import claims
 import judge
@@ -18,10 +22,12 @@ BUSY_MOST = 1 / 3  # of an article's runs that others disturb, before times deci
 
 def show_number(value):
     """As a reader wants it: four digits, or all of a whole number."""
-    if isinstance(value, str):
-        return value
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}" if abs(value) >= 10000 else str(int(value))
+    if isinstance(value, str) or not isfinite(value):
+        return str(value)
+    if 10000 <= abs(value) < 1e15:
+        return f"{round(value):,}"
+    if value == int(value):
+        return str(int(value))
     return f"{value:.4g}" if abs(value) >= 1e-3 else f"{value:.1e}"
 
 
@@ -180,21 +186,41 @@ def markdown(report):
     return "\n".join(lines) + "\n"
 
 
-def write_csv(report, path):
+def table_of_claims(report):
     columns = ("number", "says", "theirs", "ours", "formula", "measured", "confirmed", "refuted",
                "verdict", "why")
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(("article", *columns))
-        for article in report["articles"]:
-            for claim in article["claims"]:
-                cells = {**claim, "ours": ours(claim)}
-                writer.writerow((article["number"], *(cells[column] for column in columns)))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("article", *columns))
+    for article in report["articles"]:
+        for claim in article["claims"]:
+            cells = {**claim, "ours": ours(claim)}
+            writer.writerow((article["number"], *(cells[column] for column in columns)))
+    return out.getvalue()
+
+
+VIEWS = ("report.json", "report.md", "report.html", "claims.csv")
+
+
+def check_folder(folder):
+    """Makes it; an OSError now rather than when everything has been measured."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for view in VIEWS:
+        if (folder / view).is_dir():
+            raise IsADirectoryError(EISDIR, f"{view} is a folder")
+    probe = folder / f".{os.getpid()}.tmp"
+    probe.touch()
+    probe.unlink()
 
 
 def write(report, folder, page):
-    """All views. page makes the HTML."""
-    (folder / "report.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    (folder / "report.md").write_text(markdown(report), encoding="utf-8")
-    (folder / "report.html").write_text(page(report), encoding="utf-8")
-    write_csv(report, folder / "claims.csv")
+    """All views, each whole or not at all. page makes the HTML."""
+    texts = (json.dumps(report, indent=1) + "\n", markdown(report), page(report),
+             table_of_claims(report))
+    for view, text in zip(VIEWS, texts):
+        made = folder / f".{view}.{os.getpid()}.tmp"
+        try:
+            made.write_text(text, encoding="utf-8")
+            made.replace(folder / view)
+        finally:
+            made.unlink(missing_ok=True)
