@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: MIT
 """The report as one page that fetches nothing."""
 
+import re
 from html import escape
 
 import plots
 import report as reports
+from shown import show_number
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1180px; padding: 0 1em;
 	color: #222 }
 h2 { margin-top: 2em; border-bottom: 2px solid #2a6f97; padding-bottom: .2em }
 table { border-collapse: collapse; width: 100%; margin: 1em 0; font-size: 14px }
+.claims { table-layout: fixed }
 th, td { text-align: left; vertical-align: top; padding: .45em .6em; border-bottom: 1px solid #ddd }
 th { background: #f4f6f8 }
 .verdict { font-weight: bold; white-space: nowrap }
 .confirmed { color: #2d6a4f } .refuted { color: #bc4749 } .out { color: #777; white-space: normal }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(420px, 1fr)); gap: 1em }
 svg { width: 100%; background: #fff; border: 1px solid #e5e5e5; font-family: inherit }
-code, .number { font-family: ui-monospace, monospace; font-size: 12.5px }
+code, .number { font-family: ui-monospace, monospace; font-size: 12px; overflow-wrap: anywhere }
 details { margin: .6em 0 } .note { color: #555 } .warn { color: #bc4749; font-weight: bold }
 """
 
-HEADINGS = ("", "claim", "theirs", "ours", "formula, and how it is measured", "verdict", "why")
+# Of all articles' tables alike, in percent of the width.
+COLUMNS = (("", 4), ("claim", 17), ("theirs", 9), ("ours", 17),
+           ("formula, and how it is measured", 17), ("verdict", 8), ("why", 28))
 
 
 def cell(content, kind="", title=""):
@@ -34,9 +39,18 @@ def row(cells):
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def table(headings, rows):
-    head = "".join(f"<th>{heading}</th>" for heading in headings)
-    return f"<table>{row([head]) if headings else ''}{''.join(rows)}</table>"
+def table(rows):
+    return f"<table>{''.join(rows)}</table>"
+
+
+def claims_table(rows):
+    head = "".join(f'<th style="width: {width}%">{heading}</th>' for heading, width in COLUMNS)
+    return f'<table class="claims">{row([head])}{"".join(rows)}</table>'
+
+
+def unbroken(text):
+    """Formulas and options do not part at their signs, as in 2(N-1)/N or --trace."""
+    return re.sub(r"(?<=[\w(-])-(?=[\w-])|(?<= )-(?=-)", "\N{NON-BREAKING HYPHEN}", escape(text))
 
 
 def claim_row(claim):
@@ -44,20 +58,20 @@ def claim_row(claim):
     rule = "no rule"
     if claim["confirmed"]:
         rule = f"confirmed if {claim['confirmed']}; refuted if {claim['refuted']}"
-    measured = f'<br><span class="note">{escape(claim["measured"])}</span>'
+    how = f'{unbroken(claim["formula"])}<br><span class="note">{unbroken(claim["measured"])}</span>'
     return row((
         cell(claim["number"]),
         cell(escape(claim["says"])),
-        cell(escape(claim["theirs"])),
+        cell(unbroken(claim["theirs"])),
         cell(ours, "number"),
-        cell(escape(claim["formula"]) + measured, title=rule),
+        cell(how if claim["formula"] != "-" else "-", title=rule),
         cell(claim["verdict"], f"verdict {claim['verdict'].split()[0]}"),
         cell(escape(claim["why"])),
     ))
 
 
 def number_row(name, number):
-    value = f"{reports.show_number(number['value'])} {escape(number['unit'])}"
+    value = f"{show_number(number['value'])} {escape(number['unit'])}"
     return row((cell(escape(name), "number"), cell(value), cell(escape(number["source"]))))
 
 
@@ -75,9 +89,9 @@ def article_part(article):
         failed = f"It did not run to its end: {escape(article['failed'])}"
         parts.append(f'<p class="warn">{failed}</p>')
     parts.append(f'<div class="charts">{"".join(map(plots.draw, article["charts"]))}</div>')
-    parts.append(table(HEADINGS, map(claim_row, article["claims"])))
+    parts.append(claims_table(map(claim_row, article["claims"])))
     numbers = [number_row(name, number) for name, number in article["numbers"].items()]
-    parts.append(details(f"{len(numbers)} numbers and where they come from", table((), numbers)))
+    parts.append(details(f"{len(numbers)} numbers and where they come from", table(numbers)))
     commands = escape("\n".join(article["commands"]))
     parts.append(details(f"{len(article['commands'])} commands, {article['seconds']:.0f} s",
                          f"<pre><code>{commands}</code></pre>"))

@@ -4,6 +4,8 @@
 from html import escape
 from math import floor, log10
 
+from shown import show_number
+
 WIDTH, HEIGHT = 640, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 34, 44
 COLOURS = ("#2a6f97", "#e07a5f", "#81b29a", "#6d597a", "#3d405b", "#f2cc8f", "#bc4749")
@@ -43,7 +45,7 @@ def scale(most, y_label):
         y = place(mark * step)
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" '
                      'stroke="#ddd"/>')
-        parts.append(text(LEFT - 6, y + 4, f"{mark * step:.4g}", "end"))
+        parts.append(text(LEFT - 6, y + 4, show_number(mark * step), "end"))
     return parts, place
 
 
@@ -89,7 +91,7 @@ def bars(chart):
             base += 0 if beside else value
         middle = LEFT + pitch * (index + 0.5)
         if not beside:
-            parts.append(text(middle, place(base) - 4, f"{base:.4g}", size=11))
+            parts.append(text(middle, place(base) - 4, show_number(base), size=11))
         parts.append(text(middle, HEIGHT - BOTTOM + 15, label, size=11))
     return frame(chart, parts)
 

@@ -11,24 +11,13 @@ import re
 import time
 from collections import Counter
 from errno import EISDIR
-from math import isfinite
 
 import claims
 import judge
+from shown import show_number
 
 FORMAT = 1
 BUSY_MOST = 1 / 3  # of an article's runs that others disturb, before times decide nothing
-
-
-def show_number(value):
-    """As a reader wants it: four digits, or all of a whole number."""
-    if isinstance(value, str) or not isfinite(value):
-        return str(value)
-    if 10000 <= abs(value) < 1e15:
-        return f"{round(value):,}"
-    if value == int(value):
-        return str(int(value))
-    return f"{value:.4g}" if abs(value) >= 1e-3 else f"{value:.1e}"
 
 
 class Shown(dict):
@@ -95,6 +84,7 @@ def article_part(article, lab, failed, seconds):
         "failed": failed,
         "seconds": round(seconds, 1),
         "busy": lab.busy,
+        "runs": lab.runs,
         "commands": lab.commands,
         "numbers": {name: number._asdict() for name, number in lab.numbers.items()},
         "charts": [chart._asdict() for chart in lab.charts],
@@ -145,11 +135,12 @@ def summary(report):
 
 def machine(report):
     busy = sum(len(article["busy"]) for article in report["articles"])
+    runs = sum(article["runs"] for article in report["articles"])
     said = f"{report['host']}, {report['cpus']} CPUs, {report['system']}, {report['time']}"
     if report["short"]:
         said += "; the short form: few steps and small batches, so times say little"
     if busy:
-        said += f"; THE MACHINE WAS BUSY with other things in {busy} runs, so times say little"
+        said += f"; THE MACHINE WAS BUSY with other things in {busy} of {runs} runs of ring_train"
     return said
 
 
