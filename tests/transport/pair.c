@@ -11,7 +11,7 @@
 #include "tests/transport/faulty.h"
 #include "tests/transport/late.h"
 
-#define FINISH_MS 20000
+#define FINISH_MS 100000
 
 static bool tcp_sockets(int fds[2])
 {

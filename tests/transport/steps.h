@@ -7,7 +7,7 @@
 #include "ringccl.h"
 #include "tests/transport/pair.h"
 
-#define DEADLINE_MS 20000
+#define DEADLINE_MS 100000
 
 static inline int poll_link(struct ring_link *link)
 {

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "tests/transport/dice.h"
 
-#define STUCK_MS 20000
+#define STUCK_MS 100000
 
 bool traffic_init(struct traffic *traffic, struct ring_link *link, struct ring_bell *bell,
 		  uint64_t seed, uint64_t messages)
