@@ -86,7 +86,10 @@ static void write_limits(struct json *json, const struct perf_limits *limits)
 {
 	json_open(json, "limits", '{');
 	json_put_bool(json, "known", limits->known);
-	json_put_string(json, "path", limits->over_network ? "sockets" : "memory");
+	json_put_string(json, "path",
+			limits->over_verbs     ? "verbs"
+			: limits->over_network ? "sockets"
+					       : "memory");
 	json_put_real(json, "hop_us", limits->hop_us);
 	json_open(json, "rates", '[');
 	for (int i = 0; i < limits->classes; i++) {

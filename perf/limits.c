@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "path.h"
 #include "samples.h"
-#include "sockets.h"
 
 #define TRIALS 7
 #define LARGE_TRIALS 3 /* of so much that rates hardly differ */
@@ -27,9 +27,9 @@
 /* 32 bytes of floats: what a compiler turns into the vector instructions it may use. */
 typedef float lanes __attribute__((vector_size(32), may_alias));
 
-static int probe_copy(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
+static int probe_copy(struct perf_buffer buffers[2], size_t bytes, struct perf_path *path)
 {
-	(void)sockets;
+	(void)path;
 	if (buffers[0].memory.device)
 		return perf_device_copy(buffers[0].memory.device, buffers[1].data, buffers[0].data,
 					bytes);
@@ -37,9 +37,9 @@ static int probe_copy(struct perf_buffer buffers[2], size_t bytes, struct perf_s
 	return 0;
 }
 
-static int probe_reduce(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
+static int probe_reduce(struct perf_buffer buffers[2], size_t bytes, struct perf_path *path)
 {
-	(void)sockets;
+	(void)path;
 	if (buffers[0].memory.device)
 		return perf_device_add(buffers[0].memory.device, buffers[1].data, buffers[0].data,
 				       bytes);
@@ -50,27 +50,28 @@ static int probe_reduce(struct perf_buffer buffers[2], size_t bytes, struct perf
 	return 0;
 }
 
-static int probe_both(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
+static int probe_both(struct perf_buffer buffers[2], size_t bytes, struct perf_path *path)
 {
-	(void)sockets;
+	(void)path;
 	lanes *a = (lanes *)buffers[0].data, *b = (lanes *)buffers[1].data;
 	for (size_t i = 0; i < bytes / sizeof(lanes); i++)
 		a[i] = b[i] = a[i] + b[i];
 	return 0;
 }
 
-static int probe_wire(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
+static int probe_wire(struct perf_buffer buffers[2], size_t bytes, struct perf_path *path)
 {
-	return perf_sockets_exchange(sockets, buffers[0].mirror, buffers[1].mirror, bytes);
+	return path->move(path, buffers, bytes, bytes);
 }
 
-static int probe_line(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets)
+/* Down a line: rank 0 receives nothing, and the one before it on the ring sends nothing. */
+static int probe_line(struct perf_buffer buffers[2], size_t bytes, struct perf_path *path)
 {
-	return perf_sockets_pass_on(sockets, buffers[0].mirror, buffers[1].mirror, bytes);
+	return path->move(path, buffers, path->is_last ? 0 : bytes, path->is_first ? 0 : bytes);
 }
 
 /* What is measured: one pass over `bytes`. Returns 0, or a RING_E... */
-typedef int probe(struct perf_buffer buffers[2], size_t bytes, struct perf_sockets *sockets);
+typedef int probe(struct perf_buffer buffers[2], size_t bytes, struct perf_path *path);
 
 /*
  * Bytes per second that every rank reaches while all do the same, the best of several trials: a
@@ -78,7 +79,7 @@ typedef int probe(struct perf_buffer buffers[2], size_t bytes, struct perf_socke
  * ranks than CPUs, one that runs while the others wait must not look fast.
  */
 static int measure_rate(struct perf_team *team, struct perf_buffer buffers[2], size_t bytes,
-			probe *pass, struct perf_sockets *sockets, double *rate)
+			probe *pass, struct perf_path *path, double *rate)
 {
 	size_t passes = bytes < TRIAL_BYTES ? TRIAL_BYTES / bytes : 1;
 	int trials = bytes < LARGE_BYTES ? TRIALS : LARGE_TRIALS;
@@ -89,7 +90,7 @@ static int measure_rate(struct perf_team *team, struct perf_buffer buffers[2], s
 	for (int trial = 0; trial < trials && !err; trial++) {
 		double start = perf_now();
 		for (size_t i = 0; i < passes && !failed; i++) {
-			failed = pass(buffers, bytes, sockets);
+			failed = pass(buffers, bytes, path);
 			atomic_signal_fence(memory_order_seq_cst); /* every pass is done */
 		}
 		if (!failed && device)
@@ -107,7 +108,7 @@ static int measure_rate(struct perf_team *team, struct perf_buffer buffers[2], s
 }
 
 static int measure_rates(struct perf_team *team, struct perf_buffer buffers[2],
-			 struct perf_sockets *sockets, struct perf_limits *limits)
+			 struct perf_path *path, struct perf_limits *limits)
 {
 	size_t bytes = PERF_LIMIT_SMALLEST;
 	int err = 0;
@@ -119,10 +120,10 @@ static int measure_rates(struct perf_team *team, struct perf_buffer buffers[2],
 			err = measure_rate(team, buffers, bytes, probe_reduce, NULL, &rates->reduce);
 		if (!err && limits->shared)
 			err = measure_rate(team, buffers, bytes, probe_both, NULL, &rates->both);
-		if (!err && sockets)
-			err = measure_rate(team, buffers, bytes, probe_wire, sockets, &rates->wire);
-		if (!err && sockets)
-			err = measure_rate(team, buffers, bytes, probe_line, sockets, &rates->line);
+		if (!err && path)
+			err = measure_rate(team, buffers, bytes, probe_wire, path, &rates->wire);
+		if (!err && path)
+			err = measure_rate(team, buffers, bytes, probe_line, path, &rates->line);
 		bytes *= 4;
 	}
 	return err;
@@ -195,13 +196,12 @@ static double measure_flag_unbound(void)
 }
 
 /* Rank 0 alone plays with flags while the others sleep; over a network all pass a token around. */
-static int measure_hop(struct perf_team *team, struct perf_sockets *sockets,
-		       struct perf_limits *limits)
+static int measure_hop(struct perf_team *team, struct perf_path *path, struct perf_limits *limits)
 {
 	int err = perf_team_barrier(team);
 	double hop_us = 0;
-	if (!err && sockets)
-		hop_us = perf_sockets_hop_us(sockets, team->size);
+	if (!err && path)
+		hop_us = perf_path_hop_us(path, team->size);
 	else if (!err && team->rank == 0)
 		hop_us = measure_flag_unbound();
 	if (!err)
@@ -215,6 +215,7 @@ int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2],
 {
 	*limits = (struct perf_limits){
 		.over_network = team->over_network,
+		.over_verbs = team->over_verbs,
 		.shared = !team->over_network && buffers[0].memory.comm,
 	};
 	if (team->size == 1) {
@@ -226,19 +227,18 @@ int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2],
 		limits->reason = "RING_LINK slows the links down";
 		return 0;
 	}
-	struct perf_sockets *sockets = NULL;
-	if (team->over_network) {
-		int err = perf_sockets_open(team, &sockets);
-		if (err || !sockets) {
-			limits->reason = "no plain TCP connections between the ranks";
-			return err;
-		}
+	struct perf_path *path = NULL;
+	int err = team->over_network ? perf_path_open(team, buffers, &path) : 0;
+	if (team->over_network && !path) {
+		limits->reason = team->over_verbs ? "no queue pairs of our own between the ranks"
+						  : "no plain TCP connections between the ranks";
+		return err;
 	}
-	int err = measure_rates(team, buffers, sockets, limits);
+	err = measure_rates(team, buffers, path, limits);
 	if (!err)
-		err = measure_hop(team, sockets, limits);
+		err = measure_hop(team, path, limits);
 	limits->known = !err;
-	perf_sockets_close(sockets);
+	perf_path_close(path);
 	return err;
 }
 

@@ -19,13 +19,14 @@ struct perf_rates {
 	double copy;   /* memcpy                                            */
 	double reduce; /* a[i] += b[i] on floats                            */
 	double both;   /* a[i] = b[i] = a[i] + b[i]; only of shared memory  */
-	double wire;   /* TCP, sending to next and receiving from previous  */
+	double wire;   /* TCP or RDMA, sending to next and receiving from previous */
 	double line;   /* the same, but from rank 0 on to the one before it */
 };
 
 struct perf_limits {
 	bool known;
 	bool over_network;
+	bool over_verbs;    /* ... by RDMA, else by sockets */
 	bool shared;        /* ranks can reach one another's buffers */
 	const char *reason; /* why it is not known */
 	double hop_us;      /* one small message to the next rank */

@@ -120,9 +120,9 @@ void report_limits(const struct perf_run *run)
 	if (run->options->device && limits->over_network)
 		printf("copy %.2f GB/s, ", rates->copy * 1e-9);
 	if (limits->over_network)
-		printf("plain TCP sockets both ways %.2f GB/s, down a line %.2f GB/s, one hop "
-		       "%.2f us",
-		       rates->wire * 1e-9, rates->line * 1e-9, limits->hop_us);
+		printf("%s both ways %.2f GB/s, down a line %.2f GB/s, one hop %.2f us",
+		       limits->over_verbs ? "raw verbs" : "plain TCP sockets", rates->wire * 1e-9,
+		       rates->line * 1e-9, limits->hop_us);
 	else
 		printf("copy %.2f GB/s, one hop %.3f us", rates->copy * 1e-9, limits->hop_us);
 	if (limits->shared)

@@ -7,8 +7,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -23,16 +21,12 @@
 
 #include "samples.h"
 
-#define PATIENCE_S 10.0
-#define HOP_LAPS 50
-#define HOP_TRIALS 20
-
 /* With 8, what is sent behind it may be copied slowly: transport/tcp_link.h. */
 #define TOKEN_BYTES 16
 
-struct perf_sockets {
-	int next, prev;         /* sockets */
-	bool is_first, is_last; /* rank 0, which starts the token, and the one before it */
+struct sockets {
+	struct perf_path path;
+	int next, prev;
 };
 
 /* How to reach a rank, and where it lives. */
@@ -60,27 +54,6 @@ static uint64_t own_place(void)
 	for (const char *at = boot; *at; at++)
 		place = place * 1099511628211u + (unsigned char)*at;
 	return place;
-}
-
-/* The first address of an interface that is up, not loopback, and named if RING_INTERFACE names one. */
-static uint32_t own_ip(void)
-{
-	const char *wanted = getenv("RING_INTERFACE");
-	struct ifaddrs *all = NULL;
-	uint32_t ip = 0;
-	if (getifaddrs(&all) < 0)
-		return 0;
-	for (struct ifaddrs *at = all; at && !ip; at = at->ifa_next) {
-		if (!at->ifa_addr || at->ifa_addr->sa_family != AF_INET ||
-		    !(at->ifa_flags & IFF_UP) || (at->ifa_flags & IFF_LOOPBACK))
-			continue;
-		struct sockaddr_in in;
-		memcpy(&in, at->ifa_addr, sizeof(in));
-		if (!wanted || !if_nametoindex(wanted) || strcmp(wanted, at->ifa_name) == 0)
-			ip = in.sin_addr.s_addr;
-	}
-	freeifaddrs(all);
-	return ip;
 }
 
 /* As the library: reno where packets cannot be lost, else the system's congestion control. */
@@ -120,7 +93,7 @@ static int call_next(const struct address *address, bool local)
 	if (fd < 0)
 		return -1;
 	tune(fd, local);
-	struct timeval patience = {.tv_sec = (time_t)PATIENCE_S};
+	struct timeval patience = {.tv_sec = (time_t)PERF_PATH_PATIENCE_S};
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
 	    send(fd, &address->token, sizeof(address->token), MSG_NOSIGNAL) !=
@@ -134,7 +107,7 @@ static int call_next(const struct address *address, bool local)
 /* The connection of the previous rank, which knows our token; others are turned away. */
 static int answer_prev(int listener, uint64_t token, bool local)
 {
-	double deadline = perf_now() + PATIENCE_S;
+	double deadline = perf_now() + PERF_PATH_PATIENCE_S;
 	struct timeval patience = {.tv_sec = 1};
 	while (perf_now() < deadline) {
 		if (poll(&(struct pollfd){.fd = listener, .events = POLLIN}, 1, 1000) <= 0)
@@ -154,16 +127,11 @@ static int answer_prev(int listener, uint64_t token, bool local)
 }
 
 /* Connects to the neighbours on the ring, given everybody's address. */
-static void connect_neighbours(struct perf_sockets *sockets, const struct perf_team *team,
+static void connect_neighbours(struct sockets *sockets, const struct perf_team *team, int follower,
 			       const struct address *all, int listener)
 {
-	int position = 0;
-	while (team->order[position] != team->rank)
-		position++;
-	int follower = team->order[(position + 1) % team->size];
 	const struct address *self = &all[team->rank];
 	const struct address *next = &all[follower];
-	sockets->is_last = follower == 0;
 	bool local = true;
 	for (int i = 0; i < team->size; i++)
 		local = local && all[i].place == self->place;
@@ -177,41 +145,9 @@ static void connect_neighbours(struct perf_sockets *sockets, const struct perf_t
 	}
 }
 
-int perf_sockets_open(struct perf_team *team, struct perf_sockets **result)
+static void close_sockets(struct perf_path *path)
 {
-	*result = NULL;
-	struct perf_sockets *sockets = calloc(1, sizeof(*sockets));
-	struct address *all = calloc((size_t)team->size, sizeof(*all));
-	if (!sockets || !all) {
-		free(sockets);
-		free(all);
-		return perf_team_failed(team, RING_ENOMEM, "measuring the limit");
-	}
-	*sockets = (struct perf_sockets){.next = -1, .prev = -1, .is_first = team->rank == 0};
-	struct address self = {.place = own_place(), .ip = own_ip()};
-	bool drawn = getrandom(&self.token, sizeof(self.token), 0) == sizeof(self.token);
-	int listener = drawn ? listen_anywhere(&self.port) : -1;
-
-	int err = perf_team_gather(team, &self, sizeof(self), all);
-	if (!err && listener >= 0)
-		connect_neighbours(sockets, team, all, listener);
-	if (listener >= 0)
-		close(listener);
-	free(all);
-	double missing = sockets->next < 0 || sockets->prev < 0;
-	if (!err)
-		err = perf_team_max(team, &missing, 1);
-	if (err || missing > 0)
-		perf_sockets_close(sockets);
-	else
-		*result = sockets;
-	return err;
-}
-
-void perf_sockets_close(struct perf_sockets *sockets)
-{
-	if (!sockets)
-		return;
+	struct sockets *sockets = (struct sockets *)path;
 	if (sockets->next >= 0)
 		close(sockets->next);
 	if (sockets->prev >= 0)
@@ -227,12 +163,14 @@ static bool moved(ssize_t result, size_t *done)
 	return result > 0;
 }
 
-/* 0; RING_ETIMEDOUT */
-static int move(struct perf_sockets *sockets, const char *out, size_t to_send, char *in,
+static int move(struct perf_path *path, struct perf_buffer buffers[2], size_t to_send,
 		size_t to_receive)
 {
+	const struct sockets *sockets = (struct sockets *)path;
+	const unsigned char *out = buffers[0].mirror;
+	unsigned char *in = buffers[1].mirror;
 	size_t sent = 0, received = 0;
-	double deadline = perf_now() + PATIENCE_S;
+	double deadline = perf_now() + PERF_PATH_PATIENCE_S;
 	for (unsigned idle = 0; sent < to_send || received < to_receive;) {
 		bool moving = false;
 		if (sent < to_send)
@@ -250,26 +188,16 @@ static int move(struct perf_sockets *sockets, const char *out, size_t to_send, c
 	return 0;
 }
 
-int perf_sockets_exchange(struct perf_sockets *sockets, const void *send, void *recv, size_t bytes)
-{
-	return move(sockets, send, bytes, recv, bytes);
-}
-
-int perf_sockets_pass_on(struct perf_sockets *sockets, const void *send, void *recv, size_t bytes)
-{
-	return move(sockets, send, sockets->is_last ? 0 : bytes, recv,
-		    sockets->is_first ? 0 : bytes);
-}
-
 /*
  * Spins, or sleeps if its CPU may be needed by the rank that has the token. poll() before recv():
  * spinning in recv() alone fights the kernel for the socket's lock.
  */
-static bool await_token(struct perf_sockets *sockets, bool sleeps)
+static bool await_token(struct perf_path *path, bool sleeps)
 {
+	const struct sockets *sockets = (struct sockets *)path;
 	unsigned char token[TOKEN_BYTES];
 	struct pollfd readable = {.fd = sockets->prev, .events = POLLIN};
-	double deadline = perf_now() + PATIENCE_S;
+	double deadline = perf_now() + PERF_PATH_PATIENCE_S;
 	unsigned spins = 0;
 	while (poll(&readable, 1, sleeps ? 1000 : 0) <= 0) {
 		if (++spins % 64 != 0 && !sleeps)
@@ -281,35 +209,44 @@ static bool await_token(struct perf_sockets *sockets, bool sleeps)
 	return recv(sockets->prev, token, sizeof(token), MSG_WAITALL) == sizeof(token);
 }
 
-static bool pass_token(struct perf_sockets *sockets)
+static bool pass_token(struct perf_path *path)
 {
+	const struct sockets *sockets = (struct sockets *)path;
 	const unsigned char token[TOKEN_BYTES] = {0};
 	return send(sockets->next, token, sizeof(token), MSG_NOSIGNAL) == sizeof(token);
 }
 
-/* The token goes around several times. Seconds; 0 if it was lost. */
-static double run_laps(struct perf_sockets *sockets, bool sleeps)
-{
-	double start = perf_now();
-	for (int lap = 0; lap < HOP_LAPS; lap++) {
-		if (sockets->is_first && !pass_token(sockets))
-			return 0;
-		if (!await_token(sockets, sleeps))
-			return 0;
-		if (!sockets->is_first && !pass_token(sockets))
-			return 0;
-	}
-	return perf_now() - start;
-}
+static const struct perf_path plain = {
+	.move = move,
+	.pass_token = pass_token,
+	.await_token = await_token,
+	.close = close_sockets,
+};
 
-double perf_sockets_hop_us(struct perf_sockets *sockets, int size)
+int perf_sockets_open(struct perf_team *team, int next, struct perf_path **path)
 {
-	double best = 1e9;
-	for (int trial = 0; trial < HOP_TRIALS; trial++) {
-		double seconds = run_laps(sockets, trial % 2 == 1);
-		if (seconds == 0)
-			return 0;
-		best = seconds < best ? seconds : best;
+	*path = NULL;
+	struct sockets *sockets = calloc(1, sizeof(*sockets));
+	struct address *all = calloc((size_t)team->size, sizeof(*all));
+	if (!sockets || !all) {
+		free(sockets);
+		free(all);
+		return perf_team_failed(team, RING_ENOMEM, "measuring the limit");
 	}
-	return best * 1e6 / HOP_LAPS / size;
+	*sockets = (struct sockets){.path = plain, .next = -1, .prev = -1};
+	struct address self = {.place = own_place(), .ip = perf_path_ip()};
+	bool drawn = getrandom(&self.token, sizeof(self.token), 0) == sizeof(self.token);
+	int listener = drawn ? listen_anywhere(&self.port) : -1;
+
+	int err = perf_team_gather(team, &self, sizeof(self), all);
+	if (!err && listener >= 0)
+		connect_neighbours(sockets, team, next, all, listener);
+	if (listener >= 0)
+		close(listener);
+	free(all);
+	if (!err && sockets->next >= 0 && sockets->prev >= 0)
+		*path = &sockets->path;
+	else
+		close_sockets(&sockets->path);
+	return err;
 }

@@ -96,7 +96,9 @@ static int learn_links(struct perf_team *team)
 		derive_order(team, edges);
 		for (int i = 0; i < team->size; i++)
 			add_name(team->transports, sizeof(team->transports), edges[i].transport);
-		team->over_network = strstr(team->transports, "tcp") != NULL;
+		team->over_verbs = strstr(team->transports, "verbs") &&
+				   !strstr(team->transports, "tcp");
+		team->over_network = team->over_verbs || strstr(team->transports, "tcp");
 		if (team->transports[0] == '\0')
 			strcpy(team->transports, "-");
 	}

@@ -22,6 +22,7 @@ struct perf_team {
 	int rank, size;
 	int *order;          /* order[position] == rank, as the links tell       */
 	bool over_network;   /* some rank sends over something else than memory  */
+	bool over_verbs;     /* ... and none of them over TCP */
 	char transports[64]; /* those of all ranks, "shm,tcp"; "-" if there are none */
 	struct perf_trace trace;
 	struct perf_device device; /* that has this rank's buffers; all zero: the host */

@@ -105,11 +105,12 @@ static int make(struct ring_verbs_link *link)
 static int check_offer(struct ring_verbs_link *link)
 {
 	const struct ring_verbs_offer *own = &link->own, *other = &link->other;
+	const struct ring_verbs_end *end = &other->end;
 	if (other->magic != own->magic || other->depth != own->depth ||
-	    other->slot_bytes != own->slot_bytes || other->qpn >> 24 || other->psn >> 24 ||
-	    other->mtu < IBV_MTU_256 || other->mtu > IBV_MTU_4096)
+	    other->slot_bytes != own->slot_bytes || end->qpn >> 24 || end->psn >> 24 ||
+	    end->mtu < IBV_MTU_256 || end->mtu > IBV_MTU_4096)
 		return refuse(link, "the other end's offer is none, or of other sizes");
-	if (other->ethernet != own->ethernet)
+	if (end->ethernet != own->end.ethernet)
 		return refuse(link, "one end is on InfiniBand, the other on Ethernet "
 				    "(RING_VERBS_DEVICE)");
 	return 0;

@@ -19,9 +19,9 @@
 #define RING_VERBS_LINK_H
 
 #include "transport.h"
-#include "verbs_port.h"
+#include "verbs_pair.h"
 
-#define RING_VERBS_MAGIC UINT32_C(0x52564201) /* changes with the layout of the offer */
+#define RING_VERBS_MAGIC UINT32_C(0x52564202) /* changes with the layout of the offer */
 #define RING_VERBS_INLINE 128 /* bytes that are sent without a slot, where possible */
 #define RING_VERBS_TEXT 448
 
@@ -32,12 +32,7 @@ struct ring_verbs_offer {
 	uint64_t slot_bytes;
 	uint64_t address; /* receiver: of its slots ... */
 	uint32_t rkey;    /* ... and by what they may be written */
-	uint32_t qpn;     /* queue pair */
-	uint32_t psn;     /* number of its first packet */
-	uint16_t lid;
-	uint8_t mtu; /* enum ibv_mtu */
-	uint8_t ethernet;
-	unsigned char gid[16];
+	struct ring_verbs_end end;
 };
 
 enum ring_verbs_stage {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The device's part of a link: queues, registered slots, and the states of a queue pair. */
+/* The device's part of a link: queues and registered slots. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,10 +13,6 @@
 #include "base/status.h"
 #include "slot_fifo.h"
 #include "verbs_link.h"
-
-/* Of a packet, before the other end counts as lost; one more would be no end for software RoCE. */
-#define TRIES 7
-#define BITS_24 0xffffff
 
 static int fail(struct ring_verbs_link *link, int cause, const char *what)
 {
@@ -118,14 +113,8 @@ static int make_pair(struct ring_verbs_link *link)
 
 static int initialise_pair(struct ring_verbs_link *link)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = (uint8_t)link->port->choice.port,
-		.qp_access_flags = link->base.outgoing ? 0 : IBV_ACCESS_REMOTE_WRITE,
-	};
-	int cause = link->port->library->modify_qp(link->qp, &attr,
-						   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-							   IBV_QP_ACCESS_FLAGS);
+	int cause = ring_verbs_pair_initialise(link->port, link->qp,
+					       link->base.outgoing ? 0 : IBV_ACCESS_REMOTE_WRITE);
 	if (cause)
 		return fail(link, cause, "the queue pair cannot be initialised");
 	if (!ring_verbs_post_receives(link, ring_verbs_receives(&link->base)))
@@ -145,21 +134,14 @@ static int watch(struct ring_verbs_link *link)
 
 static void describe(struct ring_verbs_link *link)
 {
-	uint32_t psn = 0;
-	(void)!getrandom(&psn, sizeof(psn), 0);
 	link->own = (struct ring_verbs_offer){
 		.magic = RING_VERBS_MAGIC,
 		.depth = link->base.depth,
 		.slot_bytes = link->base.slot_bytes,
 		.address = (uintptr_t)link->slots,
 		.rkey = link->mr->rkey,
-		.qpn = link->qp->qp_num,
-		.psn = psn & BITS_24,
-		.lid = link->port->lid,
-		.mtu = (uint8_t)link->port->mtu,
-		.ethernet = link->port->choice.ethernet,
+		.end = ring_verbs_pair_end(link->port, link->qp),
 	};
-	memcpy(link->own.gid, link->port->choice.gid, sizeof(link->own.gid));
 }
 
 int ring_verbs_queue_make(struct ring_verbs_link *link)
@@ -199,72 +181,14 @@ void ring_verbs_queue_free(struct ring_verbs_link *link)
 	ring_verbs_port_drop(link->port);
 }
 
-/* ---- connecting ---- */
-
-static struct ibv_ah_attr address_of(const struct ring_verbs_link *link)
-{
-	struct ibv_ah_attr address = {
-		.dlid = link->other.lid,
-		.port_num = (uint8_t)link->port->choice.port,
-		.is_global = link->port->choice.ethernet,
-		.grh = {.sgid_index = (uint8_t)link->port->choice.gid_index, .hop_limit = 64},
-	};
-	memcpy(address.grh.dgid.raw, link->other.gid, sizeof(link->other.gid));
-	return address;
-}
-
-/*
- * A packet is sent again after 4.096 us * 2^timeout. An outage ends the link after more than half
- * of peer_lost_ms, and not more than all of it; devices may take up to four times as long.
- */
-static uint8_t choose_timeout(int peer_lost_ms)
-{
-	uint8_t timeout = 1;
-	while (timeout < 31 && 4.096e-3 * (double)(UINT64_C(2) << timeout) * TRIES <= peer_lost_ms)
-		timeout++;
-	return timeout;
-}
-
-static int make_ready_to_receive(struct ring_verbs_link *link)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = link->own.mtu < link->other.mtu ? (enum ibv_mtu)link->own.mtu
-							    : (enum ibv_mtu)link->other.mtu,
-		.dest_qp_num = link->other.qpn,
-		.rq_psn = link->other.psn,
-		.min_rnr_timer = 12,
-		.ah_attr = address_of(link),
-	};
-	return link->port->library->modify_qp(link->qp, &attr,
-					      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-						      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-						      IBV_QP_MAX_DEST_RD_ATOMIC |
-						      IBV_QP_MIN_RNR_TIMER);
-}
-
-static int make_ready_to_send(struct ring_verbs_link *link)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS,
-		.sq_psn = link->own.psn,
-		.timeout = choose_timeout(link->peer_lost_ms),
-		.retry_cnt = TRIES - 1,
-		.rnr_retry = 7,
-	};
-	return link->port->library->modify_qp(link->qp, &attr,
-					      IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-						      IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-						      IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
 int ring_verbs_queue_connect(struct ring_verbs_link *link)
 {
-	int cause = make_ready_to_receive(link);
+	const struct ring_verbs_end *own = &link->own.end, *other = &link->other.end;
+	int cause = ring_verbs_pair_receive(link->port, link->qp, own, other);
 	if (cause)
 		return fail(link, cause,
 			    "the other end's address cannot be reached from GID (RING_VERBS_GID, "
 			    "RING_VERBS_DEVICE)");
-	cause = make_ready_to_send(link);
+	cause = ring_verbs_pair_send(link->port, link->qp, own, link->peer_lost_ms);
 	return cause ? fail(link, cause, "the queue pair cannot be made ready to send") : 0;
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Queue pairs from every rank to the next: RDMA writes with immediate data out of one buffer right into the
+ * other, which is the fastest that a link over verbs could be.
+ */
+#ifndef PERF_VERBS_H
+#define PERF_VERBS_H
+
+#include "path.h"
+
+/* As perf_path_open() says, with *path NULL on those ranks alone that could not connect. */
+int perf_verbs_open(struct perf_team *team, struct perf_buffer buffers[2], int prev, int next,
+		    struct perf_path **path);
+
+#endif
