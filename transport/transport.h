@@ -165,6 +165,8 @@ struct ring_transport {
 	size_t (*slots)(const struct ring_link *link, void **memory);
 	const struct ring_bell *(*bell)(const struct ring_link *link);
 	const struct ring_reach_ops *reach;
+	/* Memory of lasting.h is about to go: nothing has hold of it behind this. Any thread. */
+	void (*let_go)(uint64_t number);
 };
 
 /* ---- connecting ---- */

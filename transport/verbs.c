@@ -204,4 +204,5 @@ const struct ring_transport ring_transport_verbs = {
 	.arm = ring_verbs_arm,
 	.wait_fd = wait_fd,
 	.close = close_link,
+	.let_go = ring_verbs_memory_let_go,
 };

@@ -3,8 +3,9 @@
  * A link over a reliable connected queue pair.
  *
  *	sender                                        receiver
- *	own slot k % depth   RDMA write, immediate k  ->  slot k % depth
- *	(or inline)                                       one receive is used up
+ *	lasting memory,      RDMA write, immediate k  ->  slot k % depth
+ *	own slot k % depth,                               one receive is used up
+ *	or inline
  *	                     <-  send of 0 bytes, immediate `released`: a credit
  *
  * There are as many receives at either end as there can be messages, or credits, under way, so
@@ -19,6 +20,7 @@
 #define RING_VERBS_LINK_H
 
 #include "transport.h"
+#include "verbs_memory.h"
 #include "verbs_pair.h"
 
 #define RING_VERBS_MAGIC UINT32_C(0x52564202) /* changes with the layout of the offer */
@@ -71,8 +73,10 @@ struct ring_verbs_link {
 	char text[RING_VERBS_TEXT]; /* why */
 
 	uint64_t posted; /* sender: messages */
-	uint64_t freed;  /* ... that the receiver has given back */
-	bool greeted;    /* ... and heard the first credit */
+	uint64_t copied; /* ... bytes of them that went by way of a slot here */
+	struct ring_verbs_recent recent;
+	uint64_t freed; /* ... that the receiver has given back */
+	bool greeted;   /* ... and heard the first credit */
 
 	uint64_t told;      /* receiver: `released`, as the last credit says */
 	unsigned under_way; /* ... and credits that may still be in the queue */

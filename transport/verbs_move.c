@@ -41,7 +41,24 @@ bool ring_verbs_post_credit(struct ring_verbs_link *link)
 	return true;
 }
 
-/* Short messages go within the request; others by way of an own slot, which is registered. */
+/*
+ * What a message is sent from: short ones go within the request, those from memory that lasts from
+ * where they lie, others by way of an own slot, which is registered.
+ */
+static struct ibv_sge choose_piece(struct ring_verbs_link *link, const void *source, size_t bytes)
+{
+	struct ibv_sge piece = {.addr = (uintptr_t)source, .length = (uint32_t)bytes};
+	if (bytes <= link->inline_bytes ||
+	    ring_verbs_memory_key(link->port, &link->recent, source, bytes, &piece.lkey))
+		return piece;
+	unsigned char *slot = link->slots + link->posted % link->base.depth * link->stride;
+	memcpy(slot, source, bytes);
+	link->copied += bytes;
+	piece.addr = (uintptr_t)slot;
+	piece.lkey = link->mr->lkey;
+	return piece;
+}
+
 int ring_verbs_send(struct ring_link *base, const void *source, size_t bytes)
 {
 	struct ring_verbs_link *link = (struct ring_verbs_link *)base;
@@ -49,24 +66,18 @@ int ring_verbs_send(struct ring_link *base, const void *source, size_t bytes)
 		return RING_EPEER;
 	if (link->posted - base->sent == base->depth || link->posted - link->freed == base->depth)
 		return RING_EAGAIN;
-	const size_t offset = link->posted % base->depth * link->stride;
-	const bool is_short = bytes <= link->inline_bytes;
-	struct ibv_sge piece = {
-		.addr = (uintptr_t)(is_short ? source : link->slots + offset),
-		.length = (uint32_t)bytes,
-		.lkey = link->mr->lkey,
-	};
+	struct ibv_sge piece = choose_piece(link, source, bytes);
 	struct ibv_send_wr request = {
 		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-		.send_flags = is_short ? IBV_SEND_INLINE : 0,
+		.send_flags = bytes <= link->inline_bytes ? IBV_SEND_INLINE : 0,
 		.sg_list = &piece,
 		.num_sge = 1,
 		.imm_data = htonl((uint32_t)link->posted),
-		.wr.rdma = {.remote_addr = link->other.address + offset, .rkey = link->other.rkey},
+		.wr.rdma = {.remote_addr = link->other.address +
+					   link->posted % base->depth * link->stride,
+			    .rkey = link->other.rkey},
 	};
 	struct ibv_send_wr *bad;
-	if (!is_short)
-		memcpy(link->slots + offset, source, bytes);
 	int cause = ibv_post_send(link->qp, &request, &bad);
 	if (cause)
 		return ring_verbs_lose(link, "a message cannot be posted: %s", strerror(cause));

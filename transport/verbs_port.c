@@ -185,6 +185,8 @@ void ring_verbs_port_drop(struct ring_verbs_port *port)
 	if (unused)
 		*link = port->next;
 	pthread_mutex_unlock(&lock);
+	if (unused && port->closes)
+		port->closes(port);
 	if (unused)
 		close_port(port);
 }

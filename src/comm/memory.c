@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "transport/lasting.h"
 #include "transport/sealed.h"
 #include "comm.h"
 #include "base/fd.h"
@@ -70,6 +71,7 @@ static void drop(struct ring_region **link)
 	*link = region->next;
 	if (region->shared.fd >= 0)
 		ring_regions_remove(&region->shared);
+	ring_lasting_remove(region->lasting);
 	if (region->device)
 		region->device->free(region->shared.memory);
 	else if (region->allocated)
@@ -102,11 +104,16 @@ static struct ring_region *add(struct ring_comm *comm, const struct ring_shared_
 	struct ring_region *region = malloc(sizeof(*region));
 	if (!region)
 		return NULL;
-	*region = (struct ring_region){*memory, allocated, device, comm->memory.regions};
+	*region = (struct ring_region){.shared = *memory,
+				       .allocated = allocated,
+				       .device = device,
+				       .next = comm->memory.regions};
 	if (memory->fd >= 0 && ring_regions_add(&region->shared)) {
 		free(region);
 		return NULL;
 	}
+	if (ring_device_of(memory->memory) == &ring_device_cpu)
+		region->lasting = ring_lasting_add(memory->memory, memory->bytes);
 	comm->memory.regions = region;
 	return region;
 }
@@ -222,6 +229,8 @@ int ring_memory_take_back(const struct ring_shared_memory *memory, const void *s
 	size_t first = offset / page * page;
 	if (!ring_regions_withdraw(memory))
 		return RING_ENOTSUP;
+	/* Other pages are to lie there. */
+	ring_lasting_remove(((const struct ring_region *)memory)->lasting);
 	return ring_sealed_keep(memory->fd, first, ring_sealed_memory(offset + bytes) - first,
 				(char *)memory->memory + first);
 }

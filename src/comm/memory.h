@@ -16,6 +16,7 @@ struct ring_region {
 	struct ring_shared_memory shared; /* fd -1: it is private */
 	bool allocated; /* by ring_mem_alloc(); else it was registered and is the program's */
 	const struct ring_device *device; /* that it was allocated from; NULL: the host */
+	uint64_t lasting;                 /* its number of lasting.h; 0: it is a device's */
 	struct ring_region *next;
 };
 

@@ -40,6 +40,7 @@ static const struct way ways[] = {
 	{{"shm, deep", false, "shm", 0}, "ring", 8192, 8, 3, 4, 0, false},
 	{{"loopback", true, "loopback", 0}, "ring", 4096, 1, 1, 2, 0, false},
 	{{"tcp", false, "tcp", 0}, "ring", 16384, 2, 2, 3, 0, false},
+	{{"tcp, shared", false, "tcp", 0}, "ring", 0, 0, 0, 0, 0, true},
 	{{"mixed", false, NULL, 2}, "ring", 0, 0, 0, 0, 1, false},
 	{{"mixed, shallow", false, NULL, 2}, "ring", 10000, 1, 4, 1, 1, false},
 	{{"shm, one shot", false, "shm", 0}, "oneshot", 0, 0, 0, 0, 2, false},

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -177,6 +178,91 @@ static void a_child_disturbs_nothing(void **state)
 	pair_close(&pair);
 }
 
+static unsigned char *map_at(void *place, size_t bytes, int content)
+{
+	unsigned char *memory = mmap(place, bytes, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | (place ? MAP_FIXED : 0), -1, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memset(memory, content, bytes);
+	return memory;
+}
+
+/* Sends `bytes` bytes, and finds them at the other end. returns how many were copied on the way */
+static uint64_t send_and_compare(struct pair *pair, const unsigned char *source, size_t bytes)
+{
+	struct ring_link *receiver = pair->ends[RECEIVER];
+	const uint64_t copied = end_of(pair, SENDER)->copied, message = receiver->arrived;
+	send_whole(pair, source, bytes);
+	poll_until(pair, &receiver->arrived, message + 1);
+	assert_int_equal(bytes_of(receiver, message), bytes);
+	assert_memory_equal(data_of(receiver, message), source, bytes);
+	release(receiver);
+	return end_of(pair, SENDER)->copied - copied;
+}
+
+static void what_lasts_is_sent_from_where_it_lies(void **state)
+{
+	const size_t bytes = 4 * SLOT_BYTES;
+	struct pair pair;
+	(void)state;
+	make_pair(&pair);
+	unsigned char *memory = map_at(NULL, bytes, 'a');
+	assert_int_equal(send_and_compare(&pair, memory + 9, SLOT_BYTES), SLOT_BYTES);
+	const uint64_t number = ring_lasting_add(memory, bytes);
+	for (size_t at = 0; at + SLOT_BYTES <= bytes; at += 999) {
+		memset(memory + at, (int)at, SLOT_BYTES);
+		assert_int_equal(send_and_compare(&pair, memory + at, SLOT_BYTES), 0);
+	}
+	assert_int_equal(send_and_compare(&pair, memory + bytes - 10, 10), 0);
+
+	/* Others have it, too, and an end beyond it is not it. */
+	const uint64_t part = ring_lasting_add(memory, 2 * SLOT_BYTES);
+	ring_lasting_remove(number);
+	assert_int_equal(send_and_compare(&pair, memory + SLOT_BYTES, SLOT_BYTES), 0);
+	assert_int_equal(send_and_compare(&pair, memory + SLOT_BYTES + 1, SLOT_BYTES), SLOT_BYTES);
+	ring_lasting_remove(part);
+
+	/* What lies there now are other pages. */
+	map_at(memory, bytes, 'b');
+	assert_int_equal(send_and_compare(&pair, memory, SLOT_BYTES), SLOT_BYTES);
+	const uint64_t again = ring_lasting_add(memory, bytes);
+	assert_int_equal(send_and_compare(&pair, memory, SLOT_BYTES), 0);
+	pair_close(&pair);
+	ring_lasting_remove(again);
+	munmap(memory, bytes);
+}
+
+/* The pages that the device sends from stay the parent's, whoever writes first. */
+static void a_child_has_a_copy_of_what_lasts(void **state)
+{
+	struct pair pair;
+	(void)state;
+	make_pair(&pair);
+	unsigned char *memory = map_at(NULL, SLOT_BYTES, 'a');
+	const uint64_t number = ring_lasting_add(memory, SLOT_BYTES);
+	assert_int_equal(send_and_compare(&pair, memory, SLOT_BYTES), 0);
+	for (int round = 0; round < 4; round++) {
+		pid_t child = fork();
+		assert_true(child >= 0);
+		if (child == 0) {
+			memset(memory, 'x', SLOT_BYTES);
+			ring_lasting_remove(number); /* it is no longer the child's to give back */
+			_exit(0);
+		}
+		int status = 1;
+		if (round % 2)
+			waitpid(child, &status, 0);
+		memset(memory, round, SLOT_BYTES);
+		assert_int_equal(send_and_compare(&pair, memory, SLOT_BYTES), 0);
+		if (round % 2 == 0)
+			waitpid(child, &status, 0);
+		assert_int_equal(status, 0);
+	}
+	pair_close(&pair);
+	ring_lasting_remove(number);
+	munmap(memory, SLOT_BYTES);
+}
+
 /* Both may use a port that the parent had open. */
 static void a_child_opens_its_own(void **state)
 {
@@ -207,6 +293,8 @@ int main(void)
 		cmocka_unit_test(a_wrong_key_is_refused),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(a_child_disturbs_nothing),
+		cmocka_unit_test(what_lasts_is_sent_from_where_it_lies),
+		cmocka_unit_test(a_child_has_a_copy_of_what_lasts),
 		cmocka_unit_test(a_child_opens_its_own),
 	};
 	char why[RING_ABSENT_TEXT];

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* A list of what ports have registered; see verbs_memory.h. */
+#include "verbs_memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/fork_lock.h"
+#include "base/log.h"
+
+struct entry {
+	const struct ring_verbs_port *port;
+	uint64_t number;
+	struct ibv_mr *mr; /* NULL: it could not be registered, and is not tried again */
+	struct entry *next;
+};
+
+RING_FORK_LOCK(lock)
+static struct entry *entries;
+
+/* What a forked child has of its parent's list is not its own to give back. */
+static void drop(struct entry **link)
+{
+	struct entry *entry = *link;
+	*link = entry->next;
+	if (entry->mr && entry->port->generation == ring_fork_generation())
+		entry->port->library->dereg_mr(entry->mr);
+	free(entry);
+}
+
+static void close_all(const struct ring_verbs_port *port)
+{
+	pthread_mutex_lock(&lock);
+	for (struct entry **link = &entries; *link;)
+		if ((*link)->port == port)
+			drop(link);
+		else
+			link = &(*link)->next;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Locked. NULL: no memory */
+static struct entry *registered(struct ring_verbs_port *port, const struct ring_lasting *memory)
+{
+	struct entry *entry = entries;
+	while (entry && (entry->port != port || entry->number != memory->number))
+		entry = entry->next;
+	if (entry || !(entry = malloc(sizeof(*entry))))
+		return entry;
+	struct ibv_mr *mr = (port->library->reg_mr)(port->pd, (void *)memory->start, memory->bytes,
+						    0);
+	if (!mr)
+		ring_log(RING_INFO, "verbs: %zu KiB of memory cannot be registered with %s and are sent by copies: %s",
+			 memory->bytes >> 10, port->choice.device, strerror(errno));
+	port->closes = close_all;
+	*entry = (struct entry){port, memory->number, mr, entries};
+	entries = entry;
+	return entry;
+}
+
+static bool holds(const struct ring_lasting *memory, const void *start, size_t bytes)
+{
+	size_t offset = (uintptr_t)start - memory->start;
+	return offset < memory->bytes && bytes <= memory->bytes - offset;
+}
+
+bool ring_verbs_memory_key(struct ring_verbs_port *port, struct ring_verbs_recent *recent,
+			   const void *start, size_t bytes, uint32_t *lkey)
+{
+	const uint64_t epoch = ring_lasting_epoch();
+	if (epoch == 0)
+		return false;
+	if (recent->epoch != epoch || !holds(&recent->memory, start, bytes)) {
+		struct ring_lasting found;
+		*recent = (struct ring_verbs_recent){.epoch = epoch};
+		if (!ring_lasting_find(start, bytes, &found))
+			return false;
+		pthread_mutex_lock(&lock);
+		const struct entry *entry = registered(port, &found);
+		if (entry && entry->mr) {
+			recent->memory = found;
+			recent->lkey = entry->mr->lkey;
+		}
+		pthread_mutex_unlock(&lock);
+	}
+	*lkey = recent->lkey;
+	return recent->memory.bytes > 0;
+}
+
+void ring_verbs_memory_let_go(uint64_t number)
+{
+	pthread_mutex_lock(&lock);
+	for (struct entry **link = &entries; *link;)
+		if ((*link)->number == number)
+			drop(link);
+		else
+			link = &(*link)->next;
+	pthread_mutex_unlock(&lock);
+}
