@@ -42,7 +42,7 @@ static bool find_names(struct choose_job *job)
 	job->path_found = (enum ring_path)path;
 	job->memory_found = (enum ring_memory)memory;
 	if (path == RING_PATHS)
-		model_complain("choose", "--path is memory, socket, network or mixed, not %s",
+		model_complain("choose", "--path is memory, socket, network, verbs or mixed, not %s",
 			       job->path);
 	else if (memory == RING_MEMORIES)
 		model_complain("choose", "--memory is private, reachable or shared, not %s",
@@ -149,7 +149,7 @@ int model_choose_command(int argc, char **argv)
 		{"collective", MODEL_COLLECTIVE, &job.collective, "NAME  all_reduce"},
 		{"ranks", MODEL_RANKS_LIST, &job.ranks, MODEL_RANKS_HELP},
 		{"sizes", MODEL_SIZES_LIST, &job.sizes, "LIST  such as 8,64K or 1K..64M*4"},
-		{"path", MODEL_TEXT, &job.path, "NAME  memory, socket, network or mixed"},
+		{"path", MODEL_TEXT, &job.path, "NAME  memory, socket, network, verbs or mixed"},
 		{"memory", MODEL_TEXT, &job.memory, "NAME  private, reachable or shared"},
 		{"cpus", MODEL_COUNT, &job.cpus, "N  of all ranks together; else one of each"},
 		{"tuning", MODEL_TEXT, &job.file, "FILE  numbers from ring_perf --tune"},

@@ -42,9 +42,8 @@ int ring_algorithm_find(const char *name)
 }
 
 static const char *const path_names[] = {
-	[RING_PATH_MEMORY] = "memory",
-	[RING_PATH_SOCKET] = "socket",
-	[RING_PATH_NETWORK] = "network",
+	[RING_PATH_MEMORY] = "memory",   [RING_PATH_SOCKET] = "socket",
+	[RING_PATH_NETWORK] = "network", [RING_PATH_VERBS] = "verbs",
 	[RING_PATH_MIXED] = "mixed",
 };
 

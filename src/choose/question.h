@@ -9,8 +9,9 @@
 enum ring_path {
 	RING_PATH_MEMORY,  /* shared memory: all ranks are on one host */
 	RING_PATH_SOCKET,  /* sockets, though all ranks are on one host */
-	RING_PATH_NETWORK, /* sockets between hosts, RDMA, or links slowed down to be like them */
-	RING_PATH_MIXED,   /* shared memory within hosts, sockets between them */
+	RING_PATH_NETWORK, /* sockets between hosts, or links slowed down to be like them */
+	RING_PATH_VERBS,   /* RDMA alone */
+	RING_PATH_MIXED,   /* shared memory within hosts, sockets or RDMA between them */
 };
 #define RING_PATHS (RING_PATH_MIXED + 1)
 

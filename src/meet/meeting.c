@@ -195,6 +195,8 @@ static enum ring_path find_path(const struct ring_arrangement *arrangement,
 		return RING_PATH_MEMORY;
 	if (memory)
 		return RING_PATH_MIXED;
+	if (!sockets)
+		return RING_PATH_VERBS;
 	return hosts || wires ? RING_PATH_NETWORK : RING_PATH_SOCKET;
 }
 

@@ -350,7 +350,7 @@ static void mistakes_in_numbers_are_named(void **state)
 				     "there are 3 words"},
 		{"model air hop 1us",
 		 "my.table, line 1: path is \"air\", but must be one of any memory socket network "
-		 "mixed"},
+		 "verbs mixed"},
 		{"model memory leap 1us",
 		 "my.table, line 1: the model has no leap of memory; was this written by another "
 		 "version? Measure again: ring_perf --tune"},
