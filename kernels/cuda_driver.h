@@ -78,6 +78,7 @@ struct CUstream_st; /* a stream                                  */
 	X(stream_destroy, cuStreamDestroy_v2, (struct CUstream_st * stream))                       \
 	X(stream_query, cuStreamQuery, (struct CUstream_st * stream))                              \
 	X(stream_synchronize, cuStreamSynchronize, (struct CUstream_st * stream))                  \
+	X(stream_priority, cuStreamGetPriority, (struct CUstream_st * stream, int *priority))      \
 	X(stream_context, cuStreamGetCtx,                                                          \
 	  (struct CUstream_st * stream, struct CUctx_st * *context))                               \
 	X(stream_capture, cuStreamIsCapturing, (struct CUstream_st * stream, int *status))         \
@@ -162,6 +163,7 @@ enum ring_cuda_device_attribute {
 	RING_CUDA_CAPABILITY_MINOR = 76,
 	RING_CUDA_HOST_POINTERS = 91, /* registered memory has the same address for the device */
 	RING_CUDA_HOST_REGISTER = 99,
+	RING_CUDA_STREAM_WORDS = 122, /* streams wait for words, of 64 bits too, and write them */
 };
 
 enum ring_cuda_function_attribute {

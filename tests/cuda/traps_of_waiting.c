@@ -15,6 +15,19 @@ static int share_a_queue(bool wrong)
 	return cuda.stream_synchronize(stage.first);
 }
 
+/* Streams of another priority have other hardware queues. */
+static int share_a_priority(bool wrong)
+{
+	struct CUstream_st *stream;
+	int least, greatest;
+	CUDA_MUST(cuda.context_priorities(&least, &greatest));
+	CUDA_MUST(cuda.stream_create(&stream, RING_CUDA_STREAM_NON_BLOCKING,
+				     wrong ? least : greatest));
+	trap_hold(stage.first);
+	CUDA_MUST(cuda.stream_write_value(stream, stage.word, 1, 0));
+	return cuda.stream_synchronize(stage.first);
+}
+
 static int alloc_while_held(bool wrong)
 {
 	void *memory;
@@ -187,6 +200,11 @@ const struct trap traps_of_waiting[] = {
 	 .run = share_a_queue,
 	 .comes_to = TRAP_HANGS,
 	 .wrong_env = "CUDA_DEVICE_MAX_CONNECTIONS=1"},
+	{.name = "two streams of one priority share a hardware queue",
+	 .run = share_a_priority,
+	 .comes_to = TRAP_HANGS,
+	 .wrong_env = "CUDA_DEVICE_MAX_CONNECTIONS=1",
+	 .right_env = "CUDA_DEVICE_MAX_CONNECTIONS=1"},
 	{.name = "memory is allocated while a stream waits",
 	 .run = alloc_while_held,
 	 .comes_to = TRAP_HANGS},

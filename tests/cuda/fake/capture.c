@@ -88,14 +88,21 @@ int fake_capture_forbids(void)
 	return err;
 }
 
+/* A blocking stream that is captured, as the legacy one would wait for it; NULL: there is none. */
+static struct CUstream_st *find_blocking(struct CUctx_st *context)
+{
+	struct CUstream_st *stream = context->streams;
+	while (stream && !(stream->captured && stream->blocking))
+		stream = stream->next;
+	return stream;
+}
+
 int fake_capture_forbids_legacy(struct CUctx_st *context)
 {
-	for (struct CUstream_st *stream = context->streams; stream; stream = stream->next)
-		if (stream->captured && stream->blocking) {
-			fake_capture_lose(stream->captured);
-			return RING_CUDA_CAPTURE_IMPLICIT;
-		}
-	return 0;
+	struct CUstream_st *stream = find_blocking(context);
+	if (stream)
+		fake_capture_lose(stream->captured);
+	return stream ? RING_CUDA_CAPTURE_IMPLICIT : 0;
 }
 
 /* ---- what it notes --------------------------------------------------------------------------- */
@@ -234,8 +241,8 @@ int cuStreamIsCapturing(struct CUstream_st *handle, int *status)
 		return err;
 	struct CUstream_st *stream;
 	err = fake_stream_find(handle, &stream);
-	if (!err && stream == stream->context->legacy)
-		err = fake_capture_forbids_legacy(stream->context);
+	if (!err && stream == stream->context->legacy && find_blocking(stream->context))
+		err = RING_CUDA_CAPTURE_IMPLICIT; /* asking does no harm */
 	if (err)
 		return fake_end(err);
 	const struct CUgraph_st *capture = stream->captured;

@@ -93,7 +93,7 @@ int cuDevicePrimaryCtxRetain(struct CUctx_st **context, int device)
 	if (!it->retained) {
 		it->device = device;
 		it->reaches[device] = true;
-		it->legacy = fake_stream_start(it, true);
+		it->legacy = fake_stream_start(it, true, 0);
 		err = it->legacy ? 0 : RING_CUDA_OUT_OF_MEMORY;
 	}
 	if (!err) {
@@ -207,7 +207,7 @@ int cuCtxGetStreamPriorityRange(int *least, int *greatest)
 	if (least)
 		*least = 0;
 	if (greatest)
-		*greatest = -5;
+		*greatest = 1 - FAKE_PRIORITIES;
 	return fake_end(0);
 }
 

@@ -275,7 +275,7 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-	static const int values[][2] = {
+	const int values[][2] = {
 		{RING_CUDA_MULTIPROCESSORS, MULTIPROCESSORS},
 		{RING_CUDA_L2_BYTES, 4 << 20},
 		{RING_CUDA_UNIFIED_ADDRESSING, 1},
@@ -283,6 +283,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 		{RING_CUDA_CAPABILITY_MINOR, 0},
 		{RING_CUDA_HOST_POINTERS, 1},
 		{RING_CUDA_HOST_REGISTER, 1},
+		{RING_CUDA_STREAM_WORDS, fake_settings.words},
 	};
 	int err = fake_begin(__func__, FAKE_DRIVER);
 	if (err)

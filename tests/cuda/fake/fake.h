@@ -27,7 +27,7 @@
  *    later still, of several at once.
  *  - Streams share hardware queues (CUDA_DEVICE_MAX_CONNECTIONS, 8 if unset): what waits there for
  *    an event, a word or a host function holds up all that was given to its queue later, of
- *    whatever stream.
+ *    whatever stream. Streams of different priorities share none.
  *  - Blocking streams wait for the legacy stream, and it for them.
  *  - Allocating and freeing memory of device or host, pinning, unpinning, and loading a kernel (at
  *    its first launch, where nothing has loaded it before) wait until all is done that the context
@@ -49,7 +49,7 @@
  * driver is always refused.
  *
  * What it does not: nothing here says how fast a GPU is. There are no memory pools, no virtual
- * memory management, no IPC, no contexts but the primary ones; streams have no priorities; copies
+ * memory management, no IPC, no contexts but the primary ones; priorities make no stream quicker; copies
  * have no engines of their own; a kernel's threads run one after the other, and cannot wait for one
  * another; the memory model is the host's.
  *
@@ -63,6 +63,7 @@
  *	RING_FAKE_CUDA_SEED         of all delays; 1
  *	RING_FAKE_CUDA_DELAY_US     that a job takes at most, and that its end stays hidden; 200
  *	RING_FAKE_CUDA_PATIENCE_MS  that a call may wait; 30,000; 0: for ever
+ *	RING_FAKE_CUDA_WORDS        0: streams can neither wait for words nor write them; 1
  *	RING_FAKE_CUDA_FAIL         cuMemAlloc_v2:3=2,...: the third such call returns 2
  *	RING_FAKE_CUDA_BREAK        5=719: each context's fifth job breaks it with that error
  *	CUDA_DEVICE_MAX_CONNECTIONS hardware queues of a device, 1 to 32; 8
@@ -77,7 +78,9 @@
 #include "../more_calls.h"
 
 #define FAKE_DEVICES 4
-#define FAKE_QUEUES 32
+#define FAKE_PRIORITIES 6   /* 0, -1, ...: the highest */
+#define FAKE_CONNECTIONS 32 /* hardware queues of streams of one priority, at most */
+#define FAKE_QUEUES (FAKE_PRIORITIES * FAKE_CONNECTIONS)
 #define FAKE_QUEUE_JOBS 1024
 
 /* All calls of both lists are defined somewhere here, and nothing else can be seen from outside. */
@@ -91,7 +94,7 @@ MORE_CUDA_CALLS(FAKE_DECLARE)
 
 struct fake_settings {
 	int devices, queues;
-	bool peers, eager;
+	bool peers, eager, words;
 	size_t memory_bytes;
 	uint64_t seed;
 	unsigned delay_us, patience_ms;
@@ -153,7 +156,8 @@ struct CUctx_st {
 	uint64_t jobs;                      /* begun */
 
 	struct fake_queue *queues[FAKE_QUEUES];
-	uint64_t streams_made; /* deals streams to queues */
+	uint64_t streams_made[FAKE_PRIORITIES]; /* deals streams to queues */
+	uint64_t streams_numbered;
 	struct CUstream_st *legacy, *streams;
 	struct CUevent_st *events;
 	struct CUmod_st *modules;
@@ -296,6 +300,7 @@ struct CUstream_st {
 	struct fake_queue *queue;
 	struct CUstream_st *next;
 	uint64_t number;
+	int priority;
 	bool blocking;     /* waits for the legacy stream, and it waits for this */
 	const void *owner; /* the thread whose default stream it is; NULL: it was created */
 	struct fake_job *last;
@@ -307,7 +312,7 @@ struct CUstream_st {
 
 /* A handle's stream, which may also be NULL and one of the two that are no objects. */
 int fake_stream_find(struct CUstream_st *handle, struct CUstream_st **stream);
-struct CUstream_st *fake_stream_start(struct CUctx_st *context, bool blocking);
+struct CUstream_st *fake_stream_start(struct CUctx_st *context, bool blocking, int priority);
 void fake_streams_end(struct CUctx_st *context);
 
 void fake_events_end(struct CUctx_st *context);

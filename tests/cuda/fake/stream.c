@@ -8,25 +8,33 @@
 #define WAIT_FLAGS 3 /* >=, ==, and, nor */
 #define LOOK_NS 20000
 
-struct CUstream_st *fake_stream_start(struct CUctx_st *context, bool blocking)
+/* One of those that streams of a priority share; NULL without memory. */
+static struct fake_queue *deal_queue(struct CUctx_st *context, int priority)
+{
+	uint64_t number = context->streams_made[-priority] % (unsigned)fake_settings.queues;
+	int index = -priority * FAKE_CONNECTIONS + (int)number;
+	if (!context->queues[index])
+		context->queues[index] = fake_queue_start(context, index);
+	context->streams_made[-priority] += context->queues[index] != NULL;
+	return context->queues[index];
+}
+
+struct CUstream_st *fake_stream_start(struct CUctx_st *context, bool blocking, int priority)
 {
 	struct CUstream_st *stream = calloc(1, sizeof(*stream));
 	if (!stream)
 		return NULL;
-	uint64_t number = context->streams_made;
-	int index = (int)(number % (unsigned)fake_settings.queues);
-	if (!context->queues[index])
-		context->queues[index] = fake_queue_start(context, index);
-	if (!context->queues[index]) {
+	struct fake_queue *queue = deal_queue(context, priority);
+	if (!queue) {
 		free(stream);
 		return NULL;
 	}
 	*stream = (struct CUstream_st){.context = context,
-				       .queue = context->queues[index],
+				       .queue = queue,
 				       .next = context->streams,
-				       .number = number,
+				       .number = context->streams_numbered++,
+				       .priority = priority,
 				       .blocking = blocking};
-	context->streams_made++;
 	context->streams = stream;
 	return stream;
 }
@@ -57,7 +65,7 @@ static struct CUstream_st *find_per_thread(struct CUctx_st *context)
 	for (struct CUstream_st *stream = context->streams; stream; stream = stream->next)
 		if (stream->owner == &me)
 			return stream;
-	struct CUstream_st *stream = fake_stream_start(context, true);
+	struct CUstream_st *stream = fake_stream_start(context, true, 0);
 	if (stream)
 		stream->owner = &me;
 	return stream;
@@ -101,13 +109,13 @@ static int begin(const char *function, unsigned needs, struct CUstream_st *handl
 
 int cuStreamCreateWithPriority(struct CUstream_st **stream, unsigned flags, int priority)
 {
-	(void)priority;
 	int err = fake_begin(__func__, FAKE_CONTEXT);
 	if (err)
 		return err;
 	if (flags > RING_CUDA_STREAM_NON_BLOCKING)
 		return fake_end(RING_CUDA_INVALID_VALUE);
-	*stream = fake_stream_start(fake_current(), flags == 0);
+	priority = priority > 0 ? 0 : priority <= -FAKE_PRIORITIES ? 1 - FAKE_PRIORITIES : priority;
+	*stream = fake_stream_start(fake_current(), flags == 0, priority);
 	return fake_end(*stream ? 0 : RING_CUDA_OUT_OF_MEMORY);
 }
 
@@ -148,6 +156,16 @@ int cuStreamSynchronize(struct CUstream_st *handle)
 	if (stream->captured)
 		return fake_end(fake_capture_lose(stream->captured));
 	return fake_end(fake_job_await(stream->last, stream->context, __func__));
+}
+
+int cuStreamGetPriority(struct CUstream_st *handle, int *priority)
+{
+	struct CUstream_st *stream;
+	int err = begin(__func__, FAKE_CONTEXT, handle, &stream);
+	if (err)
+		return err;
+	*priority = stream->priority;
+	return fake_end(0);
 }
 
 int cuStreamGetCtx(struct CUstream_st *handle, struct CUctx_st **context)
@@ -215,6 +233,8 @@ static int submit_word(const char *function, struct CUstream_st *handle, struct 
 	int err = begin(function, FAKE_CONTEXT, handle, &stream);
 	if (err)
 		return err;
+	if (!fake_settings.words)
+		return fake_end(RING_CUDA_NOT_SUPPORTED);
 	const uint32_t *word = work->word.word;
 	struct fake_range range;
 	if ((uintptr_t)word % sizeof(*word) || !fake_memory_find(word, &range) ||
