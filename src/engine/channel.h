@@ -66,6 +66,13 @@ struct ring_operands {
 	uint64_t scalar;  /* of plans that are `scaled`: one element, its first bytes */
 };
 
+/* What a channel has with a device that it does not serve now. */
+struct ring_left {
+	const struct ring_device *device; /* NULL: there is none */
+	struct ring_device_queue *queue;
+	uint64_t jobs; /* of the queue, all finished */
+};
+
 struct ring_channel {
 	int self; /* rank */
 	struct ring_route ring_routes[RING_RING_ROUTES];
@@ -80,6 +87,8 @@ struct ring_channel {
 	uint64_t exchanges;       /* over boards, with the current call's; the same on all ranks */
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
+	const struct ring_device *fitted; /* for whom the links are; NULL: the host alone */
+	struct ring_left other;           /* the device that it served before */
 	char *scratch;
 	size_t scratch_bytes;
 	size_t scratch_used;      /* the most that a call used */
@@ -123,7 +132,9 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 
 /*
  * Turns a channel without scratch, whose last call is done, to another device's memory, over the
- * same links. returns 0; RING_ENOMEM, RING_ESYSTEM: it can only be closed
+ * same links. Links that once served memory apart from the host stay as they are and carry the
+ * host's, too, so turning back never blocks. returns 0; RING_ENOMEM, RING_ESYSTEM: it can only be
+ * closed
  */
 int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device, int chip);
 

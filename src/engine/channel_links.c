@@ -17,16 +17,20 @@ static int take_device(struct ring_channel *channel, const struct ring_device *d
 {
 	channel->device = device;
 	int err = device->queue_open(chip, &channel->queue);
-	if (!err && device->apart)
-		err = ring_staging_open(&channel->staging, device, chip);
-	return err;
+	if (err || !device->apart)
+		return err;
+	assert(!channel->fitted); /* one such device for a channel */
+	channel->fitted = device;
+	return ring_staging_open(&channel->staging, device, chip);
 }
 
-static void leave_device(struct ring_channel *channel)
+static void leave_devices(struct ring_channel *channel)
 {
 	if (channel->queue)
 		channel->device->queue_close(channel->queue);
-	channel->queue = NULL;
+	if (channel->other.queue)
+		channel->other.device->queue_close(channel->other.queue);
+	channel->queue = channel->other.queue = NULL;
 	ring_staging_close(&channel->staging);
 }
 
@@ -116,22 +120,14 @@ static void unpin_slots(const struct ring_device *device, struct ring_route *rou
 	route->pinned = false;
 }
 
-/* Fits a link to the memory of the channel's device. */
+/* Fits a link to memory apart from the host, if the channel serves any. */
 static int fit(struct ring_channel *channel, struct ring_route *route, bool outgoing)
 {
 	struct ring_link **link = end_of(route, outgoing);
-	if (!*link || !channel->device->apart)
+	if (!*link || !channel->fitted)
 		return 0;
 	return outgoing ? ring_staging_wrap(&channel->staging, *link, link)
-			: pin_slots(channel->device, route);
-}
-
-/* Undoes that. */
-static void unfit(const struct ring_channel *channel, struct ring_route *route)
-{
-	if (route->out && channel->device->apart)
-		route->out = ring_staging_unwrap(route->out);
-	unpin_slots(channel->device, route);
+			: pin_slots(channel->fitted, route);
 }
 
 int ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
@@ -169,22 +165,36 @@ struct ring_link *ring_channel_link(const struct ring_channel *channel, int peer
 
 /* ---- from one device to another -------------------------------------------------------------- */
 
-int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device, int chip)
+static int fit_all(struct ring_channel *channel)
 {
-	if (channel->device == device)
-		return 0;
-	assert(!channel->scratch);
-	for (int i = 0; i < channel->route_count; i++)
-		unfit(channel, &channel->routes[i]);
-	leave_device(channel);
-	channel->jobs_before = channel->started = channel->reduced = 0;
-	int err = take_device(channel, device, chip);
+	int err = 0;
 	for (int i = 0; i < channel->route_count && !err; i++) {
 		err = fit(channel, &channel->routes[i], true);
 		if (!err)
 			err = fit(channel, &channel->routes[i], false);
 	}
 	return err;
+}
+
+int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device, int chip)
+{
+	if (channel->device == device)
+		return 0;
+	assert(!channel->scratch);
+	struct ring_left next = channel->other;
+	assert(!next.device || next.device == device);
+	channel->other = (struct ring_left){channel->device, channel->queue,
+					    channel->jobs_before + channel->reduced};
+	channel->queue = NULL;
+	channel->jobs_before = next.jobs;
+	channel->started = channel->reduced = 0;
+	if (!next.device) {
+		int err = take_device(channel, device, chip);
+		return err || !device->apart ? err : fit_all(channel);
+	}
+	channel->device = device;
+	channel->queue = next.queue;
+	return 0;
 }
 
 /* ---- in the end ------------------------------------------------------------------------------ */
@@ -204,12 +214,12 @@ size_t ring_channel_memory(const struct ring_channel *channel)
 
 void ring_channel_close(struct ring_channel *channel)
 {
-	leave_device(channel);
+	leave_devices(channel);
 	if (channel->scratch)
 		channel->device->free(channel->scratch);
 	for (int i = 0; i < channel->route_count; i++) {
 		struct ring_route *route = &channel->routes[i];
-		unpin_slots(channel->device, route);
+		unpin_slots(channel->fitted, route);
 		if (route->out)
 			ring_link_close(route->out);
 		if (route->in)

@@ -209,11 +209,3 @@ int ring_staging_wrap(struct ring_staging *staging, struct ring_link *inner,
 	*staged = &link->base;
 	return 0;
 }
-
-struct ring_link *ring_staging_unwrap(struct ring_link *staged)
-{
-	struct staged_link *link = (struct staged_link *)staged;
-	struct ring_link *inner = link->inner;
-	free_link(link);
-	return inner;
-}

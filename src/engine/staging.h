@@ -40,7 +40,4 @@ int ring_staging_settled(const struct ring_staging *staging);
 int ring_staging_wrap(struct ring_staging *staging, struct ring_link *inner,
 		      struct ring_link **staged);
 
-/* Returns the inner link of one on which nothing is under way, and frees what was around it. */
-struct ring_link *ring_staging_unwrap(struct ring_link *staged);
-
 #endif
