@@ -509,6 +509,30 @@ RING_API int ring_mem_deregister(struct ring_comm *comm, struct ring_region *reg
  */
 RING_API int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream);
 
+/*
+ * Makes a stream whose calls are ordered by one of CUDA's. A call begins once all is done that the
+ * CUDA stream was given before it, and what the CUDA stream is given afterwards waits until the
+ * call is complete. The host does not wait: calls return at once. Among each other they run in the
+ * order they were made, whichever streams they name.
+ *
+ * A call that fails lets the CUDA stream go on, too: what lies behind it runs, on buffers whose
+ * contents are undefined. ring_stream_wait(), ring_stream_test() and ring_comm_status() tell.
+ *
+ * cuda_stream  a cudaStream_t or CUstream of any device's primary context, of a lower priority than
+ *              the highest; it must live until the ring_stream is destroyed. NULL and
+ *              cudaStreamLegacy: the legacy default stream of the thread's current device;
+ *              cudaStreamPerThread: the calling thread's, which alone can make calls on it then
+ * blocking     the first one of a communicator is a collective call of all ranks, and makes all
+ *              links at once that calls on the device's memory may need. It allocates and pins
+ *              memory, so it also waits for all work that the device was given. In a group
+ *              ring_group_end() does that, and calls on the stream may follow behind it
+ * returns      0; RING_ENOTSUP if there is no CUDA, or no way to order calls by that stream;
+ *              RING_ENOTSUP if it is being captured, as calls on it do then, before anything has
+ *              happened; RING_EINVAL, RING_ENOMEM, RING_ESYSTEM; else as a call
+ */
+RING_API int ring_stream_from_cuda(struct ring_comm *comm, void *cuda_stream,
+				   struct ring_stream **stream);
+
 /* Waits for the stream's calls, then frees it; NULL is allowed. */
 RING_API void ring_stream_destroy(struct ring_stream *stream);
 

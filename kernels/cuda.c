@@ -2,7 +2,8 @@
 /*
  * GPUs of NVIDIA as a device: memory of theirs, and queues that are streams. What is submitted is
  * finished when an event behind it has happened; events are recorded when somebody asks, so a burst
- * of jobs has one. Contexts and kernels are cuda_chip.c's, being told cuda_tell.c's.
+ * of jobs has one. Contexts and kernels are cuda_chip.c's, being told cuda_tell.c's,
+ * and the program's streams cuda_stream.c's.
  */
 #include "cuda_queue.h"
 
@@ -23,13 +24,23 @@ static int check(const struct ring_cuda_chip *chip, int result, const char *doin
 	return err;
 }
 
+static int found(int err, const struct ring_failure *failure)
+{
+	if (err)
+		ring_log(RING_LOUD, "%s", failure->text);
+	return err == RING_ENOMEM ? err : err ? RING_ESYSTEM : 0;
+}
+
 static int find_chip(int number, const struct ring_cuda_chip **chip)
 {
 	struct ring_failure failure = {0};
-	int err = ring_cuda_chip_find(number, chip, &failure);
-	if (err)
-		ring_log(RING_LOUD, "%s", failure.text);
-	return err == RING_ENOMEM ? err : err ? RING_ESYSTEM : 0;
+	return found(ring_cuda_chip_find(number, chip, &failure), &failure);
+}
+
+static int any_chip(const struct ring_cuda_chip **chip)
+{
+	struct ring_failure failure = {0};
+	return found(ring_cuda_chip_any(chip, &failure), &failure);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -145,7 +156,7 @@ static int cuda_pin(void *memory, size_t bytes)
 {
 	const struct ring_cuda_chip *chip;
 	struct ring_cuda_visit visit;
-	int err = find_chip(RING_CHIP_ANY, &chip);
+	int err = any_chip(&chip);
 	if (err)
 		return err;
 	err = check(chip, ring_cuda_enter(chip, &visit), "entering the device");
@@ -163,7 +174,7 @@ static void cuda_unpin(void *memory, size_t bytes)
 	const struct ring_cuda_chip *chip;
 	struct ring_cuda_visit visit;
 	(void)bytes;
-	if (find_chip(RING_CHIP_ANY, &chip) || ring_cuda_enter(chip, &visit))
+	if (any_chip(&chip) || ring_cuda_enter(chip, &visit))
 		return;
 	check(chip, chip->driver->host_unregister(memory), "unpinning memory");
 	ring_cuda_leave(chip, &visit);
@@ -179,14 +190,16 @@ static int fail(struct ring_device_queue *queue, int result, const char *doing)
 	return RING_ESYSTEM;
 }
 
+/*
+ * Streams share the queues of the hardware, and one that waits there holds up all that was given to
+ * its queue later. Those of different priority share none, so no stream that waits for a call can
+ * hold up the call's jobs, unless it has the highest priority, too (cuda_stream.c refuses that).
+ */
 static int make_stream(struct ring_device_queue *queue)
 {
 	const struct ring_cuda_driver *driver = queue->chip->driver;
-	int least, greatest;
-	int result = driver->context_priorities(&least, &greatest);
-	if (!result)
-		result = driver->stream_create(&queue->stream, RING_CUDA_STREAM_NON_BLOCKING,
-					       greatest);
+	int result = driver->stream_create(&queue->stream, RING_CUDA_STREAM_NON_BLOCKING,
+					   queue->chip->priority);
 	for (int i = 0; !result && i < RING_CUDA_MARKS; i++)
 		result = driver->event_create(&queue->marks[i].event, RING_CUDA_EVENT_NO_TIMING);
 	return result;
@@ -218,7 +231,7 @@ static void cuda_queue_close(struct ring_device_queue *queue)
 			failed = queue->chip->driver->stream_synchronize(queue->stream);
 		ring_cuda_leave(queue->chip, &visit);
 	}
-	ring_cuda_tell_end(queue);
+	ring_cuda_tell_end(&queue->telling);
 	if (failed || ring_cuda_enter(queue->chip, &visit))
 		return;
 	unmake_stream(queue);
@@ -236,7 +249,7 @@ static int cuda_queue_open(int number, struct ring_device_queue **opened)
 	struct ring_device_queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return RING_ENOMEM;
-	queue->chip = chip;
+	queue->chip = queue->telling.chip = chip;
 	int result = ring_cuda_enter(chip, &visit);
 	if (!result) {
 		result = make_stream(queue);
@@ -393,8 +406,9 @@ static int cuda_tell(struct ring_device_queue *queue, void (*done)(void *context
 		if (!queue->marked || !all_is_marked(queue))
 			result = put_mark(queue);
 		if (!result)
-			result = ring_cuda_tell(queue, mark_at(queue, queue->marked - 1)->event,
-						done, context);
+			result = ring_cuda_tell(&queue->telling,
+						mark_at(queue, queue->marked - 1)->event, done,
+						context);
 		ring_cuda_leave(queue->chip, &visit);
 	}
 	if (result == RING_CUDA_OUT_OF_MEMORY)
@@ -419,4 +433,5 @@ const struct ring_device ring_device_cuda = {
 	.copy = cuda_copy,
 	.finished = cuda_finished,
 	.tell = cuda_tell,
+	.streams = &ring_cuda_streams,
 };

@@ -52,6 +52,13 @@ static int ask(const struct ring_cuda_chip *chip, int attribute, int *value,
 			       "asking what the device can", failure);
 }
 
+/* An older driver does not know the question. */
+static bool streams_see_words(const struct ring_cuda_chip *chip)
+{
+	int is = 0;
+	return !chip->driver->device_attribute(&is, RING_CUDA_STREAM_WORDS, chip->device) && is;
+}
+
 /* Pinned memory must have the address that the host has for it. */
 static int check_abilities(struct ring_cuda_chip *chip, struct ring_failure *failure)
 {
@@ -66,6 +73,7 @@ static int check_abilities(struct ring_cuda_chip *chip, struct ring_failure *fai
 				"CUDA: %s has other addresses for the host's memory than the host, "
 				"which the library cannot use",
 				chip->text);
+	chip->streams_see_words = streams_see_words(chip);
 	return err;
 }
 
@@ -89,7 +97,18 @@ static int load_kernels(struct ring_cuda_chip *chip, struct ring_failure *failur
 	RING_REDUCE_TYPES(LOADS, )
 #undef LOADS
 #undef LOAD
+	if (!result)
+		result = driver->module_function(&chip->stop, module, "ring_stop");
+	if (!result)
+		result = driver->function_attribute(&registers, RING_CUDA_REGISTERS, chip->stop);
 	return ring_cuda_error(result, "loading the kernels", failure);
+}
+
+static int choose_priority(struct ring_cuda_chip *chip, struct ring_failure *failure)
+{
+	int least;
+	return ring_cuda_error(chip->driver->context_priorities(&least, &chip->priority),
+			       "asking for priorities", failure);
 }
 
 static int open_context(struct ring_cuda_chip *chip, struct ring_failure *failure)
@@ -101,7 +120,9 @@ static int open_context(struct ring_cuda_chip *chip, struct ring_failure *failur
 		return err;
 	err = ring_cuda_error(ring_cuda_enter(chip, &visit), "entering the device", failure);
 	if (!err) {
-		err = load_kernels(chip, failure);
+		err = choose_priority(chip, failure);
+		if (!err)
+			err = load_kernels(chip, failure);
 		ring_cuda_leave(chip, &visit);
 	}
 	if (err)
@@ -171,4 +192,17 @@ int ring_cuda_chip_find(int device, const struct ring_cuda_chip **chip, struct r
 	*chip = chips[device];
 	pthread_mutex_unlock(&lock);
 	return err;
+}
+
+int ring_cuda_chip_any(const struct ring_cuda_chip **chip, struct ring_failure *failure)
+{
+	const struct ring_cuda_chip *open = NULL;
+	pthread_mutex_lock(&lock);
+	for (int device = 0; device < CHIPS_MAX && !open; device++)
+		open = chips[device];
+	pthread_mutex_unlock(&lock);
+	if (!open)
+		return ring_cuda_chip_find(RING_CHIP_ANY, chip, failure);
+	*chip = open;
+	return 0;
 }

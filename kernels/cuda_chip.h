@@ -6,6 +6,8 @@
 #ifndef RING_CUDA_CHIP_H
 #define RING_CUDA_CHIP_H
 
+#include <stdbool.h>
+
 #include "cuda_driver.h"
 #include "device.h"
 #include "kernel_job.h"
@@ -14,8 +16,10 @@ struct ring_cuda_chip {
 	const struct ring_cuda_driver *driver;
 	int device;
 	int multiprocessors;
+	int priority;           /* of the library's own streams: the highest there is */
+	bool streams_see_words; /* else a kernel does it for them: `stop` */
 	struct CUctx_st *context;
-	struct CUfunc_st *kernels[RING_FLOAT8_E5M2 + 1][RING_MIN + 1];
+	struct CUfunc_st *kernels[RING_FLOAT8_E5M2 + 1][RING_MIN + 1], *stop;
 	char name[104]; /* as in nvidia-smi, and its bus */
 	char text[128]; /* for sentences */
 };
@@ -31,6 +35,13 @@ extern const unsigned char ring_cuda_image[];
  */
 int ring_cuda_chip_find(int device, const struct ring_cuda_chip **chip,
 			struct ring_failure *failure);
+
+/*
+ * One of those that are open, for what is done for all of them: a thread of the library's has no
+ * context of its own, and none is to be made on a GPU that the program does not use. Otherwise as
+ * above.
+ */
+int ring_cuda_chip_any(const struct ring_cuda_chip **chip, struct ring_failure *failure);
 
 /* What a thread had before it made calls for a chip. */
 struct ring_cuda_visit {

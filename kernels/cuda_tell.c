@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is to be told is called by a thread that looks at events, as long as somebody waits. Host
- * functions of the driver's would be quicker, but none runs once a context has failed, nor while
- * one of the program's own does not end; and what lies behind it in the stream would wait as well.
+ * Who is to be told is called by a thread that looks at events and words, as long as somebody
+ * waits. Host functions of the driver's would be quicker, but none runs once a context has failed,
+ * nor while one of the program's own does not end; and what lies behind it in the stream would wait
+ * as well.
  */
 #include "cuda_queue.h"
 
@@ -15,74 +16,76 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t asked = PTHREAD_COND_INITIALIZER, visited = PTHREAD_COND_INITIALIZER;
-static struct ring_device_queue *waiting; /* queues of which somebody waits */
+static struct ring_cuda_telling *waiting; /* for which somebody waits */
 static bool is_looking;
 
-static void unlink_queue(struct ring_device_queue *queue)
+static void take_out(struct ring_cuda_telling *telling)
 {
-	struct ring_device_queue **place = &waiting;
-	while (*place != queue)
-		place = &(*place)->telling.next;
-	*place = queue->telling.next;
+	struct ring_cuda_telling **place = &waiting;
+	while (*place != telling)
+		place = &(*place)->next;
+	*place = telling->next;
 }
 
-/* Between the two the lock is open, and the queue stays. */
-static void visit(struct ring_device_queue *queue)
+/* Between the two the lock is open, and whose it is stays. */
+static void visit(struct ring_cuda_telling *telling)
 {
-	queue->telling.visitors++;
+	telling->visitors++;
 	pthread_mutex_unlock(&lock);
 }
 
-static void end_visit(struct ring_device_queue *queue)
+static void end_visit(struct ring_cuda_telling *telling)
 {
 	pthread_mutex_lock(&lock);
-	queue->telling.visitors--;
+	telling->visitors--;
 	pthread_cond_broadcast(&visited);
 }
 
-static void call(struct ring_device_queue *queue)
+static void call(struct ring_cuda_telling *telling)
 {
-	void (*done)(void *context) = queue->telling.done;
-	queue->telling.done = NULL;
-	unlink_queue(queue);
-	visit(queue);
-	done(queue->telling.context);
-	end_visit(queue);
+	void (*done)(void *context) = telling->done;
+	telling->done = NULL;
+	take_out(telling);
+	visit(telling);
+	done(telling->context);
+	end_visit(telling);
 }
 
 /* ---- the thread that looks ------------------------------------------------------------------- */
 
-/* Whether the event has happened, or never will as the device has failed. */
-static bool is_over(const struct ring_device_queue *queue)
+/* Whether it is there, or never will be as the device has failed. */
+static bool is_over(const struct ring_cuda_telling *telling)
 {
 	struct ring_cuda_visit visit;
-	int result = ring_cuda_enter(queue->chip, &visit);
+	int result = ring_cuda_enter(telling->chip, &visit);
 	if (!result) {
-		result = queue->chip->driver->event_query(queue->telling.event);
-		ring_cuda_leave(queue->chip, &visit);
+		result = telling->chip->driver->event_query(telling->event);
+		ring_cuda_leave(telling->chip, &visit);
 	}
+	if (!result && telling->word)
+		return ring_cuda_word_is(telling->word, telling->least);
 	return result != RING_CUDA_NOT_READY;
 }
 
 /* The driver is not called under the lock, as its calls may take long. */
-static bool look_at(struct ring_device_queue *queue)
+static bool look_at(struct ring_cuda_telling *telling)
 {
-	visit(queue);
-	bool over = is_over(queue);
-	end_visit(queue);
-	if (over)
-		call(queue);
+	visit(telling);
+	bool over = is_over(telling);
+	end_visit(telling);
+	if (over && telling->done)
+		call(telling);
 	return over;
 }
 
-static struct ring_device_queue *next_of(uint64_t round)
+static struct ring_cuda_telling *next_of(uint64_t round)
 {
-	struct ring_device_queue *queue = waiting;
-	while (queue && queue->telling.round == round)
-		queue = queue->telling.next;
-	if (queue)
-		queue->telling.round = round;
-	return queue;
+	struct ring_cuda_telling *telling = waiting;
+	while (telling && telling->round == round)
+		telling = telling->next;
+	if (telling)
+		telling->round = round;
+	return telling;
 }
 
 /* returns whether somebody new asked */
@@ -102,10 +105,10 @@ static void *look_around(void *unused)
 	long pause_ns = PAUSE_NS;
 	pthread_mutex_lock(&lock);
 	for (uint64_t round = 1;; round++) {
-		struct ring_device_queue *queue;
+		struct ring_cuda_telling *telling;
 		bool moves = false;
-		while ((queue = next_of(round)) != NULL)
-			moves |= look_at(queue);
+		while ((telling = next_of(round)) != NULL)
+			moves |= look_at(telling);
 		if (waiting)
 			moves |= pause_for(pause_ns);
 		else
@@ -129,10 +132,9 @@ static bool start_looking(void)
 
 /* ---- being told ------------------------------------------------------------------------------ */
 
-int ring_cuda_tell(struct ring_device_queue *queue, struct CUevent_st *event,
+int ring_cuda_tell(struct ring_cuda_telling *telling, struct CUevent_st *event,
 		   void (*done)(void *context), void *context)
 {
-	struct ring_cuda_telling *telling = &queue->telling;
 	pthread_mutex_lock(&lock);
 	bool looking = start_looking();
 	if (looking) {
@@ -140,17 +142,28 @@ int ring_cuda_tell(struct ring_device_queue *queue, struct CUevent_st *event,
 		telling->context = context;
 		telling->event = event;
 		telling->next = waiting;
-		waiting = queue;
+		waiting = telling;
 		pthread_cond_signal(&asked);
 	}
 	pthread_mutex_unlock(&lock);
 	return looking ? RING_CUDA_OK : RING_CUDA_OUT_OF_MEMORY;
 }
 
-void ring_cuda_tell_end(struct ring_device_queue *queue)
+void ring_cuda_tell_end(struct ring_cuda_telling *telling)
 {
 	pthread_mutex_lock(&lock);
-	while (queue->telling.done || queue->telling.visitors)
+	while (telling->done || telling->visitors)
+		pthread_cond_wait(&visited, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+void ring_cuda_tell_cancel(struct ring_cuda_telling *telling)
+{
+	pthread_mutex_lock(&lock);
+	if (telling->done)
+		take_out(telling);
+	telling->done = NULL;
+	while (telling->visitors)
 		pthread_cond_wait(&visited, &lock);
 	pthread_mutex_unlock(&lock);
 }

@@ -68,6 +68,60 @@ struct ring_pair_loops {
 	void (*onto)(void *result, const void *right, size_t count); /* result = result op right */
 };
 
+/*
+ * Streams that the program has on the device. What a stream was given it does in order; a place in
+ * it is where it stops, once it has come there, until it is let go. Places are numbers that grow,
+ * modulo 2^32.
+ *
+ *	the thread that makes calls    open, close, check, mark, stop; chip
+ *	the one that runs them         has_come, tell, let_go
+ *
+ * Only open and close may block.
+ */
+struct ring_device_stream;
+
+struct ring_device_streams {
+	/* returns 0; RING_EINVAL, RING_ENOTSUP, RING_ENOMEM, RING_ESYSTEM: *failure says why */
+	int (*open)(void *handle, struct ring_device_stream **stream, struct ring_failure *failure);
+
+	/* Whoever stopped it last has let it go, but it need not have come there. */
+	void (*close)(struct ring_device_stream *stream);
+
+	int (*chip)(const struct ring_device_stream *stream); /* that has it */
+
+	/*
+	 * Whether it can be stopped by the calling thread. returns 0; RING_EINVAL, RING_ENOTSUP,
+	 * RING_ESYSTEM: *failure says why
+	 */
+	int (*check)(const struct ring_device_stream *stream, struct ring_failure *failure);
+
+	/*
+	 * mark() makes a place behind what it was given so far, and stop() has it stop there, to be
+	 * called before it is given anything else. Where several streams share a queue of the
+	 * hardware one that stops keeps the others from their places, so whoever needs them all
+	 * marks all first. returns 0; RING_ENOMEM, RING_ESYSTEM: it does not stop, and the device
+	 * is likely to have failed
+	 */
+	int (*mark)(struct ring_device_stream *stream, uint32_t *place);
+	int (*stop)(struct ring_device_stream *stream, uint32_t place);
+
+	/*
+	 * What it was given before has been done, and can be seen by jobs of all queues. returns 0;
+	 * RING_EAGAIN; RING_ESYSTEM: the device failed
+	 */
+	int (*has_come)(struct ring_device_stream *stream, uint32_t place);
+
+	/* As the device's tell(), when has_come() has something else to say than RING_EAGAIN. */
+	int (*tell)(struct ring_device_stream *stream, uint32_t place, void (*done)(void *context),
+		    void *context);
+
+	/*
+	 * What jobs have written is seen by what lies behind the place. It may be let go before it
+	 * has come. Never fails.
+	 */
+	void (*let_go)(struct ring_device_stream *stream, uint32_t place);
+};
+
 struct ring_device {
 	const char *name;
 	int16_t number; /* what entry records call it, on all hosts alike; 0: the CPU */
@@ -149,6 +203,8 @@ struct ring_device {
 	 * 0; RING_ENOMEM, RING_ESYSTEM: it will not be called
 	 */
 	int (*tell)(struct ring_device_queue *queue, void (*done)(void *context), void *context);
+
+	const struct ring_device_streams *streams; /* NULL: programs have none there */
 };
 
 extern const struct ring_device ring_device_cpu, ring_device_cuda;

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of a GPU, one for each type and operation: ring_reduce_TYPE_OP. */
+/* The kernels of a GPU: one for each type and operation, ring_reduce_TYPE_OP, and ring_stop. */
 #include "reduce_kernel.h"
+
+#define RING_STOP_FUNCTION static __device__
+#define RING_STOP_WRITE(word, value) (*(volatile uint32_t *)(word) = (value))
+#define RING_STOP_READ(word) (*(const volatile uint32_t *)(word))
+#define RING_STOP_PAUSE() __nanosleep(500)
+#include "stop_kernel.h"
 
 #define KERNEL(OP, op, TYPE, type, ...)                                                            \
 	extern "C" __global__ void __launch_bounds__(RING_BLOCK_THREADS, 2)              \
@@ -12,3 +18,9 @@
 	}
 #define KERNELS(...) RING_REDUCE_OPS(KERNEL, __VA_ARGS__)
 RING_REDUCE_TYPES(KERNELS, )
+
+extern "C" __global__ void ring_stop(struct ring_stop_words *words, uint32_t place, uint32_t waits)
+{
+	ring_stop_at(words, place, waits);
+	__threadfence_system();
+}

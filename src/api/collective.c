@@ -11,6 +11,7 @@
 #include "group.h"
 #include "queue.h"
 #include "comm/regions.h"
+#include "user_stream.h"
 
 /* Whether this rank's send, or recv, is a buffer of the call. */
 static bool reads(const struct ring_comm *comm, const struct ring_request *request)
@@ -116,6 +117,11 @@ static int check(struct ring_comm *comm, const struct ring_request *request)
 		return ring_comm_refuse(comm, RING_EINVAL,
 					"%s: the stream is another communicator's",
 					ring_kind_name(request->kind));
+	int err = request->stream
+			  ? ring_stream_check(comm, request->stream, ring_kind_name(request->kind))
+			  : 0;
+	if (err)
+		return err;
 	bool names_rank = ring_kind_has_root(request->kind) || ring_kind_is_message(request->kind);
 	if (names_rank && (request->root < 0 || request->root >= comm->size))
 		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s %d is not in 0..%d",
@@ -185,6 +191,12 @@ static int post(struct ring_comm *comm, const struct ring_call *call)
 		return ring_comm_refuse(comm, RING_ENOMEM, "%s: no memory",
 					ring_kind_name(call->kind));
 	*copy = *call;
+	int err = ring_call_stop_streams(copy);
+	if (err) {
+		free(copy);
+		return ring_comm_refuse(comm, err, "%s: the stream cannot wait for it: %s",
+					ring_kind_name(call->kind), ring_strerror(err));
+	}
 	ring_call_number(comm, copy);
 	ring_queue_add(comm, copy);
 	return 0;

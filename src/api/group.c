@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "queue.h"
+#include "user_stream.h"
 #include "base/status.h"
 
 /*
@@ -152,6 +153,19 @@ static int match_own(const struct member *member)
 				send ? "ring_send to" : "ring_recv from", self);
 }
 
+/* What streams of the program's are like may have changed since the calls were noted. */
+static int check_streams(const struct member *member)
+{
+	int err = 0;
+	for (int i = 0; i < member->count && !err; i++) {
+		const struct ring_call *call = member->calls[i];
+		if (call->stream)
+			err = ring_stream_check(member->comm, call->stream,
+						ring_kind_name(call->kind));
+	}
+	return err;
+}
+
 /* Nothing has happened yet when this fails. */
 static int check(const struct group *group)
 {
@@ -160,6 +174,8 @@ static int check(const struct group *group)
 		err = ring_comm_failed_in(member->comm, member->comm->sequence + 1);
 		if (!err)
 			err = match_own(member);
+		if (!err)
+			err = check_streams(member);
 	}
 	return err;
 }
@@ -200,6 +216,21 @@ static int run_in_turn(const struct member *member)
 	return err;
 }
 
+/*
+ * No other rank will know that a call of the group was left out, so a device that fails here ends
+ * all of them.
+ */
+static void stop_streams(const struct member *member)
+{
+	int err = 0;
+	for (int i = 0; i < member->count && !err; i = next_turn(member, i))
+		err = ring_call_stop_streams(member->calls[i]);
+	if (err)
+		ring_comm_fail(member->comm, err, member->comm->rank,
+			       "rank %d: a stream cannot wait for the calls of a group: %s",
+			       member->comm->rank, ring_strerror(err));
+}
+
 /* Hands all calls to the queue, which frees those that belong to a stream. */
 static void queue_calls(struct member *member)
 {
@@ -231,12 +262,20 @@ static int run_queued(struct group *group)
 	if (err)
 		return err;
 	for (struct member *member = group->members; member; member = member->next) {
+		stop_streams(member);
 		number_calls(member);
 		queue_calls(member);
 	}
 	for (struct member *member = group->members; member; member = member->next)
 		err = first_of(err, wait_for_calls(member));
 	return err;
+}
+
+static void note_connections(const struct member *member)
+{
+	for (int i = 0; i < member->count; i++)
+		if (member->calls[i] && member->calls[i]->connects)
+			member->comm->connected = member->calls[i]->connects;
 }
 
 static int run_calls(struct group *group)
@@ -284,6 +323,8 @@ int ring_group_end(void)
 		err = check(&group);
 	if (!err)
 		err = run_calls(&group);
+	for (struct member *member = group.members; member && !err; member = member->next)
+		note_connections(member);
 	drop_members(&group);
 	free(group.creations);
 	return err;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "user_stream.h"
 
 struct ring_queue {
 	struct ring_comm *comm;
@@ -26,6 +27,7 @@ struct run {
 
 struct ring_stream {
 	struct ring_comm *comm;
+	struct ring_user_stream user;
 	/* under the queue's lock */
 	uint64_t issued, completed;
 	uint64_t failed_position; /* of the first call that failed, 0 if none */
@@ -36,6 +38,11 @@ struct ring_stream {
 const struct ring_comm *ring_stream_comm(const struct ring_stream *stream)
 {
 	return stream->comm;
+}
+
+struct ring_user_stream *ring_stream_user(struct ring_stream *stream)
+{
+	return &stream->user;
 }
 
 /* Frees a call with a stream; the waiter may free one without as soon as it sees it done. */
@@ -81,11 +88,13 @@ static void *serve(void *argument)
 			queue->last = &queue->first;
 		pthread_mutex_unlock(&queue->lock);
 
+		ring_call_await_streams(queue->comm, call);
 		struct run run = {.began_ns = ring_clock_ns()};
 		pthread_mutex_lock(&queue->comm->running);
 		int result = ring_carry(queue->comm, call);
 		pthread_mutex_unlock(&queue->comm->running);
 		run.ended_ns = ring_clock_ns();
+		ring_call_let_streams_go(call);
 
 		pthread_mutex_lock(&queue->lock);
 		complete_together(queue, call, result, &run);
@@ -177,6 +186,21 @@ int ring_queue_wait(struct ring_comm *comm, struct ring_call *call)
 	return call->result;
 }
 
+int ring_stream_make(struct ring_comm *comm, const char *call, struct ring_stream **stream)
+{
+	struct ring_stream *made = calloc(1, sizeof(*made));
+	if (!made)
+		return ring_comm_refuse(comm, RING_ENOMEM, "%s: no memory", call);
+	made->comm = comm;
+	int err = ring_queue_open(comm, call);
+	if (err) {
+		free(made);
+		return err;
+	}
+	*stream = made;
+	return 0;
+}
+
 int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream)
 {
 	int err = ring_comm_check(comm, "ring_stream_create");
@@ -184,17 +208,7 @@ int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream)
 		return err;
 	if (!stream)
 		return ring_comm_refuse(comm, RING_EINVAL, "ring_stream_create: stream is NULL");
-	struct ring_stream *made = calloc(1, sizeof(*made));
-	if (!made)
-		return ring_comm_refuse(comm, RING_ENOMEM, "ring_stream_create: no memory");
-	made->comm = comm;
-	err = ring_queue_open(comm, "ring_stream_create");
-	if (err) {
-		free(made);
-		return err;
-	}
-	*stream = made;
-	return 0;
+	return ring_stream_make(comm, "ring_stream_create", stream);
 }
 
 static int check(const struct ring_stream *stream, const char *call)
@@ -242,6 +256,8 @@ void ring_stream_destroy(struct ring_stream *stream)
 	if (!stream)
 		return;
 	look_at(stream, ring_stream_position(stream), true, "ring_stream_destroy");
+	if (stream->user.device && ring_comm_is_mine(stream->comm))
+		stream->user.device->streams->close(stream->user.stream);
 	free(stream);
 }
 

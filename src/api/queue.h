@@ -8,6 +8,7 @@
 #define RING_QUEUE_H
 
 #include "comm/comm.h"
+#include "engine/waker.h"
 
 /*
  * Makes sure that the queue has a thread, for `call`. returns 0; RING_ENOMEM, RING_ESYSTEM with the
@@ -43,5 +44,18 @@ void ring_queue_close(struct ring_comm *comm);
 
 /* The communicator a stream belongs to. */
 const struct ring_comm *ring_stream_comm(const struct ring_stream *stream);
+
+/* A stream of the program's on a device, which orders the calls of a ring_stream. */
+struct ring_user_stream {
+	const struct ring_device *device; /* NULL: it is none, but the library's own */
+	struct ring_device_stream *stream;
+	const void *handle;
+	struct ring_waker waker;
+};
+
+struct ring_user_stream *ring_stream_user(struct ring_stream *stream);
+
+/* Makes a stream for `call`, and the queue. returns 0; RING_ENOMEM, RING_ESYSTEM */
+int ring_stream_make(struct ring_comm *comm, const char *call, struct ring_stream **stream);
 
 #endif

@@ -190,6 +190,28 @@ static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 	return err;
 }
 
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+/* A barrier by which all agree to make all links for a device's memory, and do. */
+static int run_connection(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_waiting waiting = {0};
+	int err = run_collective(comm, call);
+	if (err)
+		return err;
+	comm->active = NULL;
+	comm->loaded = NULL;
+	err = ring_far_connect(comm, call->connects, call->chip);
+	if (err == RING_ENOMEM)
+		return ring_explain_no_memory(comm);
+	if (err)
+		return ring_explain_device(comm, call->connects, err);
+	comm->pairs.connecting = true;
+	err = ring_progress_run(comm, &waiting);
+	comm->pairs.connecting = false;
+	return err;
+}
+
 /* ---- in the end ------------------------------------------------------------------------------ */
 
 /* The first of the call's channels whose device is still at work; NULL if none is. */
@@ -224,7 +246,10 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 	note(comm, call, RING_CALLED);
 	ring_memory_recall(comm);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
-	err = messages ? run_messages(comm, call) : run_collective(comm, call);
+	if (call->connects)
+		err = run_connection(comm, call);
+	else
+		err = messages ? run_messages(comm, call) : run_collective(comm, call);
 	ring_fpenv_leave(fpenv);
 	if (err)
 		settle_devices(comm);

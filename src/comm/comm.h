@@ -52,6 +52,10 @@ struct ring_call {
 	uint64_t turn; /* its number as a collective, or that of the last one before it */
 	struct ring_stream *stream; /* NULL: the caller waits for it */
 	uint64_t position;          /* in stream */
+	bool stops;                 /* the program's stream on a device, until it is done ... */
+	uint32_t place;             /* ... where it is to come first */
+	/* BARRIER: makes all links for memory of this device, on the chip; NULL: does not */
+	const struct ring_device *connects;
 	int result;
 	bool done;                  /* under the queue's lock */
 	struct ring_call *together; /* SEND, RECV: the next one that runs at the same time */
@@ -96,6 +100,8 @@ struct ring_comm {
 
 	uint64_t sequence; /* collectives made; the caller's */
 	struct ring_queue *queue;
+	/* the caller's: calls on this device's memory have all links that they may need */
+	const struct ring_device *connected;
 	struct ring_made_ops made_ops;                     /* the caller's */
 	struct ring_checked_call checked[RING_CALLS_KEPT]; /* the caller's */
 	unsigned next_checked;                             /* of those, the next to be replaced */

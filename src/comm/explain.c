@@ -167,8 +167,8 @@ int ring_explain_time_out(struct ring_comm *comm)
 {
 	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
 	const struct ring_channel *channel = ring_explain_unfinished(comm);
-	struct ring_record record = own_record(channel);
-	int step, peer = ring_channel_waits_for(channel, &step);
+	struct ring_record record = channel ? own_record(channel) : comm->current->record;
+	int step, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
 	bool crowded = ring_pairs_are_at_work(&comm->pairs) && ring_fd_crowded_ms() > 0;
 	return ring_comm_fail(
 		comm, RING_ETIMEDOUT, peer, "rank %d waited %d ms in %s, for %s; %s", comm->rank,

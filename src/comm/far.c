@@ -31,10 +31,10 @@ static struct ring_far *find(struct ring_comm *comm, const struct ring_device *d
 	return *link;
 }
 
-int ring_far_channel(struct ring_comm *comm, const struct ring_call *call, int number,
+int ring_far_channel(struct ring_comm *comm, const struct ring_device *device, int chip, int number,
 		     struct ring_channel **found)
 {
-	struct ring_far *far = find(comm, call->device);
+	struct ring_far *far = find(comm, device);
 	if (!far)
 		return RING_ENOMEM;
 	struct ring_channel *channel = &far->channels[number];
@@ -42,10 +42,41 @@ int ring_far_channel(struct ring_comm *comm, const struct ring_call *call, int n
 	if (channel->device)
 		return 0;
 	size_t scratch = comm->size > 1 ? ring_tuning_scratch(&comm->placement.tuning) : 0;
-	int err = ring_channel_open(channel, comm->rank, far->device, call->chip, scratch);
+	int err = ring_channel_open(channel, comm->rank, far->device, chip, scratch);
 	channel->trace = comm->trace;
 	if (err)
 		ring_channel_close(channel);
+	return err;
+}
+
+/* The mesh's links, and so the first ring's; or a further ring's. */
+static int connect_channel(struct ring_comm *comm, struct ring_channel *channel, int link,
+			   bool rings)
+{
+	int err = rings ? 0 : ring_channel_reserve(channel, comm->size);
+	const struct ring_placement *placement = &comm->placement;
+	for (int peer = 0; peer < comm->size && !err; peer++) {
+		bool next = peer == placement->next.rank, prev = peer == placement->prev.rank;
+		if (peer == comm->rank)
+			continue;
+		if (!rings || next)
+			err = ring_pairs_want_link(comm, channel, link, peer, true);
+		if (!err && (!rings || prev))
+			err = ring_pairs_want_link(comm, channel, link, peer, false);
+	}
+	return err;
+}
+
+int ring_far_connect(struct ring_comm *comm, const struct ring_device *device, int chip)
+{
+	int err = ring_pairs_connect(comm, device, chip);
+	for (int number = 0; number < comm->placement.tuning.channels && !err; number++) {
+		struct ring_channel *channel;
+		err = ring_far_channel(comm, device, chip, number, &channel);
+		if (!err)
+			err = connect_channel(comm, channel, ring_far_link(device, number),
+					      number > 0);
+	}
 	return err;
 }
 

@@ -13,18 +13,24 @@
 #include "engine/channel.h"
 
 struct ring_comm;
-struct ring_call;
 struct ring_far;
 
 /* Tells the links of channel number `number` from others between the same ranks. */
 int ring_far_link(const struct ring_device *device, int number);
 
 /*
- * Finds channel number `number` for the call, and opens it if need be. returns 0; RING_ENOMEM,
- * RING_ESYSTEM
+ * Finds the device's channel number `number`, and opens it on that chip if need be. returns 0;
+ * RING_ENOMEM, RING_ESYSTEM
  */
-int ring_far_channel(struct ring_comm *comm, const struct ring_call *call, int number,
+int ring_far_channel(struct ring_comm *comm, const struct ring_device *device, int chip, int number,
 		     struct ring_channel **channel);
+
+/*
+ * Wants all links that calls on the device's memory may need, and room for them: so that none of
+ * them allocates or pins any more, which would wait for all that the device was given. The others
+ * do so, too. returns 0; RING_ENOMEM, RING_ESYSTEM
+ */
+int ring_far_connect(struct ring_comm *comm, const struct ring_device *device, int chip);
 
 /* Calls visit for every channel there is, with its number. */
 void ring_far_each(const struct ring_comm *comm, void *context,

@@ -73,9 +73,8 @@ static bool goes_both_ways(const struct ring_edge *edge)
 	return mesh && edge->transport >= 0 && ring_transports[edge->transport]->reverse;
 }
 
-/* Does nothing if the channel has the link, or will have it. */
-static int want_link(struct ring_comm *comm, struct ring_channel *channel, int number, int peer,
-		     bool outgoing)
+int ring_pairs_want_link(struct ring_comm *comm, struct ring_channel *channel, int number, int peer,
+			 bool outgoing)
 {
 	struct ring_pairs *pairs = &comm->pairs;
 	if (ring_channel_link(channel, peer, outgoing))
@@ -106,7 +105,7 @@ int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel, int nu
 	for (int i = 0; !err && i < plan->edges; i++) {
 		bool outgoing;
 		int peer = ring_plan_edge(plan, i, &outgoing);
-		err = want_link(comm, channel, number, peer, outgoing);
+		err = ring_pairs_want_link(comm, channel, number, peer, outgoing);
 	}
 	return err;
 }
@@ -292,7 +291,8 @@ int ring_pairs_add(struct ring_comm *comm, struct ring_call *call)
 	if (!pair)
 		return RING_ENOMEM;
 	if (call->root != comm->rank) {
-		int err = want_link(comm, &pair->channel, RING_CHANNEL_PAIR, call->root, sends);
+		int err = ring_pairs_want_link(comm, &pair->channel, RING_CHANNEL_PAIR, call->root,
+					       sends);
 		if (err)
 			return err;
 	}
@@ -309,6 +309,30 @@ int ring_pairs_add(struct ring_comm *comm, struct ring_call *call)
 		comm->active = &pair->channel;
 	}
 	return 0;
+}
+
+/* One that receives from this rank itself has no link. */
+static int connect_pair(struct ring_comm *comm, int peer, bool outgoing,
+			const struct ring_device *device, int chip)
+{
+	struct ring_pair *pair = find_pair(comm, peer, outgoing);
+	if (!pair)
+		return RING_ENOMEM;
+	int err = ring_channel_serve(&pair->channel, device, chip);
+	if (err || peer == comm->rank)
+		return err;
+	return ring_pairs_want_link(comm, &pair->channel, RING_CHANNEL_PAIR, peer, outgoing);
+}
+
+int ring_pairs_connect(struct ring_comm *comm, const struct ring_device *device, int chip)
+{
+	int err = 0;
+	for (int peer = 0; peer < comm->size && !err; peer++) {
+		err = connect_pair(comm, peer, false, device, chip);
+		if (!err && peer != comm->rank)
+			err = connect_pair(comm, peer, true, device, chip);
+	}
+	return err;
 }
 
 int ring_pairs_step(struct ring_comm *comm, struct ring_failure *failure, int *peer)

@@ -22,6 +22,7 @@ struct ring_pairs {
 	struct ring_pair **ends;         /* [2 * size]: to rank r at 2r, from it at 2r + 1 */
 	struct ring_pair *busy;          /* those with messages to do */
 	struct ring_wanted_link *wanted; /* links that are being made */
+	bool connecting;                 /* the call is about those, and done when they are there */
 };
 
 /*
@@ -30,6 +31,19 @@ struct ring_pairs {
  */
 int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel, int number,
 		    const struct ring_plan *plan);
+
+/*
+ * Gives a channel a link to a rank, or from it. Nothing if the channel has it, or will have it.
+ * returns 0; RING_ENOMEM, RING_ESYSTEM
+ */
+int ring_pairs_want_link(struct ring_comm *comm, struct ring_channel *channel, int number, int peer,
+			 bool outgoing);
+
+/*
+ * Makes all pairs fit for memory of the device, whose links they want. returns 0; RING_ENOMEM,
+ * RING_ESYSTEM
+ */
+int ring_pairs_connect(struct ring_comm *comm, const struct ring_device *device, int chip);
 
 /* Adds a send or receive to its pair, whose channel becomes active. returns 0; RING_ENOMEM */
 int ring_pairs_add(struct ring_comm *comm, struct ring_call *call);

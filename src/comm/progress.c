@@ -19,7 +19,7 @@
 
 static bool all_done(const struct ring_comm *comm)
 {
-	if (comm->pairs.busy)
+	if (comm->pairs.busy || (comm->pairs.connecting && comm->pairs.wanted))
 		return false;
 	for (const struct ring_channel *c = comm->active; c; c = c->next)
 		if (!ring_channel_is_done(c))

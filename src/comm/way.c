@@ -120,7 +120,9 @@ static int find_channel(struct ring_comm *comm, const struct ring_call *call, in
 			struct ring_channel **channel)
 {
 	*channel = &comm->channels[number];
-	return call->device->apart ? ring_far_channel(comm, call, number, channel) : 0;
+	return call->device->apart
+		       ? ring_far_channel(comm, call->device, call->chip, number, channel)
+		       : 0;
 }
 
 /* The host's rings have their links from the beginning. */

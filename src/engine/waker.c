@@ -14,15 +14,34 @@ static void wake(void *context)
 	ring_bell_ring(bell);
 }
 
-int ring_waker_ask(struct ring_waker *waker, const struct ring_device *device,
-		   struct ring_device_queue *queue, const struct ring_bell *bell)
+/* returns whether nobody is asked already */
+static bool begin(struct ring_waker *waker, const struct ring_bell *bell)
 {
-	if (!device->tell || ring_flag_is_raised(&waker->asked))
-		return 0;
+	if (ring_flag_is_raised(&waker->asked))
+		return false;
 	waker->bell = bell;
 	ring_flag_raise(&waker->asked);
-	int err = device->tell(queue, wake, waker);
+	return true;
+}
+
+static int asked(struct ring_waker *waker, int err)
+{
 	if (err)
 		ring_flag_lower(&waker->asked);
 	return err;
+}
+
+int ring_waker_ask(struct ring_waker *waker, const struct ring_device *device,
+		   struct ring_device_queue *queue, const struct ring_bell *bell)
+{
+	if (!device->tell || !begin(waker, bell))
+		return 0;
+	return asked(waker, device->tell(queue, wake, waker));
+}
+
+int ring_waker_ask_stream(struct ring_waker *waker, const struct ring_device_streams *streams,
+			  struct ring_device_stream *stream, uint32_t place,
+			  const struct ring_bell *bell)
+{
+	return begin(waker, bell) ? asked(waker, streams->tell(stream, place, wake, waker)) : 0;
 }

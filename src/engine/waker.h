@@ -10,7 +10,7 @@
 #include "kernels/device.h"
 #include "transport/doorbell.h"
 
-/* One queue's, which is closed before the waker is freed. All zero at first. */
+/* One queue's, or stream's, which is closed before the waker is freed. All zero at first. */
 struct ring_waker {
 	struct ring_flag asked; /* and not rung yet */
 	const struct ring_bell *bell;
@@ -23,5 +23,13 @@ struct ring_waker {
  */
 int ring_waker_ask(struct ring_waker *waker, const struct ring_device *device,
 		   struct ring_device_queue *queue, const struct ring_bell *bell);
+
+/*
+ * The same for a stream of the device's, when it has come to a place. The stream is closed before
+ * the waker goes. returns 0; RING_ENOMEM
+ */
+int ring_waker_ask_stream(struct ring_waker *waker, const struct ring_device_streams *streams,
+			  struct ring_device_stream *stream, uint32_t place,
+			  const struct ring_bell *bell);
 
 #endif

@@ -15,7 +15,7 @@
 #include "kernels/device.h"
 
 #define CUDA 1   /* its row in the table of devices */
-#define QUEUES 8 /* of the hardware, for streams    */
+#define QUEUES 8 /* of the hardware, for streams of one priority */
 
 static pid_t starter;
 
@@ -50,25 +50,31 @@ static void be_told(void *unused)
 
 /*
  * A driver that was used once keeps threads and mappings for as long as the process lives, and the
- * library a thread that looks at its events. Here ranks have them from the start, so that tests
- * which count see what else a communicator leaves behind.
+ * library a thread that looks at its events and words for streams. Here ranks have them from the
+ * start, so that tests which count see what else a communicator leaves behind.
  */
 static void warm_up(void)
 {
 	const struct ring_device *device = ring_device_numbered(CUDA);
-	struct CUstream_st *streams[QUEUES];
+	struct CUstream_st *streams[2 * QUEUES];
 	struct ring_device_queue *queue;
+	struct ring_device_stream *stream;
+	int least, greatest;
 	if (getppid() != starter)
 		return; /* not a rank: a child of one, which cannot use what its parent has begun */
 	enter();
-	for (int i = 0; i < QUEUES; i++)
-		CUDA_MUST(cuda.stream_create(&streams[i], RING_CUDA_STREAM_NON_BLOCKING, 0));
-	for (int i = 0; i < QUEUES; i++)
+	CUDA_MUST(cuda.context_priorities(&least, &greatest));
+	for (int i = 0; i < 2 * QUEUES; i++)
+		CUDA_MUST(cuda.stream_create(&streams[i], RING_CUDA_STREAM_NON_BLOCKING,
+					     i % 2 ? least : greatest));
+	for (int i = 0; i < 2 * QUEUES; i++)
 		CUDA_MUST(cuda.stream_destroy(streams[i]));
 	twin_end(twin_make(1));
-	if (device->queue_open(RING_CHIP_ANY, &queue) || device->tell(queue, be_told, NULL))
+	if (device->queue_open(RING_CHIP_ANY, &queue) || device->tell(queue, be_told, NULL) ||
+	    device->streams->open(NULL, &stream, NULL))
 		exit(1);
 	device->queue_close(queue);
+	device->streams->close(stream);
 }
 
 static void __attribute__((constructor)) start(int argc, char **argv)

@@ -10,7 +10,9 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#define PAUSE_NS 20000
 #define BLOCK_THREADS 1024
 #define REGISTERS 32
 #define BINARY_VERSION 90
@@ -71,6 +73,13 @@ void *fake_reach(const void *address, size_t bytes)
 	if (!range || bytes > range->bytes - offset)
 		longjmp(launch->failed, RING_CUDA_ILLEGAL_ADDRESS);
 	return range->place + offset;
+}
+
+void fake_pause(void)
+{
+	if (fake_context_is_over(launch->context))
+		longjmp(launch->failed, RING_CUDA_LAUNCH_FAILED);
+	nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
 }
 
 /* The parameters lie one behind the other, each on a multiple of 16. */

@@ -34,4 +34,7 @@ const struct fake_place_in_grid *fake_place_in_grid(void);
  */
 void *fake_reach(const void *address, size_t bytes);
 
+/* For one that looks at memory again and again. Ends it if its context is broken, or ends. */
+void fake_pause(void);
+
 #endif

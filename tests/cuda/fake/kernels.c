@@ -10,6 +10,14 @@
 #define RING_KERNEL_REACH(address, bytes) fake_reach(address, bytes)
 #include "kernels/reduce_kernel.h"
 
+#define RING_STOP_FUNCTION static
+#define RING_STOP_WRITE(word, value)                                                               \
+	__atomic_store_n((uint32_t *)fake_reach(word, sizeof(uint32_t)), value, __ATOMIC_RELEASE)
+#define RING_STOP_READ(word)                                                                       \
+	__atomic_load_n((uint32_t *)fake_reach(word, sizeof(uint32_t)), __ATOMIC_ACQUIRE)
+#define RING_STOP_PAUSE() fake_pause()
+#include "kernels/stop_kernel.h"
+
 /* ring_reduce_TYPE_OP(struct ring_kernel_job job) */
 #define REDUCE(OP, op, TYPE, type, ...)                                                            \
 	static void reduce_##type##_##op(void **parameters)                                        \
@@ -21,6 +29,13 @@
 	}
 #define REDUCE_OPS(...) RING_REDUCE_OPS(REDUCE, __VA_ARGS__)
 RING_REDUCE_TYPES(REDUCE_OPS, )
+
+/* ring_stop(struct ring_stop_words *words, uint32_t place, uint32_t waits) */
+static void stop(void **parameters)
+{
+	struct ring_stop_words **words = parameters[0];
+	ring_stop_at(*words, *(uint32_t *)parameters[1], *(uint32_t *)parameters[2]);
+}
 
 /* trap_store(uint32_t *word, uint32_t value) */
 static void store(void **parameters)
@@ -44,6 +59,7 @@ static void store_wide(void **parameters)
 
 const struct fake_kernel fake_kernels[] = {
 	RING_REDUCE_TYPES(REDUCE_ROWS, ) /* the library's */
+	{"ring_stop", stop, {sizeof(void *), sizeof(uint32_t), sizeof(uint32_t)}},
 	{"trap_store", store, {sizeof(void *), sizeof(uint32_t)}},
 	{"trap_store_wide", store_wide, {sizeof(void *), sizeof(uint32_t)}},
 	{NULL, NULL, {0}},

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls on streams of the program's; see user_stream.h. */
+#include "user_stream.h"
+
+#include "comm/explain.h"
+#include "group.h"
+#include "queue.h"
+
+static const struct ring_device_streams *streams_of(const struct ring_user_stream *user)
+{
+	return user->device->streams;
+}
+
+/* NULL: the call's stream is none of the program's, or it has none. */
+static struct ring_user_stream *user_of(const struct ring_call *call)
+{
+	struct ring_user_stream *user = call->stream ? ring_stream_user(call->stream) : NULL;
+	return user && user->device ? user : NULL;
+}
+
+/* ---- making one ------------------------------------------------------------------------------ */
+
+static const struct ring_device *find_device(void)
+{
+	const struct ring_device *const *device = ring_devices;
+	while (*device && !(*device)->streams)
+		device++;
+	return *device;
+}
+
+static int run(struct ring_comm *comm, struct ring_call *call)
+{
+	if (ring_group_is_open())
+		return ring_group_add(comm, call);
+	ring_call_number(comm, call);
+	return ring_queue_run(comm, call);
+}
+
+/*
+ * All ranks make their links, which allocates and pins memory. Behind that no rank may do so any
+ * more, as ranks of one process share a device: so none comes back before all have.
+ */
+static int link_all(struct ring_comm *comm, const struct ring_user_stream *user)
+{
+	struct ring_call barrier = {
+		.kind = RING_KIND_BARRIER,
+		.operands = {.type = RING_UINT8, .op = RING_SUM, .divisor = 1},
+		.device = &ring_device_cpu,
+		.root = -1,
+		.record = ring_record_make(RING_KIND_BARRIER, 0, 0, -1, -1, -1),
+	};
+	barrier.record.memory = user->device->number;
+	struct ring_call connection = barrier;
+	connection.connects = user->device;
+	connection.chip = streams_of(user)->chip(user->stream);
+	int err = run(comm, &connection);
+	if (!err)
+		err = run(comm, &barrier);
+	if (!err && !ring_group_is_open())
+		comm->connected = user->device;
+	return err;
+}
+
+static int open_user_stream(struct ring_comm *comm, const char *call, void *handle,
+			    struct ring_user_stream *user)
+{
+	struct ring_failure failure = {0};
+	*user = (struct ring_user_stream){.device = find_device(), .handle = handle};
+	if (!user->device)
+		return ring_comm_refuse(comm, RING_ENOTSUP,
+					"%s: this library was built without CUDA; see what "
+					"configure says of it",
+					call);
+	int err = streams_of(user)->open(handle, &user->stream, &failure);
+	return err ? ring_comm_refuse(comm, err, "%s: %s", call, failure.text) : 0;
+}
+
+/* The communicator works on one device. returns 0; RING_EINVAL */
+static int take_device(struct ring_comm *comm, const char *call, const struct ring_user_stream *user)
+{
+	int chip = streams_of(user)->chip(user->stream);
+	if (comm->device &&
+	    (comm->device != user->device || (comm->chip != RING_CHIP_ANY && comm->chip != chip)))
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"%s: the stream is of %s device %d, but this communicator "
+					"works on %s device %d: make one for each device",
+					call, user->device->name, chip, comm->device->name,
+					comm->chip);
+	comm->device = user->device;
+	comm->chip = chip;
+	return 0;
+}
+
+static int make(struct ring_comm *comm, const char *call, void *handle, struct ring_stream **stream)
+{
+	struct ring_user_stream user;
+	struct ring_stream *made;
+	int err = ring_comm_failed_in(comm, comm->sequence + 1);
+	if (!err)
+		err = open_user_stream(comm, call, handle, &user);
+	if (err)
+		return err;
+	err = take_device(comm, call, &user);
+	if (!err)
+		err = ring_stream_make(comm, call, &made);
+	if (err) {
+		streams_of(&user)->close(user.stream);
+		return err;
+	}
+	*ring_stream_user(made) = user;
+	if (comm->connected != user.device)
+		err = link_all(comm, &user);
+	if (err)
+		ring_stream_destroy(made);
+	else
+		*stream = made;
+	return err;
+}
+
+int ring_stream_from_cuda(struct ring_comm *comm, void *cuda_stream, struct ring_stream **stream)
+{
+	static const char call[] = "ring_stream_from_cuda";
+	int err = ring_group_is_open() ? ring_group_refused() : 0;
+	if (!err)
+		err = ring_comm_check(comm, call);
+	if (!err && !stream)
+		err = ring_comm_refuse(comm, RING_EINVAL, "%s: stream is NULL", call);
+	if (!err)
+		err = make(comm, call, cuda_stream, stream);
+	return err && ring_group_is_open() ? ring_group_refuse(err) : err;
+}
+
+/* ---- calls on it ----------------------------------------------------------------------------- */
+
+int ring_stream_check(struct ring_comm *comm, struct ring_stream *stream, const char *call)
+{
+	struct ring_failure failure = {0};
+	const struct ring_user_stream *user = ring_stream_user(stream);
+	if (!user->device)
+		return 0;
+	if (comm->connected != user->device)
+		return ring_comm_refuse(comm, RING_EINVAL,
+					"%s: the stream can be used once the group in which it was "
+					"made has ended",
+					call);
+	int err = streams_of(user)->check(user->stream, &failure);
+	return err ? ring_comm_refuse(comm, err, "%s: %s", call, failure.text) : 0;
+}
+
+/* Calls that run together wait for one another's streams, so a stream stops but once for them. */
+static bool stops_already(const struct ring_call *first, const struct ring_call *call,
+			  const struct ring_user_stream *user)
+{
+	for (const struct ring_call *before = first; before != call; before = before->together)
+		if (before->stops && user_of(before)->handle == user->handle)
+			return true;
+	return false;
+}
+
+int ring_call_stop_streams(struct ring_call *first)
+{
+	int err = 0;
+	for (struct ring_call *call = first; call && !err; call = call->together) {
+		const struct ring_user_stream *user = user_of(call);
+		if (!user || stops_already(first, call, user))
+			continue;
+		err = streams_of(user)->mark(user->stream, &call->place);
+		call->stops = !err;
+	}
+	for (struct ring_call *call = first; call && !err; call = call->together)
+		if (call->stops)
+			err = streams_of(user_of(call))->stop(user_of(call)->stream, call->place);
+	return err;
+}
+
+/* Whether there is nothing more to wait for. */
+static bool is_over(struct ring_comm *comm, const struct ring_call *call,
+		    const struct ring_user_stream *user)
+{
+	int err = streams_of(user)->has_come(user->stream, call->place);
+	if (err && err != RING_EAGAIN)
+		ring_explain_device(comm, user->device, err);
+	return err != RING_EAGAIN || ring_comm_failed_in(comm, call->turn);
+}
+
+static void await(struct ring_comm *comm, const struct ring_call *call,
+		  struct ring_user_stream *user)
+{
+	while (!is_over(comm, call, user)) {
+		uint32_t ticket = ring_bell_announce(&comm->bell, false);
+		int err = ring_waker_ask_stream(&user->waker, streams_of(user), user->stream,
+						call->place, &comm->bell);
+		if (err)
+			ring_explain_device(comm, user->device, err);
+		if (!is_over(comm, call, user))
+			ring_bell_sleep(&comm->bell, ticket, NULL, 0, -1);
+		ring_bell_awake(&comm->bell);
+	}
+}
+
+void ring_call_await_streams(struct ring_comm *comm, struct ring_call *call)
+{
+	for (; call; call = call->together)
+		if (call->stops)
+			await(comm, call, user_of(call));
+}
+
+void ring_call_let_streams_go(const struct ring_call *call)
+{
+	for (; call; call = call->together) {
+		const struct ring_user_stream *user = call->stops ? user_of(call) : NULL;
+		if (user)
+			streams_of(user)->let_go(user->stream, call->place);
+	}
+}
