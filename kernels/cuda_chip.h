@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "base/datatype.h"
+#include "base/reduce_list.h"
 #include "cuda_driver.h"
 #include "device.h"
 #include "kernel_job.h"
@@ -19,7 +21,7 @@ struct ring_cuda_chip {
 	int priority;           /* of the library's own streams: the highest there is */
 	bool streams_see_words; /* else a kernel does it for them: `stop` */
 	struct CUctx_st *context;
-	struct CUfunc_st *kernels[RING_FLOAT8_E5M2 + 1][RING_MIN + 1], *stop;
+	struct CUfunc_st *kernels[RING_DATATYPES][RING_OPS], *stop;
 	char name[104]; /* as in nvidia-smi, and its bus */
 	char text[128]; /* for sentences */
 };

@@ -15,6 +15,7 @@
 #endif
 
 #include "base/datatype.h"
+#include "base/reduce_list.h"
 #include "kernels/cpu.h"
 #include "tools/finish.h"
 #include "tools/json.h"
@@ -234,8 +235,8 @@ static bool is_wanted(const char *wanted, const char *name)
 static bool add_family(const struct settings *settings, const struct ring_cpu_family *family)
 {
 	int before = subject_count;
-	for (int type = 0; type <= RING_FLOAT8_E5M2; type++) {
-		for (int op = 0; op <= RING_MIN; op++) {
+	for (int type = 0; type < RING_DATATYPES; type++) {
+		for (int op = 0; op < (int)RING_OPS; op++) {
 			if (!is_wanted(settings->type, ring_datatype_name((enum ring_datatype)type)) ||
 			    !is_wanted(settings->op, ring_op_name((enum ring_op)op)))
 				continue;
@@ -399,7 +400,7 @@ static bool check(const struct settings *settings)
 		double sum = rate_of(settings, family, RING_FLOAT32, (enum shape)shape);
 		reached &= is_reached(out, "moving", (enum shape)shape, sum / moving, 0.95);
 		is_reached(out, "memcpy", (enum shape)shape, sum / copy, 0);
-		for (int type = 0; type <= RING_FLOAT8_E5M2; type++) {
+		for (int type = 0; type < RING_DATATYPES; type++) {
 			enum ring_datatype narrow = (enum ring_datatype)type;
 			if (ring_datatype_bytes(narrow) > 2)
 				continue;
