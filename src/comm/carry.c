@@ -192,16 +192,13 @@ static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/* A barrier by which all agree to make all links for a device's memory, and do. */
-static int run_connection(struct ring_comm *comm, const struct ring_call *call)
+/* Makes all links for a device's memory, as all ranks have agreed by the call. */
+static int connect_all(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct ring_waiting waiting = {0};
-	int err = run_collective(comm, call);
-	if (err)
-		return err;
 	comm->active = NULL;
 	comm->loaded = NULL;
-	err = ring_far_connect(comm, call->connects, call->chip);
+	int err = ring_far_connect(comm, call->connects, call->chip);
 	if (err == RING_ENOMEM)
 		return ring_explain_no_memory(comm);
 	if (err)
@@ -246,10 +243,9 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 	note(comm, call, RING_CALLED);
 	ring_memory_recall(comm);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
-	if (call->connects)
-		err = run_connection(comm, call);
-	else
-		err = messages ? run_messages(comm, call) : run_collective(comm, call);
+	err = messages ? run_messages(comm, call) : run_collective(comm, call);
+	if (!err && call->connects)
+		err = connect_all(comm, call);
 	ring_fpenv_leave(fpenv);
 	if (err)
 		settle_devices(comm);
