@@ -65,7 +65,7 @@ static void leave_now(int signal)
 	exit(0);
 }
 
-/* Rank 0 leaves inside a call that the others make later. */
+/* Rank 0 leaves inside a call that the others make once they know that it is gone. */
 static int leave_inside_a_call(struct harness_rank *self)
 {
 	bool by_signal = *(const int *)self->context;
@@ -84,7 +84,8 @@ static int leave_inside_a_call(struct harness_rank *self)
 		usleep(200000);
 		exit(0);
 	}
-	usleep(300000);
+	for (int ms = 0; ms < 10000 && ring_comm_status(comm) == 0; ms++)
+		usleep(1000);
 	int err = call(comm, 1);
 	if (err != RING_EPEER)
 		return harness_fail(self, "%s: %s", ring_strerror(err), ring_comm_error(comm));
