@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A link over verbs whose other end offers anything, and whose device, which is made up here, completes
+ * anything: it may refuse, it may not ask the device for what cannot be, nor show it.
+ */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ringccl.h"
+#include "base/fd.h"
+#include "transport/verbs_link.h"
+
+#define DEPTH 3
+#define SLOT_BYTES 300
+#define STRIDE 320
+
+static const uint8_t *input;
+static size_t left;
+static unsigned receives, requests; /* that were posted and did not complete */
+
+static uint8_t next_byte(void)
+{
+	return left > 0 ? left--, *input++ : 0;
+}
+
+/* ---- the device ---- */
+
+static int post_receive(struct ibv_qp *qp, struct ibv_recv_wr *request, struct ibv_recv_wr **bad)
+{
+	(void)qp;
+	(void)request;
+	(void)bad;
+	assert(++receives <= DEPTH + 1);
+	return 0;
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad)
+{
+	(void)qp;
+	(void)bad;
+	assert(++requests <= 4 * DEPTH);
+	if (request->num_sge > 0)
+		assert(request->sg_list->length - 1 < SLOT_BYTES);
+	return 0;
+}
+
+/* Nothing, or a completion that is right but for what the input says. */
+static int poll_queue(struct ibv_cq *cq, int room, struct ibv_wc *completion)
+{
+	const struct ring_verbs_link *link = cq->cq_context;
+	const uint8_t what = next_byte();
+	assert(room > 0);
+	const bool is_receive = link->base.outgoing ? what & 1 : cq == link->cq;
+	unsigned *open = is_receive ? &receives : &requests;
+	if (what < 64 || *open == 0)
+		return 0;
+	--*open;
+	const bool credits = link->base.outgoing != ((what & 8) != 0); /* what a peer may send */
+	const uint64_t due = link->base.outgoing ? link->freed + 1 : link->base.arrived;
+	*completion = (struct ibv_wc){
+		.status = what >= 250 ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS,
+		.opcode = !is_receive ? IBV_WC_RDMA_WRITE
+			  : credits   ? IBV_WC_RECV
+				      : IBV_WC_RECV_RDMA_WITH_IMM,
+		.byte_len = 1 + next_byte(),
+		.imm_data = htonl((uint32_t)due),
+	};
+	if (what & 2)
+		completion->imm_data = htonl((uint32_t)due + next_byte());
+	if (what & 4)
+		completion->byte_len = (uint32_t)next_byte() << next_byte() % 24;
+	return 1;
+}
+
+static int modify_pair(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	(void)qp;
+	if (mask & IBV_QP_PATH_MTU)
+		assert(attr->path_mtu >= IBV_MTU_256 && attr->path_mtu <= IBV_MTU_4096);
+	if (mask & IBV_QP_DEST_QPN)
+		assert(attr->dest_qp_num >> 24 == 0 && attr->rq_psn >> 24 == 0);
+	return 0;
+}
+
+static int query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	(void)context;
+	(void)port;
+	(void)attr;
+	return 1;
+}
+
+static const char *status_words(enum ibv_wc_status status)
+{
+	(void)status;
+	return "it failed";
+}
+
+static int end_pair(struct ibv_qp *qp)
+{
+	(void)qp;
+	return 0;
+}
+
+static int end_queue(struct ibv_cq *cq)
+{
+	(void)cq;
+	return 0;
+}
+
+static const struct ring_verbs_library library = {
+	.modify_qp = modify_pair,
+	.query_port = query_port,
+	.wc_status_str = status_words,
+	.destroy_qp = end_pair,
+	.destroy_cq = end_queue,
+};
+static struct ibv_context device = {
+	.ops = {.post_recv = post_receive, .post_send = post_send, .poll_cq = poll_queue},
+};
+
+/* ---- the link ---- */
+
+/* As ring_verbs_queue_make() leaves one. */
+static struct ring_verbs_link *make_link(int fd, bool outgoing, struct ring_verbs_port *port,
+					 struct ibv_qp *qp, struct ibv_cq cqs[2], struct ibv_mr *mr)
+{
+	struct ring_link *base;
+	struct ring_link_params params = {.fd = fd,
+					  .outgoing = outgoing,
+					  .peer = 1,
+					  .depth = DEPTH,
+					  .slot_bytes = SLOT_BYTES,
+					  .peer_lost_ms = 1000};
+	if (ring_transport_verbs.open(&params, &base))
+		abort();
+	struct ring_verbs_link *link = (struct ring_verbs_link *)base;
+	link->port = port;
+	link->qp = qp;
+	link->cq = &cqs[0];
+	link->credit_cq = outgoing ? NULL : &cqs[1];
+	link->slots = malloc(DEPTH * STRIDE);
+	link->stride = STRIDE;
+	link->inline_bytes = 16;
+	link->mr = mr;
+	link->stage = RING_VERBS_OFFERED;
+	link->own = (struct ring_verbs_offer){.magic = RING_VERBS_MAGIC,
+					      .depth = DEPTH,
+					      .slot_bytes = SLOT_BYTES,
+					      .end = {.mtu = IBV_MTU_1024, .ethernet = 1}};
+	cqs[0].cq_context = cqs[1].cq_context = link;
+	requests = 0;
+	receives = 0;
+	if (!ring_verbs_post_receives(link, ring_verbs_receives(base)))
+		abort();
+	return link;
+}
+
+/* An offer with bits turned, and that the other end is ready. */
+static void say(int peer, const struct ring_verbs_offer *right)
+{
+	unsigned char words[sizeof(*right) + 1];
+	memcpy(words, right, sizeof(*right));
+	words[sizeof(*right)] = 'r';
+	for (unsigned turned = next_byte() % 4; turned > 0; turned--)
+		words[next_byte() % sizeof(*right)] ^= next_byte();
+	(void)!write(peer, words, sizeof(words));
+}
+
+static void use(struct ring_link *link)
+{
+	static const unsigned char source[SLOT_BYTES];
+	int err = 0;
+	while (left > 0 && !err) {
+		const uint8_t what = next_byte();
+		if (link->outgoing && what & 1)
+			err = ring_link_send(link, source, 1 + what % SLOT_BYTES);
+		else if (!link->outgoing && what & 1 && link->released < link->arrived)
+			ring_link_release(link);
+		if (!err || err == RING_EAGAIN)
+			err = ring_link_poll(link);
+		assert(link->arrived - link->released <= DEPTH);
+		for (uint64_t k = link->released; k < link->arrived; k++)
+			assert(ring_link_arrival(link, k)->bytes - 1 < SLOT_BYTES);
+		assert(link->sent <= ((struct ring_verbs_link *)link)->posted);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct ring_verbs_port port = {.library = &library,
+				       .context = &device,
+				       .generation = ring_fork_generation() + 1}; /* never dropped */
+	struct ibv_qp qp = {.context = &device};
+	struct ibv_cq cqs[2] = {{.context = &device}, {.context = &device}};
+	struct ibv_mr mr = {.lkey = 1};
+	int fds[2];
+	if (size < 4 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) < 0)
+		return 0;
+	input = data;
+	left = size;
+	struct ring_verbs_link *link = make_link(fds[0], next_byte() & 1, &port, &qp, cqs, &mr);
+	void *slots = link->slots;
+	say(fds[1], &link->own);
+	int err = RING_EAGAIN;
+	while (left > 0 && err == RING_EAGAIN)
+		err = ring_link_finish(&link->base);
+	if (err == 0)
+		use(&link->base);
+	link->slots = NULL; /* not a mapping of its own */
+	link->mr = NULL;
+	ring_link_close(&link->base);
+	free(slots);
+	close(fds[1]);
+	return 0;
+}
