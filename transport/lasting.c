@@ -53,11 +53,9 @@ void ring_lasting_remove(uint64_t number)
 
 bool ring_lasting_find(const void *start, size_t bytes, struct ring_lasting *found)
 {
-	const uintptr_t at = (uintptr_t)start;
 	pthread_mutex_lock(&lock);
 	const struct entry *entry = entries;
-	while (entry && (at - entry->memory.start >= entry->memory.bytes ||
-			 bytes > entry->memory.bytes - (at - entry->memory.start)))
+	while (entry && !ring_lasting_holds(&entry->memory, start, bytes))
 		entry = entry->next;
 	if (entry)
 		*found = entry->memory;

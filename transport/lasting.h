@@ -17,6 +17,13 @@ struct ring_lasting {
 	uint64_t number; /* from 1; a process never uses one again */
 };
 
+static inline bool ring_lasting_holds(const struct ring_lasting *memory, const void *start,
+				      size_t bytes)
+{
+	const uintptr_t offset = (uintptr_t)start - memory->start;
+	return offset < memory->bytes && bytes <= memory->bytes - offset;
+}
+
 /* returns its number; 0: no memory to note it in, and it is as any other */
 uint64_t ring_lasting_add(const void *start, size_t bytes);
 

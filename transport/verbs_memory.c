@@ -30,15 +30,21 @@ static void drop(struct entry **link)
 	free(entry);
 }
 
-static void close_all(const struct ring_verbs_port *port)
+/* Drops what a port has, or what memory it is of. */
+static void drop_all(const struct ring_verbs_port *port, uint64_t number)
 {
 	pthread_mutex_lock(&lock);
 	for (struct entry **link = &entries; *link;)
-		if ((*link)->port == port)
+		if ((*link)->port == port || (*link)->number == number)
 			drop(link);
 		else
 			link = &(*link)->next;
 	pthread_mutex_unlock(&lock);
+}
+
+static void close_all(const struct ring_verbs_port *port)
+{
+	drop_all(port, 0);
 }
 
 /* Locked. NULL: no memory */
@@ -52,18 +58,14 @@ static struct entry *registered(struct ring_verbs_port *port, const struct ring_
 	struct ibv_mr *mr = (port->library->reg_mr)(port->pd, (void *)memory->start, memory->bytes,
 						    0);
 	if (!mr)
-		ring_log(RING_INFO, "verbs: %zu KiB of memory cannot be registered with %s and are sent by copies: %s",
+		ring_log(RING_INFO,
+			 "verbs: %zu KiB of memory cannot be registered with %s and are sent by "
+			 "copies: %s",
 			 memory->bytes >> 10, port->choice.device, strerror(errno));
 	port->closes = close_all;
 	*entry = (struct entry){port, memory->number, mr, entries};
 	entries = entry;
 	return entry;
-}
-
-static bool holds(const struct ring_lasting *memory, const void *start, size_t bytes)
-{
-	size_t offset = (uintptr_t)start - memory->start;
-	return offset < memory->bytes && bytes <= memory->bytes - offset;
 }
 
 bool ring_verbs_memory_key(struct ring_verbs_port *port, struct ring_verbs_recent *recent,
@@ -72,7 +74,7 @@ bool ring_verbs_memory_key(struct ring_verbs_port *port, struct ring_verbs_recen
 	const uint64_t epoch = ring_lasting_epoch();
 	if (epoch == 0)
 		return false;
-	if (recent->epoch != epoch || !holds(&recent->memory, start, bytes)) {
+	if (recent->epoch != epoch || !ring_lasting_holds(&recent->memory, start, bytes)) {
 		struct ring_lasting found;
 		*recent = (struct ring_verbs_recent){.epoch = epoch};
 		if (!ring_lasting_find(start, bytes, &found))
@@ -91,11 +93,5 @@ bool ring_verbs_memory_key(struct ring_verbs_port *port, struct ring_verbs_recen
 
 void ring_verbs_memory_let_go(uint64_t number)
 {
-	pthread_mutex_lock(&lock);
-	for (struct entry **link = &entries; *link;)
-		if ((*link)->number == number)
-			drop(link);
-		else
-			link = &(*link)->next;
-	pthread_mutex_unlock(&lock);
+	drop_all(NULL, number);
 }

@@ -247,15 +247,8 @@ static int take_device(struct ring_comm *comm, struct ring_call *call, const str
 	call->device = place->device;
 	call->chip = place->sort.chip;
 	call->record.memory = call->device->number;
-	if (call->device == &ring_device_cpu)
+	if (call->device == &ring_device_cpu || ring_comm_takes(comm, call->device, call->chip))
 		return 0;
-	bool fits = !comm->device || (comm->device == call->device &&
-				      (comm->chip == RING_CHIP_ANY || comm->chip == call->chip));
-	if (fits) {
-		comm->device = call->device;
-		comm->chip = call->chip;
-		return 0;
-	}
 	describe(place, there);
 	return ring_comm_refuse(comm, RING_EINVAL,
 				"%s: %s is %s, but this communicator works on %s device %d: give "

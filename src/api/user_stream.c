@@ -79,16 +79,12 @@ static int open_user_stream(struct ring_comm *comm, const char *call, void *hand
 static int take_device(struct ring_comm *comm, const char *call, const struct ring_user_stream *user)
 {
 	int chip = streams_of(user)->chip(user->stream);
-	if (comm->device &&
-	    (comm->device != user->device || (comm->chip != RING_CHIP_ANY && comm->chip != chip)))
-		return ring_comm_refuse(comm, RING_EINVAL,
-					"%s: the stream is of %s device %d, but this communicator "
-					"works on %s device %d: make one for each device",
-					call, user->device->name, chip, comm->device->name,
-					comm->chip);
-	comm->device = user->device;
-	comm->chip = chip;
-	return 0;
+	if (ring_comm_takes(comm, user->device, chip))
+		return 0;
+	return ring_comm_refuse(comm, RING_EINVAL,
+				"%s: the stream is of %s device %d, but this communicator works on "
+				"%s device %d: make one for each device",
+				call, user->device->name, chip, comm->device->name, comm->chip);
 }
 
 static int make(struct ring_comm *comm, const char *call, void *handle, struct ring_stream **stream)

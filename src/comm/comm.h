@@ -178,6 +178,18 @@ static inline int ring_comm_failed_in(const struct ring_comm *comm, uint64_t cal
 	return err && comm->failed_call <= call ? err : 0;
 }
 
+/* Whether calls may work on a device's chip; the first one that they do is the communicator's. */
+static inline bool ring_comm_takes(struct ring_comm *comm, const struct ring_device *device,
+				   int chip)
+{
+	if (comm->device &&
+	    (comm->device != device || (comm->chip != RING_CHIP_ANY && comm->chip != chip)))
+		return false;
+	comm->device = device;
+	comm->chip = chip;
+	return true;
+}
+
 /* The time that control lanes have to say why a link broke. */
 #define RING_NEWS_GRACE_MS 500
 

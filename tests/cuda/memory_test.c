@@ -192,7 +192,8 @@ static int run(struct harness_rank *self)
 int main(void)
 {
 	const int n = (int)(sizeof(cases) / sizeof(cases[0]));
-	int bad = 0, tests = 0;
+	int bad = 0;
+	printf("1..%d\n", n * 2);
 	for (int c = 0; c < n; c++)
 		for (int w = 0; w < 2; w++) { /* threads, and processes */
 			struct harness team = {.world = &harness_worlds[w],
@@ -201,10 +202,7 @@ int main(void)
 					       .context = (void *)&cases[c].body};
 			snprintf(team.label, sizeof(team.label), "%s, %s", cases[c].name,
 				 team.world->name);
-			int failed = harness_run(&team);
-			printf("%sok %d - %s\n", failed ? "not " : "", ++tests, team.label);
-			bad |= failed;
+			bad |= harness_report(team.label, harness_run(&team));
 		}
-	printf("1..%d\n", tests);
 	return bad != 0;
 }
