@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ringccl: collective communication over shared memory and TCP, from a ring up.
+ * ringccl: collective communication over shared memory, TCP and RDMA verbs, from a ring up.
  *
  * This is the whole public interface. Five rules hold everywhere:
  *
