@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which options all ranks must have alike: those that say which calls are made, on what data and how often. Where files
- * go and how long a rank waits is its own affair; what the library must have alike, it compares itself.
+ * Compares the options that must be equal on all ranks: those that decide which calls are made, on
+ * what data and how often. Names of files and timeouts may differ. The library itself compares the
+ * options that it needs equal.
  */
 #include "alike.h"
 

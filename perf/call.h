@@ -28,7 +28,7 @@ void perf_call_set_bytes(struct perf_call *call, size_t bytes);
 /* Bytes of one rank's part; of the whole vector if it has no parts. */
 size_t perf_call_part_bytes(const struct perf_call *call);
 
-/* Of a rank's input and result; 0 if it has none. */
+/* Bytes of a rank's input and of its result; 0 if it has none. */
 size_t perf_call_send_bytes(const struct perf_call *call, int rank);
 size_t perf_call_recv_bytes(const struct perf_call *call, int rank);
 
@@ -39,9 +39,9 @@ size_t perf_call_recv_offset(const struct perf_call *call, int rank);
 /* First element of a rank's block when the vector is cut into `size` blocks; size is its end. */
 size_t perf_call_block_start(const struct perf_call *call, int rank);
 
-/* For people and files: "none" where the call has no such thing. */
+/* Names for people and files: "none" if the call has no type or no operation. */
 const char *perf_call_type_name(const struct perf_call *call);
 const char *perf_call_op_name(const struct perf_call *call);
-int perf_call_root(const struct perf_call *call); /* -1 */
+int perf_call_root(const struct perf_call *call); /* -1 if it has none */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each rank checks its own part; the findings are gathered and judged alike on all ranks.
+ * Each rank checks its own part. All ranks gather the findings and come to the same verdict.
  */
 #include "check.h"
 
@@ -11,7 +11,7 @@
 
 #define POISON_VALUE 0x5a
 
-/* A checksum of what the call must leave alone: all of the buffers but the result. */
+/* A checksum of what the call must not change: the buffers without the result. */
 static uint64_t sum_of_the_rest(const struct perf_placed *placed)
 {
 	const unsigned char *input = placed->buffers[0].mirror, *output = placed->buffers[1].mirror;
@@ -69,7 +69,7 @@ static int check_call(struct perf_team *team, const struct perf_placed *placed,
 	return 0;
 }
 
-/* Compares what each rank sent with what the header says. */
+/* Compares the bytes that each rank sent with the formula in ringccl.h. */
 static void judge_payload(const struct perf_team *team, const struct perf_call *call,
 			  const struct finding *all, struct perf_check *result)
 {
@@ -90,7 +90,7 @@ static void judge_payload(const struct perf_team *team, const struct perf_call *
 	}
 }
 
-/* Adds up what all ranks found; where all must have received the same, they are compared. */
+/* Adds up what all ranks found, and compares their results where these must be equal. */
 static int judge(struct perf_team *team, const struct perf_call *call, const struct finding *mine,
 		 struct perf_check *result)
 {

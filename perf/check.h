@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checked calls: their results, what they must not touch, and the bytes they sent.
+ * Checks calls: their results, the memory they must not touch, and the bytes they sent.
  */
 #ifndef PERF_CHECK_H
 #define PERF_CHECK_H
@@ -17,12 +17,12 @@ struct perf_check {
 	uint64_t formula_bytes;         /* the same as ringccl.h promises it                    */
 	uint64_t sent_least, sent_most; /* payload of one rank                           */
 	bool payload_matches;           /* also rank by rank                             */
-	struct ring_carried carried;    /* how the last call was                         */
+	struct ring_carried carried;    /* how the last call was carried                 */
 };
 
 /*
- * Makes options->checks calls with fresh data each and compares everything; with 0, makes one whose
- * payload is counted all the same. Collective.
+ * Makes options->checks calls, each with new data, and compares everything. If that is 0, makes one
+ * call and only counts its payload. Collective.
  *
  * returns   0, or a RING_E... with team->error
  */

@@ -60,7 +60,7 @@ static struct perf_work root_work(int n)
 	return (struct perf_work){others(n), 0, others(n), n > 1};
 }
 
-/* In memory, what goes out and what comes in are copies by the same rank. */
+/* In memory a rank copies both what it sends and what it receives. */
 static struct perf_work all_to_all_work(int n)
 {
 	return (struct perf_work){others(n), 0, 2 * others(n), n > 1};
@@ -83,7 +83,7 @@ static int rank_of(const struct perf_sender *sender)
 	return sender->order[sender->position];
 }
 
-/* How far it is along the ring from root. */
+/* How many positions the sender is behind root on the ring. */
 static int behind_root(const struct perf_call *call, const struct perf_sender *sender)
 {
 	int root = 0; /* its position */
@@ -114,7 +114,11 @@ int perf_algorithm_stride(enum perf_algorithm algorithm, int size)
 	return best;
 }
 
-/* Every block but its own, and results of ranks whole strides ahead, to all up to a stride back; a ring sends them on. */
+/*
+ * A rank sends its summand of every block but its own. Then it sends results, its own and those of
+ * ranks whole strides away, to as many ranks as a stride has. A ring has a stride of 1, and passes
+ * on the results of the ranks before it.
+ */
 static uint64_t blocks_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
 	const int n = call->size, stride = perf_algorithm_stride(sender->algorithm, n);
@@ -141,7 +145,10 @@ static uint64_t vector_share(const struct perf_call *call, int rank)
 	return (call->count / n + (r < call->count % n)) * call->type->bytes;
 }
 
-/* Ranks that one at a place of a tree sends to: all powers of two ahead that do not reach past another's. */
+/*
+ * How many children a place of a tree has: those 1, 2, 4 ... ahead, below the lowest bit of its
+ * number.
+ */
 static uint64_t tree_children(int n, int place)
 {
 	uint64_t children = 0;
@@ -150,7 +157,9 @@ static uint64_t tree_children(int n, int place)
 	return children;
 }
 
-/* Those and all below them: up to the next place with so low a bit. */
+/*
+ * How many places are below it: those before place + its lowest bit, or all others below the first.
+ */
 static uint64_t tree_descendants(int n, int place)
 {
 	int next = place > 0 ? place + (place & -place) : n;
@@ -164,7 +173,7 @@ static uint64_t all_reduce_sent(const struct perf_call *call, const struct perf_
 	case PERF_ONE_SHOT:
 	case PERF_BRUCK:
 		return all_to_each(call);
-	case PERF_TREE: /* sums to its children; all but the first, inputs up */
+	case PERF_TREE: /* inputs up, except from the first place; sums down to its children */
 		return (tree_children(call->size, place) +
 			(place > 0 ? 1 + tree_descendants(call->size, place) : 0)) *
 		       call->bytes;
@@ -178,7 +187,7 @@ static uint64_t broadcast_sent(const struct perf_call *call, const struct perf_s
 {
 	switch (sender->algorithm) {
 	case PERF_ONE_SHOT:
-	case PERF_DIRECT: /* whoever moves it */
+	case PERF_DIRECT: /* counted as root's, whichever rank moves the bytes */
 		return rank_of(sender) == call->root ? all_to_each(call) : 0;
 	case PERF_TREE:
 		return tree_children(call->size, behind_root(call, sender)) * call->bytes;
@@ -187,7 +196,7 @@ static uint64_t broadcast_sent(const struct perf_call *call, const struct perf_s
 	}
 }
 
-/* Directly, each rank reads its share of all vectors and writes it to root. */
+/* Direct: each rank adds its share of all vectors, and writes the sum to root. */
 static uint64_t reduce_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
 	bool is_root = rank_of(sender) == call->root;

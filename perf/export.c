@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which files are written, and the CSV in one of them. The JSON is in export_json.c.
+ * Decides which files are written, and writes the CSV. The JSON is in export_json.c.
  */
 #include "export.h"
 
@@ -9,7 +9,7 @@
 
 #include "../tools/whole_file.h"
 
-/* Names in quotes, which they have none of. */
+/* A name in double quotes; those within it become single ones. */
 static void put_name(FILE *out, const char *name, char end)
 {
 	fputc('"', out);
@@ -80,7 +80,10 @@ bool perf_export(struct perf_run *run)
 	return (!options->csv || whole_file_write("ring_perf", options->csv, write_csv, run)) && ok;
 }
 
-/* The library puts the rank in where it finds %r; elsewhere rank 0 writes one trace of all. */
+/*
+ * If the path has %r, the library replaces it by the rank; if not, rank 0 writes one trace of all
+ * ranks.
+ */
 static bool check_trace(const char *path, int rank)
 {
 	char number[16], *own = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One JSON object for a whole run. Field names are those of nccl-tests where it has the field;
- * docs/PERFORMANCE.md lists the others. The environment is left out on purpose: it holds secrets.
+ * One JSON object for a whole run. Fields that nccl-tests has keep its names; docs/PERFORMANCE.md
+ * lists the others. The environment is left out because it may hold secrets.
  */
 #include <math.h>
 #include <time.h>

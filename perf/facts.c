@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asks the kernel about this rank and collects the answers of all.
+ * Asks the kernel about this rank, and gathers the answers of all ranks.
  */
 #include "facts.h"
 

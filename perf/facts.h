@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a measurement must be read with: where it ran, on what, when, and who took part.
+ * What a reader of a measurement must know: where it ran, on what, when, and with which ranks.
  */
 #ifndef PERF_FACTS_H
 #define PERF_FACTS_H
@@ -23,22 +23,25 @@ struct perf_facts {
 	char kernel[128];
 	char started[32];                  /* ISO 8601, local time with offset */
 	double started_at;                 /* of perf_now() */
-	struct perf_rank_facts *ranks;     /* one of each */
-	struct perf_device_facts *devices; /* likewise; NULL: buffers are in the host's memory */
-	double other_cpus; /* that other programs took, on the host where that were most; NAN: not known */
+	struct perf_rank_facts *ranks;     /* [size] */
+	struct perf_device_facts *devices; /* [size]; NULL: buffers are in the host's memory */
+	double other_cpus; /* CPUs that other programs used, on the busiest host; NAN: not known */
 };
 
 /* Collective. returns 0, or a RING_E... with team->error */
 int perf_facts_gather(struct perf_team *team, struct perf_facts *facts);
 
 /*
- * Opens the device that this rank's buffers are to lie on: the ranks of a host share out its
- * devices, in order. As perf_facts_gather
+ * Opens the device for this rank's buffers. The ranks of a host share its devices, in order.
+ * Collective; returns as perf_facts_gather
  */
 int perf_facts_take_device(struct perf_team *team, const struct perf_options *options,
 			   struct perf_facts *facts);
 
-/* What others took since; own CPU seconds are a process's, or shared by ranks that are threads. As perf_facts_gather */
+/*
+ * Measures how much CPU other programs used since then. threads: all ranks are in one process,
+ * whose CPU seconds they share. Collective; returns as perf_facts_gather
+ */
 int perf_facts_watch(struct perf_team *team, struct perf_facts *facts,
 		     const struct machine_use *since, bool threads);
 void perf_facts_free(struct perf_facts *facts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Coordinate descent, with less weight for what is far off; see fit.h. */
+/* Coordinate descent, with less weight for times that are far off; see fit.h. */
 #include "fit.h"
 
 #include <math.h>
@@ -8,10 +8,10 @@
 #define PS_OF_US 1e6
 #define ROUNDS 8    /* of weights */
 #define SWEEPS 200  /* of all numbers */
-#define BELIEF 0.1  /* that a number is right, as a share of what a time weighs */
+#define BELIEF 0.1  /* weight of what a number was before, beside that of a time, 1 */
 #define NEAR_BY 0.3 /* relative errors up to this weigh alike */
 
-/* Of a measured time the share that number i takes by the model. */
+/* The share of a measured time that the model gives to number i. */
 static double share(const struct perf_timed *timed, const struct ring_model *model, int i)
 {
 	double of = ring_model_numbers[i].unit == RING_BYTES ? 1024 : 1;
@@ -27,13 +27,13 @@ double perf_fit_error(const struct perf_timed *timed, const struct ring_model *m
 	return predicted - 1;
 }
 
-/* What is found of each number, as a multiple of what was believed. */
+/* The numbers found so far, as multiples of those before the fit. */
 struct search {
 	const struct perf_timed *timed;
 	size_t count;
 	const struct ring_model *believed;
 	double multiples[RING_MODEL_COUNT];
-	double *errors, *weights; /* of each time: relative, of the prediction */
+	double *errors, *weights; /* [count], of predictions; errors are relative */
 };
 
 static double error_of(const struct search *search, size_t k)
@@ -44,7 +44,7 @@ static double error_of(const struct search *search, size_t k)
 	return predicted - 1;
 }
 
-/* Sets one number to what is best while the others stay. */
+/* Sets one number to its best value while the others stay. */
 static void improve(struct search *search, int i)
 {
 	double slope = BELIEF * (search->multiples[i] - 1), curvature = BELIEF;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The numbers of a cost model that is linear in them: those by which predicted times differ least
- * from measured ones.
+ * Fits the numbers of a cost model to measured times. The model is linear in its numbers.
  */
 #ifndef PERF_FIT_H
 #define PERF_FIT_H
@@ -17,14 +16,14 @@ struct perf_timed {
 };
 
 /*
- * Weighted least squares of relative errors, none of the numbers below 0. A number that the times
- * hardly depend on stays near what it was; one that was 0 stays 0.
+ * Weighted least squares of relative errors; no number falls below 0. A number that the times
+ * hardly depend on stays near its value; 0 stays 0.
  *
- * model  in: what is believed so far; out: the numbers
+ * model  in: the numbers so far; out: the fitted ones
  */
 void perf_fit(const struct perf_timed *timed, size_t count, struct ring_model *model);
 
-/* How far the model's prediction is off: relative, below 0 if it is too short. */
+/* The relative error of the model's prediction, below 0 if it is too short. */
 double perf_fit_error(const struct perf_timed *timed, const struct ring_model *model);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel_perf: how fast the CPU's reduction kernels are, in the caches and beyond, beside loops that
- * move the same bytes and compute nothing. One thread; all that is compared is measured in turns.
+ * kernel_perf measures the CPU's reduction kernels, in the caches and in memory, beside loops that
+ * move the same bytes and compute nothing. One thread; compared loops are measured in turns.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -37,8 +37,8 @@ static const char usage[] =
 	"                   moving the same bytes, and sums of 16 and 8 bits 0.9 of float's\n"
 	"  --help           this text\n";
 
-#define PAST_BYTES (32 << 20) /* from here on past the caches */
-#define AHEAD_BYTES 2048      /* asked for before it is needed */
+#define PAST_BYTES (32 << 20) /* larger results are written past the caches */
+#define AHEAD_BYTES 2048      /* how far ahead memory is prefetched */
 
 struct settings {
 	const char *type, *op, *family;
@@ -55,7 +55,7 @@ static const char *const level_names[LEVELS] = {"L1", "L2", "memory"};
 enum shape { SHAPE_PAIR, SHAPE_ONTO, SHAPE_COPY, SHAPES };
 static const char *const shape_names[SHAPES] = {"pair", "onto", "copy"};
 
-/* One kernel in one shape, or without family: bytes that are only moved. */
+/* One kernel in one shape; without a family, a loop that only moves bytes. */
 struct subject {
 	const struct ring_cpu_family *family;
 	enum ring_datatype type;
@@ -69,7 +69,7 @@ struct vectors {
 	size_t bytes;
 };
 
-/* Reads two vectors and writes one; as cheap as an operation can be. */
+/* Reads two vectors and writes one, by the cheapest operation there is. */
 static void move_pair(uint64_t *restrict result, const uint64_t *restrict a,
 		      const uint64_t *restrict b, size_t count)
 {
@@ -77,7 +77,7 @@ static void move_pair(uint64_t *restrict result, const uint64_t *restrict a,
 		result[i] = a[i] ^ b[i];
 }
 
-/* The same past the caches, where the result is too large for them; memcpy does so too. */
+/* The same, writing past the caches, as memcpy does with results that are too large for them. */
 #if defined(__SSE2__)
 static void move_pair_past(unsigned char *result, const unsigned char *a, const unsigned char *b,
 			   size_t bytes)
@@ -131,7 +131,10 @@ static void run_once(const struct subject *subject, const struct vectors *v, siz
 	}
 }
 
-/* Bits that all of the numbers have, and bits in which they differ: floats from 1 to less than 2, odd integers below 128. */
+/*
+ * Bits that all of the numbers have, and bits in which they differ: floats from 1 to less than 2,
+ * odd integers below 128.
+ */
 struct numbers {
 	uint64_t one, others;
 };
@@ -164,7 +167,7 @@ static uint64_t in_each_element(uint64_t bits, size_t element_bytes)
 	return word;
 }
 
-/* Of random numbers, and then the same again. */
+/* Writes random numbers; after some, the same ones again. */
 static void fill(enum ring_datatype type, unsigned short seed[3], unsigned char *vector,
 		 size_t bytes)
 {
@@ -180,8 +183,9 @@ static void fill(enum ring_datatype type, unsigned short seed[3], unsigned char 
 }
 
 /*
- * No operation makes of these what is subnormal, which some CPUs are slow with. And they differ: a Xeon that adds nothing
- * but ones is a fifth faster, it seems as bits that do not change take less power.
+ * No operation makes subnormal numbers of these, as some CPUs are slow with them. The numbers
+ * differ: a Xeon that adds only ones is a fifth faster, probably because bits that do not change
+ * take less power.
  */
 static void fill_both(enum ring_datatype type, const struct vectors *v, size_t bytes)
 {
@@ -197,7 +201,7 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* GB/s of bytes read and written. Small vectors are gone through often enough to be timed. */
+/* GB/s of bytes read and written. Small vectors are used many times, so that they can be timed. */
 static double measure(const struct subject *subject, const struct vectors *v, size_t bytes)
 {
 	size_t times = bytes < (16 << 20) ? (16 << 20) / bytes : 1;
@@ -373,7 +377,7 @@ static double rate_of(const struct settings *settings, const struct ring_cpu_fam
 	return 0;
 }
 
-/* Prints one ratio. returns true if it reaches what is wanted */
+/* Prints one ratio. returns true if it is at least `wanted` */
 static bool is_reached(FILE *out, const char *what, enum shape shape, double ratio, double wanted)
 {
 	fprintf(out, "#   %-9s %-5s %.3f", what, shape_names[shape], ratio);
@@ -384,8 +388,8 @@ static bool is_reached(FILE *out, const char *what, enum shape shape, double rat
 }
 
 /*
- * The limit of a sum is to read and write the same bytes and do nothing with them; memcpy writes more of
- * what it moves, and is there for comparison.
+ * The limit of a sum is a loop that reads and writes the same bytes and computes nothing. memcpy is
+ * there for comparison: more of the bytes that it moves are written.
  */
 static bool check(const struct settings *settings)
 {
@@ -426,7 +430,7 @@ static int bad_value(const char *option, const char *value)
 	return 2;
 }
 
-/* returns 0; 1: help was printed; 2: what is wrong was printed */
+/* returns 0; 1: help was printed; 2: a complaint was printed */
 static int parse(int argc, char **argv, struct settings *settings)
 {
 	static const struct option options[] = {
@@ -495,7 +499,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 
-	/* Three vectors share a cache, with room to spare. */
+	/* Three vectors fit into a cache, with room to spare. */
 	const size_t level_bytes[LEVELS] = {
 		cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10) / 4 / 64 * 64,
 		cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20) / 4 / 64 * 64, settings.bytes};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rates of copying, reducing and sending at several sizes, the time of one hop, and the formula
- * that makes a limit of them.
+ * Measures rates of copying, reducing and sending at several sizes, and the time of one hop; has
+ * the formula that computes a limit from them.
  */
 #include "limits.h"
 
@@ -16,15 +16,15 @@
 #include "samples.h"
 
 #define TRIALS 7
-#define LARGE_TRIALS 3 /* of so much that rates hardly differ */
+#define LARGE_TRIALS 3 /* of large sizes, whose rates hardly differ */
 #define LARGE_BYTES ((size_t)64 << 20)
 #define TRIAL_BYTES ((size_t)8 << 20) /* moved per trial at least */
 
 #define FLAG_ROUNDS 200
 #define FLAG_TRIALS 50
-#define ASLEEP_US 50000 /* ranks that wait for this one sleep by then */
+#define ASLEEP_US 50000 /* after this, ranks that wait for this one sleep */
 
-/* 32 bytes of floats: what a compiler turns into the vector instructions it may use. */
+/* 32 bytes of floats, which compilers turn into the vector instructions they may use. */
 typedef float lanes __attribute__((vector_size(32), may_alias));
 
 static int probe_copy(struct perf_buffer buffers[2], size_t bytes, struct perf_path *path)
@@ -64,7 +64,7 @@ static int probe_wire(struct perf_buffer buffers[2], size_t bytes, struct perf_p
 	return path->move(path, buffers, bytes, bytes);
 }
 
-/* Down a line: rank 0 receives nothing, and the one before it on the ring sends nothing. */
+/* Down a line: rank 0 receives nothing, and the rank before it on the ring sends nothing. */
 static int probe_line(struct perf_buffer buffers[2], size_t bytes, struct perf_path *path)
 {
 	return path->move(path, buffers, path->is_last ? 0 : bytes, path->is_first ? 0 : bytes);
@@ -74,9 +74,9 @@ static int probe_line(struct perf_buffer buffers[2], size_t bytes, struct perf_p
 typedef int probe(struct perf_buffer buffers[2], size_t bytes, struct perf_path *path);
 
 /*
- * Bytes per second that every rank reaches while all do the same, the best of several trials: a
- * limit should not hold what the machine did besides. A trial ends when all are done: with more
- * ranks than CPUs, one that runs while the others wait must not look fast.
+ * Bytes per second that every rank reaches while all do the same. The best of several trials
+ * counts, so that other programs do not lower the limit. A trial ends when all ranks are done: with
+ * more ranks than CPUs, a rank that runs while the others wait must not look fast.
  */
 static int measure_rate(struct perf_team *team, struct perf_buffer buffers[2], size_t bytes,
 			probe *pass, struct perf_path *path, double *rate)
@@ -129,7 +129,7 @@ static int measure_rates(struct perf_team *team, struct perf_buffer buffers[2],
 	return err;
 }
 
-/* Two threads that pass a word to and fro: the fastest hop that shared memory allows. */
+/* Two threads pass a word to and fro: the fastest hop that shared memory allows. */
 struct flag {
 	_Alignas(64) atomic_uint turn; /* odd: the partner's */
 };
@@ -139,7 +139,7 @@ static void await_turn(struct flag *flag, unsigned turn)
 {
 	for (unsigned spins = 1; atomic_load_explicit(&flag->turn, memory_order_acquire) != turn;
 	     spins++) {
-		if (spins % 1024 == 0) /* both may have to share a CPU */
+		if (spins % 1024 == 0) /* both threads may share a CPU */
 			sched_yield();
 	}
 }
@@ -181,7 +181,7 @@ static double measure_flag(void)
 	return best * 1e6 / (2 * FLAG_ROUNDS);
 }
 
-/* The same where the two threads have all CPUs to choose from, also if this rank is bound to one. */
+/* The same on any two CPUs, even if this rank is bound to one. */
 static double measure_flag_unbound(void)
 {
 	cpu_set_t bound, all;
@@ -195,7 +195,10 @@ static double measure_flag_unbound(void)
 	return hop_us;
 }
 
-/* Rank 0 alone plays with flags while the others sleep; over a network all pass a token around. */
+/*
+ * In memory rank 0 alone measures flags while the others sleep; over a network all pass a token
+ * around.
+ */
 static int measure_hop(struct perf_team *team, struct perf_path *path, struct perf_limits *limits)
 {
 	int err = perf_team_barrier(team);

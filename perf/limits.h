@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast a ring could be on this machine, from measurements of its parts in the same run. The
- * method and what it does not show are in docs/PERFORMANCE.md.
+ * How fast a ring could be on this machine, computed from measurements of its parts in the same
+ * run. docs/PERFORMANCE.md has the method and says what it does not show.
  */
 #ifndef PERF_LIMITS_H
 #define PERF_LIMITS_H
@@ -18,17 +18,17 @@ struct perf_rates {
 	size_t bytes;
 	double copy;   /* memcpy                                            */
 	double reduce; /* a[i] += b[i] on floats                            */
-	double both;   /* a[i] = b[i] = a[i] + b[i]; only of shared memory  */
+	double both;   /* a[i] = b[i] = a[i] + b[i]; in shared memory only  */
 	double wire;   /* TCP or RDMA, sending to next and receiving from previous */
-	double line;   /* the same, but from rank 0 on to the one before it */
+	double line;   /* the same, but the rank before rank 0 sends nothing */
 };
 
 struct perf_limits {
 	bool known;
 	bool over_network;
-	bool over_verbs;    /* ... by RDMA, else by sockets */
+	bool over_verbs;    /* if over_network: by RDMA, else by sockets */
 	bool shared;        /* ranks can reach one another's buffers */
-	const char *reason; /* why it is not known */
+	const char *reason; /* if not known: why */
 	double hop_us;      /* one small message to the next rank */
 	int classes;
 	struct perf_rates rates[PERF_LIMIT_CLASSES]; /* from small to large */
@@ -39,12 +39,12 @@ int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2],
 			struct perf_limits *limits);
 
 /*
- * The least time in microseconds that a ring needs for this call, or, for an all_reduce over shared
- * memory, ranks that add up 1/N each in one pass; 0 if not known.
+ * The least time in microseconds that a ring needs for this call; in shared memory, for an
+ * all_reduce, that of ranks which each add up 1/N in one pass. 0: not known.
  */
 double perf_limit_us(const struct perf_limits *limits, const struct perf_call *call);
 
-/* The rates that hold for vectors of this size. */
+/* The rates for vectors of this size. */
 const struct perf_rates *perf_limit_rates(const struct perf_limits *limits, size_t bytes);
 
 #endif

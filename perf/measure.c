@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * This library's calls as what sampling.h measures, and the places of a row.
+ * Makes this library's calls a subject of sampling.h, and measures the places of a row.
  */
 #include "measure.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What is called, and by whom. */
+/* The context of a subject: the calls, and the teams that make them. */
 struct calling {
-	struct perf_team *team, *start; /* who agree when a sample begins */
+	struct perf_team *team, *start; /* `start` agrees when a sample begins */
 	const struct perf_placed *placed;
 };
 

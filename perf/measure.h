@@ -22,20 +22,21 @@ struct perf_row {
 	enum perf_buffers buffers;
 	bool has_place[PERF_PLACES];
 	struct perf_result places[PERF_PLACES];
-	double limit_us; /* no ring here can be faster; 0: unknown */
+	double limit_us; /* no ring can be faster on this machine; 0: not known */
 };
 
 /*
- * Times calls of `team` on zeros, with the kinds of buffers that are wanted; samples begin when `start`, the same
- * ranks, agree to. Collective. returns 0, or a RING_E... with the team's error
+ * Times calls of `team` on zeros, with each kind of buffers that is wanted. `start` has the same
+ * ranks and agrees when a sample begins. Collective. returns 0, or a RING_E... with the team's
+ * error
  */
 int perf_measure_times(struct perf_team *team, struct perf_team *start,
 		       const struct perf_options *options, const struct perf_placed *placed,
 		       struct perf_times times[PERF_BUFFERS]);
 
 /*
- * Measures a call at its places. Fills in the rows of the kinds of buffers that are wanted; what was
- * checked is the same in all. Collective.
+ * Measures a call at its places. Fills in one row for each kind of buffers that is wanted; the rows
+ * share one check. Collective.
  *
  * returns   0, or a RING_E... with team->error
  */

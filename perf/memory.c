@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of devices by way of the library's own table of them: whatever has a row there can be
+ * Memory of devices. It goes through the library's own table, so every device of the library can be
  * measured.
  */
 #include "memory.h"
@@ -99,7 +99,7 @@ static int map_pages(size_t bytes, unsigned char **pages)
 	return 0;
 }
 
-/* The mirror is pinned, as the device is to copy from and to it. */
+/* The mirror is pinned, because the device copies from and to it. */
 static int map_on_device(struct perf_memory *memory)
 {
 	const struct ring_device *row = memory->device->row;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a rank's buffers lie: in the host's memory or in a device's, which the host can neither
- * fill nor look at. What lies there has a mirror, memory of the host in which inputs are made and
- * results looked at, and is copied from and to it.
+ * A rank's buffers, in the host's memory or in a device's. The host can neither write nor read a
+ * device's memory, so each buffer there has a mirror in the host's: inputs are made in the mirror
+ * and copied to the device, results are copied back and checked in the mirror.
  */
 #ifndef PERF_MEMORY_H
 #define PERF_MEMORY_H
@@ -23,23 +23,23 @@ struct perf_device {
 	const struct ring_device *row;
 	int chip;
 	char text[PERF_DEVICE_TEXT];     /* its name, for people, or why there is none */
-	struct ring_device_queue *queue; /* for copies, and to see how fast it is */
-	uint64_t jobs;                   /* given to it */
+	struct ring_device_queue *queue; /* for copies, and to measure its rates */
+	uint64_t jobs;                   /* given to the queue so far */
 };
 
-/* Whether devices of that name are known here; if not says what is, on stderr. */
+/* Whether this build knows devices of that name; if not, says on stderr which it knows. */
 bool perf_device_is_known(const char *name);
 
 /*
- * Opens one chip of a device; to be closed also where that failed. returns 0, else a RING_E..., and
- * text is a sentence about it
+ * Opens one chip of a device. Close it also if that failed. returns 0; else a RING_E..., and text
+ * is a sentence about it
  */
 int perf_device_open(struct perf_device *device, const char *name, int chip);
 void perf_device_close(struct perf_device *device);
 
 /*
- * Both give the device a job, on floats: it copies `from` to `to`, or adds it. perf_device_finish
- * waits for all jobs. They return 0; RING_ENOMEM; RING_ESYSTEM
+ * Both give the device a job on floats: to copy `from` to `to`, or to add it there.
+ * perf_device_finish waits for all jobs. They return 0; RING_ENOMEM; RING_ESYSTEM
  */
 int perf_device_copy(struct perf_device *device, void *to, const void *from, size_t bytes);
 int perf_device_add(struct perf_device *device, void *to, const void *from, size_t bytes);
@@ -47,10 +47,10 @@ int perf_device_finish(struct perf_device *device);
 
 /* Memory of the host or of a device. */
 struct perf_memory {
-	struct ring_comm *comm;     /* whose ring_mem_alloc gave it; NULL: private */
-	struct perf_device *device; /* that has it; NULL: the host */
-	unsigned char *place;       /* as calls take it */
-	unsigned char *mirror;      /* as the host looks at it; of the host's memory the same */
+	struct ring_comm *comm;     /* from whose ring_mem_alloc it is; NULL: private */
+	struct perf_device *device; /* where it lies; NULL: on the host */
+	unsigned char *place;       /* the address for calls */
+	unsigned char *mirror;      /* the address for the host; equal to place on the host */
 	size_t bytes;
 };
 
@@ -60,8 +60,8 @@ int perf_memory_map(struct perf_memory *memory, struct ring_comm *comm, struct p
 void perf_memory_unmap(struct perf_memory *memory);
 
 /*
- * Copies a part of the mirror to the device, or back, and waits for it; of the host's memory there
- * is nothing to copy. returns 0; RING_ENOMEM; RING_ESYSTEM
+ * Copies a part of the mirror to the device, or back, and waits; does nothing for memory of the
+ * host. returns 0; RING_ENOMEM; RING_ESYSTEM
  */
 int perf_memory_push(const struct perf_memory *memory, size_t offset, size_t bytes);
 int perf_memory_pull(const struct perf_memory *memory, size_t offset, size_t bytes);

@@ -11,7 +11,7 @@
 static int exponent_of(const struct perf_minifloat *format, double magnitude)
 {
 	int exponent;
-	frexp(magnitude, &exponent); /* of a fraction from 1/2 */
+	frexp(magnitude, &exponent); /* its fraction is from 1/2 to 1, not from 1 to 2 */
 	bool is_normal = magnitude > 0 && exponent - 1 > format->least_exponent;
 	return is_normal ? exponent - 1 : format->least_exponent;
 }
@@ -28,7 +28,7 @@ double perf_minifloat_round(const struct perf_minifloat *format, double value)
 	return copysign(rounded > format->largest ? format->beyond : rounded, value);
 }
 
-/* The leading one, where there is one, adds itself to the exponent's field. */
+/* The leading one, if there is one, carries into the exponent's field. */
 static uint16_t magnitude_bits(const struct perf_minifloat *format, double magnitude)
 {
 	int exponent = exponent_of(format, magnitude);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Floats of 16 and 8 bits, described by numbers: one reference for all of them, written for
- * plainness, so that it shares nothing with the library's conversions.
+ * Floats of 16 and 8 bits. One plain reference for all formats, each described by a few numbers. It
+ * shares no code with the library's conversions.
  */
 #ifndef PERF_MINIFLOAT_H
 #define PERF_MINIFLOAT_H
@@ -12,7 +12,7 @@
 struct perf_minifloat {
 	size_t bytes;
 	int fraction_bits;  /* without the leading one            */
-	int least_exponent; /* of the numbers that have that one  */
+	int least_exponent; /* of normal numbers                  */
 	double largest;
 	double beyond; /* what a larger number becomes */
 };
@@ -20,10 +20,10 @@ struct perf_minifloat {
 /* To nearest, ties to even. */
 double perf_minifloat_round(const struct perf_minifloat *format, double value);
 
-/* The bits of a value that the format has. */
+/* The bits of a value that the format can represent. */
 uint16_t perf_minifloat_bits(const struct perf_minifloat *format, double value);
 
-/* And back; NaN for all that is no finite number. */
+/* The value of bits; NaN if they are no finite number. */
 double perf_minifloat_value(const struct perf_minifloat *format, uint16_t bits);
 
 #endif

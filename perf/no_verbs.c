@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of verbs.c where there is no header of verbs. */
+/* Takes the place of verbs.c in builds without libibverbs. */
 #include "verbs.h"
 
 int perf_verbs_open(struct perf_team *team, struct perf_buffer buffers[2], int prev, int next,

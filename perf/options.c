@@ -23,17 +23,17 @@
 
 static const char usage[] =
 	"usage: ring_perf [options]\n"
-	"Measures and checks collectives. Starts two ranks here, or --ranks of them, unless a "
+	"Measures and checks collectives. Starts two ranks, or --ranks of them, unless a "
 	"launcher\n"
 	"such as ring_run has started it as a rank already.\n"
 	"\n"
-	"      --ranks N            how many ranks to start here\n"
+	"      --ranks N            start N ranks on this machine\n"
 	"      --threads            ranks are threads of one process\n"
 	"  -t, --nthreads N         ranks are N threads of one process, ...\n"
 	"  -g, --ngpus N            ... each of which has N GPUs, and a rank for each\n"
 	"      --device NAME        the device that has the buffers: cpu, cuda\n"
-	"      --ranks-per-gpu N    that share a GPU, 1\n"
-	"      --transport LIST     transports allowed, \"shm,tcp\"\n"
+	"      --ranks-per-gpu N    ranks that share a GPU, 1\n"
+	"      --transport LIST     use only these transports, \"shm,tcp\"\n"
 	"      --collective NAME    all_reduce, reduce_scatter, all_gather, broadcast, reduce, "
 	"gather,\n"
 	"                           scatter, all_to_all, sendrecv, barrier, all\n"
@@ -42,12 +42,12 @@ static const char usage[] =
 	"  -e, --maxbytes SIZE      last size, 32M\n"
 	"  -i, --stepbytes SIZE     add this from row to row\n"
 	"  -f, --stepfactor FACTOR  multiply by this from row to row, 4\n"
-	"      --sizes LIST         these, \"8,64K,1M\"\n"
+	"      --sizes LIST         these sizes instead, \"8,64K,1M\"\n"
 	"  -n, --iters N            timed samples of a row, 20\n"
 	"  -w, --warmup_iters N     calls before them, 5\n"
 	"      --seconds SECONDS    warm up for a tenth of it, and take only as many samples as "
 	"fit\n"
-	"      --rest SECONDS       stay idle before each sample\n"
+	"      --rest SECONDS       idle time before each sample\n"
 	"  -c, --check N            checked calls of a row, 1; 0 checks nothing\n"
 	"  -o, --op NAME            sum, prod, max, min, avg, mulsum, all\n"
 	"  -d, --datatype NAME      int8, uint8, int32, uint32, int64, uint64, half, float, "
@@ -56,13 +56,14 @@ static const char usage[] =
 	"  -r, --root RANK          of broadcast, reduce, gather and scatter, 0; -1 or all is each "
 	"in turn\n"
 	"      --random             check with random floats, not exactly summable ones\n"
-	"      --seed N             of the data, 1\n"
+	"      --seed N             seed of the data, 1\n"
 	"      --stream             call through a stream\n"
 	"      --memory KIND        private, or shared: from ring_mem_alloc\n"
-	"      --in-place           nothing out of place that can be in place\n"
+	"      --in-place           measure out of place only what has no in-place form\n"
 	"      --fresh              rewrite the input before each timed call\n"
-	"      --hot                leave the buffers alone, as without --fresh; or both in turn\n"
-	"      --timeout SECONDS    of creation and of each call\n"
+	"      --hot                do not touch the buffers (default); with --fresh: both in "
+	"turn\n"
+	"      --timeout SECONDS    timeout of creation and of each call\n"
 	"\n"
 	"      --explain            tell what carries each call and what decided that; measure "
 	"nothing\n"
@@ -206,7 +207,7 @@ static bool parse_device(const char *text, const char **device)
 	return !*device || perf_device_is_known(text);
 }
 
-/* A graph would have to launch what the host does in between, too. */
+/* A graph would also have to do the host's part of a call. */
 static bool parse_graphs(const char *text)
 {
 	int launches;
@@ -218,7 +219,7 @@ static bool parse_graphs(const char *text)
 	return launches == 0;
 }
 
-/* What was given, which decides about the others' defaults. */
+/* Which options were given: the others' defaults depend on them. */
 struct given {
 	bool collective, min, max, step, factor, seconds, memory, ranks_per_gpu;
 };
@@ -258,7 +259,7 @@ static bool parse_letter(struct perf_options *options, struct given *given, int 
 		return perf_parse_int("-g", text, 1, MAX_RANKS, &options->ngpus);
 	case 'G':
 		return parse_graphs(text);
-	default: /* getopt has said what is wrong */
+	default: /* getopt has printed a complaint */
 		return false;
 	}
 }
@@ -337,7 +338,7 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 	}
 }
 
-/* Few sizes, and little of each: numbers are measured in seconds. */
+/* Few sizes and few samples, so that --tune takes seconds. */
 static void settle_tuning(struct perf_options *options, const struct given *given)
 {
 	if (!given->collective)
@@ -364,7 +365,7 @@ int perf_options_grid(const struct perf_options *options)
 	return (options->nthreads ? options->nthreads : 1) * (options->ngpus ? options->ngpus : 1);
 }
 
-/* Whether what was said of devices and threads can be. */
+/* Whether the options about devices and threads go together. */
 static bool settle_devices(struct perf_options *options, const struct given *given)
 {
 	int grid = perf_options_grid(options);
@@ -385,7 +386,7 @@ static bool settle_devices(struct perf_options *options, const struct given *giv
 	return true;
 }
 
-/* What was not given follows what was. */
+/* Sets the options that were not given. */
 static bool settle(struct perf_options *options, const struct given *given)
 {
 	if (!settle_devices(options, given))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ring_perf was asked to do. Options that nccl-tests has keep their letters.
+ * The options of ring_perf. Those that nccl-tests has keep their letters.
  */
 #ifndef PERF_OPTIONS_H
 #define PERF_OPTIONS_H
@@ -12,7 +12,7 @@
 #include "sampling.h"
 
 #define PERF_ALL (-1)      /* for collective, type, op and root: each in turn */
-#define PERF_MOST_SIZES 32 /* that can be listed                              */
+#define PERF_MOST_SIZES 32 /* in a list                                       */
 
 /* Exit statuses; where nccl-tests has the case, they are nccl-tests' numbers. */
 enum perf_exit {
@@ -34,7 +34,7 @@ struct perf_options {
 	size_t step_bytes;             /* used if step_factor is 0 */
 	double step_factor;            /* above 1, or 0            */
 	size_t sizes[PERF_MOST_SIZES]; /* instead of steps, from small to large */
-	int size_count;                /* of these, or 0                        */
+	int size_count;                /* how many sizes; 0: steps              */
 
 	struct perf_effort effort; /* of each row and place                      */
 	int checks;                /* checked calls of each row, fresh data each */
@@ -42,15 +42,15 @@ struct perf_options {
 	bool random;        /* arbitrary floats, not exactly summable ones */
 	bool stream;        /* call through a ring_stream                  */
 	bool shared;        /* buffers from ring_mem_alloc                 */
-	const char *device; /* a device that has the buffers, "cuda"; NULL: the host */
-	int ranks_per_gpu;  /* neighbours that share one; 1 */
-	bool in_place;      /* nothing out of place but what cannot be in place */
+	const char *device; /* where the buffers lie, "cuda"; NULL: on the host */
+	int ranks_per_gpu;  /* how many neighbours share a GPU; 1 */
+	bool in_place;      /* out of place only what has no in-place form */
 	bool verdict;
-	bool explain; /* tells how calls are carried, instead of measuring them */
+	bool explain; /* says how calls are carried, and measures nothing */
 
 	int ranks;           /* to start here; 0: the environment says, or two */
 	bool threads;        /* ranks are threads of this process              */
-	int nthreads, ngpus; /* ranks are so many threads times so many GPUs; 0: not said */
+	int nthreads, ngpus; /* ranks are nthreads threads times ngpus GPUs; 0: not given */
 
 	const char *transport, *trace; /* as in struct ring_options; NULL */
 	double timeout_s;              /* of creation and of each call; 0 leaves the defaults */
@@ -67,11 +67,11 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 /* How many ranks -t and -g ask for, 0 if neither was given. */
 int perf_options_grid(const struct perf_options *options);
 
-/* For people and files. */
+/* Names for people and files. */
 const char *perf_memory_name(const struct perf_options *options);
 const char *perf_buffers_name(const struct perf_options *options);
 
-/* The size of the row after that of `bytes`; above max_bytes if there is none. */
+/* The size of the next row after `bytes`; above max_bytes if there is none. */
 size_t perf_next_size(const struct perf_options *options, size_t bytes);
 
 #endif

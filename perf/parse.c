@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers, sizes and names, and what is said of those that are none.
+ * Reads numbers, sizes and names, and complains about wrong ones.
  */
 #include "parse.h"
 
@@ -11,7 +11,6 @@
 
 #include "options.h"
 
-/* Reports what was wanted instead; false, so that parsers can return it. */
 bool perf_refuse(const char *option, const char *wanted, const char *text)
 {
 	fprintf(stderr, "ring_perf: %s wants %s, not '%s'\n", option, wanted, text);
@@ -44,7 +43,7 @@ bool perf_parse_real(const char *option, const char *text, double above, double 
 	return true;
 }
 
-/* A number and a binary unit, and where they end; 0 if there are none. */
+/* Reads a number and a binary unit, and sets where they end; 0 if there are none. */
 static size_t read_size(const char *text, char **end)
 {
 	static const char units[] = "KMGT";

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Reports what was wanted instead; false. */
+/* Says what the option wants instead. returns false, so that parsers can return it */
 bool perf_refuse(const char *option, const char *wanted, const char *text);
 
 bool perf_parse_int(const char *option, const char *text, int low, int high, int *value);
@@ -18,10 +18,12 @@ bool perf_parse_real(const char *option, const char *text, double above, double 
 /* "1.5G": a number and a binary unit. */
 bool perf_parse_size(const char *option, const char *text, size_t *bytes);
 
-/* "8,64K,1M": at most so many, from small to large. returns how many; 0 if it is wrong */
+/*
+ * "8,64K,1M": at most `most` sizes, from small to large. returns how many; 0 if the list is wrong
+ */
 int perf_parse_sizes(const char *option, const char *text, int most, size_t *sizes);
 
-/* The index of one of `count` names, or PERF_ALL. */
+/* A name's index among `count` names, or PERF_ALL. */
 bool perf_parse_name(const char *option, const char *text, const char *const *names, int count,
 		     int *value);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which kind of connections there is to be, and a token that goes around on them.
+ * Chooses the kind of connections, and passes a token around on them.
  */
 #include "path.h"
 
@@ -52,7 +52,7 @@ void perf_path_close(struct perf_path *path)
 		path->close(path);
 }
 
-/* The token goes around several times. Seconds; 0 if it was lost. */
+/* Passes the token around several times. returns seconds; 0: it was lost */
 static double run_laps(struct perf_path *path, bool sleeps)
 {
 	double start = perf_now();

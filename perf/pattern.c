@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values are hashed from (seed, rank, index).
+ * A value is a hash of seed, rank and index.
  */
 #include "pattern.h"
 
@@ -33,12 +33,12 @@ struct source {
 	double step;             /* between those that are not added */
 };
 
-/* So small that the sum over all ranks, and so every partial sum, is exact. */
+/* The largest summand of which the sum over all ranks, and so every partial sum, is exact. */
 static double largest_summand(const struct perf_call *call, int rank)
 {
 	double exact = call->type->exact / (call->op->scales ? PERF_LARGEST_SCALAR : 1);
 	double most = floor(exact / call->size);
-	if (most < 1) /* more ranks than exact integers: some contribute nothing */
+	if (most < 1) /* more ranks than exact integers: some ranks contribute 0 */
 		most = rank < exact ? 1 : 0;
 	return most;
 }
@@ -62,7 +62,7 @@ static struct source source_of(const struct perf_call *call, const struct perf_p
 	return source;
 }
 
-/* Random factors stay near 1; exact ones are few powers of two. */
+/* Random factors are from 0.5 to 1.5; exact ones are 1, or 2 on few ranks. Some are negative. */
 static double factor(const struct source *source, uint64_t hash)
 {
 	double sign = source->has_sign && hash & 1 ? -1 : 1;

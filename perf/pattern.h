@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Input data that every rank can recompute for every other. Values are carried as doubles; see
- * types.h for why that is exact.
+ * Input data, which every rank can compute for every other rank. Values are doubles; types.h says
+ * why that is exact.
  */
 #ifndef PERF_PATTERN_H
 #define PERF_PATTERN_H
@@ -12,19 +12,19 @@
 
 #include "call.h"
 
-/* What inputs are made of; alike on all ranks. */
+/* What inputs are computed from; equal on all ranks. */
 struct perf_pattern {
 	uint64_t seed;
-	bool random;      /* floats with full mantissas; else values that any order sums exactly */
+	bool random;      /* floats with full mantissas; else every order of additions is exact */
 	const int *order; /* order[position] == rank around the ring */
-	int stride; /* positions from where a sum is rounded to where it is again; the last is the block's owner */
+	int stride;       /* positions between two roundings of a sum; the last is at the owner */
 };
 
-/* What `rank` sends, from element `first` on. */
+/* Computes `count` elements of what `rank` sends, from element `first` on. */
 void perf_pattern_values(const struct perf_call *call, const struct perf_pattern *pattern, int rank,
 			 size_t first, size_t count, double *values);
 
-/* Writes all that `rank` sends. */
+/* Writes all elements that `rank` sends. */
 void perf_pattern_fill(const struct perf_call *call, const struct perf_pattern *pattern, int rank,
 		       void *send);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guarded buffers, placing calls in them, making those calls, and watching the guard zones.
+ * Maps buffers with guard zones, places calls in them, makes those calls, and checks the guard
+ * zones.
  */
 #include "placed.h"
 
@@ -82,7 +83,7 @@ int perf_placed_run(struct perf_team *team, const struct perf_placed *placed, in
 	return err;
 }
 
-/* The call's vector in a buffer, with both guard zones. */
+/* Bytes of the call's vector and of both guard zones. */
 static size_t guarded_bytes(const struct perf_placed *placed)
 {
 	return placed->call->bytes + 2 * GUARD_BYTES;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for calls, with guard zones around it, and one call laid out in it: out of place or in
+ * Memory for calls, with guard zones around it, and one call placed in it: out of place or in
  * place.
  */
 #ifndef PERF_PLACED_H
@@ -12,8 +12,8 @@
 
 struct perf_buffer {
 	struct perf_memory memory; /* guard zones included */
-	unsigned char *data;       /* page aligned, as calls take it */
-	unsigned char *mirror;     /* the same as the host looks at it */
+	unsigned char *data;       /* the address for calls, page aligned */
+	unsigned char *mirror;     /* the address for the host */
 	size_t capacity;           /* bytes of data */
 };
 
@@ -25,7 +25,7 @@ struct perf_placed {
 	enum perf_place place;
 	struct perf_buffer *buffers;   /* input and output; in place, both are in the output */
 	unsigned char *send, *recv;    /* in place, NULL if the rank has no input or no result */
-	unsigned char *input, *result; /* the same as the host looks at them */
+	unsigned char *input, *result; /* the same places for the host, in mirrors */
 	size_t send_bytes, recv_bytes;
 };
 
@@ -41,17 +41,18 @@ struct perf_placed perf_place(const struct perf_call *call, enum perf_place plac
 int perf_placed_run(struct perf_team *team, const struct perf_placed *placed, int calls);
 
 /*
- * Puts what the host has written, vectors and guard zones, where the call finds it; has the host see
- * what is there; puts the input alone. All return 0, or a RING_E... with team->error.
+ * Copies between the mirrors and the device; nothing to do for the host's memory. push: vectors and
+ * guard zones, to the device; pull: back; push_input: the input alone. All return 0, or a RING_E...
+ * with team->error.
  */
 int perf_placed_push(struct perf_team *team, const struct perf_placed *placed);
 int perf_placed_pull(struct perf_team *team, const struct perf_placed *placed);
 int perf_placed_push_input(struct perf_team *team, const struct perf_placed *placed);
 
-/* Writes the guard zones around the call's vectors; push them. */
+/* Writes the guard zones around the call's vectors, in the mirrors: push them. */
 void perf_placed_guard(const struct perf_placed *placed);
 
-/* How many bytes of them have changed, as pulled. */
+/* How many bytes of the guard zones have changed: pull them first. */
 uint64_t perf_placed_changed(const struct perf_placed *placed);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table. Its header, rows and footer keep nccl-tests' format to the space, so that scripts that
- * read one read the other.
+ * The table. Its header, rows and footer have exactly nccl-tests' format, so that scripts for one
+ * can read the other.
  */
 #include "report.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* nccl-tests' header, and the columns that only we have. */
+/* nccl-tests' header, with our own columns behind it. */
 static const char table_header[] =
 	"#                                                              out-of-place"
 	"                       in-place          \n"
@@ -190,7 +190,7 @@ void report_row(const struct perf_run *run, const struct perf_row *row)
 	fflush(stdout);
 }
 
-/* One call's bytes for people: "32 MiB". */
+/* Bytes for people: "32 MiB". */
 static void print_size(size_t bytes)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -208,7 +208,7 @@ static const char *okay(bool ok)
 	return ok ? "OK" : "FAILED";
 }
 
-/* The row's payload per rank; the formula's rest of a division goes to some ranks only. */
+/* The row's payload per rank: a range if the vector does not divide evenly. */
 static void print_payload(const struct perf_row *row)
 {
 	const struct perf_check *check = &perf_row_result(row)->check;
@@ -246,7 +246,7 @@ static void print_verdict(const struct perf_run *run, const struct perf_summary 
 		       (unsigned long long)sum->wrong, (unsigned long long)sum->out_of_bounds);
 }
 
-/* How random floats were compared. */
+/* Says how random floats were compared. */
 static void print_order(const struct perf_run *run, const struct perf_summary *sum)
 {
 	printf("# %-20s : ", "Order of additions");
@@ -261,7 +261,7 @@ static void print_order(const struct perf_run *run, const struct perf_summary *s
 		       (unsigned long long)sum->reordered);
 }
 
-/* Times of a machine that has other things to do are theirs, too. */
+/* On a busy machine, times also measure the other programs. */
 static void print_busyness(const struct perf_run *run)
 {
 	struct perf_busyness busyness = perf_run_busyness(run);

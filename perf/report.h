@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What people and parsers see on standard output: nccl-tests' table with a few columns more. Only
- * rank 0 writes; on other ranks all of these do nothing.
+ * The standard output, for people and parsers: nccl-tests' table with a few more columns. Only rank
+ * 0 writes; on other ranks all of these do nothing.
  */
 #ifndef PERF_REPORT_H
 #define PERF_REPORT_H
@@ -12,13 +12,13 @@ void report_start(const struct perf_run *run);
 void report_limits(const struct perf_run *run);
 void report_table(const struct perf_run *run, const struct perf_collective *collective);
 void report_row(const struct perf_run *run, const struct perf_row *row);
-/* The same of a run that only explains. */
+/* The row of a call in a run that only explains. */
 void report_carried(const struct perf_run *run, const struct perf_call *call,
 		    const struct ring_carried *carried);
 
 void report_end(const struct perf_run *run);
 
-/* Says on a terminal what is being measured; the next line of output wipes it away. */
+/* Says on a terminal what is being measured; the next line of output overwrites it. */
 void report_progress(const struct perf_run *run, const struct perf_call *call);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_perf: measures and checks collectives, in the manner of nccl-tests. This file decides who the
- * ranks are: this process, if a launcher started it as one; else children that run this program
- * again; or threads.
+ * ring_perf measures and checks collectives, in the manner of nccl-tests. This file decides what
+ * the ranks are: this process is one, if a launcher started it as such; else ranks are children
+ * that run this program again, or threads.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static int run_rank(const struct perf_options *options, char **argv, int size, i
 	if (!err)
 		err = perf_alike(&run.team, options);
 	int status = err == RING_ETIMEDOUT ? PERF_EXIT_TIMEOUT : PERF_EXIT_FAILED;
-	if (err == RING_EMISMATCH && !run.team.error[0]) /* all was said */
+	if (err == RING_EMISMATCH && !run.team.error[0]) /* already printed */
 		status = PERF_EXIT_USAGE;
 	if (!err)
 		status = perf_run_rows(&run);
@@ -38,7 +38,7 @@ static int run_rank(const struct perf_options *options, char **argv, int size, i
 	if (run.team.rank == 0 && status != PERF_EXIT_USAGE && !perf_export(&run) &&
 	    status == PERF_EXIT_OK)
 		status = PERF_EXIT_SYSTEM;
-	perf_team_leave(&run.team); /* and the library writes the trace, or says that it could not */
+	perf_team_leave(&run.team); /* the library writes its trace, or complains */
 	bool traced = !options->trace || !ring_comm_error(NULL)[0];
 	traced = perf_trace_end(&run.team.trace, options->trace) && traced;
 	if (status == PERF_EXIT_OK && !traced)
@@ -63,7 +63,10 @@ static void *run_thread(void *argument)
 	return NULL;
 }
 
-/* All ranks in this process. If a thread cannot be had, the others fail to meet it in time. */
+/*
+ * All ranks are threads of this process. If one cannot be started, the others time out as they
+ * meet.
+ */
 static int run_threads(const struct perf_options *options, char **argv)
 {
 	struct ring_unique_id id;
@@ -96,7 +99,9 @@ static int run_threads(const struct perf_options *options, char **argv)
 	return status;
 }
 
-/* This program again for every rank; the children find out from their environment. */
+/*
+ * Starts this program again for every rank; the environment tells the children that they are ranks.
+ */
 static int run_children(const struct perf_options *options, char **argv)
 {
 	const struct launch launch = {
@@ -110,7 +115,7 @@ static int run_children(const struct perf_options *options, char **argv)
 	return launch_ranks(&launch);
 }
 
-/* As a rank of somebody's job. */
+/* This process is a rank that a launcher started. */
 static int run_as(const struct perf_options *options, char **argv, int rank)
 {
 	if (options->threads) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loops over collectives, types, operations, roots and sizes, and the sums over rows.
+ * The loops over collectives, types, operations, roots and sizes, and the summary of all rows.
  */
 #include "run.h"
 
@@ -10,7 +10,7 @@
 #include "report.h"
 #include "tune.h"
 
-/* From `first` to below `end` of what was asked for: one choice, or all `count`. */
+/* The choices to measure, from `first` to below `end`: the one that was asked for, or all. */
 struct choices {
 	int first, end;
 };
@@ -32,7 +32,7 @@ static int add_row(struct perf_run *run, const struct perf_row *row)
 	return 0;
 }
 
-/* Makes the call once and tells how it was carried. */
+/* Makes the call once, and reports how it was carried. */
 static int explain_row(struct perf_run *run, struct perf_buffer buffers[2],
 		       const struct perf_call *call)
 {
@@ -87,7 +87,7 @@ static int measure_roots(struct perf_run *run, struct perf_buffer buffers[2], st
 	return err;
 }
 
-/* Makes the operation first, if it is none of those that always exist. */
+/* Creates the operation first, if it is a pre-multiplied sum. */
 static int measure_op(struct perf_run *run, struct perf_buffer buffers[2], struct perf_call *call)
 {
 	struct ring_comm *comm = run->team.comm;
@@ -127,7 +127,7 @@ static int measure_collective(struct perf_run *run, struct perf_buffer buffers[2
 
 static int map_buffers(struct perf_run *run, struct perf_buffer buffers[2])
 {
-	/* A vector has at least one element of each rank, and the limit has a smallest size. */
+	/* A vector has at least one element per rank, and limits have a smallest size. */
 	size_t least = (size_t)run->team.size * sizeof(double);
 	size_t bytes = run->options->max_bytes > least ? run->options->max_bytes : least;
 	bytes = bytes > PERF_LIMIT_SMALLEST ? bytes : PERF_LIMIT_SMALLEST;
@@ -193,7 +193,7 @@ int perf_run_rows(struct perf_run *run)
 	return ok ? PERF_EXIT_OK : PERF_EXIT_WRONG;
 }
 
-/* Others took CPUs, or every fourth time spreads far. */
+/* The machine is busy if other programs used CPUs, or if a quarter of the times spread far. */
 struct perf_busyness perf_run_busyness(const struct perf_run *run)
 {
 	struct perf_busyness busyness = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One rank's whole measurement: every row that was asked for, and what came of it.
+ * One rank's whole measurement: every row that was asked for, and their summary.
  */
 #ifndef PERF_RUN_H
 #define PERF_RUN_H
@@ -17,25 +17,25 @@ struct perf_run {
 	struct perf_team team;
 	struct perf_facts facts;
 	struct perf_limits limits;
-	struct perf_row *rows; /* those measured so far */
+	struct perf_row *rows; /* [row_count], measured so far */
 	size_t row_count;
 };
 
-/* How busy the machine was with other things. */
+/* How busy other programs kept the machine. */
 struct perf_busyness {
-	size_t times, spread; /* medians, and those that a 90th percentile exceeds by half */
-	bool busy;            /* so times say little */
+	size_t times, spread; /* medians; those with a 90th percentile beyond 1.5 times of it */
+	bool busy;            /* times say little */
 };
 
-/* What the rows have in common. */
+/* What all rows show together. */
 struct perf_summary {
 	uint64_t wrong, reordered, out_of_bounds;
 	uint64_t payload_mismatches;  /* places whose counters disagree with the formula */
 	double average_bus;           /* GB/s, over all places of all rows               */
 	const struct perf_row *peak;  /* the row with the highest bus bandwidth; or NULL */
-	enum perf_place peak_place;   /* and where                                       */
+	enum perf_place peak_place;   /* the place with it                               */
 	const struct perf_row *small; /* the row with the fewest bytes; or NULL          */
-	const struct perf_row *large; /* and the one with the most                       */
+	const struct perf_row *large; /* the row with the most bytes; or NULL            */
 };
 
 /*
@@ -48,17 +48,17 @@ void perf_run_free(struct perf_run *run);
 struct perf_busyness perf_run_busyness(const struct perf_run *run);
 struct perf_summary perf_run_summary(const struct perf_run *run);
 
-/* GB/s of 1e9 bytes: of the vector, and as if over one link of the ring. */
+/* GB/s (1e9 bytes): of the vector, and of one link if a ring carried it. */
 double perf_algorithm_bandwidth(const struct perf_call *call, double microseconds);
 double perf_bus_bandwidth(const struct perf_call *call, double microseconds);
 
-/* Of the row's last place: in place if there is one. */
+/* The result of the row's last place: in place, if it has that. */
 const struct perf_result *perf_row_result(const struct perf_row *row);
 
-/* Its median time, which is compared with the limit. */
+/* The median time of that result; it is compared with the limit. */
 double perf_row_time(const struct perf_row *row);
 
-/* How close that comes to the limit, 0 if it is not known. */
+/* How close that time is to the limit, in percent; 0: not known. */
 double perf_row_percent(const struct perf_row *row);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every measurement does with times: reads the clock and sorts samples. Nothing here knows what is
- * measured.
+ * The clock and quantiles, for every measurement.
  */
 #ifndef PERF_SAMPLES_H
 #define PERF_SAMPLES_H
 
-/* Seconds of a clock that only grows. */
+/* Seconds of the monotonic clock. */
 double perf_now(void);
 
 void perf_sort(double *values, int count);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every time begins once all ranks are there and is that of a batch of back-to-back calls, or of one call on a fresh input,
- * less what reading the clock takes. A sample is one of these, or the mean of some where a single call is so short that the clock's
- * steps would show. Ranks agree on all numbers of calls.
+ * A time begins once all ranks are there. It is the time of a batch of back-to-back calls, or of
+ * one call on a fresh input, minus the time that reading the clock takes. A sample is one such
+ * time; where a single call is so short that the clock's steps would show, it is the mean of
+ * several. Ranks agree on all numbers of calls.
  */
 #include "sampling.h"
 
@@ -14,13 +15,13 @@
 #define BATCH_SECONDS 200e-6
 #define BATCH_CALLS 1000
 
-#define SINGLES_SECONDS 3e-6 /* of a sample: 300 steps of 10 ns, by which some clocks advance */
+#define SINGLES_SECONDS 3e-6 /* of a sample: 300 steps of a clock that advances by 10 ns */
 
 #define CLOCK_ROUNDS 10
 #define CLOCK_READS 100
-#define LEAST_US 0.001 /* less than any call takes, where the clock seems to take it all */
+#define LEAST_US 0.001 /* if reading the clock seems to take longer than the call */
 
-#define LEAD_SECONDS 30e-6 /* in which few ranks agree when to begin */
+#define LEAD_SECONDS 30e-6 /* enough for a few ranks to agree when to begin */
 
 #define WARMUP_SHARE 0.1
 #define LEAST_SAMPLES 3
@@ -37,13 +38,13 @@ static int within(double number, int least, int most)
 	return number < least ? least : number > most ? most : (int)number;
 }
 
-/* How a sample comes about: so many times in a row, each of so many calls back to back. */
+/* A sample is the mean of `times` times, each of `batch` calls back to back. */
 struct dose {
 	int times, batch;
-	bool roomy; /* all begin at once */
+	bool roomy; /* each rank has a CPU, so all begin at the same time */
 };
 
-/* Seconds from one reading of the clock to the next, if nothing disturbs. */
+/* Seconds from one reading of the clock to the next, undisturbed. */
 static double clock_takes(void)
 {
 	double least = 1;
@@ -57,7 +58,7 @@ static double clock_takes(void)
 	return least;
 }
 
-/* Whether nobody waits for another rank's CPU, as far as their number tells. */
+/* Whether the host has a CPU for each rank. */
 static int agree_on_room(const struct perf_subject *subject, bool *roomy)
 {
 	double lacking = subject->ranks - (double)sysconf(_SC_NPROCESSORS_ONLN);
@@ -67,8 +68,8 @@ static int agree_on_room(const struct perf_subject *subject, bool *roomy)
 }
 
 /*
- * Rounds of 1, 2, 4, ... calls until they have taken long enough. The fastest tells how long a call takes:
- * others may have begun on one CPU, or opened connections.
+ * Makes rounds of 1, 2, 4, ... calls until they have taken long enough. The fastest round tells how
+ * long a call takes: in others two ranks may have shared a CPU, or connections been opened.
  */
 static int warm_up(const struct perf_subject *subject, const struct perf_effort *effort,
 		   struct dose doses[PERF_BUFFERS])
@@ -103,9 +104,10 @@ static void rest(double seconds)
 }
 
 /*
- * Ranks may leave a barrier one after the other, and who comes late has waited there and not in the call: the receivers
- * of a broadcast left Open MPI's 2.4 us behind root, those of 8 B over TCP, which take 5. So where each has a CPU they
- * begin at a time that they agree on, unless their clocks tell different times.
+ * Ranks may leave a barrier one after the other. A late rank has then waited in the barrier, and
+ * waits less in the call: Open MPI's barrier over TCP let receivers go 2.4 us after root, and a
+ * broadcast of 8 B takes 5. So where each rank has a CPU they begin at a time that they agree on,
+ * unless their clocks tell different times.
  */
 static int begin(const struct perf_subject *subject, bool roomy)
 {
@@ -119,12 +121,12 @@ static int begin(const struct perf_subject *subject, bool roomy)
 	return err;
 }
 
-/* One time, in microseconds of a call. */
+/* Takes one time, in microseconds per call. */
 static int take(const struct perf_subject *subject, const struct perf_effort *effort,
 		enum perf_buffers buffers, struct dose dose, double *us)
 {
 	int err = 0;
-	if (buffers == PERF_FRESH) /* nobody may be in a call then */
+	if (buffers == PERF_FRESH) /* no rank may be in a call while inputs are rewritten */
 		err = subject->barrier(subject->context);
 	if (buffers == PERF_FRESH && !err)
 		err = subject->refresh(subject->context);
@@ -140,7 +142,7 @@ static int take(const struct perf_subject *subject, const struct perf_effort *ef
 	return err;
 }
 
-/* The times of all samples from the `first` to below `end`. */
+/* Takes the times of the samples from `first` to below `end`. */
 static int take_all(const struct perf_subject *subject, const struct perf_effort *effort,
 		    enum perf_buffers buffers, struct dose dose, int first, int end)
 {
@@ -150,7 +152,7 @@ static int take_all(const struct perf_subject *subject, const struct perf_effort
 	return err;
 }
 
-/* Takes the first samples, which tell how many there is time for. */
+/* Takes the first samples, and decides by them how many there is time for. */
 static int take_first(const struct perf_subject *subject, const struct perf_effort *effort,
 		      enum perf_buffers buffers, struct dose dose, int *samples)
 {
@@ -163,7 +165,7 @@ static int take_first(const struct perf_subject *subject, const struct perf_effo
 	return err;
 }
 
-/* Each sample is the mean of its times, less the clock's share. */
+/* Makes a sample of its times: their mean, minus the clock's share. */
 static void average(double *us, int samples, struct dose dose)
 {
 	double clock_us = clock_takes() * 1e6 / dose.batch;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sockets that never block and a loop that never sleeps, as the fastest way to use them.
+ * Sockets that never block, and a loop that never sleeps: the fastest way to use TCP.
  */
 #include "sockets.h"
 
@@ -21,7 +21,7 @@
 
 #include "samples.h"
 
-/* With 8, what is sent behind it may be copied slowly: transport/tcp_link.h. */
+/* Behind 8 bytes, the data may be copied slowly: transport/tcp_link.h. */
 #define TOKEN_BYTES 16
 
 struct sockets {
@@ -29,7 +29,7 @@ struct sockets {
 	int next, prev;
 };
 
-/* How to reach a rank, and where it lives. */
+/* How to reach a rank, and where it runs. */
 struct address {
 	uint64_t place; /* equal for ranks that share a loopback interface */
 	uint64_t token; /* what a caller must say first                    */
@@ -56,7 +56,7 @@ static uint64_t own_place(void)
 	return place;
 }
 
-/* As the library: reno where packets cannot be lost, else the system's congestion control. */
+/* As in the library: reno where packets cannot be lost, else the system's congestion control. */
 static void tune(int fd, bool local)
 {
 	int on = 1;
@@ -104,7 +104,7 @@ static int call_next(const struct address *address, bool local)
 	return fd;
 }
 
-/* The connection of the previous rank, which knows our token; others are turned away. */
+/* Accepts the connection of the previous rank, which knows our token; closes others. */
 static int answer_prev(int listener, uint64_t token, bool local)
 {
 	double deadline = perf_now() + PERF_PATH_PATIENCE_S;
@@ -155,7 +155,7 @@ static void close_sockets(struct perf_path *path)
 	free(sockets);
 }
 
-/* One try; true if bytes moved. */
+/* Counts what one try moved. returns true if it moved bytes */
 static bool moved(ssize_t result, size_t *done)
 {
 	if (result > 0)
@@ -189,8 +189,8 @@ static int move(struct perf_path *path, struct perf_buffer buffers[2], size_t to
 }
 
 /*
- * Spins, or sleeps if its CPU may be needed by the rank that has the token. poll() before recv():
- * spinning in recv() alone fights the kernel for the socket's lock.
+ * Spins, or sleeps if the rank that has the token may need this CPU. Spins in poll(), as recv()
+ * contends with the kernel for the socket's lock.
  */
 static bool await_token(struct perf_path *path, bool sleeps)
 {

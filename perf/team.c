@@ -41,7 +41,7 @@ int perf_team_stats(struct perf_team *team, struct ring_stats *stats)
 	return perf_team_failed(team, ring_comm_stats(team->comm, stats), "statistics");
 }
 
-/* What a rank says of the ring link it sends on. */
+/* What a rank tells about its outgoing link of the ring. */
 struct edge {
 	int32_t next; /* the rank after this one; -1 if there is no link */
 	char transport[16];
@@ -59,7 +59,7 @@ static struct edge own_edge(const struct ring_stats *stats)
 	return edge;
 }
 
-/* Adds a name to a list like "shm,tcp" unless it is there; no name is part of another. */
+/* Adds a name to a list like "shm,tcp" unless it is in it; no name is part of another. */
 static void add_name(char *list, size_t bytes, const char *name)
 {
 	size_t used = strlen(list);
@@ -67,7 +67,7 @@ static void add_name(char *list, size_t bytes, const char *name)
 		snprintf(list + used, bytes - used, "%s%s", used > 0 ? "," : "", name);
 }
 
-/* Follows the links once around from rank 0, which has position 0; else positions are ranks. */
+/* Follows the links around from rank 0, at position 0; if they are no ring, positions are ranks. */
 static void derive_order(struct perf_team *team, const struct edge *edges)
 {
 	int position = 0, rank = 0;
@@ -116,7 +116,7 @@ static struct ring_options choose_options(const struct perf_options *options)
 		ring.create_timeout_ms = (int)(options->timeout_s * 1000);
 		ring.call_timeout_ms = ring.create_timeout_ms;
 	}
-	if (options->threads && !ring.interface) /* threads never need more */
+	if (options->threads && !ring.interface) /* threads need no other one */
 		ring.interface = "lo";
 	return ring;
 }
@@ -158,7 +158,7 @@ int perf_team_branch(struct perf_team *team, const struct perf_options *options,
 		     const char *algorithm, struct perf_team *branch)
 {
 	struct ring_options ring = choose_options(options);
-	struct ring_unique_id id = {{0}}; /* which is none: all ranks fail if rank 0 did */
+	struct ring_unique_id id = {{0}}; /* no valid id: if rank 0 fails, all fail */
 	ring.algorithm = algorithm;
 	ring.trace = NULL;
 	*branch = (struct perf_team){.rank = team->rank, .size = team->size};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One rank's view of all ranks: the communicator under test, and what the ranks must tell one
- * another to agree on a measurement. They talk through the library itself, outside of what is
- * timed or counted, so the same program works under any launcher and over any transport.
+ * One rank's view of all ranks: the communicator under test, and the exchanges by which ranks agree
+ * on a measurement. These use the library itself, so ring_perf works under any launcher and over
+ * any transport. They are neither timed nor counted.
  */
 #ifndef PERF_TEAM_H
 #define PERF_TEAM_H
@@ -20,13 +20,13 @@ struct perf_team {
 	struct ring_comm *comm;
 	struct ring_stream *stream; /* NULL: blocking calls */
 	int rank, size;
-	int *order;          /* order[position] == rank, as the links tell       */
-	bool over_network;   /* some rank sends over something else than memory  */
-	bool over_verbs;     /* ... and none of them over TCP */
-	char transports[64]; /* those of all ranks, "shm,tcp"; "-" if there are none */
+	int *order;          /* order[position] == rank, found by following links */
+	bool over_network;   /* some rank sends over a network, not memory        */
+	bool over_verbs;     /* over_network, and none over TCP                   */
+	char transports[64]; /* of all ranks, "shm,tcp"; "-" if there are none    */
 	struct perf_trace trace;
-	struct perf_device device; /* that has this rank's buffers; all zero: the host */
-	char error[512];           /* the first failure of this rank as a sentence; "" */
+	struct perf_device device; /* where this rank's buffers lie; all zero: on the host */
+	char error[512];           /* this rank's first failure as a sentence; "": none    */
 };
 
 /* id NULL: the environment says how to join. returns 0, or a RING_E... with team->error */
@@ -36,7 +36,7 @@ int perf_team_join(struct perf_team *team, const struct perf_options *options, i
 /* Ends all calls; the library writes its trace. */
 void perf_team_leave(struct perf_team *team);
 
-/* The same ranks once more, with calls carried by `algorithm`; without order and transports. */
+/* A team of the same ranks whose calls `algorithm` carries; it has no order and transports. */
 int perf_team_branch(struct perf_team *team, const struct perf_options *options,
 		     const char *algorithm, struct perf_team *branch);
 
@@ -45,10 +45,10 @@ int perf_team_barrier(struct perf_team *team);
 int perf_team_max(struct perf_team *team, double *values, size_t count);
 int perf_team_gather(struct perf_team *team, const void *mine, size_t bytes, void *all);
 
-/* What the library has done so far, as this rank counts it. */
+/* The library's counters of this rank. */
 int perf_team_stats(struct perf_team *team, struct ring_stats *stats);
 
-/* Notes why a call failed, unless something had failed before. returns err */
+/* Notes why a call failed, if it is the first failure. returns err */
 int perf_team_failed(struct perf_team *team, int err, const char *doing);
 
 #endif

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Trains what ring_train --export wrote, with PyTorch's DistributedDataParallel over gloo.
 
-Same parameters, same examples in the same order, same optimizer, same caps of buckets. The record has
-the form of ring_train's --json, so both are read alike; only that backward_ms includes what ring_train
-tells apart as blocked_ms, as PyTorch's backward returns when gradients are averaged. Every other step is
-a "control": it exchanges nothing before its backward is over, and the optimizer waits for that untimed.
+It has the same parameters, the same examples in the same order, the same optimizer and the same bucket
+caps. The record has the form of ring_train's --json, with one difference: backward_ms includes
+ring_train's blocked_ms, because PyTorch's backward returns once gradients are averaged. Every other step
+is a "control": it exchanges gradients only after its backward, and that is not timed.
 """
 
 import argparse
@@ -39,13 +39,13 @@ def blas():
     torch.ones(64, 64) @ torch.ones(64, 64)
     with open("/proc/self/maps", encoding="ascii") as maps:
         paths = {line.split()[-1] for line in maps if "/" in line}
-    names = ("libblas", "libopenblas", "libmkl", "libblis")  # the first is Debian's, whoever made it
+    names = ("libblas", "libopenblas", "libmkl", "libblis")  # the first is Debian's name for any BLAS
     found = [path for name in names for path in paths if os.path.basename(path).startswith(name)]
     return found[0] if found else "built in"
 
 
 class Examples:
-    """A rank's share of every step: each N-th example of the global batch, as the sampler gives."""
+    """A rank's share of every step: each N-th example of the global batch, as in the trainer's sampler."""
 
     def __init__(self, beginning, rank, ranks):
         inputs = "features" if beginning.facts["shape"]["kind"] == "mlp" else "tokens"
@@ -73,8 +73,8 @@ def make_optimizer(model, recipe):
 
 def bucket_caps(first, others):
     """
-    How this version of torch is told of both, in bytes. Some versions without a list of caps take one that they
-    are given for the first bucket, too; then compare_torch says that buckets differ.
+    The arguments by which this version of torch gets both caps, which are in bytes. Some versions have only one
+    cap and use it for the first bucket, too; then compare_torch says that buckets differ.
     """
     known = inspect.signature(DistributedDataParallel).parameters
     if "bucket_cap_mb_list" in known:
@@ -118,7 +118,7 @@ class Rank:
             parameter.grad /= dist.get_world_size()
 
     def do_step(self, step, control):
-        """Returns what took how long, in seconds, and the loss of this rank's examples."""
+        """Returns the seconds of each part, and the loss of this rank's examples."""
         times = [time.monotonic()]
         inputs, targets = self.examples.load(step)
         times.append(time.monotonic())
@@ -147,7 +147,7 @@ class Rank:
         return records
 
     def buckets(self):
-        """Their bytes, as torch planned them in the second step."""
+        """The bytes of the buckets, as torch rebuilt them in the second step."""
         sizes = self.ddp._get_ddp_logging_data().get("rebuilt_bucket_sizes", "")
         return [int(size) for size in sizes.split(",") if size.strip()]
 
@@ -161,7 +161,7 @@ def median(values):
 
 
 def measure_alone(bucket_bytes):
-    """Seconds of one step's all-reduces with nothing else, on the slowest rank; a median."""
+    """Seconds of one step's all-reduces alone, on the slowest rank; a median."""
     buckets = [torch.zeros(size // 4) for size in bucket_bytes]
     seconds = []
     for _ in range(ALONE_REPEATS):
@@ -177,7 +177,7 @@ def measure_alone(bucket_bytes):
 
 
 def write_record(options, rank, all_steps, alone):
-    """As ring_train's --json: a line of the run, one of each step and rank, a summary."""
+    """Writes what ring_train's --json has: a line for the run, one for each step and rank, a summary."""
     facts = rank.facts
     run = {
         "record": "run",
@@ -217,8 +217,8 @@ def run_rank(number, options, store):
     if number == 0:
         write_record(options, rank, all_steps, alone)
     dist.barrier()
-    # Without destructors: gloo's threads of torch 1.13 may wait there for ever, one for the lock of
-    # the interpreter, which its destroyer holds.
+    # Runs no destructors: in torch 1.13 one of them may wait for gloo's threads for ever, while it
+    # holds the interpreter's lock that a thread waits for.
     os._exit(0)
 
 
@@ -227,16 +227,16 @@ def main():
     parser.add_argument("beginning", help="what ring_train --export wrote")
     parser.add_argument("-n", "--ranks", type=int, default=2)
     parser.add_argument("--bucket-view", action="store_true",
-                        help="gradient_as_bucket_view=True, which saves copies")
+                        help="use gradient_as_bucket_view=True, which saves copies")
     parser.add_argument("--json", default="/dev/stdout", metavar="FILE")
-    parser.add_argument("--timeout", type=float, default=120, help="seconds, of each exchange")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds for each exchange")
     options = parser.parse_args()
     batch = Beginning(options.beginning).facts["global_batch"]
     if batch % options.ranks != 0:
         sys.exit(f"torch_ddp: a global batch of {batch} does not divide by {options.ranks} ranks")
     with tempfile.TemporaryDirectory() as folder:
         arguments = options, os.path.join(folder, "store")
-        # By fork: the locks of spawned processes have names in /dev/shm, which outlive a kill.
+        # Forks, because the locks of spawned processes are files in /dev/shm, which outlive a kill.
         multiprocessing.start_processes(run_rank, arguments, options.ranks, start_method="fork")
 
 

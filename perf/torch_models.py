@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""ring_train's models as modules of PyTorch, and the file that both begin from.
+"""ring_train's models as PyTorch modules, and the file with which both begin.
 
-The modules compute what train/mlp.c and train/gpt.c compute. Their parameters are found by the
-trainer's own names for them, so a tensor that one side lacks is an error.
+The modules compute what train/mlp.c and train/gpt.c compute. Parameters are matched by the trainer's
+names, so a tensor that one side lacks is an error.
 """
 
 import json
@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 
 class Beginning:
-    """What ring_train --export wrote: a line of JSON, and behind it the arrays it lists."""
+    """What ring_train --export wrote: a line of JSON, then the arrays that it lists."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -61,7 +61,7 @@ class Mlp(nn.Module):
 
 
 class Norm(nn.Module):
-    """LayerNorm, whose bias is an option that torch.nn.LayerNorm did not always have."""
+    """LayerNorm with an optional bias, which older versions of torch.nn.LayerNorm do not have."""
 
     def __init__(self, shape):
         super().__init__()
@@ -73,7 +73,7 @@ class Norm(nn.Module):
 
 
 def attend(query, key, value, future):
-    """[.., context, size] each; nothing looks at its future."""
+    """Attention of [.., context, size] each; `future` masks later positions."""
     scores = query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5
     return scores.masked_fill(future, float("-inf")).softmax(-1) @ value
 
@@ -90,7 +90,7 @@ class Head(nn.Module):
 
 
 class SplitAttention(nn.ModuleList):
-    """Heads with tensors of their own."""
+    """Each head has its own tensors."""
 
     def __init__(self, shape):
         size = shape["width"] // shape["heads"]
@@ -134,7 +134,7 @@ class Gpt(nn.Module):
     def __init__(self, shape):
         super().__init__()
         if shape["dropout"] > 0:
-            raise SystemExit("what dropout leaves out is the trainer's own choice: use another preset")
+            raise SystemExit("dropout differs between the trainer and torch: use a preset without it")
         width, context, vocabulary = shape["width"], shape["context"], shape["vocabulary"]
         self.tokens = nn.Parameter(torch.empty(vocabulary, width))
         self.positions = nn.Parameter(torch.empty(context, width))
@@ -143,7 +143,7 @@ class Gpt(nn.Module):
         if not shape["tied"]:
             self.head = nn.Linear(width, vocabulary, bias=shape["biases"])
         self.tied = shape["tied"]
-        # No buffer: those would be broadcast in every step.
+        # Not a buffer: DistributedDataParallel would broadcast it in every step.
         self.future = torch.ones(context, context, dtype=torch.bool).triu(1)
 
     def forward(self, tokens):

@@ -29,7 +29,7 @@ const char *perf_trace_begin(struct perf_trace *trace, const struct perf_options
 	return trace->own;
 }
 
-/* One host, and so one clock, has one boot. */
+/* Ranks with the same boot id run on one host, and so have one clock. */
 struct moment {
 	char boot[40];
 	int64_t now_ns;
@@ -49,7 +49,7 @@ static struct moment read_clock(void)
 	return moment;
 }
 
-/* Ranks look at their clocks behind a barrier, so they do it within the time of a message. */
+/* Ranks read their clocks right after a barrier, so within the time of a message. */
 int perf_trace_join(struct perf_trace *trace, struct ring_comm *comm)
 {
 	trace->rank = ring_comm_rank(comm);
@@ -70,14 +70,14 @@ int perf_trace_join(struct perf_trace *trace, struct ring_comm *comm)
 
 /* ---- one rank's --------------------------------------------------------------------------- */
 
-/* A trace as text; records of it that did not find room. */
+/* A trace as text, and how many records were dropped from it. */
 struct text {
 	char *bytes;
 	size_t count;
 	uint64_t dropped;
 };
 
-/* Its events, with their times on rank 0's clock. */
+/* The events of this rank, with times on rank 0's clock. */
 static struct text read_own(const struct perf_trace *trace)
 {
 	struct text text = {NULL, 0, 0};
@@ -124,7 +124,7 @@ static void write_collection(void *context, FILE *out)
 	trace_text_write_tail(out);
 }
 
-/* What a rank tells rank 0 before its text. */
+/* The numbers that a rank sends to rank 0 before its text. */
 enum { BYTES, DROPPED, NUMBERS };
 
 /* On rank 0: texts[0] is its own. returns 0; a RING_E code */
@@ -142,7 +142,7 @@ static int receive(struct ring_comm *comm, struct text *texts, const uint64_t *n
 	return err;
 }
 
-/* On rank 0: puts together what all have, and writes it. returns 0; a RING_E code */
+/* On rank 0: collects the traces of all ranks, and writes them. returns 0; a RING_E code */
 static int collect(struct ring_comm *comm, const struct text *own, const uint64_t *numbers,
 		   const char *path)
 {
@@ -178,7 +178,7 @@ static int put_together(struct perf_trace *trace, const struct text *own, const 
 	return err;
 }
 
-/* What cannot be put together stays where it is, for whoever wants to know what led to that. */
+/* Traces that cannot be put together stay in the folder, so that people can look at them. */
 bool perf_trace_end(struct perf_trace *trace, const char *path)
 {
 	int err = 0;
@@ -187,7 +187,7 @@ bool perf_trace_end(struct perf_trace *trace, const char *path)
 		err = put_together(trace, &own, path);
 		free(own.bytes);
 	}
-	if (err && err != RING_ESYSTEM) /* which was told */
+	if (err && err != RING_ESYSTEM) /* that one was printed */
 		fprintf(stderr, "ring_perf: rank %d: %s: its trace stays in %s\n", trace->rank,
 			ring_strerror(err), trace->folder);
 	else if (trace->folder[0])

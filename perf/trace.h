@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One trace of all ranks. The library writes one of each, into a folder of this file's; rank 0 gets them all, puts
- * them behind one another and brings their clocks in line.
+ * One trace of all ranks. The library writes one for each rank, into a folder that this module
+ * makes; rank 0 collects them, translates their times to its own clock, and writes one file.
  */
 #ifndef PERF_TRACE_H
 #define PERF_TRACE_H
@@ -13,20 +13,26 @@
 #include "ringccl.h"
 
 struct perf_trace {
-	char folder[64]; /* "": the library writes where the options say, or not at all */
-	char own[80];    /* there, with %r for the rank */
+	char folder[64]; /* "": the library writes where the options say, if they do */
+	char own[80];    /* a path in the folder, with %r for the rank */
 	struct ring_comm *aside;
 	int rank;
-	int64_t behind_ns; /* to be added to this rank's clock for rank 0's */
+	int64_t behind_ns; /* this rank's clock + behind_ns == rank 0's clock */
 };
 
-/* Where the library is to write; NULL: nowhere. Valid as long as the trace. A folder that cannot be made is told. */
+/*
+ * The path to give to the library; NULL: no trace. Valid as long as the trace. Complains if it
+ * cannot make the folder.
+ */
 const char *perf_trace_begin(struct perf_trace *trace, const struct perf_options *options);
 
-/* Once joined. Collective. returns 0; a RING_E code */
+/* Call it once joined. Collective. returns 0; a RING_E code */
 int perf_trace_join(struct perf_trace *trace, struct ring_comm *comm);
 
-/* Once comm has been destroyed, and so each rank's trace written. Collective. returns false after a complaint */
+/*
+ * Call it once comm is destroyed: each rank's trace is written then. Collective. returns false
+ * after a complaint
+ */
 bool perf_trace_end(struct perf_trace *trace, const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For every algorithm there is a communicator of its own that is told to use it; they are measured in
- * turns. What their plans ask of a rank is known (choose/work.h), so the times tell what that costs.
+ * Each algorithm has its own communicator, which is told to use it; they are measured in turns. The
+ * work of their plans is known (choose/work.h), so the times tell what that work costs.
  */
 #include "tune.h"
 
@@ -33,12 +33,12 @@ struct trial {
 struct tuner {
 	struct perf_run *run;
 	struct perf_buffer *buffers;
-	struct perf_team teams[PERF_ALGORITHMS]; /* not of PERF_PAIR */
+	struct perf_team teams[PERF_ALGORITHMS]; /* all but PERF_PAIR */
 	int *order;
 	struct trial *trials;
 	size_t count;
 
-	/* what rank 0 writes; NULL on others */
+	/* the text of the file; NULL on ranks other than 0 */
 	FILE *lines;
 	char *text;
 	size_t bytes;
@@ -66,7 +66,7 @@ static int failed(struct tuner *tuner, const struct perf_team *team, int err)
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-/* Makes a call by each algorithm: it has a plan if that is what carried it. */
+/* Makes the call once by each algorithm. One that has no plan for it leaves it to another. */
 static int find_carriers(struct tuner *tuner, const struct perf_placed *placed,
 			 struct ring_carried carried[PERF_ALGORITHMS])
 {
@@ -85,7 +85,10 @@ static int find_carriers(struct tuner *tuner, const struct perf_placed *placed,
 	return err;
 }
 
-/* The tuner's own team agrees when to begin: behind a slow algorithm's barrier ranks would come less together, and wait. */
+/*
+ * The tuner's own team agrees when to begin: after a slow algorithm's barrier ranks would begin at
+ * different times.
+ */
 static int measure(struct tuner *tuner, const struct perf_placed *placed,
 		   const struct ring_carried carried[PERF_ALGORITHMS], double us[PERF_ALGORITHMS])
 {
@@ -99,7 +102,7 @@ static int measure(struct tuner *tuner, const struct perf_placed *placed,
 				continue;
 			err = perf_measure_times(team, &tuner->run->team, options, placed, times);
 			double median = times[options->effort.wanted[PERF_FRESH]].median;
-			us[a] = turn == 0 ? median : fmin(us[a], median); /* the least disturbed */
+			us[a] = turn == 0 ? median : fmin(us[a], median); /* least disturbed */
 			failed(tuner, team, err);
 		}
 	}
@@ -193,7 +196,7 @@ static int try_collective(struct tuner *tuner, const struct perf_collective *col
 	for (size_t bytes = options->min_bytes; bytes <= options->max_bytes && !err;
 	     bytes = perf_next_size(options, bytes)) {
 		perf_call_set_bytes(&call, bytes);
-		if (call.bytes == before) /* every rank has at least an element */
+		if (call.bytes == before) /* rounded up to one element per rank */
 			continue;
 		before = call.bytes;
 		err = try_size(tuner, &call);
@@ -205,7 +208,7 @@ static int try_collective(struct tuner *tuner, const struct perf_collective *col
 
 /* ---- fitting --------------------------------------------------------------------------------- */
 
-/* Ranks of a CPU, in 1024ths, on the host that has most. */
+/* Ranks per CPU, in 1024ths, on the host with the most of them. */
 static int count_turns(const struct perf_run *run)
 {
 	const struct perf_rank_facts *ranks = run->facts.ranks;
@@ -228,7 +231,7 @@ static struct perf_timed timed_of(const struct trial *trial, const struct ring_m
 	};
 }
 
-/* Sets the model of a path, and of each of its trials how far the prediction is off. */
+/* Sets the model of a path, and how far the prediction of each of its trials is off. */
 static void fit_path(const struct tuner *tuner, enum ring_path path, struct ring_model *model,
 		     struct perf_timed *timed, double *errors, int *count)
 {
@@ -309,7 +312,7 @@ static void say_beginning(struct tuner *tuner)
 	    facts->started);
 }
 
-/* A file without numbers would only look like one. */
+/* Writes no file if there are no numbers. */
 static int write_file(struct tuner *tuner)
 {
 	struct perf_run *run = tuner->run;

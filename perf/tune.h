@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_perf --tune: measures what can carry each collective at some sizes, and writes the numbers by
- * which the library predicts their times (RING_TUNING).
+ * ring_perf --tune: measures all algorithms at a few sizes, and writes the numbers by which the
+ * library predicts their times (RING_TUNING).
  */
 #ifndef PERF_TUNE_H
 #define PERF_TUNE_H

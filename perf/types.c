@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rounding, storing and loading of the element types, and the operations on two numbers.
+ * How element types are rounded, stored and loaded; the operations on two numbers.
  */
 #include "types.h"
 
@@ -65,7 +65,7 @@ LOAD(double, double)
 			values[i] = perf_minifloat_value(&name, in[i]);                            \
 	}
 
-/* Fraction bits, least exponent, largest number, and what is beyond it. */
+/* Fraction bits, least exponent, largest number, what larger numbers become. */
 MINIFLOAT(half, uint16_t, 10, -14, 65504, INFINITY)
 MINIFLOAT(bfloat16, uint16_t, 7, -126, 0x1.fep127, INFINITY)
 MINIFLOAT(f8e4m3, uint8_t, 3, -6, 448, 448)

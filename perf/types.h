@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The element types and reductions that are measured. Expected values are computed in double: it
- * holds every value that is used of these types, and rounding one double operation to float is the
- * same as the operation in float. So the reference needs no code per type but the rounding.
+ * The element types and reductions that are measured. Expected values are computed in double. It
+ * holds every value of these types that is used, and an operation in double, rounded to float, is
+ * the operation in float. So only rounding needs code per type.
  */
 #ifndef PERF_TYPES_H
 #define PERF_TYPES_H
@@ -18,19 +18,19 @@ struct perf_type {
 	size_t bytes;
 	bool has_sign;
 	double exact;    /* all integers up to this are values of the type and of double       */
-	double step;     /* exact * step is a value, too: uses the bits above those of a double */
+	double step;     /* exact * step is a value, too: it uses more bits than a double has */
 	int twos;        /* 2 to this power is a value                        */
 	double roundoff; /* largest relative error of one rounding; 0: no error */
 	double smallest; /* above zero                                        */
-	double (*compute)(double); /* to what arithmetic on the type is done in         */
-	double (*round)(double);   /* to what the type can store                        */
+	double (*compute)(double); /* rounds to the type in which arithmetic is done    */
+	double (*round)(double);   /* rounds to what the type can store                 */
 	void (*store)(const double *values, size_t count, void *memory);
-	void (*load)(const void *memory, size_t count, double *values); /* of those that round */
+	void (*load)(const void *memory, size_t count, double *values); /* of types that round */
 };
 
 struct perf_op {
 	const char *name; /* nccl-tests'                                     */
-	enum ring_op op;  /* ringccl's; of one that scales, it has to be made */
+	enum ring_op op;  /* ringccl's; one that scales must be created */
 	double (*combine)(double, double);
 	bool adds, multiplies;
 	bool divides; /* the sum, by the number of ranks          */
@@ -41,7 +41,7 @@ enum { PERF_TYPES = RING_FLOAT8_E5M2 + 1, PERF_OPS = 6 };
 extern const struct perf_type perf_types[PERF_TYPES]; /* by enum ring_datatype */
 extern const struct perf_op perf_ops[PERF_OPS];
 
-/* What a rank's input is multiplied by: a power of two, so that no product is ever rounded. */
+/* The factor of a rank's input: a power of two, so that no product is rounded. */
 #define PERF_LARGEST_SCALAR 2.0
 double perf_scalar(int rank);
 

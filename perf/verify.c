@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work goes piece by piece, each within one stretch of the result, so that a piece has one order of
+ * Compares piece by piece. Each lies within one stretch of the result, so a piece has one order of
  * additions.
  */
 #include "verify.h"
@@ -10,7 +10,7 @@
 
 #define PIECE 512 /* elements */
 
-/* What `rank` brings to a reduction. */
+/* The addends of `rank`: its input, scaled if the operation scales. */
 static void addends(const struct perf_call *call, const struct perf_pattern *pattern, int rank,
 		    size_t first, size_t count, double *values)
 {
@@ -21,8 +21,8 @@ static void addends(const struct perf_call *call, const struct perf_pattern *pat
 }
 
 /*
- * The reduced values of a piece that ends at the position `owner`: added from the position after it
- * around the ring to itself.
+ * The reduced values of a piece whose last addition is at the position `owner`: added around the
+ * ring from the position after it.
  */
 static void reduced_values(const struct perf_call *call, const struct perf_pattern *pattern,
 			   int owner, size_t first, size_t count, double *sums)
@@ -44,7 +44,7 @@ static void reduced_values(const struct perf_call *call, const struct perf_patte
 	}
 }
 
-/* The reduced values without any rounding to the type, and how far a rounded one may be off. */
+/* The reduced values without rounding to the type, and how far rounding may move them. */
 static void bounded_values(const struct perf_call *call, const struct perf_pattern *pattern,
 			   size_t first, size_t count, double *exact, double *bound)
 {
@@ -70,7 +70,7 @@ static void bounded_values(const struct perf_call *call, const struct perf_patte
 	}
 }
 
-/* Looks at the elements of a piece that is not what the reference says. */
+/* Counts the elements of a piece that differ from the reference. */
 static struct perf_findings inspect(const struct perf_call *call,
 				    const struct perf_pattern *pattern, size_t first, size_t count,
 				    const unsigned char *expected, const unsigned char *got)
@@ -103,7 +103,10 @@ static int position_of(const struct perf_pattern *pattern, int rank)
 	return position;
 }
 
-/* `got` is one stretch of a result; what is reduced ends at its origin's position. */
+/*
+ * `got` is one stretch of a result; the last addition of reduced values is at its origin's
+ * position.
+ */
 static struct perf_findings compare_stretch(const struct perf_call *call,
 					    const struct perf_pattern *pattern,
 					    const struct perf_stretch *stretch,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The expected results. The reference follows the order of additions that ringccl.h documents, so
- * random floats can be compared bit for bit, too.
+ * Computes expected results. The reference adds in the order that ringccl.h documents, so random
+ * floats, too, are compared bit for bit.
  */
 #ifndef PERF_VERIFY_H
 #define PERF_VERIFY_H
@@ -13,15 +13,15 @@
 
 /* What a comparison found. */
 struct perf_findings {
-	uint64_t wrong;     /* elements that are not what they must be                     */
+	uint64_t wrong;     /* elements with wrong values                                  */
 	uint64_t reordered; /* random floats within the error bound, but of another order */
 };
 
-/* Compares what `rank` received with what it must be. */
+/* Compares what `rank` received with what is expected. */
 struct perf_findings perf_compare(const struct perf_call *call, const struct perf_pattern *pattern,
 				  int rank, const void *recv);
 
-/* A sum over memory by which its changes, and differences between ranks, are noticed. */
+/* A checksum: it shows that memory changed, or that ranks have different results. */
 uint64_t perf_checksum(const void *memory, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who takes part in measurements, and how each makes all of them that differ in size and buffers in one launch."""
+"""The contenders: how each measures, in one launch, all sizes and kinds of buffers of a series."""
 
 import csv
 import os
@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 TYPES = ("half", "bfloat16")
 HEADERS = ("collective,", "ranks,")
 
-# Runs a command where loopback is the only network and has reno.
+# Runs a command in a network of loopback alone, with reno.
 RENO_NETWORK = (
     'ip link set lo up && echo reno >/proc/sys/net/ipv4/tcp_congestion_control && exec "$@"'
 )
@@ -31,14 +31,14 @@ def system_congestion():
 
 
 def network(path):
-    """What to write before a command for this path, so that it runs in the right network."""
+    """The words before a command that run it in the network of this path."""
     if path != "tcp-reno" or system_congestion() == "reno":
         return []
     return ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--net", "sh", "-c", RENO_NETWORK, "sh"]
 
 
 def can_have(path):
-    """Whether this path can be had here."""
+    """Whether this machine can provide this path."""
     command = on_hosts(path, 2) if are_hosts(path) else network(path)
     return subprocess.run([*map(str, command), "true"], capture_output=True, check=False).returncode == 0
 
@@ -49,18 +49,18 @@ def flow_rate(path):
 
 
 def rest_s(path):
-    """Before each sample: so long that links between hosts have saved up what they can, whoever's barrier it was."""
+    """The rest before each sample. Links between hosts save up all they can in it, after any library's barrier."""
     return 2e-6 * SAVED_US if are_hosts(path) else 0
 
 
 def wire_us(measurement, rate):
-    """What a call between hosts takes at least: for what its links had not saved up before."""
+    """The least time of a call between hosts: that of the bytes that links had not saved up for."""
     return max(0, 1e6 * measurement.bus_bytes() / rate - SAVED_US)
 
 
 @contextmanager
 def busy_cpus():
-    """A loop on every CPU, of a program that has nothing to do with the ranks."""
+    """Runs a loop of another program on every CPU."""
     with ExitStack() as loops:
         for cpu in os.sched_getaffinity(0):
             loop = ["taskset", "-c", cpu, "sh", "-c", "while :; do :; done"]
@@ -69,18 +69,18 @@ def busy_cpus():
 
 
 def checks_of(launch):
-    """The first launch compares every element of a call of each kind."""
+    """How many calls of each kind a launch checks: the first launch one."""
     return 1 if launch == 0 else 0
 
 
 def rows_of(said):
-    """Of CSV; without what a launcher says before it, nor a last line that is not complete."""
+    """The rows of CSV, without a launcher's lines before it and without an incomplete last line."""
     lines = said.splitlines(keepends=True)[: said.count("\n")]
     return csv.DictReader(dropwhile(lambda line: not line.startswith(HEADERS), lines))
 
 
 def call_of(measurement):
-    """The collective that is called."""
+    """The collective that a measurement calls."""
     return "all_reduce" if measurement.call in (*TYPES, "busy", "start") else measurement.call
 
 
@@ -100,7 +100,7 @@ EFFORT, QUICK = Effort(40, 5, 0.15), Effort(5, 1, 0.02)
 class Setting:
     """How everything is measured."""
 
-    folder: Path  # for files that nobody keeps
+    folder: Path  # for temporary files
     effort: Effort
 
 
@@ -113,7 +113,7 @@ def buffers_of(measurements):
 
 
 def rows_for(measurements, rows):
-    """Each with its row: there is one of every size with every kind of buffers, whether it was asked for or not."""
+    """Pairs of a measurement and its row. Rows are of every size with every kind of buffers, asked for or not."""
     sizes, kinds = dict.fromkeys(which.size for which in measurements), buffers_of(measurements)
     every = [(size, buffers) for size in sizes for buffers in BUFFERS if buffers in kinds]
     asked = {(which.size, which.buffers): which for which in measurements}
@@ -121,7 +121,7 @@ def rows_for(measurements, rows):
 
 
 class RingPerf:
-    """This library, as ring_perf measures it."""
+    """This library, measured by ring_perf."""
 
     def __init__(self, name="ring", memory="private", datatype="float", op="sum"):
         self.name, self.memory, self.datatype, self.op = name, memory, datatype, op
@@ -150,14 +150,14 @@ class RingPerf:
 
 
 class Driver:
-    """A library by its driver."""
+    """A library, measured by its driver."""
 
     def __init__(self, peer, algorithm=""):
         self.name = f"{peer.name} {algorithm}".strip()
         self.peer, self.algorithm = peer, algorithm
 
     def drive(self, measurement, arguments):
-        """Runs the driver. What it writes."""
+        """Runs the driver. Returns what it writes."""
         launcher, variables = self.peer.launcher(measurement.path, measurement.ranks)
         return run([*network(measurement.path), *launcher, self.peer.driver(), *arguments], variables)
 
@@ -181,7 +181,7 @@ class Driver:
         arguments += [effort.samples, effort.warmup, effort.seconds, rest_s(first.path), checks_of(launch), self.algorithm]
         try:
             said = self.drive(first, arguments)
-        except Failed as failed:  # what came before that is as good as ever
+        except Failed as failed:  # the results before the failure are good
             yield from self.judge(measurements, failed.said)
             raise
         yield from self.judge(measurements, said)
@@ -199,7 +199,7 @@ class Beside:
 
 
 def drivers(peers, path, call):
-    """Every algorithm of every peer that there is on this path."""
+    """A driver for every algorithm of every peer on this path."""
     for peer in peers:
         if path in peer.paths:
             for algorithm in peer.algorithms.get(call, ("",)):
@@ -207,7 +207,7 @@ def drivers(peers, path, call):
 
 
 def by_hand(cells):
-    """The ways by hand that the cells' memory can be used in."""
+    """A driver for each way by hand that works with the cells' memory."""
     first = cells[0].measurement
     memories = {cell.memory for cell in cells}
     ways = HAND.ways(first.path, first.call)
@@ -215,7 +215,7 @@ def by_hand(cells):
 
 
 def rings_for(cells, every):
-    """This library with each kind of memory, and what is asked of it with that."""
+    """This library with each kind of memory, and what it measures with it."""
     wanted = {}
     for cell in cells:
         wanted.setdefault((cell.contender(), cell.memory), set()).add(cell.measurement)
@@ -223,7 +223,7 @@ def rings_for(cells, every):
 
 
 def contenders_for(cells, ring, peers):
-    """Who takes part in the measurements of the cells, which are of one series, and in which: ours come first."""
+    """The contenders for cells of one series, ours first, and what each measures."""
     every = sorted({cell.measurement for cell in cells}, key=lambda which: (which.size, which.buffers == "fresh"))
     first = every[0]
     others = list(drivers(peers, first.path, call_of(first)))

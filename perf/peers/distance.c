@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints how many nanoseconds a cache line takes from the first CPU that this process may use to the second: half a
- * round trip, of the fastest of some rounds. 0 if there is one CPU only.
+ * Prints how many nanoseconds a cache line takes from the first to the second CPU that this process
+ * may use: half a round trip, in the fastest round. 0 if there is only one CPU.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -56,7 +56,7 @@ static double round_ns(int first)
 	return (now_ns() - start) / TRIPS / 2;
 }
 
-/* Returns how many there are, 2 at most. */
+/* Finds the CPUs. returns how many there are, at most 2 */
 static int find_cpus(void)
 {
 	cpu_set_t allowed;

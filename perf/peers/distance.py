@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-How far apart the CPUs are. A virtual machine's may share a cache at one time and none a second later, and then all that
-goes from one to the other takes up to three times as long, whichever library moves it.
+How far apart the CPUs are. The CPUs of a virtual machine may share a cache now and none a second later. Then everything
+that goes from one to the other takes up to three times as long, whichever library moves it.
 """
 
 import math
@@ -10,14 +10,14 @@ from pathlib import Path
 
 from launching import run
 
-FARTHER = 3  # times the least distance: no longer near
-FIRST_LOOKS, PAUSE_S = 10, 0.2  # to find that out
-PATIENCE_S = 15  # for CPUs to come near, each time, and as long in all as what counts has taken
-ATTEMPTS = 4  # to measure while they are
+FARTHER = 3  # CPUs are near up to so many times the least distance
+FIRST_LOOKS, PAUSE_S = 10, 0.2  # to find the least distance
+PATIENCE_S = 15  # how long to wait for near CPUs, each time; in all, as long as the counted launches
+ATTEMPTS = 4  # to measure while CPUs are near
 
 
 class Distance:
-    """What is known of it, and how often it spoiled a launch."""
+    """The least distance seen so far, and how often a larger one spoiled a launch."""
 
     def __init__(self, folder, patient):
         self.program = folder / "distance"
@@ -42,14 +42,14 @@ class Distance:
         return self.patient and self.lost_s < self.counted_s + PATIENCE_S
 
     def wait(self):
-        """Until they are near, or patience ends."""
+        """Waits until CPUs are near, or patience ends."""
         start = time.monotonic()
         while not self.is_near() and self.has_time() and time.monotonic() < start + PATIENCE_S:
             time.sleep(PAUSE_S)
         self.lost_s += time.monotonic() - start
 
     def measure_near(self, measure):
-        """Calls it until the CPUs were near before and behind that; if they never are, the last time counts."""
+        """Calls measure() until CPUs are near before and after it; if they never are, the last call counts."""
         for attempt in range(ATTEMPTS):
             self.wait()
             start = time.monotonic()
@@ -63,5 +63,5 @@ class Distance:
         self.far += not near
 
     def told(self):
-        return (f"a cache line took {self.least_ns:.0f} ns from CPU to CPU; {self.repeated} launches were repeated as it took over "
-                f"{FARTHER:g} times that behind them, and {self.far} count although it did")
+        return (f"a cache line took {self.least_ns:.0f} ns from CPU to CPU; {self.repeated} launches were repeated because it took "
+                f"over {FARTHER:g} times as long after them; {self.far} launches count although it did")

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures a peer as ring_perf measures this library, by the same sampling.c; then, if it is to check,
- * compares every element with exact integers.
+ * Measures a peer as ring_perf measures this library, by the same sampling.c. Then, if CHECKS is
+ * not 0, compares every element with exact integers.
  *
- *	driver time COLLECTIVE BYTES,BYTES,... hot|fresh|both SAMPLES WARMUP SECONDS REST CHECKS [ALGORITHM]
+ *	driver time COLLECTIVE BYTES,BYTES,... hot|fresh|both SAMPLES WARMUP SECONDS REST \
+ *		CHECKS [ALGORITHM]
  *	driver first SECONDS    milliseconds since that time of the clock until the first result
  *
  * Rank 0 writes CSV with ring_perf's column names.
@@ -18,9 +19,9 @@
 #include "../sampling.h"
 #include "peer.h"
 
-#define PERIOD 1009 /* inputs repeat; a prime, so that parts of ranks do not */
+#define PERIOD 1009 /* inputs repeat; a prime, so that the parts of ranks differ */
 #define POISON 1e9f
-#define SUM (-1) /* an origin: all ranks' inputs added up */
+#define SUM (-1) /* an origin: the sum of all ranks' inputs */
 
 /* Small enough that sums over all ranks are exact. */
 static float value(int rank, size_t i)
@@ -48,7 +49,7 @@ static size_t own_part(const struct job *job)
 	return (size_t)job->rank * job->part;
 }
 
-/* What a rank brings: [*first, *first + *count) of its vector. */
+/* A rank's input: elements [*first, *first + *count) of its vector. */
 static void input_of(const struct job *job, size_t *first, size_t *count)
 {
 	*first = is(job, "all_gather") ? own_part(job) : 0;
@@ -57,7 +58,7 @@ static void input_of(const struct job *job, size_t *first, size_t *count)
 		*count = 0;
 }
 
-/* Counts elements of `result` that are not what `origin` has from element `first` on. */
+/* Counts elements of `result` that differ from those of `origin` from element `first` on. */
 static uint64_t compare(const struct job *job, const float *result, int origin, size_t first,
 			size_t count)
 {
@@ -149,7 +150,7 @@ static void print_times(const struct job *job, size_t bytes, enum perf_buffers b
 	       times->calls_per_sample, wrong);
 }
 
-/* How one call is measured; its rows come at once, in case the next never ends. */
+/* Measures one call. Prints its rows at once, in case the next call never ends. */
 static void measure(struct job *job, size_t bytes, const struct perf_effort *effort, bool checks)
 {
 	struct perf_subject subject = {
@@ -175,7 +176,7 @@ static void measure(struct job *job, size_t bytes, const struct perf_effort *eff
 	free(subject.us);
 }
 
-/* When the slowest rank had its first result, and how long it took to meet the others. */
+/* Prints when the slowest rank had its first result, and how long the ranks took to meet. */
 static void measure_first(const struct job *job, double launched, double started, double joined)
 {
 	peer_call(job);
@@ -215,7 +216,7 @@ static float *map_floats(const char *algorithm, size_t count)
 	return floats;
 }
 
-/* For calls of up to so many bytes; as ring_perf's, one memory is for all sizes. */
+/* Makes a job for calls of up to `bytes`. As in ring_perf, all sizes use the same memory. */
 static struct job make_job(int rank, int size, const char *collective, size_t bytes,
 			   const char *algorithm)
 {

@@ -6,14 +6,14 @@ import time
 
 from targets import are_hosts
 
-START_S, RANK_S = 0.3, 0.03  # a program's, and what every rank adds
-HOSTS_S = 2  # making hosts, and one flow between them on average over contenders
-CALL_S, CROWDED_CALL_S = 1e-4, 5e-3  # of few bytes; with more ranks than CPUs, on average over libraries
+START_S, RANK_S = 0.3, 0.03  # to start a program; for every rank of it
+HOSTS_S = 2  # to make hosts, and for one flow between them, on average over contenders
+CALL_S, CROWDED_CALL_S = 1e-4, 5e-3  # of few bytes; crowded: with more ranks than CPUs, on average over libraries
 BUS_RATES = {"shm": 2.5e9, "tcp": 1.6e9, "tcp-reno": 1.6e9, "1gbit": 1.2e8, "5gbit": 5.5e8}
-PREPARED_RATE = 5e8  # bytes of all ranks per second that are mapped, filled and used to find limits
-CHECKED_RATE = 8e8  # of those that are compared, times ranks, whose inputs are added up for that
-QUICK_LAUNCHES = 3  # of what is quick, for each of everything
-LEAST_CALLS = 4  # of one size and kind of buffers, however long they take
+PREPARED_RATE = 5e8  # bytes per second, over all ranks: mapping, filling, measuring limits
+CHECKED_RATE = 8e8  # bytes per second, over all ranks, times ranks: each check adds up all inputs
+QUICK_LAUNCHES = 3  # launches of quick measurements, for each launch of all
+LEAST_CALLS = 4  # calls of one size and kind of buffers, however long they take
 
 
 def guess_call_s(measurement):
@@ -51,7 +51,7 @@ def guess_s(measurements, launches, quick_launches, effort):
 
 
 class Duration:
-    """Of a number of series, each with its contenders and what they measure."""
+    """The duration of all series, each with its contenders and what they measure."""
 
     def __init__(self, fields, launches, quick_launches, effort):
         self.guesses = {
@@ -62,11 +62,11 @@ class Duration:
         self.began = time.monotonic()
 
     def note(self, series):
-        """It is done."""
+        """Notes that a series is done."""
         self.done_s += self.guesses[series]
 
     def minutes(self):
-        """How long it has taken, and all of it will."""
+        """How long the comparison has taken so far, and how long it will take in all."""
         passed_s = time.monotonic() - self.began
         left_s = sum(self.guesses.values()) - self.done_s
         pace = passed_s / self.done_s if self.done_s else 1

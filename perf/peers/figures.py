@@ -14,10 +14,13 @@ def spread(values):
 
 
 def ratio(ours, peers):
-    """How many times as fast as the best peer we are; times of each round, peers a list of such lists.
+    """How many times as fast as the best peer we are.
 
-    That of a peer is the median of what each round alone says, since a machine that is slow for a while
-    is slow for both: what all have in common cancels before the median is taken and not after.
+    ours   our time in each round
+    peers  such a list for each peer
+
+    The ratio to a peer is the median of the ratios of each round. A machine that is slow for a while is
+    slow for both, so what they have in common cancels before the median is taken.
     """
     return min(median(map(truediv, peer, ours)) for peer in peers)
 
@@ -25,8 +28,8 @@ def ratio(ours, peers):
 def interval(ours, peers, seed):
     """The 95 % interval of that ratio, by bootstrap.
 
-    Launch i of all was made in round i, under the same weather, so rounds are drawn, not launches. The
-    best peer is chosen anew in every resample: to have been lucky is no merit of a peer.
+    Launch i of every contender was made in round i, under the same conditions, so rounds are drawn, not
+    launches. Every resample chooses its own best peer, so that a peer's luck does not count.
     """
     generator = random.Random(seed)
     rounds = range(len(ours))

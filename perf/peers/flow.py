@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One TCP flow, the most that a link carries: rank 1 sends to rank 0, which prints how many bytes come in a second."""
+"""One TCP flow, as the limit of a link: rank 1 sends to rank 0, which prints the bytes per second that arrive."""
 
 import os
 import socket
@@ -43,7 +43,7 @@ def send():
             while True:
                 connection.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # it has seen enough
+            pass  # the receiver has finished
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gloo as a peer, over TCP: on loopback, or where HOST_ADDRESS says. Ranks meet in the folder that
- * DRIVER_STORE names; ring_run has numbered them. Errors are exceptions that nobody catches: they end the process with their text.
+ * Gloo as a peer, over TCP: on loopback, or at HOST_ADDRESS. Ranks meet in the folder that
+ * DRIVER_STORE names; ring_run numbers them. An error is an exception that ends the process with
+ * its text.
  */
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
@@ -24,7 +25,7 @@
 #include "peer.h"
 
 static std::shared_ptr<gloo::rendezvous::Context> context;
-static std::function<void()> call; /* what peer_prepare() made */
+static std::function<void()> call; /* made by peer_prepare() */
 
 static int number_from(const char *variable)
 {
@@ -59,7 +60,7 @@ void peer_max(double *values, int count)
 	gloo::allreduce(options);
 }
 
-/* Algorithms that are objects, made once and run often. */
+/* Wraps an algorithm that is an object, made once and run often. */
 static std::function<void()> runner(std::shared_ptr<gloo::Algorithm> algorithm)
 {
 	return [algorithm] { algorithm->run(); };

@@ -13,7 +13,7 @@ static inline void hand_add(float *restrict sum, const float *restrict from, siz
 		sum[i] += from[i];
 }
 
-/* Floats [*begin, *begin + returned) are a rank's to add, in whole lines. */
+/* The block that a rank adds, in whole lines: begins at *begin. returns its count of floats */
 static inline size_t hand_block_of(const struct job *job, int owner, size_t *begin)
 {
 	size_t size = (size_t)job->size, index = (size_t)owner;

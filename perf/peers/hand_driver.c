@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a call could take on one host at best: ranks that move and add floats by hand, know beforehand who
- * does what, and check nothing. Not a library but the limit for one, in four ways:
+ * How fast a call could be on one host. Ranks move and add floats by hand, know beforehand what
+ * each of them does, and check nothing. This is no library but the limit for one, in four ways:
  *
- *	mapped   every rank's vector is memory that all map: each adds its block of all and writes it to all
- *	reached  by process_vm_readv(2): each fetches what others have of its block, adds it and puts the sum there
- *	slots    by way of memory that all map: each copies its vector there and the sum out again
- *	sockets  over TCP, as hand_sockets.c does it
+ *	mapped   all ranks map every vector: each adds its block of all, and writes the sum to all
+ *	reached  process_vm_readv(2): each fetches its block of all, adds it, and writes the sum back
+ *	slots    all ranks map memory between them: each copies its vector in, and the sum out
+ *	sockets  TCP, in hand_sockets.c
  *
- * Few bytes lie in one cache line with the count of calls, and nobody waits for more than that line. DRIVER_RANKS
- * is the number of ranks, which are forked here.
+ * A few bytes fit into the cache line of the count of calls, so that ranks wait only for that line.
+ * This program forks DRIVER_RANKS ranks.
  */
 #define _GNU_SOURCE /* process_vm_readv */
 #include <sched.h>
@@ -31,7 +31,7 @@
 
 #define RANKS_MAX 64
 #define FEW (HAND_LINE - sizeof(uint64_t)) /* bytes beside the count */
-#define AREA_BYTES ((size_t)1 << 29) /* of a rank, of which only what is touched takes memory */
+#define AREA_BYTES ((size_t)1 << 29)       /* per rank; only touched pages take memory */
 #define CHUNK_FLOATS ((size_t)16384)
 
 /* A rank may be a call ahead of another, so it writes to two lines in turn. */
@@ -71,7 +71,7 @@ static void pause_for_others(void)
 #endif
 }
 
-/* pairs with: the stores of who counts, which come before that */
+/* pairs with: the release by which the other rank counts */
 static void await(_Atomic uint64_t *count, uint64_t number)
 {
 	while (atomic_load_explicit(count, memory_order_acquire) < number)
@@ -192,7 +192,7 @@ static float *area(int owner)
 	return (float *)(areas + (size_t)owner * AREA_BYTES);
 }
 
-/* A chunk of one's block from everybody's vector, to everybody's. */
+/* Adds a chunk of this rank's block from all vectors, and writes the sum to all. */
 static void add_mapped(size_t first, size_t count)
 {
 	float *mine = places[0].data + first;
@@ -282,7 +282,7 @@ static void exchange_reached(const struct job *job)
 
 /* ---- few bytes ------------------------------------------------------------------------------- */
 
-/* What this rank says lies in its line when this returns. returns the line's index */
+/* Writes a few floats to this rank's line. returns the line's index */
 static int say(const float *few, size_t count)
 {
 	struct line *line = &places[rank].lines[++calls % 2];

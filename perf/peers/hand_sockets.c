@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nothing stands before the data, as both ends know what comes. Every call is a round of flows: bytes that go to
- * a rank and bytes that come from one, moved as the sockets take and have them.
+ * Data have no headers, as both ends know what comes. Every call is a round of flows: bytes to a
+ * rank or from one, moved whenever the sockets are ready.
  */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include "hand_sockets.h"
@@ -19,11 +19,11 @@
 
 #include "hand.h"
 
-/* Of 25 MiB, pieces of 64 and 128 KiB took a quarter longer, larger ones as long. */
+/* For 25 MiB, pieces of 64 and 128 KiB took a quarter longer, larger ones as long. */
 #define PIECE_BYTES ((size_t)1 << 19)
 #define FEW_BYTES 1024
 
-/* With 1, what is sent behind it may be copied slowly: transport/tcp_link.h. */
+/* Behind 1 byte, the data may be copied slowly: transport/tcp_link.h. */
 #define WORD_BYTES 16
 
 struct flow {
@@ -35,7 +35,7 @@ struct flows {
 	struct flow in[HAND_SOCKETS_RANKS], out[HAND_SOCKETS_RANKS];
 };
 
-static int sockets[HAND_SOCKETS_RANKS][HAND_SOCKETS_RANKS]; /* of a rank, with another */
+static int sockets[HAND_SOCKETS_RANKS][HAND_SOCKETS_RANKS]; /* [rank][peer] */
 static int self, ranks;
 static bool crowded;
 
@@ -88,7 +88,7 @@ void hand_sockets_begin(int rank, int size)
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
-/* By what send(2) or recv(2) returned. */
+/* Advances a flow by what send(2) or recv(2) returned. */
 static void advance(struct flow *flow, ssize_t moved)
 {
 	if (moved > 0) {
@@ -105,7 +105,7 @@ static size_t piece_of(const struct flow *flow)
 	return flow->left < PIECE_BYTES ? flow->left : PIECE_BYTES;
 }
 
-/* Moves what can be, and asks no socket that has nothing to give or no room. */
+/* Moves bytes of the sockets that are ready, and tries no others. */
 static void move_ready(struct flows *flows, const struct pollfd *looks)
 {
 	for (int peer = 0; peer < ranks; peer++) {
@@ -118,7 +118,7 @@ static void move_ready(struct flows *flows, const struct pollfd *looks)
 	}
 }
 
-/* How many sockets something is wanted of. */
+/* Lists the sockets to poll. returns how many there are */
 static int look_at(const struct flows *flows, struct pollfd *looks)
 {
 	int wanted = 0;
@@ -132,7 +132,7 @@ static int look_at(const struct flows *flows, struct pollfd *looks)
 	return wanted;
 }
 
-/* What has to go is sent without a look first: there was nothing on the way. */
+/* First sends without polling: the sockets have room, as nothing is under way. */
 static void move_all(struct flows *flows)
 {
 	struct pollfd looks[HAND_SOCKETS_RANKS];
@@ -163,7 +163,7 @@ static struct flow flow_of(float *floats, size_t count)
 	return (struct flow){(char *)floats, count * sizeof(float)};
 }
 
-/* Room for what others send to be added. */
+/* Room for the vectors that other ranks send. */
 static float *slots(size_t count)
 {
 	static float *memory;
@@ -178,7 +178,10 @@ static float *slots(size_t count)
 	return memory;
 }
 
-/* This rank's block of all others' vectors comes and is added to its own; whole vectors if `few`. */
+/*
+ * Receives this rank's block of all others' vectors, and adds it to its own; whole vectors if
+ * `few`.
+ */
 static void add_own_block(const struct job *job, bool few)
 {
 	struct flows flows = {0};
@@ -219,7 +222,7 @@ void hand_sockets_reduce(const struct job *job)
 		spread_blocks(job);
 }
 
-/* From rank to rank; who passes on takes the next piece meanwhile. */
+/* From rank to rank. A rank receives the next piece while it sends the last one on. */
 void hand_sockets_broadcast(const struct job *job)
 {
 	const size_t piece = self > 0 ? PIECE_BYTES / sizeof(float) : job->count;

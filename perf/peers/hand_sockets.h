@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls over TCP that do no more than they must: connections of all ranks over loopback, for hand_driver.c. */
+/*
+ * The calls of hand_driver.c over TCP: all ranks are connected over loopback, and do only what they
+ * must.
+ */
 #ifndef PERF_HAND_SOCKETS_H
 #define PERF_HAND_SOCKETS_H
 
@@ -7,12 +10,12 @@
 
 #include "peer.h"
 
-#define HAND_SOCKETS_RANKS 8 /* at most */
+#define HAND_SOCKETS_RANKS 8 /* the most ranks */
 
-/* Before ranks are forked: connects each of them with each. returns false if it cannot */
+/* Call it before ranks are forked: connects each with each. returns false if it cannot */
 bool hand_sockets_connect(int size);
 
-/* In each forked rank, before all that follows: keeps it to a CPU. */
+/* Call it first in each forked rank: binds it to a CPU. */
 void hand_sockets_begin(int rank, int size);
 
 void hand_sockets_meet(void);

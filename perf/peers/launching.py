@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starting programs that start others, and leaving nothing of them behind."""
+"""Starts programs that start other programs, and ends all of them."""
 
 import os
 import signal
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 GRACE_S = 5
-LIMIT_S = 120  # of whatever nobody knows better
+LIMIT_S = 120  # for programs without a limit of their own
 
 
 class Failed(Exception):
-    """A program ended badly; the text says which and how, `said` what it had written until then."""
+    """A program failed: the text says which and how, `said` is its output so far."""
 
     def __init__(self, text, said=""):
         super().__init__(text)
@@ -20,7 +20,7 @@ class Failed(Exception):
 
 
 def session_of(stat):
-    """The session that a line of /proc/PID/stat tells of."""
+    """The session in a line of /proc/PID/stat."""
     return int(stat.rpartition(")")[2].split()[3])
 
 
@@ -31,13 +31,13 @@ def members_of(session):
         try:
             if session_of((folder / "stat").read_text(encoding="utf-8")) == session:
                 members.append(int(folder.name))
-        except (OSError, ValueError):  # it has ended meanwhile
+        except (OSError, ValueError):  # the process has ended
             continue
     return members
 
 
 def end_session(process):
-    """First politely: launchers clean up then."""
+    """Asks the process to end, as launchers then clean up; after a while kills its whole session."""
     process.terminate()
     try:
         process.wait(GRACE_S)
@@ -53,7 +53,7 @@ def end_session(process):
 
 @contextmanager
 def started(command, environment=None):
-    """A program that runs while the block does, and all that it has started."""
+    """A program that runs during the block; then it ends, with all that it has started."""
     with subprocess.Popen(
         [str(word) for word in command],
         env={**os.environ, **(environment or {})},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads what nccl-tests writes: its table, of any age, or the JSON of its option -J."""
+"""Reads what nccl-tests writes: the table of any version, or the JSON of its option -J."""
 
 import json
 import re
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from results import Unreadable
 
-# nccl-tests' names of calls that ring_perf names otherwise.
+# nccl-tests' names of calls, where ring_perf's differ.
 CALLS = {"alltoall": "all_to_all"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row's figures in place, or out of place where there are no others."""
+    """A row's figures: in place, or out of place if it has no others."""
 
     size: int
     datatype: str
@@ -55,7 +55,7 @@ def read_json(text):
 
 
 def number_in(columns, words, *names):
-    """The last number in a column of one of these names; that of a place without results is no number."""
+    """The last number in a column of one of these names. A place without results has words there."""
     for column, word in reversed(list(zip(columns, words))):
         if column in names and re.fullmatch(r"[-+.\d]+(e[-+]?\d+)?", word):
             return float(word)
@@ -82,7 +82,7 @@ def read_text(text):
     columns = header.split()
     rows = [read_row(columns, line) for line in re.findall(r"^ *\d+ .*$", text, re.MULTILINE)]
     program = match_of(r"^# Collective test starting: (\S+)", text)
-    # Older ones do not say what they called, and it was nearly always this.
+    # Older versions do not name the collective; with an operation, it was nearly always all_reduce.
     if not program and not all(row.op != "none" for row in rows):
         raise Unreadable("it does not say which collective this is")
     version = match_of(r"^# nccl-tests version (\S+)", text)

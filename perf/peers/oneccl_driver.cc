@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * oneCCL as a peer, by its interface for hosts. Ranks meet by a file in the folder that DRIVER_STORE names; ring_run
- * has numbered them. Errors are exceptions that nobody catches: they end the process with their text.
+ * oneCCL as a peer, through its interface for hosts. Ranks meet by a file in the folder that
+ * DRIVER_STORE names; ring_run numbers them. An error is an exception that ends the process with
+ * its text.
  */
 #include <oneapi/ccl.hpp>
 
@@ -17,7 +18,7 @@
 #include "peer.h"
 
 static std::unique_ptr<ccl::communicator> comm;
-static std::function<ccl::event()> call; /* what peer_prepare() made */
+static std::function<ccl::event()> call; /* made by peer_prepare() */
 
 static int number_from(const char *variable)
 {
@@ -25,7 +26,7 @@ static int number_from(const char *variable)
 	return text ? std::atoi(text) : 0;
 }
 
-/* What rank 0 writes, all at once, all others wait for. */
+/* All others wait for the file that rank 0 writes, which appears complete. */
 static ccl::shared_ptr_class<ccl::kvs> meet(int rank)
 {
 	const std::string path = std::string(std::getenv("DRIVER_STORE")) + "/address";

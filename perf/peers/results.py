@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What launches measured, as records in a CSV, and what they say about each cell of the targets."""
+"""The records of launches, as CSV, and the outcome of each cell of the targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNDISTURBED, BY_HAND = "undisturbed", "by hand"
 
 
 class Unreadable(Exception):
-    """A file is not what it should be; the text says why."""
+    """A file is not in the expected format; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -71,46 +71,46 @@ def is_peer(contender):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What all launches say about one cell."""
+    """The result of all launches for one cell."""
 
     cell: Cell
-    times: dict  # of every launch in microseconds, by contender; ours comes first, and last the best by hand
+    times: dict  # microseconds of every launch, by contender: ours first, the best by hand last
     percent: float | None  # of the limit, median
-    join_us: float | None  # of that, the time that ranks took to meet
-    ratio: float | None  # how many times as fast as the best peer
-    interval: tuple | None  # of that, 95 %
-    hand_ratio: float | None  # the same of the best by hand ...
+    join_us: float | None  # the part of our time in which ranks met
+    ratio: float | None  # how many times as fast as the best peer we are
+    interval: tuple | None  # of that ratio, 95 %
+    hand_ratio: float | None  # how many times as fast as the best peer the best loop by hand is
     hand_interval: tuple | None
-    limit_ratio: float | None  # ... and of what the limit of each launch would have taken
+    limit_ratio: float | None  # ... and the limit of each launch
     limit_interval: tuple | None
 
     def time_us(self):
         return median(next(iter(self.times.values())))
 
     def is_missed_by_hand(self):
-        """Whether loops by hand would miss the ratio that is wanted, by the same rule."""
+        """Whether loops by hand miss the target ratio, too, by the same rule."""
         wanted = self.cell.wanted.ratio
         return wanted is not None and self.hand_interval is not None and self.hand_interval[0] < wanted
 
     def is_beyond_hand(self):
-        """Whether not even their median reaches it."""
+        """Whether not even the median of loops by hand reaches the target ratio."""
         wanted = self.cell.wanted.ratio
         return wanted is not None and self.hand_ratio is not None and self.hand_ratio < wanted
 
     def is_missed_at_limit(self):
-        """Whether what takes the limit's time would miss it, too, by the same rule. What was passed is no limit."""
+        """Whether a call that takes the limit's time would miss the ratio, too. A limit that we beat is none."""
         wanted = self.cell.wanted.ratio
         if wanted is None or self.limit_interval is None or self.percent > 100:
             return False
         return self.limit_interval[0] < wanted
 
     def is_undecided(self):
-        """Whether the ratio may as well be reached as not: its interval has what is wanted within."""
+        """Whether the target may be reached or not: the interval of the ratio contains it."""
         wanted = self.cell.wanted.ratio
         return wanted is not None and self.interval is not None and self.interval[0] < wanted <= self.interval[1]
 
     def is_met(self):
-        """Whether all that is wanted was reached, a ratio by the lower end of its interval."""
+        """Whether all targets of the cell are met; a ratio counts by the lower end of its interval."""
         wanted = self.cell.wanted
         good = [wanted.most_ms is None or self.time_us() <= 1e3 * wanted.most_ms]
         if wanted.ratio is not None:
@@ -123,19 +123,19 @@ class Outcome:
 
 
 def is_way_for(memory, way):
-    """Whether that memory can be used in this way, by hand."""
+    """Whether a way by hand works with that memory."""
     return memory == "shared" or way != "mapped"
 
 
 def take_by_hand(cell, times):
-    """Takes the ways by hand out of the times. Of those that the cell's memory can be used in, the fastest."""
+    """Removes the ways by hand from the times. Returns the fastest that works with the cell's memory."""
     ways = {name.split()[-1]: times.pop(name) for name in list(times) if is_by_hand(name)}
     usable = [values for way, values in ways.items() if is_way_for(cell.memory, way)]
     return min(usable, key=median, default=None)
 
 
 def outcome_of(cell, records, seed):
-    """None if the cell was not measured."""
+    """The outcome of a cell; None if it was not measured."""
     launches = {}
     for record in records:
         if record.measurement == cell.measurement:
@@ -145,7 +145,7 @@ def outcome_of(cell, records, seed):
         return None
     times = {cell.contender(): [record.time_us for record in mine]}
     for name, theirs in launches.items():
-        if name.split()[0] != "ring" and len(theirs) == len(mine):  # else it gave up
+        if name.split()[0] != "ring" and len(theirs) == len(mine):  # else it failed in one
             times[name] = [record.time_us for record in theirs]
     hand = take_by_hand(cell, times)
     first = times[cell.contender()]

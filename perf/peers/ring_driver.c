@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * This library as one peer among others, for what ring_perf does not measure: how long ranks take from
- * their launch to their first result.
+ * This library as a peer, for what ring_perf does not measure: the time from the launch of ranks to
+ * their first result.
  */
 #include <stdio.h>
 #include <stdlib.h>

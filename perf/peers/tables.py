@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What people see of a comparison: tables and a plot."""
+"""The tables and the plot of a comparison."""
 
 from collections import Counter
 from itertools import groupby
@@ -22,7 +22,7 @@ UNSIZED = ("start", "busy")  # where bandwidth says nothing
 
 
 def short(number):
-    """Three figures, and no exponent for large numbers."""
+    """Three significant digits, without an exponent for large numbers."""
     return f"{number:#.3g}" if number < 99.95 else f"{number:.0f}"
 
 
@@ -69,7 +69,7 @@ def line_of(outcome, names):
 
 
 def table(outcomes):
-    """Lines; outcomes of one row follow one another."""
+    """The lines of a table. The outcomes of one row must follow one another."""
     lines = []
     for _, group in groupby(outcomes, lambda outcome: outcome.cell.row):
         group = list(group)
@@ -82,14 +82,14 @@ def table(outcomes):
 
 
 def launches_of(records, quick):
-    """How many there are of one measurement that is quick, or not, by this library."""
+    """How many launches this library has of each measurement that is quick, or not."""
     counts = Counter((record.measurement, record.contender) for record in records
                      if record.measurement.is_quick() == quick and results.is_ours(record.contender)).values()
     return " to ".join(str(count) for count in sorted({min(counts, default=0), max(counts, default=0)}))
 
 
 def medians_of(most, fewer):
-    """Launches of sizes that are quick, and of others, if there are such."""
+    """Says how many launches there are of quick sizes, and how many of others."""
     if "0" in (most, fewer):
         return f"{most if fewer == '0' else fewer} interleaved launches"
     return f"{fewer} interleaved launches, {most} of sizes up to 1 MiB on one host"
@@ -97,16 +97,15 @@ def medians_of(most, fewer):
 
 def explanation(records, seed):
     most, fewer = (launches_of(records, quick) for quick in (True, False))
-    again = ["(the more where an interval had what is wanted within),"] if " to " in most + fewer else []
+    again = ["(more where an interval contained its target),"] if " to " in most + fewer else []
     return [
         f"times in us, in place: medians of {medians_of(most, fewer)},",
         *again,
-        "and half the distance of their extremes; GB/s are of the bus, ours; ratio is how many times as fast as the best peer, the",
-        f"median over rounds, with its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed}); %limit is of the",
-        "least time by the copy, reduction, hop and wire rates that ring_perf measured in the same launch,",
-        "between hosts by the rate of one TCP flow right after it; by hand are the fastest loops that do the",
-        "same without a library, and the ratio that they reach; at the limit is the ratio of what takes that least time, where",
-        "that, too, misses what is wanted",
+        "and half the distance between their extremes; GB/s: our bus bandwidth; ratio: how many times as fast as the best peer",
+        f"we are, the median over rounds, with its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed});",
+        "%limit: the limit's share of our time, by the rates of copying, reducing, hops and the wire that ring_perf measured in",
+        "the same launch, between hosts by the rate of one TCP flow right after it; by hand: the ratio of the fastest loops that",
+        "do the same without a library; at the limit: the ratio of a call that takes the limit's time, where it misses, too",
     ]
 
 
@@ -114,7 +113,7 @@ def explanation(records, seed):
 
 
 def beside_nccl_tests(theirs, times_of):
-    """Their table beside ours; times_of are this library's launches of each of its rows."""
+    """Their table beside ours; times_of has this library's launches for each of its rows."""
     lines = [
         "",
         f"{theirs.call}, {theirs.ranks} ranks: {theirs.version} beside this library on this machine",
@@ -134,7 +133,7 @@ def beside_nccl_tests(theirs, times_of):
 
 
 def panels_of(outcomes):
-    """What goes into one panel: by path, ranks and buffers, the median bandwidth by contender and size."""
+    """The panels, by call, path, ranks and buffers: median bandwidths by contender and size."""
     panels = {}
     for outcome in outcomes:
         measurement = outcome.cell.measurement

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of what is measured and what is wanted, and whether it was reached."""
+"""Reads perf/targets, the table of what is measured and of its targets."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def size_name(size):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a cell wants of one kind of buffers; None: nothing of that kind."""
+    """The targets of a cell for one kind of buffers; None: no such target."""
 
     ratio: float | None = None  # at least, to the best peer
     percent: float | None = None  # at least, of the limit
     most_ms: float | None = None
-    most_times: float | None = None  # as long as undisturbed
+    most_times: float | None = None  # the undisturbed time
 
     def __str__(self):
         parts = [
@@ -45,7 +45,7 @@ class Wanted:
 
 
 def parse_cell(text):
-    """What the cell wants of hot and of fresh buffers; None if it is not measured."""
+    """The targets for hot and for fresh buffers; None if the cell is not measured."""
     if text == "-":
         return None
     wanted = [{}, {}]
@@ -63,13 +63,13 @@ def parse_cell(text):
 
 
 def are_hosts(path):
-    """Whether each rank has a host of its own; the path is then the speed of their links."""
+    """Whether each rank has its own host. The name of such a path is the speed of the links."""
     return path.endswith("bit")
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One thing that several contenders do in turn."""
+    """One measurement, which several contenders make in turn."""
 
     call: str
     path: str
@@ -78,15 +78,15 @@ class Measurement:
     buffers: str
 
     def series(self):
-        """What it has in common with those that are measured in the same launches."""
+        """What measurements of the same launches have in common."""
         return self.call, self.path, self.ranks
 
     def is_quick(self):
-        """Whether a launch that measures nothing else takes hardly longer than starting the ranks."""
+        """Whether measuring takes hardly longer than starting the ranks."""
         return self.size <= QUICK_BYTES and self.call != "start" and not are_hosts(self.path)
 
     def bus_bytes(self):
-        """What the busiest rank sends, as in ring_perf."""
+        """The bytes that the busiest rank sends, as in ring_perf."""
         others = (self.ranks - 1) / self.ranks
         shares = {"broadcast": 1, "reduce_scatter": others, "all_gather": others, "all_to_all": others}
         return self.size * shares.get(self.call, 2 * others)
@@ -94,7 +94,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Cell:
-    """A measurement seen from one row of the table."""
+    """A measurement as one row of the table asks for it."""
 
     row: str
     memory: str
@@ -116,7 +116,7 @@ def cells_of(words, sizes):
 
 
 def read(path, rows="*", sizes=None):
-    """The cells of the rows that match a pattern of the list, of all or some sizes."""
+    """The cells of rows that match one of the patterns, of all sizes or of those given."""
     lines = (line.split() for line in path.read_text(encoding="utf-8").splitlines())
     lines = [words for words in lines if words and not words[0].startswith("#")]
     columns = [parse_size(word) for word in lines[0][5:]]

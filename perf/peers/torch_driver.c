@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A peer whose calls are Python's: torch_driver.py loads this with driver.c, sets the calls, and runs driver_main(). */
+/*
+ * A peer in Python: torch_driver.py loads this with driver.c, sets the calls, and runs
+ * driver_main().
+ */
 #include "peer.h"
 
 struct calls {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-Gloo as PyTorch's users have it: torch.distributed's calls, over TCP, measured by driver.c like those of every peer. Ranks
-meet in the folder that DRIVER_STORE names; ring_run has numbered them.
+Gloo as PyTorch's users have it: driver.c measures torch.distributed's calls over TCP, like those of every peer. Ranks
+meet in the folder that DRIVER_STORE names; ring_run numbers them.
 
     python torch_driver.py LIBRARY ARGUMENTS OF driver.c
 """
@@ -37,7 +37,7 @@ class Calls(ctypes.Structure):
 
 
 def ends_the_process(function):
-    """Exceptions do not pass through C."""
+    """Wraps a function that C calls: an exception cannot pass through C, so it ends the process."""
 
     def guarded(*arguments):
         try:
@@ -50,13 +50,13 @@ def ends_the_process(function):
 
 
 def tensor(pointer, kind, count):
-    """The memory itself, not a copy."""
+    """A tensor over the memory itself, not a copy."""
     return torch.frombuffer((kind * count).from_address(ctypes.addressof(pointer.contents)), dtype={
         ctypes.c_float: torch.float32, DOUBLE: torch.float64}[kind])
 
 
 class Peer:
-    """What the calls have in common: the one that was prepared."""
+    """The functions of peer.h; `now` is the call that was prepared."""
 
     def join(self, rank, size):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
