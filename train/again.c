@@ -33,7 +33,9 @@ void train_arguments_free(struct train_arguments *arguments)
 	arguments->argv = NULL;
 }
 
-/* This program again for every rank; the children find out from their environment. */
+/*
+ * Starts this program again for every rank; the environment tells the children that they are ranks.
+ */
 static int run_children(char **argv, int ranks)
 {
 	const struct launch launch = {
@@ -48,10 +50,10 @@ static int run_children(char **argv, int ranks)
 
 /* ---- references --------------------------------------------------------------------------- */
 
-/* A run that is made only for the record that another one is compared with. */
+/* A run that only makes a record, with which the main run is compared. */
 struct reference {
 	char path[32];
-	const char *option; /* that makes it one */
+	const char *option; /* --as-reference or --as-control */
 	int ranks;
 };
 
@@ -110,7 +112,7 @@ static int run_with_references(const struct train_options *options, int argc, ch
 	return status;
 }
 
-/* Complaints about batches and files come once, from here. */
+/* Checks batches and files here, so that complaints come once, not from every rank. */
 int train_again(const struct train_options *options, int argc, char **argv)
 {
 	struct train_options settled = *options;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Every rank says what it has, every rank finds the first difference, and all find the same one. */
+/*
+ * Ranks gather what each of them has. Every rank looks for the first difference, so all find the
+ * same one.
+ */
 #include "agree.h"
 
 #include <stdio.h>
@@ -8,7 +11,7 @@
 
 #include "hash.h"
 
-/* A tensor, the same bytes wherever it is the same. */
+/* A tensor; equal tensors have equal bytes. */
 struct row {
 	char name[sizeof(((struct train_tensor *)0)->name)];
 	int32_t rows, columns;
@@ -28,7 +31,7 @@ static int out_of_memory(const struct ring_comm *comm)
 	return RING_ENOMEM;
 }
 
-/* *all becomes what every rank said, to be freed: count numbers of each. */
+/* Gathers `count` numbers of each rank in *all, which the caller frees. */
 static int gather(struct ring_comm *comm, const uint64_t *mine, size_t count, uint64_t **all)
 {
 	size_t size = (size_t)ring_comm_size(comm);
@@ -44,7 +47,7 @@ static int gather(struct ring_comm *comm, const uint64_t *mine, size_t count, ui
 	return 0;
 }
 
-/* The first rank whose numbers are not rank 0's; -1 if all are alike. */
+/* The first rank whose numbers differ from rank 0's; -1 if there is none. */
 static int find_odd_rank(const uint64_t *all, int size, size_t count)
 {
 	for (int rank = 1; rank < size; rank++)
@@ -91,7 +94,7 @@ static void tell_shapes(int odd, const struct row *theirs, int their_count, cons
 			first[row].name, first[row].rows, first[row].columns);
 }
 
-/* They differ: all learn the two lists, and so say the same. */
+/* Shapes differ: all ranks get both lists, and print the same sentence. */
 static int explain_shapes(struct ring_comm *comm, const struct row *mine, int odd, int their_count,
 			  int first_count)
 {
@@ -163,7 +166,7 @@ static bool are_alike(const uint64_t *hashes, int a, int b, size_t count)
 		       count * sizeof(*hashes));
 }
 
-/* The first rank of the most that agree. */
+/* The first rank of the largest group that agrees. */
 static int find_majority(const uint64_t *hashes, int size, size_t count)
 {
 	int best = 0, most = 0;
@@ -187,7 +190,7 @@ static size_t find_odd_tensor(const uint64_t *hashes, int a, int b, size_t count
 	return tensor;
 }
 
-/* Names every rank that differs from the most. returns 0; RING_EMISMATCH */
+/* Names every rank that differs from that group. returns 0; RING_EMISMATCH */
 static int tell_parameters(const struct train_model *model, const uint64_t *hashes, int size)
 {
 	size_t count = (size_t)model->tensor_count;

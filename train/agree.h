@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ranks must have in common: before the first step tensors and options, later the bits of the
- * parameters. All calls are collective, every rank gets the same answer and the same sentence on
- * stderr: who differs, and in what.
+ * Checks what ranks must have in common: tensors and options before the first step, the bits of the
+ * parameters later. All calls are collective. Every rank gets the same answer, and the same
+ * sentence on stderr, which names the rank that differs and the difference.
  */
 #ifndef TRAIN_AGREE_H
 #define TRAIN_AGREE_H
@@ -14,7 +14,7 @@ int train_agree_on_shapes(struct ring_comm *comm, const struct train_model *mode
 int train_agree_on_options(struct ring_comm *comm, const struct train_ddp_options *options);
 int train_agree_on_parameters(struct ring_comm *comm, const struct train_model *model);
 
-/* Says on stderr what became of a call of the library. returns err */
+/* Says on stderr how a call of the library failed. returns err */
 int train_agree_failed(const struct ring_comm *comm, const char *what, int err);
 
 #endif

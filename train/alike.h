@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks that a launcher started may have been told different things, or have different files. */
+/* Ranks that a launcher started may have been given different options, or have different files. */
 #ifndef TRAIN_ALIKE_H
 #define TRAIN_ALIKE_H
 
@@ -7,7 +7,10 @@
 #include "source.h"
 #include "team.h"
 
-/* Both are collective and return an exit status; if ranks differ, all have said in what. Options are settled. */
+/*
+ * Both are collective and return an exit status; if ranks differ, all have said how. Options are
+ * settled.
+ */
 int train_alike_options(struct train_team *team, const struct train_options *options);
 int train_alike_examples(struct train_team *team, const struct train_source *source);
 

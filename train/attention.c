@@ -13,7 +13,7 @@
 #include <string.h>
 #include <tgmath.h>
 
-/* A head's part of qkv. */
+/* One head's columns of qkv. */
 struct head {
 	int query_at, key_at, value_at;        /* first columns in qkv */
 	int out_at;                            /* in out */
@@ -46,7 +46,7 @@ static struct head find_head(const struct train_attention *attention, const trai
 	return head;
 }
 
-/* Rows of scores become probabilities; what is behind the diagonal becomes 0. */
+/* Turns rows of scores into probabilities; those after the diagonal become 0. */
 static void causal_softmax(train_real *scores, int context)
 {
 	for (int t = 0; t < context; t++) {
@@ -63,7 +63,7 @@ static void causal_softmax(train_real *scores, int context)
 	}
 }
 
-/* d_probabilities become d_scores = p * (d_p - sum of p * d_p), also 0 behind the diagonal. */
+/* Turns d_probabilities into d_scores = p * (d_p - sum of p * d_p), also 0 after the diagonal. */
 static void causal_softmax_backward(train_real *d, const train_real *probabilities, int context)
 {
 	for (int t = 0; t < context; t++, d += context, probabilities += context) {
@@ -77,7 +77,7 @@ static void causal_softmax_backward(train_real *d, const train_real *probabiliti
 	}
 }
 
-/* Leaves out some of a head's values[context][context] on the diagonal and before it; others are 0. */
+/* Drops some of a head's values[context][context] up to the diagonal; those after it are 0. */
 static void causal_drop(train_real *values, int head, int context, struct train_dropout dropout)
 {
 	for (int t = 0; t < context; t++)
@@ -85,7 +85,7 @@ static void causal_drop(train_real *values, int head, int context, struct train_
 			   ((uint64_t)head * context + t) * context);
 }
 
-/* The probabilities of a head as they weigh values: some left out. */
+/* The probabilities of a head after dropout. */
 static const train_real *drop_some(train_real *scratch, const train_real *probabilities, int head,
 				   int context, struct train_dropout dropout)
 {

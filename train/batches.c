@@ -6,7 +6,7 @@
 
 #include "random.h"
 
-#define STEPS_TOGETHER 64 /* BUCKETS: whose examples are sorted */
+#define STEPS_TOGETHER 64 /* BUCKETS: examples are sorted within so many steps */
 
 void train_batches_free(struct train_batches *batches)
 {
@@ -20,7 +20,7 @@ void train_batches_free(struct train_batches *batches)
 struct item {
 	uint64_t example;
 	int length;
-	size_t place; /* of equals the earlier one stays in front */
+	size_t place; /* keeps the order of equal lengths */
 };
 
 static int compare_items(const void *left, const void *right)
@@ -31,7 +31,7 @@ static int compare_items(const void *left, const void *right)
 	return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Whole steps trade places, so that training does not go from short to long. */
+/* Shuffles whole steps, so that training does not go from short to long examples. */
 static void shuffle_steps(struct item *items, size_t step, size_t steps, uint64_t key,
 			  struct item *spare)
 {
@@ -67,7 +67,7 @@ static int sort_in_windows(const struct train_batch_rules *rules, uint64_t *exam
 
 /* ---- cutting ------------------------------------------------------------------------------ */
 
-/* How many examples from here on are a micro-batch. */
+/* How many examples the next micro-batch takes. */
 static size_t take(const struct train_batch_rules *rules, const int *lengths, size_t left)
 {
 	size_t taken = 0, tokens = 0, longest = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which examples of different lengths go together. Ranks wait for the one with most to do, and padding is work, too.
- * Lengths of six examples, two ranks:
+ * Decides which examples of different lengths make up a micro-batch. Ranks wait for the one with
+ * the most work, and padding is work, too. An example with six lengths and two ranks:
  *
- *	samples   3 at a time     | 2 9 3 | 8 1 1 |     27 and 24 tokens computed, 14 and 10 of them real
+ *	samples   3 at a time     | 2 9 3 | 8 1 1 |     27 and 24 tokens computed, 14 and 10 real
  *	tokens    at most 16      | 2 | 9 | 3 8 | 1 1 | as many as fit with their padding
- *	buckets   3 of a length   | 1 1 2 | 3 8 9 |     sorted within some steps; ranks of a step get neighbours
- *	packed    at most 16      | 2 9 3 | 8 1 1 |     no padding: rows one behind the other
+ *	buckets   3 of a length   | 1 1 2 | 3 8 9 |     sorted within some steps
+ *	packed    at most 16      | 2 9 3 | 8 1 1 |     no padding: rows one after the other
  */
 #ifndef TRAIN_BATCHES_H
 #define TRAIN_BATCHES_H
@@ -26,21 +26,22 @@ struct train_batch_rules {
 	enum train_batching batching;
 	size_t samples; /* SAMPLES, BUCKETS: of a micro-batch */
 	size_t budget;  /* TOKENS, PACKED: of a micro-batch, at least the longest example's */
-	size_t ranks;   /* a step has a micro-batch of each rank, `accumulate` times */
+	size_t ranks;   /* a step has `accumulate` micro-batches of each rank */
 	size_t accumulate;
-	uint64_t seed; /* BUCKETS: of the order of steps */
+	uint64_t seed; /* BUCKETS: for the order of steps */
 };
 
-/* An epoch, cut up. Micro-batch m of the plan is rank m % ranks'. */
+/* The plan of an epoch. Micro-batch m belongs to rank m % ranks. */
 struct train_batches {
-	uint64_t *examples; /* [all] one behind the other */
-	size_t *first;      /* [count + 1] in examples */
-	size_t count;       /* micro-batches, of whole steps only */
+	uint64_t *examples; /* of all micro-batches, one after the other */
+	size_t *first;      /* [count + 1] index in examples */
+	size_t count;       /* micro-batches, in whole steps only */
 };
 
 /*
- * Cuts up examples[count], which become the plan's and are sorted within; lengths[count] are theirs. A pure function,
- * but for memory. returns 0; -1 without memory, and the plan is empty
+ * Plans an epoch of examples[count] with lengths[count]. The plan takes over `examples` and may
+ * reorder it. A pure function, except for memory. returns 0; -1 without memory, and the plan is
+ * empty
  */
 int train_batches_plan(struct train_batches *batches, const struct train_batch_rules *rules,
 		       uint64_t *examples, int *lengths, size_t count);

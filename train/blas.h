@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A product by the C interface that every BLAS has. */
+/* A product through CBLAS, the C interface of every BLAS. */
 #ifndef TRAIN_BLAS_H
 #define TRAIN_BLAS_H
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How gradients are cut into buckets: one all-reduce each. The rule is PyTorch's
- * (compute_bucket_assignment_by_size over the order in which gradients become ready): a tensor is
- * added, and the bucket closed once it has reached its cap; a tensor is never split. So a tensor
- * beyond the cap ends a bucket, and cap 0 makes every tensor a bucket.
+ * Cuts gradients into buckets: one all-reduce each. The rule is PyTorch's
+ * (compute_bucket_assignment_by_size, in the order in which gradients become ready): tensors are
+ * added to a bucket until it has reached its cap; a tensor is never split. So a tensor beyond the
+ * cap ends a bucket, and with cap 0 every tensor is a bucket.
  */
 #ifndef TRAIN_BUCKETS_H
 #define TRAIN_BUCKETS_H
 
 #include <stddef.h>
 
-#define TRAIN_BUCKET_BYTES ((size_t)25 << 20)      /* PyTorch's caps: of all buckets ... */
-#define TRAIN_FIRST_BUCKET_BYTES ((size_t)1 << 20) /* ... but the first, to start early */
+#define TRAIN_BUCKET_BYTES ((size_t)25 << 20)      /* PyTorch's cap of a bucket */
+#define TRAIN_FIRST_BUCKET_BYTES ((size_t)1 << 20) /* that of the first, which starts early */
 
 /* A slice of the gradient array, and the tensors in it. */
 struct train_bucket {
@@ -20,7 +20,7 @@ struct train_bucket {
 };
 
 /*
- * Plans buckets for tensors that lie one behind the other in ready order.
+ * Plans buckets for tensors that lie one after the other, in ready order.
  *
  * bytes     bytes[count], of the tensors
  * buckets   room for `count` of them

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file: head | parameters | the optimizer's moments | hash (BLAKE2b). In the machine's byte
- * order, which the head tells.
+ * The file: head | parameters | the optimizer's moments | hash (BLAKE2b). It has the machine's byte
+ * order, which the head reveals.
  */
 #include "checkpoint.h"
 
@@ -31,7 +31,7 @@ struct head {
 	struct train_state state;
 };
 
-/* The shape as numbers, for a file and for telling two apart. */
+/* The shape as numbers, to write it and to compare two of them. */
 static const char *const number_names[NUMBERS] = {
 	"kind",    "activation", "layers",      "width",     "inputs", "outputs",          "heads",
 	"context", "vocabulary", "split heads", "tied head", "biases", "dropout (1/1000)",
@@ -90,10 +90,10 @@ struct output {
 static void put(struct output *out, const void *data, size_t bytes)
 {
 	crypto_generichash_update(&out->hash, data, bytes);
-	fwrite(data, 1, bytes, out->file); /* errors stay with the file until they are looked at */
+	fwrite(data, 1, bytes, out->file); /* the file remembers errors */
 }
 
-/* Everything, down to the disk. returns 0; -1 with errno */
+/* Writes everything, and waits for the disk. returns 0; -1 with errno */
 static int write_content(FILE *file, const struct head *head, const struct train_model *model,
 			 const struct train_optimizer *optimizer)
 {
@@ -109,7 +109,7 @@ static int write_content(FILE *file, const struct head *head, const struct train
 	return fflush(file) != 0 || ferror(file) || fsync(fileno(file)) != 0 ? -1 : 0;
 }
 
-/* Names are safe on disk once their folder is. */
+/* Renamed files keep their new names after a crash only once their folder is on disk, too. */
 static int sync_folder(const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -142,7 +142,7 @@ static void free_paths(struct paths *paths)
 	free(paths->temporary);
 }
 
-/* Whether a file ends with the hash of everything before, whatever model it is of. */
+/* Whether a file ends with the hash of everything before it, for any model. */
 static bool reads_right(const char *path)
 {
 	enum { PIECE = 1 << 16 };
@@ -168,17 +168,19 @@ static bool reads_right(const char *path)
 	return right;
 }
 
-/* The new file takes the name, and the old one that of the new: there is a latest at any time. */
+/* Swaps the names of the new file and the old one, so that there is a latest at any time. */
 static int exchange(const struct paths *paths)
 {
 	if (renameat2(AT_FDCWD, paths->temporary, AT_FDCWD, paths->latest, RENAME_EXCHANGE) == 0)
 		return rename(paths->temporary, paths->previous);
-	/* Not every file system can. If it stops between these, there is still the previous one. */
+	/*
+	 * Not every file system can swap. If this stops halfway, there is still the previous one.
+	 */
 	int err = rename(paths->latest, paths->previous);
 	return err ? err : rename(paths->temporary, paths->latest);
 }
 
-/* A latest that does not read right is all that is lost: the previous one may be what training goes back to. */
+/* Drops a damaged latest, and keeps the previous one, from which training may go on. */
 static int publish(const struct paths *paths, const char *folder)
 {
 	int err = reads_right(paths->latest) ? exchange(paths)
@@ -188,7 +190,7 @@ static int publish(const struct paths *paths, const char *folder)
 	return sync_folder(folder) != 0 ? complain("sync", folder) : 0;
 }
 
-/* One that was left behind is removed; nothing that is planted there is written to. */
+/* Removes a file of that name first, so that it writes to nothing that somebody planted there. */
 static FILE *create(const char *path)
 {
 	unlink(path);
@@ -254,7 +256,7 @@ static int refuse(const char *path, const char *why)
 	return -1;
 }
 
-/* The whole file and its size. returns NULL after a complaint; the caller frees */
+/* Reads the whole file, and sets its size. returns NULL after a complaint; the caller frees */
 static unsigned char *read_whole(const char *path, size_t *bytes)
 {
 	FILE *file = fopen(path, "re");
@@ -299,7 +301,10 @@ static int check_head(const char *path, const struct head *head, const struct he
 	return 0;
 }
 
-/* Whether the content is what was written. The size comes first: it tells truncation from change. */
+/*
+ * Whether the content is what was written. The size is checked first, to tell truncation from
+ * change.
+ */
 static int check_content(const char *path, const unsigned char *content, size_t bytes,
 			 const struct head *wanted, size_t payload_bytes)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* bfloat16, the upper half of a float, there and back. */
+/* Converts to and from bfloat16, the upper half of a float. */
 #include "compress.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* To nearest even; a NaN stays one. */
+/* Rounds to nearest even; a NaN stays NaN. */
 static uint16_t round_to_half(float value)
 {
 	uint32_t bits;

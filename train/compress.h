@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gradients as bfloat16, half the bytes, with error feedback: what rounding took from an element is
- * kept, and added to it the next time, so that over many steps nothing is lost.
+ * Gradients as bfloat16, half the bytes, with error feedback: the rounding error of an element is
+ * kept and added to it the next time, so that nothing is lost over many steps.
  */
 #ifndef TRAIN_COMPRESS_H
 #define TRAIN_COMPRESS_H
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * halves = bfloat16(factor * gradients + residuals), to nearest even; residuals become what that
- * lost, at most 2^-8 of the element. What is not finite leaves no residual.
+ * halves = bfloat16(factor * gradients + residuals), to nearest even; residuals become the rounding
+ * errors, at most 2^-8 of the element. Elements that are not finite have no residual.
  *
  * halves, residuals, gradients   of `count` elements each
  */

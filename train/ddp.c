@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One step of data parallelism as three counters over the buckets, which only grow: ready, launched,
- * complete. A mode decides how the buckets are cut, and when they are launched.
+ * One step of data parallelism: three counters over the buckets, which only grow: ready, launched,
+ * complete. The mode decides how buckets are cut and when they are launched.
  */
 #include "ddp.h"
 
@@ -24,16 +24,16 @@ struct train_ddp {
 	struct train_bucket *buckets;
 	struct train_ddp_span *spans; /* of the buckets */
 	int bucket_count;
-	uint16_t *halves; /* compressed: what travels */
-	float *residuals; /* compressed: what the last time lost */
+	uint16_t *halves; /* compressed: the gradients as they travel */
+	float *residuals; /* compressed: rounding errors of the last step */
 	bool synchronises, holds_back;
-	uint64_t promise; /* bytes that all ranks send */
+	uint64_t promise; /* bytes that all ranks send for one averaging */
 
 	/* of the current step */
 	int ready, launched, complete; /* buckets */
 	uint64_t position;             /* the stream's, before the first bucket */
 	struct ring_stats before;
-	int err; /* the first; nothing is launched any more */
+	int err; /* the first error; after it nothing is launched */
 };
 
 static int fail(struct train_ddp *ddp, int err)
@@ -75,7 +75,9 @@ static size_t count_of(const struct train_bucket *bucket)
 	return bucket->bytes / sizeof(float);
 }
 
-/* What is compressed was divided before. Returns once it is complete, or with a stream at once. */
+/*
+ * All-reduces a bucket. Compressed gradients were divided before. With a stream it returns at once.
+ */
 static int reduce(struct train_ddp *ddp, const struct train_bucket *bucket)
 {
 	size_t offset = offset_of(bucket), count = count_of(bucket);
@@ -89,7 +91,7 @@ static int reduce(struct train_ddp *ddp, const struct train_bucket *bucket)
 			       ddp->stream);
 }
 
-/* Everything a step needs. returns 0; RING_ENOMEM */
+/* Allocates everything that a step needs. returns 0; RING_ENOMEM */
 static int prepare(struct train_ddp *ddp)
 {
 	size_t tensors = (size_t)ddp->model->tensor_count, count = ddp->model->parameter_count;
@@ -108,7 +110,7 @@ static int prepare(struct train_ddp *ddp)
 	return complete ? 0 : RING_ENOMEM;
 }
 
-/* The ranks start alike. */
+/* Checks that ranks agree, and gives all of them rank 0's parameters. */
 static int begin_alike(struct train_ddp *ddp)
 {
 	struct train_model *model = ddp->model;
@@ -122,7 +124,7 @@ static int begin_alike(struct train_ddp *ddp)
 	return err ? train_agree_failed(ddp->comm, "broadcasting rank 0's parameters", err) : 0;
 }
 
-/* How many times all ranks together send a bucket that so is carried. */
+/* How many times all ranks together send a bucket that this algorithm carries. */
 static uint64_t times_sent(const char *algorithm, uint64_t n)
 {
 	uint64_t hops = 0; /* up a tree, of all ranks: one for each bit of a rank's place */
@@ -135,7 +137,7 @@ static uint64_t times_sent(const char *algorithm, uint64_t n)
 	return hops + n - 1;
 }
 
-/* What carries a bucket, its first call tells. */
+/* Averages each bucket once, which tells what carries it. */
 static int learn_promise(struct train_ddp *ddp)
 {
 	struct ring_stats stats = {.size = sizeof(stats)};
@@ -207,7 +209,7 @@ uint64_t train_ddp_promise(const struct train_ddp *ddp)
 
 /* ---- a step ---- */
 
-/* In front of the first bucket, when no call is under way. */
+/* Comes before the first bucket, when no call is under way. */
 static void open_step(struct train_ddp *ddp)
 {
 	ddp->position = ring_stream_position(ddp->stream);
@@ -233,7 +235,7 @@ static void expand(struct train_ddp *ddp, const struct train_bucket *bucket)
 		train_expand(ddp->model->gradients + offset, ddp->halves + offset, count_of(bucket));
 }
 
-/* Waits for a bucket on the stream, and asks it when the call ran. */
+/* Waits for a bucket on the stream, and asks the stream when the call ran. */
 static int await(struct train_ddp *ddp, int bucket)
 {
 	uint64_t position = ddp->position + (uint64_t)bucket + 1, began_ns, ended_ns;
@@ -247,7 +249,7 @@ static int await(struct train_ddp *ddp, int bucket)
 	return 0;
 }
 
-/* The oldest bucket that is under way. */
+/* Completes the oldest bucket that is under way. */
 static void complete_next(struct train_ddp *ddp)
 {
 	int k = ddp->complete++;
@@ -258,7 +260,7 @@ static void complete_next(struct train_ddp *ddp)
 		expand(ddp, &ddp->buckets[k]);
 }
 
-/* A stream remembers the times of so many calls; no more are under way. */
+/* A stream remembers the times of only so many calls, so no more are under way. */
 static void launch_next(struct train_ddp *ddp)
 {
 	if (ddp->launched == 0)
@@ -269,7 +271,7 @@ static void launch_next(struct train_ddp *ddp)
 	if (ddp->err)
 		return;
 	compress(ddp, &ddp->buckets[k]);
-	ddp->spans[k].begin = train_now(); /* on a stream, await() will know better */
+	ddp->spans[k].begin = train_now(); /* on a stream, await() corrects it */
 	int err = reduce(ddp, &ddp->buckets[k]);
 	ddp->spans[k].end = train_now();
 	if (err)
@@ -324,7 +326,7 @@ static void fill_times(struct train_ddp *ddp, struct train_ddp_times *times)
 		times->busy += ddp->spans[k].end - ddp->spans[k].begin;
 }
 
-/* After a failure the gradients still belong to the calls under way until these have failed, too. */
+/* Waits for calls under way after a failure: they use the gradients until they have failed, too. */
 static void let_go(struct train_ddp *ddp)
 {
 	if (ddp->stream && ddp->err)

@@ -17,9 +17,9 @@
  *	train_ddp_finish
  *	the optimizer, which leaves zeros
  *
- * Bits: all ranks get the same ones. Of two ranks they depend neither on mode nor on caps, as a + b
- * is b + a. Of three and more the caps decide where an all-reduce cuts its blocks, and so the order
- * in which an element is added: other caps may change its last bit.
+ * Bits: all ranks get the same ones. With two ranks they depend neither on the mode nor on caps, as
+ * a + b is b + a. With three or more, the caps decide where an all-reduce cuts its blocks, and so
+ * the order of additions: other caps may change the last bit of an element.
  */
 #ifndef TRAIN_DDP_H
 #define TRAIN_DDP_H
@@ -32,12 +32,12 @@ struct train_ddp;
 
 enum train_ddp_mode {
 	TRAIN_DDP_OFF,     /* no gradients are exchanged: the control run */
-	TRAIN_DDP_NAIVE,   /* behind backward, one call per tensor, one after the other */
-	TRAIN_DDP_FLAT,    /* behind backward, one call for everything */
+	TRAIN_DDP_NAIVE,   /* after backward, one call per tensor, one after the other */
+	TRAIN_DDP_FLAT,    /* after backward, one call for everything */
 	TRAIN_DDP_OVERLAP, /* buckets during backward, on a stream */
 };
 
-/* Alike on all ranks. */
+/* Equal on all ranks. */
 struct train_ddp_options {
 	enum train_ddp_mode mode;
 	size_t first_bucket_bytes, bucket_bytes; /* OVERLAP: the caps, as in buckets.h */
@@ -47,11 +47,11 @@ struct train_ddp_options {
 /* One bucket of a step, as this rank saw it; seconds on CLOCK_MONOTONIC. */
 struct train_ddp_span {
 	double ready; /* its gradients were final */
-	double begin; /* its call began to run; it may have waited for other ranks from here on */
+	double begin; /* its call began to run, and perhaps to wait for other ranks */
 	double end;   /* the call was complete */
 };
 
-/* What a step's communication was on this rank. Two buckets' calls never run at the same time. */
+/* The communication of a step on this rank. Two buckets' calls never run at the same time. */
 struct train_ddp_times {
 	double waited; /* seconds in train_ddp_finish */
 	double busy;   /* seconds during which a call ran, or waited for other ranks */
@@ -61,9 +61,10 @@ struct train_ddp_times {
 };
 
 /*
- * Checks that all ranks have the same tensors and options (a difference is named: rank, tensor, both
- * shapes), broadcasts rank 0's parameters, plans buckets, averages each once: gradients must be zero.
- * Collective. Communicator and model stay the caller's, and must outlive the ddp.
+ * Checks that all ranks have the same tensors and options, broadcasts rank 0's parameters, plans
+ * buckets, and averages each once: gradients must be zero. A difference is named with its rank,
+ * tensor and both shapes. Collective. Communicator and model stay the caller's, and must outlive
+ * the ddp.
  *
  * returns   0; a RING_E code, the sentence on stderr; RING_EMISMATCH if the ranks differ
  */
@@ -77,28 +78,32 @@ void train_ddp_destroy(struct train_ddp *ddp);
 int train_ddp_buckets(const struct train_ddp *ddp, const struct train_bucket **buckets);
 
 /*
- * What all ranks together send to average gradients once, as ringccl.h says it of the algorithms
- * that carry the buckets: 2(N-1) * S, but a bucket that goes in one shot (N-1) * N times, and along a
- * tree N-1 times and once more for each bit of each position's number.
+ * The bytes that all ranks together send to average gradients once, by the formulas of ringccl.h:
+ * 2(N-1) * S. A bucket carried in one shot is sent (N-1) * N times; one carried by a tree, N-1
+ * times and once more for each bit of each position's number.
  */
 uint64_t train_ddp_promise(const struct train_ddp *ddp);
 
 /*
- * A step of several micro-batches: only the last one's backward synchronises (no_sync). Gradients
- * add up here until then; train_ddp_finish is called after the last one only.
+ * For a step of several micro-batches: only the last one's backward synchronises (no_sync).
+ * Gradients add up locally until then; train_ddp_finish is called only after the last one.
  */
 void train_ddp_synchronise(struct train_ddp *ddp, bool on);
 
-/* Buckets wait until backward is over, and are launched one by one then: a control for overlap. */
+/*
+ * Holds buckets back until backward is over, and then launches them one by one: a control for
+ * overlap.
+ */
 void train_ddp_hold_back(struct train_ddp *ddp, bool on);
 
 /* train_ready for train_model_backward; context is the ddp. */
 void train_ddp_ready(void *ddp, int tensor);
 
 /*
- * Takes part in a step without data, in place of backward: with gradients of zero. A rank that ran
- * out goes on like this, and with finish and optimizer, until all have; so its parameters stay those
- * of the others. The average is over all ranks; the optimizer's scale makes of it one over examples.
+ * Takes part in a step without data: stands for backward, with gradients of zero. A rank that ran
+ * out of examples makes such steps, with finish and optimizer, until all ranks have run out, so its
+ * parameters stay equal to the others'. The average is over all ranks; the optimizer's scale turns
+ * it into an average over examples.
  */
 void train_ddp_shadow(struct train_ddp *ddp);
 
@@ -109,8 +114,8 @@ void train_ddp_shadow(struct train_ddp *ddp);
 int train_ddp_finish(struct train_ddp *ddp, struct train_ddp_times *times);
 
 /*
- * Compares the parameters of all ranks, bit for bit. Collective; every rank has the same answer.
- * returns 0; RING_EMISMATCH: who differs, and in which tensor, is on stderr; another RING_E code
+ * Compares the parameters of all ranks, bit for bit. Collective; every rank gets the same answer.
+ * returns 0; RING_EMISMATCH: stderr names the ranks and tensors that differ; another RING_E code
  */
 int train_ddp_compare(struct train_ddp *ddp);
 

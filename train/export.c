@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Examples are loaded and written one by one, so that a long training needs no memory here. */
+/*
+ * Examples are loaded and written one by one, so memory does not grow with the length of training.
+ */
 #include "export.h"
 
 #include <stdio.h>
@@ -40,7 +42,7 @@ static void put_shape(struct json *json, const struct train_shape *shape)
 	json_close(json, '}');
 }
 
-/* The learning rate of each step is an array. */
+/* The rates are not here: they are an array, one of each step. */
 static void put_optimizer(struct json *json, const struct train_optimizer_options *optimizer)
 {
 	json_open(json, "optimizer", '{');
@@ -55,7 +57,7 @@ static void put_optimizer(struct json *json, const struct train_optimizer_option
 	json_close(json, '}');
 }
 
-/* shape: up to three lengths, the last ones may be missing: 0 */
+/* shape: up to three lengths; missing ones are 0, at the end */
 static void put_array(struct json *json, size_t *offset, const char *name, const char *type,
 		      const size_t shape[3])
 {
@@ -133,7 +135,10 @@ static void write_rates(const struct train_run *run, FILE *out)
 	}
 }
 
-/* One array of all examples in the order of training; `from` is where loading puts an example's. */
+/*
+ * Writes one array of all examples, in the order of training; loading puts an example's part at
+ * `from`.
+ */
 static void write_examples(struct train_run *run, const void *from, size_t elements, FILE *out)
 {
 	const struct train_sampler sampler = {.examples = run->source.examples,

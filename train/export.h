@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a training begins with, for programs that are to do the same one: a line of JSON with the
- * model's shape and the optimizer's options, and behind it arrays of 4-byte numbers, which the line
- * lists with their offsets from its end:
+ * Exports a training to other programs, so that they can repeat it: a line of JSON with the model's
+ * shape and the optimizer's options, then arrays of 4-byte numbers. The line lists the arrays, with
+ * offsets from its end:
  *
  *	{.., "arrays": [{"name": "head bias", "type": "<f4", "shape": [65], "offset": 0}, ..]}
  *	parameters   one array per tensor, in ready order
@@ -10,7 +10,7 @@
  *	inputs       "features" [steps][global batch][inputs], or "tokens" [..][..][context]
  *	targets      [steps][global batch][targets of an example]
  *
- * Of a global batch, rank r has every N-th example from the r-th on.
+ * Rank r has every N-th example of a global batch, from the r-th on.
  */
 #ifndef TRAIN_EXPORT_H
 #define TRAIN_EXPORT_H
@@ -18,7 +18,7 @@
 #include "loop.h"
 
 /*
- * Before the first step: rank 0 writes the file, if the options ask for one.
+ * Call it before the first step: rank 0 writes the file if the options ask for one.
  * returns an exit status: TRAIN_EXIT_OK, or another, with a sentence on stderr
  */
 int train_export(struct train_run *run);

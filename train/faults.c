@@ -8,7 +8,7 @@
 
 #include "clock.h"
 
-/* Less than this cannot be slept for with any precision. */
+/* Shorter sleeps are not precise. */
 #define SHORTEST_SLEEP_S 1e-3
 
 /* ---- options ------------------------------------------------------------------------------ */
@@ -122,7 +122,7 @@ static void pay(struct train_faults *faults, double least)
 		return;
 	train_sleep(faults->debt);
 	faults->since = train_now();
-	faults->debt -= faults->since - now; /* a sleep is rather too long than too short */
+	faults->debt -= faults->since - now; /* a sleep may take too long */
 }
 
 void train_slow_go_on(struct train_faults *faults)
@@ -149,7 +149,7 @@ int train_extra_prepare(struct train_faults *faults)
 		return -1;
 	}
 	for (size_t i = 0; i < faults->extra_count; i++)
-		faults->extra[i] = 1; /* and stays 1, being averaged */
+		faults->extra[i] = 1; /* the average of ones is 1 */
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which examples a step has depends on the seed and on how many all ranks have done before, not on how
- * many ranks there are.
+ * The examples of a step depend on the seed and on the number of examples before it, not on the
+ * number of ranks.
  */
 #include "feed.h"
 
@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many examples this rank has in an epoch: whole steps only, or whatever the sampler gives. */
+/*
+ * How many examples this rank has in an epoch: those of whole steps only, or all that the sampler
+ * gives.
+ */
 static size_t length_of_epoch(const struct train_feed *feed, const struct train_options *options,
 			      int rank)
 {
@@ -31,7 +34,7 @@ size_t train_feed_budget(const struct train_options *options, const struct train
 	return budget > longest ? budget : longest;
 }
 
-/* Without a sampler each rank goes through all examples, in the same order as the others. */
+/* Without a sampler each rank trains on all examples, in the same order as the others. */
 static void share_out(struct train_feed *feed, const struct train_options *options, int ranks,
 		      int rank, uint64_t seed)
 {
@@ -107,7 +110,7 @@ void train_feed_destroy(struct train_feed *feed)
 	train_batches_free(&feed->plan);
 }
 
-/* Steps of all ranks before this position, where epochs are planned. */
+/* Steps before this position, where epochs are planned. */
 static size_t steps_before(const struct train_feed *feed, uint64_t position)
 {
 	return (size_t)position / (feed->share * (size_t)feed->ranks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of a run, before the run. */
+/* Checks the files of a run before it begins. */
 #ifndef TRAIN_FILES_H
 #define TRAIN_FILES_H
 
@@ -8,8 +8,8 @@
 #include "options.h"
 
 /*
- * Whether what rank 0 is to write can be written, and what it will compare with can be read: hours later it would
- * be too late. The folder for checkpoints is made. returns false with a sentence on stderr
+ * Whether rank 0 can write the files that the run will write, and read those that it will compare
+ * with. Makes the folder for checkpoints. returns false with a sentence on stderr
  */
 bool train_files_check(const struct train_options *options);
 

@@ -2,7 +2,8 @@
 /*
  * A character-level GPT. With n tokens, at most rows * context, and C = width:
  *
- *	tokens [n] -> embedding [n][C] -> blocks [n][C] -> norm [n][C] -> head: logits [n][vocabulary]
+ *	tokens [n] -> embedding [n][C] -> blocks [n][C] -> norm [n][C]
+ *		-> head: logits [n][vocabulary]
  *
  *	block   x + projection(attention(qkv(norm(x)))), then x + down(activation(up(norm(x))))
  *	                                 [n][3C]                              [n][4C]
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVIATION 0.02 /* of weights at the start */
+#define DEVIATION 0.02 /* of initial weights */
 
 /* A block's layers, and what its forward keeps. */
 struct block {
@@ -30,9 +31,9 @@ struct block {
 	train_real *queries_keys_values;   /* [n][3C] */
 	train_real *probabilities;         /* of each row [heads][length][length] */
 	train_real *attended;              /* [n][C] */
-	train_real *middle;                /* [n][C], with the attention's part added */
+	train_real *middle;                /* [n][C], after attention */
 	train_real *normed2, *statistics2; /* [n][C], [n][2] */
-	train_real *slopes;                /* [n][4C], before that: what up gave */
+	train_real *slopes;                /* [n][4C], first the output of up */
 	train_real *activated;             /* [n][4C] */
 };
 
@@ -42,12 +43,12 @@ struct gpt {
 	struct train_linear head;
 	int positions, tokens; /* tensors */
 
-	/* pieces of the model's activations, as those of the blocks */
+	/* pieces of the model's activations, like those of the blocks */
 	train_real *out; /* [n][C], of the last block */
 	train_real *normed, *statistics;
 	train_real *logits;     /* [n][vocabulary]; then probabilities; then d_logits */
 	train_real *scratch;    /* [2][context][context] */
-	train_real *branch;     /* [n][C], what is about to be added, or its gradient */
+	train_real *branch;     /* [n][C], added to the residual next; or its gradient */
 	train_real *d_residual; /* [n][C] */
 	train_real *d_normed;   /* [n][C] */
 	train_real *d_wide;     /* [n][4C] */
@@ -88,8 +89,9 @@ static struct train_linear add_linear(struct train_model *model, const char *nam
 }
 
 /*
- * Keys, queries and values in one product. Heads of their own have a tensor each, [width / heads][width];
- * in ready order they lie one behind the other, so together they are that product's matrix as well.
+ * One product computes keys, queries and values. With split heads each of these has its own
+ * tensors, [width / heads][width]; they lie one after the other in ready order, so together they
+ * are the matrix of that product, too.
  */
 static struct train_linear add_qkv(struct train_model *model, int block)
 {
@@ -120,7 +122,10 @@ static struct train_norm add_norm(struct train_model *model, const char *name)
 	return norm;
 }
 
-/* What adds to the residual starts smaller, so that the sum of all blocks does not grow: as GPT-2. */
+/*
+ * As in GPT-2, projections into the residual begin smaller, so that the sum of all blocks does not
+ * grow.
+ */
 static void add_block(struct train_model *model, struct block *block, int number)
 {
 	int width = model->shape.width;
@@ -224,10 +229,10 @@ static int tokens_of(const struct train_model *model, const struct train_batch *
 	return tokens;
 }
 
-/* A row of a batch, which attention looks at by itself. */
+/* A row of a batch; attention stays within it. */
 struct row {
 	struct train_attention attention;
-	size_t first;   /* token of the batch */
+	size_t first;   /* its first token in the batch */
 	size_t squares; /* elements of the probabilities of the rows before it */
 };
 
@@ -252,7 +257,7 @@ static void next_row(const struct train_model *model, const struct train_batch *
 
 /* ---- dropout --------------------------------------------------------------------------------- */
 
-/* Where something is left out. */
+/* Where dropout applies. */
 enum place { EMBEDDING, ATTENTION, PROJECTION, FEED_FORWARD, PLACES };
 
 static struct train_dropout dropout_of(const struct train_model *model,
@@ -279,7 +284,7 @@ static void drop_rows(const struct train_model *model, const struct train_batch 
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* sum = residual + branch, some of it left out; all [n][C] */
+/* sum = residual + dropout of branch; all [n][C] */
 static void add_branch(const struct train_model *model, const struct train_batch *batch,
 		       train_real *sum, const train_real *residual, train_real *branch, int block,
 		       enum place place)
@@ -356,7 +361,7 @@ static double forward(struct train_model *model, const struct train_batch *batch
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* The gradient of a branch: that of the residual it was added to, without what was left out. */
+/* The gradient of a branch: that of the residual, with the same dropout. */
 static train_real *d_branch(const struct train_model *model, const struct train_batch *batch,
 			    int block, enum place place)
 {
@@ -384,7 +389,7 @@ static void attend_backward(const struct train_model *model, const struct train_
 	}
 }
 
-/* d_residual is that of the block's output, and becomes that of its input. */
+/* d_residual goes in as the gradient of the block's output, and becomes that of its input. */
 static void block_backward(struct train_pass *pass, const struct train_batch *batch, int number)
 {
 	const struct train_model *model = pass->model;
@@ -409,7 +414,7 @@ static void block_backward(struct train_pass *pass, const struct train_batch *ba
 				 block->statistics1, n);
 }
 
-/* Only of positions. */
+/* Adds the gradients of the position embedding, row by row. */
 static void embed_backward(const struct train_model *model, const struct train_batch *batch)
 {
 	const struct gpt *gpt = model->work;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What a kind of model, mlp.c or gpt.c, gives model.c. */
+/* What a kind of model, mlp.c or gpt.c, provides to model.c. */
 #ifndef TRAIN_KIND_H
 #define TRAIN_KIND_H
 
 #include "parts.h"
 
 struct train_kind {
-	/* NULL, or what is wrong with the shape: "heads do not divide the width" */
+	/* What is wrong with the shape, "heads do not divide the width"; NULL: nothing */
 	const char *(*complaint)(const struct train_shape *shape);
 	int (*most_tensors)(const struct train_shape *shape);
 	/* Adds the tensors, in ready order, and allocates work. returns 0, or -1 without memory */
 	int (*create)(struct train_model *model);
-	/* Tells work where its activations lie, or only counts them. */
+	/* Sets where the activations lie, or only counts them. */
 	void (*place)(const struct train_model *model, struct train_pieces *pieces);
 	double (*forward)(struct train_model *model, const struct train_batch *batch, long *counted);
 	void (*backward)(struct train_pass *pass, const struct train_batch *batch, train_real scale);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* All layers but attention. Inner loops run over consecutive elements, which compilers vectorise. */
+/*
+ * All layers except attention. Inner loops run over consecutive elements, so that compilers
+ * vectorise them.
+ */
 #include "layers.h"
 
 #include "matmul.h"
@@ -42,7 +45,7 @@ void train_linear_backward_bias(train_real *d_bias, const train_real *d_out, int
 
 /* ---- normalisation --------------------------------------------------------------------------- */
 
-/* Sums over a row may be taken in any order, always the same one. */
+/* The order of additions within a row does not matter, but is always the same. */
 static train_real sum_of(const train_real *x, int count)
 {
 	train_real sum = 0;
@@ -78,8 +81,8 @@ void train_norm_forward(train_real *out, train_real *statistics, const train_rea
 }
 
 /*
- * With x' = (x - mean) * scale and g = d_out * weight: d_in = scale * (g - mean(g) - x' * mean(g * x')),
- * the last two because mean and scale change with every element.
+ * With x' = (x - mean) * scale and g = d_out * weight: d_in = scale * (g - mean(g) - x' * mean(g *
+ * x')), the last two because mean and scale change with every element.
  */
 static void norm_row_backward(train_real *d_in, const train_real *d_out, const train_real *in,
 			      const train_real *weight, train_real mean, train_real scale, int width)
@@ -113,7 +116,10 @@ void train_norm_backward(train_real *d_in, train_real *d_weight, train_real *d_b
 
 /* ---- activations ----------------------------------------------------------------------------- */
 
-/* x * Phi(x), Phi the normal distribution; its slope is Phi(x) + x * phi(x). Exact, as PyTorch's. */
+/*
+ * x * Phi(x), where Phi is the normal distribution; the slope is Phi(x) + x * phi(x). Exact, as in
+ * PyTorch.
+ */
 static void gelu(train_real *out, train_real *in, size_t count)
 {
 	const train_real root_half = (train_real)0.70710678118654752440;    /* 1/sqrt(2) */

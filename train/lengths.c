@@ -29,7 +29,7 @@ bool train_lengths_parse(struct train_lengths *lengths, const char *text)
 	return false;
 }
 
-/* Nearly normal: the sum of twelve even numbers of [0, 1) less its mean. */
+/* Nearly normal: the sum of twelve uniform numbers of [0, 1), minus its mean. */
 static double draw_normal(uint64_t stream)
 {
 	double sum = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps, what there is to do between them, and what is measured behind them. */
+/* Runs the steps, what comes between them, and the measurements after the last. */
 #include "loop.h"
 
 #include <inttypes.h>
@@ -16,7 +16,10 @@ int train_exit_of(int err)
 	return err ? TRAIN_EXIT_FAILED : TRAIN_EXIT_OK;
 }
 
-/* Begins the next epoch once no rank has examples left. Uneven ranks must ask one another. */
+/*
+ * Begins the next epoch once no rank has examples left. Ranks with different numbers of steps ask
+ * one another.
+ */
 static int begin_epoch_if_over(struct train_run *run)
 {
 	double left = train_feed_has_more(&run->feed, run->state.position);
@@ -41,7 +44,7 @@ static bool is_done(const struct train_run *run)
 
 /* ---- between steps ------------------------------------------------------------------------ */
 
-/* A step is kept even if the next one fails. */
+/* Keeps a step for the record, even if the next one fails. */
 static int keep(struct train_steps *kept, const struct train_step *step)
 {
 	if (kept->count == kept->room) {
@@ -64,8 +67,8 @@ static bool overlaps(const struct train_run *run)
 }
 
 /*
- * A profile of ranks that overlap is of steps that do not: every other one, so that whatever slows the
- * machine down slows both kinds.
+ * For a profile of an overlapped run every other step is a control, which does not overlap. So
+ * whatever slows the machine down slows both kinds of steps.
  */
 static bool is_control(const struct train_run *run)
 {
@@ -77,7 +80,7 @@ static bool is_silent(const struct train_options *options)
 	return options->quiet || options->as_reference || options->as_control;
 }
 
-/* Twenty lines a run, and at a terminal one that is overwritten. */
+/* Prints twenty lines per run; on a terminal also one that is overwritten. */
 static void talk(const struct train_run *run, const struct train_step *step, bool last)
 {
 	const struct train_options *options = run->options;
@@ -119,7 +122,7 @@ static int save_if_due(struct train_run *run, bool last)
 	return err ? TRAIN_EXIT_SYSTEM : TRAIN_EXIT_OK;
 }
 
-/* Who waited for whom is told now, where it takes time from no step. */
+/* Ranks tell one another when they came, between steps, so that it takes no step's time. */
 static int settle(struct train_run *run)
 {
 	struct train_steps *pending = &run->waits.pending;
@@ -135,7 +138,7 @@ static int settle(struct train_run *run)
 	return TRAIN_EXIT_OK;
 }
 
-/* What there is to do behind a step. */
+/* Does what comes after a step. */
 static int end_step(struct train_run *run, struct train_step *step)
 {
 	double at = train_now();
@@ -204,7 +207,7 @@ int train_run_alone(struct train_run *run)
 		struct train_ddp_times times;
 		err = train_team_barrier(run->team);
 		double begin = train_now();
-		/* The optimizer left zeros: they move as any others, and stay zeros. */
+		/* Averages the zeros that the optimizer left, which stay zeros. */
 		train_ddp_ready(run->ddp, run->model->tensor_count - 1);
 		if (!err)
 			err = train_ddp_finish(run->ddp, &times);
@@ -221,7 +224,7 @@ int train_run_alone(struct train_run *run)
 	return TRAIN_EXIT_OK;
 }
 
-/* What the source itself would lose on the examples that are evaluated. */
+/* Computes the loss of the source itself on the evaluated examples. */
 static void ask_source(struct train_run *run, size_t examples)
 {
 	const struct train_text *text = &run->source.text;

@@ -36,40 +36,43 @@ struct train_run {
 
 	struct train_waits waits;
 	struct train_steps done;
-	struct train_steps controls; /* steps that hold buckets back, for a profile of an overlapped run */
+	struct train_steps controls; /* that hold buckets back, for a profile of an overlapped run */
 	struct train_trace trace;
 	struct train_profile profile;
 
-	double others; /* CPUs that other programs took meanwhile; NAN: not known */
+	double others; /* CPUs that other programs used during the steps; NAN: not known */
 
-	/* Measured behind the steps; NAN if not. */
-	double alone;         /* seconds of a step's communication with nothing else */
+	/* Measured after the steps; NAN if not measured. */
+	double alone;         /* seconds of a step's communication alone */
 	double held_out_loss; /* nats per target */
 	struct train_markov_loss own;
 };
 
 /*
- * All of these are collective and return an exit status: TRAIN_EXIT_OK, or another, with a sentence
- * on stderr. options are settled.
+ * All of these are collective and return an exit status: TRAIN_EXIT_OK, or another one with a
+ * sentence on stderr. The options are settled.
  */
 int train_run_create(struct train_run *run, const struct train_options *options,
 		     struct train_team *team);
 void train_run_destroy(struct train_run *run);
 
-/* One step, of which all but waits.h's is told. returns 0; a RING_E code with its sentence on stderr */
+/*
+ * Makes one step. Fills in *step, except for what waits.h divides. returns 0; a RING_E code with
+ * its sentence on stderr
+ */
 int train_run_step(struct train_run *run, struct train_step *step);
 
-/* Says what was done since *since, in the trace, and adds its time to *part. */
+/* Adds the time since *since to *part, and to the trace as `name`. */
 void train_run_account(struct train_run *run, enum train_row row, const char *name, double *since,
 		       double *part);
 
-/* As many steps as the options say, with checkpoints and comparisons between them. */
+/* Makes all steps, with checkpoints and comparisons between them. */
 int train_run_steps(struct train_run *run);
 
-/* The averaging of gradients by itself, a few times. */
+/* Measures the averaging of gradients alone, a few times. */
 int train_run_alone(struct train_run *run);
 
-/* The loss on held-out examples, shared out to the ranks. */
+/* Computes the loss on held-out examples, which the ranks share. */
 int train_run_evaluate(struct train_run *run);
 
 /* The exit status of a RING_E code. */

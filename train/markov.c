@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of probabilities, what it makes, and what it expects.
+ * Draws the table of probabilities, makes text by it, and computes its entropy and loss.
  */
 #include "markov.h"
 
@@ -9,16 +9,16 @@
 #include "random.h"
 
 #define CHARACTERS TRAIN_MARKOV_CHARACTERS
-#define SHARPNESS 2.5  /* of the probabilities; 0 would make all alike */
-#define ITERATIONS 500 /* of the pairs' frequencies, far beyond convergence */
+#define SHARPNESS 2.5  /* of the probabilities; 0 would make all equal */
+#define ITERATIONS 500 /* for the frequencies of pairs, far beyond convergence */
 
-/* One of [0, 1). */
+/* A number of [0, 1). */
 static double uniform(uint64_t stream, uint64_t index)
 {
 	return (double)(train_random(stream, index) >> 11) * 0x1p-53;
 }
 
-/* How often each pair occurs in the long run, by letting time pass. */
+/* Finds how often each pair occurs in the long run, by iteration. */
 static void find_pair_frequencies(const struct train_markov *source,
 				  double pairs[CHARACTERS][CHARACTERS])
 {
@@ -72,7 +72,7 @@ void train_markov_make(struct train_markov *source, uint64_t seed)
 	source->entropy = find_entropy(source);
 }
 
-/* Which of the row's characters a number of [0, 1) means. */
+/* The character of the row that a number of [0, 1) selects. */
 static int choose(const double *row, double number)
 {
 	int c = 0;
@@ -84,7 +84,7 @@ static int choose(const double *row, double number)
 void train_markov_write(const struct train_markov *source, int32_t *characters, size_t count)
 {
 	const uint64_t stream = train_mix(source->seed ^ UINT64_C(0x6d61726b6f76));
-	const int run_in = 1000; /* characters after which it no longer matters how it began */
+	const int run_in = 1000; /* after so many characters the first ones no longer matter */
 	int before = 0, last = 0;
 	for (size_t i = 0; i < count + (size_t)run_in; i++) {
 		int next = choose(source->next[before][last], uniform(stream, i));

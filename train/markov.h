@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A source of text whose entropy is known: the next character depends on the two before it, by
- * probabilities drawn from a seed. No model can do better on its text than the source itself does,
- * which checks a whole training run against something absolute.
+ * A source of text with a known entropy: the next character depends on the two before it, by
+ * probabilities drawn from a seed. No model can have a lower loss on its text than the source
+ * itself, so a whole training run can be checked against an absolute limit.
  */
 #ifndef TRAIN_MARKOV_H
 #define TRAIN_MARKOV_H
@@ -26,10 +26,10 @@ struct train_markov_loss {
 
 void train_markov_make(struct train_markov *source, uint64_t seed);
 
-/* The source's first `count` characters; they begin as if it had been running for ever. */
+/* Writes the source's first `count` characters, as if it had been running for ever. */
 void train_markov_write(const struct train_markov *source, int32_t *characters, size_t count);
 
-/* The loss of whoever knows the source on characters [begin, begin + count); begin >= 2. */
+/* The source's own loss on characters [begin, begin + count); begin >= 2. */
 struct train_markov_loss train_markov_own_loss(const struct train_markov *source,
 					       const int32_t *characters, size_t begin,
 					       size_t count);

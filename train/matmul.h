@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Products of matrices, by OpenBLAS or BLIS if configure found one, else by plain loops. All run in
- * the calling thread, as each core has a rank, and so that bits do not depend on a number of threads.
+ * the calling thread: each core has a rank, and bits must not depend on the number of threads.
  */
 #ifndef TRAIN_MATMUL_H
 #define TRAIN_MATMUL_H
@@ -30,10 +30,10 @@ static inline struct train_matrix train_transposed(struct train_matrix a)
 void train_matmul(train_real *c, int stride, train_real keep, train_real scale,
 		  struct train_matrix a, struct train_matrix b);
 
-/* Before the first product, and before threads. returns 0; -1 with a sentence on stderr */
+/* Call it before the first product and before threads. returns 0; -1 with a sentence on stderr */
 int train_matmul_start(void);
 
-/* Afterwards: what multiplies, and in how many threads: "OpenBLAS 0.3.21 SkylakeX, 1 thread". */
+/* After train_matmul_start: the library and its threads, "OpenBLAS 0.3.21 SkylakeX, 1 thread". */
 const char *train_matmul_name(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of matrices by OpenBLAS. It decides when it is loaded which kernels it uses, by a list of
- * models of CPUs, and takes those of 2004 for a model that is newer than itself, which cost a factor of
- * five. So it is loaded by hand, after the environment says what the CPU can do.
+ * Products of matrices by OpenBLAS. When it is loaded it chooses its kernels by a list of CPU
+ * models. For a model newer than itself it takes kernels of 2004, which are five times slower. So
+ * this file first names the right kernels in the environment, and then loads the library.
  */
 #include "matmul.h"
 
@@ -19,7 +19,7 @@ static struct {
 	__typeof__(openblas_get_num_threads) *get_num_threads;
 } openblas;
 
-/* OpenBLAS's name for the newest kernels that this CPU can run; NULL: let it find out. */
+/* OpenBLAS's name for the newest kernels that this CPU can run; NULL: leave the choice to it. */
 static const char *best_kernels(void)
 {
 #ifdef __x86_64__

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of matrices without a library. Panels of both factors are copied side by side, so that the
- * innermost loop reads consecutive elements whether or not a factor is transposed:
+ * Products of matrices without a library. Panels of both factors are packed, so that the innermost
+ * loop reads consecutive elements whether or not a factor is transposed:
  *
  *	for each panel of DEPTH of the inner dimension, and of WIDE columns of b
  *		for each HIGH rows of a
@@ -36,7 +36,7 @@ static train_real element(struct train_matrix a, int row, int column)
 			    : a.at[(size_t)row * a.stride + column];
 }
 
-/* Columns of b from `column` on, rows from `from` on; what is beyond b is 0. */
+/* Packs columns of b from `column` on, rows from `from` on; elements beyond b are 0. */
 static void pack_columns(train_real panel[DEPTH][WIDE], struct train_matrix b, int from, int depth,
 			 int column)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A multi-layer perceptron, which tells classes apart: linear layers with an activation between each two.
+ * A multi-layer perceptron for classification: linear layers with activations between them.
  *
  *	features [rows][inputs] -> [rows][width] -> .. -> [rows][width] -> logits [rows][outputs]
  */
@@ -18,7 +18,7 @@ struct layer {
 };
 
 struct mlp {
-	train_real *d_in, *d_out; /* [rows][widest], what backward hands on */
+	train_real *d_in, *d_out; /* [rows][widest], gradients between layers */
 	struct layer layers[];    /* first to last */
 };
 
@@ -36,7 +36,7 @@ static int most_tensors(const struct train_shape *shape)
 	return 2 * shape->layers;
 }
 
-/* As torch.nn.Linear starts. */
+/* Initial parameters are drawn as in torch.nn.Linear. */
 static struct train_linear add_linear(struct train_model *model, int number, int inputs, int outputs)
 {
 	double bound = 1 / sqrt(inputs);

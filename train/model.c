@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes models of any kind, draws their parameters, and hands batches to the kind. */
+/* Creates models of any kind, draws their parameters, and passes batches to the kind. */
 #include "model.h"
 
 #include "kind.h"
@@ -22,8 +22,8 @@ static double uniform(uint64_t stream, uint64_t index)
 }
 
 /*
- * The sum of twelve uniform numbers, of 16 bits each, minus its mean: nearly normal, with variance 1.
- * No function of libm is in it, so that it is the same on every machine.
+ * The sum of twelve uniform numbers, of 16 bits each, minus its mean: nearly normal, with variance
+ * 1. It uses no function of libm, so it is the same on every machine.
  */
 static double normal(uint64_t stream, uint64_t index)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is trained: tensors of parameters, a loss, and its gradients. One array holds all parameters
- * and one all gradients, both laid out in ready order: the order in which backward finishes the
- * tensors, last layer first. So whatever is ready is one piece of memory that grows from the front,
- * and a bucket of gradients is a slice of it.
+ * A model: tensors of parameters, a loss, and its gradients. One array has all parameters, another
+ * all gradients, both in ready order: the order in which backward finishes the tensors, last layer
+ * first. So the ready gradients are one piece of memory that grows from the front, and a bucket is
+ * a slice of it.
  *
  *	gradients  | head bias | head weight | ... block 3 ... | ... block 0 ... | embeddings |
  *	            ready first ------------------------------------------------>  ready last
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What parameters are computed in. Tests compile the layers a second time, in double. */
+/* The type of parameters. Tests compile the layers a second time, with double. */
 #ifndef TRAIN_REAL
 #define TRAIN_REAL float
 #endif
@@ -31,10 +31,10 @@ struct train_shape {
 	int layers, width;              /* MLP: weight matrices; GPT: blocks */
 	int inputs, outputs;            /* MLP: features and classes */
 	int heads, context, vocabulary; /* GPT */
-	bool split_heads; /* GPT: each head has its own key, query and value tensors, as seed000 */
+	bool split_heads; /* GPT: each head has its own key, query and value tensors */
 	bool tied;        /* GPT: the head is the token embedding */
-	bool biases;      /* GPT: in projections, feed-forward, norms and head, as seed000 */
-	double dropout;   /* GPT: the share of values that training leaves out, below 1 */
+	bool biases;      /* GPT: in projections, feed-forward, norms and head */
+	double dropout;   /* GPT: the share of values that training drops, below 1 */
 };
 
 /* What a tensor's elements are drawn from. */
@@ -48,24 +48,24 @@ struct train_tensor {
 	char name[48];        /* "block 3 feed-forward 1 weight" */
 	int rows, columns;    /* [outputs][inputs], as PyTorch; columns 1: a vector */
 	size_t offset, count; /* elements, in both arrays */
-	bool decays;          /* weight decay applies: not to vectors */
-	enum train_draw draw; /* how it starts */
+	bool decays;          /* weight decay applies; not to vectors */
+	enum train_draw draw; /* of initial values */
 	double spread;
 };
 
 /*
- * Examples as a rank sees them: rows of features (MLP) or of tokens (GPT), and what they should
- * give. A target of -1 does not count. Rows of a GPT may be shorter than its context; they lie one
- * behind the other, and never look at one another.
+ * Examples for a rank: rows of features (MLP) or of tokens (GPT), and their targets. A target of -1
+ * does not count. Rows of a GPT may be shorter than its context; they lie one after the other, and
+ * do not attend to one another.
  */
 struct train_batch {
-	int rows;               /* 0 is allowed */
-	const float *features;  /* MLP: [rows][inputs]  */
-	const int32_t *tokens;  /* GPT: [rows][context] */
-	const int32_t *targets; /* MLP: [rows], GPT: [rows][context] */
-	const int *lengths;     /* GPT: [rows] tokens of each row; NULL: context */
-	uint64_t dropout_key; /* 0: nothing is left out, as in evaluation; else new in each step */
-	const uint64_t *examples; /* [rows] who they are, whichever rank has them; with a key only */
+	int rows;                 /* 0 is allowed */
+	const float *features;    /* MLP: [rows][inputs]  */
+	const int32_t *tokens;    /* GPT: [rows][context] */
+	const int32_t *targets;   /* MLP: [rows], GPT: [rows][context] */
+	const int *lengths;       /* GPT: [rows] tokens of each row; NULL: context */
+	uint64_t dropout_key;     /* 0: no dropout, as in evaluation; else new in each step */
+	const uint64_t *examples; /* [rows] their numbers, equal on every rank; only with a key */
 };
 
 /* Called by backward: the gradients of tensors 0..tensor are final. */
@@ -94,16 +94,16 @@ int train_model_create(struct train_model **model, const struct train_shape *sha
 void train_model_destroy(struct train_model *model);
 
 /*
- * Sum of the losses (cross-entropy, nats) over all targets that count, whose number goes to *counted.
- * Keeps what backward needs. What dropout leaves out is decided by dropout_key, example, layer and
- * element alone, so it does not depend on who else is in the batch.
+ * Sum of the losses (cross-entropy, nats) over all targets that count, whose number goes to
+ * *counted. Keeps what backward needs. Dropout depends on dropout_key, example, layer and element
+ * alone, not on the other examples of the batch.
  */
 double train_model_forward(struct train_model *model, const struct train_batch *batch,
 			   long *counted);
 
 /*
  * Adds scale * d(sum of losses)/d(parameters) to the gradients, for the batch of the last forward.
- * ready, which may be NULL, is called with 0, 1, .. tensor_count - 1, each as soon as it is true.
+ * Calls ready, which may be NULL, with 0, 1, .. tensor_count - 1, each once that gradient is final.
  */
 void train_model_backward(struct train_model *model, const struct train_batch *batch,
 			  train_real scale, train_ready *ready, void *context);

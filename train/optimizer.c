@@ -41,8 +41,8 @@ void train_optimizer_destroy(struct train_optimizer *optimizer)
 }
 
 /*
- * cos(pi * x) for x in 0..1, by the Taylor series of sin around 1/2, where it is antisymmetric: 13 terms
- * leave less than a double can tell.
+ * cos(pi * x) for x in 0..1, by the Taylor series of sin around 1/2, where it is antisymmetric:
+ * after 13 terms the rest is below the precision of a double.
  */
 static double cosine(double x)
 {
@@ -75,7 +75,7 @@ static double power(double base, long exponent)
 	return result;
 }
 
-/* Eight sums side by side: vectors can do it, and the order is the same on all of them. */
+/* Eight sums side by side, so that vector instructions can add, in the same order on every CPU. */
 static double length_of(const train_real *x, size_t count)
 {
 	double sums[8] = {0}, sum = 0;
@@ -90,7 +90,7 @@ static double length_of(const train_real *x, size_t count)
 	return sqrt(sum);
 }
 
-/* One tensor's slices of the arrays, and what all its elements share. */
+/* One tensor's slices of the arrays, and what its elements have in common. */
 struct slice {
 	train_real *parameters, *first, *second; /* first, second: moments, if there are any */
 	const train_real *gradients;
@@ -105,7 +105,7 @@ static void adamw(const struct train_optimizer_options *options, struct slice s,
 	const train_real rest1 = (train_real)(1 - options->beta1);
 	const train_real rest2 = (train_real)(1 - options->beta2);
 	const train_real epsilon = (train_real)options->epsilon;
-	/* Means start at 0; divided by this they are as if they had not. */
+	/* Running means begin at 0; these factors correct that. */
 	const double grown1 = 1 - power(options->beta1, step + 1);
 	const double grown2 = 1 - power(options->beta2, step + 1);
 	const train_real rate = (train_real)(s.rate / grown1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From averaged gradients to new parameters. Every rank does this by itself and must get the same bits,
- * also on a host with another CPU or C library: so only additions, multiplications, divisions and
- * square roots are used, in a fixed order, and nothing of libm that may differ.
+ * Updates parameters by averaged gradients. Every rank does this by itself and must get the same
+ * bits, also on a host with another CPU or C library. So it uses only additions, multiplications,
+ * divisions and square roots, in a fixed order, and no functions of libm that may differ.
  */
 #ifndef TRAIN_OPTIMIZER_H
 #define TRAIN_OPTIMIZER_H
@@ -11,32 +11,32 @@
 
 enum train_optimizer_kind { TRAIN_SGD, TRAIN_ADAMW };
 
-/* What decides about a step, beside gradients. */
+/* What decides a step, beside the gradients. */
 struct train_optimizer_options {
 	enum train_optimizer_kind kind;
 	double rate;         /* highest learning rate */
-	double least;        /* share of it that is left at the end of the cosine; 1: constant */
+	double least;        /* the share of it at the end of the cosine; 1: constant */
 	long warmup;         /* steps in which the rate grows from 0 */
 	long steps;          /* of the whole training: where the cosine ends */
-	double beta1, beta2; /* AdamW: memory of gradients and of their squares */
+	double beta1, beta2; /* AdamW: decay of the means of gradients and of their squares */
 	double epsilon;      /* AdamW */
 	double momentum;     /* SGD; 0: none */
-	double decay;        /* per step, rate * this of each parameter; not of vectors */
-	double clip;         /* longest gradient over all parameters; 0: any */
+	double decay;        /* a parameter loses rate * decay of itself per step; not vectors */
+	double clip;         /* the longest gradient, over all parameters; 0: any length */
 };
 
 struct train_optimizer {
 	struct train_optimizer_options options;
 	size_t count; /* of moments: twice the parameters, with SGD as many or none */
-	/* As the parameters are laid out. AdamW: running means of gradients, then of their squares;
-	   SGD: velocities, if it has momentum. Nothing else is to be saved. */
+	/* In the order of the parameters. AdamW: running means of gradients, then of their squares;
+	   SGD: velocities, if it has momentum. A checkpoint needs nothing else. */
 	train_real *moments;
 };
 
-/* AdamW at 3e-4, and its usual companions. */
+/* AdamW with a rate of 3e-4 and the usual values of the others. */
 void train_optimizer_defaults(struct train_optimizer_options *options);
 
-/* For so many parameters. returns 0; -1 with a sentence on stderr */
+/* returns 0; -1 with a sentence on stderr */
 int train_optimizer_create(struct train_optimizer *optimizer,
 			   const struct train_optimizer_options *options, size_t parameters);
 void train_optimizer_destroy(struct train_optimizer *optimizer);
@@ -45,17 +45,19 @@ void train_optimizer_destroy(struct train_optimizer *optimizer);
 double train_optimizer_rate(const struct train_optimizer_options *options, long step);
 
 /*
- * One step, counted from 0, after which the gradients are zero. They are multiplied by `scale` first,
- * then clipped. returns the gradient's length before it was clipped
+ * Makes one step, counted from 0, and sets the gradients to zero. They are multiplied by `scale`
+ * first, then clipped. returns the gradient's length before clipping
  */
 double train_optimizer_step(struct train_optimizer *optimizer, struct train_model *model,
 			    double scale, long step);
 
-/* How people usually train a preset. returns false if there is no such preset */
+/* How a preset is usually trained. */
 struct train_recipe {
 	int rows; /* per rank */
 	struct train_optimizer_options optimizer;
 };
+
+/* returns false if there is no such preset */
 bool train_preset_recipe(const char *name, struct train_recipe *recipe);
 
 #endif

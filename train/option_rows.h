@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line as a table: what an option is called, how its value is read, where it goes, what --help tells. */
+/*
+ * The command line as a table: an option's name, how its value is read, where it goes, what --help
+ * says.
+ */
 #ifndef TRAIN_OPTION_ROWS_H
 #define TRAIN_OPTION_ROWS_H
 
 #include "options.h"
 
 enum train_option_kind {
-	TRAIN_OPTION_HEADING, /* of a part of --help */
+	TRAIN_OPTION_HEADING, /* a heading in --help */
 	TRAIN_OPTION_FLAG,    /* sets a bool */
 	TRAIN_OPTION_UNFLAG,  /* clears a bool */
 	TRAIN_OPTION_INT,
@@ -15,17 +18,17 @@ enum train_option_kind {
 	TRAIN_OPTION_REAL,
 	TRAIN_OPTION_MEGABYTES, /* "0.5" becomes size_t bytes */
 	TRAIN_OPTION_TEXT,
-	TRAIN_OPTION_CHOICE, /* an int: the number of a word of choices */
+	TRAIN_OPTION_CHOICE, /* an int: the number of a word in `choices` */
 	TRAIN_OPTION_REFERENCE,
 	TRAIN_OPTION_HELP,
 	TRAIN_OPTION_VERSION,
 };
 
-/* Of all ranks, which may have been started with different options. */
+/* How ranks' options compare; they may have been started with different ones. */
 enum train_sameness {
-	TRAIN_ALIKE,       /* the same on all */
-	TRAIN_ALL_OR_NONE, /* given on all or on none */
-	TRAIN_OWN,         /* a rank's own affair, or rank 0's; or compared elsewhere */
+	TRAIN_ALIKE,       /* equal on all ranks */
+	TRAIN_ALL_OR_NONE, /* given on all ranks or on none */
+	TRAIN_OWN,         /* may differ, or matters on rank 0 only, or is compared elsewhere */
 };
 
 struct train_option_row {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line, as option_rows.c lists it: telling, reading, and deciding what was not said. */
+/*
+ * The command line of option_rows.c: prints help, reads options, and decides those that were not
+ * given.
+ */
 #include "options.h"
 
 #include <getopt.h>
@@ -15,9 +18,9 @@
 #define FIRST 256
 #define MOST_ROWS 80
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- help --------------------------------------------------------------------------------- */
 
-/* The help of an option, broken into lines that begin under one another. */
+/* Prints the help of an option, wrapped and indented. */
 static void print_wrapped(const char *text, int indent, int width)
 {
 	int column = indent;
@@ -37,11 +40,9 @@ static void print_wrapped(const char *text, int indent, int width)
 static void print_usage(void)
 {
 	puts("usage: ring_train [options]\n"
-	     "Trains a small model on several ranks, whose gradients ringccl averages while "
-	     "backward\n"
-	     "runs, and tells where the time went. Starts ranks here, or is one of a launcher's, "
-	     "such\n"
-	     "as ring_run or torchrun.");
+	     "Trains a small model on several ranks, and reports where the time went. ringccl\n"
+	     "averages the gradients while backward runs. Starts the ranks itself, or is a rank\n"
+	     "that a launcher such as ring_run or torchrun started.");
 	for (int i = 0; i < train_option_row_count; i++) {
 		const struct train_option_row *row = &train_option_rows[i];
 		if (row->kind == TRAIN_OPTION_HEADING) {
@@ -163,7 +164,7 @@ static void list_for_getopt(struct option *longs, char *letters)
 	*letters = '\0';
 }
 
-/* What getopt_long found, as a row; NULL: nothing it knows. */
+/* The row that getopt_long found; NULL: no known option. */
 static const struct train_option_row *find_row(int found)
 {
 	if (found >= FIRST)
@@ -183,7 +184,7 @@ static bool read_all(struct train_options *options, int argc, char **argv, int *
 	list_for_getopt(longs, letters);
 	int found;
 	*status = TRAIN_EXIT_OK;
-	optind = 0; /* begin anew: the preset is read before the rest */
+	optind = 0; /* begin again: the preset is read first, then the rest */
 	while ((found = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		const struct train_option_row *row = find_row(found);
 		if (row && row->kind == TRAIN_OPTION_HELP) {
@@ -218,11 +219,12 @@ static bool complain(const char *sentence)
 static bool agree_with_one_another(const struct train_options *options)
 {
 	if (options->batch && options->global_batch)
-		return complain("--batch is a rank's and --global-batch all ranks': give one");
+		return complain(
+			"--batch is per rank and --global-batch of all ranks: give only one");
 	if (options->scaling == TRAIN_STRONG_SCALING && options->batch)
 		return complain("strong scaling keeps the global batch: give --global-batch");
 	if (options->resume && !options->checkpoint)
-		return complain("--resume wants --checkpoint FOLDER, where it goes on from");
+		return complain("--resume goes on from a checkpoint: give --checkpoint FOLDER");
 	if (options->shape.kind == TRAIN_MLP && options->text)
 		return complain("--text is for a GPT; an MLP trains on points");
 	if (options->shape.kind == TRAIN_GPT && options->shape.width % options->shape.heads != 0)
@@ -230,12 +232,13 @@ static bool agree_with_one_another(const struct train_options *options)
 	if (options->uneven && !options->drop_last)
 		return complain("--uneven already decides how epochs end: leave out --keep-last");
 	if (options->export && (options->resume || options->uneven || !options->drop_last))
-		return complain("--export is for whole steps from the first one on");
+		return complain("--export has whole steps, from the first on: leave out --resume, "
+				"--uneven and --keep-last");
 	bool budgets = options->batching == TRAIN_BY_TOKENS || options->batching == TRAIN_PACKED;
 	if (options->lengths && options->shape.kind == TRAIN_MLP)
-		return complain("--lengths are a GPT's; an MLP trains on points");
+		return complain("--lengths is for a GPT; an MLP trains on points");
 	if (options->batching != TRAIN_BY_SAMPLES && !options->lengths)
-		return complain("--batching is about lengths that differ: give --lengths");
+		return complain("--batching is for examples of different lengths: give --lengths");
 	if (options->batching != TRAIN_BY_SAMPLES &&
 	    (options->uneven || !options->drop_last || options->checkpoint))
 		return complain("--batching plans whole epochs: leave out --uneven, --keep-last "
@@ -246,16 +249,18 @@ static bool agree_with_one_another(const struct train_options *options)
 		return complain(
 			"--token-budget must hold the longest example, of --context tokens");
 	if (options->export && options->lengths)
-		return complain("--export is of examples that are all as long as the context");
+		return complain(
+			"--export needs examples that fill the context: leave out --lengths");
 	if (options->export && options->sampler != TRAIN_SHARED_OUT)
 		return complain(
 			"--export is of examples that ranks share: leave out --sampler none");
 	if (options->profile && (options->uneven || options->sync_every_micro))
-		return complain("--profile is of steps that are all alike, and average once");
+		return complain("--profile needs equal steps that average once: leave out --uneven "
+				"and --sync-every-micro");
 	return true;
 }
 
-/* The run that another one is compared with leaves no other traces. */
+/* A reference run writes only its record. */
 static void leave_only(struct train_options *options, const char *record)
 {
 	options->json = record;
@@ -280,7 +285,10 @@ static void become_control(struct train_options *options)
 	options->ddp.mode = TRAIN_DDP_OFF;
 }
 
-/* Another optimizer than the preset's takes over nothing of its rate that was not said. */
+/*
+ * With another optimizer than the preset's, options of the rate that were not given have plain
+ * defaults.
+ */
 static void adopt_kind(struct train_options *options, const struct train_optimizer_options *preset)
 {
 	struct train_optimizer_options usual;
@@ -318,7 +326,7 @@ bool train_options_parse(struct train_options *options, int argc, char **argv, i
 			given.preset);
 		return false;
 	}
-	/* Once more, over the preset: what is said besides wins, wherever it stands. */
+	/* Reads again, over the preset: other options override it, wherever they stand. */
 	parsed.optimizer = recipe.optimizer;
 	parsed.usual_batch = recipe.rows;
 	if (!read_all(&parsed, argc, argv, status))
@@ -333,7 +341,7 @@ bool train_options_parse(struct train_options *options, int argc, char **argv, i
 		return false;
 	if (parsed.steps == 0 && parsed.epochs == 0)
 		parsed.steps = 200;
-	if (parsed.sweep && !*parsed.sweep) /* one of its runs */
+	if (parsed.sweep && !*parsed.sweep) /* this is a run of a sweep */
 		parsed.sweep = NULL;
 	if (parsed.as_reference)
 		become_reference(&parsed);
@@ -370,8 +378,8 @@ bool train_options_settle(struct train_options *options, int ranks)
 	options->global_batch = options->batch * shares;
 	bool waits = options->ddp.mode == TRAIN_DDP_NAIVE || options->ddp.mode == TRAIN_DDP_FLAT;
 	if (options->profile && ranks > 1 && waits)
-		return complain("--profile is of one rank, of --mode off, or of --mode overlap");
+		return complain("--profile needs one rank, --mode off or --mode overlap");
 	if (options->profile && ranks > 1 && options->steps == 1)
-		return complain("--profile of several ranks wants two steps or more");
+		return complain("--profile of several ranks needs two steps or more");
 	return true;
 }

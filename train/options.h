@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ring_train was asked to do.
+ * The options of ring_train.
  */
 #ifndef TRAIN_OPTIONS_H
 #define TRAIN_OPTIONS_H
@@ -35,23 +35,23 @@ struct train_options {
 	int ranks; /* to start here; 0: the environment says, or one */
 
 	const char *preset;
-	struct train_shape shape; /* the preset's, with what else was said of it */
-	bool print_model;         /* only that */
-	bool plan_only;           /* only the buckets */
+	struct train_shape shape; /* the preset's, changed by options */
+	bool print_model;         /* list the tensors and end */
+	bool plan_only;           /* list the buckets and end */
 
 	const char *text; /* as train_text_load */
 	int batch;        /* examples of a rank and micro-batch; 0 until settled */
 	int global_batch; /* examples of a step, all ranks together; 0 until settled */
-	int usual_batch;  /* of a rank, for this preset */
-	int accumulate;   /* micro-batches of a step */
+	int usual_batch;  /* per rank, for this preset */
+	int accumulate;   /* micro-batches per step */
 	int scaling; /* enum train_scaling: which of the two batches stays when ranks are added */
 	const char *lengths;        /* as train_lengths_parse; NULL */
-	struct train_lengths drawn; /* what that says */
+	struct train_lengths drawn; /* `lengths`, parsed */
 	int batching;               /* enum train_batching */
-	int token_budget; /* of a micro-batch that is made by tokens; 0: as train_feed_budget */
-	int sampler;    /* enum train_sharing: whether ranks have other examples, or all the same */
-	bool drop_last; /* an epoch ends with the last whole step; else with a smaller, padded one */
-	int uneven;     /* in each epoch rank r has r * so many steps less than rank 0 */
+	int token_budget;           /* tokens of a micro-batch; 0: train_feed_budget decides */
+	int sampler;    /* enum train_sharing: ranks share the examples, or all have the same */
+	bool drop_last; /* an epoch ends with the last whole step, else with a padded one */
+	int uneven;     /* in each epoch rank r has r * uneven steps less than rank 0 */
 	long steps;     /* 0: as epochs say */
 	int epochs;     /* 0: as steps say */
 	uint64_t seed;
@@ -70,12 +70,12 @@ struct train_options {
 	bool resume;
 
 	int evaluate;       /* held-out examples at the end; 0: none */
-	const char *export; /* file for what the training begins with; NULL: none */
+	const char *export; /* file for repeating the training; NULL: none */
 	const char *json, *trace, *profile, *plot, *model;
 	const char *references[TRAIN_RECORDS]; /* records of other runs */
 	int reference_count;
 	bool with_reference;      /* first run the same on one rank */
-	const char *as_reference; /* this is that run: write this record and nothing else */
+	const char *as_reference; /* this is that run: writes only this record */
 	bool with_control;        /* first run the same without communication */
 	const char *as_control;   /* this is that run */
 	const char *sweep;        /* "OPTION=VALUE,VALUE": run once for each; NULL */

@@ -81,7 +81,7 @@ static int read_references(const struct train_options *options, struct runs *run
 	return 0;
 }
 
-/* Everything that rank 0 says and writes. What can be told is told, even if a file fails. */
+/* Rank 0 reports and writes files. If a file fails, it goes on with the others. */
 static int report(const struct train_options *options, struct runs *runs,
 		  const struct train_step *steps, size_t each)
 {
@@ -103,7 +103,10 @@ static int report(const struct train_options *options, struct runs *runs,
 	return own->payload_is_exact ? TRAIN_EXIT_OK : TRAIN_EXIT_WRONG;
 }
 
-/* Trace and profile. *lost: a file could not be written, which ends nothing else. returns 0; a RING_E code */
+/*
+ * Writes trace and profile. *lost: a file could not be written; the rest goes on. returns 0; a
+ * RING_E code
+ */
 static int write_what_grew(const struct train_run *run, bool *lost)
 {
 	const struct train_steps *steps = run->controls.count > 0 ? &run->controls : &run->done;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Layers that know which tensors of a model are theirs. They are added in ready order, last layer first,
- * and their backward says in the same order which gradients are final.
+ * Layers with their tensors. They are added to a model in ready order, last layer first; their
+ * backward reports final gradients in the same order.
  */
 #ifndef TRAIN_PARTS_H
 #define TRAIN_PARTS_H
@@ -30,14 +30,14 @@ void train_pass_finish(struct train_pass *pass, int tensor);
 struct train_linear {
 	int inputs, outputs;
 	int bias;    /* tensor; -1: none */
-	int weight;  /* the first tensor of .. */
-	int weights; /* .. so many, whose rows together are one matrix [outputs][inputs];
+	int weight;  /* the first of `weights` tensors */
+	int weights; /* the rows of these tensors together are one matrix [outputs][inputs];
 			0: they belong to another layer, which finishes them */
 };
 
 void train_part_linear(const struct train_model *model, const struct train_linear *linear,
 		       train_real *out, const train_real *in, int rows);
-/* d_in may be NULL, where nobody asks for it. */
+/* d_in may be NULL if it is not needed. */
 void train_part_linear_backward(struct train_pass *pass, const struct train_linear *linear,
 				train_real *d_in, const train_real *d_out, const train_real *in,
 				int rows);
@@ -54,8 +54,8 @@ void train_part_norm_backward(struct train_pass *pass, const struct train_norm *
 			      const train_real *statistics, int rows);
 
 /*
- * Pieces of one array, for activations: with base NULL it only counts, so the same function says how
- * large the array must be and then divides it.
+ * Divides one array into pieces, for activations. With base NULL it only counts, so the same
+ * function first finds the size of the array and then divides it.
  */
 struct train_pieces {
 	train_real *base;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gnuplot reads the data from the script itself, so that one file can be kept, changed and drawn again.
+ * The script for gnuplot also has the data, so that one file can be kept, changed and drawn again.
  */
 #include "plot.h"
 
@@ -44,7 +44,10 @@ static double known(double value)
 	return isfinite(value) ? value : 0;
 }
 
-/* In a string of gnuplot whatever is no plain part of a name is an octal number: it could end the string, or run. */
+/*
+ * Writes a name in a string of gnuplot; other characters become octal numbers, as they could end
+ * the string or run.
+ */
 static void write_name(FILE *out, const char *name)
 {
 	for (; *name; name++) {
@@ -62,7 +65,7 @@ static void begin_plot(FILE *out, const struct drawing *drawing, const char *wha
 	fprintf(out, "-%s.svg\"\nset grid ytics\n", what);
 }
 
-/* What it is of, and on a second line what a reader of times must know: model, links, machine. */
+/* Writes the title; a second line has what a reader of times must know: model, links, machine. */
 static void write_title(FILE *out, const struct train_facts *facts, bool busy, const char *what)
 {
 	char text[512];
@@ -100,7 +103,7 @@ static void draw_steps(FILE *out, const struct drawing *drawing)
 	fputs("\n\n", out);
 }
 
-/* A run of one rank is what the others are measured by, in what they could be. */
+/* A run of one rank, which the others are compared with, has an efficiency of 1. */
 static double efficiency_of(const struct drawing *drawing, int i, enum train_metric metric)
 {
 	const struct train_summary *run = &drawing->runs[i];
@@ -109,7 +112,10 @@ static double efficiency_of(const struct drawing *drawing, int i, enum train_met
 	return isfinite(drawing->runs[0].values[metric]) ? 1 : NAN;
 }
 
-/* The kinds of efficiency, each with its column in the data, and beside one another. */
+/*
+ * The kinds of efficiency, each with its column in the data; points are shifted so that all are
+ * seen.
+ */
 static const struct {
 	enum train_metric metric;
 	const char *style;
@@ -164,7 +170,7 @@ static void draw_efficiency(FILE *out, const struct drawing *drawing)
 	fputs("\n\n", out);
 }
 
-/* Times only: what they are measured in is the same. */
+/* Only times are plotted, as they have one unit. */
 static bool is_time(int metric)
 {
 	const char *name = train_metric_names[metric];

@@ -14,7 +14,7 @@ static const struct {
 	struct train_shape shape;
 	struct train_recipe recipe;
 } presets[] = {
-	/* The GPT of a lecture: heads of their own, biases. 816,705 parameters in 94 tensors. */
+	/* The GPT of a lecture: split heads, biases. 816,705 parameters in 94 tensors. */
 	{"seed000",
 	 {TRAIN_GPT, TRAIN_RELU, .layers = 4, .width = 128, .heads = 4, .context = 64,
 	  .vocabulary = 65, .split_heads = true, .biases = true},
@@ -23,7 +23,7 @@ static const struct {
 	{"lab",
 	 {TRAIN_MLP, TRAIN_GELU, .layers = 3, .width = 1024, .inputs = 1024, .outputs = 1000},
 	 {128, ADAMW(.rate = 1e-3, .beta2 = 0.999, .decay = 0.01, .least = 1)}},
-	/* As nanoGPT builds them: one matrix for queries, keys and values, a tied head, no biases. */
+	/* As in nanoGPT: one matrix for queries, keys and values, a tied head, no biases. */
 	{"gpt4m",
 	 {TRAIN_GPT, TRAIN_GELU, .layers = 5, .width = 256, .heads = 8, .context = 256,
 	  .vocabulary = 65, .tied = true},
@@ -34,7 +34,7 @@ static const struct {
 	  .vocabulary = 65, .tied = true, .dropout = 0.2},
 	 {64, ADAMW(.rate = 1e-3, .beta2 = 0.99, .decay = 0.1, .clip = 1, .warmup = 100,
 		    .steps = 5000, .least = 0.1)}},
-	/* Deep, with layers all alike: 80 tensors. */
+	/* Deep, with equal layers: 80 tensors. */
 	{"mlp40",
 	 {TRAIN_MLP, TRAIN_RELU, .layers = 40, .width = 1024, .inputs = 1024, .outputs = 1024},
 	 {64, {TRAIN_SGD, .rate = 0.01, .momentum = 0.9, .least = 1}}},

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of times, one per step, and their medians as the file that tools/model_profile.h describes. */
+/*
+ * Notes times, one row per step, and writes their medians to the file that tools/model_profile.h
+ * describes.
+ */
 #include "profile.h"
 
 #include <stddef.h>
@@ -47,7 +50,7 @@ int train_profile_create(struct train_profile *profile, const struct train_model
 		profile->count = train_buckets_plan(bytes, model->tensor_count,
 						    options->first_bucket_bytes,
 						    options->bucket_bytes, profile->buckets);
-	/* As they travel: planned as float, sent as bfloat16. */
+	/* Sizes as they travel: planned as float, sent as bfloat16. */
 	for (int k = 0; options->compressed && k < profile->count; k++)
 		profile->buckets[k].bytes /= 2;
 	free(bytes);
@@ -90,8 +93,8 @@ int train_profile_end(struct train_profile *profile)
 
 struct content {
 	const struct train_profile *profile;
-	const struct train_step *steps; /* of all ranks, rank behind rank */
-	const double *ready;            /* likewise, row behind row */
+	const struct train_step *steps; /* of all ranks, rank after rank */
+	const double *ready;            /* the rows of all ranks, likewise */
 	size_t each;
 	int ranks;
 	double *values; /* room for one of each step */
@@ -102,7 +105,7 @@ static double computing(const struct train_step *step)
 	return step->data + step->forward + step->backward;
 }
 
-/* Where in `steps` the rank is that computed longest in its step number `i`: the others wait for it. */
+/* The index in `steps` of the rank that computed longest in step `i`: the others wait for it. */
 static size_t find_slowest(const struct content *content, size_t i)
 {
 	size_t slowest = i;
@@ -112,7 +115,7 @@ static size_t find_slowest(const struct content *content, size_t i)
 	return slowest;
 }
 
-/* The median of what lies at the same place in every step: `first` points to the first step's. */
+/* The median of a value that lies at the same offset in every step; `first` points to the first. */
 static double median_of(const struct content *content, const void *first, size_t stride)
 {
 	size_t skipped = content->each > TRAIN_SKIPPED ? TRAIN_SKIPPED : 0, count = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a step is without communication, for ring_model to predict it with: how long its parts take,
- * and when in backward each bucket would be ready. The buckets are those of an overlapped run,
- * whatever the mode is; of a run that does overlap, the steps are those that hold their buckets back.
+ * The profile of a step without communication, from which ring_model predicts steps: how long its
+ * parts take, and when in backward each bucket would be ready. The buckets are those of an
+ * overlapped run, in any mode. In an overlapped run, only steps that hold their buckets back count.
  */
 #ifndef TRAIN_PROFILE_H
 #define TRAIN_PROFILE_H
@@ -17,9 +17,9 @@
 struct train_profile {
 	bool on; /* else nothing is noted */
 	struct train_bucket *buckets;
-	int count, next; /* buckets, and the one that gets ready next */
+	int count, next; /* of buckets; the bucket that is ready next */
 	double begin;    /* of backward, on CLOCK_MONOTONIC */
-	double *ready;   /* [rows][count] seconds behind the start of backward, a row per step */
+	double *ready;   /* [rows][count] seconds after the start of backward, a row per step */
 	size_t rows, room;
 };
 
@@ -36,8 +36,8 @@ void train_profile_ready(struct train_profile *profile, int tensor);
 int train_profile_end(struct train_profile *profile);
 
 /*
- * Writes the medians over all steps but the first TRAIN_SKIPPED, of each the rank's that computed
- * longest. Collective; rank 0 writes.
+ * Writes the medians over steps without the first TRAIN_SKIPPED; each step's values are those of
+ * the rank that computed longest. Collective; rank 0 writes.
  *
  * steps     this rank's, one for each row
  * lost      becomes true if the file could not be written

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random numbers by counting: the number at any place of any stream, without those before it. */
+/* Counter-based random numbers: any number of any stream, without those before it. */
 #ifndef TRAIN_RANDOM_H
 #define TRAIN_RANDOM_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Facts are written and read by one table, so that what is written can be read.
+ * One table writes and reads the facts, so that what is written can be read.
  */
 #include "record.h"
 
@@ -206,7 +206,7 @@ static void forget_metrics(double *values)
 		values[i] = NAN;
 }
 
-/* Takes in a line; whether it was the run's or the summary's goes to has[]. false: it is wrong */
+/* Reads a line; notes in has[] if it is the run's or the summary's. returns false if it is wrong */
 static bool read_line(const char *line, struct train_summary *summary, bool has[2])
 {
 	json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run as a file of JSON lines: first {"record": "run"} with its facts, then {"record": "step"} for
- * each step and rank, last {"record": "summary"} with all metrics by their names.
+ * A run as a file of JSON lines: first {"record": "run"} with its facts, then {"record": "step"}
+ * for each step and rank, last {"record": "summary"} with all metrics by their names.
  */
 #ifndef TRAIN_RECORD_H
 #define TRAIN_RECORD_H

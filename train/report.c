@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values with their formulas, and beside them, in plain words, what could not be told and why.
+ * Prints values with their formulas, and says in plain words which are missing and why.
  */
 #include "report.h"
 
@@ -14,7 +14,7 @@ static bool is_off(const struct train_facts *facts)
 	return strcmp(facts->mode, "off") == 0;
 }
 
-/* Whoever reads the times must know what was done to them. */
+/* A reader of the times must know which faults there were on purpose. */
 static void print_faults(FILE *out, const struct train_facts *facts)
 {
 	if (facts->slow_ms > 0)
@@ -27,13 +27,12 @@ static void print_faults(FILE *out, const struct train_facts *facts)
 		fprintf(out, "on purpose: another all-reduce of %" PRIu64 " bytes in each step%s\n",
 			facts->extra_bytes, facts->extra_fresh ? ", of fresh memory" : "");
 	if (facts->rank0_ms > 0)
-		fprintf(out, "on purpose: rank 0 does something else for %g ms behind each step\n",
+		fprintf(out, "on purpose: rank 0 does something else for %g ms after each step\n",
 			facts->rank0_ms);
 	if (facts->barrier)
-		fputs("on purpose: a barrier behind each step\n", out);
+		fputs("on purpose: a barrier after each step\n", out);
 	if (strcmp(facts->sampler, "none") == 0 && facts->ranks > 1)
-		fprintf(out,
-			"without a sampler all ranks train on the same: %d do the work of one\n",
+		fprintf(out, "without a sampler all ranks train on the same examples: %d do the work of one\n",
 			facts->ranks);
 }
 
@@ -58,7 +57,7 @@ static void print_head(FILE *out, const struct train_facts *facts)
 	fputc('\n', out);
 }
 
-/* With as many decimals as tell something. */
+/* Formats a value with as many decimals as are significant. */
 static void format_value(double value, char *text, size_t bytes)
 {
 	if (value == floor(value) && fabs(value) < 1e15)
@@ -89,7 +88,7 @@ static void print_row(FILE *out, int metric, double value, const double *predict
 	fprintf(out, "  %s\n", train_metric_formulas[metric]);
 }
 
-/* Each efficiency that has no value says what would give it one. */
+/* For each efficiency that has no value, says which option would give it one. */
 static void print_missing(FILE *out, const struct train_summary *summary)
 {
 	const struct train_facts *facts = &summary->facts;
@@ -112,7 +111,7 @@ static void print_missing(FILE *out, const struct train_summary *summary)
 			facts->ranks, facts->cpus, 100.0 * facts->cpus / facts->ranks);
 }
 
-/* The one figure that the whole library stands for, in words. */
+/* Says whether the payload is exactly what the formula promises. */
 static void print_payload(FILE *out, const struct train_summary *summary)
 {
 	const struct train_facts *facts = &summary->facts;
@@ -135,7 +134,7 @@ static void print_source(FILE *out, const double *values)
 		fabs(above), above < 0 ? "below" : "above", values[TRAIN_SOURCE_ERROR]);
 }
 
-/* Times of a machine that has other things to do are theirs, too. */
+/* On a busy machine, times also measure the other programs. */
 static void print_busy(FILE *out, const struct train_summary *summary)
 {
 	const struct train_facts *facts = &summary->facts;
@@ -154,7 +153,7 @@ static void print_busy(FILE *out, const struct train_summary *summary)
 
 /* ---- ranks beside one another ------------------------------------------------------------- */
 
-/* The parts of a step, and the tokens, as columns. */
+/* The columns: the parts of a step, and the tokens. */
 static const struct column {
 	const char *title;
 	size_t offset;
@@ -187,7 +186,7 @@ static void print_rank(FILE *out, const struct train_step *steps, size_t count, 
 	fprintf(out, " %9.1f\n", tokens / (double)count);
 }
 
-/* Who is late shows in the waiting of all others. */
+/* A late rank shows in the waiting of all others. */
 static void print_ranks(FILE *out, const struct train_summary *summary,
 			const struct train_step *steps, size_t each)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table that a run ends with, for people. */
+/* The table at the end of a run, for people. */
 #ifndef TRAIN_REPORT_H
 #define TRAIN_REPORT_H
 
@@ -8,7 +8,7 @@
 #include "summary.h"
 
 /*
- * steps, each   as train_summary_make
+ * steps, each   as for train_summary_make
  * predicted     [TRAIN_METRICS] a model's values, NAN where it has none; NULL: no such column
  */
 void train_report_print(FILE *out, const struct train_summary *summary,

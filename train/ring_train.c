@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_train: trains a small model data-parallel over ringccl. This file decides who the ranks are:
- * this process, if a launcher started it as one; else children that run this program again.
+ * ring_train trains a small model data-parallel over ringccl. This file decides what the ranks are:
+ * this process is one, if a launcher started it as such; else ranks are children that run this
+ * program again.
  */
 #include <stdio.h>
 

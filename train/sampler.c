@@ -22,7 +22,7 @@ static uint64_t scramble(uint64_t key, int half_bits, uint64_t number)
 	return left << half_bits | right;
 }
 
-/* Where number lies in a permutation of [0, count): scrambles on until it is below count again. */
+/* The place of `number` in a permutation of [0, count): scrambles until it is below count. */
 static size_t shuffle(uint64_t key, size_t count, size_t number)
 {
 	int half_bits = 1;
@@ -44,7 +44,7 @@ size_t train_sampler_length(const struct train_sampler *sampler)
 size_t train_sampler_example(const struct train_sampler *sampler, uint64_t epoch, size_t index)
 {
 	size_t place = index * (size_t)sampler->ranks + (size_t)sampler->rank;
-	place %= sampler->examples; /* padding begins again at the front */
+	place %= sampler->examples; /* padding takes the first ones again */
 	if (!sampler->shuffles)
 		return place;
 	return shuffle(train_random(sampler->seed, epoch), sampler->examples, place);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a run begins with: a fresh model or a checkpoint's, alike on all ranks.
+ * Begins a run, with a new model or a checkpoint's, equal on all ranks.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "alike.h"
 #include "loop.h"
 
-/* What rank 0 read from a checkpoint, told to the others. */
+/* What rank 0 read from a checkpoint and tells the others. */
 struct restored {
 	int32_t ok;
 	struct train_state state;
@@ -35,7 +35,7 @@ static int refuse_data(const struct train_run *run)
 	return TRAIN_EXIT_USAGE;
 }
 
-/* Rank 0 reads; the ddp hands out the parameters, this the rest. */
+/* Rank 0 reads; the ddp broadcasts the parameters, this function the rest. */
 static int resume(struct train_run *run)
 {
 	struct restored restored = {.state = run->state};
@@ -61,7 +61,7 @@ static int resume(struct train_run *run)
 	return TRAIN_EXIT_OK;
 }
 
-/* Where the learning rate's cosine ends, unless somebody said. */
+/* Sets where the learning rate's cosine ends, unless an option says it. */
 static void settle_cosine(struct train_run *run, struct train_optimizer_options *optimizer,
 			  size_t steps_per_epoch)
 {
@@ -87,7 +87,7 @@ static int begin_state(struct train_run *run)
 	return TRAIN_EXIT_USAGE;
 }
 
-/* Full ones, of which a model must have room for as many tokens as a micro-batch has. */
+/* The rows that a model needs: full ones, with room for the tokens of a micro-batch. */
 static int rows_of(const struct train_options *options, const struct train_source *source)
 {
 	size_t tokens = (size_t)source->tokens, rows = (size_t)options->batch;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be told without training: the tensors of a model, and the buckets of its gradients. */
+/*
+ * Lists what is known without training: the tensors of a model, and the buckets of its gradients.
+ */
 #ifndef TRAIN_SHOW_H
 #define TRAIN_SHOW_H
 

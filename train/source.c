@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A text is cut into pieces of the model's context that share no target. Points lie around the
- * centre of their class, far enough from it that a model needs many to find out.
+ * A text is cut into pieces as long as the context, which share no target. Points lie around the
+ * centre of their class, so far from it that a model needs many of them to learn the classes.
  */
 #include "source.h"
 
@@ -11,9 +11,9 @@
 
 #include "random.h"
 
-#define POINTS 65536 /* to train on; a tenth as many are held out */
+#define POINTS 65536 /* for training; a tenth as many are held out */
 
-/* The stream of random numbers for one purpose and number. */
+/* The stream of random numbers for a purpose and an example. */
 static uint64_t stream_of(uint64_t seed, uint64_t purpose, uint64_t number)
 {
 	return train_random(train_random(seed, purpose), number);
@@ -82,14 +82,14 @@ void train_loaded_destroy(struct train_loaded *loaded)
 	*loaded = (struct train_loaded){0};
 }
 
-/* Four numbers of [-1, 1) from one of 64 bits. */
+/* Makes four numbers of [-1, 1) from 64 bits. */
 static void spread(uint64_t bits, float values[4])
 {
 	for (int i = 0; i < 4; i++)
 		values[i] = (float)(int16_t)(bits >> 16 * i) * 0x1p-15f;
 }
 
-/* A point: half its class's centre, the rest its own. */
+/* Makes a point: half its class's centre, half its own. */
 static void make_point(const struct train_source *source, uint64_t number, float *features,
 		       int32_t *class)
 {
@@ -105,7 +105,7 @@ static void make_point(const struct train_source *source, uint64_t number, float
 	}
 }
 
-/* Where an example begins in the text: those held out are a row of their own. */
+/* Where an example begins in the text; held-out ones are counted in the held-out part. */
 static size_t beginning_of(const struct train_source *source, uint64_t number)
 {
 	size_t context = (size_t)source->shape.context;
@@ -121,7 +121,7 @@ int train_source_length(const struct train_source *source, uint64_t number)
 			    source->tokens);
 }
 
-/* Decides the lengths of rows. returns the sum */
+/* Decides the lengths of rows. returns their sum */
 static size_t lay_out(const struct train_source *source, struct train_loaded *loaded, int rows,
 		      enum train_layout layout)
 {
@@ -142,7 +142,7 @@ static size_t lay_out(const struct train_source *source, struct train_loaded *lo
 	return sum;
 }
 
-/* A row of a text, of which `real` tokens count, and room for `length`. */
+/* Loads a row of `length` tokens, of which `real` count. */
 static void load_text(const struct train_source *source, uint64_t number, size_t real,
 		      size_t length, int32_t *tokens, int32_t *targets)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One step, as one rank does it. */
+/* One step on one rank. */
 #include <math.h>
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ void train_run_account(struct train_run *run, enum train_row row, const char *na
 	*since = now;
 }
 
-/* What the ddp says of its calls: when they ran, and that nothing was left to do but to wait from `came` on. */
+/* Notes when the ddp's calls ran, and that this rank only waited from `came` on. */
 static int account_calls(struct train_run *run, const struct train_ddp_times *times, double came,
 			 double end, struct train_step *step)
 {
@@ -59,7 +59,7 @@ static int load(struct train_run *run, int micro)
 {
 	const struct train_state *state = &run->state;
 	int rows = train_feed_load(&run->feed, &run->loaded, state->epoch, state->position, micro);
-	if (run->model->shape.dropout > 0) /* never 0, which would leave nothing out */
+	if (run->model->shape.dropout > 0) /* a key is never 0, which means no dropout */
 		run->loaded.batch.dropout_key = train_random(state->seed, state->step) | 1;
 	return rows;
 }
@@ -81,13 +81,16 @@ static void note_ready(void *context, int tensor)
 	train_ddp_ready(run->ddp, tensor);
 }
 
-/* What a step's gradients are divided by, as if all ranks had full batches; the optimizer is told how far they had not. */
+/*
+ * The targets of a step with full batches, by which gradients are divided. agree() finds the
+ * correction for others.
+ */
 static double usual_targets(const struct train_run *run)
 {
 	return (double)run->feed.share * run->source.tokens;
 }
 
-/* Micro-batches before this one took `earlier` seconds. */
+/* Runs backward; that of earlier micro-batches took `earlier` seconds. */
 static void backward(struct train_run *run, double earlier)
 {
 	train_profile_begin(&run->profile, earlier);
@@ -106,7 +109,7 @@ static int finish(struct train_run *run, double *at, struct train_step *step)
 	return err ? err : account_calls(run, &times, came, *at, step);
 }
 
-/* One micro-batch, from its data to its gradients, averaged if it is time. */
+/* Does one micro-batch, from its data to its gradients, which are averaged if it is the last. */
 static int do_micro(struct train_run *run, int micro, struct train_step *step, struct sums *sums)
 {
 	const struct train_options *options = run->options;
@@ -136,8 +139,8 @@ static int do_micro(struct train_run *run, int micro, struct train_step *step, s
 }
 
 /*
- * The loss of all ranks, and what the average over ranks must be multiplied by to become the mean
- * over targets. Ranks that average nothing do not tell one another anything either.
+ * Computes the loss of all ranks, and the factor that turns the average over ranks into the mean
+ * over targets. Ranks that average nothing do not exchange these either.
  */
 static int agree(struct train_run *run, const struct sums *own, double *loss, double *scale)
 {
@@ -152,7 +155,7 @@ static int agree(struct train_run *run, const struct sums *own, double *loss, do
 	return err;
 }
 
-/* Extra calls are made where the gradients' are. */
+/* Makes the extra all-reduce, on the communicator of the gradients. */
 static int call_extra(struct train_run *run, double *at, struct train_step *step)
 {
 	struct train_faults *faults = &run->faults;
@@ -172,7 +175,7 @@ static int call_extra(struct train_run *run, double *at, struct train_step *step
 	return train_waits_add(&run->waits, TRAIN_WAIT_EXTRA, came, *at) == 0 ? 0 : RING_ENOMEM;
 }
 
-/* Rank 0's own work, and a barrier, which makes it everybody's. */
+/* Does rank 0's work, and a barrier, which makes all ranks wait for it. */
 static int work_and_meet(struct train_run *run, double *at, struct train_step *step)
 {
 	if (run->faults.work_s > 0) {

@@ -19,7 +19,7 @@ const char *const train_metric_formulas[TRAIN_METRICS] = {
 #undef TRAIN_METRIC_FORMULA
 };
 
-/* All ranks' steps as a table; the first ones are left out by starting later. */
+/* All ranks' steps as a table, without the first ones. */
 struct table {
 	const struct train_step *steps;
 	size_t each, first;
@@ -89,7 +89,7 @@ static void summarize_times(struct train_summary *summary, const struct table *t
 	free(slowest);
 }
 
-/* How much more the busiest rank computes in a step than the mean one; 0 if nobody does. */
+/* How much more the busiest rank computes in a step than the mean one; 0 if no rank computes. */
 static double imbalance_of(const struct table *table, size_t step)
 {
 	double sum = 0, most = 0;
@@ -101,7 +101,7 @@ static double imbalance_of(const struct table *table, size_t step)
 	return sum > 0 ? most * table->ranks / sum : 0;
 }
 
-/* What was trained on, and how evenly. */
+/* Summarizes the examples, and how evenly ranks shared them. */
 static void summarize_work(struct train_summary *summary, const struct table *table)
 {
 	double examples = 0, tokens = 0, computed = 0, imbalance = 0;
@@ -122,7 +122,7 @@ static void summarize_work(struct train_summary *summary, const struct table *ta
 	summary->values[TRAIN_PADDING] = computed > 0 ? 100 * (1 - tokens / computed) : NAN;
 }
 
-/* Payload of every single step, the first ones too, against the formula. */
+/* Compares the payload of every step, also of the first ones, with the formula. */
 static void summarize_bytes(struct train_summary *summary, const struct table *table)
 {
 	const struct train_facts *facts = &summary->facts;
@@ -159,7 +159,10 @@ static void summarize_communication(struct train_summary *summary, const struct 
 	values[TRAIN_BUS] = values[TRAIN_FORMULA] / facts->ranks / facts->alone_ms * 1e-6;
 }
 
-/* Other programs took CPUs, or some steps took far longer than most although they had as much to do. */
+/*
+ * The machine is busy if other programs used CPUs, or if some steps took far longer than most with
+ * as much work.
+ */
 static bool is_busy(const struct train_summary *summary)
 {
 	const struct train_facts *facts = &summary->facts;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One training for each value of an option, all read before the first begins, and a table of them all. */
+/*
+ * Trains once for each value of an option, and prints a table. All values are checked before the
+ * first run begins.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +28,7 @@ struct sweep {
 	char option[64];
 	struct value values[MOST_VALUES];
 	int count;
-	bool keeps; /* the records were asked for */
+	bool keeps; /* keep the records */
 };
 
 static bool refuse(const char *why)
@@ -36,7 +39,7 @@ static bool refuse(const char *why)
 
 /* ---- what is to be run -------------------------------------------------------------------- */
 
-/* An option that takes a value, and is not about the sweep itself. */
+/* Whether an option takes a value and is not about the sweep itself. */
 static bool can_sweep(const char *name)
 {
 	for (int i = 0; i < train_option_row_count; i++) {
@@ -47,21 +50,21 @@ static bool can_sweep(const char *name)
 	return false;
 }
 
-/* Values are parted by commas, or by semicolons where there are any. */
+/* Splits the values at commas, or at semicolons if there are any. */
 static bool cut_up(struct sweep *sweep)
 {
 	char *equals = strchr(sweep->spec, '='), *rest = NULL;
 	if (!equals || equals == sweep->spec || !equals[1])
-		return refuse("wants OPTION=VALUE,VALUE..., such as bucket-mb=1,4,25");
+		return refuse("needs OPTION=VALUE,VALUE..., such as bucket-mb=1,4,25");
 	*equals = '\0';
 	if (!can_sweep(sweep->spec))
-		return refuse("is of an option that takes a value; ring_train --help lists them");
+		return refuse("needs an option that takes a value; ring_train --help lists them");
 	snprintf(sweep->option, sizeof(sweep->option), "--%s", sweep->spec);
 	const char *comma = strchr(equals + 1, ';') ? ";" : ",";
 	for (char *text = strtok_r(equals + 1, comma, &rest); text;
 	     text = strtok_r(NULL, comma, &rest)) {
 		if (sweep->count == MOST_VALUES)
-			return refuse("is of 64 values at most");
+			return refuse("takes at most 64 values");
 		sweep->values[sweep->count++].text = text;
 	}
 	return sweep->count > 0 || refuse("names no value");
@@ -85,12 +88,12 @@ static bool make_record(struct value *value)
 	value->record = strdup("/tmp/ring_train.XXXXXX");
 	int fd = value->record ? mkstemp(value->record) : -1;
 	if (fd < 0)
-		return refuse("found no temporary file");
+		return refuse("could not make a temporary file");
 	close(fd);
 	return true;
 }
 
-/* The arguments of a run; they are read as that run will read them. */
+/* Makes the arguments of a run, and checks them as that run will. */
 static bool prepare(struct sweep *sweep, struct value *value, struct train_arguments *arguments,
 		    int argc, char **argv)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Joining, and the exchanges beside the gradients. All of it goes through the library itself, so the
- * same program works under any launcher and over any transport.
+ * Joins, and exchanges everything but gradients. It uses the library itself for that, so ring_train
+ * works under any launcher and over any transport.
  */
 #include "team.h"
 
@@ -16,7 +16,7 @@ int train_team_failed(const struct train_team *team, int err, const char *doing)
 {
 	if (!err)
 		return 0;
-	/* The communicator that failed has a sentence; joining leaves it to the thread. */
+	/* The communicator that failed has the sentence; if joining failed, the thread has it. */
 	const char *why = team->aside ? ring_comm_error(team->aside) : "";
 	if (!*why)
 		why = ring_comm_error(team->comm);
@@ -58,7 +58,7 @@ int train_team_broadcast(struct train_team *team, void *data, size_t bytes)
 	return train_team_failed(team, err, "broadcast of the state");
 }
 
-/* Receives every rank's records, of whatever length, in one group. */
+/* Receives every rank's records, whose numbers may differ, in one group. */
 static int receive_all(struct train_team *team, const void *records, const size_t *counts,
 		       size_t record_bytes, unsigned char *all)
 {
@@ -120,9 +120,9 @@ static void list_transports(struct train_team *team)
 		strcpy(team->transports, "-");
 }
 
-/* What a rank says of its host. */
+/* What a rank tells about its host. */
 struct place {
-	char boot[40]; /* one host, and so one clock, has one boot */
+	char boot[40]; /* ranks with the same boot id have one host and one clock */
 	double now;
 	struct machine machine;
 };
@@ -162,7 +162,7 @@ static void count_hosts(struct train_team *team, const struct place *places)
 	}
 }
 
-/* Ranks look at their clocks behind a barrier, so they do it within the time of a message. */
+/* Ranks read their clocks right after a barrier, so within the time of a message. */
 static int compare_places(struct train_team *team)
 {
 	struct place mine, *all = calloc((size_t)team->size, sizeof(*all));

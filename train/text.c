@@ -17,7 +17,7 @@
 
 #define MOST_BYTES ((size_t)1 << 30)
 #define FEWEST_TOKENS 1000
-#define HELD_OUT 10 /* one in so many */
+#define HELD_OUT 10 /* one in ten */
 
 /* Prose in the public domain as distributions install it, the longest first. */
 static const char *const installed[] = {
@@ -37,7 +37,9 @@ static int out_of_memory(const char *path)
 	return complain(path, "out of memory");
 }
 
-/* All bytes of a file. zlib passes on what is not compressed. returns NULL after a complaint */
+/*
+ * Reads a file through zlib, which passes on what is not compressed. returns NULL after a complaint
+ */
 static unsigned char *read_file(const char *path, size_t *bytes)
 {
 	gzFile file = gzopen(path, "rb");
@@ -86,7 +88,7 @@ struct frequency {
 	size_t count;
 };
 
-/* The most frequent first; of equals the smaller character. */
+/* The most frequent first; among equals the smaller character. */
 static int compare_frequencies(const void *left, const void *right)
 {
 	const struct frequency *a = left, *b = right;
@@ -95,7 +97,7 @@ static int compare_frequencies(const void *left, const void *right)
 	return a->character - b->character;
 }
 
-/* Which token each character is; the frequent ones get their own, in the order of characters. */
+/* Gives each character a token; the frequent ones have their own, in the order of characters. */
 static void number_characters(struct train_text *text, const unsigned char *bytes, int most,
 			      int32_t token_of[256])
 {
@@ -153,7 +155,7 @@ static int make_markov(struct train_text *text, const char *path, int most)
 	int end = 0;
 	if (sscanf(path, "markov:%" SCNu64 ":%zu%n", &seed, &text->count, &end) != 2 || path[end] ||
 	    text->count > MOST_BYTES)
-		return complain(path, "a source is written markov:SEED:COUNT");
+		return complain(path, "a source has the form markov:SEED:COUNT");
 	if (most < TRAIN_MARKOV_CHARACTERS)
 		return complain(path, "the model's vocabulary is smaller than the source's");
 	text->source = malloc(sizeof(*text->source));

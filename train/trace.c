@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events grow in memory, as writing them down would show up in them; they meet on rank 0 at the end.
+ * Events are kept in memory, as writing them would change them; rank 0 gathers them at the end.
  */
 #include "trace.h"
 
@@ -36,7 +36,7 @@ void train_trace_free(struct train_trace *trace)
 	*trace = (struct train_trace){0};
 }
 
-/* Everybody's events, in the order of ranks, on rank 0's clock. */
+/* The events of all ranks, in the order of ranks, on rank 0's clock. */
 struct collection {
 	const struct train_event *events;
 	const size_t *counts; /* [ranks] */
@@ -67,7 +67,7 @@ static void write_names(struct json *json, int rank)
 		write_name(json, "thread_name", rank, row, rows[row]);
 }
 
-/* On rank 0's clock, behind the trace's beginning. */
+/* Nanoseconds on rank 0's clock, after the beginning of the trace. */
 static uint64_t ns_of(double seconds, double origin)
 {
 	return (uint64_t)llround((seconds - origin) * 1e9);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ran when, as a Chrome trace that Perfetto opens: a process per rank with three rows, what its
- * CPU does beside computing, what it computes, and the communication of gradients.
+ * A Chrome trace for Perfetto. Each rank is a process with three rows: what its CPU does beside
+ * computing, what it computes, and the communication of gradients.
  */
 #ifndef TRAIN_TRACE_H
 #define TRAIN_TRACE_H
@@ -23,7 +23,7 @@ struct train_event {
 
 struct train_trace {
 	bool on;   /* else nothing is noted */
-	bool full; /* out of memory: what came later is missing */
+	bool full; /* out of memory: later events are missing */
 	struct train_event *events;
 	size_t count, room;
 };

@@ -47,7 +47,7 @@ bool train_waits_are_many(const struct train_waits *waits)
 	return waits->count >= MANY;
 }
 
-/* Blocked from came to end, of which the time until `last` is waiting. */
+/* Adds a blocked time, from came to end: until `last` it is waiting, then exposed communication. */
 static void divide_blocked(struct train_step *step, const struct train_wait *wait, double last)
 {
 	double waiting = fmin(fmax(last - wait->came, 0), wait->end - wait->came);
@@ -61,7 +61,7 @@ static void divide_blocked(struct train_step *step, const struct train_wait *wai
 void train_waits_settle(struct train_step *step, const struct train_wait *waits, const double *last,
 			size_t count)
 {
-	double over = 0; /* when the last rank's backward was */
+	double over = 0; /* when the last rank's backward was over */
 	for (size_t i = 0; i < count; i++) {
 		const struct train_wait *wait = &waits[i];
 		if (wait->kind == TRAIN_WAIT_GRADIENTS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Communication, told apart from waiting for a rank that comes late. No rank can tell them apart alone, as it is
- * blocked in both. So ranks note when they came to each call that needs all of them, and between steps, every
- * now and then, tell one another who came last:
+ * Tells communication from waiting for a late rank. A rank cannot do that alone, as it is blocked
+ * in both. So ranks note when they came to each call that needs all of them. Between steps, now and
+ * then, they tell one another when the last rank came:
  *
  *	rank 0   backward |-- waiting ----------|== exposed ==|
  *	rank 1   backward, and later            |== exposed ==|
@@ -18,9 +18,9 @@
 #include "team.h"
 
 enum train_wait_kind {
-	TRAIN_WAIT_GRADIENTS, /* behind backward, until they are averaged */
-	TRAIN_WAIT_CALL,      /* one bucket's call, behind the GRADIENTS that it belongs to */
-	TRAIN_WAIT_EXTRA,     /* a call that has nothing to do with gradients */
+	TRAIN_WAIT_GRADIENTS, /* after backward, until gradients are averaged */
+	TRAIN_WAIT_CALL,      /* one bucket's call; noted after its GRADIENTS */
+	TRAIN_WAIT_EXTRA,     /* a call that is not for gradients */
 	TRAIN_WAIT_BARRIER,
 };
 
@@ -28,28 +28,34 @@ enum train_wait_kind {
 struct train_wait {
 	enum train_wait_kind kind;
 	double came, end;
-	size_t step; /* whose: a place in pending */
+	size_t step; /* index in pending */
 };
 
 struct train_waits {
 	struct train_wait *waits;
-	double *last; /* [room] when the last rank came */
+	double *last; /* [room] when the last rank came to each */
 	size_t count, room;
 	struct train_steps pending; /* steps whose waits are not divided yet */
 };
 
 void train_waits_free(struct train_waits *waits);
 
-/* Of the step that will be pending next. All ranks note alike. returns 0; -1 without memory, with a sentence on stderr */
+/*
+ * Notes a wait of the step that becomes pending next; all ranks note the same ones. returns 0; -1
+ * without memory
+ */
 int train_waits_add(struct train_waits *waits, enum train_wait_kind kind, double came, double end);
 
-/* Whether the ranks should divide what is noted; all say the same. */
+/* Whether the ranks should divide what is noted; all get the same answer. */
 bool train_waits_are_many(const struct train_waits *waits);
 
-/* Fills in what pending steps waited, and for what. Collective. returns 0; a RING_E code with its sentence on stderr */
+/*
+ * Divides the waits of pending steps. Collective. returns 0; a RING_E code with its sentence on
+ * stderr
+ */
 int train_waits_divide(struct train_waits *waits, struct train_team *team);
 
-/* The same for one step, of which everything is known: last[i] belongs to waits[i]. */
+/* The same for one step, of which all is known: last[i] is when the last rank came to waits[i]. */
 void train_waits_settle(struct train_step *step, const struct train_wait *waits, const double *last,
 			size_t count);
 
