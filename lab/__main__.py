@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""ring_lab: experiments that say which claims of five articles about data-parallel training hold on
-this machine, and what makes the steps of a recorded training long."""
+"""ring_lab tests the claims of five articles about data-parallel training by experiments on this
+machine, and finds out what makes the steps of a recorded training long."""
 
 import argparse
 import os
@@ -23,10 +23,10 @@ OK, FOUND, USAGE, FAILED = 0, 1, 2, 3
 EXPERIMENTS = "".join(f"  {article.number}  {article.name:<12} {article.title}\n"
                       for article in articles.ARTICLES)
 EPILOG = f"""experiments:
-{EXPERIMENTS}  all               all of them, within half an hour on 2 quiet CPUs
+{EXPERIMENTS}  all               all of them, in half an hour on 2 quiet CPUs
 
   diagnose RECORD...  names what makes the steps of a run of ring_train (--json) long
-  judge REPORT.json   draws the verdicts of a report again, from its numbers alone
+  judge REPORT.json   judges a report again, from its numbers alone
 """
 
 
@@ -43,7 +43,7 @@ def stop(status, sentence):
 
 
 def run_article(article, options):
-    """The article's part of the report. A program that fails ends the article, not the report."""
+    """Runs an experiment. Returns its part of the report. A failed program ends only it."""
     say(f"== {article.number} {article.name}: {article.title}")
     lab = Lab(options.output / article.name, options.short, lambda command: say(f"   {command}"))
     begin, failed = time.monotonic(), None
@@ -102,7 +102,7 @@ def judge_again(path):
         stop(USAGE, f"{path}: {reason.strerror}")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, SyntaxError,
             RecursionError, MemoryError) as reason:
-        stop(USAGE, f"{path}: this is no report of ring_lab that can be judged: {reason}")
+        stop(USAGE, f"{path}: not a report of ring_lab that can be judged: {reason}")
     return OK
 
 
@@ -113,11 +113,11 @@ def read_options():
     parser = argparse.ArgumentParser(prog="ring_lab", description=__doc__, epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", metavar="NAME", help="an experiment, all, diagnose or judge")
-    parser.add_argument("files", metavar="FILE", nargs="*", help="of diagnose and judge")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="files for diagnose and judge")
     parser.add_argument("--short", action="store_true",
-                        help="a minute or two of all: shows that it works, times say little")
+                        help="take only a minute or two: shows that it works, times say little")
     parser.add_argument("--output", type=Path, default=Path("ring_lab.out"), metavar="FOLDER",
-                        help="the report and the records of all runs; %(default)s")
+                        help="write the report and the records of all runs there; %(default)s")
     parser.add_argument("--version", action="version", version=f"ring_lab {VERSION}")
     return parser.parse_intermixed_args()
 
@@ -127,7 +127,7 @@ def main():
     if options.name in ("diagnose", "judge"):
         if not options.files:
             files = {"diagnose": "records of ring_train --json", "judge": "a report.json"}
-            stop(USAGE, f"{options.name} which? Name {files[options.name]}")
+            stop(USAGE, f"{options.name} needs {files[options.name]}")
         if options.name == "judge":
             return max(judge_again(path) for path in options.files)
         return diagnose_all(options.files)
@@ -144,7 +144,7 @@ if __name__ == "__main__":
     for ending in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(ending) != signal.SIG_IGN:
             signal.signal(ending, lambda number, _: sys.exit(128 + number))
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as other programs end whose reader is gone
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends as other programs do if the reader is gone
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The five articles: their numbers, what they show, and the experiment that goes with each."""
+"""The five articles: their numbers, their subjects, and the experiment for each."""
 
 from collections import namedtuple
 
@@ -10,7 +10,7 @@ import small_model
 import stragglers
 
 # module     has measure(lab)
-# theirs     what the article's own laboratory was, for the reader to compare with
+# theirs     the article's own machine and model, so that readers can compare
 Article = namedtuple("Article", "number name title module theirs")
 
 ARTICLES = (
@@ -20,7 +20,7 @@ ARTICLES = (
         "A small GPT on two GPUs is slower than on one",
         small_model,
         "two T4 in one host, PyTorch DDP, a GPT of 816,705 parameters, 32 examples of 64 characters"
-        " a rank",
+        " per rank",
     ),
     Article(
         "001",
@@ -32,7 +32,7 @@ ARTICLES = (
     Article(
         "002",
         "overlap",
-        "Gradients behind backward, or while it runs",
+        "Averaging gradients after backward, or while it runs",
         overlap,
         "two GPUs, 40 layers of 4096",
     ),
@@ -41,8 +41,8 @@ ARTICLES = (
         "stragglers",
         "Scaling, stragglers and communication on one machine",
         stragglers,
-        "Ryzen 9 9900X, PyTorch over gloo on CPUs, a perceptron 1024-1024-1024-1000, 128 examples a"
-        " rank, 12 steps once",
+        "Ryzen 9 9900X, PyTorch over gloo on CPUs, a perceptron 1024-1024-1024-1000, 128 examples"
+        " per rank, 12 steps, one run",
     ),
     Article(
         "004",
@@ -55,7 +55,7 @@ ARTICLES = (
 
 
 def find(name):
-    """By number or name; None if there is no such article."""
+    """Finds an article by number or name; None if there is none."""
     for article in ARTICLES:
         if name in (article.number, article.name):
             return article

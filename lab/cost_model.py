@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Article 001: a tutorial of Ring-AllReduce, buckets and overlap with a cost model of its own."""
+"""Article 001: a tutorial of Ring-AllReduce, buckets and overlap, with its own cost model."""
 
 import pytorch
 from lab import mean_of
 
-# A stack of equal layers: what it computes and what it sends can be set against each other.
+# A stack of equal layers, so that computing and sending can be balanced.
 STACK = ("--preset", "mlp40", "--layers", 16, "--width", 512, "--inputs", 512, "--outputs", 512)
 GPT = ("--preset", "seed000", "--text", "markov:1:400000", "--batch", 2)
 LARGE = "14000000000"  # bytes of 7e9 gradients
@@ -39,7 +39,7 @@ def walk_the_ring(lab):
               for block in range(8)]
     alone = {ranks[0] for ranks in owners if len(ranks) == 1}
     lab.note("steps_8", plan["steps_counted"], "", "of an all-reduce on 8 ranks, ring_steps")
-    lab.note("owners_8", len(alone), "", "ranks that alone have a block whole after 7 steps")
+    lab.note("owners_8", len(alone), "", "ranks that alone have a complete block after 7 steps")
 
 
 def predict_the_article(lab):
@@ -53,25 +53,25 @@ def predict_the_article(lab):
     late = lab.ddp("--ranks", "2..1024*2", *LLAMA)
     for ranks in (16, 32, 128):
         lab.note(f"eff_latency_{ranks}", late[ranks]["eff"], "",
-                 f"ring_model ddp: 226 buckets, 20 us a message, 700 ms, {ranks} ranks")
+                 f"ring_model ddp: 226 buckets, 20 us per message, 700 ms, {ranks} ranks")
     event = lab.ddp("--ranks", 8, "--compute", "600ms")[8]
     lab.note("event_over_max", event["event"] / event["max"], "",
              "ring_model ddp: bucket by bucket / max(compute, comm), 600 ms, N = 8")
     algorithms = lab.table("predict", "--link", "50GB/s,0us", "--chunk", "1M", "--ranks", 8,
                            "--sizes", LARGE, "--algorithms")[0]
     lab.note("ring_ms", algorithms[1] / 1000, "ms", "ring_model predict --algorithms, N = 8")
-    lab.note("in_network_ms", algorithms[-1] / 1000, "ms", "the same where a switch adds")
+    lab.note("in_network_ms", algorithms[-1] / 1000, "ms", "the same with a switch that adds")
     lab.chart("lines", "Efficiency of a model of 7e9 parameters", "ranks", "efficiency", {
         "article's numbers": [(n, row["eff_max"]) for n, row in rows.items()],
         "226 buckets, 20 us, 700 ms": [(n, row["eff"]) for n, row in late.items()]})
 
 
 def predict_tiers(lab):
-    """8 ranks to a host, and 25 Gbit/s between hosts."""
+    """8 ranks per host, and 25 Gbit/s between hosts."""
     rows = lab.ddp("--ranks", "8,16", "--compute", "700ms", "--ranks-per-host", 8,
                    "--between", "25Gbit/s,20us", "--link", "50GB/s,5us")
-    lab.note("eff_host", rows[8]["eff"], "", "ring_model ddp: 8 ranks of one host, 700 ms")
-    lab.note("eff_hosts", rows[16]["eff"], "", "ring_model ddp: 16 ranks of two hosts, 25 Gbit/s")
+    lab.note("eff_host", rows[8]["eff"], "", "ring_model ddp: 8 ranks on one host, 700 ms")
+    lab.note("eff_hosts", rows[16]["eff"], "", "ring_model ddp: 16 ranks on two hosts, 25 Gbit/s")
 
 
 def measure_buckets(lab):
@@ -80,11 +80,11 @@ def measure_buckets(lab):
     runs = lab.in_turns({"per-tensor": (*common, "--mode", "naive"), "buckets": common})
     tensors, buckets = runs["per-tensor"].summary, runs["buckets"].summary
     lab.note("bus_tensors_gbs", tensors["bus_gb_per_s"], "GB/s",
-             "2(N-1)/N S / time of all calls alone, a call for each of 94 tensors")
+             "2(N-1)/N S / time of all calls alone, one call for each of 94 tensors")
     lab.note("bus_buckets_gbs", buckets["bus_gb_per_s"], "GB/s", "the same in buckets")
     lab.note("gain_small", buckets["bus_gb_per_s"] / tensors["bus_gb_per_s"], "",
              "small tensors: bandwidth in buckets / tensor by tensor")
-    lab.note("naive_calls", tensors["calls"], "", "calls of a step, --mode naive")
+    lab.note("naive_calls", tensors["calls"], "", "calls per step, --mode naive")
 
 
 def predict_buckets(lab):
@@ -92,7 +92,7 @@ def predict_buckets(lab):
     usual = lab.ddp("--ranks", 8, *LLAMA)[8]
     lab.note("gain_large", one_each["communication"] / usual["communication"], "",
              "shapes of a model of 7e9 parameters: tensor by tensor / in buckets, ring_model ddp")
-    lab.note("llama_tensors", count_buckets(lab, *EACH), "", "ring_model ddp, a bucket for each")
+    lab.note("llama_tensors", count_buckets(lab, *EACH), "", "ring_model ddp, one bucket for each")
     lab.note("llama_buckets", count_buckets(lab), "", "the same in buckets of 25 MiB")
 
 
@@ -102,7 +102,7 @@ def count_buckets(lab, *arguments):
 
 
 def measure_overlap(lab):
-    """Links on which the gradients take as long as all of the computation."""
+    """Uses links on which sending all gradients takes as long as computing the step."""
     common = (2, *STACK, "--batch", lab.pick(32, 128), "--bucket-mb", 1)
     first = lab.train("first", *common, "--mode", "off")
     # 2(N-1)/N is 1 for 2 ranks
@@ -120,20 +120,20 @@ def measure_overlap(lab):
                                f"mean over steps and ranks, --mode {name}")
                 for name, run in runs.items()}
     lab.note("eff_bound", off / (off - backward["off"] + max(backward["off"], alone)), "",
-             "the most: all of backward and all communication at once, and nothing else")
-    lab.note("alone_ms", alone, "ms", f"all gradients, nothing else, {link}")
+             "the best case: all communication runs beside backward, and nothing else does")
+    lab.note("alone_ms", alone, "ms", f"all gradients alone, {link}")
     lab.note("eff_naive", off / naive, "", "T without communication / T, --mode naive")
     lab.note("eff_overlap", off / over, "", "the same, --mode overlap")
     lab.note("over_max", over / bound, "", "T / max(T without communication, communication alone)")
     lab.chart("bars", f"Links as slow as the computation, {link}", "", "ms", {
-        "median step": [("no communication", off), ("behind backward", naive),
+        "median step": [("no communication", off), ("after backward", naive),
                         ("overlapped", over)],
-        "max(compute, comm)": [("no communication", off), ("behind backward", bound),
+        "max(compute, comm)": [("no communication", off), ("after backward", bound),
                                ("overlapped", bound)]})
 
 
 def ask_torch(lab):
-    """Only an installed PyTorch knows what it does."""
+    """Asks the installed PyTorch, if there is one."""
     answers = pytorch.ask()
     if not answers:
         return

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Names what makes steps long from a record alone: a late rank, extra communication, work beside
-the training, or ranks that have uneven numbers of tokens.
+"""Finds out from a record alone what makes steps long: a late rank, extra communication, work
+beside the training, or uneven numbers of tokens.
 
-Each has its own fingerprint. A late rank takes longer than the others in something that it does by
-itself, step after step. Extra calls take time on all ranks alike. Work beside the training is a
-part of the step of its own. Where tokens differ, whoever has more takes longer, and it is another
-rank in every step; so what tokens explain is taken out before a late rank is looked for.
+Each has its own fingerprint. A late rank takes longer than the others in a part of the step that
+it does by itself, in every step. Extra calls take time on all ranks alike. Work beside the training has
+its own part of the step. With uneven tokens the rank that has most takes longest, another rank in
+every step; so the time that tokens explain is subtracted before late ranks are looked for.
 """
 
 from collections import namedtuple
@@ -13,13 +13,13 @@ from math import sqrt
 from statistics import mean, median, stdev
 
 TRAINING = ("data", "forward", "backward", "optimizer")
-LEAST_SHARE = 0.05  # of a step; whatever costs less is not told
-CERTAIN = 4  # standard errors that ranks must lie apart
-SKEWED = 1.1  # tokens of the busiest rank over those of the mean one, from where they are uneven
+LEAST_SHARE = 0.05  # of a step; smaller costs are not reported
+CERTAIN = 4  # ranks must differ by so many standard errors
+SKEWED = 1.1  # tokens are uneven if the busiest rank has so many times those of the mean one
 
 # kind      late, communication, host or tokens
-# rank      whose, or None
-# cost_ms   of a step, about
+# rank      the rank that causes it, or None
+# cost_ms   about so much of each step
 Finding = namedtuple("Finding", "kind rank cost_ms sentence")
 
 
@@ -33,7 +33,7 @@ def standard_error(values):
 
 
 def apart(mine, others):
-    """How much more `mine` is than the others, step by step; None if that may be chance."""
+    """The mean excess of `mine` over the others, step by step; None if it may be chance."""
     typical = [median(values) for values in zip(*others)]
     differences = [a - b for a, b in zip(mine, typical)]
     excess = mean(differences)
@@ -41,14 +41,14 @@ def apart(mine, others):
 
 
 def share(ms, whole):
-    return f"{ms:.1f} ms of a step, {100 * ms / whole:.0f} %"
+    return f"{ms:.1f} ms per step, {100 * ms / whole:.0f} %"
 
 
 # ---- tokens --------------------------------------------------------------------------------------
 
 
 def tokens_of_steps(record):
-    """Of all ranks, with their padding."""
+    """For each step the tokens of all ranks, with padding."""
     return [[step["computed_tokens"] for step in steps] for steps in zip(*record.steps)]
 
 
@@ -59,7 +59,7 @@ def imbalance(record):
 
 
 def compute_per_token(record):
-    """Milliseconds of forward and backward that one token more takes, by least squares."""
+    """How many milliseconds of forward and backward a token takes, by least squares."""
     points = [(step["computed_tokens"], step["forward_ms"] + step["backward_ms"])
               for steps in record.steps for step in steps]
     middle = mean(tokens for tokens, _ in points)
@@ -82,7 +82,7 @@ def find_token_skew(record, whole):
 
 
 def own_times(record, phase):
-    """Per rank and step, without what a rank's number of tokens explains."""
+    """The times of each rank and step, without those that the number of tokens explains."""
     skewed = imbalance(record) >= SKEWED and phase in ("forward", "backward")
     if not skewed:
         return [record.values(rank, phase + "_ms") for rank in range(record.ranks)]
@@ -96,7 +96,7 @@ def own_times(record, phase):
 
 
 def excesses(record, phase):
-    """(ms, rank) of each rank that takes longer in this phase than the others."""
+    """(ms, rank) for each rank that takes longer in this phase than the others."""
     times = own_times(record, phase)
     found = []
     for rank, mine in enumerate(times):
@@ -136,7 +136,7 @@ def find_extra_communication(record, whole):
 
 
 def diagnose(record):
-    """Findings, the dearest first."""
+    """The findings, most expensive first."""
     whole = step_ms(record)
     findings = find_token_skew(record, whole) + find_extra_communication(record, whole)
     if record.ranks > 1:

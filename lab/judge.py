@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Verdicts from numbers. A rule is an expression over names of numbers, such as "t2_ms > t1_ms and
-calls == 80"; whoever has the numbers and the rules comes to the same verdicts, and nothing else has
-a say."""
+calls == 80". Verdicts depend on the numbers and the rules alone, so anybody can repeat them."""
 
 import ast
 import operator
@@ -26,11 +25,11 @@ FUNCTIONS = {"abs": abs, "min": min, "max": max}
 
 
 class Missing(Exception):
-    """A number that nobody has measured; the text is its name."""
+    """A number that was not measured; the text is its name."""
 
 
 def evaluate(node, numbers):
-    """Arithmetic and comparisons only: rules also come from files."""
+    """Evaluates arithmetic and comparisons only, because rules also come from files."""
     if isinstance(node, ast.Expression):
         return evaluate(node.body, numbers)
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
@@ -72,7 +71,7 @@ def names_in(rule):
 
 
 def judge(confirmed, refuted, numbers):
-    """The verdict, and what it is for want of, if it is out of reach."""
+    """The verdict; if it is out of reach, also why."""
     if not confirmed:
         return OUT_OF_REACH, None
     try:

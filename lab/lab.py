@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an experiment has: programs to run, a folder for what they write, and numbers to note."""
+"""What an experiment needs: programs to run, a folder for their files, and numbers to note."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from statistics import mean
 import programs
 import record
 
-# source is the command that gave it, or the formula
+# source is the command that measured it, or the formula
 Number = namedtuple("Number", "value unit source")
 
 # title, unit of y, {name: [(x, y), ...]}; bars have texts for x
@@ -17,12 +17,12 @@ Chart = namedtuple("Chart", "kind title x_label y_label series", defaults=({},))
 
 
 class Lab:
-    """One article's experiment. short: as little as shows that it works."""
+    """One article's experiment. short: only enough to show that it works."""
 
     def __init__(self, folder, short, say):
         self.folder, self.short, self.say = folder, short, say
         self.numbers, self.charts, self.commands = {}, [], []
-        self.busy, self.runs = [], 0  # runs of the trainer, and which of them others disturbed
+        self.busy, self.runs = [], 0  # names of disturbed runs of the trainer; how many runs
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def pick(self, short, full):
@@ -46,7 +46,7 @@ class Lab:
     # ---- the trainer
 
     def train(self, name, ranks, *arguments, steps=None):
-        """A run of ring_train, as a record."""
+        """Runs ring_train. Returns its record."""
         path = self.folder / f"{name}.jsonl"
         hashes = () if "--hash-every" in arguments else ("--hash-every", 0)
         length = ("--steps", steps or self.pick(8, 20), "--evaluate", 0, *hashes)
@@ -56,13 +56,12 @@ class Lab:
         if result.summary.get("machine_is_busy"):
             self.busy.append(name)
         self.note("busy_share", len(self.busy) / self.runs, "",
-                  "runs of ring_train while other programs were at work / all of them")
+                  "runs of ring_train that other programs disturbed / all runs")
         return result
 
     def in_turns(self, runs):
-        """Runs that are to be compared: name to ranks and arguments. In the full form each runs
-        three times, in turns, as machines are not equally fast all the time, and that of the median
-        step counts."""
+        """Makes runs to compare; each name has ranks and arguments. In the full form each runs
+        three times, in turns, because a machine's speed changes; the run with the median step counts."""
         repeats = self.pick(1, 3)
         done = {name: [] for name in runs}
         for repeat in range(repeats):
@@ -71,7 +70,7 @@ class Lab:
         return {name: middle_of(results) for name, results in done.items()}
 
     def note_step(self, name, result):
-        """Its median step: others' work shows in the mean."""
+        """Notes a run's median step; the mean would show other programs' work."""
         return self.note(
             name,
             result.summary["step_median_ms"],
@@ -82,7 +81,7 @@ class Lab:
     # ---- tables of ring_model
 
     def table(self, *arguments):
-        """Rows of a table of ring_model as lists of numbers."""
+        """The rows of a table of ring_model, as lists of numbers."""
         rows = []
         for line in self.run("ring_model", *arguments).splitlines():
             if line.startswith("#") or not line.strip():
@@ -94,20 +93,20 @@ class Lab:
         return rows
 
     def ddp(self, *arguments):
-        """Per number of ranks: what ring_model ddp predicts."""
+        """The predictions of ring_model ddp, by number of ranks."""
         names = ("communication", "sum", "max", "event", "exposed", "eff_sum", "eff_max", "eff")
         return {int(row[0]): dict(zip(names, row[1:])) for row in self.table("ddp", *arguments)}
 
     def plan(self, *arguments):
-        """Tensors, buckets and the lines between, of ring_train --plan-only."""
+        """The numbers of tensors and buckets, and all lines, of ring_train --plan-only."""
         lines = self.run("ring_train", *arguments, "--plan-only").splitlines()
         tensors, buckets = map(int, re.findall(r"\d+", lines[-1]))
         return tensors, buckets, lines
 
     def sent_share(self, call, ranks):
-        """Bytes that the busiest rank sent, as counted by its links, over those of the vector."""
+        """The bytes that the busiest rank sent, counted by its links / those of the vector."""
         path = self.folder / f"{call}-{ranks}.json"
-        # Blocks of whole elements for any number of ranks up to 8
+        # divides into blocks of whole elements for up to 8 ranks
         self.run(
             "ring_perf",
             "--ranks",
@@ -130,7 +129,7 @@ class Lab:
         return row["in_place"]["sent_bytes_most"] / row["size"]
 
     def steps(self, ranks):
-        """What ring_steps says of a ring's all-reduce."""
+        """What ring_steps writes about a ring's all-reduce."""
         path = self.folder / f"steps-{ranks}.json"
         self.run("ring_steps", "-n", ranks, "--algorithm", "ring", "--json", path)
         with open(path, encoding="utf-8") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Article 004: answers to why more GPUs and larger batches make training slower."""
+"""Article 004: why more GPUs and larger batches may make training slower."""
 
 from lab import mean_of
 
@@ -23,11 +23,11 @@ def measure_batches(lab):
                          for (n, size), name in cases.items()})
     for (n, size), name in cases.items():
         lab.note(f"bytes_{name}", runs[name].run["gradient_bytes"], "B",
-                 f"gradients of a step, {n} ranks, batch {size}")
+                 f"gradients per step, {n} ranks, batch {size}")
         lab.note(f"alone_{name}_ms", runs[name].summary["comm_alone_ms"], "ms",
-                 f"all gradients, nothing else, {LINK}, {n} ranks, batch {size}")
+                 f"all gradients alone, {LINK}, {n} ranks, batch {size}")
     hidden = runs["2_128"].summary["hidden_percent"]
-    lab.note("hidden_percent", hidden, "%", "of communication, before backward is over")
+    lab.note("hidden_percent", hidden, "%", "of communication runs before backward is over")
     lab.chart("bars", f"Communication alone, {LINK}", "", "ms", {"comm_alone_ms": [
         (f"{n} ranks, batch {size}", lab.numbers[f"alone_{name}_ms"].value)
         for (n, size), name in cases.items()]})
@@ -47,12 +47,12 @@ def count_calls(lab):
              "4 micro-batches as in the article's example: each is averaged"),
             ("no_sync", four, "4 micro-batches with no_sync around the first three")):
         calls = lab.train(f"calls-{name}", *run, steps=4).summary["calls"]
-        lab.note(f"calls_{name}", calls, "", f"all-reduces of a step, {source}")
+        lab.note(f"calls_{name}", calls, "", f"all-reduces per step, {source}")
 
 
 def measure_sampler(lab):
-    """Without a sampler all ranks have the same examples: the mean of equal gradients is that of
-    one rank."""
+    """Without a sampler all ranks have the same examples, so their mean gradient is that of one
+    rank."""
     for name, run, source in (
             ("one", (1, *SMALL), "1 rank"),
             ("none", (2, *SMALL, "--sampler", "none"), "2 ranks, --sampler none"),
@@ -67,13 +67,13 @@ def measure_slow_rank(lab):
     lab.note_step("even_ms", runs["even"])
     lab.note_step("slow_ms", runs["slow"])
     lab.note("fast_waiting_ms", mean_of(runs["slow"], "waiting_ms", [1]), "ms",
-             "waiting of the rank that is not slow")
+             "waiting of the other rank")
     lab.note("slow_waiting_ms", mean_of(runs["slow"], "waiting_ms", [0]), "ms",
-             "waiting of the rank that has half its speed")
+             "waiting of the rank with half its speed")
 
 
 def predict_shared_medium(lab):
-    """N ranks on one medium: each has an N-th of it. 25e6 parameters, as a model of images has."""
+    """N ranks share one medium, so each has an N-th of it. 25e6 parameters: a model for images."""
     speedups = {1: 1}
     for ranks in (2, 4, 8, 16, 32):
         rows = lab.ddp("--parameters", 25000000, "--element-bytes", 4, "--buckets", 5,
@@ -82,6 +82,6 @@ def predict_shared_medium(lab):
         speedups[ranks] = ranks * rows[ranks]["eff"]
     for ranks in (4, 8, 16):
         lab.note(f"speedup_{ranks}", speedups[ranks], "",
-                 f"ring_model ddp, {ranks} ranks with 10 Gbit/s among them, 350 ms")
+                 f"ring_model ddp, {ranks} ranks that share 10 Gbit/s, 350 ms")
     lab.chart("lines", "Ranks on one medium of 10 Gbit/s", "ranks", "times as fast as one",
               {"speedup": list(speedups.items())})

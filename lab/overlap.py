@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Article 002: gradients behind backward, or while it runs, on a stack of 40 equal layers."""
+"""Article 002: averaging gradients after backward, or while it runs, on 40 equal layers."""
 
 import json
 
@@ -8,7 +8,7 @@ WIDE = ("--preset", "mlp40", "--layers", 40, "--width", 4096, "--inputs", 4096, 
 LARGE = "14000000000"  # bytes of 7e9 gradients
 BUCKETS = ("--bucket-mb", 1)
 EACH = ("--bucket-mb", 0, "--first-bucket-mb", 0)  # tensor by tensor
-LATE = "300MB/s,1ms"  # a message is dear
+LATE = "300MB/s,1ms"  # messages are expensive
 PARTS = ("forward", "backward", "waiting", "exposed", "optimizer")
 
 
@@ -29,7 +29,7 @@ def batch(lab):
 def plan_calls(lab):
     tensors, buckets, lines = lab.plan(*WIDE)
     lab.note("tensors", tensors, "", "40 layers of 4096, ring_train --plan-only")
-    lab.note("buckets", buckets, "", "the same, closed at 25 MiB; a tensor is never cut")
+    lab.note("buckets", buckets, "", "the same, closed at 25 MiB; tensors are not split")
     first = int(lines[1].split("layer ")[1].split()[0])
     lab.note("first_layer", first, "", "a layer in the first bucket, of 0..39")
 
@@ -42,7 +42,7 @@ def predict_bytes(lab):
 
 
 def choose_link(lab):
-    """Communication alone shall be some 35 % of a step, as in the article's table."""
+    """Chooses a link on which communication alone is about 35 % of a step, as in the article."""
     off = lab.train("off", 2, *STACK, *batch(lab), "--mode", "off")
     rate = off.run["gradient_bytes"] / (0.54 * lab.note_step("t_off_ms", off)) / 1000
     return f"{max(rate, 1):.0f}MB/s,20us"
@@ -61,15 +61,15 @@ def measure_modes(lab, link):
         lab.note(f"{name}_percent", summary["overhead_percent"], "%",
                  f"exposed_ms / step_ms, --mode {name}, {link}")
         lab.note(f"{name}_bytes", summary["payload_bytes"], "B",
-                 f"sent in a step, all ranks, --mode {name}")
+                 f"sent per step, all ranks, --mode {name}")
     hooks = runs["hooks"].summary
     lab.note("hooks_hidden_percent", hooks["hidden_percent"], "%",
-             "hidden_ms / busy_ms, a call for each tensor as soon as it is ready")
-    lab.note("hooks_calls", hooks["calls"], "", "calls of a step of that")
+             "hidden_ms / busy_ms, one call per tensor as soon as it is ready")
+    lab.note("hooks_calls", hooks["calls"], "", "calls per step in that run")
     trace = lab.folder / "overlap.trace"
     lab.train("traced", *common, *BUCKETS, "--trace", trace, steps=4)
     lab.note("rows_per_rank", rows_of(trace) / 2, "", "named rows of the trace / ranks")
-    lab.chart("bars", f"A step behind backward and overlapped, {link}", "", "ms", {
+    lab.chart("bars", f"A step without overlap (naive) and with it, {link}", "", "ms", {
         part: [(name, runs[name].summary[part + "_ms"]) for name in ("naive", "overlap")]
         for part in PARTS})
 
@@ -83,21 +83,21 @@ def rows_of(path):
 
 
 def sweep_buckets(lab):
-    """Where a call is dear many small buckets are slow, and a single one hides nothing."""
+    """If calls are expensive, many small buckets are slow, but a single one hides nothing."""
     caps = lab.pick((0.25, 2, 64), (0.25, 0.5, 1, 2, 4, 64))
     runs = lab.in_turns({
         f"cap-{cap}": (2, *STACK, *batch(lab), "--bucket-mb", cap,
                        "--first-bucket-mb", min(cap, 1), "--link", LATE) for cap in caps})
     times = [(cap, runs[f"cap-{cap}"].summary["step_median_ms"]) for cap in caps]
     lab.note("cap_smallest_ms", times[0][1], "ms", f"median step, buckets of 0.25 MiB, {LATE}")
-    lab.note("cap_largest_ms", times[-1][1], "ms", "median step, one bucket of all")
-    lab.note("cap_best_ms", min(ms for _, ms in times), "ms", "the shortest median step of a sweep")
-    lab.chart("lines", f"Step by size of a bucket, {LATE}", "MiB, 64 is all in one", "ms",
+    lab.note("cap_largest_ms", times[-1][1], "ms", "median step, all in one bucket")
+    lab.note("cap_best_ms", min(ms for _, ms in times), "ms", "shortest median step of the sweep")
+    lab.chart("lines", f"Step by size of a bucket, {LATE}", "MiB; 64: all in one", "ms",
               {"median step": times})
 
 
 def measure_batches(lab, link):
-    """A larger batch makes backward longer, and leaves the gradients as they are."""
+    """A larger batch makes backward longer, but not the gradients larger."""
     sizes = {"small": lab.pick(16, 64), "large": lab.pick(256, 1024)}
     runs = lab.in_turns({
         name: (2, *STACK, *BUCKETS, "--batch", size, "--link", link)
@@ -108,7 +108,7 @@ def measure_batches(lab, link):
 
 
 def compare_bits(lab):
-    """All digits of gradients' lengths: of two numbers either order gives the same sum."""
+    """Compares all digits of gradients' lengths. Two numbers have the same sum in either order."""
     for ranks in (2, 3):
         lengths = [lab.train(f"bits-{mode}-{ranks}", ranks, *STACK, *BUCKETS, "--batch", 8,
                              "--mode", mode, steps=6).values(0, "gradient_length")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The report as one page that fetches nothing."""
+"""The report as one page, which loads nothing else."""
 
 import re
 from html import escape
@@ -24,7 +24,7 @@ code, .number { font-family: ui-monospace, monospace; font-size: 12px; overflow-
 details { margin: .6em 0 } .note { color: #555 } .warn { color: #bc4749; font-weight: bold }
 """
 
-# Of all articles' tables alike, in percent of the width.
+# The columns of every article's table, and their widths in percent.
 COLUMNS = (("", 4), ("claim", 17), ("theirs", 9), ("ours", 17),
            ("formula, and how it is measured", 17), ("verdict", 8), ("why", 28))
 
@@ -49,7 +49,7 @@ def claims_table(rows):
 
 
 def unbroken(text):
-    """Formulas and options do not part at their signs, as in 2(N-1)/N or --trace."""
+    """Keeps formulas and options such as 2(N-1)/N or --trace on one line."""
     return re.sub(r"(?<=[\w(-])-(?=[\w-])|(?<= )-(?=-)", "\N{NON-BREAKING HYPHEN}", escape(text))
 
 
@@ -83,15 +83,15 @@ def article_part(article):
     parts = [
         f'<h2 id="{article["number"]}">{article["number"]} {article["name"]}: '
         f"{escape(article['title'])}</h2>",
-        f'<p class="note">The article\'s own laboratory: {escape(article["theirs"])}.</p>',
+        f'<p class="note">The article\'s own setup: {escape(article["theirs"])}.</p>',
     ]
     if article["failed"]:
-        failed = f"It did not run to its end: {escape(article['failed'])}"
+        failed = f"This experiment did not finish: {escape(article['failed'])}"
         parts.append(f'<p class="warn">{failed}</p>')
     parts.append(f'<div class="charts">{"".join(map(plots.draw, article["charts"]))}</div>')
     parts.append(claims_table(map(claim_row, article["claims"])))
     numbers = [number_row(name, number) for name, number in article["numbers"].items()]
-    parts.append(details(f"{len(numbers)} numbers and where they come from", table(numbers)))
+    parts.append(details(f"{len(numbers)} numbers with their sources", table(numbers)))
     commands = escape("\n".join(article["commands"]))
     parts.append(details(f"{len(article['commands'])} commands, {article['seconds']:.0f} s",
                          f"<pre><code>{commands}</code></pre>"))
@@ -103,7 +103,7 @@ def make(report):
                        for article in report["articles"])
     return "\n".join((
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>ring_lab</title>',
-        f"<style>{STYLE}</style><h1>What five articles claim, and what is measured here</h1>",
+        f"<style>{STYLE}</style><h1>Claims of five articles, and measurements on this machine</h1>",
         f"<p>{escape(reports.machine(report))}.</p><p><b>{reports.summary(report)}.</b></p>",
         f"<p>{links}</p>",
         *map(article_part, report["articles"]),

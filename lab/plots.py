@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Charts as SVG, within a page: bars of parts, bars beside a bound, and lines."""
+"""Charts as SVG for the page: stacked bars, bars beside a bound, and lines."""
 
 from html import escape
 from math import floor, log10
@@ -14,7 +14,7 @@ COLOURS = ("#2a6f97", "#e07a5f", "#81b29a", "#6d597a", "#3d405b", "#f2cc8f", "#b
 PARTS = {"data": "#8d99ae", "forward": "#a8c5da", "backward": "#2a6f97", "exposed": "#e07a5f",
          "waiting": "#f2cc8f", "optimizer": "#81b29a", "host": "#bc4749"}
 
-BOUND = "max(compute, comm)"  # a series that stands beside the other one
+BOUND = "max(compute, comm)"  # bars of this series stand beside the others
 
 
 def colour_of(name, order):
@@ -22,7 +22,7 @@ def colour_of(name, order):
 
 
 def nice_step(most):
-    """Of a scale from 0 to `most` with some five marks: 1, 2 or 5 of a power of ten."""
+    """The step of a scale to `most` with about five marks: 1, 2 or 5 times a power of ten."""
     rough = max(most, 1e-12) / 5
     power = 10 ** floor(log10(rough))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
@@ -34,7 +34,7 @@ def text(x, y, words, anchor="middle", size=12, weight="normal"):
 
 
 def scale(most, y_label):
-    """The marks of the y axis, and what turns a value into a place."""
+    """The marks of the y axis, and the function from a value to its place."""
     step = nice_step(most)
     top = step * max(1, -(-most // step))
     parts = [text(14, TOP - 12, y_label, "start")]
@@ -74,7 +74,7 @@ def bar(x, width, place, base, value, colour, title):
 
 
 def bars(chart):
-    """Parts stand on top of one another; a bound stands beside."""
+    """Stacks parts on one another; a bound stands beside them."""
     series = chart["series"]
     labels = [label for label, _ in next(iter(series.values()))]
     columns = [[points[index][1] for points in series.values()] for index in range(len(labels))]
@@ -97,7 +97,7 @@ def bars(chart):
 
 
 def lines(chart):
-    """Each x has one place: they double from one to the next."""
+    """Draws lines; values of x are equally far apart, because each is twice the one before it."""
     series = chart["series"]
     xs = sorted({x for points in series.values() for x, _ in points})
     parts, place = scale(max(y for points in series.values() for _, y in points), chart["y_label"])

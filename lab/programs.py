@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds and runs the programs of ringccl: those beside this one, in a build folder or where it is
-installed."""
+installed, else those in PATH."""
 
 import os
 import shutil
@@ -10,11 +10,11 @@ from pathlib import Path
 
 FOLDERS = {"ring_perf": "perf", "ring_train": "train", "ring_model": "tools", "ring_steps": "tools"}
 DEADLINE_S = 600
-PATIENCE_S = 5  # of who ends a program, before it kills it
+PATIENCE_S = 5  # between asking a program to end and killing it
 
 
 class Failed(Exception):
-    """A program that failed, or is not there; the text says which and how."""
+    """A program failed, or was not found; the text says which and how."""
 
 
 def find(name):
@@ -29,20 +29,20 @@ def find(name):
 
 
 def command_line(arguments, variables):
-    """As one would type it."""
+    """The command as a person would type it."""
     return " ".join(
         [*(f"{name}={value}" for name, value in variables.items()), *map(str, arguments)]
     )
 
 
 def environment(variables):
-    """Ours, without what would make the library do something else than the experiment says."""
+    """Our environment without RING_* variables, which would change what the experiment measures."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("RING_")}
     return {**ours, **variables}
 
 
 def end(process):
-    """It ends its ranks, and so has a moment for that."""
+    """Asks a program to end, and gives it time to end its ranks."""
     process.terminate()
     try:
         process.wait(PATIENCE_S)
@@ -51,7 +51,7 @@ def end(process):
 
 
 def outcome(process):
-    """What it said, and its status. If we are interrupted, nothing goes on without us."""
+    """A program's output and its status. If we are interrupted, the program ends, too."""
     with process:
         try:
             return (*process.communicate(timeout=DEADLINE_S), process.returncode)
@@ -61,7 +61,7 @@ def outcome(process):
 
 
 def run(name, *arguments, variables=None):
-    """Its standard output. A program that fails ends the experiment; its sentence says why."""
+    """Runs a program. Returns its standard output. A program that fails ends the experiment."""
     variables = variables or {}
     shown = command_line((name, *arguments), variables)
     process = subprocess.Popen(

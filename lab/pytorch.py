@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the installed PyTorch does, if there is one: it is asked, on one rank."""
+"""Asks the installed PyTorch, if there is one, what it does: on one rank."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ import sys
 
 DEADLINE_S = 120
 
-# Eight layers of 257 KiB in buckets of half a MiB. In the fifth step buckets are planned for good.
+# Eight layers of 257 KiB in buckets of half a MiB. By the fifth step buckets no longer change.
 QUESTION = """
 import inspect, json, os, torch
 import torch.distributed as dist
@@ -54,7 +54,7 @@ print(json.dumps({
 
 
 def ask():
-    """Its answers; None if there is no PyTorch, or one that cannot tell."""
+    """PyTorch's answers; None if there is none, or if it cannot answer."""
     try:
         said = subprocess.run([sys.executable, "-c", QUESTION], capture_output=True, text=True,
                               timeout=DEADLINE_S, check=False)

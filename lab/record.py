@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Reads records of ring_train --json: the facts of a run, what each rank did in each step, and the
-metrics."""
+"""Reads records of ring_train --json: the facts of a run, each rank's steps, and the metrics."""
 
 import json
 
-NUMBER_MOST = 1e300  # and none is infinite, or no number
+NUMBER_MOST = 1e300  # larger ones, infinity and NaN are refused
 SKIPPED = 2  # steps that warm up, as in ring_train's own metrics
 
-# What a rank does by itself. Blocked time and small sums follow from what others do.
+# The parts that a rank does by itself. Blocked time and small sums depend on other ranks.
 OWN_PHASES = ("data", "forward", "backward", "optimizer", "host")
 
 
 class Unreadable(Exception):
-    """A file that is no such record; the text says why."""
+    """A file is not such a record; the text says why."""
 
 
 class Record:
-    """steps[rank] is the list of its steps, as JSON has them, without those that warm up."""
+    """A run. steps[rank] is the list of a rank's steps, as in JSON, without those that warm up."""
 
     def __init__(self, path, run, steps, summary):
         self.path, self.run, self.steps, self.summary = path, run, steps, summary
@@ -63,7 +62,7 @@ def check_step(path, number, step, ranks):
 
 
 def note_step(steps, step):
-    """A rank computes what pads its tokens, too; older records do not tell, and had none."""
+    """Adds a step. Older records do not have computed_tokens; they had no padding."""
     if step["step"] > SKIPPED:
         step.setdefault("computed_tokens", step["tokens"])
         steps[step["rank"]].append(step)
@@ -88,7 +87,7 @@ def parse_lines(path, lines):
         raise Unreadable(f"{path}: no record of a whole run of ring_train (--json)")
     if len({len(mine) for mine in steps}) != 1 or not steps[0]:
         raise Unreadable(
-            f"{path}: too few steps, or not as many of each rank; {SKIPPED} only warm up"
+            f"{path}: too few steps, or different numbers for ranks; {SKIPPED} only warm up"
         )
     return Record(path, run, steps, summary)
 

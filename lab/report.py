@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What came out, as data: each claim beside its numbers and the verdict that follows from them.
-JSON is the report, the others are views of it; verdicts can be judged again from it alone."""
+"""The report: each claim with its numbers and the verdict that follows from them. The JSON is the
+report, other files are views of it; verdicts can be judged again from the JSON alone."""
 
 import csv
 import io
@@ -17,42 +17,42 @@ import judge
 from shown import show_number
 
 FORMAT = 1
-BUSY_MOST = 1 / 3  # of an article's runs that others disturb, before times decide nothing
+BUSY_MOST = 1 / 3  # if more of an article's runs were disturbed, times decide nothing
 
 
 class Shown(dict):
-    """For format_map: numbers as they are shown, and dots for those that are not there."""
+    """For format_map: numbers as readers see them, and dots for missing ones."""
 
     def __missing__(self, key):
         return "..."
 
 
 def explain(claim, verdict, missing, numbers):
-    """Why, in two sentences."""
+    """The reason for a verdict, in a few sentences."""
     texts = Shown({name: show_number(value) for name, value in numbers.items()
                    if value is not None})
     if verdict == judge.CONFIRMED:
         return claim["yes"].format_map(texts)
     if verdict == judge.REFUTED:
         return claim["no"].format_map(texts)
-    return claim["unless"] or f"This run does not tell: {missing}."
+    return claim["unless"] or f"This run gives no verdict: {missing}."
 
 
 def judge_claim(claim, numbers, failed):
-    """The verdict, and what it is for want of, if it is out of reach."""
+    """The verdict; if it is out of reach, also why."""
     verdict, missing = judge.judge(claim["confirmed"], claim["refuted"], numbers)
     if verdict == judge.OUT_OF_REACH:
         return verdict, failed or missing
     busy = numbers.get("busy_share", 0)
     if claim["timed"] and busy > BUSY_MOST:
         return judge.OUT_OF_REACH, (
-            f"by its numbers it would be {verdict}, but times decide, and other programs were at "
-            f"work in {100 * busy:.0f} % of the runs. Run it again when the machine is quiet")
+            f"its numbers say {verdict}, but they are times, and other programs disturbed "
+            f"{100 * busy:.0f} % of the runs. Run it again when the machine is quiet")
     return verdict, None
 
 
 def rule_names(claim):
-    """The numbers that a claim's verdict or its reasons are about."""
+    """The names of the numbers in a claim's rules and reasons."""
     names = [
         name
         for rule in (claim["confirmed"], claim["refuted"])
@@ -64,7 +64,7 @@ def rule_names(claim):
 
 
 def judge_again(report):
-    """Sets all verdicts and reasons from the report's numbers and rules, whatever it said."""
+    """Sets all verdicts and reasons by the report's numbers and rules."""
     for article in report["articles"]:
         numbers = {name: number["value"] for name, number in article["numbers"].items()}
         for claim in article["claims"]:
@@ -114,7 +114,7 @@ def read(path):
         or report.get("report") != "ring_lab"
         or report.get("format") != FORMAT
     ):
-        raise ValueError("no report of ring_lab that I know")
+        raise ValueError("no report of ring_lab, or one of another version")
     return report
 
 
@@ -140,7 +140,7 @@ def machine(report):
     if report["short"]:
         said += "; the short form: few steps and small batches, so times say little"
     if busy:
-        said += f"; THE MACHINE WAS BUSY with other things in {busy} of {runs} runs of ring_train"
+        said += f"; OTHER PROGRAMS DISTURBED {busy} of {runs} runs of ring_train"
     return said
 
 
@@ -157,10 +157,10 @@ def markdown_row(cells):
 
 def markdown_article(article):
     lines = ["", f"## {article['number']} {article['name']}: {article['title']}", "",
-             f"The article's own laboratory: {article['theirs']}. "
-             'Its numbers are under "theirs".', ""]
+             f"The article's own setup: {article['theirs']}. "
+             'Its numbers are in the column "theirs".', ""]
     if article["failed"]:
-        lines += [f"It did not run to its end: {article['failed']}", ""]
+        lines += [f"This experiment did not finish: {article['failed']}", ""]
     lines += [markdown_row(("", "claim", "theirs", "ours", "formula", "verdict", "why")),
               markdown_row(["---"] * 7)]
     for claim in article["claims"]:
@@ -170,8 +170,8 @@ def markdown_article(article):
 
 
 def markdown(report):
-    lines = ["# What five articles claim, and what is measured here", "", machine(report) + ".", "",
-             summary(report) + "."]
+    lines = ["# Claims of five articles, and measurements on this machine", "",
+             machine(report) + ".", "", summary(report) + "."]
     for article in report["articles"]:
         lines += markdown_article(article)
     return "\n".join(lines) + "\n"
@@ -194,7 +194,7 @@ VIEWS = ("report.json", "report.md", "report.html", "claims.csv")
 
 
 def check_folder(folder):
-    """Makes it; an OSError now rather than when everything has been measured."""
+    """Makes the folder, and raises OSError if files cannot be written there: before measuring."""
     folder.mkdir(parents=True, exist_ok=True)
     for view in VIEWS:
         if (folder / view).is_dir():
@@ -205,7 +205,7 @@ def check_folder(folder):
 
 
 def write(report, folder, page):
-    """All views, each whole or not at all. page makes the HTML."""
+    """Writes all views, each completely or not at all. page makes the HTML."""
     texts = (json.dumps(report, indent=1) + "\n", markdown(report), page(report),
              table_of_claims(report))
     for view, text in zip(VIEWS, texts):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Numbers as a reader wants them, in sentences, tables and plots."""
+"""Formats numbers for sentences, tables and plots."""
 
 from math import isfinite
 
 
 def show_number(value):
-    """As a reader wants it: four digits, or all of a whole number."""
+    """Four significant digits, or all of a whole number."""
     if isinstance(value, str) or not isfinite(value):
         return str(value)
     if 10000 <= abs(value) < 1e15:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Article 003: scaling, stragglers, extra communication and host work, each on purpose, on one
-machine."""
+"""Article 003: scaling on one machine; stragglers, extra communication and host work on purpose."""
 
 import os
 
@@ -12,7 +11,7 @@ DELAY_MS, WORK_MS = 40, 20
 BATCHINGS = ("samples", "tokens", "buckets", "packed")
 PARTS = ("data", "forward", "backward", "exposed", "waiting", "optimizer", "host")
 
-# From the article's table: 12.5 MB of gradients at the rate at which its 128 MiB took 201.3 ms
+# From the article's table: 12.5 MB of gradients, at the rate of its 128 MiB in 201.3 ms
 ARTICLE_BYTES_MS, ARTICLE_GROWTH_MS = 12.5 / 134.2 * (271.5 - 70.2), 70.2 - 30.0
 
 
@@ -37,10 +36,10 @@ def measure_scaling(lab):
     ms = {name: lab.note_step(f"{name}_ms", run) for name, run in runs.items()}
     for n in (2, 4):
         lab.note(f"weak{n}_percent", 100 * ms["weak1"] / ms[f"weak{n}"], "%",
-                 f"T(1) / T({n}), batch of a rank fixed")
+                 f"T(1) / T({n}), batch per rank fixed")
         lab.note(f"strong{n}_percent", 100 * ms["strong1"] / (n * ms[f"strong{n}"]), "%",
                  f"T(1) / ({n} T({n})), global batch fixed")
-    cpus = lab.note("cpus", len(os.sched_getaffinity(0)), "", "CPUs that this may use")
+    cpus = lab.note("cpus", len(os.sched_getaffinity(0)), "", "CPUs that the ranks may use")
     curves = {kind: [(1, 100)] + [(n, lab.numbers[f"{kind}{n}_percent"].value) for n in (2, 4)]
               for kind in ("weak", "strong")}
     curves["as many as CPUs"] = [(n, 100 * min(n, cpus) / n) for n in (1, 2, 4)]
@@ -60,7 +59,7 @@ def inject_faults(lab):
     for name, run in runs.items():
         ms = lab.note_step(f"{name}_ms", run)
         lab.note(f"{name}_drop_percent", 100 * (1 - usual / ms), "%",
-                 "throughput lost to 4 ranks as they are")
+                 "throughput lost, compared with 4 ranks without faults")
     return runs
 
 
@@ -76,8 +75,8 @@ def name_faults(lab, cases):
     first = {name: [finding.kind for finding in diagnose.diagnose(cases[name])[:1]]
              for name in expected}
     named = sum(first[name] == [kind] for name, kind in expected.items())
-    lab.note("named", named, "", "of 3 injected faults, how many ring_lab diagnose names first")
-    shown = {"as it is": "weak4", f"rank 0 {DELAY_MS} ms late": "straggler",
+    lab.note("named", named, "", "how many of 3 injected faults ring_lab diagnose names first")
+    shown = {"no fault": "weak4", f"rank 0 {DELAY_MS} ms late": "straggler",
              "extra all-reduce": "extra", f"rank 0 works {WORK_MS} ms": "host"}
     lab.chart("bars", "A step of 4 ranks, mean over ranks", "", "ms", {
         part: [(title, mean_of(cases[name], part + "_ms")) for title, name in shown.items()]
@@ -85,17 +84,17 @@ def name_faults(lab, cases):
 
 
 def explain_growth(lab, cases):
-    """Of what a step of 4 ranks takes longer than one of 1: what is there without communication?"""
+    """Steps of 4 ranks are longer than those of 1: how much of that is not communication?"""
     one, four, off = (lab.numbers[f"{name}_ms"].value for name in ("weak1", "weak4", "off4"))
     lab.note("shared_percent", 100 * (off - one) / max(four - one, 1e-9), "%",
              "(T(4) without communication - T(1)) / (T(4) - T(1))")
     lab.note("article_bytes_ms", ARTICLE_BYTES_MS, "ms",
-             "article's table: 12.5 MB at the rate at which its 128 MiB took 201.3 ms")
+             "article's table: 12.5 MB at the rate of its 128 MiB in 201.3 ms")
     lab.note("article_growth_ms", ARTICLE_GROWTH_MS, "ms", "article's table: T(4) - T(1)")
 
 
 def measure_tokens(lab):
-    """A GPT on examples of uneven lengths, put together in four ways. A rank computes its padding,
+    """Trains a GPT on examples of uneven lengths, batched in four ways. Ranks compute padding,
     too."""
     uneven = ("--preset", "seed000", "--text", "markov:1:400000", "--batch", 8,
               "--lengths", "lognormal:16:1")
