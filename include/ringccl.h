@@ -492,8 +492,8 @@ RING_API int ring_mem_free(struct ring_comm *comm, void *memory);
 
 /*
  * Announces that calls will use this memory often. A hint: results do not depend on it. The memory
- * stays the caller's, and mapped as it is for as long as the registration: RDMA devices send it
- * from where it lies.
+ * stays the caller's, and mapped as it is for as long as the registration: RDMA devices send from
+ * where it lies, and receive there.
  *
  * returns   0; RING_EINVAL if the range is empty or not mapped; RING_ENOMEM
  */

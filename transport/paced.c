@@ -231,6 +231,11 @@ static void expect(struct ring_link *base, size_t bytes, void *landing)
 	ring_link_expect(inner, bytes, landing);
 }
 
+static void withdraw(struct ring_link *base)
+{
+	ring_link_withdraw(((struct paced_link *)base)->inner);
+}
+
 static size_t slots(const struct ring_link *base, void **memory)
 {
 	return ring_link_slots(((const struct paced_link *)base)->inner, memory);
@@ -285,6 +290,7 @@ static const struct ring_transport paced = {
 	.send = send_message,
 	.poll = poll_link,
 	.release = release,
+	.withdraw = withdraw,
 	.slots = slots,
 	.wait_fd = wait_fd,
 	.arm = arm,

@@ -161,6 +161,7 @@ struct ring_transport {
 	void (*arm)(struct ring_link *link);
 	int (*reverse)(struct ring_link *link, struct ring_link **back);
 	void (*expect)(struct ring_link *link, size_t bytes, void *landing);
+	void (*withdraw)(struct ring_link *link);
 	bool (*is_near)(const struct ring_link *link);
 	size_t (*slots)(const struct ring_link *link, void **memory);
 	const struct ring_bell *(*bell)(const struct ring_link *link);
@@ -230,11 +231,21 @@ static inline void ring_link_release(struct ring_link *link)
  * land in `landing` instead of its slot. Called in message order, at most depth ahead of
  * `released`, at the latest before the message is used; too late is harmless (it lies in its slot
  * then). After the announced message arrived, its data say where it is. landing must stay valid
- * until then.
+ * until then, or until ring_link_withdraw().
  */
 static inline void ring_link_expect(struct ring_link *link, size_t bytes, void *landing)
 {
 	link->transport->expect(link, bytes, landing);
+}
+
+/*
+ * Receiver, after a failure: nothing lands any more where ring_link_expect() said, from now on. The
+ * link may be of no use behind this. Transports that move messages in polls only have none.
+ */
+static inline void ring_link_withdraw(struct ring_link *link)
+{
+	if (link->transport->withdraw)
+		link->transport->withdraw(link);
 }
 
 /*

@@ -7,7 +7,7 @@
  *
  *	offer {queue pair, slots, address}  <->  offer
  *	ready to receive                    <->  ready to receive
- *	                                    <-   the first credit, over the queue pairs
+ *	                                    <-   the first notice, over the queue pairs
  */
 #include <errno.h>
 #include <stdio.h>
@@ -132,13 +132,13 @@ static int greet(struct ring_verbs_link *link)
 	int err = hear(link, &ready, 1);
 	if (err || link->base.outgoing)
 		return err;
-	return ring_verbs_post_credit(link) ? 0 : refuse(link, "the first credit cannot be posted");
+	return ring_verbs_post_notice(link) ? 0 : refuse(link, "the first notice cannot be posted");
 }
 
-/* The sender has heard the first credit, and the receiver that it was heard. */
+/* The sender has heard the first notice, and the receiver that it was heard. */
 static int await_greeting(struct ring_verbs_link *link)
 {
-	int err = link->base.outgoing ? ring_verbs_poll(&link->base) : ring_verbs_poll_credits(link);
+	int err = link->base.outgoing ? ring_verbs_poll(&link->base) : ring_verbs_poll_notices(link);
 	if (err)
 		return err;
 	if (link->ended)
@@ -202,6 +202,8 @@ const struct ring_transport ring_transport_verbs = {
 	.poll = ring_verbs_poll,
 	.release = ring_verbs_release,
 	.arm = ring_verbs_arm,
+	.expect = ring_verbs_expect,
+	.withdraw = ring_verbs_withdraw,
 	.wait_fd = wait_fd,
 	.close = close_link,
 	.let_go = ring_verbs_memory_let_go,

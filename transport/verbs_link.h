@@ -3,12 +3,15 @@
  * A link over a reliable connected queue pair.
  *
  *	sender                                        receiver
- *	lasting memory,      RDMA write, immediate k  ->  slot k % depth
+ *	lasting memory,      RDMA write, immediate k  ->  slot k % depth, or where message k lands
  *	own slot k % depth,                               one receive is used up
  *	or inline
- *	                     <-  send of 0 bytes, immediate `released`: a credit
+ *	landings             <-  RDMA write, immediate: messages released and expected; a notice
  *
- * There are as many receives at either end as there can be messages, or credits, under way, so
+ * Large messages that the receiver expects in lasting memory land there: its notice says where. The
+ * first of a burst does not wait for one, and goes to its slot; see verbs_notice.c.
+ *
+ * There are as many receives at either end as there can be messages, or notices, under way, so
  * none ever comes too early. `sent` is the completion of the write: the other end's device has the
  * message, whatever its process does, and nothing is under way when a call is over.
  *
@@ -23,8 +26,10 @@
 #include "verbs_memory.h"
 #include "verbs_pair.h"
 
-#define RING_VERBS_MAGIC UINT32_C(0x52564202) /* changes with the layout of the offer */
-#define RING_VERBS_INLINE 128 /* bytes that are sent without a slot, where possible */
+#define RING_VERBS_MAGIC UINT32_C(0x52564203) /* changes with what ends say to each other */
+/* Bytes that are sent without a slot, where possible: all landings at once, too. */
+#define RING_VERBS_INLINE (RING_DEPTH_MAX * sizeof(struct ring_verbs_landing))
+#define RING_VERBS_LANDS 32768 /* bytes: what is smaller is copied sooner than it is announced */
 #define RING_VERBS_TEXT 448
 
 /* What each end tells the other. No padding: it is compared and sent as bytes. */
@@ -32,17 +37,29 @@ struct ring_verbs_offer {
 	uint32_t magic;
 	uint32_t depth;
 	uint64_t slot_bytes;
-	uint64_t address; /* receiver: of its slots ... */
+	uint64_t address; /* of the receiver's slots, the sender's landings, ... */
 	uint32_t rkey;    /* ... and by what they may be written */
 	struct ring_verbs_end end;
+};
+
+/* Where a message may land. No padding: the receiver writes it to the sender's memory. */
+struct ring_verbs_landing {
+	uint64_t number; /* of the message; that of another one: it goes to its slot */
+	uint64_t address;
+	uint32_t rkey;
+	uint32_t bytes; /* the size that it must have; 0: it goes to its slot */
 };
 
 enum ring_verbs_stage {
 	RING_VERBS_CLOSED,  /* nothing is made */
 	RING_VERBS_OFFERED, /* the other end's offer is awaited, ... */
 	RING_VERBS_READY,   /* ... that it can receive, ... */
-	RING_VERBS_PINGED,  /* ... the first credit, which shows that the way is there */
+	RING_VERBS_PINGED,  /* ... the first notice, which shows that the way is there */
 	RING_VERBS_OPEN,
+};
+
+struct ring_verbs_told {
+	uint64_t released, expected; /* as in the links */
 };
 
 struct ring_verbs_link {
@@ -56,7 +73,7 @@ struct ring_verbs_link {
 	struct ring_verbs_port *port;
 	struct ibv_comp_channel *channel; /* its descriptor is readable behind ring_link_arm() */
 	struct ibv_cq *cq;                /* what the user of the link waits for */
-	struct ibv_cq *credit_cq;         /* receiver: credits that went, for which nobody waits */
+	struct ibv_cq *notice_cq;         /* receiver: notices that went, for which nobody waits */
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	unsigned char *slots;
@@ -74,12 +91,24 @@ struct ring_verbs_link {
 
 	uint64_t posted; /* sender: messages */
 	uint64_t copied; /* ... bytes of them that went by way of a slot here */
+	uint64_t landed; /* ... bytes of them that went past the slots there */
 	struct ring_verbs_recent recent;
 	uint64_t freed; /* ... that the receiver has given back */
-	bool greeted;   /* ... and heard the first credit */
+	bool greeted;   /* ... and heard the first notice */
+	bool held_back; /* ... and its next message waits to be told where it lands */
 
-	uint64_t told;      /* receiver: `released`, as the last credit says */
-	unsigned under_way; /* ... and credits that may still be in the queue */
+	/* Message k at k % depth. A sender has them behind its slots, as the other end writes. */
+	struct ring_verbs_landing *landings;
+	struct ring_verbs_landing own_landings[RING_DEPTH_MAX]; /* a receiver's */
+	/* A receiver's own, and what its sender was told. */
+	uint64_t expected; /* messages of which it knows where they go */
+	bool lands;        /* large ones have had landings of late */
+	uint64_t large;    /* messages up to the last large one that was released, or posted */
+
+	struct ring_verbs_told told; /* receiver: what the last notice said */
+	bool news;                   /* ... and there is more to say of what is expected */
+	unsigned since;              /* ... and large messages that had no landing since one had */
+	unsigned under_way;          /* ... and notices that may still be in the queue */
 };
 
 /* verbs_queue.c: queue pair, slots and queues of a link that has its port. returns 0, or an error
@@ -88,27 +117,45 @@ int ring_verbs_queue_make(struct ring_verbs_link *link);
 int ring_verbs_queue_connect(struct ring_verbs_link *link); /* to `other` */
 void ring_verbs_queue_free(struct ring_verbs_link *link);   /* half-made ones, too */
 
+/* verbs_notice.c: what the receiver tells */
+void ring_verbs_expect(struct ring_link *base, size_t bytes, void *landing);
+void ring_verbs_withdraw(struct ring_link *base);
+bool ring_verbs_post_notice(struct ring_verbs_link *link);
+/* Receiver: posts a notice if one is due, behind a release or else. */
+void ring_verbs_tell(struct ring_verbs_link *link, bool released);
+/* Receiver: where the next message is that came to its landing, NULL: it had none */
+const void *ring_verbs_landed(const struct ring_verbs_link *link, size_t bytes);
+/* Sender: takes a notice in. returns 0; RING_EPEER */
+int ring_verbs_take_notice(struct ring_verbs_link *link, const struct ibv_wc *completion);
+/* Sender: the next message's landing. returns 0, with bytes 0 if it goes to its slot; RING_EAGAIN:
+ * it should wait to be told; RING_EPEER */
+int ring_verbs_find_landing(struct ring_verbs_link *link, size_t bytes,
+			    struct ring_verbs_landing *landing);
+
 /* verbs_move.c */
 int ring_verbs_send(struct ring_link *base, const void *source, size_t bytes);
 int ring_verbs_poll(struct ring_link *base);
 void ring_verbs_release(struct ring_link *base);
 void ring_verbs_arm(struct ring_link *base);
 bool ring_verbs_post_receives(struct ring_verbs_link *link, unsigned count);
-bool ring_verbs_post_credit(struct ring_verbs_link *link);
-/* Receiver: takes in what became of its credits. returns 0; RING_EPEER */
-int ring_verbs_poll_credits(struct ring_verbs_link *link);
+/* Receiver: takes in what became of its notices. returns 0; RING_EPEER */
+int ring_verbs_poll_notices(struct ring_verbs_link *link);
 /* Whether anything is to come that the user of the link could wait for. */
 static inline bool ring_verbs_waits(const struct ring_verbs_link *link)
 {
 	const struct ring_link *base = &link->base;
 	if (!base->outgoing)
 		return base->arrived - base->released < base->depth;
-	return base->sent < link->posted || link->posted - link->freed == base->depth;
+	return base->sent < link->posted || link->posted - link->freed == base->depth ||
+	       link->held_back;
 }
-/* Receives at each end, and requests in its send queue. */
+/*
+ * Receives at each end, and requests in its send queue. Between two messages of the sender at most
+ * `depth` are released, and twice as many become expected.
+ */
 static inline unsigned ring_verbs_receives(const struct ring_link *base)
 {
-	return base->depth + 1;
+	return (base->outgoing ? 3 * base->depth : base->depth) + 1;
 }
 static inline unsigned ring_verbs_requests(const struct ring_link *base)
 {

@@ -14,6 +14,7 @@ struct entry {
 	const struct ring_verbs_port *port;
 	uint64_t number;
 	struct ibv_mr *mr; /* NULL: it could not be registered, and is not tried again */
+	bool may_land;
 	struct entry *next;
 };
 
@@ -47,6 +48,20 @@ static void close_all(const struct ring_verbs_port *port)
 	drop_all(port, 0);
 }
 
+/* What can only be read is sent from there all the same. */
+static struct ibv_mr *register_with(struct ring_verbs_port *port, const struct ring_lasting *memory,
+				    bool *may_land)
+{
+	const int access[] = {0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
+	struct ibv_mr *mr = NULL;
+	for (int writes = 1; writes >= 0 && !mr; writes--) {
+		mr = (port->library->reg_mr)(port->pd, (void *)memory->start, memory->bytes,
+					     access[writes]);
+		*may_land = writes;
+	}
+	return mr;
+}
+
 /* Locked. NULL: no memory */
 static struct entry *registered(struct ring_verbs_port *port, const struct ring_lasting *memory)
 {
@@ -55,21 +70,21 @@ static struct entry *registered(struct ring_verbs_port *port, const struct ring_
 		entry = entry->next;
 	if (entry || !(entry = malloc(sizeof(*entry))))
 		return entry;
-	struct ibv_mr *mr = (port->library->reg_mr)(port->pd, (void *)memory->start, memory->bytes,
-						    0);
+	bool may_land;
+	struct ibv_mr *mr = register_with(port, memory, &may_land);
 	if (!mr)
 		ring_log(RING_INFO,
-			 "verbs: %zu KiB of memory cannot be registered with %s and are sent by "
-			 "copies: %s",
+			 "verbs: %zu KiB of memory cannot be registered with %s and are sent and "
+			 "received by copies: %s",
 			 memory->bytes >> 10, port->choice.device, strerror(errno));
 	port->closes = close_all;
-	*entry = (struct entry){port, memory->number, mr, entries};
+	*entry = (struct entry){port, memory->number, mr, may_land, entries};
 	entries = entry;
 	return entry;
 }
 
-bool ring_verbs_memory_key(struct ring_verbs_port *port, struct ring_verbs_recent *recent,
-			   const void *start, size_t bytes, uint32_t *lkey)
+bool ring_verbs_memory_find(struct ring_verbs_port *port, struct ring_verbs_recent *recent,
+			    const void *start, size_t bytes, struct ring_verbs_keys *keys)
 {
 	const uint64_t epoch = ring_lasting_epoch();
 	if (epoch == 0)
@@ -83,11 +98,12 @@ bool ring_verbs_memory_key(struct ring_verbs_port *port, struct ring_verbs_recen
 		const struct entry *entry = registered(port, &found);
 		if (entry && entry->mr) {
 			recent->memory = found;
-			recent->lkey = entry->mr->lkey;
+			recent->keys = (struct ring_verbs_keys){entry->mr->lkey, entry->mr->rkey,
+								entry->may_land};
 		}
 		pthread_mutex_unlock(&lock);
 	}
-	*lkey = recent->lkey;
+	*keys = recent->keys;
 	return recent->memory.bytes > 0;
 }
 

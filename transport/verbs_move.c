@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages and credits over a queue pair; see verbs_link.h. */
+/* Messages over a queue pair; see verbs_link.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +11,10 @@
 #include "verbs_link.h"
 
 #define COMPLETIONS 8 /* taken at once */
+
+/* The immediate of a message: its number's lower bits, and whether it came to its landing. */
+#define LANDED_BIT (UINT32_C(1) << 31)
+#define NUMBER_MASK (LANDED_BIT - 1)
 
 /* An idle look is a load or two, so it cannot see that the other process died; see fifo_link.c. */
 #define LOOKS_PER_CHECK 1024
@@ -26,21 +30,6 @@ bool ring_verbs_post_receives(struct ring_verbs_link *link, unsigned count)
 	return posted;
 }
 
-bool ring_verbs_post_credit(struct ring_verbs_link *link)
-{
-	struct ibv_send_wr request = {
-		.opcode = IBV_WR_SEND_WITH_IMM,
-		.imm_data = htonl((uint32_t)link->base.released),
-	};
-	struct ibv_send_wr *bad;
-	if (link->under_way == ring_verbs_requests(&link->base) ||
-	    ibv_post_send(link->qp, &request, &bad))
-		return false;
-	link->under_way++;
-	link->told = link->base.released;
-	return true;
-}
-
 /*
  * What a message is sent from: short ones go within the request, those from memory that lasts from
  * where they lie, others by way of an own slot, which is registered.
@@ -48,9 +37,12 @@ bool ring_verbs_post_credit(struct ring_verbs_link *link)
 static struct ibv_sge choose_piece(struct ring_verbs_link *link, const void *source, size_t bytes)
 {
 	struct ibv_sge piece = {.addr = (uintptr_t)source, .length = (uint32_t)bytes};
+	struct ring_verbs_keys keys = {0};
 	if (bytes <= link->inline_bytes ||
-	    ring_verbs_memory_key(link->port, &link->recent, source, bytes, &piece.lkey))
+	    ring_verbs_memory_find(link->port, &link->recent, source, bytes, &keys)) {
+		piece.lkey = keys.lkey;
 		return piece;
+	}
 	unsigned char *slot = link->slots + link->posted % link->base.depth * link->stride;
 	memcpy(slot, source, bytes);
 	link->copied += bytes;
@@ -66,62 +58,69 @@ int ring_verbs_send(struct ring_link *base, const void *source, size_t bytes)
 		return RING_EPEER;
 	if (link->posted - base->sent == base->depth || link->posted - link->freed == base->depth)
 		return RING_EAGAIN;
+	struct ring_verbs_landing landing;
+	int err = ring_verbs_find_landing(link, bytes, &landing);
+	if (err)
+		return err;
 	struct ibv_sge piece = choose_piece(link, source, bytes);
 	struct ibv_send_wr request = {
 		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
 		.send_flags = bytes <= link->inline_bytes ? IBV_SEND_INLINE : 0,
 		.sg_list = &piece,
 		.num_sge = 1,
-		.imm_data = htonl((uint32_t)link->posted),
+		.imm_data = htonl((uint32_t)link->posted & NUMBER_MASK),
 		.wr.rdma = {.remote_addr = link->other.address +
 					   link->posted % base->depth * link->stride,
 			    .rkey = link->other.rkey},
 	};
+	if (landing.bytes > 0) {
+		request.imm_data |= htonl(LANDED_BIT);
+		request.wr.rdma.remote_addr = landing.address;
+		request.wr.rdma.rkey = landing.rkey;
+		link->landed += bytes;
+	}
 	struct ibv_send_wr *bad;
 	int cause = ibv_post_send(link->qp, &request, &bad);
 	if (cause)
 		return ring_verbs_lose(link, "a message cannot be posted: %s", strerror(cause));
 	link->posted++;
+	if (bytes >= RING_VERBS_LANDS)
+		link->large = link->posted;
 	return 0;
 }
 
 void ring_verbs_release(struct ring_link *base)
 {
 	struct ring_verbs_link *link = (struct ring_verbs_link *)base;
-	base->released++;
-	if (!link->lost && !ring_verbs_post_credit(link) && ring_verbs_poll_credits(link) == 0)
-		(void)ring_verbs_post_credit(link); /* else a later poll does */
+	const size_t bytes = ring_link_arrival(base, base->released++)->bytes;
+	if (bytes >= RING_VERBS_LANDS)
+		link->large = base->released;
+	ring_verbs_tell(link, true);
 }
 
 /* ---- completions ---- */
 
-/* Sender: the receiver has given back so many. The immediate is the count's lower half. */
-static int take_credit(struct ring_verbs_link *link, const struct ibv_wc *completion)
-{
-	uint32_t grown = ntohl(completion->imm_data) - (uint32_t)link->freed;
-	if (completion->opcode != IBV_WC_RECV || grown > link->posted - link->freed)
-		return ring_verbs_lose(link, "the receiver's credit is nonsense");
-	link->freed += grown;
-	link->greeted = true;
-	return ring_verbs_post_receives(link, 1)
-		       ? 0
-		       : ring_verbs_lose(link, "no receive can be posted");
-}
-
-/* Receiver: the next message is in its slot. */
+/* Receiver: the next message is in its slot, or where it was announced to land. */
 static int take_message(struct ring_verbs_link *link, const struct ibv_wc *completion)
 {
 	struct ring_link *base = &link->base;
-	uint32_t number = ntohl(completion->imm_data);
-	if (completion->opcode != IBV_WC_RECV_RDMA_WITH_IMM || number != (uint32_t)base->arrived ||
+	const uint32_t said = ntohl(completion->imm_data), number = said & NUMBER_MASK;
+	const uint32_t due = (uint32_t)base->arrived & NUMBER_MASK;
+	if (completion->opcode != IBV_WC_RECV_RDMA_WITH_IMM || number != due ||
 	    base->arrived - base->released == base->depth || completion->byte_len == 0 ||
 	    completion->byte_len > base->slot_bytes)
 		return ring_verbs_lose(link,
 				       "message %" PRIu32 " of %" PRIu32 " bytes where %" PRIu32
 				       " of at most %zu was due",
-				       number, completion->byte_len, (uint32_t)base->arrived,
-				       base->slot_bytes);
-	const unsigned char *place = link->slots + base->arrived % base->depth * link->stride;
+				       number, completion->byte_len, due, base->slot_bytes);
+	const void *place = said & LANDED_BIT
+				    ? ring_verbs_landed(link, completion->byte_len)
+				    : link->slots + base->arrived % base->depth * link->stride;
+	if (!place)
+		return ring_verbs_lose(link,
+				       "message %" PRIu32 " of %" PRIu32
+				       " bytes landed, and was not to",
+				       number, completion->byte_len);
 	*ring_link_arrival(base, base->arrived++) = (struct ring_arrival){place,
 									  completion->byte_len};
 	return ring_verbs_post_receives(link, 1)
@@ -134,7 +133,7 @@ static int take(struct ring_verbs_link *link, const struct ibv_wc *completion)
 	if (!link->base.outgoing)
 		return take_message(link, completion);
 	if (completion->opcode & IBV_WC_RECV)
-		return take_credit(link, completion);
+		return ring_verbs_take_notice(link, completion);
 	link->base.sent++;
 	return 0;
 }
@@ -143,18 +142,18 @@ static int take(struct ring_verbs_link *link, const struct ibv_wc *completion)
 static int fail(struct ring_verbs_link *link, const struct ibv_wc *completion)
 {
 	struct ibv_wc cause = *completion, next;
-	struct ibv_cq *requests = link->credit_cq ? link->credit_cq : link->cq;
+	struct ibv_cq *requests = link->notice_cq ? link->notice_cq : link->cq;
 	while (cause.status == IBV_WC_WR_FLUSH_ERR && ibv_poll_cq(requests, 1, &next) > 0)
 		if (next.status != IBV_WC_SUCCESS)
 			cause = next;
 	return ring_verbs_fail(link, &cause);
 }
 
-int ring_verbs_poll_credits(struct ring_verbs_link *link)
+int ring_verbs_poll_notices(struct ring_verbs_link *link)
 {
 	struct ibv_wc completions[COMPLETIONS];
 	int count;
-	while ((count = ibv_poll_cq(link->credit_cq, COMPLETIONS, completions)) > 0) {
+	while ((count = ibv_poll_cq(link->notice_cq, COMPLETIONS, completions)) > 0) {
 		link->under_way -= (unsigned)count;
 		for (int i = 0; i < count; i++)
 			if (completions[i].status != IBV_WC_SUCCESS)
@@ -173,6 +172,8 @@ void ring_verbs_arm(struct ring_link *base)
 	const struct ring_verbs_library *library = link->port->library;
 	struct ibv_cq *cq;
 	void *context;
+	if (!base->outgoing)
+		ring_verbs_tell(link, false);
 	if (link->lost || !ring_verbs_waits(link))
 		return;
 	while (library->get_cq_event(link->channel, &cq, &context) == 0) {
@@ -253,8 +254,8 @@ int ring_verbs_poll(struct ring_link *base)
 	const uint64_t before = base->sent;
 	if (link->lost)
 		return end_of(link);
-	if (link->told < base->released && ring_verbs_poll_credits(link) == 0)
-		(void)ring_verbs_post_credit(link);
+	if (!base->outgoing)
+		ring_verbs_tell(link, false);
 	int taken = look(link);
 	if (taken < 0)
 		hear_last_word(link);

@@ -39,13 +39,18 @@ static int fail_registering(struct ring_verbs_link *link, int cause, size_t byte
 	return RING_ENOMEM;
 }
 
+/* Slots, and behind a sender's its landings. */
 static size_t slots_bytes(const struct ring_verbs_link *link)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	return (link->base.depth * link->stride + page - 1) / page * page;
+	size_t landing = link->base.outgoing ? sizeof(*link->landings) : 0;
+	return (link->base.depth * (link->stride + landing) + page - 1) / page * page;
 }
 
-/* Pages of its own: what is registered is never next to what a program frees. */
+/*
+ * Pages of its own: what is registered is never next to what a program frees. A receiver that
+ * spoils what is about to be sent to it harms nobody else.
+ */
 static int make_slots(struct ring_verbs_link *link)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
@@ -55,8 +60,10 @@ static int make_slots(struct ring_verbs_link *link)
 	if (memory == MAP_FAILED)
 		return fail(link, errno, "no memory for slots");
 	link->slots = memory;
-	link->mr = (link->port->library->reg_mr)(link->port->pd, memory, bytes,
-						 link->base.outgoing ? 0 : access);
+	link->landings = link->own_landings;
+	if (link->base.outgoing)
+		link->landings = (void *)(link->slots + link->base.depth * link->stride);
+	link->mr = (link->port->library->reg_mr)(link->port->pd, memory, bytes, access);
 	if (!link->mr)
 		return fail_registering(link, errno, bytes);
 	link->base.memory_bytes += bytes;
@@ -78,8 +85,8 @@ static int make_queues(struct ring_verbs_link *link)
 	link->cq = library->create_cq(context, receives + (link->base.outgoing ? requests : 0),
 				      NULL, link->channel, 0);
 	if (!link->base.outgoing)
-		link->credit_cq = library->create_cq(context, requests, NULL, NULL, 0);
-	if (!link->cq || (!link->base.outgoing && !link->credit_cq))
+		link->notice_cq = library->create_cq(context, requests, NULL, NULL, 0);
+	if (!link->cq || (!link->base.outgoing && !link->notice_cq))
 		return fail(link, errno, "no completion queue");
 	return 0;
 }
@@ -88,7 +95,7 @@ static int make_queues(struct ring_verbs_link *link)
 static int make_pair(struct ring_verbs_link *link)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = link->credit_cq ? link->credit_cq : link->cq,
+		.send_cq = link->notice_cq ? link->notice_cq : link->cq,
 		.recv_cq = link->cq,
 		.cap = {.max_send_wr = ring_verbs_requests(&link->base),
 			.max_recv_wr = ring_verbs_receives(&link->base),
@@ -113,8 +120,7 @@ static int make_pair(struct ring_verbs_link *link)
 
 static int initialise_pair(struct ring_verbs_link *link)
 {
-	int cause = ring_verbs_pair_initialise(link->port, link->qp,
-					       link->base.outgoing ? 0 : IBV_ACCESS_REMOTE_WRITE);
+	int cause = ring_verbs_pair_initialise(link->port, link->qp, IBV_ACCESS_REMOTE_WRITE);
 	if (cause)
 		return fail(link, cause, "the queue pair cannot be initialised");
 	if (!ring_verbs_post_receives(link, ring_verbs_receives(&link->base)))
@@ -138,7 +144,7 @@ static void describe(struct ring_verbs_link *link)
 		.magic = RING_VERBS_MAGIC,
 		.depth = link->base.depth,
 		.slot_bytes = link->base.slot_bytes,
-		.address = (uintptr_t)link->slots,
+		.address = link->base.outgoing ? (uintptr_t)link->landings : (uintptr_t)link->slots,
 		.rkey = link->mr->rkey,
 		.end = ring_verbs_pair_end(link->port, link->qp),
 	};
@@ -167,8 +173,8 @@ void ring_verbs_queue_free(struct ring_verbs_link *link)
 		library->destroy_qp(link->qp);
 	if (link->cq)
 		library->destroy_cq(link->cq);
-	if (link->credit_cq)
-		library->destroy_cq(link->credit_cq);
+	if (link->notice_cq)
+		library->destroy_cq(link->notice_cq);
 	if (link->channel) {
 		ring_fd_release(link->channel->fd);
 		library->destroy_comp_channel(link->channel);

@@ -232,6 +232,15 @@ static void settle_devices(struct ring_comm *comm)
 			      channel->device->name, comm->rank);
 }
 
+/* Nor may a network card still write there. */
+static void withdraw_landings(const struct ring_comm *comm)
+{
+	for (const struct ring_channel *c = comm->active; c; c = c->next)
+		for (int i = 0; i < c->route_count; i++)
+			if (c->routes[i].in)
+				ring_link_withdraw(c->routes[i].in);
+}
+
 int ring_carry(struct ring_comm *comm, struct ring_call *call)
 {
 	bool messages = ring_kind_is_message(call->kind);
@@ -247,8 +256,10 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 	if (!err && call->connects)
 		err = connect_all(comm, call);
 	ring_fpenv_leave(fpenv);
-	if (err)
+	if (err) {
 		settle_devices(comm);
+		withdraw_landings(comm);
+	}
 	ring_flag_lower(&comm->busy);
 	note(comm, call, RING_RETURNED);
 	ring_lookout_wake(&comm->lookout); /* bytes may still be under way */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A link over verbs whose other end offers anything, and whose device, which is made up here, completes
- * anything: it may refuse, it may not ask the device for what cannot be, nor show it.
+ * A link over verbs whose other end offers anything and has anything land, and whose device, which
+ * is made up here, completes anything: it may refuse, it may not ask the device for what cannot be,
+ * nor show it.
  */
 #include <arpa/inet.h>
 #include <assert.h>
@@ -16,12 +17,14 @@
 #include "transport/verbs_link.h"
 
 #define DEPTH 3
-#define SLOT_BYTES 300
-#define STRIDE 320
+#define SLOT_BYTES ((size_t)RING_VERBS_LANDS + 300)
+#define STRIDE (SLOT_BYTES + 20)
+#define PLACE_BYTES (2 * SLOT_BYTES) /* that last, and are landed in */
 
 static const uint8_t *input;
 static size_t left;
 static unsigned receives, requests; /* that were posted and did not complete */
+static unsigned char place[PLACE_BYTES];
 
 static uint8_t next_byte(void)
 {
@@ -35,7 +38,7 @@ static int post_receive(struct ibv_qp *qp, struct ibv_recv_wr *request, struct i
 	(void)qp;
 	(void)request;
 	(void)bad;
-	assert(++receives <= DEPTH + 1);
+	assert(++receives <= 3 * DEPTH + 1);
 	return 0;
 }
 
@@ -46,7 +49,21 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_
 	assert(++requests <= 4 * DEPTH);
 	if (request->num_sge > 0)
 		assert(request->sg_list->length - 1 < SLOT_BYTES);
+	if (request->num_sge > 0 && ntohl(request->imm_data) >> 31)
+		assert(request->wr.rdma.remote_addr + request->sg_list->length >=
+		       request->wr.rdma.remote_addr);
 	return 0;
+}
+
+/* A landing that is right but for what the input says. */
+static void write_landing(const struct ring_verbs_link *link)
+{
+	const uint64_t number = link->posted + next_byte() % DEPTH;
+	struct ring_verbs_landing *landing = &link->landings[number % DEPTH];
+	*landing = (struct ring_verbs_landing){number, (uintptr_t)place, 2, RING_VERBS_LANDS + 30};
+	unsigned char *bytes = (unsigned char *)landing;
+	for (unsigned turned = next_byte() % 4; turned > 0; turned--)
+		bytes[next_byte() % sizeof(*landing)] ^= next_byte();
 }
 
 /* Nothing, or a completion that is right but for what the input says. */
@@ -60,12 +77,16 @@ static int poll_queue(struct ibv_cq *cq, int room, struct ibv_wc *completion)
 	if (what < 64 || *open == 0)
 		return 0;
 	--*open;
-	const bool credits = link->base.outgoing != ((what & 8) != 0); /* what a peer may send */
-	const uint64_t due = link->base.outgoing ? link->freed + 1 : link->base.arrived;
+	const bool strange = what & 8; /* what a peer may send, and does not */
+	uint64_t due = link->base.arrived;
+	if (link->base.outgoing)
+		due = (link->freed + 1) | (link->posted + 2) << 15 | UINT64_C(1) << 30;
+	if (link->base.outgoing && what & 16)
+		write_landing(link);
 	*completion = (struct ibv_wc){
 		.status = what >= 250 ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS,
 		.opcode = !is_receive ? IBV_WC_RDMA_WRITE
-			  : credits   ? IBV_WC_RECV
+			  : strange   ? IBV_WC_RECV
 				      : IBV_WC_RECV_RDMA_WITH_IMM,
 		.byte_len = 1 + next_byte(),
 		.imm_data = htonl((uint32_t)due),
@@ -74,6 +95,10 @@ static int poll_queue(struct ibv_cq *cq, int room, struct ibv_wc *completion)
 		completion->imm_data = htonl((uint32_t)due + next_byte());
 	if (what & 4)
 		completion->byte_len = (uint32_t)next_byte() << next_byte() % 24;
+	if (what & 32) { /* it landed, as it says */
+		completion->imm_data |= htonl(UINT32_C(1) << 31);
+		completion->byte_len = RING_VERBS_LANDS + next_byte() % 2;
+	}
 	return 1;
 }
 
@@ -113,7 +138,25 @@ static int end_queue(struct ibv_cq *cq)
 	return 0;
 }
 
+static struct ibv_mr place_mr = {.lkey = 2, .rkey = 2};
+
+static struct ibv_mr *register_memory(struct ibv_pd *pd, void *memory, size_t bytes, int access)
+{
+	(void)pd;
+	(void)access;
+	assert(memory == place && bytes == PLACE_BYTES);
+	return &place_mr;
+}
+
+static int end_memory(struct ibv_mr *mr)
+{
+	(void)mr;
+	return 0;
+}
+
 static const struct ring_verbs_library library = {
+	.reg_mr = register_memory,
+	.dereg_mr = end_memory,
 	.modify_qp = modify_pair,
 	.query_port = query_port,
 	.wc_status_str = status_words,
@@ -143,10 +186,11 @@ static struct ring_verbs_link *make_link(int fd, bool outgoing, struct ring_verb
 	link->port = port;
 	link->qp = qp;
 	link->cq = &cqs[0];
-	link->credit_cq = outgoing ? NULL : &cqs[1];
-	link->slots = malloc(DEPTH * STRIDE);
+	link->notice_cq = outgoing ? NULL : &cqs[1];
+	link->slots = malloc(DEPTH * (STRIDE + sizeof(struct ring_verbs_landing)));
 	link->stride = STRIDE;
-	link->inline_bytes = 16;
+	link->landings = outgoing ? (void *)(link->slots + DEPTH * STRIDE) : link->own_landings;
+	link->inline_bytes = DEPTH * sizeof(struct ring_verbs_landing);
 	link->mr = mr;
 	link->stage = RING_VERBS_OFFERED;
 	link->own = (struct ring_verbs_offer){.magic = RING_VERBS_MAGIC,
@@ -172,22 +216,38 @@ static void say(int peer, const struct ring_verbs_offer *right)
 	(void)!write(peer, words, sizeof(words));
 }
 
+/* Where it may lie: in a slot, or in a landing that was told. */
+static void check_place(const struct ring_verbs_link *link, const struct ring_arrival *arrival)
+{
+	const unsigned char *data = arrival->data;
+	const bool in_slots = data >= link->slots && data < link->slots + DEPTH * STRIDE;
+	assert(arrival->bytes - 1 < SLOT_BYTES);
+	assert(in_slots || (data >= place && data + arrival->bytes <= place + PLACE_BYTES));
+}
+
 static void use(struct ring_link *link)
 {
 	static const unsigned char source[SLOT_BYTES];
+	struct ring_verbs_link *verbs = (struct ring_verbs_link *)link;
 	int err = 0;
 	while (left > 0 && !err) {
 		const uint8_t what = next_byte();
 		if (link->outgoing && what & 1)
-			err = ring_link_send(link, source, 1 + what % SLOT_BYTES);
+			err = ring_link_send(link, what & 2 ? source : place,
+					     what & 4 ? RING_VERBS_LANDS + 30 : 1 + what);
 		else if (!link->outgoing && what & 1 && link->released < link->arrived)
 			ring_link_release(link);
+		else if (!link->outgoing && verbs->expected < link->released + DEPTH)
+			ring_link_expect(link, RING_VERBS_LANDS + what / 128,
+					 what & 2 ? place + what % SLOT_BYTES : NULL);
 		if (!err || err == RING_EAGAIN)
 			err = ring_link_poll(link);
 		assert(link->arrived - link->released <= DEPTH);
 		for (uint64_t k = link->released; k < link->arrived; k++)
-			assert(ring_link_arrival(link, k)->bytes - 1 < SLOT_BYTES);
-		assert(link->sent <= ((struct ring_verbs_link *)link)->posted);
+			check_place(verbs, ring_link_arrival(link, k));
+		assert(link->sent <= verbs->posted);
+		if (what == 255)
+			ring_link_withdraw(link);
 	}
 }
 
@@ -207,6 +267,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	left = size;
 	struct ring_verbs_link *link = make_link(fds[0], next_byte() & 1, &port, &qp, cqs, &mr);
 	void *slots = link->slots;
+	const uint64_t number = ring_lasting_add(place, PLACE_BYTES);
 	say(fds[1], &link->own);
 	int err = RING_EAGAIN;
 	while (left > 0 && err == RING_EAGAIN)
@@ -216,6 +277,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	link->slots = NULL; /* not a mapping of its own */
 	link->mr = NULL;
 	ring_link_close(&link->base);
+	ring_lasting_remove(number);
 	free(slots);
 	close(fds[1]);
 	return 0;

@@ -71,6 +71,11 @@ static void expect(struct ring_link *base, size_t bytes, void *landing)
 		ring_link_expect(inner, bytes, landing);
 }
 
+static void withdraw(struct ring_link *base)
+{
+	ring_link_withdraw(((struct faulty_link *)base)->inner);
+}
+
 static int wait_fd(const struct ring_link *base, short *events)
 {
 	const struct ring_link *inner = ((const struct faulty_link *)base)->inner;
@@ -104,6 +109,7 @@ static const struct ring_transport faulty = {
 	.poll = poll_link,
 	.release = release,
 	.expect = expect,
+	.withdraw = withdraw,
 	.wait_fd = wait_fd,
 	.arm = arm,
 	.close = close_link,

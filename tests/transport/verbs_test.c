@@ -23,13 +23,19 @@
 
 #define SLOT_BYTES 4096
 #define DEPTH 4
+#define LARGE_BYTES (2 * (size_t)RING_VERBS_LANDS)
 
 static const struct pair_kind kind = {.name = "verbs", .transport = &ring_transport_verbs};
 
-static void make_pair(struct pair *pair)
+static void make_pair_of(struct pair *pair, size_t slot_bytes)
 {
 	assert_true(pair_init(pair));
-	assert_int_equal(pair_open(pair, &kind, DEPTH, SLOT_BYTES, 1), 0);
+	assert_int_equal(pair_open(pair, &kind, DEPTH, slot_bytes, 1), 0);
+}
+
+static void make_pair(struct pair *pair)
+{
+	make_pair_of(pair, SLOT_BYTES);
 }
 
 static struct ring_verbs_link *end_of(struct pair *pair, int end)
@@ -140,11 +146,11 @@ static void nonsense_is_refused(void **state)
 			       "message 2 of 7 bytes where 0 of at most 4096 was due"));
 	pair_close(&pair);
 	make_pair(&pair);
-	pair.ends[RECEIVER]->released = 3; /* a credit for what was never sent */
-	assert_true(ring_verbs_post_credit(end_of(&pair, RECEIVER)));
+	pair.ends[RECEIVER]->released = 3; /* slots given back in which there was nothing */
+	assert_true(ring_verbs_post_notice(end_of(&pair, RECEIVER)));
 	while (poll_link(pair.ends[SENDER]) == 0)
 		;
-	assert_non_null(strstr(pair.ends[SENDER]->why, "the receiver's credit is nonsense"));
+	assert_non_null(strstr(pair.ends[SENDER]->why, "the receiver's notice is nonsense"));
 	pair.ends[RECEIVER]->released = 0;
 	pair_close(&pair);
 }
@@ -232,6 +238,214 @@ static void what_lasts_is_sent_from_where_it_lies(void **state)
 	munmap(memory, bytes);
 }
 
+/* Memory that lasts, in which messages land. */
+struct place {
+	unsigned char *memory;
+	size_t bytes;
+	uint64_t number;
+};
+
+static struct place make_place(size_t bytes)
+{
+	unsigned char *memory = map_at(NULL, bytes, 'a');
+	return (struct place){memory, bytes, ring_lasting_add(memory, bytes)};
+}
+
+static void free_place(struct place *place)
+{
+	ring_lasting_remove(place->number);
+	munmap(place->memory, place->bytes);
+}
+
+/* Tells where the next message may land, and waits until the sender has heard that. */
+static void expect_at(struct pair *pair, size_t bytes, void *landing)
+{
+	const struct ring_verbs_link *receiver = end_of(pair, RECEIVER);
+	ring_link_expect(pair->ends[RECEIVER], bytes, landing);
+	if (receiver->news)
+		poll_until(pair, &end_of(pair, SENDER)->expected, receiver->expected);
+}
+
+static bool all_are(const unsigned char *memory, size_t bytes, unsigned char content)
+{
+	return memory[0] == content && memcmp(memory, memory + 1, bytes - 1) == 0;
+}
+
+/* Sends a large message. returns where it came to */
+static const void *send_large(struct pair *pair, int content)
+{
+	static unsigned char source[LARGE_BYTES];
+	struct ring_link *receiver = pair->ends[RECEIVER];
+	const uint64_t message = receiver->arrived;
+	memset(source, content, sizeof(source));
+	send_whole(pair, source, sizeof(source));
+	poll_until(pair, &receiver->arrived, message + 1);
+	assert_true(bytes_of(receiver, message) == LARGE_BYTES);
+	const unsigned char *data = data_of(receiver, message);
+	assert_true(all_are(data, LARGE_BYTES, (unsigned char)content));
+	release(receiver);
+	return data;
+}
+
+static void what_lasts_is_landed_in(void **state)
+{
+	struct place place = make_place(4 * LARGE_BYTES);
+	static unsigned char other[LARGE_BYTES];
+	struct pair pair;
+	(void)state;
+	make_pair_of(&pair, LARGE_BYTES);
+	for (int round = 0; round < 3 * DEPTH; round++) {
+		unsigned char *landing = place.memory + LARGE_BYTES + (size_t)round;
+		expect_at(&pair, LARGE_BYTES, landing);
+		assert_ptr_equal(send_large(&pair, 'b' + round), landing);
+		assert_true(all_are(place.memory, LARGE_BYTES, 'a'));
+		assert_true(all_are(place.memory + 3 * LARGE_BYTES, LARGE_BYTES, 'a'));
+	}
+	assert_int_equal(end_of(&pair, SENDER)->landed, 3 * DEPTH * LARGE_BYTES);
+
+	/* What does not last, has another size, or no place is not landed in. */
+	expect_at(&pair, LARGE_BYTES, other);
+	assert_ptr_not_equal(send_large(&pair, 'x'), other);
+	expect_at(&pair, LARGE_BYTES - 1, place.memory);
+	assert_ptr_not_equal(send_large(&pair, 'y'), place.memory);
+	expect_at(&pair, LARGE_BYTES, NULL);
+	send_large(&pair, 'z');
+	assert_int_equal(end_of(&pair, SENDER)->landed, 3 * DEPTH * LARGE_BYTES);
+
+	/* What is told too late is not, nor by a later message. */
+	const void *slot = send_large(&pair, 'v');
+	ring_link_expect(pair.ends[RECEIVER], LARGE_BYTES, place.memory);
+	for (int round = 0; round < DEPTH; round++) {
+		expect_at(&pair, LARGE_BYTES, NULL);
+		assert_ptr_not_equal(send_large(&pair, 'w'), place.memory);
+	}
+	assert_ptr_not_equal(slot, place.memory);
+	assert_true(all_are(place.memory, LARGE_BYTES, 'a'));
+	pair_close(&pair);
+	free_place(&place);
+}
+
+/* One large message goes to its slot; those behind it wait to be told, until that is given back. */
+static void large_messages_wait_to_be_told(void **state)
+{
+	struct place place = make_place(LARGE_BYTES);
+	static unsigned char source[LARGE_BYTES];
+	struct pair pair;
+	short events;
+	(void)state;
+	make_pair_of(&pair, LARGE_BYTES);
+	struct ring_link *sender = pair.ends[SENDER], *receiver = pair.ends[RECEIVER];
+	for (int round = 0; round < DEPTH; round++) /* none did land */
+		assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), 0);
+	poll_until(&pair, &receiver->arrived, DEPTH);
+	for (int round = 0; round < DEPTH; round++) {
+		ring_link_expect(receiver, LARGE_BYTES, NULL);
+		release(receiver);
+	}
+	expect_at(&pair, LARGE_BYTES, place.memory);
+	send_large(&pair, 'b');
+	poll_until(&pair, &end_of(&pair, SENDER)->freed, receiver->released);
+
+	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), 0);
+	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), RING_EAGAIN);
+	poll_until(&pair, &receiver->arrived, DEPTH + 2);
+	poll_until(&pair, &sender->sent, DEPTH + 2);
+	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), RING_EAGAIN);
+	assert_true(ring_link_wait_fd(sender, &events) >= 0 && events);
+	assert_int_equal(ring_link_send(sender, source, 100), 0); /* small ones do not */
+	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), RING_EAGAIN);
+	ring_link_expect(receiver, LARGE_BYTES, NULL);
+	ring_link_expect(receiver, 100, NULL);
+	expect_at(&pair, LARGE_BYTES, place.memory);
+	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), 0);
+	poll_until(&pair, &receiver->arrived, DEPTH + 4);
+	assert_ptr_equal(data_of(receiver, DEPTH + 3), place.memory);
+	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), RING_EAGAIN);
+	while (receiver->released < receiver->arrived)
+		release(receiver);
+	poll_until(&pair, &end_of(&pair, SENDER)->freed, receiver->released);
+	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), 0);
+	pair_close(&pair);
+	free_place(&place);
+}
+
+/* Behind a failure the user may have that memory back. */
+static void what_was_withdrawn_stays_as_it_is(void **state)
+{
+	struct place place = make_place(LARGE_BYTES);
+	static unsigned char source[LARGE_BYTES];
+	struct pair pair;
+	(void)state;
+	for (int withdraws = 0; withdraws < 2; withdraws++) {
+		make_pair_of(&pair, LARGE_BYTES);
+		expect_at(&pair, LARGE_BYTES, place.memory);
+		memset(place.memory, 'a', LARGE_BYTES);
+		memset(source, 'x', sizeof(source));
+		if (withdraws)
+			ring_link_withdraw(pair.ends[RECEIVER]);
+		assert_int_equal(ring_link_send(pair.ends[SENDER], source, LARGE_BYTES), 0);
+		while (pair.ends[SENDER]->sent == 0 && poll_link(pair.ends[SENDER]) == 0)
+			;
+		assert_true(all_are(place.memory, LARGE_BYTES, withdraws ? 'a' : 'x'));
+		pair_close(&pair);
+	}
+	free_place(&place);
+}
+
+/* A peer that says where nothing can land, and one that says that something did. */
+static void wrong_landings_are_refused(void **state)
+{
+	struct place place = make_place(LARGE_BYTES);
+	static unsigned char source[LARGE_BYTES];
+	struct pair pair;
+	(void)state;
+	make_pair_of(&pair, LARGE_BYTES);
+	ring_link_expect(pair.ends[RECEIVER], LARGE_BYTES, place.memory);
+	end_of(&pair, RECEIVER)->own_landings[0].address = UINT64_MAX - 1;
+	poll_until(&pair, &end_of(&pair, SENDER)->expected, 1);
+	assert_int_equal(ring_link_send(pair.ends[SENDER], source, LARGE_BYTES), RING_EPEER);
+	assert_non_null(
+		strstr(pair.ends[SENDER]->why, "message 0 cannot land at 0xfffffffffffffffe"));
+	pair_close(&pair);
+
+	make_pair_of(&pair, LARGE_BYTES);
+	expect_at(&pair, LARGE_BYTES, place.memory);
+	end_of(&pair, RECEIVER)->own_landings[0].bytes = 0; /* it never said so */
+	assert_int_equal(ring_link_send(pair.ends[SENDER], source, LARGE_BYTES), 0);
+	while (poll_link(pair.ends[RECEIVER]) == 0)
+		;
+	assert_non_null(strstr(pair.ends[RECEIVER]->why,
+			       "message 0 of 65536 bytes landed, and was not to"));
+	pair_close(&pair);
+	free_place(&place);
+}
+
+/* Slots of small messages come back several at once, and none for which the sender may wait. */
+static void few_notices_give_all_slots_back(void **state)
+{
+	struct pair pair;
+	(void)state;
+	make_pair(&pair);
+	struct ring_verbs_link *receiver = end_of(&pair, RECEIVER);
+	struct ring_link *base = &receiver->base;
+	const uint64_t *told = &receiver->told.released;
+	send_whole(&pair, "one", 3);
+	poll_until(&pair, &base->arrived, 1);
+	release(base);
+	assert_int_equal(*told, 0);
+	for (int i = 0; i < DEPTH - 1; i++)
+		send_whole(&pair, "more", 4);
+	poll_until(&pair, &base->arrived, DEPTH);
+	assert_int_equal(*told, 1); /* as others lie there */
+	while (base->released < base->arrived)
+		release(base);
+	assert_true(base->released - *told < DEPTH / 2);
+	poll_until(&pair, &end_of(&pair, SENDER)->freed, *told);
+	for (int i = 0; i < DEPTH / 2; i++)
+		send_whole(&pair, "there is room", 13);
+	pair_close(&pair);
+}
+
 /* The pages that the device sends from stay the parent's, whoever writes first. */
 static void a_child_has_a_copy_of_what_lasts(void **state)
 {
@@ -294,6 +508,11 @@ int main(void)
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(a_child_disturbs_nothing),
 		cmocka_unit_test(what_lasts_is_sent_from_where_it_lies),
+		cmocka_unit_test(what_lasts_is_landed_in),
+		cmocka_unit_test(large_messages_wait_to_be_told),
+		cmocka_unit_test(what_was_withdrawn_stays_as_it_is),
+		cmocka_unit_test(wrong_landings_are_refused),
+		cmocka_unit_test(few_notices_give_all_slots_back),
 		cmocka_unit_test(a_child_has_a_copy_of_what_lasts),
 		cmocka_unit_test(a_child_opens_its_own),
 	};
