@@ -32,7 +32,7 @@ static void results_are_exact(void **state)
 {
 	(void)state;
 	uint64_t landed = 0;
-	for (uint64_t seed = 0; seed < (is_long() ? 100000 : 4000); seed++) {
+	for (uint64_t seed = 0; seed < (is_long() ? 100000 : 1500); seed++) {
 		struct team *team = make_team(first_seed() * 1000000 + seed, 0);
 		demand(team, run(team), "every call comes to its end");
 		check_counts(team);
@@ -48,7 +48,7 @@ static void results_are_exact(void **state)
 static void stages_are_used_again(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 0; seed < (is_long() ? 100000 : 1000); seed++) {
+	for (uint64_t seed = 0; seed < (is_long() ? 100000 : 400); seed++) {
 		struct team *team = make_team(first_seed() * 1000000 + seed, 0);
 		for (int call = 0; call < CALLS; call++) {
 			team->requests[call].kind = RING_KIND_ALL_REDUCE;
