@@ -258,6 +258,12 @@ const char *job_check(const struct reducer *reducer, const struct job *job)
 
 /* ---- many jobs ------------------------------------------------------------------------------- */
 
+static bool is_asked(const char *variable)
+{
+	const char *text = getenv(variable);
+	return text && *text;
+}
+
 static uint64_t random_divisor(enum ring_op op)
 {
 	if (op != RING_AVG)
@@ -288,9 +294,12 @@ static const char *check_places(const struct reducer *reducer, struct job job)
 const char *jobs_check_shapes(const struct reducer *reducer, enum ring_datatype type,
 			      enum ring_op op)
 {
+	/* Operations share the counts. */
+	int few = is_asked("RING_TEST_QUICK") ? REFERENCE_OPS : 2;
+	int step = is_asked("RING_TEST_LONG") ? 1 : few;
 	struct job job = {.type = type, .op = op, .element = jobs_mixed};
 	const char *wrong = NULL;
-	for (; !wrong && job.count <= 130; job.count++) {
+	for (job.count = op % step; !wrong && job.count <= 130; job.count += step) {
 		job.nsources = 1 + (int)(jobs_random() % 8);
 		wrong = check_places(reducer, job);
 		job.nsources = 2;
@@ -334,8 +343,7 @@ static const char *check_ways(const struct reducer *reducer, struct job job)
 /* All values take long in all ways. */
 static const char *check_all_values(const struct reducer *reducer, struct job job)
 {
-	const char *is_long = getenv("RING_TEST_LONG");
-	return (is_long && *is_long ? check_ways : check_pair)(reducer, job);
+	return (is_asked("RING_TEST_LONG") ? check_ways : check_pair)(reducer, job);
 }
 
 const char *jobs_check_values(const struct reducer *reducer, enum ring_datatype type,
@@ -346,7 +354,7 @@ const char *jobs_check_values(const struct reducer *reducer, enum ring_datatype 
 	struct job pairs = {.type = type, .op = op, .count = n * n, .element = jobs_special_pair};
 	struct job bytes = {.type = type, .op = op, .count = 65536, .element = jobs_byte_pair};
 	struct job words = {.type = type, .op = op, .count = 65536, .element = half_words};
-	struct job mixed = {.type = type, .op = op, .count = 20000, .element = jobs_mixed};
+	struct job mixed = {.type = type, .op = op, .count = 5000, .element = jobs_mixed};
 	const char *wrong = check_ways(reducer, pairs);
 	if (!wrong && ring_datatype_bytes(type) == 1)
 		wrong = check_all_values(reducer, bytes);

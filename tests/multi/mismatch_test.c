@@ -407,9 +407,15 @@ static int call_once_more(struct harness_rank *self)
 	return bad;
 }
 
+static unsigned made; /* teams */
+
+/* Without a world there is none, but that teams have the same numbers, and so algorithms, in all forms. */
 static int run(const struct harness_world *world, int size, const struct plan *plan,
 	       harness_body *body)
 {
+	if (!world)
+		return 0;
+	made++;
 	struct harness team = {
 		.world = world, .size = size, .body = body, .context = (void *)plan, .seconds = 30};
 	snprintf(team.label, sizeof(team.label), "%s, %s, rank %d%s odd after %d calls",
@@ -459,14 +465,24 @@ static int run_known(const struct harness_world *world, int size, const struct c
 	return run(world, size, &plan, be_rank);
 }
 
-static int run_size(const struct harness_world *world, int size, unsigned *teams)
+/* In short over each transport by two or by four. */
+static bool is_tried(int c, int world, int size)
+{
+	int stride = harness_is_long(0, NULL) ? 1 : harness_is_quick() ? 4 : 2;
+	return (c + world + size / 2) % stride == 0;
+}
+
+static int run_size(int w, int size, unsigned *teams)
 {
 	for (int c = 0; c < CLASHES + MESSAGES; c++) {
 		const struct clash *clash = c < CLASHES ? &clashes[c] : &messages[c - CLASHES];
 		const char *algorithm = algorithms[(*teams + *teams / 31) % ALGORITHMS];
+		const struct harness_world *world = &harness_worlds[w];
 		bool few = is_few(&clash->usual) || is_few(&clash->odd);
 		if (place_is_far() && (c + size + *teams) % 13) /* each takes long there */
 			continue;
+		if (!place_is_far() && !is_tried(c, w, size))
+			world = NULL;
 		if (run_clash(world, size, clash, algorithm, teams) ||
 		    (few && run_clash(world, size, clash, "oneshot", teams)) ||
 		    (few && run_silent(world, size, clash, teams)))
@@ -479,7 +495,7 @@ static int run_size(const struct harness_world *world, int size, unsigned *teams
 			    .algorithm = algorithms[*teams % ALGORITHMS],
 			    .odd = size - 1,
 			    .calls = 2};
-	return run(world, size, &more, call_once_more);
+	return run(&harness_worlds[w], size, &more, call_once_more);
 }
 
 int main(void)
@@ -488,10 +504,10 @@ int main(void)
 	double begin = harness_clock();
 	for (int w = 0; w < HARNESS_WORLDS; w++)
 		for (int size = 2; size <= 4; size += 2)
-			if (run_size(&harness_worlds[w], size, &teams))
+			if (run_size(w, size, &teams))
 				return 1;
 	printf("%u mismatches of 2 and 4 ranks%s: all told both calls, no buffer touched (%.1f "
 	       "s)\n",
-	       teams, place_is_far() ? ", in far memory" : "", harness_clock() - begin);
+	       made, place_is_far() ? ", in far memory" : "", harness_clock() - begin);
 	return 0;
 }
