@@ -320,9 +320,14 @@ void harness_end(struct harness *team)
 	team->shared = team->meeting = NULL;
 }
 
+bool harness_is_wanted(const struct harness_world *world)
+{
+	return !getenv("RING_TEST_WIRE") || !world->transport || is_tcp(world);
+}
+
 int harness_run(struct harness *team)
 {
-	if (getenv("RING_TEST_WIRE") && team->world->transport && !is_tcp(team->world))
+	if (!harness_is_wanted(team->world))
 		return 0;
 	int bad = harness_start(team);
 	if (!bad)

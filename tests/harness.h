@@ -82,6 +82,9 @@ void harness_end(struct harness *team);
  */
 int harness_run(struct harness *team);
 
+/* Whether a team has links that RING_TEST_WIRE, if it is set, is about. */
+bool harness_is_wanted(const struct harness_world *world);
+
 /* ---- for ranks ---- */
 
 /* Waits for all ranks. A rank that ended leaves the others to the deadline. */

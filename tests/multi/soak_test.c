@@ -6,7 +6,7 @@
  * the first one at the same time. The same rounds are played again over other transports and with
  * other chunks, depths and channels: all these must agree in every bit, of which a hash is printed.
  *
- *	soak_test [--long] [--seed N]
+ *	soak_test [--long] [--rounds N] [--seed N]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -381,21 +381,16 @@ static int run_team(int size, const struct plan *plan, uint64_t *hash, unsigned 
 	return bad;
 }
 
-static bool goes_by_wire(const struct way *way)
-{
-	return !way->world.transport || strcmp(way->world.transport, "tcp") == 0;
-}
-
 /* RING_TEST_WIRE wants the ways that go by it, and one of each group to compare them with. */
 static bool is_wanted(int which)
 {
 	bool first = true, compared = false;
-	if (!getenv("RING_TEST_WIRE") || goes_by_wire(&ways[which]))
+	if (harness_is_wanted(&ways[which].world))
 		return true;
 	for (int w = 0; w < WAYS; w++) {
 		first = first && (w >= which || ways[w].group != ways[which].group);
 		compared = compared ||
-			   (goes_by_wire(&ways[w]) && ways[w].group == ways[which].group);
+			   (harness_is_wanted(&ways[w].world) && ways[w].group == ways[which].group);
 	}
 	return first && compared;
 }
@@ -441,6 +436,9 @@ int main(int argc, char **argv)
 		.rounds = is_long ? 60 : 3,
 		.room = is_long ? 16u << 20 : 1u << 20,
 	};
+	for (int i = 1; i + 1 < argc; i++)
+		if (strcmp(argv[i], "--rounds") == 0)
+			plan.rounds = (unsigned)strtoul(argv[i + 1], NULL, 0);
 	double began = harness_clock();
 	uint64_t hash = 0;
 	unsigned calls = 0;
