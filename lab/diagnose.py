@@ -3,9 +3,10 @@
 beside the training, or uneven numbers of tokens.
 
 Each has its own fingerprint. A late rank takes longer than the others in a part of the step that
-it does by itself, in every step. Extra calls take time on all ranks alike. Work beside the training has
-its own part of the step. With uneven tokens the rank that has most takes longest, another rank in
-every step; so the time that tokens explain is subtracted before late ranks are looked for.
+it does by itself, in every step. Extra calls take time on all ranks alike. Work beside the
+training has its own part of the step. With uneven tokens the rank that has most takes longest,
+another rank in every step; so the time that tokens explain is subtracted before late ranks are
+looked for.
 """
 
 from collections import namedtuple

@@ -61,7 +61,8 @@ class Lab:
 
     def in_turns(self, runs):
         """Makes runs to compare; each name has ranks and arguments. In the full form each runs
-        three times, in turns, because a machine's speed changes; the run with the median step counts."""
+        three times, in turns, because a machine's speed changes; the run with the median step
+        counts."""
         repeats = self.pick(1, 3)
         done = {name: [] for name in runs}
         for repeat in range(repeats):

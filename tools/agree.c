@@ -39,7 +39,7 @@ struct agree_item agree_text(const char *name, const char *text)
 	return item;
 }
 
-/* The first rank that has another value than rank 0; 0 if there is none. */
+/* The first rank whose value differs from rank 0's; 0 if there is none. */
 static int find_odd_rank(const struct agree_item *all, int size, size_t count, size_t index)
 {
 	for (int rank = 1; rank < size; rank++)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a program: what it said must have arrived, or it fails. */
+/* The end of a program: if its output is lost, it fails. */
 #ifndef TOOLS_FINISH_H
 #define TOOLS_FINISH_H
 
 /*
- * Closes standard output; the last thing that main() does. A disk may have been full under it.
+ * Closes standard output, at the end of main(). The disk under it may have been full.
  *
- * status    that the program would have ended with
- * failed    ... and does instead, with a complaint, if that was 0 and what was printed is lost
+ * status    the program's exit status so far
+ * failed    the status, with a complaint, if that was 0 and output is lost
  * returns   the status to end with
  */
 int finish_output(const char *program, int status, int failed);

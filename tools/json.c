@@ -11,7 +11,7 @@
 
 #include "../src/base/text.h"
 
-/* Controls are C0, DEL and C1, whose last byte is their code. */
+/* Control characters are C0, DEL and C1; their last byte is their code. */
 static void print_character(FILE *out, const char *at, size_t bytes, bool is_control)
 {
 	if (bytes == 0)
@@ -64,7 +64,7 @@ static void new_line(struct json *json)
 		fputs("  ", json->out);
 }
 
-/* What stands before every value. */
+/* Prints what comes before a value: comma, indentation, key. */
 static void begin_value(struct json *json, const char *key)
 {
 	if (json->has_items)

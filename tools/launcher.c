@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a job: start the ranks, pass on output and signals, notice the first failure, end
- * the rest, tell it in one line. One thread and one poll loop; ranks are children of it.
+ * The life of a job: starts the ranks, passes on output and signals, notices the first failure,
+ * ends the rest, and reports it in one line. One thread with one poll loop; ranks are its children.
  */
 #include "launcher.h"
 
@@ -35,7 +35,7 @@
 /* How far the job has been driven towards its end; only grows. */
 enum stage {
 	RUNNING,    /* nothing has failed                                       */
-	GRACE,      /* something failed: the others may still say why, and end  */
+	GRACE,      /* something failed: the others may say why, and end        */
 	TERMINATED, /* SIGTERM has been sent                                    */
 	KILLED,     /* SIGKILL has been sent                                    */
 };
@@ -51,19 +51,19 @@ struct job {
 	int started, running;
 	pid_t guard; /* 0: none */
 	struct signals *signals;
-	struct outlet *outlets[2]; /* our stdout and stderr; one for both if they are the same file */
+	struct outlet *outlets[2]; /* our stdout and stderr; one for both if equal */
 	int room;                  /* eventfd of the outlets */
-	int turn;                  /* whose output is passed on first: all come first in turn */
-	uint64_t written;          /* bytes, when this was looked at last */
-	int64_t patience_ends_ms; /* when a reader that takes nothing is given up; INT64_MAX: not yet */
+	int turn;                  /* the rank whose output is passed on first; it rotates */
+	uint64_t written;          /* bytes, at the last look */
+	int64_t patience_ends_ms;  /* when an idle reader is given up; INT64_MAX: never */
 	enum stage stage;
 	int64_t stage_ends_ms; /* when the next stage begins; INT64_MAX: never */
 	int64_t times_out_ms;
 	char cause[160]; /* the first failure in words; "" while there is none */
 	int status;      /* what the job exits with */
-	bool by_rank;    /* it was a rank that failed, not the whole job */
-	int others;      /* ranks that were running then, beside it */
-	int ended;       /* those of them that had to be ended */
+	bool by_rank;    /* a rank failed, not the whole job */
+	int others;      /* other ranks that were running then */
+	int ended;       /* how many of them had to be ended */
 };
 
 static int64_t now_ms(void)
@@ -81,7 +81,7 @@ static void signal_ranks(struct job *job, int signal)
 	}
 }
 
-/* Notes the first failure; later ones follow from it. */
+/* Notes the first failure; later ones are its consequences. */
 static void fail(struct job *job, int status, int others, int grace_ms, const char *cause)
 {
 	if (job->stage != RUNNING)
@@ -98,7 +98,7 @@ static void enter_next_stage(struct job *job)
 	if (job->stage == GRACE) {
 		job->ended = job->running;
 		signal_ranks(job, SIGTERM);
-		signal_ranks(job, SIGCONT); /* a stopped rank would not hear it */
+		signal_ranks(job, SIGCONT); /* a stopped rank would not notice SIGTERM */
 		job->stage = TERMINATED;
 		job->stage_ends_ms = now_ms() + KILL_AFTER_MS;
 	} else {
@@ -109,8 +109,8 @@ static void enter_next_stage(struct job *job)
 }
 
 /*
- * Reaps a rank that has ended. Its process group goes first, while the unreaped leader still keeps
- * the number from being given to somebody else: nothing that a rank started outlives it.
+ * Reaps a rank that has ended. Kills its process group first, so that nothing that a rank started
+ * outlives it: until the leader is reaped, its number cannot become another group's.
  */
 static bool reap(struct rank *rank, int *status)
 {
@@ -140,8 +140,8 @@ static void fail_because_of_rank(struct job *job, int rank, pid_t pid, int statu
 }
 
 /*
- * Reaps whatever has ended. Of several that ended since the last look, a killed one is taken for
- * the first failure: the others' errors tell of its death.
+ * Reaps ranks that have ended. If several ended since the last look, a killed one counts as the
+ * first failure, because the others' errors follow from its death.
  */
 static void reap_ranks(struct job *job)
 {
@@ -174,8 +174,8 @@ static bool is_rank(const struct job *job, pid_t pid)
 }
 
 /*
- * Reaps children that we did not start: orphans, where we are process 1, and those of whoever became
- * us by exec(). A rank that has ended meanwhile is for the next look, and so are those behind it.
+ * Reaps children that we did not start: orphans, if we are process 1, and those of a program that
+ * became us by exec(). Stops at a rank that has ended meanwhile, which the next look reaps.
  */
 static void reap_others(struct job *job)
 {
@@ -189,7 +189,7 @@ static void reap_others(struct job *job)
 	}
 }
 
-/* A second signal that ends the job ends it at once, output included. */
+/* A second such signal ends the job at once, and drops its output. */
 static void end_by_signal(struct job *job, int signal)
 {
 	if (job->stage != RUNNING) {
@@ -239,9 +239,11 @@ static void check_deadlines(struct job *job)
 		enter_next_stage(job);
 }
 
-/* ---- output ------------------------------------------------------------------------------------ */
+/*
+ * ---- output ------------------------------------------------------------------------------------
+ */
 
-/* Nothing is left to be read from ranks, nor to be written. */
+/* Whether nothing is left to read from ranks, or to write. */
 static bool output_is_over(const struct job *job)
 {
 	for (int i = 0; i < 2 * job->started; i++)
@@ -269,7 +271,7 @@ static void forward_output(struct job *job)
 	}
 }
 
-/* True once whoever reads a failed job's output has taken nothing of it for too long. */
+/* Whether the reader of a failed job's output has taken nothing of it for too long. */
 static bool reader_is_given_up(struct job *job)
 {
 	if (job->stage == RUNNING || job->running > 0)
@@ -281,9 +283,11 @@ static bool reader_is_given_up(struct job *job)
 	return now_ms() >= job->patience_ends_ms;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------- */
+/*
+ * ---- the loop ----------------------------------------------------------------------------------
+ */
 
-/* How long the loop may sleep: until the next deadline, -1 without one. */
+/* How long the loop may sleep: until the next deadline; -1: no deadline */
 static int sleep_ms(const struct job *job)
 {
 	int64_t until = job->running > 0 ? job->stage_ends_ms : job->patience_ends_ms;
@@ -347,10 +351,12 @@ static void report(struct job *job)
 	outlet_wait(job->outlets[1], READER_PATIENCE_MS);
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------- */
+/*
+ * ---- beginning and end -------------------------------------------------------------------------
+ */
 
 /*
- * A rank dies with us by the kernel's hand, but not what it has started. A second process waits for
+ * The kernel kills ranks when we die, but not what they have started. So a guard process waits for
  * the end of a pipe that only we hold open, and then kills the ranks' process groups.
  */
 static pid_t start_guard(struct job *job, int *lifeline)
@@ -373,7 +379,9 @@ static pid_t start_guard(struct job *job, int *lifeline)
 	return guard > 0 ? guard : 0;
 }
 
-/* Ends it before it can see the lifeline end: the groups' numbers are no longer ours. */
+/*
+ * Ends the guard before it can see the lifeline end: the groups' numbers may belong to others now.
+ */
 static void end_guard(pid_t guard, int lifeline)
 {
 	if (guard > 0) {
@@ -425,7 +433,7 @@ static void start_ranks(struct job *job, const struct spawn *spawn)
 	}
 }
 
-/* Makes the id in hex. This process serves the meeting from now on. */
+/* Makes the id, in hex. From now on this process serves the meeting. */
 static int make_id(const struct launch *launch, char hex[257])
 {
 	setenv("RING_INTERFACE", "lo", 0);
@@ -441,7 +449,7 @@ static int make_id(const struct launch *launch, char hex[257])
 	return 0;
 }
 
-/* One pipe for each output of each rank are many; ranks get the limit back. */
+/* Raises the limit of open files, for a pipe per output of each rank; ranks get the old limit. */
 static void raise_limit_of_files(struct rlimit *before)
 {
 	if (getrlimit(RLIMIT_NOFILE, before) < 0) {
@@ -510,7 +518,9 @@ int launch_ranks(const struct launch *launch)
 	if (!one_trace_begin(&trace, launch->name))
 		return LAUNCH_FAILED;
 
-	/* Before the id is made, so that the meeting's thread leaves the signals to us. */
+	/*
+	 * Comes before the id, so that the meeting's thread inherits the mask and takes no signals.
+	 */
 	int err = signals_open(&signals);
 	if (err) {
 		fprintf(stderr, "%s: signalfd: %s\n", launch->name, strerror(err));

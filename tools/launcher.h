@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs all ranks of a job on this machine and ends them together. ring_run and ring_perf are thin
- * callers of this; it knows nothing of what the ranks do.
+ * Runs all ranks of a job on this machine and ends them together. ring_run, ring_perf and others
+ * call this; it does not know what the ranks do.
  */
 #ifndef LAUNCHER_H
 #define LAUNCHER_H
@@ -9,15 +9,15 @@
 #include <stdbool.h>
 
 struct launch {
-	const char *name;  /* who speaks in messages, "ring_run"                              */
+	const char *name;  /* the program's name in messages, "ring_run"                      */
 	const char *path;  /* program to execute; searched for in PATH if it has no slash     */
 	char *const *argv; /* its arguments, argv[0] first, NULL last                         */
 	int ranks;         /* how many to start                                               */
-	bool capture;      /* pass output on line by line; else ranks write where we do       */
+	bool capture;      /* pass output on line by line; else ranks write to our outputs    */
 	bool tag;          /* put "[rank] " before every captured line                        */
 	bool bind;         /* give each rank a CPU in turn unless there are more CPUs         */
-	int grace_ms;      /* between the first failure and ending the others                 */
-	double timeout_s;  /* the whole job; 0 is never                                       */
+	int grace_ms;      /* from the first failure until the others are ended               */
+	double timeout_s;  /* of the whole job; 0: none                                       */
 };
 
 /* Exit statuses that are not a rank's own. */
@@ -29,11 +29,12 @@ enum {
 };
 
 /*
- * Makes the job's id, serves the meeting, starts the ranks and waits until every one is reaped.
- * When one fails, says which and why in one line on stderr and ends the others.
+ * Makes the job's id, serves the meeting, starts the ranks and waits until all are reaped. If one
+ * fails, says which and why in one line on stderr, and ends the others.
  *
- * The ranks find RING_RANK, RING_SIZE, RING_ID, RING_LOCAL_RANK and RING_LOCAL_SIZE in their
- * environment, and RING_INTERFACE=lo unless it was set. What RING_TRACE names has all of them in the end.
+ * The ranks' environment has RING_RANK, RING_SIZE, RING_ID, RING_LOCAL_RANK and RING_LOCAL_SIZE,
+ * and RING_INTERFACE=lo unless it was set. If RING_TRACE names a file, it has one trace of all
+ * ranks.
  *
  * returns   the exit status for the caller: 0, the first failure's (128 + signal if killed), or
  *           one of those above

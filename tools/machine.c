@@ -68,7 +68,10 @@ const char *machine_link(void)
 	return link ? link : "";
 }
 
-/* Of all programs; steal counts, which other machines on the same one took. Interrupts are nobody's. */
+/*
+ * CPU seconds of all programs. Steal, taken by other machines on the same host, counts; interrupts
+ * do not.
+ */
 static double read_all(void)
 {
 	double user, nice, system, idle, iowait, irq, softirq, steal, seconds = NAN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The machine that a measurement is of: what it is, and whether other programs used it meanwhile. Times of a busy
- * machine say little, so records name both.
+ * The machine of a measurement, and how much other programs used it. Times of a busy machine say
+ * little, so records have both.
  */
 #ifndef TOOLS_MACHINE_H
 #define TOOLS_MACHINE_H
@@ -10,20 +10,20 @@
 
 struct machine {
 	char host[64], cpu[64]; /* name and model; "unknown" */
-	int cpus;               /* that this process may use */
-	int online;             /* of the machine */
-	double load; /* how many threads ran or wanted to, mean of the last minute; NAN: not known */
+	int cpus;               /* CPUs that this process may use */
+	int online;             /* CPUs of the machine */
+	double load; /* threads that ran or were ready, mean of the last minute; NAN: not known */
 };
 
 void machine_describe(struct machine *machine);
 
-/* One that a peer described: its names become text that may be shown. */
+/* Cleans a machine that a peer described: its names become text that may be shown. */
 void machine_clean(struct machine *machine);
 
-/* What RING_LINK makes of the links; "" if they are as fast as they are. */
+/* RING_LINK, the pace of links; "": none */
 const char *machine_link(void);
 
-/* CPU seconds since the machine, or this process, began. NAN: not known */
+/* CPU seconds since the machine, or this process, started. NAN: not known */
 struct machine_use {
 	double at; /* CLOCK_MONOTONIC */
 	double all, own;
@@ -31,10 +31,10 @@ struct machine_use {
 
 struct machine_use machine_use_now(void);
 
-/* The CPUs that are taken for busy: a tenth of the machine's. */
+/* A machine is busy if other programs use more than this share of its CPUs ... */
 #define MACHINE_BUSY_SHARE 0.1
 
-/* A 95th percentile beyond so many medians is a busy machine's, too. */
+/* ... or if the 95th percentile of equal steps is beyond so many medians. */
 #define MACHINE_BUSY_SPREAD 1.5
 
 #endif

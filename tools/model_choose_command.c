@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_model choose: what the library would choose for a collective, and what it predicts for each
- * algorithm that could carry it: its own cost model, with its own numbers or those of a file of
- * ring_perf --tune.
+ * ring_model choose: which algorithm the library would choose for a collective, and the time that
+ * it predicts for each that could carry it. It uses the library's own cost model, with its built-in
+ * numbers or those of a file of ring_perf --tune.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static bool find_names(struct choose_job *job)
 	return path < RING_PATHS && memory < RING_MEMORIES;
 }
 
-/* A tuning as a communicator of so many ranks has it. returns false with a sentence on stderr */
+/* Makes the tuning of a communicator of so many ranks. returns false with a sentence on stderr */
 static bool make_tuning(const struct choose_job *job, int ranks, struct ring_tuning *tuning)
 {
 	bool memory = job->path_found == RING_PATH_MEMORY;
@@ -151,11 +151,12 @@ int model_choose_command(int argc, char **argv)
 		{"sizes", MODEL_SIZES_LIST, &job.sizes, "LIST  such as 8,64K or 1K..64M*4"},
 		{"path", MODEL_TEXT, &job.path, "NAME  memory, socket, network, verbs or mixed"},
 		{"memory", MODEL_TEXT, &job.memory, "NAME  private, reachable or shared"},
-		{"cpus", MODEL_COUNT, &job.cpus, "N  of all ranks together; else one of each"},
+		{"cpus", MODEL_COUNT, &job.cpus, "N  CPUs of all ranks together; default: one each"},
 		{"tuning", MODEL_TEXT, &job.file, "FILE  numbers from ring_perf --tune"},
 		{0}};
 	const struct model_command command = {
-		"choose", "", "Tells what the library chooses, and what it predicts.", options};
+		"choose", "", "Shows what the library chooses, and the times that it predicts.",
+		options};
 	int status, first = model_options_parse(&command, argc, argv, &status);
 	if (first < 0)
 		return status;

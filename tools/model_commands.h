@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands of ring_model; argv[0] is the command's name. Each returns the exit status. */
+/* The commands of ring_model; argv[0] is the command's name. They return the exit status. */
 #ifndef MODEL_COMMANDS_H
 #define MODEL_COMMANDS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors of a model: how they are counted, printed and judged. */
+/* Counts, prints and judges the errors of a model. */
 #include "model_compare.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Predicted beside measured: a table of signed relative errors, and whether they are small enough.
+ * Compares predicted with measured times: a table of signed relative errors, and whether they are
+ * small enough.
  */
 #ifndef MODEL_COMPARE_H
 #define MODEL_COMPARE_H
@@ -23,19 +24,19 @@ struct model_cases {
 struct model_case *model_cases_add(struct model_cases *cases);
 void model_cases_free(struct model_cases *cases);
 
-/* Of absolute values; sorts what it is given. */
+/* Of absolute values. */
 struct model_errors {
 	double median, worst;
 };
 struct model_errors model_errors_of(double errors[], size_t count);
 
-/* Largest errors that are well enough; INFINITY where none is asked for. */
+/* The largest errors that are allowed; INFINITY: any. */
 struct model_errors model_errors_any(void);
 bool model_parse_errors(const char *text, struct model_errors *most); /* "0.10,0.25" */
 
 /*
- * Writes the table to `out`, and a sentence to stderr if the errors are more than `most`.
- * returns whether they are not; false without cases, for nothing was shown
+ * Writes the table to `out`, and a sentence to stderr if the errors exceed `most`.
+ * returns true if they do not; false without cases, as nothing was shown
  */
 bool model_compare(const struct model_cases *cases, const struct model_errors *most, FILE *out);
 

@@ -40,7 +40,7 @@ static bool is_chain(enum ring_kind kind)
 	return kind == RING_KIND_BROADCAST || kind == RING_KIND_REDUCE;
 }
 
-/* A vector of bytes, or as many of them as each part has. */
+/* The count of a call: bytes of the vector, or of each part. */
 static uint64_t count_of(enum ring_kind kind, int ranks, double bytes)
 {
 	bool whole = kind == RING_KIND_ALL_REDUCE || is_chain(kind);
@@ -64,7 +64,7 @@ static struct ring_plan_cost cost_at(enum ring_kind kind, int ranks, double byte
 	return ring_plan_cost(&plan);
 }
 
-/* Signals that must follow one another before the first message, or behind the last. */
+/* Signals that follow one another before the first message or after the last. */
 static double signal_hops(enum ring_kind kind, int ranks)
 {
 	switch (kind) {
@@ -75,7 +75,7 @@ static double signal_hops(enum ring_kind kind, int ranks)
 	case RING_KIND_GATHER: /* root answers */
 	case RING_KIND_SCATTER:
 		return 1;
-	default: /* they travel with the first message */
+	default: /* signals travel with the first message */
 		return 0;
 	}
 }
@@ -87,7 +87,7 @@ static double reduced_bytes(enum ring_kind kind, int ranks, double bytes)
 	return kind == RING_KIND_REDUCE ? bytes : 0;
 }
 
-/* Of a ring: its blocks are cut into chunks, of which a few go around together. */
+/* Cuts the blocks of a ring into chunks, of which a few go around together. */
 static void cut_blocks(struct model_work *work, enum ring_kind kind, int ranks, double bytes,
 		       double chunk)
 {
@@ -134,7 +134,7 @@ struct model_link model_ring_link(const struct model_machine *machine, int ranks
 {
 	if (machine->ranks_per_host == 0 || ranks <= machine->ranks_per_host)
 		return machine->link;
-	/* What goes around the ring leaves each host once. */
+	/* The ring leaves each host once. */
 	double hosts = ceil((double)ranks / machine->ranks_per_host);
 	double outside = hosts / ranks;
 	return (struct model_link){
@@ -152,7 +152,7 @@ static double chain_time(const struct model_machine *machine, const struct model
 	       (work->sent - work->piece) * fmax(send, reduce);
 }
 
-/* One step of a round of `bytes`, in which each piece may also be reduced. */
+/* The time of a step of a round of `bytes`, in which pieces may also be reduced. */
 static double round_step(const struct model_link *link, double bytes, double piece, double rate)
 {
 	double first = fmin(bytes, piece), way = link->latency + first / link->bandwidth;
@@ -170,7 +170,7 @@ static double ring_time_in_pieces(const struct model_machine *machine,
 		      (work->rest > 0 ? round_step(link, work->rest, work->piece, INFINITY) : 0);
 	double signals = work->hops - work->reduce_steps - work->copy_steps;
 
-	/* Nothing follows the last round, so all of its way shows. */
+	/* Nothing follows the last round, so its whole latency counts. */
 	double last = work->rest > 0 ? work->rest : round;
 	double tail = last / link->bandwidth + link->latency -
 		      round_step(link, last, work->piece, INFINITY);
@@ -189,7 +189,7 @@ double model_time(const struct model_machine *machine, int ranks, const struct m
 	       work->reduced / machine->reduce_rate;
 }
 
-/* ---- all-reduce as others do it ----------------------------------------------------------- */
+/* ---- other algorithms for all-reduce ------------------------------------------------------ */
 
 static double ring_time(const struct model_machine *machine, int ranks, double bytes)
 {
@@ -215,7 +215,9 @@ static double doubling_time(const struct model_machine *machine, int ranks, doub
 	return machine->overhead + log2_up(ranks) * step;
 }
 
-/* Ranks beyond a power of two first give their vector to another, and get the result from it. */
+/*
+ * Ranks beyond a power of two first send their vector to another rank, and get the result from it.
+ */
 static double rabenseifner_time(const struct model_machine *machine, int ranks, double bytes)
 {
 	struct model_link link = model_ring_link(machine, ranks);
@@ -242,7 +244,7 @@ static double two_trees_time(const struct model_machine *machine, int ranks, dou
 	       2 * bytes / link.bandwidth + bytes / machine->reduce_rate;
 }
 
-/* Around each host, then between the hosts with a host's share of the vector, and back. */
+/* A ring in each host, then rings between hosts with each rank's share of the vector, and back. */
 static double hierarchical_time(const struct model_machine *machine, int ranks, double bytes)
 {
 	struct model_machine inside = *machine, outside = *machine;
@@ -255,7 +257,7 @@ static double hierarchical_time(const struct model_machine *machine, int ranks, 
 	return time + (hosts > 1 ? ring_time(&outside, hosts, bytes / on_host) : 0);
 }
 
-/* A switch or server that adds: every rank's bytes go there once and the sum comes back. */
+/* A switch or server adds: every rank sends its bytes there once, and gets the sum back. */
 static double in_network_time(const struct model_machine *machine, int ranks, double bytes)
 {
 	struct model_link link = model_ring_link(machine, ranks);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a call takes, as closed forms. Most are sums of four products:
+ * The time of a call, as closed forms. Most are sums of four products:
  *
  *	time = overhead + hops * latency + sent / bandwidth + reduced / reduce_rate
  *
- * A ring whose blocks are longer than a chunk overlaps them: while one chunk is on its way or being
- * reduced, the link takes the next one of its round. So a step of a round costs the largest of
- * what keeps the link busy, what keeps the reducing busy, and the way of one chunk.
+ * A ring whose blocks are longer than a chunk overlaps them: while one chunk travels or is being
+ * reduced, the link sends the next one of its round. So a step of a round takes the longest of
+ * three times: that of the link for all chunks, that of reducing them, and that of one chunk for
+ * its way.
  *
- * overhead is paid once per call, latency by each message that had to wait for the one before it,
- * and `sent` are the bytes that the busiest rank sends or receives. For what the library does,
- * hops and bytes are the plan's; the algorithms it does not have are here to be compared with.
+ * Each call has the overhead once, and the latency for each message that waits for another one;
+ * `sent` are the bytes that the busiest rank sends or receives. For the library's algorithms, hops
+ * and bytes come from the plan; algorithms that it does not have are here for comparison.
  */
 #ifndef MODEL_COST_H
 #define MODEL_COST_H
@@ -35,20 +36,20 @@ struct model_machine {
 	struct model_link between; /* hosts */
 };
 
-/* What the library chooses if nobody says otherwise. */
+/* The library's defaults. */
 #define MODEL_CHUNK 65536
 #define MODEL_CHUNKS_PER_ROUND 2
 
 struct model_work {
 	double hops, sent, reduced;
 
-	/* Bytes that do not wait for one another; 0: everything goes in one piece. */
+	/* Bytes of a piece, sent without waiting for others; 0: everything is one piece. */
 	double piece;
 
-	/* A chain: the first piece takes so many hops, the others follow behind it. */
+	/* A chain: hops of the first piece; the others follow it. */
 	double chain_hops;
 
-	/* A ring's blocks: so many full rounds of pieces, and the bytes of one more. */
+	/* A ring's blocks: the number of full rounds of pieces, and the bytes of the rest. */
 	double full_rounds, rest;
 	double reduce_steps, copy_steps;
 };
@@ -65,17 +66,18 @@ extern const struct model_collective model_collectives[]; /* ends with a name of
 const struct model_collective *model_collective_find(const char *name);
 
 /*
- * What `kind` on up to MODEL_RANKS_MAX ranks moves for a vector of `bytes`, all parts together, by
- * its plan. Blocks, and the vectors of broadcast and reduce, are cut into pieces of `chunk` bytes.
+ * What a call of `kind` on up to MODEL_RANKS_MAX ranks moves by its plan; `bytes` are those of all
+ * parts together. Blocks, and the vectors of broadcast and reduce, are cut into pieces of `chunk`
+ * bytes.
  */
 struct model_work model_work_of(enum ring_kind kind, int ranks, double bytes, double chunk);
 
-/* What a ring of `ranks` ranks sees: the slowest link's bandwidth, the mean link's latency. */
+/* The link that stands for all links of a ring: the slowest one's bandwidth, the mean latency. */
 struct model_link model_ring_link(const struct model_machine *machine, int ranks);
 
 double model_time(const struct model_machine *machine, int ranks, const struct model_work *work);
 
-/* An all-reduce by one of the algorithms that people know. */
+/* A well-known algorithm for all-reduce. */
 struct model_algorithm {
 	const char *name, *formula;
 	bool needs_hosts;

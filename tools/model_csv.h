@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A CSV that grows in memory beside a table, and is written once it is complete. */
+/* A CSV beside a table. It grows in memory, and is written once it is complete. */
 #ifndef MODEL_CSV_H
 #define MODEL_CSV_H
 
@@ -14,7 +14,10 @@ struct model_csv {
 	size_t bytes;
 };
 
-/* Both return false with a sentence on stderr. What was begun is ended; it is written if the table is complete. */
+/*
+ * Both return false with a sentence on stderr. End what was begun; it writes the file if the table
+ * is complete.
+ */
 bool model_csv_begin(struct model_csv *csv, const char *path);
 bool model_csv_end(struct model_csv *csv, bool is_complete);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The time of one step of data-parallel training, by three assumptions:
+ * The time of one step of data-parallel training, under three assumptions:
  *
  *	sum     nothing overlaps: compute + communication
  *	max     everything overlaps: the longer of the two
- *	event   bucket k can start when backward has made it and bucket k-1 is done
+ *	event   bucket k starts when backward has finished it and bucket k-1 is done
  *
  *	forward   backward                              optimizer
  *	|--------|------t0-----t1---------------t2-----|...........|-----|
- *	                 [ c0 ]  [     c1     ] [  c2    ]          exposed: from the end of backward
+ *	                 [ c0 ]  [     c1     ] [  c2    ]         exposed: from the end of backward
  *	                                                            to the end of c2
  */
 #ifndef MODEL_DDP_H
@@ -16,7 +16,7 @@
 
 #include <stddef.h>
 
-/* What a rank computes; seconds. */
+/* The times of a rank's computing; seconds. */
 struct model_compute {
 	double data, forward, backward, optimizer;
 	double slowdown; /* backward takes 1 + slowdown as long while there is communication */
@@ -24,19 +24,19 @@ struct model_compute {
 
 struct model_bucket {
 	double bytes;
-	double ready; /* seconds behind the start of backward */
+	double ready; /* seconds after the start of backward */
 	double cost;  /* seconds of its all-reduce            */
 };
 
 struct model_step {
 	double compute, communication;
 	double sum, max, event;
-	double exposed; /* of communication, behind backward */
+	double exposed; /* communication after backward */
 };
 
 double model_compute_total(const struct model_compute *compute);
 
-/* buckets[count] in the order in which they are sent */
+/* buckets[count] are in the order in which they are sent */
 struct model_step model_step_of(const struct model_compute *compute,
 				const struct model_bucket buckets[], size_t count);
 

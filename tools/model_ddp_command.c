@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_model ddp: the step of data-parallel training on more and more ranks, by three assumptions;
- * where its efficiency falls under 80 %, and what did it. Or, beside records of ring_train.
+ * ring_model ddp: the time of a step of data-parallel training on more and more ranks, under three
+ * assumptions; where efficiency falls below 80 %, and why. Or a comparison with records of
+ * ring_train.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "model_profile.h"
 #include "model_scaling.h"
 
-/* Backward computes two products where forward computes one. */
+/* Backward computes two products for each of forward. */
 #define FORWARD_SHARE (1.0 / 3)
 
 struct ddp_job {
@@ -69,7 +70,7 @@ static bool plan_shape(struct ddp_job *job)
 	compute->backward = job->compute - compute->forward;
 	compute->data = job->data;
 	compute->optimizer = job->optimizer;
-	/* Equal parts that were asked for are the buckets. */
+	/* With --buckets, the equal parts are the buckets. */
 	double cap = job->bucket_count > 0 ? 0 : job->bucket_cap;
 	double first_cap = job->bucket_count > 0 ? 0 : job->first_cap;
 	job->training.count = model_buckets_of(&tensors, first_cap, cap, compute->backward,
@@ -167,7 +168,7 @@ static bool show_rows(struct ddp_job *job, FILE *csv)
 	return true;
 }
 
-/* For ring_train, of the last number of ranks. */
+/* Writes the prediction for the last number of ranks, for ring_train --model. */
 static bool write_prediction(const struct ddp_job *job)
 {
 	int ranks = (int)job->ranks.values[job->ranks.count - 1];
@@ -228,7 +229,7 @@ static bool compare(const struct ddp_job *job)
 
 /* ---- the command line --------------------------------------------------------------------- */
 
-/* The tutorial's machine, if nothing else is said. */
+/* The defaults: the machine of the tutorial. */
 static void settle(struct ddp_job *job)
 {
 	if (!job->choice.file && job->choice.chunk == 0)
@@ -240,7 +241,7 @@ static void settle(struct ddp_job *job)
 
 int model_ddp_command(int argc, char **argv)
 {
-	static struct ddp_job job; /* its buckets are too many for a small stack */
+	static struct ddp_job job; /* too large for a small stack */
 	job = (struct ddp_job){.choice = model_choice_none,
 			       .shape = "seed001",
 			       .bucket_cap = 25 << 20,
@@ -254,24 +255,26 @@ int model_ddp_command(int argc, char **argv)
 		{"ranks", MODEL_RANKS_LIST, &job.ranks, MODEL_RANKS_HELP},
 		{"profile", MODEL_TEXT, &job.profile, "FILE  of ring_train --profile on one rank"},
 		{"shape", MODEL_TEXT, &job.shape, "NAME  seed001, llama7b, lab, mlp40 or seed002"},
-		{"parameters", MODEL_COUNT, &job.parameters, "N  such as 7e9, not the shape's"},
-		{"element-bytes", MODEL_COUNT, &job.element_bytes, "N  of a gradient"},
-		{"buckets", MODEL_COUNT, &job.bucket_count, "N  equal ones, not the shape's"},
-		{"bucket", MODEL_SIZE, &job.bucket_cap, "SIZE  at which a bucket is closed, 25M"},
-		{"first-bucket", MODEL_SIZE, &job.first_cap, "SIZE  the first one, 1M"},
-		{"compute", MODEL_TIME, &job.compute, "TIME  forward and backward, 200ms"},
-		{"data", MODEL_TIME, &job.data, "TIME  until a batch is there"},
+		{"parameters", MODEL_COUNT, &job.parameters,
+		 "N  instead of the shape's, such as 7e9"},
+		{"element-bytes", MODEL_COUNT, &job.element_bytes, "N  bytes of a gradient"},
+		{"buckets", MODEL_COUNT, &job.bucket_count,
+		 "N  equal buckets instead of the shape's"},
+		{"bucket", MODEL_SIZE, &job.bucket_cap, "SIZE  close a bucket at this size, 25M"},
+		{"first-bucket", MODEL_SIZE, &job.first_cap, "SIZE  close the first one at this, 1M"},
+		{"compute", MODEL_TIME, &job.compute, "TIME  of forward and backward, 200ms"},
+		{"data", MODEL_TIME, &job.data, "TIME  to fetch a batch"},
 		{"optimizer", MODEL_TIME, &job.optimizer, "TIME  of the optimizer"},
 		{"slowdown", MODEL_REAL, &job.slowdown,
-		 "SHARE  by which communication slows backward down"},
+		 "SHARE  how much communication slows backward down"},
 		{"jitter", MODEL_TIME, &job.jitter, "TIME  standard deviation of a rank's compute"},
 		{"csv", MODEL_OUTPUT, &job.csv, "FILE  write the times there"},
 		{"json", MODEL_OUTPUT, &job.json,
-		 "FILE  the last number of ranks, for ring_train --model"},
-		{"mode", MODEL_TEXT, &job.mode, "NAME  of that: overlap, flat, naive or off"},
+		 "FILE  write a prediction for the last number of ranks, for ring_train --model"},
+		{"mode", MODEL_TEXT, &job.mode, "NAME  its mode: overlap, flat, naive or off"},
 		{"plot", MODEL_OUTPUT, &job.plot, "FILE  draw efficiency as SVG, with gnuplot"},
 		{"compare", MODEL_PAIRS, &job.compare,
-		 "FILE  beside a record of ring_train; may be repeated"},
+		 "FILE  compare with a record of ring_train; may be repeated"},
 		{"exposed", MODEL_FLAG, &job.exposed, " compare exposed communication, not the step"},
 		{"check", MODEL_ERRORS, &job.most,
 		 "MEDIAN,WORST  fail above these errors, such as 0.10,0.25"},

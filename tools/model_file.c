@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Model files. Numbers are written with all their digits, so what is read predicts the same. */
+/*
+ * Model files. Numbers are written with all digits, so that a model that was read predicts the
+ * same.
+ */
 #include "model_file.h"
 
 #include <math.h>
@@ -126,12 +129,12 @@ static bool read_fits(const json_t *root, const char *path, struct model_file *f
 	if (!format || strcmp(format, FORMAT) != 0 ||
 	    json_integer_value(json_object_get(root, "version")) != VERSION)
 		return refuse(path,
-			      "this is no model file that I know; ring_model fit writes them");
+			      "this is no model file of this version; ring_model fit writes them");
 	const char *link = json_string_value(json_object_get(root, "link"));
 	json_copy_text(file->link, sizeof(file->link), link ? link : "");
 	file->count = json_array_size(fits);
 	if (file->count == 0 || file->count > MODEL_FITS_MAX)
-		return refuse(path, "it holds no fit, or too many");
+		return refuse(path, "it has no fit, or too many");
 	for (size_t i = 0; i < file->count; i++)
 		if (!read_fit(json_array_get(fits, i), &file->fits[i]))
 			return refuse(path, "a fit in it lacks a number");

@@ -5,8 +5,8 @@
  *	{"format": "ringccl model", "version": 1, "ringccl_version": ..., "link" (RING_LINK, or ""),
  *	 "from": [{"file", "start_time", "host", "cpu", "kernel"}, ...],
  *	 "fits": [{"transport", "ranks", "latency_s", "bandwidth_bytes_per_s",
- *	           "reduce_bytes_per_s" (null: takes no time), "overhead_s", "chunk_bytes", "reduce_from",
- *	           "overhead_from", "samples", "least_bytes", "most_bytes", "median_error",
+ *	           "reduce_bytes_per_s" (null: takes no time), "overhead_s", "chunk_bytes",
+ *	           "reduce_from", "overhead_from", "samples", "least_bytes", "most_bytes", "median_error",
  *	           "worst_error"}, ...]}
  */
 #ifndef MODEL_FILE_H
@@ -20,14 +20,14 @@
 struct model_file {
 	struct model_fit fits[MODEL_FITS_MAX];
 	size_t count;
-	char link[48]; /* as of their records */
+	char link[48]; /* RING_LINK of their records */
 };
 
 /* All return false with a sentence on stderr; the file appears complete or not at all */
 bool model_file_write(const char *path, const struct model_file *file,
 		      const struct model_record *records, size_t record_count);
 
-/* Takes root, NULL means that it could not be made. Likewise. */
+/* Takes over root; NULL: out of memory. Likewise. */
 bool model_json_write(const char *path, json_t *root);
 
 bool model_file_read(const char *path, struct model_file *file);

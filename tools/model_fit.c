@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which unknowns the samples tell, and whether what was found can be believed. An unknown is claimed if
- * without it the samples are explained clearly worse: by an F test, and by more than models are off anyway.
+ * Decides which unknowns the samples determine, and whether the result is plausible. An unknown is
+ * fitted only if the fit is clearly worse without it: by an F test, and by more than models are
+ * usually off.
  */
 #include "model_fit.h"
 
@@ -12,17 +13,20 @@
 #include "model_compare.h"
 #include "model_squares.h"
 
-/* The F distribution's 95 % of one unknown more, about. */
+/* About the 95 % quantile of the F distribution for one more unknown. */
 #define CLEARLY 4.0
 
-/* Whoever is off by less needs no further unknown. */
+/* A fit that is off by less needs no further unknown. */
 #define NOISE 0.01
 
-/* Limits are measured too, so a prediction may be this far below one. */
+/* Limits are measured, too, so a prediction may be this far below one. */
 #define LIMIT_TOLERANCE 0.1
 #define WIDEST_TOLERANCE 0.25
 
-/* So many of the samples may be below theirs: limits of small calls are single measurements. */
+/*
+ * This share of samples may be below their limits, as limits of small calls are single
+ * measurements.
+ */
 #define BELOW_LIMIT_MOST 0.25
 
 const char *model_origin_name(enum model_origin origin)
@@ -31,7 +35,7 @@ const char *model_origin_name(enum model_origin origin)
 	return names[origin];
 }
 
-/* As src/choose/tuning.c. */
+/* As in src/choose/tuning.c. */
 double model_chunk_of(const char *transport, int ranks)
 {
 	if (strcmp(transport, "tcp") != 0 && strcmp(transport, "verbs") != 0)
@@ -51,7 +55,7 @@ static bool is_clearly_worse(const struct model_squares *without, const struct m
 	       without->cost > with->cost * (1 + CLEARLY / freedom);
 }
 
-/* The same samples with one unknown less. returns whether they are explained as well */
+/* Fits the samples with one unknown less. returns whether the fit is as good */
 static bool can_do_without(const struct model_squares *squares, enum model_unknown unknown,
 			   double fixed, struct model_squares *without)
 {
@@ -62,7 +66,7 @@ static bool can_do_without(const struct model_squares *squares, enum model_unkno
 	return !is_clearly_worse(without, squares);
 }
 
-/* A rate from elsewhere, in seconds per byte; 0 if that is more than a whole sample took. */
+/* A rate that is known otherwise, in seconds per byte; 0 if by it a sample would take too long. */
 static double believable(const struct model_squares *squares, double rate)
 {
 	for (size_t i = 0; rate > 0 && i < squares->count; i++)
@@ -72,8 +76,8 @@ static double believable(const struct model_squares *squares, double rate)
 }
 
 /*
- * Keeps an unknown that the samples tell: without it they are explained clearly worse, and so they are without
- * the one that could stand for it, or be stood for by it. Else it is known, or 0.
+ * Keeps an unknown that the samples determine: the fit is clearly worse without it, and also
+ * without the other one, which could stand for it. Else takes the known value, or 0.
  */
 static enum model_origin settle(struct model_squares *squares, enum model_unknown unknown,
 				enum model_unknown other, double known)
@@ -153,13 +157,13 @@ static bool set_residuals(struct model_fit *fit, const struct model_sample *samp
 	return true;
 }
 
-/* Whether too many take less than they can; *where is one of them. */
+/* Whether too many samples are predicted faster than their limits; *where is one of them. */
 static bool is_too_fast(const struct model_fit *fit, const struct model_sample *samples,
 			size_t count, size_t *where)
 {
 	size_t below = 0;
 	for (size_t i = 0; i < count; i++) {
-		/* A limit that the measurement itself was below is none. */
+		/* A limit that the measurement itself beat is none. */
 		double limit = fmin(samples[i].limit, samples[i].seconds);
 		if (model_fit_predict(fit, &samples[i]) < limit * (1 - LIMIT_TOLERANCE)) {
 			below++;

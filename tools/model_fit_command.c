@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_model fit: one fit for each transport and number of ranks. Not one over several numbers: how a
- * rank waits depends on whether it has a CPU of its own, so a hop takes longer where there are more
- * ranks than CPUs.
+ * ring_model fit: one fit for each transport and number of ranks. There is no fit over several
+ * numbers: with more ranks than CPUs ranks wait differently, and a hop takes longer.
  */
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +47,7 @@ static void add_sample(struct fit_job *job, const struct model_sample *sample)
 		added->chunk = job->chunk;
 }
 
-/* One model is of one kind of links. */
+/* Whether all records have the same RING_LINK. */
 static bool have_one_link(const struct fit_job *job)
 {
 	const struct model_source *first = &job->records[0].source;
@@ -68,7 +67,7 @@ static bool is_of(const struct model_sample *sample, const char *transport, int 
 	return sample->ranks == ranks && strcmp(sample->transport, transport) == 0;
 }
 
-/* Whether some of these samples were. */
+/* Whether the machine was busy in one of these samples. */
 static bool was_busy(const struct fit_job *job, const char *transport, int ranks)
 {
 	for (int i = 0; i < job->record_count; i++)
@@ -94,7 +93,9 @@ static void gather_samples(struct fit_job *job)
 				add_sample(job, &job->records[i].samples[k]);
 }
 
-/* Of the records of these samples. The slowest reducing: more ranks share the same memory. */
+/*
+ * What the records of these samples know. The slowest reducing counts: more ranks share the memory.
+ */
 static struct model_known known_of(const struct fit_job *job, const char *transport, int ranks)
 {
 	struct model_known known = {0};
@@ -189,7 +190,7 @@ static void refuse_fit(const struct fit_job *job, const struct model_fit *fit,
 		model_complain("fit", "%s: the machine was busy: measure again", who);
 }
 
-/* Fits those samples that go by `transport` on `ranks` ranks. returns false if none can be fitted */
+/* Fits the samples over `transport` on `ranks` ranks. returns false if there is no fit */
 static bool fit_some(struct fit_job *job, const char *transport, int ranks)
 {
 	struct model_sample *some = calloc(job->sample_count, sizeof(*some));
@@ -217,7 +218,7 @@ static bool fit_some(struct fit_job *job, const char *transport, int ranks)
 	return true;
 }
 
-/* Of its transport and number of ranks. */
+/* Whether a sample is the first with its transport and number of ranks. */
 static bool is_first(const struct fit_job *job, size_t index)
 {
 	const struct model_sample *sample = &job->samples[index];
@@ -252,10 +253,10 @@ int model_fit_command(int argc, char **argv)
 	struct fit_job job = {.to = INFINITY};
 	const struct model_option options[] = {
 		{"output", MODEL_OUTPUT, &job.output, "FILE  write the model there"},
-		{"from", MODEL_SIZE, &job.from, "SIZE  leave out what is smaller"},
-		{"to", MODEL_SIZE, &job.to, "SIZE  leave out what is larger"},
+		{"from", MODEL_SIZE, &job.from, "SIZE  leave out smaller calls"},
+		{"to", MODEL_SIZE, &job.to, "SIZE  leave out larger calls"},
 		{"chunk", MODEL_SIZE, &job.chunk,
-		 "SIZE  of pieces of a block, if not what the record says"},
+		 "SIZE  of pieces of a block, instead of the record's"},
 		{"show-all", MODEL_FLAG, &job.show_all, " show every row beside its prediction"},
 		{0},
 	};

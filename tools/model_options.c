@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Command lines as tables, and the machine that they describe. */
+/* Command lines as tables, and the machine that options describe. */
 #include "model_options.h"
 
 #include <getopt.h>
@@ -99,7 +99,7 @@ static void fill_getopt(const struct model_option *options, struct option names[
 	names[count] = (struct option){0};
 }
 
-/* Whatever is to be written can be, before anything is computed. */
+/* Whether all output files can be written; checked before anything is computed. */
 static bool can_write(const struct model_option *options)
 {
 	for (const struct model_option *option = options; option->name; option++)
@@ -122,7 +122,7 @@ int model_options_parse(const struct model_command *command, int argc, char **ar
 			return -1;
 		}
 		*status = MODEL_EXIT_USAGE;
-		if (letter == '?') /* getopt has said what is wrong */
+		if (letter == '?') /* getopt has printed a complaint */
 			return -1;
 		const struct model_option *option = &command->options[index];
 		if (!parse_value(option, optarg)) {
@@ -154,7 +154,7 @@ bool model_choose(const char *command, const struct model_choice *choice,
 	return false;
 }
 
-/* The fit for so many ranks, or for the nearest number of which there is one; of two, the larger. */
+/* The fit for so many ranks, or else for the nearest number; of two equally near, the larger. */
 static const struct model_fit *find_fit(const struct model_chosen *chosen, int ranks,
 					const char *transport)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line of a command as a table: each row names an option, says what it is and where it
- * goes. --help is made of the same table.
+ * The command line of a command as a table: each row has an option's name, its type and where its
+ * value goes. The same table makes --help.
  */
 #ifndef MODEL_OPTIONS_H
 #define MODEL_OPTIONS_H
@@ -13,7 +13,7 @@ enum model_option_kind {
 	MODEL_FLAG,   /* bool                                      */
 	MODEL_TEXT,   /* const char *                              */
 	MODEL_OUTPUT, /* const char *: a file that can be written  */
-	MODEL_REAL,   /* double, as the rest unless it says so     */
+	MODEL_REAL,   /* double, like those below without a type   */
 	MODEL_COUNT,
 	MODEL_SIZE,
 	MODEL_TIME,
@@ -51,15 +51,15 @@ enum model_exit { MODEL_EXIT_OK = 0, MODEL_EXIT_BAD = 1, MODEL_EXIT_USAGE = 2 };
 
 /*
  * Reads options into their values; argv[0] is the command's name. returns the index of the first
- * argument that is none; -1 if the command shall end with *status, all having been said
+ * argument that is no option; -1: end with *status, everything is printed
  */
 int model_options_parse(const struct model_command *command, int argc, char **argv, int *status);
 
-/* Says what is wrong, in one line. returns MODEL_EXIT_USAGE */
+/* Complains in one line. returns MODEL_EXIT_USAGE */
 int model_complain(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The machine that commands predict for: a model file's, with what options say instead. */
+/* The machine for predictions: a model file's, with the options that override it. */
 struct model_choice {
 	const char *file, *transport;
 	struct model_link link, between; /* bandwidth 0: not given */
@@ -79,7 +79,7 @@ extern const struct model_choice model_choice_none;
 		{"overhead", MODEL_TIME, &(choice)->overhead, "TIME  per call"},                   \
 		{"chunk", MODEL_SIZE, &(choice)->chunk, "SIZE  of pieces of a block"},             \
 		{"ranks-per-host", MODEL_COUNT, &(choice)->ranks_per_host,                         \
-		 "N  further ranks are on further hosts"},                                         \
+		 "N  ranks on each host; default: all on one"},                                    \
 	{                                                                                          \
 		"between", MODEL_LINK, &(choice)->between, "RATE,LATENCY  of links between hosts"  \
 	}
@@ -95,13 +95,16 @@ bool model_choose(const char *command, const struct model_choice *choice,
 		  struct model_chosen *chosen);
 
 /*
- * The machine for so many ranks over a transport (NULL: the one chosen, or the file's only one).
+ * The machine for `ranks` ranks over a transport (NULL: the one chosen, or the file's only one).
  * returns false with a sentence on stderr
  */
 bool model_machine_for(const struct model_chosen *chosen, int ranks, const char *transport,
 		       struct model_machine *machine);
 
-/* Says how links are paced, and which fits stand in for numbers of ranks that have none: a comment line each. */
+/*
+ * Prints comment lines: how links are paced, and which fit is used for numbers of ranks that have
+ * none.
+ */
 void model_machine_remark(const struct model_chosen *chosen, const struct model_list *ranks,
 			  const char *transport);
 

@@ -24,7 +24,7 @@ static const struct unit rates[] = {{"B/s", 1},           {"KB/s", 1e3},
 				    {"Tbit/s", 1e12 / 8}, {NULL, 0}};
 static const struct unit none[] = {{"", 1}, {NULL, 0}};
 
-/* A number from 0 on and one of the units; nothing behind it. */
+/* A number, at least 0, with one of the units and nothing after it. */
 static bool parse_number(const char *text, const struct unit *units, double *value)
 {
 	char *end;
@@ -111,7 +111,7 @@ static bool append(struct model_list *list, double value)
 	return true;
 }
 
-/* "2..8" or "1K..64M*4", whose dots are at `dots` and which may be written into. */
+/* "2..8" or "1K..64M*4"; its dots are at `dots`, and the text is changed. */
 static bool append_range(char *text, char *dots, model_parser *parse, struct model_list *list)
 {
 	double first, last, factor = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sizes, times, rates and lists of them, as people write them on a command line. Each parser
- * returns whether the whole text was one, and sets its value only then. It says nothing.
+ * Reads sizes, times, rates and lists of them, as people write them on a command line. Each parser
+ * returns whether the whole text is one, sets its value only then, and prints nothing.
  */
 #ifndef MODEL_PARSE_H
 #define MODEL_PARSE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plots: gnuplot reads the points from the script it is given. */
+/* Plots: the script for gnuplot has the points, too. */
 #include "model_plot.h"
 
 #include <signal.h>
@@ -31,7 +31,7 @@ static void write_script(FILE *gnuplot, const struct model_point points[], size_
 
 bool model_plot(const char *path, const struct model_point points[], size_t count)
 {
-	/* The path reaches gnuplot through the environment: nothing in it is a command. */
+	/* gnuplot gets the path through the environment, so nothing in it can be a command. */
 	setenv("RING_MODEL_PLOT", path, 1);
 	signal(SIGPIPE, SIG_IGN);
 	FILE *gnuplot = popen("exec gnuplot", "w");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Efficiency over ranks as a picture, by gnuplot. */
+/* Plots efficiency over ranks with gnuplot. */
 #ifndef MODEL_PLOT_H
 #define MODEL_PLOT_H
 
@@ -11,7 +11,7 @@ struct model_point {
 	double compute, sum, max, event; /* seconds */
 };
 
-/* Writes an SVG. returns false with a sentence on stderr, as where there is no gnuplot */
+/* Writes an SVG. returns false with a sentence on stderr, for example without gnuplot */
 bool model_plot(const char *path, const struct model_point points[], size_t count);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_model predict: a collective's time in closed form; for all-reduce beside the algorithms that
- * others have, with the sizes where they and the ring change places. Or, beside a record.
+ * ring_model predict: a collective's time in closed form. For all-reduce also that of algorithms
+ * which the library does not have, and the sizes where they become faster than the ring. Or a
+ * comparison with a record.
  */
 #include <math.h>
 #include <stdio.h>
@@ -184,13 +185,13 @@ int model_predict_command(int argc, char **argv)
 		{"algorithms", MODEL_FLAG, &job.algorithms,
 		 " compare the ring with trees and other all-reduces"},
 		{"csv", MODEL_OUTPUT, &job.csv, "FILE  write the times there"},
-		{"compare", MODEL_TEXT, &job.compare, "FILE  beside a record of ring_perf"},
+		{"compare", MODEL_TEXT, &job.compare, "FILE  compare with a record of ring_perf"},
 		{"check", MODEL_ERRORS, &job.most,
 		 "MEDIAN,WORST  fail above these errors, such as 0.10,0.25"},
 		{0},
 	};
 	const struct model_command command = {"predict", "",
-					      "Predicts what a collective takes, in closed forms.",
+					      "Predicts the time of a collective, in closed forms.",
 					      options};
 	int status, first = model_options_parse(&command, argc, argv, &status);
 	if (first < 0)

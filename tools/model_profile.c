@@ -14,7 +14,7 @@ static bool refuse(const char *path, const char *why)
 	return false;
 }
 
-/* A number from 0 on; returns false if it is missing or something else. */
+/* A number, at least 0; returns false if it is missing or something else. */
 static bool read_number(const json_t *object, const char *key, double *value)
 {
 	const json_t *member = json_object_get(object, key);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ring_train writes: profiles of a step on one rank, and records of runs.
+ * Reads what ring_train writes: profiles of a step without communication, and records of runs.
  *
  * A profile is one object; seconds, and buckets in the order in which they are sent:
  *
  *	{"data": 0.001, "forward": 0.02, "backward": 0.04, "optimizer": 0.003,
  *	 "buckets": [{"bytes": 4096000, "ready": 0.012}, ...]}
  *
- * A record (--json) is a JSON object per line; of those, one with "record": "run" says "ranks",
- * "mode" and "transports", and the last one, "record": "summary", what it came to.
+ * A record (--json) has a JSON object per line. The one with "record": "run" has "ranks", "mode"
+ * and "transports"; the last one, with "record": "summary", has the metrics.
  */
 #ifndef MODEL_PROFILE_H
 #define MODEL_PROFILE_H
@@ -32,7 +32,7 @@ bool model_profile_read(const char *path, struct model_compute *compute,
 
 bool model_run_read(const char *path, struct model_run *run);
 
-/* What ring_train --model shows beside what it measures. */
+/* Writes the prediction that ring_train --model shows beside its metrics. */
 bool model_prediction_write(const char *path, const struct model_step *step, double seconds,
 			    int ranks, double gradient_bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of ring_perf. A row's time is that in place, or the only one, and its limit is the least time
- * that the speeds allow which ring_perf measured before its table.
+ * Records of ring_perf. A row's time is that in place, or the only one. Its limit is the least time
+ * by the rates that ring_perf measured before its table.
  */
 #include "model_record.h"
 
@@ -48,7 +48,7 @@ static const json_t *chosen_place(const json_t *row)
 	return place ? place : json_object_get(row, "out_of_place");
 }
 
-/* The model is of what carries a call where nothing else is chosen. */
+/* Whether the model is of the algorithm that carried this call. */
 static bool is_modelled(const char *algorithm, enum ring_kind kind)
 {
 	bool rings = ring_algorithm_of(kind) == RING_ALGORITHM_RING;
@@ -100,7 +100,7 @@ static int compare_numbers(const void *a, const void *b)
 	return (first > second) - (first < second);
 }
 
-/* The median over rows of how far their times lie apart; 0 if they do not tell. */
+/* The median over rows of the spread of their times; 0: not known */
 static double spread_of(const json_t *rows)
 {
 	size_t count = 0, room = json_array_size(rows);
@@ -119,8 +119,9 @@ static double spread_of(const json_t *rows)
 }
 
 /*
- * Where times of a row lie far apart, or others took CPUs: the load says it of records that do not know how many.
- * What a busy machine was measured to reach may be far below what it does a moment later.
+ * A machine was busy if times of a row lie far apart, or if other programs used CPUs; in records
+ * that do not have these, the load tells. The rates measured on a busy machine may be far below
+ * those of a moment later.
  */
 static void read_busyness(const json_t *root, struct model_record *record)
 {
@@ -134,7 +135,7 @@ static void read_busyness(const json_t *root, struct model_record *record)
 		       (cpus > 0 && record->others > MACHINE_BUSY_SHARE * cpus);
 }
 
-/* Nothing is faster than what it was copied, or sent, by. */
+/* No link is faster than the measured rate of copying, or of sending. */
 static void read_known(const json_t *root, struct model_known *known)
 {
 	const json_t *limits = json_object_get(root, "limits");
@@ -199,7 +200,7 @@ static bool read_rows(const json_t *root, const char *path, struct model_record 
 	const json_t *rows = json_object_get(root, "results");
 	int ranks = (int)number_at(json_object_get(root, "config"), "nranks");
 	if (number_at(root, "version") != RECORD_VERSION || !json_is_array(rows))
-		return refuse(path, "this is no record of ring_perf --json that I know");
+		return refuse(path, "this is no record of ring_perf --json of this version");
 	if (ranks > MODEL_RANKS_MAX)
 		return refuse(path, "that many ranks are not counted");
 	record->samples = calloc(json_array_size(rows) + 1, sizeof(*record->samples));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads what others have measured: the records of ring_perf --json.
+ * Reads the records of ring_perf --json.
  */
 #ifndef MODEL_RECORD_H
 #define MODEL_RECORD_H
@@ -10,18 +10,18 @@
 
 #include "model_fit.h"
 
-/* Who measured: what a fitted model says it comes from. */
+/* Where a record comes from; a fitted model names its sources. */
 struct model_source {
 	char file[256], start_time[40], kernel[128], host[64], cpu[96];
-	char link[48]; /* what RING_LINK made of the links; "": nothing */
+	char link[48]; /* RING_LINK; "": none */
 };
 
 /* Why a row is no sample. */
 enum model_reason {
 	MODEL_ONE_RANK,
 	MODEL_NO_TIME,
-	MODEL_OTHER_CALL,      /* not modelled                         */
-	MODEL_OTHER_ALGORITHM, /* carried by another than the model's  */
+	MODEL_OTHER_CALL,      /* there is no model of the call        */
+	MODEL_OTHER_ALGORITHM, /* the model is of another algorithm    */
 	MODEL_REASONS
 };
 
@@ -31,25 +31,25 @@ struct model_record {
 	size_t left_out[MODEL_REASONS];
 	char algorithms[96];      /* those of MODEL_OTHER_ALGORITHM, "oneshot, direct" */
 	struct model_known known; /* the reduction rate is that of the largest size measured */
-	double spread;            /* median over rows of p90 / p10; 0: unknown */
-	double others;            /* CPUs that other programs took; 0: unknown */
-	bool busy;                /* for one of both */
+	double spread;            /* median over rows of p90 / p10; 0: not known */
+	double others;            /* CPUs that other programs used; 0: not known */
+	bool busy;                /* because of one of these */
 	struct model_source source;
 };
 
-/* A machine that does nothing else has less. */
+/* A quiet machine has a smaller spread. */
 #define MODEL_BUSY_SPREAD 2.0
 
 /* Reads a JSON file, "-" is standard input. returns NULL with a sentence on stderr */
 json_t *model_json_read(const char *path);
 
 /*
- * returns whether it is a record of ring_perf with samples; else there is a sentence on stderr. The samples
- * of a busy machine are the fastest of its rows, of others the medians.
+ * Samples are the medians of rows, on a busy machine the fastest times. returns whether it is a
+ * record of ring_perf with samples; if not, there is a sentence on stderr
  */
 bool model_record_read(const char *path, struct model_record *record);
 
-/* Says which rows were left out and why, and whether the machine was busy: comment lines, or nothing. */
+/* Prints comment lines: which rows were left out and why, whether the machine was busy. */
 void model_record_remark(const struct model_record *record, FILE *out);
 void model_record_free(struct model_record *record);
 

@@ -5,9 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/*
- * After each step ring_train's ranks add up their losses and tokens, which is one more small call.
- */
+/* After each step ring_train's ranks add up losses and tokens, in one more small call. */
 #define AGREE_BYTES 16
 
 const char *model_cause_name(enum model_cause cause)
@@ -58,7 +56,7 @@ struct model_step model_training_step(const struct model_training *training,
 			bucket->cost -= fixed * (1 - 1.0 / (double)training->count);
 	}
 	struct model_compute compute = training->compute;
-	/* Everybody waits for the slowest of them. */
+	/* All ranks wait for the slowest one. */
 	compute.forward += training->jitter * sqrt(2 * log(ranks));
 	return model_step_of(&compute, training->buckets, training->count);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Training on more and more ranks, each with the same batch: how its efficiency falls, and what
- * makes it fall. That is found by taking one cause away at a time.
+ * Training on more and more ranks, each with the same batch: how its efficiency falls, and why. The
+ * cause is found by removing one at a time.
  */
 #ifndef MODEL_SCALING_H
 #define MODEL_SCALING_H
@@ -12,10 +12,10 @@
 #define MODEL_GOOD_EFFICIENCY 0.8
 
 enum model_cause {
-	MODEL_NO_CAUSE,     /* nothing is taken away                                         */
-	MODEL_BUCKET_COUNT, /* what is paid per call is paid once per step                   */
-	MODEL_LATENCY,      /* messages and calls cost nothing but their bytes               */
-	MODEL_SLOW_TIER,    /* links between hosts are like those within                     */
+	MODEL_NO_CAUSE,     /* nothing is removed                                            */
+	MODEL_BUCKET_COUNT, /* costs per call come once per step                             */
+	MODEL_LATENCY,      /* messages and calls cost only their bytes                      */
+	MODEL_SLOW_TIER,    /* links between hosts are like those within a host              */
 	MODEL_BANDWIDTH,    /* bytes cost nothing                                            */
 	MODEL_CAUSES,
 };
@@ -35,17 +35,17 @@ struct model_step model_training_step(const struct model_training *training,
 				      const struct model_machine *machine, int ranks,
 				      enum model_cause away);
 
-/* Its time as ring_train's mode has it: "off", "naive", "flat" or "overlap". */
+/* The time of a step in ring_train's mode: "off", "naive", "flat" or "overlap". */
 double model_step_in_mode(const struct model_training *training, const struct model_machine *machine,
 			  int ranks, const char *mode, double *exposed);
 
-/* Weak efficiency: compute alone over the step, by the event model. */
+/* Weak efficiency: computing alone / the step, by the event model. */
 double model_training_efficiency(const struct model_training *training,
 				 const struct model_machine *machine, int ranks,
 				 enum model_cause away);
 
 /*
- * The first cause in the order above without which efficiency is good again; if no single one is
+ * The first cause, in the order above, without which efficiency is good. If no single one is
  * enough, the one without which it is best, and *enough is false.
  */
 enum model_cause model_training_cause(const struct model_training *training,

@@ -9,14 +9,14 @@ static void add(struct model_tensors *tensors, double elements)
 	tensors->elements[tensors->count++] = elements;
 }
 
-/* Weights and biases of linear layers, the last first; a bias is ready before its weight. */
+/* Adds the weight and bias of a linear layer; a bias is ready before its weight. */
 static void add_linear(struct model_tensors *tensors, double inputs, double outputs)
 {
 	add(tensors, outputs);
 	add(tensors, inputs * outputs);
 }
 
-/* The tutorial's model: nothing but its size is known, and that it takes 50 to 100 calls. */
+/* The tutorial's model: only its size is known, and that it makes 50 to 100 calls. */
 static void make_seed001(struct model_tensors *tensors)
 {
 	model_shape_equal(7e9, 100, tensors);
@@ -57,7 +57,7 @@ static void make_layers(struct model_tensors *tensors, int layers, double width)
 		add_linear(tensors, width, width);
 }
 
-/* As ring_train's preset of this name. */
+/* Like ring_train's preset of this name. */
 static void make_mlp40(struct model_tensors *tensors)
 {
 	make_layers(tensors, 40, 1024);

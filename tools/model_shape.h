@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The gradients of well-known models as tensors, and buckets of them.
+ * The gradient tensors of well-known models, and their buckets.
  */
 #ifndef MODEL_SHAPE_H
 #define MODEL_SHAPE_H
@@ -12,11 +12,11 @@
 
 #define MODEL_BUCKETS_MAX 4096
 
-/* Elements of a model's gradient tensors, the first that backward finishes first. */
+/* Elements of a model's gradient tensors, in the order in which backward finishes them. */
 struct model_tensors {
 	size_t count;
 	double elements[MODEL_BUCKETS_MAX];
-	double element_bytes; /* as that model is usually trained */
+	double element_bytes; /* usual for that model */
 };
 
 /* returns false if there is no such shape: seed001, llama7b, lab, mlp40 or seed002 */
@@ -28,8 +28,9 @@ void model_shape_equal(double parameters, size_t count, struct model_tensors *te
 double model_shape_parameters(const struct model_tensors *tensors);
 
 /*
- * Buckets as PyTorch closes them: after the tensor with which the cap is reached; tensors are never
- * split. Their gradients become ready evenly during `backward` seconds. returns how many
+ * Makes buckets as PyTorch does: each is closed after the tensor that reaches the cap; tensors are
+ * never split. Gradients become ready evenly during `backward` seconds. returns how many buckets
+ * there are
  */
 size_t model_buckets_of(const struct model_tensors *tensors, double first_cap, double cap,
 			double backward, struct model_bucket buckets[MODEL_BUCKETS_MAX]);

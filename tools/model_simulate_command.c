@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ring_model simulate: the library's own channels and plans among virtual ranks, over links that
- * may differ, beside the closed form, which knows one link only. Or, beside a record.
+ * may differ, beside the closed form, which knows only one link. Or a comparison with a record.
  */
 #include <math.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ static int compare_rows(const void *a, const void *b)
 	return (first > second) - (first < second);
 }
 
-/* The run of median time. */
+/* Simulates some runs. Sets *median to the run of median time. */
 static bool simulate(struct simulate_job *job, enum ring_kind kind, int ranks, double bytes,
 		     struct simulated *median)
 {
@@ -200,7 +200,7 @@ static bool show(struct simulate_job *job)
 
 /* ---- beside a record ---------------------------------------------------------------------- */
 
-/* A pair of ranks that exchange is no call of all, so the simulator has none. */
+/* An exchange of pairs is no call of all ranks, so the simulator does not have it. */
 static bool is_simulated(const struct model_sample *sample)
 {
 	return sample->kind != RING_KIND_SEND;
@@ -280,7 +280,7 @@ int model_simulate_command(int argc, char **argv)
 				   .most = model_errors_any()};
 	const struct model_option options[] = {
 		MODEL_CHOICE_OPTIONS(&job.choice),
-		{"copy-rate", MODEL_RATE, &job.copy_rate, "RATE  of copying; else it takes no time"},
+		{"copy-rate", MODEL_RATE, &job.copy_rate, "RATE  of copying; default: takes no time"},
 		{"ranks", MODEL_RANKS_LIST, &job.ranks, MODEL_RANKS_HELP},
 		{"sizes", MODEL_SIZES_LIST, &job.sizes, "LIST  of the whole vector, 1M"},
 		{"collective", MODEL_COLLECTIVE, &job.collective, "NAME  all_reduce"},
@@ -296,9 +296,9 @@ int model_simulate_command(int argc, char **argv)
 		{"jitter", MODEL_TIME, &job.world.jitter,
 		 "TIME  all enter later, half a normal distribution"},
 		{"seed", MODEL_COUNT, &job.seed, "N  of the jitter, 1"},
-		{"repeat", MODEL_COUNT, &job.repeat, "N  runs; the median is shown"},
+		{"repeat", MODEL_COUNT, &job.repeat, "N  runs, of which the median is shown"},
 		{"csv", MODEL_OUTPUT, &job.csv, "FILE  write the times there"},
-		{"compare", MODEL_TEXT, &job.compare, "FILE  beside a record of ring_perf"},
+		{"compare", MODEL_TEXT, &job.compare, "FILE  compare with a record of ring_perf"},
 		{"check", MODEL_ERRORS, &job.most,
 		 "MEDIAN,WORST  fail above these errors, such as 0.10,0.25"},
 		{0},

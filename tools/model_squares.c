@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Levenberg-Marquardt over the logarithms of the unknowns, which keeps them positive. Four at most,
- * so the linear algebra is a few loops. What is far off counts as Huber 1964 has it.
+ * Levenberg-Marquardt over the logarithms of the unknowns, which keeps them positive. There are at
+ * most four, so the linear algebra is a few loops. Large errors have the weights of Huber 1964.
  */
 #include "model_squares.h"
 
@@ -15,10 +15,10 @@
 #define ITERATIONS 500
 #define LONGEST_STEP 2.0 /* of a logarithm */
 
-/* Of a logarithm, to see how a prediction moves with it. */
+/* The step of a logarithm for numerical derivatives. */
 #define NUDGE 1e-6
 
-/* Errors beyond this logarithm count by their distance, not by its square. */
+/* Larger errors, as logarithms, count by their size, not by its square. */
 #define FAR 0.25
 
 /* ---- setting up --------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ struct model_machine model_squares_machine(const struct model_squares *squares)
 	return machine_at(squares, squares->logs);
 }
 
-/* Fixed unknowns may leave a sample no time at all; its logarithm shall be a number. */
+/* With fixed unknowns a prediction may be 0; its logarithm must still be a number. */
 static double error_of(const struct model_squares *squares, size_t i,
 		       const double logs[MODEL_UNKNOWNS])
 {
@@ -135,7 +135,7 @@ double model_squares_error(const struct model_squares *squares)
 
 /* ---- least squares ------------------------------------------------------------------------ */
 
-/* How the logarithm of a prediction moves with each unknown's. */
+/* The derivatives of a prediction's logarithm by the logarithms of the unknowns. */
 static void set_slopes(const struct model_squares *squares, size_t i,
 		       const double logs[MODEL_UNKNOWNS], double error, double slope[MODEL_UNKNOWNS])
 {
@@ -147,7 +147,7 @@ static void set_slopes(const struct model_squares *squares, size_t i,
 	}
 }
 
-/* The normal equations, of the identity where an unknown is fixed. */
+/* The normal equations; a fixed unknown has the row of the identity. */
 static void normal_equations(const struct model_squares *squares, const double logs[MODEL_UNKNOWNS],
 			     double matrix[MODEL_UNKNOWNS][MODEL_UNKNOWNS],
 			     double vector[MODEL_UNKNOWNS])
@@ -198,7 +198,7 @@ static void take_step(const struct model_squares *squares, const double logs[MOD
 		tried[k] = logs[k] + fmax(-LONGEST_STEP, fmin(LONGEST_STEP, step[k]));
 }
 
-/* Each unknown alone explains half of the sample in which it weighs most. */
+/* Begins with unknowns that each explain half of the sample in which they weigh most. */
 static void guess(const struct model_squares *squares, double logs[MODEL_UNKNOWNS])
 {
 	for (int k = 0; k < MODEL_UNKNOWNS; k++) {

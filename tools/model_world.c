@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts, odd links and late ranks. */
+/* Hosts, links that differ, and late ranks. */
 #include "model_world.h"
 
 #include <math.h>
@@ -11,7 +11,9 @@
 
 /* ---- as text ------------------------------------------------------------------------------ */
 
-/* "3=..." into 3 and what stands behind the sign; NULL if it is something else. */
+/*
+ * Reads "3=...": sets the rank, and returns the text after the sign; NULL if it is something else.
+ */
 static const char *parse_rank(const char *text, char sign, int *rank)
 {
 	char *end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The machines of a simulation: hosts, links that differ from the others, ranks that come late.
+ * The machines of a simulation: hosts, links that differ, and late ranks.
  */
 #ifndef MODEL_WORLD_H
 #define MODEL_WORLD_H
@@ -22,14 +22,13 @@ struct model_rank_factor {
 
 struct model_world {
 	struct model_machine machine;
-	struct model_wire wires[MODEL_EXCEPTIONS_MAX]; /* these links are like this   */
+	struct model_wire wires[MODEL_EXCEPTIONS_MAX]; /* links that differ           */
 	int wire_count;
-	struct model_rank_factor slow[MODEL_EXCEPTIONS_MAX]; /* links of these ranks take so many
-								times as long         */
+	struct model_rank_factor slow[MODEL_EXCEPTIONS_MAX]; /* factors of link times */
 	int slow_count;
-	struct model_rank_factor late[MODEL_EXCEPTIONS_MAX]; /* these enter later, seconds */
+	struct model_rank_factor late[MODEL_EXCEPTIONS_MAX]; /* delays in seconds */
 	int late_count;
-	double jitter; /* all enter later by half a normal distribution of this deviation, seconds */
+	double jitter; /* of all ranks: half a normal distribution of this deviation, seconds */
 	uint64_t seed;
 };
 
@@ -40,7 +39,9 @@ bool model_parse_late(const char *text, struct model_world *world); /* "3=10ms" 
 /* For struct ring_simulation_params; context is the world. */
 void model_world_link(void *world, int from, int to, struct ring_pace_speed *speed);
 
-/* Nanoseconds at which ranks enter, the same for the same seed and run; returns the last of them. */
+/*
+ * Sets the nanoseconds at which ranks enter; equal for equal seed and run. returns the last of them
+ */
 uint64_t model_world_enter(const struct model_world *world, int run, int ranks, uint64_t enter_ns[]);
 
 #endif

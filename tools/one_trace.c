@@ -12,7 +12,7 @@
 #include "trace_text.h"
 #include "whole_file.h"
 
-/* What is there and no file, such as a device, is each rank's. */
+/* Whether the path is a file or free; ranks themselves write to a device. */
 static bool is_file(const char *path)
 {
 	struct stat about;
@@ -41,7 +41,10 @@ bool one_trace_begin(struct one_trace *trace, const char *program)
 
 /* ---- what is there ------------------------------------------------------------------------ */
 
-/* The traces of all ranks' communicators number so-and-so: "3", "3-2", "3-3". */
+/*
+ * The traces of all ranks for their communicator number `number`: rank 3 writes "3", then "3-2",
+ * "3-3".
+ */
 struct collection {
 	const char *folder;
 	int number, ranks; /* one more than the highest rank */
@@ -70,7 +73,7 @@ static void write_all(void *context, FILE *out)
 	const char *between = "";
 	for (int rank = 0; rank < all->ranks; rank++) {
 		FILE *in = open_own(all, rank);
-		if (!in) /* it was killed, or is of another communicator */
+		if (!in) /* the rank was killed, or is in another communicator */
 			continue;
 		fputs(between, out);
 		trace_text_read_head(in);
@@ -81,7 +84,7 @@ static void write_all(void *context, FILE *out)
 	trace_text_write_tail(out);
 }
 
-/* "a/b.json" becomes "a/b-2.json", as the library calls them. */
+/* "a/b.json" becomes "a/b-2.json", as in the library. */
 static void name_further(char *path, size_t room, const char *first, int number)
 {
 	const char *name = strrchr(first, '/');
@@ -92,7 +95,7 @@ static void name_further(char *path, size_t room, const char *first, int number)
 	snprintf(path, room, "%.*s-%d%s", (int)(suffix - first), first, number, suffix);
 }
 
-/* The highest numbers that are there, of communicators and of ranks. */
+/* Finds the highest numbers of communicators and ranks in the folder. */
 static int look(struct collection *all)
 {
 	struct dirent *entry;

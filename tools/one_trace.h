@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RING_TRACE, of all ranks that a launcher starts here, as one file. The library writes one of each
- * rank, into a folder of ours; once all have ended what is there is put together.
+ * Makes one trace of all ranks that a launcher starts, if RING_TRACE names a file. The library
+ * writes a trace of each rank into a folder that this module makes; once all have ended, it joins
+ * them.
  */
 #ifndef TOOLS_ONE_TRACE_H
 #define TOOLS_ONE_TRACE_H
@@ -9,14 +10,16 @@
 #include <stdbool.h>
 
 struct one_trace {
-	const char *path; /* what RING_TRACE was; NULL: none, or one of each rank by %r */
+	const char *path; /* RING_TRACE; NULL: none, or with %r, one file per rank */
 	char folder[64];
 };
 
-/* Before ranks are started. returns false, with a complaint, if it cannot be written */
+/*
+ * Call it before ranks are started. returns false, with a complaint, if the trace cannot be written
+ */
 bool one_trace_begin(struct one_trace *trace, const char *program);
 
-/* Once all have ended. returns false, with a complaint, if it is lost */
+/* Call it once all ranks have ended. returns false, with a complaint, if the trace is lost */
 bool one_trace_end(struct one_trace *trace, const char *program);
 
 #endif

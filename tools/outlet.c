@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that writes what is waiting, in pieces that end with a line where they can: of the size
- * that a pipe takes whole, so that others' lines in the same pipe are not torn, and small enough to
- * see whether the reader reads.
+ * A thread writes what is waiting, in pieces that end with a line if possible. A pipe takes such a
+ * piece as a whole, so lines of other writers are not torn; and pieces are small enough to see
+ * whether the reader reads.
  */
 #include "outlet.h"
 
@@ -21,18 +21,18 @@
 struct outlet {
 	int fd, room;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all that follows */
+	pthread_mutex_t lock; /* for all members below */
 	pthread_cond_t changed;
 	bool closing;
 	bool writing; /* the thread is in write(2), perhaps for long */
-	bool refused; /* somebody waits for room */
+	bool refused; /* a caller waits for room */
 	int error;
 	uint64_t written;
-	size_t begin, used; /* bytes waiting in the buffer, those being written included */
+	size_t begin, used; /* bytes waiting in the buffer, with those being written */
 	char buffer[65536];
 };
 
-/* Nothing if nothing is waiting. */
+/* Copies the next piece. returns its bytes; 0: nothing is waiting */
 static size_t take_piece(const struct outlet *outlet, char piece[PIPE_BUF])
 {
 	size_t count = outlet->used < PIPE_BUF ? outlet->used : PIPE_BUF;
@@ -45,7 +45,7 @@ static size_t take_piece(const struct outlet *outlet, char piece[PIPE_BUF])
 static ssize_t write_some(int fd, const char *bytes, size_t count)
 {
 	ssize_t written = write(fd, bytes, count);
-	if (written < 0 && errno == EAGAIN) /* others made it so: it is theirs, too */
+	if (written < 0 && errno == EAGAIN) /* another process made the file non-blocking */
 		poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
 	return written < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : written;
 }
@@ -68,7 +68,7 @@ static void note_failure(struct outlet *outlet, int error)
 	eventfd_write(outlet->room, 1);
 }
 
-/* May be cancelled while it writes; whoever does that wants nothing of the outlet any more. */
+/* May be cancelled while it writes; after that the outlet is only freed. */
 static void *run(void *argument)
 {
 	struct outlet *outlet = argument;
@@ -96,8 +96,9 @@ static void *run(void *argument)
 }
 
 /*
- * The thread hears no signal: a closed pipe and a file that is too large are errors of write(2), and
- * what is meant for the process is for others. But a terminal may stop us as one in the background.
+ * The thread blocks signals: for a closed pipe or a file that is too large write(2) returns errors,
+ * and signals to the process are for its other threads. But a terminal may stop us as a background
+ * process.
  */
 static int start_thread(struct outlet *outlet)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our own output, which may take as long as its reader likes: a thread writes it, whoever puts bytes
- * in never waits. (Without blocking only the thread's way works for files of every kind: O_NONBLOCK
- * would change the file for all who share it, and a terminal blocks although poll(2) saw room.)
+ * Our own output, whose reader may be slow: a thread writes it, so callers never wait. (Only a
+ * thread works for files of every kind: O_NONBLOCK would change the file for all processes that
+ * share it, and a terminal may block although poll(2) saw room.)
  */
 #ifndef OUTLET_H
 #define OUTLET_H
@@ -14,27 +14,29 @@
 struct outlet;
 
 /*
- * room      an eventfd, told when there is room again, when everything is written and of a failure
- * returns   NULL if there is no memory, or no thread can be had
+ * room      an eventfd, signalled when there is room, when all is written, and on failure
+ * returns   NULL without memory or a thread
  */
 struct outlet *outlet_open(int fd, int room);
 
-/* All of the bytes or none. returns 0; EAGAIN: no room now; or the errno with which writing failed */
+/*
+ * All of the bytes or none. returns 0; EAGAIN: no room now; or the errno with which writing failed
+ */
 int outlet_put(struct outlet *outlet, const char *bytes, size_t count);
 
 int outlet_error(struct outlet *outlet);        /* the errno with which writing failed, or 0 */
 size_t outlet_left(struct outlet *outlet);      /* bytes not written yet; 0 after a failure */
 uint64_t outlet_written(struct outlet *outlet); /* bytes so far */
 
-/* Until everything is written, at most so long. */
+/* Waits until everything is written, at most timeout_ms. */
 void outlet_wait(struct outlet *outlet, int timeout_ms);
 
-/* Leaves unwritten what is left. NULL is allowed. */
+/* Drops what is not written yet. NULL is allowed. */
 void outlet_close(struct outlet *outlet);
 
 /*
- * Standard output and error; one outlet for both if they are the same file, whose order it keeps.
- * room as above. returns whether there are both; outlets_close takes either
+ * Standard output and error; one outlet for both if they are the same file, to keep the order. room
+ * as above. returns false if one could not be opened; call outlets_close in either case
  */
 bool outlets_open(struct outlet *outlets[2], int room);
 void outlets_close(struct outlet *outlets[2]);

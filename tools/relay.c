@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Line-wise forwarding. Only a line longer than the buffer is passed on in parts.
+ * Forwards lines. Only a line longer than the buffer is passed on in parts.
  */
 #include "relay.h"
 
@@ -20,7 +20,7 @@ int relay_source(const struct relay *relay)
 	return relay->stalled ? -1 : relay->from;
 }
 
-/* Reads behind what is waiting. */
+/* Reads more, after the bytes that are waiting. */
 static void receive(struct relay *relay)
 {
 	memmove(relay->buffer, relay->buffer + relay->begin, relay->used);
@@ -35,7 +35,7 @@ static void receive(struct relay *relay)
 		relay->ended = errno != EINTR;
 }
 
-/* How much is passed on next: a line, or if lines get no tag all whole ones; 0: no line has ended. */
+/* How many bytes to pass on next: a line, or without tags all whole lines; 0: no line has ended. */
 static size_t next_bytes(const struct relay *relay)
 {
 	const char *start = relay->buffer + relay->begin;

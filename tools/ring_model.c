@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_model: what collectives and training steps take, from a few measured numbers. Chooses the
- * command; each has a file of its own.
+ * ring_model predicts the times of collectives and training steps from a few measured numbers. This
+ * file chooses the command; each has its own file.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,12 +18,13 @@ static const struct {
 } commands[] = {
 	{"fit", "latency, bandwidth, reduction rate and overhead from records of ring_perf",
 	 model_fit_command},
-	{"predict", "what a collective takes, in closed forms", model_predict_command},
-	{"simulate", "what a collective takes, as thousands of simulated ranks do it",
+	{"predict", "the time of a collective, in closed forms", model_predict_command},
+	{"simulate", "the time of a collective, by simulating up to thousands of ranks",
 	 model_simulate_command},
-	{"choose", "what the library chooses for a collective, and what it predicts",
+	{"choose", "the library's choice for a collective, and the times that it predicts",
 	 model_choose_command},
-	{"ddp", "what a step of data-parallel training takes, on how many ranks", model_ddp_command},
+	{"ddp", "the time of a step of data-parallel training, by number of ranks",
+	 model_ddp_command},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_run: starts the ranks of a job on this machine. Reads the command line; launcher.c does
- * the work. For several hosts, use the launcher they already have.
+ * ring_run starts the ranks of a job on this machine. This file reads the command line; launcher.c
+ * does the work. For several hosts, use a launcher that they already have.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -18,9 +18,10 @@
 
 static const char usage[] =
 	"usage: ring_run -n RANKS [options] PROGRAM [ARGUMENT...]\n"
-	"Starts RANKS copies of PROGRAM here, as the ranks of one job, and ends them together.\n"
+	"Starts RANKS copies of PROGRAM on this machine, as the ranks of one job, and ends them "
+	"together.\n"
 	"\n"
-	"  -n, --ranks RANKS      how many to start, 1 to 1024\n"
+	"  -n, --ranks RANKS      start so many ranks, 1 to 1024\n"
 	"  -t, --tag              put \"[rank] \" before every line of output\n"
 	"  -x, --env NAME=VALUE   set a variable for the ranks; may be repeated\n"
 	"  -x, --env NAME         refuse to start unless it is set: others can read a VALUE above\n"
@@ -31,7 +32,7 @@ static const char usage[] =
 	"  -h, --help             show this and exit\n"
 	"      --version          show the version and exit\n"
 	"\n"
-	"The exit status is that of the first rank to fail, 128 + signal if it was killed.\n";
+	"The exit status is that of the first rank that fails, 128 + signal if it was killed.\n";
 
 static _Noreturn void complain(const char *format, const char *what)
 {
@@ -64,7 +65,9 @@ static double parse_seconds(const char *text)
 	return seconds;
 }
 
-/* All variables are passed on anyway; without a value this one must be there. */
+/*
+ * Sets a variable. Without a value, only checks that it is set: all variables are passed on anyway.
+ */
 static void set_variable(const char *assignment)
 {
 	const char *equals = strchr(assignment, '=');
@@ -126,7 +129,7 @@ int main(int argc, char **argv)
 			       RING_VERSION_PATCH);
 			return finish_output("ring_run", 0, 1);
 		default:
-			return USAGE_ERROR; /* getopt has said what is wrong */
+			return USAGE_ERROR; /* getopt has printed a complaint */
 		}
 	}
 	if (launch.ranks == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_steps: a plan made visible, step by step: who sends which piece to whom, and what is added to what. Reads the
- * command line; the walk and its pictures have files of their own.
+ * ring_steps shows a plan step by step: which rank sends which piece to which other, and what is
+ * added to what. This file reads the command line; the walk and its pictures have their own files.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -23,23 +23,24 @@ enum { EXIT_OK = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
 
 static const char usage[] =
 	"usage: ring_steps [options]\n"
-	"Shows a plan step by step: who sends which piece to whom, and what is added to what.\n"
+	"Shows a plan step by step: which rank sends which piece to which other, and what is "
+	"added.\n"
 	"\n"
-	"  -n, --ranks N             how many ranks, 4; 1 to 64\n"
+	"  -n, --ranks N             number of ranks, 4; 1 to 64\n"
 	"      --collective NAME     all_reduce, reduce_scatter, all_gather, broadcast, reduce, "
 	"gather,\n"
 	"                            scatter, all_to_all, sendrecv, barrier\n"
 	"      --algorithm NAME      ring, oneshot, stride, twoshot, bruck, staged, direct, tree, "
 	"pair\n"
 	"      --count N             elements of 4 bytes, of the vector or of each part\n"
-	"      --chunk SIZE          bytes of the largest message; whole blocks\n"
+	"      --chunk SIZE          bytes of the largest message; default: whole blocks\n"
 	"      --chunks-per-round N  RING_CHUNKS_PER_ROUND, 2\n"
 	"      --depth N             RING_DEPTH, 4: messages of a link in a step\n"
 	"  -r, --root RANK           of broadcast, reduce, gather and scatter, 0\n"
 	"      --values              each step in full: entries, sums as numbers, what each rank "
 	"has\n"
-	"      --trace FILE          show a recorded call; the trace of all ranks, or of each one\n"
-	"      --call N              its number; the last collective\n"
+	"      --trace FILE          show a recorded call; one trace of all ranks, or one each\n"
+	"      --call N              number of the recorded call; default: the last collective\n"
 	"      --svg FILE            all steps as one picture, instead of text\n"
 	"      --html FILE           a page with a slider, instead of text\n"
 	"      --json FILE           everything as JSON, instead of text\n"
@@ -91,7 +92,7 @@ struct job {
 	const char *svg, *html, *json; /* files, or NULL */
 };
 
-/* A walk and what is shown of it. */
+/* A walk, its cells and its state. */
 struct view {
 	struct steps_walk walk;
 	struct steps_cells cells;
@@ -200,12 +201,12 @@ static bool parse_option(int option, struct job *job)
 	case JSON:
 		job->json = optarg;
 		return true;
-	default: /* getopt has said what is wrong */
+	default: /* getopt has printed a complaint */
 		return false;
 	}
 }
 
-/* returns false if the program shall end with *status, all having been said */
+/* returns false to end with *status, everything is printed */
 static bool parse_command(int argc, char **argv, struct job *job, int *status)
 {
 	int option;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One process of several that a launcher started must never become a job of its own: each of them would
- * compute something else than was asked for, and exit with 0.
+ * If a launcher started several processes, none of them may start its own job: each would compute
+ * something else than was asked for, and exit with 0.
  */
 #include "role.h"
 
@@ -16,7 +16,7 @@ enum role role_find(const char *program, int ranks, int *rank)
 	int size;
 	*rank = 0;
 	int err = ring_job_find(&launcher, rank, &size);
-	if (err && ranks > 0) /* a launcher that the library does not know, or stale variables */
+	if (err && ranks > 0) /* an unknown launcher, or stale variables */
 		return ROLE_STARTS;
 	if (err) {
 		fprintf(stderr, "%s: %s\n", program, ring_comm_error(NULL));

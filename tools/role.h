@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a process is a rank that a launcher started, or starts ranks itself. */
+/* Decides whether a process is a rank that a launcher started, or starts ranks itself. */
 #ifndef TOOLS_ROLE_H
 #define TOOLS_ROLE_H
 
@@ -10,9 +10,9 @@ enum role {
 };
 
 /*
- * ranks     asked for on the command line, which decides where a launcher started nothing or a single rank;
- *           0: not said, the environment decides alone
- * rank      as the launcher numbered it; 0 without one
+ * ranks     from the command line; decides if a launcher started nothing or a single rank. 0: not
+ *           given, the environment decides alone
+ * rank      out: the launcher's number for it; 0 without a launcher
  */
 enum role role_find(const char *program, int ranks, int *rank);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of signals. Those that are not in it do to the launcher what they do to any program, and
- * the kernel then ends the ranks.
+ * A table of signals. Signals that are not in it act on the launcher as on any program; if it dies,
+ * the kernel ends the ranks.
  */
 #include "signals.h"
 

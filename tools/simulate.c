@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The simulator: a heap of wake-ups, earliest first. Whoever is woken advances its channels until
- * they rest; the links and the device then know when there will be something new for whom.
+ * The simulator: a heap of wake-ups, earliest first. A rank that is woken advances its channels
+ * until they rest; the links and the device then know which rank to wake next, and when.
  */
 #include "simulate.h"
 
@@ -22,14 +22,14 @@ struct node {
 	int *wires_to;                   /* [wire_count] */
 	int wire_count;
 	uint64_t device_free_ns;
-	uint64_t sent_wake_ns; /* the last wake-up that was asked for because of `sent` */
-	/* its input if there are no data: records take some along */
+	uint64_t sent_wake_ns; /* the last wake-up requested because of `sent` */
+	/* the input without data, as records take some along */
 	char opening[RING_OPENING_BYTES];
 	bool done;
 };
 
 struct simulator {
-	struct ring_virtual_clock clock; /* first: wake() gets back here */
+	struct ring_virtual_clock clock; /* first: wake() casts it back */
 	const struct ring_simulation_params *params;
 	int *order;
 	struct node *nodes;            /* by rank */
@@ -86,9 +86,9 @@ static struct wake pop_wake(struct simulator *simulator)
 
 /* ---- the device --------------------------------------------------------------------------- */
 
-/* Jobs of one channel. Their times are known when they are submitted. */
+/* The jobs of one channel. Their times are known when they are submitted. */
 struct ring_device_queue {
-	struct ring_device_queue *computes; /* the CPU's, which does it at once; NULL: no data */
+	struct ring_device_queue *computes; /* the CPU's, which works at once; NULL: no data */
 	struct simulator *simulator;
 	int rank;
 	uint64_t submitted, done;
@@ -230,7 +230,7 @@ static int open_channel(struct simulator *simulator, int position, int channel)
 	int rank = simulator->order[position];
 	struct ring_channel *opened = &simulator->nodes[rank].channels[channel];
 	struct ring_plan plan = plan_of(simulator, position, channel);
-	/* Without data nothing of it is used but its address, and what records take along. */
+	/* Without data only its address is used, and what records take along. */
 	size_t scratch = moves_data(simulator) ? ring_plan_scratch_bytes(&plan) : RING_OPENING_BYTES;
 	int err = ring_channel_open(opened, rank, &virtual_device, 0, scratch);
 	if (err)
@@ -273,7 +273,7 @@ static int make_wires(struct simulator *simulator, int position)
 	return made ? 0 : RING_ENOMEM;
 }
 
-/* Connects a rank to those its wires lead to, on one channel. */
+/* Connects a rank to the ranks at the ends of its wires, on one channel. */
 static int connect_channel(struct simulator *simulator, int rank, int channel)
 {
 	const struct ring_simulation_params *params = simulator->params;
@@ -362,7 +362,7 @@ static void free_simulator(struct simulator *simulator)
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-/* Where a rank's output would be if there were data: nobody looks. */
+/* An address for a rank's output without data; nothing reads it. */
 static char *nowhere(int rank)
 {
 	return (char *)(((uintptr_t)rank + 1) << 40);
@@ -390,8 +390,8 @@ static void enter(struct simulator *simulator, int position)
 }
 
 /*
- * When a resting channel goes on because a message has left, RING_NEVER if it does not wait for
- * that: usually its next message is what it waits for.
+ * When a resting channel goes on because a message has left; RING_NEVER if it does not wait for
+ * that, which is usual: it waits for its next message.
  */
 static uint64_t waits_for_sent(const struct ring_channel *channel)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One call of thousands of ranks in one thread: the real channels and plans over a virtual
- * transport, a virtual device and a virtual clock. What it says about time follows from the speeds
- * it is given; what it says about bytes and order is what the library does.
+ * Simulates one call of thousands of ranks in one thread: the real channels and plans over a
+ * virtual transport, a virtual device and a virtual clock. Its times follow from the given speeds;
+ * its bytes and order are the library's.
  *
  *	struct ring_simulation_params params = {.kind = RING_KIND_ALL_REDUCE, .size = 1024, ...};
  *	struct ring_simulation simulation;
@@ -10,9 +10,9 @@
  *	... simulation.end_ns ...
  *	ring_simulation_free(&simulation);
  *
- * Jobs of a rank's device follow one another, as do messages on the wire from one rank to another,
- * whatever their channels: so channels fill gaps, and add no speed. Wires to different ranks share
- * nothing. Whatever else a rank does takes no time.
+ * A rank's device does one job after the other, and the wire from one rank to another carries one
+ * message after the other, for all channels together: so channels fill gaps, but add no speed.
+ * Wires to different ranks share nothing. Everything else takes no time.
  */
 #ifndef RING_SIMULATE_H
 #define RING_SIMULATE_H
@@ -21,7 +21,7 @@
 #include "ringccl.h"
 #include "virtual.h"
 
-/* What a job of the device takes: its overhead, and its bytes at a rate. */
+/* The time of a job of the device: its overhead, and its bytes at a rate. */
 struct ring_simulated_device {
 	uint64_t overhead_ns;
 	double reduce_bytes_per_second; /* of the result; 0: bytes take no time */
@@ -31,7 +31,7 @@ struct ring_simulated_device {
 struct ring_simulation_params {
 	/* The call. */
 	enum ring_kind kind; /* any but SEND and RECV */
-	/* where it can do the kind; not DIRECT, which uses no links */
+	/* one that has plans for the kind; not DIRECT, which uses no links */
 	enum ring_algorithm algorithm;
 	int size;
 	const int *order; /* [size], position -> rank; NULL: 0, 1, 2 ... */
@@ -50,7 +50,7 @@ struct ring_simulation_params {
 	struct ring_simulated_device device;
 	const uint64_t *enter_ns; /* [size], when ranks make the call; NULL: all at 0 */
 
-	/* The data, [size] buffers each as the call wants them; both NULL: only sizes move. */
+	/* The data, [size] buffers of the call; both NULL: only sizes move. */
 	const void *const *inputs;
 	void *const *outputs;
 };
@@ -64,8 +64,8 @@ struct ring_simulation {
 };
 
 /*
- * returns 0; RING_EINVAL; RING_ENOMEM; RING_ENOTSUP: no kernel for type and op; RING_ETIMEDOUT: the
- * ranks wait for one another
+ * returns 0; RING_EINVAL; RING_ENOMEM; RING_ENOTSUP: no kernel for type and op; RING_ETIMEDOUT: a
+ * deadlock
  */
 int ring_simulate(const struct ring_simulation_params *params, struct ring_simulation *simulation);
 

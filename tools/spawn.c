@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One rank as a child process: its environment, its pipes, and the way back for a failed exec.
+ * One rank as a child process: its environment, its pipes, and the report of a failed exec.
  */
 #include "spawn.h"
 
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What every rank is told; anything of these names in our own environment is replaced. */
+/* Variables of every rank; they replace those of our own environment. */
 static const char *const rank_variables[] = {
 	"RING_RANK", "RING_SIZE", "RING_ID", "RING_LOCAL_RANK", "RING_LOCAL_SIZE",
 };
@@ -71,9 +71,9 @@ static char **environment_of_rank(const struct spawn *spawn, int rank)
 }
 
 /*
- * The CPU that a rank is bound to, -1 if to none. Where ranks mostly wait for one another, the kernel takes its time to
- * see that one CPU has more of them than another. (8 B over TCP on 2 ranks and 2 CPUs: in 2 of 60 launches both stayed on
- * one, and a call took 28 us, not 5.)
+ * The CPU that a rank is bound to; -1: none. If ranks mostly wait for one another, the kernel is
+ * slow to see that one CPU has more of them than another. (8 B over TCP on 2 ranks and 2 CPUs: in 2
+ * of 60 launches both ranks stayed on one CPU, and a call took 28 us, not 5.)
  */
 static int cpu_of_rank(const struct spawn *spawn, int rank)
 {
@@ -95,12 +95,12 @@ static void bind_to(int cpu)
 	sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
-/* In the child, between fork and exec: only what is safe in a copy of a threaded process. */
+/* In the child, between fork and exec: only calls that are safe in a copy of a threaded process. */
 static _Noreturn void become_program(const struct spawn *spawn, char **environment, int cpu,
 				     pid_t launcher, const int write_ends[2], int failure)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != launcher) /* it died before we asked to be told */
+	if (getppid() != launcher) /* it died before the line above */
 		_exit(1);
 	setpgid(0, 0);
 
@@ -123,7 +123,7 @@ static _Noreturn void become_program(const struct spawn *spawn, char **environme
 	_exit(127);
 }
 
-/* The errno with which exec failed in the child, or 0: then exec has closed the other end. */
+/* The errno with which exec failed in the child; 0: exec worked, and closed the other end. */
 static int read_exec_failure(int fd)
 {
 	int err = 0;
@@ -170,7 +170,7 @@ static int fork_and_exec(const struct spawn *spawn, char **environment, int cpu,
 	int err = forked < 0 ? errno : 0;
 	close(failure[1]);
 	if (!err) {
-		setpgid(forked, forked); /* as the child does: whoever comes first */
+		setpgid(forked, forked); /* the child does it, too: either may be first */
 		err = read_exec_failure(failure[0]);
 		if (err)
 			waitpid(forked, NULL, 0);

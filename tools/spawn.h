@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starts one rank of a job as a child process. Knows the environment that ranks read and how a
- * child is tied to its launcher; not what the job is doing.
+ * Starts one rank of a job as a child process. It knows the environment of ranks and how a child is
+ * tied to its launcher, but not what the job does.
  */
 #ifndef SPAWN_H
 #define SPAWN_H
@@ -20,8 +20,8 @@ struct spawn {
 	int size;          /* how many ranks there are                                 */
 	bool capture;      /* hand stdout and stderr to the launcher through pipes     */
 	bool bind;         /* give each rank a CPU in turn unless there are more CPUs   */
-	const struct signals *signals; /* that the launcher inherited, and so do the ranks */
-	const struct rlimit *files;    /* so does the limit of open files                  */
+	const struct signals *signals; /* as the launcher inherited them; for the ranks    */
+	const struct rlimit *files;    /* the limit of open files, likewise                */
 };
 
 struct spawned {
@@ -30,10 +30,10 @@ struct spawned {
 };
 
 /*
- * Starts a rank as the leader of a process group of its own, so that whatever it starts can be
- * ended with it. The kernel kills it if the launcher dies. Its standard input is /dev/null.
+ * Starts a rank as the leader of its own process group, so that everything it starts can be ended
+ * with it. The kernel kills it if the launcher dies. Its standard input is /dev/null.
  *
- * returns   0, or the errno of what failed; the program itself not starting is such a failure
+ * returns   0, or the errno of the failure, also of exec
  */
 int spawn_rank(const struct spawn *spawn, int rank, struct spawned *child);
 

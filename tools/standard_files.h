@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program started without standard input, output or error behaves as with /dev/null there. Else
- * the next file it opened would take that place, and what it prints would go into that file.
+ * Opens /dev/null for a standard input, output or error that is closed. Else the next file that the
+ * program opens would take its place, and get what the program prints.
  */
 #ifndef STANDARD_FILES_H
 #define STANDARD_FILES_H
@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* First of all in main(). */
+/* Call it first in main(). */
 static inline void standard_files_open(void)
 {
 	int fd;

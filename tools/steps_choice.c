@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of what can be shown, sentences about what cannot, and the plans themselves. */
+/* Names of collectives and algorithms, sentences about what cannot be shown, and the plans. */
 #include "steps_choice.h"
 
 #include <inttypes.h>
@@ -68,7 +68,7 @@ uint64_t steps_output_length(const struct steps_choice *choice, int rank)
 	return choice->count * (uint64_t)ring_direct_parts_out(choice->kind, choice->ranks);
 }
 
-/* Elements of a block, of a part or of the vector, whichever goes from rank to rank. */
+/* Elements of what goes from rank to rank: a block, a part or the vector. */
 static uint64_t longest_message(const struct steps_choice *choice)
 {
 	bool all_at_once = choice->algorithm == RING_ALGORITHM_ONE_SHOT ||
@@ -115,7 +115,9 @@ void steps_choice_complete(struct steps_choice *choice)
 		choice->chunk_bytes = longest_message(choice) * STEPS_ELEMENT_BYTES;
 }
 
-/* ---- what cannot be shown --------------------------------------------------------------------- */
+/*
+ * ---- what cannot be shown ---------------------------------------------------------------------
+ */
 
 static bool can(const struct steps_choice *choice, enum ring_algorithm algorithm, uint64_t count)
 {
@@ -123,7 +125,7 @@ static bool can(const struct steps_choice *choice, enum ring_algorithm algorithm
 				  count * STEPS_ELEMENT_BYTES, false);
 }
 
-/* The algorithms that can, "ring, oneshot or tree". */
+/* Lists the algorithms that can carry the call: "ring, oneshot or tree". */
 static void list_algorithms(const struct steps_choice *choice, char *text, size_t room)
 {
 	size_t have = 0;
@@ -203,7 +205,9 @@ bool steps_choice_refuse(const struct steps_choice *choice, char *sentence, size
 	return true;
 }
 
-/* ---- the plan --------------------------------------------------------------------------------- */
+/*
+ * ---- the plan ---------------------------------------------------------------------------------
+ */
 
 struct ring_plan steps_plan(const struct steps_choice *choice, int rank, bool receives)
 {

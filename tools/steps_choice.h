@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which plan is walked, and whether there is such a plan. */
+/* Chooses the plan to walk, and checks that there is one. */
 #ifndef STEPS_CHOICE_H
 #define STEPS_CHOICE_H
 
@@ -11,19 +11,21 @@
 #define STEPS_RANKS_MOST 64
 #define STEPS_ANY_ALGORITHM RING_ALGORITHMS
 
-/* RING_KIND_SEND is sendrecv: every rank sends to the next one and receives from the one before. */
+/*
+ * RING_KIND_SEND is sendrecv: every rank sends to the next one and receives from the previous one.
+ */
 struct steps_choice {
 	enum ring_kind kind;
 	enum ring_algorithm algorithm;
 	int ranks, root;
-	uint64_t count;       /* elements, as the call has them */
+	uint64_t count;       /* elements, the count of the call */
 	uint64_t chunk_bytes; /* of the largest message */
 	int chunks_per_round, depth;
-	bool boards;                 /* what ranks say to all others takes no messages */
+	bool boards;                 /* what is for all others goes over boards, not in messages */
 	int order[STEPS_RANKS_MOST]; /* position on the ring -> rank */
 };
 
-/* Numbers of the collectives and algorithms; -1: there is none of that name. */
+/* The number of a collective or algorithm; -1: there is none of that name. */
 int steps_kind_find(const char *name);
 int steps_algorithm_find(const char *name);
 const char *steps_kind_name(enum ring_kind kind);
@@ -36,25 +38,25 @@ int steps_position(const struct steps_choice *choice, int rank);
 uint64_t steps_input_length(const struct steps_choice *choice, int rank);
 uint64_t steps_output_length(const struct steps_choice *choice, int rank);
 
-/* Elements of the memory of a rank that all others read. */
+/* Elements of a rank's stage, which all others read. */
 uint64_t steps_stage_length(const struct steps_choice *choice);
 
-/* Ranks lie around the ring in their order. */
+/* Puts ranks on the ring in the order of their numbers. */
 void steps_choice_order(struct steps_choice *choice);
 
 /*
- * What ranks use with nothing else said: the algorithm that always can, an element for each rank, whole blocks.
- * Not said is count 0, chunk_bytes 0, and any algorithm.
+ * Sets what was not given (count 0, chunk_bytes 0, STEPS_ANY_ALGORITHM): the algorithm that can
+ * always carry the call, an element for each rank, whole blocks.
  */
 void steps_choice_complete(struct steps_choice *choice);
 
-/* True if the algorithm carries such a collective. */
+/* Whether the algorithm can carry the call. */
 bool steps_choice_is_plan(const struct steps_choice *choice);
 
-/* Writes a sentence that says why there is no such plan, or none that can be shown. returns false if there is one */
+/* If there is no such plan, or it cannot be shown, writes a sentence why, and returns true. */
 bool steps_choice_refuse(const struct steps_choice *choice, char *sentence, size_t room);
 
-/* The plan of a rank; of sendrecv that of the sender or receiver. */
+/* The plan of a rank; for sendrecv, of the sender or of the receiver. */
 struct ring_plan steps_plan(const struct steps_choice *choice, int rank, bool receives);
 
 #endif

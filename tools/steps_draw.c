@@ -9,7 +9,7 @@
 #include "steps_words.h"
 
 #define ROW 18.0   /* of a box, in pixels */
-#define LETTER 7.3 /* about as wide is a letter */
+#define LETTER 7.3 /* about the width of a letter */
 #define GAP 130.0  /* between neighbours, for arrows and labels */
 #define MARGIN 24.0
 #define TITLE 40.0
@@ -20,9 +20,9 @@ struct point {
 	double x, y;
 };
 
-/* ---- where things are ---------------------------------------------------------------------- */
+/* ---- places -------------------------------------------------------------------------------- */
 
-/* The longest name and number that any rank ever has, in letters. */
+/* Finds the longest name and number that a rank ever has, in letters. */
 static void find_widest(const struct steps_walk *walk, const struct steps_cells *cells,
 			const struct steps_state *state, int *name, int *number)
 {
@@ -63,7 +63,7 @@ struct steps_layout steps_layout_of(const struct steps_walk *walk, const struct 
 	return layout;
 }
 
-/* The middle of a rank's box: rank 0 on top, of two ranks on the left. */
+/* The middle of a rank's box: rank 0 is on top, or of two ranks on the left. */
 static struct point place_of(const struct steps_walk *walk, const struct steps_layout *layout,
 			     int rank)
 {
@@ -74,7 +74,7 @@ static struct point place_of(const struct steps_walk *walk, const struct steps_l
 			      middle + layout->radius * sin(turn)};
 }
 
-/* Where the line from a box's middle to there leaves the box. */
+/* The point where the line from a box's middle to `to` leaves the box. */
 static struct point leave_box(const struct steps_layout *layout, struct point from, struct point to)
 {
 	double x = to.x - from.x, y = to.y - from.y;
@@ -86,7 +86,10 @@ static struct point leave_box(const struct steps_layout *layout, struct point fr
 
 /* ---- ranks --------------------------------------------------------------------------------- */
 
-/* Pieces have a colour each, of calls that add nothing ranks do; whole sums are dark, what ranks begin with pale. */
+/*
+ * Each piece has a colour, in calls that add nothing each rank; complete sums are dark, inputs are
+ * pale.
+ */
 static void put_colour(const struct steps_walk *walk, const struct steps_state *state,
 		       struct steps_value value, int column, char *colour, size_t room)
 {
@@ -141,10 +144,10 @@ static void draw_rank(const struct steps_walk *walk, const struct steps_cells *c
 
 /* ---- arrows -------------------------------------------------------------------------------- */
 
-/* What goes from one rank to another in a step: all labels in one, with commas. */
+/* What goes from one rank to another in a step; the label joins all labels by commas. */
 struct flow {
 	char label[STEPS_LABEL];
-	bool data, signal, reached; /* reached: one reads or writes the other's memory */
+	bool data, signal, reached; /* reached: a rank reads or writes the other's memory */
 };
 
 struct flows {
@@ -166,7 +169,7 @@ static void add_flow(struct flows *flows, int from, int to, const char *label, b
 	snprintf(flow->label + have, room, "%s%s", have ? ", " : "", label);
 }
 
-/* What an entry reads: of a sum each one's own, of a copy all of it. */
+/* Adds what an entry reads: for a sum, from each rank its own input; for a copy, all of it. */
 static void add_reads(struct flows *flows, const struct steps_event *event)
 {
 	const struct steps_value *values = &flows->walk->values[event->begin];
@@ -214,7 +217,7 @@ static void find_flows(struct flows *flows, int step)
 	}
 }
 
-/* The ends of an arrow, a little to its left where there is another the other way. */
+/* Finds the ends of an arrow; moves it a little to the left if another one goes the other way. */
 static void find_ends(const struct flows *flows, const struct steps_layout *layout, int from,
 		      int to, struct point *a, struct point *b)
 {
@@ -242,7 +245,7 @@ static void draw_flow(const struct flows *flows, const struct steps_layout *layo
 		a.x, a.y, b.x, b.y);
 }
 
-/* In the middle, but where arrows cross there, nearer to the sender. */
+/* Draws the label in the middle; if arrows cross there, nearer to the sender. */
 static void draw_label(const struct flows *flows, const struct steps_layout *layout, int from,
 		       int to, FILE *out)
 {

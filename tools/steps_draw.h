@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Draws one step as SVG: where ranks and arrows are, and what is written there. */
+/* Draws one step as SVG: ranks, arrows and their labels. */
 #ifndef STEPS_DRAW_H
 #define STEPS_DRAW_H
 
@@ -7,7 +7,7 @@
 
 #include "steps_state.h"
 
-/* Measures of all pictures of a walk, in pixels. */
+/* Sizes for all pictures of a walk, in pixels. */
 struct steps_layout {
 	double box_width, box_height; /* of a rank */
 	double name_width;            /* of its left column */
@@ -19,10 +19,10 @@ struct steps_layout {
 struct steps_layout steps_layout_of(const struct steps_walk *walk, const struct steps_cells *cells,
 				    struct steps_state *state);
 
-/* What all pictures need once, inside <svg> or anywhere before. */
+/* Writes the style that all pictures need once, in <svg> or anywhere before it. */
 void steps_draw_style(FILE *out);
 
-/* The step, where the state is that behind it. */
+/* Draws a step; the state is that after the step. */
 void steps_draw(const struct steps_walk *walk, const struct steps_cells *cells,
 		const struct steps_state *state, const struct steps_layout *layout, int step,
 		FILE *out);

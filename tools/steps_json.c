@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same walk for programs. */
+/* Writes the walk as JSON. */
 #include "steps_json.h"
 
 #include "json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan as JSON: what the text has, for programs. */
+/* A plan as JSON, for programs; it has the same content as the text. */
 #ifndef STEPS_JSON_H
 #define STEPS_JSON_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cuts what ranks have into cells, and gives them names and numbers. */
+/* Cuts the ranks' elements into cells, and gives them names and numbers. */
 #include "steps_label.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "ringccl.h"
 
-#define CELLS_SHOWN 4 /* of what moves together */
+#define CELLS_SHOWN 4 /* of an event */
 #define TERMS_SHOWN 4 /* of a sum */
 #define DIGITS_RANKS 9
 
@@ -30,7 +30,10 @@ static bool follows(struct steps_value before, struct steps_value behind)
 	       behind.length == before.length;
 }
 
-/* A cell begins where any event's values begin or do not follow one another, and behind where they end. */
+/*
+ * A cell begins where the values of an event begin, where they are not consecutive, and after their
+ * end.
+ */
 static void cut(const struct steps_walk *walk, bool *begins)
 {
 	for (size_t e = 0; e < walk->event_count; e++) {
@@ -140,7 +143,10 @@ uint64_t steps_value_number(const struct steps_walk *walk, const struct steps_ce
 	return sum;
 }
 
-/* The values of an event where a cell begins, at most as many as are shown: its first ones and the last. */
+/*
+ * Finds the values of an event at which a cell begins; if they are too many, the first ones and the
+ * last.
+ */
 static int find_shown(const struct steps_cells *cells, const struct steps_value *values,
 		      size_t count, struct steps_value shown[CELLS_SHOWN], int *found)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Which plan a recorded call followed: the one whose entries have the peers and steps that were recorded. */
+/*
+ * Finds the plan that a recorded call followed: its entries have the peers and steps that were
+ * recorded.
+ */
 #include "steps_trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RANKS_TRIED 7 /* of so many all orders are tried */
+#define RANKS_TRIED 7 /* up to so many ranks, all orders are tried */
 #define CHUNK_LEAST (UINT64_C(1) << 12)
 #define CHUNK_MOST (UINT64_C(1) << 26)
 
@@ -43,7 +46,7 @@ static uint64_t last_call(const struct steps_trace *trace)
 	return 0;
 }
 
-/* All ranks are there, and have made the same call. */
+/* Whether the traces of all ranks are there, and all have made the same call. */
 static bool check_call(const struct steps_trace *trace, uint64_t number, char *sentence, size_t room)
 {
 	for (int rank = 0; rank < trace->ranks; rank++) {
@@ -88,8 +91,8 @@ static int compare(const void *left, const void *right)
 }
 
 /*
- * Sorts records. Ranks that reach into memory have told one another before where it lies, by a plan of its own in the
- * same call: of two entries of a number the later one stays.
+ * Sorts records. Ranks that reach into memory first tell one another where it lies, by another plan
+ * in the same call: if two entries have the same number, the later one stays.
  */
 static void sort_records(struct steps_trace *trace)
 {
@@ -107,7 +110,7 @@ static void sort_records(struct steps_trace *trace)
 
 /* ---- its plan ------------------------------------------------------------------------------ */
 
-/* Whether an entry was recorded as the plan has it. */
+/* Whether an entry was recorded as in the plan. */
 static bool is_entry(const struct ring_plan *plan, const struct steps_record *record)
 {
 	if (record->index >= (record->incoming ? plan->incoming : plan->outgoing))
@@ -117,7 +120,10 @@ static bool is_entry(const struct ring_plan *plan, const struct steps_record *re
 	return entry.peer == record->peer && entry.step == record->step;
 }
 
-/* All of the plan's entries, and no others. Most plans differ in the first one. */
+/*
+ * Whether all of the plan's entries were recorded, and no others. Most plans differ in the first
+ * one.
+ */
 static bool matches(const struct steps_match *match, const struct steps_choice *choice)
 {
 	struct ring_plan plan;
@@ -135,7 +141,10 @@ static bool matches(const struct steps_match *match, const struct steps_choice *
 	return missing == 0;
 }
 
-/* Ranks in the order in which each one's first message goes to the next; returns false if that is no ring. */
+/*
+ * Orders ranks so that the first message of each goes to the next; returns false if that is no
+ * ring.
+ */
 static bool follow_ring(const struct steps_match *match, struct steps_choice *choice)
 {
 	int next[STEPS_RANKS_MOST], rank = 0;
@@ -168,7 +177,7 @@ static bool try_roots(const struct steps_match *match, struct steps_choice *choi
 	return false;
 }
 
-/* Whole blocks, then smaller and smaller powers of two, unless it is known. */
+/* Tries whole blocks, then smaller and smaller powers of two, unless the chunk is known. */
 static bool try_chunks(const struct steps_match *match, struct steps_choice *choice)
 {
 	uint64_t bytes = choice->count * STEPS_ELEMENT_BYTES;
@@ -221,7 +230,10 @@ static bool try_all_orders(const struct steps_match *match, struct steps_choice 
 	return false;
 }
 
-/* The order of ranks is not recorded. Where first messages do not tell it, it is tried as far as that is quick. */
+/*
+ * The order of ranks is not recorded. If first messages do not show it, all orders are tried, for
+ * few ranks.
+ */
 static bool try_orders(const struct steps_match *match, struct steps_choice *choice)
 {
 	if (follow_ring(match, choice) && try_algorithms(match, choice))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps side by side, or one at a time. */
+/* Shows steps side by side, or one at a time. */
 #include "steps_picture.h"
 
 #include <inttypes.h>
@@ -14,7 +14,10 @@ static const char arrow_head[] =
 	"markerHeight=\"7\" orient=\"auto\"><path d=\"M0,0L10,5L0,10z\" "
 	"fill=\"#345\"/></marker></defs>\n";
 
-/* Steps in which anything happens; the first shows what ranks begin with. */
+/*
+ * Whether a step is shown: if anything happens in it, or if it is the first, which shows the
+ * inputs.
+ */
 static bool is_shown(const struct steps_walk *walk, int step)
 {
 	return step == 0 || walk->steps[step].end > walk->steps[step].begin;
@@ -28,7 +31,7 @@ static int count_shown(const struct steps_walk *walk)
 	return count;
 }
 
-/* > and & as they must be written; nothing else that is said needs it. */
+/* Escapes > and &; no other character needs it. */
 static void put_text(const char *text, FILE *out)
 {
 	for (; *text; text++) {
@@ -170,7 +173,7 @@ static void put_paragraph(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
-/* What is said of a plan before its pictures. */
+/* Writes the words before the pictures. */
 static void put_words(const struct steps_walk *walk, const struct steps_cells *cells, FILE *out)
 {
 	char text[SAID];

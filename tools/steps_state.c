@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows what each rank has from step to step. */
+/* Follows from step to step what each rank has. */
 #include "steps_state.h"
 
 #include <stdio.h>
@@ -19,7 +19,9 @@ void steps_state_reset(const struct steps_walk *walk, struct steps_state *state)
 	}
 }
 
-/* Element i of a row is the first of a column: a cell begins there, or what is there belongs to another rank. */
+/*
+ * Whether element i of a row begins a column: a cell begins there, or the value is another rank's.
+ */
 static bool begins_column(const struct steps_cells *cells, const struct steps_value *row, size_t i)
 {
 	if (i == 0)
@@ -82,7 +84,7 @@ void steps_state_free(struct steps_state *state)
 	*state = (struct steps_state){0};
 }
 
-/* A sum is kept at its element's place if it is longer than what was there. */
+/* Puts a sum at its element's place, if it is longer than the one there. */
 static void put(struct steps_state *state, int rank, size_t place, struct steps_value value)
 {
 	size_t i = (size_t)rank * state->width + (state->adds ? (size_t)value.index : place);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps all texts until it is known how wide columns are. */
+/* Keeps all texts until the widths of columns are known. */
 #include "steps_table.h"
 
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static int width_of(const struct steps_table *table, int column)
 	return width;
 }
 
-/* Spaces are printed only in front of what follows. */
+/* Prints spaces only before a text, not at the end of a line. */
 static void print_row(char *const *cells, const struct steps_table *table, const int *widths,
 		      FILE *out)
 {

@@ -8,9 +8,9 @@
 
 struct steps_table {
 	int columns, rows, room;
-	int right;    /* columns from this one on end at the same place; 0: none do */
+	int right;    /* columns from this one on are aligned right; 0: none */
 	char **cells; /* [room * columns]; NULL: empty */
-	bool failed;  /* for lack of memory; then it holds less */
+	bool failed;  /* out of memory; texts are missing */
 };
 
 /* Begins a row. */
@@ -20,7 +20,7 @@ void steps_table_add_row(struct steps_table *table);
 void steps_table_put(struct steps_table *table, int row, int column, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Prints all rows, each column two spaces behind the one before it. */
+/* Prints all rows, with two spaces between columns. */
 void steps_table_print(struct steps_table *table, FILE *out);
 void steps_table_free(struct steps_table *table);
 

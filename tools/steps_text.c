@@ -11,7 +11,7 @@
 #define PAGE 100 /* columns of text */
 #define SAID 1024
 
-/* Prints words, and goes on in the next line where one would not fit. */
+/* Prints words, wrapped at PAGE. */
 static void print_words(FILE *out, const char *text)
 {
 	int at = 0;
@@ -37,9 +37,9 @@ static void print_head(const struct steps_walk *walk, const struct steps_cells *
 	fputc('\n', out);
 }
 
-/* ---- at a glance ----------------------------------------------------------------------------- */
+/* ---- overview -------------------------------------------------------------------------------- */
 
-/* To whom a rank sends all that it sends; -1: to several, or to nobody. */
+/* The only peer that a rank sends to; -1: several, or none. */
 static int only_peer(const struct steps_walk *walk, int rank)
 {
 	int peer = -1;
@@ -66,14 +66,20 @@ static void put_header(const struct steps_walk *walk, struct steps_table *table)
 	}
 }
 
-/* Events of a rank that the overview shows: data from rank to rank, or where there are none signals. */
+/*
+ * Whether the overview shows an event of a rank: data from rank to rank, or signals if there are no
+ * data.
+ */
 static bool is_shown(const struct steps_walk *walk, const struct steps_event *event, int rank)
 {
 	bool is_signal = walk->value_count == 0 && !event->incoming;
 	return event->rank == rank && (is_signal || steps_event_crosses(event));
 }
 
-/* The number behind the last event that sends the same as number e; says " to 1 2 3". */
+/*
+ * Writes " to 1 2 3" for the events after e that send the same. returns the number after the last
+ * of them
+ */
 static size_t say_receivers(const struct steps_walk *walk, size_t e, size_t end, char *text)
 {
 	const struct steps_event *first = &walk->events[e];
@@ -84,7 +90,7 @@ static size_t say_receivers(const struct steps_walk *walk, size_t e, size_t end,
 	return e;
 }
 
-/* What a rank does in a step, each in a row of its own from `row` on. */
+/* Puts what a rank does in a step into the table, one row for each event, from `row` on. */
 static void put_rank(const struct steps_walk *walk, const struct steps_cells *cells, int step,
 		     int rank, int row, struct steps_table *table)
 {
@@ -106,7 +112,7 @@ static void put_rank(const struct steps_walk *walk, const struct steps_cells *ce
 	}
 }
 
-/* Steps of nothing but signals, before the first that has a number, or behind it. */
+/* Counts steps of signals alone, before the first numbered step or after it. */
 static int count_signals(const struct steps_walk *walk, bool before)
 {
 	int count = 0;
@@ -121,17 +127,16 @@ static int count_signals(const struct steps_walk *walk, bool before)
 
 static void print_signals(const struct steps_walk *walk, FILE *out)
 {
-	int before = count_signals(walk, true), behind = count_signals(walk, false);
+	int before = count_signals(walk, true), later = count_signals(walk, false);
 	if (before > 0)
-		fprintf(out,
-			"Before that, in %d step%s, signals tell that all make the same call.\n",
+		fprintf(out, "Before that, in %d step%s, signals tell all ranks that they make the same call.\n",
 			before, before > 1 ? "s" : "");
-	if (behind > 0)
-		fprintf(out, "Besides there %s %d step%s of nothing but signals.\n",
-			behind > 1 ? "are" : "is", behind, behind > 1 ? "s" : "");
+	if (later > 0)
+		fprintf(out, "There %s also %d step%s of signals alone.\n",
+			later > 1 ? "are" : "is", later, later > 1 ? "s" : "");
 }
 
-/* "A B C D": the results of a rank, "" if it has none. */
+/* Writes "A B C D", the results of a rank; "" if it has none. */
 static void say_results(const struct steps_walk *walk, const struct steps_cells *cells,
 			const struct steps_state *state, int rank, char *text, size_t room)
 {
@@ -221,7 +226,7 @@ static void put_step_header(const struct steps_walk *walk, const struct steps_st
 		steps_table_put(table, row, HAS + c, "%s", steps_state_column_name(state, c, text));
 }
 
-/* Says one event in the first row of its sequence that is free. */
+/* Puts an event into the first free row of its sequence. */
 static void put_event(const struct steps_walk *walk, const struct steps_cells *cells,
 		      const struct steps_event *event, int row, struct steps_table *table)
 {
@@ -241,7 +246,7 @@ static void put_event(const struct steps_walk *walk, const struct steps_cells *c
 	}
 }
 
-/* What the rank has then; what is new has a star. */
+/* Puts what the rank has after the step; new values have a star. */
 static void put_has(const struct steps_walk *walk, const struct steps_cells *cells,
 		    const struct steps_state *state, int rank, int row, struct steps_table *table)
 {
@@ -296,8 +301,8 @@ bool steps_text_full(const struct steps_walk *walk, const struct steps_cells *ce
 	steps_say_bytes(walk, text, sizeof(text));
 	print_words(out, text);
 	print_words(out,
-		    "A rank's plan has two sequences of entries: out are those that send, in those "
-		    "that receive, add and copy. An entry runs once so many of the other sequence "
-		    "are done as it needs. A star is what is new.");
+		    "A rank's plan has two sequences of entries: out sends; in receives, adds and "
+		    "copies. An entry runs once as many entries of the other sequence are done as "
+		    "it needs. A star marks new values.");
 	return whole;
 }

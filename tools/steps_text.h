@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan as text: what is sent in each step at a glance, or each step in full. */
+/* A plan as text: an overview of what is sent in each step, or each step in full. */
 #ifndef STEPS_TEXT_H
 #define STEPS_TEXT_H
 
@@ -10,7 +10,9 @@
 /* A column for each rank, a row for each step. returns false for lack of memory */
 bool steps_text_overview(const struct steps_walk *walk, const struct steps_cells *cells, FILE *out);
 
-/* For each step what each rank sends, gets and adds, which entries that are and need, and what it has then. */
+/*
+ * For each step: what each rank sends, gets and adds, by which entries, and what it has after it.
+ */
 bool steps_text_full(const struct steps_walk *walk, const struct steps_cells *cells,
 		     struct steps_state *state, FILE *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what src/engine/trace.c writes, line by line and as strictly as it is written. */
+/* Reads what src/engine/trace.c writes, line by line, and accepts nothing else. */
 #include "steps_trace.h"
 
 #include <inttypes.h>
@@ -8,18 +8,18 @@
 
 #define INDEX_MOST (1u << 24)
 
-/* Where a line comes from, and what is wrong with it. */
+/* Where a line comes from, and the sentence about what is wrong with it. */
 struct reading {
 	struct steps_trace *trace;
 	const char *path;
-	int line, rank; /* whose records these are; -1: nobody has said it yet */
+	int line, rank; /* rank: of the records that follow; -1: not known yet */
 	bool ended;
 	uint64_t dropped;
 	char *sentence;
 	size_t room;
 };
 
-/* One event as it stands in the file. */
+/* One event of the file. */
 struct event {
 	char name[32], kind, counted[8];
 	uint64_t microseconds, call, number;
@@ -51,7 +51,7 @@ static bool parse_head(struct reading *reading, const char *line)
 	return is_whole(line, length) || refuse(reading, "this is no trace of RING_TRACE");
 }
 
-/* One rank's events follow; the other ranks' may come behind them. */
+/* This line begins the events of a rank; those of other ranks may follow them. */
 static const char head_of_name[] = "{\"name\":\"process_name\"";
 
 static bool parse_name(struct reading *reading, const char *line)
@@ -72,7 +72,7 @@ static bool parse_name(struct reading *reading, const char *line)
 	return true;
 }
 
-/* What the line ends with, from its arguments on. */
+/* Reads the end of a line, from its arguments on. */
 static bool scan_end(const char *end, bool is_call)
 {
 	char deed[8];
@@ -137,7 +137,7 @@ static bool add_call(struct reading *reading, const struct event *event)
 	return true;
 }
 
-/* Entries begin and end in their order, so the other end of one is among the last. */
+/* Entries begin and end in order, so the record of the beginning is among the last ones. */
 static struct steps_record *find_begun(struct steps_trace *trace, const struct event *event)
 {
 	for (size_t i = trace->record_count; i > 0; i--) {
@@ -199,7 +199,7 @@ static bool parse_event(struct reading *reading, const char *line)
 	return event.row == 0 ? add_call(reading, &event) : add_record(reading, &event);
 }
 
-/* Lines but the first and the last end with a comma. */
+/* All lines except the first and the last end with a comma. */
 static bool parse_line(struct reading *reading, char *line, ssize_t length)
 {
 	if (length > 0 && line[length - 1] == '\n')

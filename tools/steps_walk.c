@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lets all ranks move, step by step, and notes what they do. */
+/* Moves all ranks, step by step, and notes what they do. */
 #include "steps_walk.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 /* ---- what is noted ------------------------------------------------------------------------- */
 
-/* Makes room for so many elements where there is room for *room. */
+/* Makes room for `wanted` elements in an array with room for *room. */
 static bool grow(void **array, size_t size, size_t wanted, size_t *room)
 {
 	if (wanted <= *room)
@@ -58,7 +58,7 @@ bool steps_event_crosses(const struct steps_event *event)
 
 /* ---- sending ------------------------------------------------------------------------------- */
 
-/* The actor that has the other end of what goes to, or comes from, a rank. */
+/* The actor at the other end of a link to, or from, a rank. */
 static struct steps_actor *peer_of(const struct steps_world *world, const struct steps_actor *actor,
 				   int rank)
 {
@@ -103,7 +103,10 @@ static bool send_message(struct steps_world *world, struct steps_actor *actor,
 	return true;
 }
 
-/* Sends the actor's next entry, if it may; what is no message takes no step. returns whether it did */
+/*
+ * Sends the actor's next entry, if it may; entries that are no message take no step. returns
+ * whether it did
+ */
 static bool post(struct steps_world *world, struct steps_actor *actor, bool messages)
 {
 	if (actor->posted == actor->plan.outgoing || world->failed)
@@ -136,7 +139,10 @@ static void release_slots(struct steps_world *world, struct steps_actor *actor,
 		release(world, actor, in->held.first + (uint64_t)k);
 }
 
-/* The message that an entry waits for; *message is 0 where it needs none. returns false if it is not there yet */
+/*
+ * Takes the message that an entry waits for; *message is 0 if it needs none. returns false if it is
+ * not there yet
+ */
 static bool take_message(struct steps_world *world, struct steps_actor *actor,
 			 const struct ring_transfer *in, size_t *message)
 {
@@ -152,14 +158,14 @@ static bool take_message(struct steps_world *world, struct steps_actor *actor,
 	return true;
 }
 
-/* True if a rank can do this before the first step. */
+/* Whether a rank can do this entry before the first step. */
 static bool is_by_itself(const struct steps_actor *actor, const struct ring_transfer *in)
 {
 	bool reaches = ring_transfer_is_direct(in) && in->bytes > 0 && actor->plan.params.size > 1;
 	return !ring_transfer_is_message(in, actor->rank) && !reaches;
 }
 
-/* Does the actor's next incoming entry, if it may. returns whether it did */
+/* Runs the actor's next incoming entry, if it may. returns whether it did */
 static bool finish(struct steps_world *world, struct steps_actor *actor, bool before_all)
 {
 	size_t message;
@@ -195,7 +201,7 @@ static void begin_step(struct steps_world *world)
 		world->links[i].freed = world->links[i].released;
 }
 
-/* Lets every rank send, and then receive, as much as it can. returns whether anything moved */
+/* Every rank sends, and then receives, as much as it can. returns whether anything moved */
 static bool make_step(struct steps_world *world, bool before_all)
 {
 	bool moved = false, moves;
@@ -234,7 +240,7 @@ static bool is_done(const struct steps_world *world)
 	return true;
 }
 
-/* Steps in which data go from rank to rank are numbered; where there are no data, all are. */
+/* Numbers the steps in which data go from rank to rank; without data, all steps. */
 static void number_steps(struct steps_walk *walk)
 {
 	for (int s = 1; s < walk->step_count; s++) {

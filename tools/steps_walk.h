@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks the plans of all ranks and notes what happens in which step. Memory holds where its elements come from
- * instead of numbers, so what is told is what the plan does. It knows nothing of how that is shown.
+ * Walks the plans of all ranks and notes what happens in which step. Instead of numbers, memory has
+ * the origins of its elements, so the walk shows what the plan does. It does not know how it is
+ * shown.
  *
- * Steps are as early as can be: a rank sends in the first step after those in which what it needs was done, and
- * what it sends arrives, is added and copied in the same step. Step 0 is what ranks do by themselves before. A link
- * has `depth` slots, and a slot is free again in the step after it was emptied.
+ * Steps are as early as possible: a rank sends an entry in the first step after those in which the
+ * entries that it needs were done. What it sends arrives, is added and copied in the same step. In
+ * step 0 ranks do what needs no other rank. A link has `depth` slots, and a slot is free again in
+ * the step after it was emptied.
  */
 #ifndef STEPS_WALK_H
 #define STEPS_WALK_H
@@ -14,13 +16,16 @@
 
 #include "steps_choice.h"
 
-/* An element: that index of the inputs of `length` ranks, from position `first` on, added in that order; 0: nothing yet */
+/*
+ * An element: the sum of element `index` of the inputs of `length` ranks, from position `first` on;
+ * length 0: none yet
+ */
 struct steps_value {
 	int32_t index;
 	int16_t first, length;
 };
 
-/* One entry of a plan that moved, added or told something. */
+/* One entry of a plan that moved or added something, or was a signal. */
 struct steps_event {
 	int rank;
 	bool incoming;
@@ -28,38 +33,44 @@ struct steps_event {
 	struct ring_transfer entry;
 	size_t begin, count; /* values[begin, begin + count): what is sent, held, or the result */
 	size_t message;      /* incoming: 1 + number of the event that sent it; 0: none */
-	double us;           /* when it was done, in a recorded call; below 0: unknown */
+	double us;           /* when it was done, in a recorded call; below 0: not known */
 };
 
 struct steps_step {
 	size_t begin, end; /* events[begin, end) */
-	int number;        /* from 1; 0: nothing but signals, or what comes before the first */
+	int number;        /* from 1; 0: only signals, or before the first step */
 };
 
 struct steps_walk {
 	struct steps_choice choice;
-	uint64_t recorded; /* the number of the call, if it is a recorded one */
+	uint64_t recorded; /* the number of the recorded call; 0: not recorded */
 	struct steps_event *events;
 	struct steps_value *values;
 	size_t event_count, event_room, value_count, value_room;
-	struct steps_step *steps; /* the first is what ranks do by themselves before all others */
-	int step_count, numbered; /* so many have a number */
-	uint64_t *sent_bytes;     /* [ranks], payload as moved, and as ring_plan_cost() has it */
+	struct steps_step *steps; /* in the first, ranks do what needs no other rank */
+	int step_count, numbered; /* numbered: how many have a number */
+	uint64_t *sent_bytes;     /* [ranks], payload that moved; and by ring_plan_cost() */
 	uint64_t *cost_bytes;
-	uint64_t cost_steps; /* of the rank that has most */
+	uint64_t cost_steps; /* of the rank with most */
 };
 
-/* The choice is one that steps_choice_refuse() has nothing against. returns 0; RING_ENOMEM; RING_EINVAL: it got stuck */
+/*
+ * steps_choice_refuse() must have accepted the choice. returns 0; RING_ENOMEM; RING_EINVAL: a
+ * deadlock
+ */
 int steps_walk_make(const struct steps_choice *choice, struct steps_walk *walk);
 
-/* Accepts what is half made. */
+/* Accepts half-built walks. */
 void steps_walk_free(struct steps_walk *walk);
 
-/* The ranks whose memory such a place of an entry is in, of summands in their order. Returns how many, at most 64. */
+/*
+ * The ranks in whose memory a place of an entry lies; for summands in their order. returns how
+ * many, at most 64
+ */
 int steps_ranks_at(const struct steps_walk *walk, const struct steps_event *event,
 		   enum ring_buffer buffer, int *ranks);
 
-/* True if data go from rank to rank: they are sent, or reached for. */
+/* Whether an event moves data from rank to rank, by a message or through memory. */
 bool steps_event_crosses(const struct steps_event *event);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences. */
+/* The sentences about plans and steps. */
 #include "steps_words.h"
 
 #include <inttypes.h>
@@ -24,52 +24,43 @@ static const char *how_ring(enum ring_kind kind)
 {
 	switch (kind) {
 	case RING_KIND_ALL_REDUCE:
-		return "In each step every rank sends one block to the next rank. That one adds "
-		       "its own "
-		       "block and sends the sum on, until the sum is whole; then whole sums go "
-		       "around.";
+		return "In each step every rank sends one block to the next rank, which adds its "
+		       "own block and sends the sum on. Complete sums then go around.";
 	case RING_KIND_REDUCE_SCATTER:
-		return "In each step every rank sends one block to the next rank. That one adds "
-		       "its own "
-		       "block and sends the sum on; the last one of the ranks keeps it.";
+		return "In each step every rank sends one block to the next rank, which adds its "
+		       "own block and sends the sum on. The last rank keeps the complete sum.";
 	case RING_KIND_BROADCAST:
-		return "What root has goes around the ring, from each rank to the next.";
+		return "Root's data go around the ring, from each rank to the next.";
 	case RING_KIND_REDUCE:
-		return "Each rank adds its own to what comes from the rank before it and sends the "
-		       "sum "
+		return "Each rank adds its input to the sum from the previous rank, and sends it "
 		       "to the next one; root is the last.";
 	case RING_KIND_BARRIER:
-		return "Signals go around until every rank has heard of all others.";
+		return "Signals go around until every rank knows of all others.";
 	default:
 		return "In each step every rank sends one block to the next rank, which keeps it "
-		       "and "
-		       "sends it on.";
+		       "and sends it on.";
 	}
 }
 
 static const char *how_tree(enum ring_kind kind)
 {
 	if (kind == RING_KIND_BROADCAST)
-		return "What root has goes down a tree, from each rank to its children.";
+		return "Root's data go down a tree, from each rank to its children.";
 	if (kind == RING_KIND_BARRIER)
-		return "Signals go up a tree, and once all are there, down again.";
-	return "Inputs go up a tree to the first rank, which adds all of them up; the sum goes "
-	       "down.";
+		return "Signals go up a tree; once all have arrived, they go down again.";
+	return "Inputs go up a tree to the first rank, which adds them; the sum goes down.";
 }
 
 static const char *how_bruck(enum ring_kind kind)
 {
 	if (kind == RING_KIND_BARRIER)
-		return "In each step every rank tells another one of all that it has heard of: "
-		       "twice as "
-		       "many as in the step before.";
+		return "In each step every rank tells another one which ranks it knows of: twice "
+		       "as many as in the previous step.";
 	if (kind == RING_KIND_ALL_GATHER)
 		return "In each step every rank sends all that it has collected: twice as much as "
-		       "in "
-		       "the step before.";
-	return "In each step every rank sends all inputs that it has collected, twice as many as "
-	       "in the "
-	       "step before; each rank adds all of them up.";
+		       "in the previous step.";
+	return "In each step every rank sends all inputs that it has collected: twice as many as "
+	       "in the previous step. In the end each rank adds all inputs.";
 }
 
 const char *steps_say_how(const struct steps_choice *choice)
@@ -77,32 +68,28 @@ const char *steps_say_how(const struct steps_choice *choice)
 	bool adds = ring_kind_reduces(choice->kind);
 	switch (choice->algorithm) {
 	case RING_ALGORITHM_ONE_SHOT:
-		return adds ? "What is to be added goes straight to the rank that adds it, all at "
-			      "once."
-			    : "Everything goes straight to the rank that it is for, all at once.";
+		return adds ? "All ranks send their inputs at once, directly to the ranks that add "
+			      "them."
+			    : "All ranks send at once, directly to the receivers.";
 	case RING_ALGORITHM_STRIDE:
-		return "Sums go around the ring in strides of several ranks, and take along the "
-		       "inputs "
-		       "of the ranks between; whole sums go the same ways back.";
+		return "Sums go around the ring in strides of several ranks, and pick up the "
+		       "inputs of the ranks between; complete sums go back the same ways.";
 	case RING_ALGORITHM_TWO_SHOT:
-		return "Each block goes straight to the rank of that block, which adds it up and "
-		       "sends "
-		       "the sum to all others.";
+		return "Each rank sends every block directly to the rank of that block, which adds "
+		       "them and sends the sum to all others.";
 	case RING_ALGORITHM_BRUCK:
 		return how_bruck(choice->kind);
 	case RING_ALGORITHM_STAGED:
 		return "Each rank copies its input to memory that the others read. The rank of a "
-		       "block "
-		       "adds it up there, and all copy the sums.";
+		       "block adds it there, and all ranks copy the sums.";
 	case RING_ALGORITHM_DIRECT:
-		return adds ? "Each rank reads its share from the memory of all others, adds it "
-			      "up, and "
-			      "writes the sum where it belongs."
+		return adds ? "Each rank reads its share from the memory of all others, adds it, "
+			      "and writes the sum to its destination."
 			    : "Ranks read from and write to one another's memory; nothing is sent.";
 	case RING_ALGORITHM_TREE:
 		return how_tree(choice->kind);
 	case RING_ALGORITHM_PAIR:
-		return "Every rank sends to the next one, and receives from the one before it.";
+		return "Every rank sends to the next one and receives from the previous one.";
 	default:
 		return how_ring(choice->kind);
 	}
@@ -125,7 +112,7 @@ void steps_say_title(const struct steps_walk *walk, char *text, size_t room)
 		 walk->numbered, walk->numbered == 1 ? "" : "s", call);
 }
 
-/* The first whole sum that any event makes. */
+/* The first complete sum that an event makes. */
 static struct steps_value find_whole(const struct steps_walk *walk)
 {
 	for (size_t e = 0; e < walk->event_count; e++) {
@@ -139,7 +126,7 @@ static struct steps_value find_whole(const struct steps_walk *walk)
 	return (struct steps_value){0};
 }
 
-/* What pieces are as numbers. */
+/* Says which numbers pieces have. */
 static void say_numbers(const struct steps_walk *walk, char *text, size_t room)
 {
 	static const char *const begins[] = {" Rank 0 begins with 1, 2, 3 ..",
@@ -151,7 +138,7 @@ static void say_numbers(const struct steps_walk *walk, char *text, size_t room)
 		have += snprintf(text + have, room - (size_t)have, "%s", begins[rank]);
 	if (ring_kind_reduces(walk->choice.kind) && ranks > 1 && ranks <= 9)
 		snprintf(text + have, room - (size_t)have,
-			 ", so that the digits of a sum tell who is in it.");
+			 ", so the digits of a sum show whose inputs are in it.");
 }
 
 void steps_say_names(const struct steps_walk *walk, const struct steps_cells *cells, bool numbers,
@@ -170,8 +157,8 @@ void steps_say_names(const struct steps_walk *walk, const struct steps_cells *ce
 	size_t length = cells->count > 1 ? cells->begin[1] : cells->length;
 	if (length > 1)
 		snprintf(piece, sizeof(piece), ", %zu elements that stay together", length);
-	int have = snprintf(text, room, "a%d is piece a of what rank %d begins with%s.%s", rank,
-			    rank, piece, times);
+	int have = snprintf(text, room, "a%d is piece a of rank %d's input%s.%s", rank, rank, piece,
+			    times);
 	if (whole.length > 0)
 		have += snprintf(text + have, room - (size_t)have,
 				 " A is the sum of piece a over all ranks, %s.",
@@ -186,7 +173,7 @@ void steps_say_bytes(const struct steps_walk *walk, char *text, size_t room)
 	bool alike = true;
 	for (int rank = 1; rank < walk->choice.ranks; rank++)
 		alike = alike && sent[rank] == sent[0];
-	int have = snprintf(text, room, "Bytes sent, %d of an element: ", STEPS_ELEMENT_BYTES);
+	int have = snprintf(text, room, "Bytes sent, %d per element: ", STEPS_ELEMENT_BYTES);
 	if (alike)
 		snprintf(text + have, room - (size_t)have, "%" PRIu64 " by %s", sent[0],
 			 walk->choice.ranks > 1 ? "every rank." : "rank 0.");
@@ -207,7 +194,7 @@ void steps_say_step(const struct steps_walk *walk, int step, char *text, size_t 
 
 /* ---- what happens -------------------------------------------------------------------------- */
 
-/* " + b0": what the result has beside what arrived in front of it, as the terms that it adds */
+/* Writes ", + b0": the terms that a rank adds to what arrived. */
 static int say_added(const struct steps_walk *walk, const struct steps_cells *cells,
 		     const struct steps_event *event, char *text)
 {
@@ -233,7 +220,7 @@ static void say_result(const struct steps_walk *walk, const struct steps_cells *
 										   : number + 1);
 }
 
-/* What came in a message, and what becomes of it. */
+/* Writes what came in a message, and what is added to it. */
 static void say_arrival(const struct steps_walk *walk, const struct steps_cells *cells,
 			const struct steps_event *event, bool numbers, char *text)
 {
@@ -267,7 +254,7 @@ static const char *say_place(enum ring_buffer buffer, int peer, bool is_result, 
 	}
 }
 
-/* What a rank does without a message. */
+/* Writes what a rank does without a message. */
 static void say_work(const struct steps_walk *walk, const struct steps_cells *cells,
 		     const struct steps_event *event, bool numbers, char *text)
 {

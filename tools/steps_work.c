@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What entries add and copy. */
+/* Adds and copies what entries say. */
 #include "steps_world.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ int steps_ranks_at(const struct steps_walk *walk, const struct steps_event *even
 
 /* ---- adding and copying -------------------------------------------------------------------- */
 
-/* before + behind, each of which may be nothing */
+/* before + behind; either may have no value */
 static struct steps_value add(struct steps_value before, struct steps_value behind)
 {
 	if (before.length == 0)
@@ -95,7 +95,7 @@ static struct steps_value add_held(const struct steps_world *world, const struct
 	return sum;
 }
 
-/* What lies in front of one's own in scratch. */
+/* Adds the inputs that lie before the rank's own in scratch. */
 static struct steps_value add_pile(const struct steps_world *world, const struct steps_actor *actor,
 				   const struct ring_transfer *in, struct steps_value sum,
 				   uint64_t i)
@@ -123,7 +123,10 @@ static struct steps_value add_summands(const struct steps_world *world,
 	return sum;
 }
 
-/* Element i of the result of an entry that is no message and reaches into no peer's memory, or of one that is. */
+/*
+ * Element i of the result of an entry, with or without a message, that reaches into no peer's
+ * memory.
+ */
 static struct steps_value result_at(const struct steps_world *world, const struct steps_actor *actor,
 				    const struct ring_transfer *in, size_t message, uint64_t i)
 {
@@ -156,7 +159,7 @@ void steps_work_here(struct steps_world *world, struct steps_actor *actor,
 
 /* ---- reaching into peers' memory ----------------------------------------------------------- */
 
-/* Where a source lies: of what is on others' stages, one's own is in the input. */
+/* Where a source lies. A rank's own part is in its input, those of others on their stages. */
 static const struct steps_value *source_of(const struct steps_world *world,
 					   const struct steps_actor *actor,
 					   const struct ring_transfer *in, int rank)

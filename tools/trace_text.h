@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces as the library writes them, one of each rank, put behind one another as one of all:
+ * Joins traces of ranks, which the library writes, to one trace of all:
  *
  *	head            {"displayTimeUnit":"ns","otherData":{"dropped":0},"traceEvents":[
  *	rank 0's events {"name":"process_name",...},
@@ -14,10 +14,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Reads one rank's head. returns how many records found no room there */
+/* Reads one rank's head. returns how many records were dropped */
 uint64_t trace_text_read_head(FILE *in);
 
-/* Copies the events behind a head, `behind_ns` later, without the end of the last line. */
+/*
+ * Copies the events after a head, with times `behind_ns` later, without the end of the last line.
+ */
 void trace_text_copy(FILE *in, FILE *out, int64_t behind_ns);
 
 void trace_text_write_head(FILE *out, uint64_t dropped);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The virtual transport: all that happens to a message is known when it is sent. */
+/* The virtual transport: all times of a message are known when it is sent. */
 #include "virtual.h"
 
 #include <stdlib.h>
@@ -14,22 +14,24 @@ struct virtual_link {
 	struct pipe *pipe;
 };
 
-/* Both ends and what is between them; message k has place k % depth of each array. */
+/*
+ * Both ends of a link and the messages between them; message k has place k % depth of each array.
+ */
 struct pipe {
 	struct virtual_link sender, receiver;
 	struct ring_virtual_wire *wire;
 	uint64_t posted;
 	uint64_t sent_ns[RING_DEPTH_MAX];
 	uint64_t arrival_ns[RING_DEPTH_MAX];
-	uint64_t room_ns[RING_DEPTH_MAX]; /* of released messages: when the sender knows */
-	bool refused;                     /* the sender waits for a release ...     */
-	uint64_t awake_ns;                /* ... and will be woken when it knows of it */
+	uint64_t room_ns[RING_DEPTH_MAX]; /* when the sender knows of each release       */
+	bool refused;                     /* the sender waits for a release              */
+	uint64_t awake_ns;                /* when it will be woken because of a release  */
 	int open_ends;
 	bool copies;
 	unsigned char slots[]; /* [depth][slot_bytes] if it copies */
 };
 
-/* When the next message finds room, as the sender can know now; RING_NEVER if nobody knows yet. */
+/* When the next message finds room, as far as the sender knows; RING_NEVER: not known yet. */
 static uint64_t room_ns(const struct pipe *pipe)
 {
 	unsigned depth = pipe->sender.base.depth;
@@ -55,7 +57,7 @@ static void see_arrived(struct pipe *pipe)
 		base->arrived++;
 }
 
-/* Puts message `posted` where the receiver will find it. */
+/* Puts message `posted` into the receiver's slot. */
 static void carry(struct pipe *pipe, const void *source, size_t bytes)
 {
 	struct ring_link *in = &pipe->receiver.base;
@@ -65,7 +67,7 @@ static void carry(struct pipe *pipe, const void *source, size_t bytes)
 	*ring_link_arrival(in, pipe->posted) = (struct ring_arrival){source, bytes};
 }
 
-/* Sees to it that the sender is woken once when there is room. */
+/* Has the sender woken, once, when there is room. */
 static void wait_for_room(struct pipe *pipe, uint64_t room)
 {
 	struct ring_virtual_clock *clock = pipe->wire->clock;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that programs write: base/output.h says how, and what all a path may name. Complaints go to stderr. */
+/*
+ * Writes files for programs, as base/output.h describes; that also says what a path may name.
+ * Complaints go to stderr.
+ */
 #ifndef TOOLS_WHOLE_FILE_H
 #define TOOLS_WHOLE_FILE_H
 
@@ -7,17 +10,17 @@
 #include <stdio.h>
 
 /*
- * program   who complains: "ring_perf"
- * write     writes the content; what fails of it shows in the stream
+ * program   the name in complaints: "ring_perf"
+ * write     writes the content; errors stay in the stream
  * returns   false, with a complaint, if it could not be written
  */
 bool whole_file_write(const char *program, const char *path,
 		      void (*write)(void *context, FILE *out), void *context);
 
-/* Likewise what is in memory already. */
+/* Likewise, with content from memory. */
 bool whole_file_put(const char *program, const char *path, const char *text, size_t bytes);
 
-/* Before any work is done: whether it could be written. NULL is no file, and so never wrong. */
+/* Call it before any work: whether the file can be written. NULL, no file, is always fine. */
 bool whole_file_check(const char *program, const char *path);
 
 #endif

@@ -226,11 +226,10 @@ static struct steps_choice plain_ring(int ranks)
 
 static const char overview_of_4[] =
 	"all_reduce of 4 elements on 4 ranks, around the ring: 6 steps\n"
-	"In each step every rank sends one block to the next rank. That one adds its own block and "
-	"sends the\n"
-	"sum on, until the sum is whole; then whole sums go around.\n"
-	"a3 is piece a of what rank 3 begins with. A is the sum of piece a over all ranks, "
-	"a1+a2+a3+a0.\n"
+	"In each step every rank sends one block to the next rank, which adds its own block and "
+	"sends the sum\n"
+	"on. Complete sums then go around.\n"
+	"a3 is piece a of rank 3's input. A is the sum of piece a over all ranks, a1+a2+a3+a0.\n"
 	"\n"
 	"        rank 0 -> 1  rank 1 -> 2  rank 2 -> 3  rank 3 -> 0\n"
 	"step 1  d0           a1           b2           c3\n"
@@ -241,18 +240,19 @@ static const char overview_of_4[] =
 	"step 6  C            D            A            B\n"
 	"\n"
 	"In the end every rank has A B C D\n"
-	"Bytes sent, 4 of an element: 24 by every rank.\n";
+	"Bytes sent, 4 per element: 24 by every rank.\n";
 
 static const char full_of_3[] =
 	"all_reduce of 3 elements on 3 ranks, around the ring: 4 steps\n"
-	"In each step every rank sends one block to the next rank. That one adds its own block and "
-	"sends the\n"
-	"sum on, until the sum is whole; then whole sums go around.\n"
-	"a2 is piece a of what rank 2 begins with. A is the sum of piece a over all ranks, "
-	"a1+a2+a0. Rank 0\n"
-	"begins with 1, 2, 3 .., rank 1 with 10, 20, 30 .., rank 2 with 100 .., so that the digits "
-	"of a sum\n"
-	"tell who is in it.\n"
+	"In each step every rank sends one block to the next rank, which adds its own block and "
+	"sends the sum\n"
+	"on. Complete sums then go around.\n"
+	"a2 is piece a of rank 2's input. A is the sum of piece a over all ranks, a1+a2+a0. Rank 0 "
+	"begins\n"
+	"with 1, 2, 3 .., rank 1 with 10, 20, 30 .., rank 2 with 100 .., so the digits of a sum "
+	"show "
+	"whose\n"
+	"inputs are in it.\n"
 	"\n"
 	"before  out  needs  sends           in  gets and does                       a     b     "
 	"c\n"
@@ -302,11 +302,11 @@ static const char full_of_3[] =
 	"rank 2  4    4      B=222 to 0      4   A=111 from 1                     *111   222   "
 	"333\n"
 	"\n"
-	"Bytes sent, 4 of an element: 16 by every rank.\n"
-	"A rank's plan has two sequences of entries: out are those that send, in those that "
-	"receive, add and\n"
-	"copy. An entry runs once so many of the other sequence are done as it needs. A star is "
-	"what is new.\n";
+	"Bytes sent, 4 per element: 16 by every rank.\n"
+	"A rank's plan has two sequences of entries: out sends; in receives, adds and copies. An "
+	"entry runs\n"
+	"once as many entries of the other sequence are done as it needs. A star marks new "
+	"values.\n";
 
 /* Who reads the plain ring would see another picture than the one that was found good. */
 static void the_plain_ring_is_known(void **state)
