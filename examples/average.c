@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Data-parallel training in small. Every rank computes the gradients of its own data, layer by layer
- * from the last to the first. While it computes one layer, those behind it are averaged over all
- * ranks: calls on a stream return at once, and a thread of the library runs them in order.
+ * A small model of data-parallel training. Every rank computes the gradients of its own data, layer
+ * by layer from the last to the first. While it computes one layer, the layers before that are
+ * averaged over all ranks: calls on a stream return at once, and a thread of the library runs them
+ * in order.
  *
  *	ring_run -n 4 ./average
  */
@@ -13,14 +14,14 @@ enum { LAYERS = 8, PARAMETERS = 100000 };
 
 static float gradients[LAYERS][PARAMETERS];
 
-/* In place of backpropagation: numbers whose average we know. */
+/* Stands for backpropagation: numbers whose average we know. */
 static void compute_gradient(int layer, int rank)
 {
 	for (int i = 0; i < PARAMETERS; i++)
 		gradients[layer][i] = (float)(layer + i % 10 + 2 * rank);
 }
 
-/* In place of an optimizer. The ranks added 0, 2, 4 ..., on average size - 1. */
+/* Stands for an optimizer. The ranks added 0, 2, 4 ..., on average size - 1. */
 static int count_wrong(int layer, int size)
 {
 	int wrong = 0;
@@ -29,7 +30,10 @@ static int count_wrong(int layer, int size)
 	return wrong;
 }
 
-/* Begins to average each layer as soon as it is there, then uses each as soon as it is averaged. */
+/*
+ * Begins to average each layer as soon as its gradient is ready, and uses it as soon as it is
+ * averaged.
+ */
 static int train(struct ring_comm *comm, struct ring_stream *stream, int *wrong)
 {
 	uint64_t positions[LAYERS];

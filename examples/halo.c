@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Heat in a rod, cut into one piece per rank. In every step a cell needs its two neighbours, so each
- * rank keeps a copy of the first cell beyond either border, its halo, and the ranks exchange those
- * before they go on.
+ * Heat in a rod, cut into one piece per rank. In every step a cell needs its two neighbours, so
+ * each rank has a copy of the first cell beyond either border, its halo, and the ranks exchange
+ * these cells before each step.
  *
  *	ring_run -n 4 ./halo
  */
@@ -11,7 +11,7 @@
 
 enum { CELLS = 1000, STEPS = 500 };
 
-/* Cells 1..count of two moments; cells 0 and count + 1 are the halo. */
+/* Cells 1..count at two moments; cells 0 and count + 1 are the halo. */
 static double mine[2][CELLS + 2], rod[2][CELLS + 2];
 
 /* Stripes of hot and cold; beyond the ends it is always cold. */
@@ -28,8 +28,8 @@ static void step(const double *now, double *next, int count)
 }
 
 /*
- * Four messages, two for ranks at the ends. In a group they progress at the same time: one after the
- * other, every rank might wait for its neighbour to receive first.
+ * Four messages, two for ranks at the ends. In a group they progress at the same time; without it,
+ * every rank might wait until its neighbour receives.
  */
 static int exchange_halo(struct ring_comm *comm, double *cells, int count)
 {
@@ -46,7 +46,7 @@ static int exchange_halo(struct ring_comm *comm, double *cells, int count)
 		ring_send(comm, &cells[count], 1, RING_FLOAT64, right, NULL);
 		ring_recv(comm, &cells[count + 1], 1, RING_FLOAT64, right, NULL);
 	}
-	return ring_group_end(); /* tells what any of the calls returned, too */
+	return ring_group_end(); /* also returns the error of any call in the group */
 }
 
 /* Every rank also computes the whole rod by itself, and compares its piece bit for bit. */

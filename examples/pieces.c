@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rank 0 hands out numbers, every rank works on its piece, and rank 0 collects the results. Then the
- * ranks divide into two teams, and each adds up what its members found.
+ * Rank 0 scatters numbers, every rank works on its piece, and rank 0 gathers the results. Then the
+ * ranks split into two teams, and each team adds up its members' results.
  *
  * The work is the Collatz sequence, n -> n / 2 or 3 n + 1: how many steps until it reaches 1?
  *
@@ -21,7 +21,10 @@ static int64_t count_steps(int64_t n)
 	return steps;
 }
 
-/* work[size * PIECE] is rank 0's: its numbers are replaced by their steps. piece[PIECE]: my share. */
+/*
+ * Replaces the numbers in work[size * PIECE], on rank 0, by their steps. piece[PIECE]: this rank's
+ * share
+ */
 static int share_work(struct ring_comm *comm, int64_t *work, int64_t *piece)
 {
 	int err = ring_scatter(comm, work, piece, PIECE, RING_INT64, 0, NULL);
@@ -32,7 +35,7 @@ static int share_work(struct ring_comm *comm, int64_t *work, int64_t *piece)
 	return ring_gather(comm, piece, work, PIECE, RING_INT64, 0, NULL);
 }
 
-/* returns how many of the numbers, which were 1, 2, 3 ..., have other steps */
+/* returns how many of the numbers 1, 2, 3 ... have wrong steps */
 static int check_work(const int64_t *work, int size)
 {
 	int wrong = 0;
@@ -42,7 +45,7 @@ static int check_work(const int64_t *work, int size)
 	return wrong;
 }
 
-/* Even ranks against odd ranks: which team had more to do? */
+/* Even ranks and odd ranks: how many steps did each team count? */
 static int add_in_team(struct ring_comm *comm, const int64_t *piece, int *wrong)
 {
 	struct ring_comm *team;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the page asks of the library's plans and of the cost model, compiled to WebAssembly: the same functions as in
- * ring_steps and ring_model. Every answer is a text, which the page frees.
+ * The functions that the page calls, compiled to WebAssembly. They use the plans and the cost model
+ * by the same functions as ring_steps and ring_model. Every function returns a text, which the page
+ * frees.
  */
 #include <math.h>
 #include <stdio.h>
@@ -84,7 +85,7 @@ static void show(const struct steps_choice *choice, FILE *out)
 	steps_walk_free(&walk);
 }
 
-/* algorithm -1, count 0 and chunk 0: what ring_steps takes. */
+/* algorithm -1, count 0 and chunk 0: the defaults of ring_steps */
 char *page_steps(int kind, int algorithm, int ranks, int root, int count, int chunk, int depth)
 {
 	struct answer answer;
