@@ -9,7 +9,7 @@
 #define ROUNDS 8    /* of weights */
 #define SWEEPS 200  /* of all numbers */
 #define BELIEF 0.1  /* weight of what a number was before, beside that of a time, 1 */
-#define NEAR_BY 0.3 /* relative errors up to this weigh alike */
+#define NEAR_BY 0.3 /* relative errors up to this have the same weight */
 
 /* The share of a measured time that the model gives to number i. */
 static double share(const struct perf_timed *timed, const struct ring_model *model, int i)

@@ -71,8 +71,8 @@ static const char usage[] =
 	"      --verdict            end with a summary in plain words\n"
 	"      --json FILE          write everything as JSON\n"
 	"      --csv FILE           write the rows as CSV\n"
-	"      --trace FILE         write a Chrome trace of all ranks; with %r, which becomes the "
-	"rank, one of each\n"
+	"      --trace FILE         write a Chrome trace of all ranks; with %r for the rank, one "
+	"file per rank\n"
 	"  -h, --help               show this and exit\n"
 	"      --version            show the version and exit\n";
 

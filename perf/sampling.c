@@ -58,7 +58,7 @@ static double clock_takes(void)
 	return least;
 }
 
-/* Whether the host has a CPU for each rank. */
+/* Whether every host has as many CPUs as there are ranks. */
 static int agree_on_room(const struct perf_subject *subject, bool *roomy)
 {
 	double lacking = subject->ranks - (double)sysconf(_SC_NPROCESSORS_ONLN);

@@ -126,7 +126,7 @@ static int answer_prev(int listener, uint64_t token, bool local)
 	return -1;
 }
 
-/* Connects to the neighbours on the ring, given everybody's address. */
+/* Connects to the neighbours on the ring, given the addresses of all ranks. */
 static void connect_neighbours(struct sockets *sockets, const struct perf_team *team, int follower,
 			       const struct address *all, int listener)
 {

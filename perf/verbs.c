@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue pair to the next rank and one from the previous, whose completions come to one queue. Vectors go
+ * A queue pair to the next rank and one from the previous, with one completion queue. Vectors go
  * in pieces, so that some are always under way.
  */
 #include "verbs.h"

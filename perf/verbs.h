@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queue pairs from every rank to the next: RDMA writes with immediate data out of one buffer right into the
- * other, which is the fastest that a link over verbs could be.
+ * Queue pairs from every rank to the next: RDMA writes with immediate data, directly from one
+ * buffer to the other. No link over verbs could be faster.
  */
 #ifndef PERF_VERBS_H
 #define PERF_VERBS_H

@@ -239,9 +239,7 @@ static void check_deadlines(struct job *job)
 		enter_next_stage(job);
 }
 
-/*
- * ---- output ------------------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 /* Whether nothing is left to read from ranks, or to write. */
 static bool output_is_over(const struct job *job)
@@ -283,9 +281,7 @@ static bool reader_is_given_up(struct job *job)
 	return now_ms() >= job->patience_ends_ms;
 }
 
-/*
- * ---- the loop ----------------------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 /* How long the loop may sleep: until the next deadline; -1: no deadline */
 static int sleep_ms(const struct job *job)
@@ -346,14 +342,12 @@ static void report(struct job *job)
 			 job->others == 1 ? "itself" : "themselves");
 	bool dropped = !outlet_error(job->outlets[0]) && outlet_left(job->outlets[0]) > 0;
 	snprintf(line, sizeof(line), "%s: %s%s%s\n", job->launch->name, job->cause, rest,
-		 dropped ? "; dropped output that nobody reads" : "");
+		 dropped ? "; dropped output that was not read" : "");
 	outlet_put(job->outlets[1], line, strlen(line));
 	outlet_wait(job->outlets[1], READER_PATIENCE_MS);
 }
 
-/*
- * ---- beginning and end -------------------------------------------------------------------------
- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 /*
  * The kernel kills ranks when we die, but not what they have started. So a guard process waits for
@@ -399,8 +393,7 @@ static void fail_to_start(struct job *job, const struct spawn *spawn, int rank, 
 	if (err == EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0)
 		snprintf(cause, sizeof(cause),
 			 "cannot start rank %d: its output needs more open files than %ju, the "
-			 "limit "
-			 "(ulimit -Hn)",
+			 "limit (ulimit -Hn)",
 			 rank, (uintmax_t)files.rlim_cur);
 	else
 		snprintf(cause, sizeof(cause), "cannot start rank %d: %.60s: %s", rank, spawn->path,

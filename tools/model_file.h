@@ -6,8 +6,8 @@
  *	 "from": [{"file", "start_time", "host", "cpu", "kernel"}, ...],
  *	 "fits": [{"transport", "ranks", "latency_s", "bandwidth_bytes_per_s",
  *	           "reduce_bytes_per_s" (null: takes no time), "overhead_s", "chunk_bytes",
- *	           "reduce_from", "overhead_from", "samples", "least_bytes", "most_bytes", "median_error",
- *	           "worst_error"}, ...]}
+ *	           "reduce_from", "overhead_from", "samples", "least_bytes", "most_bytes",
+ *	           "median_error", "worst_error"}, ...]}
  */
 #ifndef MODEL_FILE_H
 #define MODEL_FILE_H

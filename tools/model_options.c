@@ -180,8 +180,8 @@ void model_machine_remark(const struct model_chosen *chosen, const struct model_
 		const struct model_fit *fit =
 			find_fit(chosen, count, transport ? transport : chosen->choice.transport);
 		if (fit && fit->ranks != count && count > 1)
-			printf("# %d ranks: no fit of so many; by that of %d ranks over %s\n",
-			       count, fit->ranks, fit->transport);
+			printf("# %d ranks have no fit; by that of %d ranks over %s\n", count,
+			       fit->ranks, fit->transport);
 	}
 }
 

@@ -21,7 +21,7 @@ static const char usage[] =
 	"Starts RANKS copies of PROGRAM on this machine, as the ranks of one job, and ends them "
 	"together.\n"
 	"\n"
-	"  -n, --ranks RANKS      start so many ranks, 1 to 1024\n"
+	"  -n, --ranks RANKS      number of ranks, 1 to 1024\n"
 	"  -t, --tag              put \"[rank] \" before every line of output\n"
 	"  -x, --env NAME=VALUE   set a variable for the ranks; may be repeated\n"
 	"  -x, --env NAME         refuse to start unless it is set: others can read a VALUE above\n"

@@ -115,9 +115,7 @@ void steps_choice_complete(struct steps_choice *choice)
 		choice->chunk_bytes = longest_message(choice) * STEPS_ELEMENT_BYTES;
 }
 
-/*
- * ---- what cannot be shown ---------------------------------------------------------------------
- */
+/* ---- what cannot be shown -------------------------------------------------------------------- */
 
 static bool can(const struct steps_choice *choice, enum ring_algorithm algorithm, uint64_t count)
 {
@@ -152,7 +150,7 @@ static bool refuse_algorithm(const struct steps_choice *choice, char *sentence, 
 	if (can(choice, choice->algorithm, choice->count))
 		return false;
 	list_algorithms(choice, others, sizeof(others));
-	uint64_t most = RING_OPENING_BYTES; /* small calls are those that fit behind a record */
+	uint64_t most = RING_OPENING_BYTES; /* small calls fit behind an entry record */
 	while (most > 0 && !can(choice, choice->algorithm, most))
 		most--;
 	if (most > 0)
@@ -205,9 +203,7 @@ bool steps_choice_refuse(const struct steps_choice *choice, char *sentence, size
 	return true;
 }
 
-/*
- * ---- the plan ---------------------------------------------------------------------------------
- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 struct ring_plan steps_plan(const struct steps_choice *choice, int rank, bool receives)
 {

@@ -205,7 +205,7 @@ static bool parse_line(struct reading *reading, char *line, ssize_t length)
 	if (length > 0 && line[length - 1] == '\n')
 		line[--length] = 0;
 	if (reading->ended)
-		return refuse(reading, "there is something behind the trace's end");
+		return refuse(reading, "there is something after the end of the trace");
 	if (reading->line == 1)
 		return parse_head(reading, line);
 	if (strcmp(line, "]}") == 0) {

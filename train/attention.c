@@ -3,7 +3,7 @@
  * Causal attention, head after head; T = context, S = columns of a head:
  *
  *	scores [T][T]         = query [T][S] * key^T [S][T] / sqrt(S)
- *	probabilities [T][T]  = softmax of each row up to the diagonal, 0 behind it
+ *	probabilities [T][T]  = softmax of each row up to the diagonal, 0 after it
  *	out [T][S]            = probabilities, some left out, * value [T][S]
  */
 #include "layers.h"

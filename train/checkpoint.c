@@ -190,7 +190,7 @@ static int publish(const struct paths *paths, const char *folder)
 	return sync_folder(folder) != 0 ? complain("sync", folder) : 0;
 }
 
-/* Removes a file of that name first, so that it writes to nothing that somebody planted there. */
+/* Removes a file of that name first, so that it never writes to one that another user planted. */
 static FILE *create(const char *path)
 {
 	unlink(path);

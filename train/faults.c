@@ -67,7 +67,7 @@ bool train_faults_parse(struct train_fault_options *options)
 	if (options->work && !read_time(options->work, &options->work_s))
 		return refuse("rank0-work", "a time, 20ms", options->work);
 	if (options->extra_fresh && options->extra_bytes == 0) {
-		fputs("ring_train: --extra-fresh is of the memory of --extra-all-reduce\n", stderr);
+		fputs("ring_train: --extra-fresh needs --extra-all-reduce\n", stderr);
 		return false;
 	}
 	return true;

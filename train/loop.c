@@ -186,7 +186,7 @@ int train_run_steps(struct train_run *run)
 	return status;
 }
 
-/* ---- behind the steps --------------------------------------------------------------------- */
+/* ---- after the steps ---------------------------------------------------------------------- */
 
 static int compare_doubles(const void *left, const void *right)
 {

@@ -36,7 +36,7 @@ struct train_run {
 
 	struct train_waits waits;
 	struct train_steps done;
-	struct train_steps controls; /* that hold buckets back, for a profile of an overlapped run */
+	struct train_steps controls; /* with buckets held back, for a profile when overlapping */
 	struct train_trace trace;
 	struct train_profile profile;
 

@@ -86,7 +86,7 @@ struct train_model {
 bool train_preset(const char *name, struct train_shape *shape);
 
 /*
- * Allocates a model for batches of up to `rows`; parameters are drawn from `seed`, alike on every
+ * Allocates a model for batches of up to `rows`; parameters are drawn from `seed`, equal on every
  * machine. returns 0; -1 with a sentence on stderr
  */
 int train_model_create(struct train_model **model, const struct train_shape *shape, int rows,

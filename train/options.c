@@ -14,7 +14,7 @@
 #include "option_rows.h"
 #include "ringccl.h"
 
-/* getopt_long gives a row's index behind this. */
+/* getopt_long returns FIRST + a row's index. */
 #define FIRST 256
 #define MOST_ROWS 80
 

@@ -218,7 +218,8 @@ static int run_gnuplot(char *script)
 	pid_t child;
 	int status, err = posix_spawnp(&child, "gnuplot", NULL, NULL, argv, environ);
 	if (err == ENOENT) {
-		fprintf(stderr, "ring_train: gnuplot is not installed; %s waits for it\n", script);
+		fprintf(stderr, "ring_train: gnuplot is not installed; it can draw from %s\n",
+			script);
 		return 0;
 	}
 	if (err || waitpid(child, &status, 0) < 0 || status != 0) {

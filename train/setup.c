@@ -29,8 +29,8 @@ static int refuse_batch(const struct train_run *run, const struct train_state *s
 static int refuse_data(const struct train_run *run)
 {
 	if (run->team->rank == 0)
-		fputs("ring_train: the checkpoint is of other examples: --text or --context "
-		      "differ\n",
+		fputs("ring_train: the checkpoint has other examples: --text or --context "
+		      "differs\n",
 		      stderr);
 	return TRAIN_EXIT_USAGE;
 }
@@ -56,7 +56,7 @@ static int resume(struct train_run *run)
 		return train_exit_of(err);
 	run->state = restored.state;
 	if (team->rank == 0)
-		printf("goes on behind step %" PRIu64 " of epoch %" PRIu64 "\n", run->state.step,
+		printf("goes on after step %" PRIu64 " of epoch %" PRIu64 "\n", run->state.step,
 		       run->state.epoch);
 	return TRAIN_EXIT_OK;
 }

@@ -82,8 +82,8 @@ static void note_ready(void *context, int tensor)
 }
 
 /*
- * The targets of a step with full batches, by which gradients are divided. agree() finds the
- * correction for others.
+ * This rank's targets in a step with full batches. Gradients are divided by it; if batches are not
+ * full, agree() finds the correction.
  */
 static double usual_targets(const struct train_run *run)
 {
@@ -109,7 +109,10 @@ static int finish(struct train_run *run, double *at, struct train_step *step)
 	return err ? err : account_calls(run, &times, came, *at, step);
 }
 
-/* Does one micro-batch, from its data to its gradients, which are averaged if it is the last. */
+/*
+ * Does one micro-batch: data, forward, backward; averages gradients if it is the last, or after
+ * each if so asked.
+ */
 static int do_micro(struct train_run *run, int micro, struct train_step *step, struct sums *sums)
 {
 	const struct train_options *options = run->options;

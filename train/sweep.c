@@ -77,7 +77,7 @@ static bool name_record(const struct sweep *sweep, struct value *value, const ch
 	const char *suffix = strrchr(name, '.') ? strrchr(name, '.') : name + strlen(name);
 	if (asprintf(&value->record, "%.*s.%s=%s%s", (int)(suffix - json), json, sweep->spec,
 		     value->text, suffix) < 0)
-		return refuse("found no memory");
+		return refuse("ran out of memory");
 	for (char *at = value->record + (suffix - json); *at; at++)
 		*at = *at == '/' ? '_' : *at;
 	return true;

@@ -190,7 +190,7 @@ int train_text_load(struct train_text *text, const char *path, int most)
 	int err = strncmp(path, "markov:", 7) == 0 ? make_markov(&loaded, path, most)
 						   : load_file(&loaded, path, most);
 	if (!err && loaded.count < FEWEST_TOKENS)
-		err = complain(path, "has less than 1000 characters");
+		err = complain(path, "has fewer than 1000 characters");
 	if (err) {
 		train_text_free(&loaded);
 		return err;

@@ -4,7 +4,7 @@
  * each of them does, and check nothing. This is no library but the limit for one, in four ways:
  *
  *	mapped   all ranks map every vector: each adds its block of all, and writes the sum to all
- *	reached  process_vm_readv(2): each fetches its block of all, adds it, and writes the sum back
+ *	reached  process_vm_readv(2): each fetches its block of all, adds it, writes the sum back
  *	slots    all ranks map memory between them: each copies its vector in, and the sum out
  *	sockets  TCP, in hand_sockets.c
  *
