@@ -27,8 +27,8 @@
 	}
 #define NETWORK_MODEL                                                                              \
 	{                                                                                          \
-		.call = 27800000, .queue = 26000000, .hop = 7480000, .turn = 11000000,             \
-		.message = 2810000, .touch = 30200, .move = 143000, .wire = 653000,                \
+		.call = 6000000, .queue = 12000000, .hop = 22000000, .turn = 2000000,              \
+		.message = 1000000, .touch = 30200, .move = 120000, .wire = 900000,                \
 	}
 #define VERBS_MODEL                                                                                \
 	{                                                                                          \
@@ -97,7 +97,7 @@ static struct ring_factors work_factors(const struct ring_work *work)
 struct summary {
 	struct ring_factors root, others; /* the sum of all but root */
 	struct ring_factors most;
-	uint64_t most_time, hops, exchanges, wire, first;
+	uint64_t most_time, hops, exchanges, wire, first, passing;
 };
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -122,6 +122,7 @@ static void note(struct summary *summary, const struct ring_model *model,
 	summary->exchanges = larger(summary->exchanges, work->exchanges);
 	summary->wire = larger(summary->wire, work->wire);
 	summary->first = larger(summary->first, work->first);
+	summary->passing = larger(summary->passing, work->passing);
 }
 
 /* Root and a few others; without root and tree all work alike. */
@@ -157,7 +158,7 @@ static struct ring_factors at_once(const struct summary *summary, bool boards)
 	factors.of[FACTOR(hop)] = summary->hops;
 	factors.of[FACTOR(sheet)] += summary->exchanges;
 	factors.of[boards ? FACTOR(touch) : FACTOR(move)] += 2 * summary->first;
-	factors.of[FACTOR(wire)] = summary->wire + summary->first;
+	factors.of[FACTOR(wire)] = summary->wire + summary->passing;
 	return factors;
 }
 
@@ -168,7 +169,7 @@ static struct ring_factors in_turns(const struct summary *summary, int ranks, in
 	factors.of[FACTOR(call)] = factors.of[FACTOR(queue)] = 1;
 	factors.of[FACTOR(hop)] = summary->hops;
 	factors.of[FACTOR(turn)] += summary->hops + summary->exchanges;
-	factors.of[FACTOR(wire)] = summary->wire + summary->first;
+	factors.of[FACTOR(wire)] = summary->wire + summary->passing;
 	return factors;
 }
 

@@ -153,6 +153,15 @@ static uint64_t first_chunk(const struct ring_plan_params *params)
 	return bytes < params->chunk_bytes ? bytes : params->chunk_bytes;
 }
 
+/* In chains and trees a rank begins once its first chunk has come. */
+static void count_first_chunk(struct ring_work *work, uint64_t steps, uint64_t bytes)
+{
+	if (work->hops == 0 || steps == 0)
+		return;
+	work->first = steps * bytes;
+	work->passing = (steps - 1) * bytes;
+}
+
 struct ring_work ring_work_of(const struct ring_plan_params *params, enum ring_memory memory)
 {
 	struct ring_plan real = ring_plan_make(params), whole = in_one_piece(params);
@@ -180,7 +189,7 @@ struct ring_work ring_work_of(const struct ring_plan_params *params, enum ring_m
 	work->waits += work->exchanges + (counter.last > counter.needed);
 	work->sheets = work->exchanges * ((uint64_t)params->size - 1);
 	if (params->kind == RING_KIND_BROADCAST || params->kind == RING_KIND_REDUCE)
-		work->first = work->hops > 0 ? cost.steps * first_chunk(params) : 0;
+		count_first_chunk(work, cost.steps, first_chunk(params));
 	work->wire = counter.sent > counter.received ? counter.sent : counter.received;
 	if (params->boards)
 		work->touched += 2 * counter.sent; /* into slots */

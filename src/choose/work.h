@@ -11,7 +11,8 @@
 struct ring_work {
 	uint64_t hops;      /* messages that follow one another */
 	uint64_t exchanges; /* times that all ranks look at one another's boards, one by one */
-	uint64_t first;     /* bytes of a chunk, for each rank that it passes before the last */
+	uint64_t first;     /* bytes of a chunk, for each rank that hands it on */
+	uint64_t passing;   /* ... for each of them but root: the wire is busy before it comes */
 
 	/* of this rank */
 	uint64_t waits;    /* times that it must wait for others */

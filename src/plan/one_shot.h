@@ -389,9 +389,9 @@ RING_PURE int ring_one_shot_edge(const struct ring_plan *plan, int index, bool *
 /* All parts are on their way at once. */
 RING_PURE struct ring_plan_cost ring_one_shot_cost(const struct ring_plan *plan)
 {
-	uint64_t agreement = plan->signals == 0 ? 0 : ring_one_shot_is_exchange(plan) ? 1 : 2;
 	return (struct ring_plan_cost){.steps = plan->params.size > 1,
-				       .agreement = agreement,
+				       .agreement = plan->signals > 0 &&
+						    !ring_one_shot_is_exchange(plan),
 				       .sent_bytes = ring_one_shot_receivers(plan) * plan->length *
 						     plan->params.element_bytes};
 }

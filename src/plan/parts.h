@@ -227,7 +227,7 @@ struct ring_plan {
 /* Steps and bytes of one rank on one channel. */
 struct ring_plan_cost {
 	uint64_t steps;      /* messages that must follow one another, entry records apart */
-	uint64_t agreement;  /* entry records that must follow one another before those */
+	uint64_t agreement;  /* entry records that must follow one another before them */
 	uint64_t sent_bytes; /* payload, on links or straight from memory to memory */
 };
 

@@ -339,6 +339,13 @@ RING_PURE int ring_ring_edge(const struct ring_plan *plan, int index, bool *outg
 	return *outgoing ? plan->next : plan->prev;
 }
 
+/* n-1 signals go around; data follow the last of them. */
+RING_PURE uint64_t ring_ring_agreement(const struct ring_plan *plan)
+{
+	int n = plan->params.size;
+	return ring_ring_reduces(plan) || n < 2 ? 0 : (uint64_t)n - 2;
+}
+
 RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
@@ -350,7 +357,7 @@ RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)
 	if (ring_ring_is_chain(plan)) {
 		elements = plan->hop < n - 1 ? plan->length : 0;
 		return (struct ring_plan_cost){.steps = n - 1,
-					       .agreement = ring_ring_reduces(plan) ? 0 : n - 1,
+					       .agreement = ring_ring_agreement(plan),
 					       .sent_bytes = elements * params->element_bytes};
 	}
 	for (int rank = 0; rank < n; rank++)
@@ -360,7 +367,7 @@ RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)
 	if (params->kind != RING_KIND_REDUCE_SCATTER)
 		elements += total - ring_plan_block(plan, plan->next, &begin);
 	return (struct ring_plan_cost){.steps = plan->steps,
-				       .agreement = ring_ring_reduces(plan) ? 0 : n - 1,
+				       .agreement = ring_ring_agreement(plan),
 				       .sent_bytes = elements * params->element_bytes};
 }
 

@@ -374,8 +374,7 @@ RING_PURE struct ring_plan_cost ring_tree_cost(const struct ring_plan *plan)
 	if (up && plan->hop > 0)
 		vectors += (uint64_t)ring_tree_ranks(plan->hop, params->size);
 	return (struct ring_plan_cost){.steps = levels * (up ? 2 : 1),
-				       .agreement = up ? 0
-						       : levels * (ring_tree_is_cut(plan) ? 2 : 1),
+				       .agreement = up ? 0 : levels,
 				       .sent_bytes = vectors * plan->length * params->element_bytes};
 }
 

@@ -141,7 +141,6 @@ RING_PURE struct ring_plan_cost ring_two_shot_cost(const struct ring_plan *plan)
 		elements += ring_plan_block(plan, rank, &begin);
 	elements += params->size * own - 2 * own;
 	return (struct ring_plan_cost){.steps = params->size > 1 ? 2 : 0,
-				       .agreement = params->size > 1,
 				       .sent_bytes = elements * params->element_bytes};
 }
 

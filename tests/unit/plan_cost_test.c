@@ -228,6 +228,133 @@ static void oneself_needs_no_link_and_no_signal(void **state)
 	}
 }
 
+/* ---- hops ----------------------------------------------------------------------------------- */
+
+#define HOPPERS 9
+#define ENTRIES 64
+
+/* A rank that spends no time but on waiting: how many messages followed one another up to each of its entries. */
+struct hopper {
+	struct ring_plan plan;
+	uint64_t sent, received, out[ENTRIES], in[ENTRIES];
+};
+
+static uint64_t up_to(const uint64_t *hops, uint64_t entries)
+{
+	return entries > 0 ? hops[entries - 1] : 0;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static bool send_next(struct hopper *hopper)
+{
+	if (hopper->sent == hopper->plan.outgoing)
+		return false;
+	struct ring_transfer out = ring_plan_outgoing(&hopper->plan, hopper->sent);
+	if (out.needs > hopper->received)
+		return false;
+	hopper->out[hopper->sent] = later(up_to(hopper->out, hopper->sent),
+					  up_to(hopper->in, out.needs));
+	hopper->sent++;
+	return true;
+}
+
+/* Finds message `number` from one rank to another. Returns false if it was not yet sent. */
+static bool find_message(const struct hopper *from, int to, uint64_t number, uint64_t *hops)
+{
+	for (uint64_t i = 0; i < from->sent; i++) {
+		struct ring_transfer out = ring_plan_outgoing(&from->plan, i);
+		if (out.peer == to && ring_transfer_is_message(&out, ring_plan_self(&from->plan)) &&
+		    number-- == 0) {
+			*hops = from->out[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Messages that were taken from a peer so far. */
+static uint64_t taken_from(const struct hopper *hopper, int peer)
+{
+	uint64_t taken = 0;
+	for (uint64_t j = 0; j < hopper->received; j++) {
+		struct ring_transfer in = ring_plan_incoming(&hopper->plan, j);
+		taken += in.peer == peer &&
+			 ring_transfer_is_message(&in, ring_plan_self(&hopper->plan));
+	}
+	return taken;
+}
+
+static bool receive_next(struct hopper *hopper, const struct hopper *all)
+{
+	if (hopper->received == hopper->plan.incoming)
+		return false;
+	struct ring_transfer in = ring_plan_incoming(&hopper->plan, hopper->received);
+	int self = ring_plan_self(&hopper->plan);
+	uint64_t hops = later(up_to(hopper->in, hopper->received), up_to(hopper->out, in.needs)),
+		 came;
+	if (in.needs > hopper->sent)
+		return false;
+	if (ring_transfer_is_message(&in, self)) {
+		if (!find_message(&all[in.peer], self, taken_from(hopper, in.peer), &came))
+			return false;
+		hops = later(hops, came + 1);
+	}
+	hopper->in[hopper->received++] = hops;
+	return true;
+}
+
+/* Messages that follow one another in a call, in plans of one chunk. */
+static uint64_t longest_way(const struct setting *s)
+{
+	static struct hopper all[HOPPERS];
+	uint64_t most = 0;
+	for (int rank = 0; rank < s->size; rank++) {
+		all[rank] = (struct hopper){.plan = plan_of(s, rank, 0)};
+		assert_in_range(all[rank].plan.outgoing + all[rank].plan.incoming, 0, ENTRIES);
+	}
+	for (bool moves = true; moves;) {
+		moves = false;
+		for (int rank = 0; rank < s->size; rank++)
+			while (send_next(&all[rank]) || receive_next(&all[rank], all))
+				moves = true;
+	}
+	for (int rank = 0; rank < s->size; rank++) {
+		assert_int_equal(all[rank].received, all[rank].plan.incoming);
+		most = later(most, up_to(all[rank].in, all[rank].received));
+	}
+	return most;
+}
+
+/* Small data travel with records, large ones behind them. Direct and staged plans have no messages to count. */
+static void check_hops(struct way way, int size, size_t element_bytes)
+{
+	struct setting s = plain_setting(way.kind, way.algorithm, size, (uint64_t)size);
+	s.element_bytes = element_bytes;
+	s.chunk = (uint64_t)size;
+	if (is_pair(&s) || way.algorithm == RING_ALGORITHM_DIRECT ||
+	    way.algorithm == RING_ALGORITHM_STAGED ||
+	    !ring_algorithm_can(way.algorithm, way.kind, size, (uint64_t)size * element_bytes, false))
+		return;
+	struct ring_plan plan = plan_of(&s, 0, 0);
+	struct ring_plan_cost cost = ring_plan_cost(&plan);
+	demand(&(struct world){.setting = &s}, cost.steps + cost.agreement == longest_way(&s),
+	       "a call takes as many hops as its longest way has messages");
+}
+
+static void steps_and_agreement_are_the_longest_way(void **state)
+{
+	(void)state;
+	for (int i = 0; i < count_ways(); i++)
+		for (int size = 1; size <= HOPPERS; size++) {
+			check_hops(way_of(i), size, 1);
+			check_hops(way_of(i), size, RING_OPENING_BYTES + 1);
+		}
+}
+
 /* ---- pictures ----------------------------------------------------------------------------- */
 
 /* "rank r: which block it sends in each step", blocks of one element; | before the first copy. */
@@ -490,6 +617,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shares_cover_everything),
+		cmocka_unit_test(steps_and_agreement_are_the_longest_way),
 		cmocka_unit_test(pictures_of_three_and_four),
 		cmocka_unit_test(pictures_of_one_shot),
 		cmocka_unit_test(pictures_of_bruck),
