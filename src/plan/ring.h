@@ -30,8 +30,9 @@
  *
  * Partial sums live in SCRATCH, never in the user's memory: the first byte that a reducing call
  * writes to OUTPUT is the last addition, in step n-2 or at the root, and it can only happen after
- * every rank has seen a matching entry record from the one before it. The others, and the chains,
- * begin with n-1 signals that go all the way around before anything lands; a barrier is just those.
+ * every rank has seen a matching entry record from the one before it. The others, the chains, and
+ * calls without data begin with n-1 signals that go all the way around before anything lands; a
+ * barrier is just those.
  *
  * No deadlock: a round has `chunks` chunks on their way per step. A rank can always send if what it
  * received can be put down somewhere: in its scratch, or in the `depth` slots of the link behind
@@ -54,6 +55,12 @@ RING_PURE bool ring_ring_reduces(const struct ring_plan *plan)
 {
 	return plan->params.kind == RING_KIND_ALL_REDUCE ||
 	       plan->params.kind == RING_KIND_REDUCE_SCATTER;
+}
+
+/* Its last additions come behind all ranks' records: one signal will do. */
+RING_PURE bool ring_ring_proves(const struct ring_plan *plan)
+{
+	return ring_ring_reduces(plan) && plan->params.count > 0;
 }
 
 RING_PURE bool ring_ring_is_chain(const struct ring_plan *plan)
@@ -137,7 +144,7 @@ RING_PURE struct ring_plan ring_ring_make(const struct ring_plan_params *params)
 	int n = params->size;
 	plan.edges = n > 1 ? 2 : 0;
 	plan.scalings = params->scaled && n > 1 ? 1 : 0;
-	plan.signals = ring_ring_reduces(&plan) ? (n > 1 ? 1 : 0) : (uint64_t)n - 1;
+	plan.signals = ring_ring_proves(&plan) ? n > 1 : (uint64_t)n - 1;
 	plan.outgoing = plan.incoming = plan.signals;
 	if (ring_ring_is_chain(&plan))
 		ring_ring_make_chain(&plan);
@@ -343,7 +350,7 @@ RING_PURE int ring_ring_edge(const struct ring_plan *plan, int index, bool *outg
 RING_PURE uint64_t ring_ring_agreement(const struct ring_plan *plan)
 {
 	int n = plan->params.size;
-	return ring_ring_reduces(plan) || n < 2 ? 0 : (uint64_t)n - 2;
+	return ring_ring_proves(plan) || n < 2 ? 0 : (uint64_t)n - 2;
 }
 
 RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)

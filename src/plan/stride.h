@@ -41,6 +41,7 @@
  *
  * Agreement: the first message on each link is a signal; the one to m ahead is sent once those from
  * nearer ranks were found equal. A result rests on inputs of all ranks, which came over such links.
+ * Where there are no inputs, the stride is the whole ring, so each rank signals to all.
  *
  * No deadlock at any depth: all ranks send and take in this one order, and a message needs at most
  * what is taken before it. Chunks follow one another: the next chunk's inputs are taken once the
@@ -117,7 +118,7 @@ RING_PURE struct ring_plan ring_stride_make(const struct ring_plan_params *param
 {
 	struct ring_plan plan = ring_plan_begin(params);
 	uint64_t room = 2 * (uint64_t)params->chunks_per_round; /* of a ring's scratch */
-	plan.stride = ring_stride_choose(params->size);
+	plan.stride = params->count > 0 ? ring_stride_choose(params->size) : params->size;
 	plan.strides = (params->size - 1) / plan.stride;
 	plan.edges = 4 * (plan.stride - 1 + (plan.strides > 0));
 	plan.signals = params->size > 1;

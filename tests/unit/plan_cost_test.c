@@ -129,7 +129,7 @@ static uint64_t steps_formula(const struct setting *s)
 	case RING_ALGORITHM_RING:
 		return s->kind == RING_KIND_ALL_REDUCE ? 2 * (n - 1) : n - 1;
 	case RING_ALGORITHM_STRIDE:
-		return n > 1 ? 2 + 2 * ((n - 1) / stride_for(n)) : 0;
+		return n > 1 ? 2 + 2 * (s->count > 0 ? (n - 1) / stride_for(n) : 0) : 0;
 	case RING_ALGORITHM_TWO_SHOT:
 	case RING_ALGORITHM_STAGED:
 		return n > 1 ? 2 : 0;

@@ -81,12 +81,16 @@ static bool is_overwritten(const struct setting *s, int rank, uint64_t i)
 	       (s->kind == RING_KIND_REDUCE_SCATTER && i / s->count == (uint64_t)rank);
 }
 
-/* Kinds whose end tells a rank that all others have entered, however little data there are. */
-static bool ends_with_proof(const struct actor *actor)
+/* A call ends once all its channels have, and the first has data if any has. */
+static bool ends_with_proof(const struct world *world, const struct actor *actor)
 {
-	enum ring_kind kind = actor->plan.params.kind;
-	return kind != RING_KIND_ALL_REDUCE && kind != RING_KIND_REDUCE_SCATTER &&
-	       kind != RING_KIND_SEND;
+	return !is_pair(world->setting) && actor->plan.params.channel == 0;
+}
+
+static bool knows_all(const struct world *world, const struct actor *actor)
+{
+	uint64_t proof = actor->proof[actor->plan.incoming] | UINT64_C(1) << actor->rank;
+	return proof == everybody(world->setting);
 }
 
 static void check_actor(const struct world *world, const struct actor *actor)
@@ -99,9 +103,7 @@ static void check_actor(const struct world *world, const struct actor *actor)
 	}
 	demand(world, actor->payload == ring_plan_cost(&actor->plan).sent_bytes,
 	       "the cost is what was sent");
-	demand(world,
-	       !ends_with_proof(actor) || (actor->proof[actor->plan.incoming] |
-					   UINT64_C(1) << actor->rank) == everybody(world->setting),
+	demand(world, !ends_with_proof(world, actor) || knows_all(world, actor),
 	       "who is done knows that all have entered");
 }
 
