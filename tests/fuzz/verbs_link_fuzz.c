@@ -25,6 +25,7 @@ static const uint8_t *input;
 static size_t left;
 static unsigned receives, requests; /* that were posted and did not complete */
 static unsigned char place[PLACE_BYTES];
+static struct ring_arrival expected[DEPTH]; /* message k's landing at k % DEPTH; NULL: it has none */
 
 static uint8_t next_byte(void)
 {
@@ -61,6 +62,8 @@ static void write_landing(const struct ring_verbs_link *link)
 	const uint64_t number = link->posted + next_byte() % DEPTH;
 	struct ring_verbs_landing *landing = &link->landings[number % DEPTH];
 	*landing = (struct ring_verbs_landing){number, (uintptr_t)place, 2, RING_VERBS_LANDS + 30};
+	if (next_byte() % 4 == 0)
+		landing->address = UINT64_MAX - next_byte();
 	unsigned char *bytes = (unsigned char *)landing;
 	for (unsigned turned = next_byte() % 4; turned > 0; turned--)
 		bytes[next_byte() % sizeof(*landing)] ^= next_byte();
@@ -80,7 +83,8 @@ static int poll_queue(struct ibv_cq *cq, int room, struct ibv_wc *completion)
 	const bool strange = what & 8; /* what a peer may send, and does not */
 	uint64_t due = link->base.arrived;
 	if (link->base.outgoing)
-		due = (link->freed + 1) | (link->posted + 2) << 15 | UINT64_C(1) << 30;
+		due = link->freed + (link->posted > link->freed) + ((link->posted + 2) << 15) +
+		      (UINT64_C(1) << 30);
 	if (link->base.outgoing && what & 16)
 		write_landing(link);
 	*completion = (struct ibv_wc){
@@ -216,13 +220,22 @@ static void say(int peer, const struct ring_verbs_offer *right)
 	(void)!write(peer, words, sizeof(words));
 }
 
-/* Where it may lie: in a slot, or in a landing that was told. */
-static void check_place(const struct ring_verbs_link *link, const struct ring_arrival *arrival)
+/* Where message k may lie: in its slot, or in its landing. */
+static void check_place(struct ring_verbs_link *link, uint64_t k)
 {
-	const unsigned char *data = arrival->data;
-	const bool in_slots = data >= link->slots && data < link->slots + DEPTH * STRIDE;
+	const struct ring_arrival *arrival = ring_link_arrival(&link->base, k);
+	const struct ring_arrival *landing = &expected[k % DEPTH];
 	assert(arrival->bytes - 1 < SLOT_BYTES);
-	assert(in_slots || (data >= place && data + arrival->bytes <= place + PLACE_BYTES));
+	assert(arrival->data == link->slots + k % DEPTH * STRIDE ||
+	       (arrival->data == landing->data && arrival->bytes == landing->bytes));
+}
+
+static void expect(struct ring_verbs_link *link, uint8_t what)
+{
+	struct ring_arrival landing = {what & 2 ? place + what : NULL,
+				       RING_VERBS_LANDS + what / 128};
+	expected[link->expected % DEPTH] = landing;
+	ring_link_expect(&link->base, landing.bytes, (void *)landing.data);
 }
 
 static void use(struct ring_link *link)
@@ -238,13 +251,12 @@ static void use(struct ring_link *link)
 		else if (!link->outgoing && what & 1 && link->released < link->arrived)
 			ring_link_release(link);
 		else if (!link->outgoing && verbs->expected < link->released + DEPTH)
-			ring_link_expect(link, RING_VERBS_LANDS + what / 128,
-					 what & 2 ? place + what % SLOT_BYTES : NULL);
+			expect(verbs, what);
 		if (!err || err == RING_EAGAIN)
 			err = ring_link_poll(link);
 		assert(link->arrived - link->released <= DEPTH);
 		for (uint64_t k = link->released; k < link->arrived; k++)
-			check_place(verbs, ring_link_arrival(link, k));
+			check_place(verbs, k);
 		assert(link->sent <= verbs->posted);
 		if (what == 255)
 			ring_link_withdraw(link);
@@ -263,6 +275,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fds[2];
 	if (size < 4 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) < 0)
 		return 0;
+	memset(expected, 0, sizeof(expected));
 	input = data;
 	left = size;
 	struct ring_verbs_link *link = make_link(fds[0], next_byte() & 1, &port, &qp, cqs, &mr);
