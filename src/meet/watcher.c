@@ -45,6 +45,7 @@ struct ring_watcher {
 	int holders; /* guarded by `holding` */
 	int drops;   /* from callbacks, not yet done */
 	bool ending;
+	bool left; /* to its thread, which nobody joins: it frees all */
 	int epoll_fd;
 	struct ring_watch wake; /* an eventfd that ends epoll_wait */
 	struct seat *seats;     /* seats[seat_count], by descriptor */
@@ -273,8 +274,11 @@ static void free_watcher(struct ring_watcher *watcher)
 	free(watcher);
 }
 
-/* The listeners close before `holding` is released: the next watcher may want their port. */
-static bool was_last(struct ring_watcher *watcher)
+/*
+ * The listeners close before `holding` is released: the next watcher may want their port. One that
+ * is left may be gone once this returns true.
+ */
+static bool was_last(struct ring_watcher *watcher, bool leaves)
 {
 	pthread_mutex_lock(&holding);
 	bool last = --watcher->holders == 0;
@@ -284,6 +288,7 @@ static bool was_last(struct ring_watcher *watcher)
 		ring_reception_close(watcher->reception);
 		watcher->reception = NULL;
 		watcher->ending = true;
+		watcher->left = leaves;
 		ring_watcher_unlock(watcher);
 	}
 	pthread_mutex_unlock(&holding);
@@ -305,7 +310,6 @@ static void *watch(void *argument)
 {
 	struct ring_watcher *watcher = argument;
 	struct epoll_event events[EVENTS_AT_ONCE];
-	bool alone = false; /* nobody is left to join this thread */
 	ring_watcher_lock(watcher);
 	while (!watcher->ending) {
 		int timeout_ms = time_to_alarm(watcher);
@@ -317,11 +321,12 @@ static void *watch(void *argument)
 		int drops = watcher->ending ? 0 : work(watcher, events, count);
 		ring_watcher_unlock(watcher);
 		while (drops-- > 0)
-			alone = was_last(watcher) || alone;
+			was_last(watcher, true);
 		ring_watcher_lock(watcher);
 	}
+	bool left = watcher->left;
 	ring_watcher_unlock(watcher);
-	if (alone) {
+	if (left) {
 		pthread_detach(pthread_self());
 		free_watcher(watcher);
 	}
@@ -336,16 +341,13 @@ void ring_watcher_drop(struct ring_watcher *watcher)
 		watcher->drops++;
 		return;
 	}
-	if (!was_last(watcher))
+	/* Behind closefrom() it may sleep for good, on what nobody can ring any more. */
+	bool lost = ring_fd_is_lost(watcher->wake.fd) || ring_fd_is_lost(watcher->epoll_fd);
+	if (!was_last(watcher, lost))
 		return;
-	/*
-	 * Behind closefrom() it may sleep for good, on what nobody can ring any more: then it is
-	 * left to that.
-	 */
-	if (ring_fd_is_lost(watcher->wake.fd) || ring_fd_is_lost(watcher->epoll_fd)) {
+	if (lost) {
 		ring_log(RING_WARN,
 			 "watcher: the program has closed its descriptors; its thread stays");
-		pthread_detach(watcher->thread);
 		return;
 	}
 	wake_up(watcher);
