@@ -321,13 +321,20 @@ static int open_all(struct simulator *simulator)
 	return 0;
 }
 
+/* A tree hands on small data out of its result, so there must be one. */
+static bool uses_links(const struct ring_simulation_params *params)
+{
+	return params->algorithm < RING_ALGORITHM_STAGED ||
+	       (params->algorithm == RING_ALGORITHM_TREE && params->inputs);
+}
+
 static bool are_valid(const struct ring_simulation_params *params)
 {
-	return !ring_kind_is_message(params->kind) && params->algorithm < RING_ALGORITHM_STAGED &&
-	       params->size > 0 && params->root >= 0 && params->root < params->size &&
-	       params->channels > 0 && params->chunks_per_round > 0 && params->chunk_bytes > 0 &&
-	       params->depth > 0 && params->depth <= RING_DEPTH_MAX &&
-	       ring_datatype_bytes(params->type) > 0 && !params->inputs == !params->outputs;
+	return !ring_kind_is_message(params->kind) && uses_links(params) && params->size > 0 &&
+	       params->root >= 0 && params->root < params->size && params->channels > 0 &&
+	       params->chunks_per_round > 0 && params->chunk_bytes > 0 && params->depth > 0 &&
+	       params->depth <= RING_DEPTH_MAX && ring_datatype_bytes(params->type) > 0 &&
+	       !params->inputs == !params->outputs;
 }
 
 static int make_simulator(struct simulator *simulator, const struct ring_simulation_params *params)

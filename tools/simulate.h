@@ -31,7 +31,7 @@ struct ring_simulated_device {
 struct ring_simulation_params {
 	/* The call. */
 	enum ring_kind kind; /* any but SEND and RECV */
-	/* one that has plans for the kind; not DIRECT, which uses no links */
+	/* one that has plans for the kind, and links: not STAGED nor DIRECT; TREE only with data */
 	enum ring_algorithm algorithm;
 	int size;
 	const int *order; /* [size], position -> rank; NULL: 0, 1, 2 ... */

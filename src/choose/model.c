@@ -11,9 +11,10 @@
 #include "base/number.h"
 
 /*
- * Measured on a machine with 2 CPUs, with 2 and 4 ranks (perf/choice); the network as links of
- * 1 GB/s and 20 us (RING_LINK). MIXED is like the network: its slowest links decide. VERBS was not
- * measured: it is what makers say of cards of 100 Gbit/s, and a system call to wait.
+ * Measured on a machine with 2 CPUs, with 2 and 4 ranks (perf/choice). The network: links of 1 GB/s
+ * and 20 us (RING_LINK), round numbers between those of 2 ranks and of 4. MIXED is like the
+ * network: its slowest links decide. VERBS was not measured: it is what makers say of cards of 100
+ * Gbit/s, and a system call to wait.
  */
 #define MEMORY_MODEL                                                                               \
 	{                                                                                          \

@@ -25,6 +25,8 @@
 #define LATENCY 5000u /* ns */
 #define RATE 1e9      /* bytes per second: a byte takes a nanosecond */
 #define RECORD (sizeof(struct ring_record))
+#define HOPS_RANKS 9
+#define HOPS_COUNT 3000 /* floats, more than travel with a record */
 
 static bool is_long(void)
 {
@@ -78,6 +80,60 @@ static void one_chunk_per_block(void **state)
 		params = uniform(RING_KIND_BARRIER, n, 1);
 		assert_int_equal(end_of(&params), (n - 1) * signal);
 	}
+}
+
+/* Hops of a vector of one chunk, whose bytes take no time. */
+static uint64_t hops_of(const struct ring_plan_params *plan)
+{
+	static float buffers[2][HOPS_RANKS][HOPS_RANKS * HOPS_COUNT];
+	struct ring_simulation_params params = uniform(plan->kind, plan->size, 1);
+	const void *inputs[HOPS_RANKS];
+	void *outputs[HOPS_RANKS];
+	for (int rank = 0; rank < plan->size; rank++) {
+		inputs[rank] = buffers[0][rank];
+		outputs[rank] = buffers[1][rank];
+	}
+	params.algorithm = plan->algorithm;
+	params.count = plan->count;
+	params.chunk_bytes = plan->chunk_bytes;
+	params.link.bytes_per_second = 0;
+	params.inputs = inputs;
+	params.outputs = outputs;
+	return end_of(&params) / LATENCY;
+}
+
+static void check_hops(enum ring_kind kind, enum ring_algorithm algorithm, int size, uint64_t count)
+{
+	const int order[HOPS_RANKS] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+	struct ring_plan_params params = {.kind = kind,
+					  .algorithm = algorithm,
+					  .size = size,
+					  .order = order,
+					  .count = kind == RING_KIND_BARRIER ? 0 : count,
+					  .element_bytes = sizeof(float),
+					  .chunk_bytes = HOPS_COUNT * sizeof(float),
+					  .chunks_per_round = 1,
+					  .channels = 1};
+	if (algorithm == RING_ALGORITHM_STAGED || algorithm == RING_ALGORITHM_DIRECT ||
+	    !ring_algorithm_can(algorithm, kind, size, count * sizeof(float), false))
+		return;
+	struct ring_plan plan = ring_plan_make(&params);
+	struct ring_plan_cost cost = ring_plan_cost(&plan);
+	assert_int_equal(cost.steps + cost.agreement, hops_of(&params));
+}
+
+/* The cost model counts these. Small data travel with records, large ones behind them. */
+static void steps_and_agreement_are_the_hops(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind <= (int)RING_KIND_ALL_TO_ALL; kind++)
+		for (int algorithm = 0; algorithm < (int)RING_ALGORITHM_PAIR; algorithm++)
+			for (int size = 2; size <= HOPS_RANKS; size++) {
+				check_hops((enum ring_kind)kind, (enum ring_algorithm)algorithm,
+					   size, HOPS_RANKS);
+				check_hops((enum ring_kind)kind, (enum ring_algorithm)algorithm,
+					   size, HOPS_COUNT);
+			}
 }
 
 /* A chain is a pipeline: the first chunk takes all hops, each other one follows behind it. */
@@ -514,6 +570,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_chunk_per_block),
+		cmocka_unit_test(steps_and_agreement_are_the_hops),
 		cmocka_unit_test(chains_are_pipelines),
 		cmocka_unit_test(one_shot_takes_one_part_and_its_signals),
 		cmocka_unit_test(shots_of_reductions),
