@@ -9,7 +9,7 @@ give_up() {
 	exit 77
 }
 
-# Unpacks these packages, and those they need that are not installed, into a new folder.
+# Unpacks these packages, installed or not, and those they need that are not installed, into a new folder.
 unpack_debian() { # folder, packages
 	local folder=$1 archive archives
 	shift
@@ -18,11 +18,12 @@ unpack_debian() { # folder, packages
 		apt-get -qq update
 	fi
 	mkdir -p "$folder/archives" && cd "$folder/archives" || exit 1
-	archives=$(apt-get -s install --no-install-recommends "$@" | awk '/^Inst/ { print $2 }')
-	[ -z "$archives" ] || apt-get download $archives >log 2>&1 ||
+	archives=$(apt-get -s install --reinstall --no-install-recommends "$@" | awk '/^Inst/ { print $2 }')
+	[ -n "$archives" ] || give_up "apt-get offers no $*"
+	apt-get download $archives >log 2>&1 ||
 		give_up "apt-get cannot download $*: $(tail -n 1 log)"
 	for archive in *.deb; do
-		[ ! -e "$archive" ] || dpkg -x "$archive" "$folder" || give_up "cannot unpack $archive"
+		dpkg -x "$archive" "$folder" || give_up "cannot unpack $archive"
 	done
 	cd / && rm -r "$folder/archives"
 }
