@@ -32,9 +32,19 @@ static bool find_names(void *handle, struct ring_verbs_library *library, char *w
 }
 
 /*
- * Registered memory is copied for a child at fork() since Linux 5.12; before that the library
- * keeps it from the child, if it is told so before anything is registered.
+ * Registered memory is copied for a child at fork() since Linux 5.12. Before that the library keeps
+ * it from the child, which then has none there, if it is told so before anything is registered; it
+ * does so on any system. Only libraries since 2021 say whether it must.
  */
+static void prepare_for_fork(void *handle, const struct ring_verbs_library *library)
+{
+	enum { UNNEEDED = 2 }; /* IBV_FORK_UNNEEDED; headers may be older */
+	unsigned (*status)(void);
+	*(void **)&status = dlsym(handle, "ibv_is_fork_initialized");
+	if (!status || status() != UNNEEDED)
+		library->fork_init();
+}
+
 static const struct ring_verbs_library *open_library(char *why)
 {
 	static struct ring_verbs_library library;
@@ -48,7 +58,7 @@ static const struct ring_verbs_library *open_library(char *why)
 		dlclose(handle);
 		return NULL;
 	}
-	library.fork_init();
+	prepare_for_fork(handle, &library);
 	return &library;
 }
 
