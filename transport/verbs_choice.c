@@ -170,6 +170,13 @@ static void look_at_gid(struct search *search, struct ring_verbs_choice *choice)
 	}
 }
 
+/* Whether none can be better: each look at a GID opens two files, and there are hundreds. */
+static bool is_found(const struct search *search)
+{
+	bool known = memcmp(search->wanted, nothing, sizeof(nothing)) != 0;
+	return search->rank == (known ? OF_CONNECTION : ROUTABLE_V4);
+}
+
 static void look_at_port(struct search *search, const char *device, int port)
 {
 	const int wanted = search->wish->gid;
@@ -188,7 +195,8 @@ static void look_at_port(struct search *search, const char *device, int port)
 	choice.ethernet = read_line(search, device, name, line) && strcmp(line, "Ethernet") == 0;
 	int first = wanted >= 0 ? wanted : 0;
 	int last = wanted >= 0 ? wanted : choice.ethernet ? GIDS_MAX - 1 : 0;
-	for (choice.gid_index = first; choice.gid_index <= last; choice.gid_index++)
+	for (choice.gid_index = first; choice.gid_index <= last && !is_found(search);
+	     choice.gid_index++)
 		look_at_gid(search, &choice);
 	if (wanted >= 0)
 		reject(search, NO_GID,

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,60 @@ RING_FORK_LOCK(lock)
 
 static struct ring_verbs_port *ports; /* in use */
 
-/* False: why says which of the environment, the device and the library is missing. */
+/* What was chosen last. Links of a communicator ask one after the other. */
+static struct {
+	struct sockaddr_storage address;
+	struct ring_verbs_wish wish;
+	struct ring_verbs_choice choice;
+	bool known;
+} recent;
+
+/* Whether what was chosen for these is still there, unchanged. Locked. */
+static bool choose_again(const struct sockaddr_storage *address, const struct ring_verbs_wish *wish,
+			 struct ring_verbs_choice *choice)
+{
+	char why[RING_ABSENT_TEXT];
+	struct ring_verbs_wish narrow = *wish;
+	if (!recent.known || memcmp(&recent.address, address, sizeof(*address)) != 0 ||
+	    memcmp(&recent.wish, wish, sizeof(*wish)) != 0)
+		return false;
+	memcpy(narrow.device, recent.choice.device, sizeof(narrow.device));
+	narrow.port = recent.choice.port;
+	narrow.gid = recent.choice.gid_index;
+	return ring_verbs_choose(RING_VERBS_DEVICES, &narrow, address, choice, why) &&
+	       memcmp(choice->gid, recent.choice.gid, sizeof(choice->gid)) == 0;
+}
+
+/* An address is the same whatever the connection's port. */
+static struct sockaddr_storage key_of(const struct sockaddr_storage *address)
+{
+	struct sockaddr_storage key = {0};
+	if (address)
+		key = *address;
+	if (key.ss_family == AF_INET)
+		((struct sockaddr_in *)&key)->sin_port = 0;
+	if (key.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&key)->sin6_port = 0;
+	return key;
+}
+
+/* False: why says which of the environment and the device is missing. */
 static bool choose(const struct sockaddr_storage *address, struct ring_verbs_wish *wish,
 		   struct ring_verbs_choice *choice, char *why)
 {
-	return ring_verbs_wish_read(wish, why) &&
-	       ring_verbs_choose(RING_VERBS_DEVICES, wish, address, choice, why);
+	const struct sockaddr_storage key = key_of(address);
+	if (!ring_verbs_wish_read(wish, why))
+		return false;
+	pthread_mutex_lock(&lock);
+	bool found = choose_again(&key, wish, choice);
+	if (!found && ring_verbs_choose(RING_VERBS_DEVICES, wish, &key, choice, why)) {
+		recent.address = key;
+		recent.wish = *wish;
+		recent.choice = *choice;
+		found = recent.known = true;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
 }
 
 bool ring_verbs_present(char *why)
