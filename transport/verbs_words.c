@@ -23,6 +23,9 @@ static const char *explain(enum ibv_wc_status status)
 	case IBV_WC_REM_OP_ERR:
 	case IBV_WC_REM_ABORT_ERR:
 		return "the other end refused it; has it closed?";
+	case IBV_WC_LOC_QP_OP_ERR:
+		return "the device could not send it; is its port active, its interface up, and "
+		       "its address still there?";
 	case IBV_WC_WR_FLUSH_ERR:
 		return "the queue pair was stopped; does the kernel's log (dmesg) say why?";
 	case IBV_WC_FATAL_ERR:

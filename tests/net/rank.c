@@ -4,7 +4,7 @@
  *
  *	rank id           prints an id in hex and serves its meeting until it is killed
  *	rank counters     runs every collective and compares its bytes with the interface's counters
- *	rank loop         calls until a call fails, then says when and why
+ *	rank loop         calls until a call fails, then says when and why; at SIGUSR1 its queue pairs stop
  *	rank idle         calls nothing, until the communicator fails; then likewise
  *	rank receive      rank 2 receives from rank 0, which sends nothing; then likewise
  *	rank small FILE   sums of one number, until one fails, then likewise, or until there is such a file
@@ -18,6 +18,8 @@
  *
  * All but id find their place in what their launcher has set.
  */
+#include <rdma/ib_user_verbs.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,10 +181,38 @@ static int wait_for_file(struct ring_comm *comm, const char *task, const char *p
 	return 0;
 }
 
+#define DESCRIPTORS 256 /* among the first are those of devices, ... */
+#define HANDLES 256     /* ... and what they have made has small numbers */
+
+/* As a device does that has met an error: has the kernel stop all queue pairs of this process. */
+static void stop_queue_pairs(int signal)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr header;
+		struct ib_uverbs_modify_qp request;
+	} command = {
+		.header = {.command = IB_USER_VERBS_CMD_MODIFY_QP, .in_words = sizeof(command) / 4},
+		.request = {.attr_mask = 1 /* IBV_QP_STATE */, .qp_state = 6 /* IBV_QPS_ERR */},
+	};
+	char path[64], device[64];
+	(void)signal;
+	for (int fd = 0; fd < DESCRIPTORS; fd++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		ssize_t length = readlink(path, device, sizeof(device));
+		if (length < 0 || !memmem(device, (size_t)length, "uverbs", 6))
+			continue;
+		for (unsigned handle = 0; handle < HANDLES; handle++) {
+			command.request.qp_handle = handle;
+			(void)!write(fd, &command, sizeof(command));
+		}
+	}
+}
+
 static int wait_for_failure(struct ring_comm *comm, bool calls)
 {
 	float *data = calloc(COUNT, sizeof(*data));
 	int err = data ? 0 : RING_ENOMEM;
+	signal(SIGUSR1, stop_queue_pairs);
 	printf("created\n");
 	while (!err) {
 		if (calls)

@@ -32,6 +32,37 @@ in_machines() { # arguments of run
 	fi
 }
 
+# Runs several commands in one boot, each with a port of its own to meet at:
+#
+#	in_steps [arguments of run] -- NAME COMMAND NAME COMMAND...
+in_steps() {
+	local arguments=() port=5000
+	while [ "$1" != -- ]; do
+		arguments+=("$1")
+		shift
+	done
+	shift
+	while [ $# -gt 0 ]; do
+		printf 'echo "step %s"\n(\nexport MASTER_PORT=%d\n%s\n)\necho "step ended $?"\n' "$1" $port "$2"
+		port=$((port + 50))
+		shift 2
+	done >"$place/steps"
+	in_machines "${arguments[@]}" sh "$place/steps"
+	cp "$place/said" "$place/all"
+}
+
+# What a step said on all machines, and its status, as if it had been run alone; 125: it did not end.
+step() { # name
+	awk -v name="$1" '{ text = $0; sub(/^\[machine [0-9]+\] /, "", text) }
+		text == "step " name { within = 1; begun++; next }
+		within && text ~ /^step ended / { within = 0; ended++; if (!status) status = substr(text, 12); next }
+		within
+		END { print "status", begun && begun == ended ? status + 0 : 125 }' "$place/all" >"$place/said"
+	status=$(sed -n '$s/^status //p' "$place/said")
+	sed -i '$d' "$place/said"
+	said=$(cat "$place/said")
+}
+
 # A check is a line of TAP; what was said explains one that failed.
 check() { # what, command that is true if it is well
 	local what=$1
