@@ -3,7 +3,8 @@
  * One process of a job whose hosts are network namespaces; the scripts beside this start it there.
  *
  *	rank id           prints an id in hex and serves its meeting until it is killed
- *	rank counters     runs every collective and compares its bytes with the interface's counters
+ *	rank counters [N] runs every collective and compares its bytes with the interface's counters;
+ *	                  a host has N ranks, or one
  *	rank loop         calls until a call fails, then says when and why; at SIGUSR1 its queue pairs stop
  *	rank idle         calls nothing, until the communicator fails; then likewise
  *	rank receive      rank 2 receives from rank 0, which sends nothing; then likewise
@@ -100,36 +101,55 @@ static int call(struct ring_comm *comm, int which, float *send, float *recv)
  * 1448, as much for each acknowledgment of one or two, and a little for barriers and signs of life.
  * Segmentation offload makes it less: the counter then sees one header for up to 64 KiB.
  */
-static int check(int rank, const struct row *row, double counted, double wire)
+static int check(int rank, const struct row *own, const struct row *host, double counted,
+		 double wire)
 {
-	double most = 1.08 * row->sent + 0.05 * row->received + 20000;
-	bool right = counted == row->sent && wire >= row->sent && wire <= most;
-	printf("%s rank %d: %-14s payload %9.0f, counted %9.0f, on the wire %9.0f (%+.2f %%)\n",
-	       right ? "    " : "BAD ", rank, row->name, row->sent, counted, wire,
-	       row->sent > 0 ? 100 * (wire / row->sent - 1) : 0);
+	double most = 1.08 * host->sent + 0.05 * host->received + 20000;
+	bool right = counted == own->sent && wire >= host->sent && wire <= most;
+	printf("%s rank %d: %-14s payload %9.0f, counted %9.0f, its host's %9.0f, on the wire "
+	       "%9.0f (%+.2f %%)\n",
+	       right ? "    " : "BAD ", rank, own->name, own->sent, counted, host->sent, wire,
+	       host->sent > 0 ? 100 * (wire / host->sent - 1) : 0);
 	return !right;
 }
 
-static int compare_counters(struct ring_comm *comm)
+#define ROWS 5
+
+/*
+ * What one rank sends, and another one receives. The ring is in rank order, and a broadcast's chain
+ * ends before its root.
+ */
+static void make_rows(int size, int sender, int receiver, struct row rows[ROWS])
 {
-	int size = ring_comm_size(comm), rank = ring_comm_rank(comm), wrong = 0;
 	double all = sizeof(float) * (double)COUNT, most = all * (size - 1) / size;
-	/* One rank per host: the ring is in rank order, and a broadcast's chain ends before its root. */
-	const struct row rows[] = {
+	const struct row made[ROWS] = {
 		{"all_reduce", 2 * most, 2 * most},
 		{"reduce_scatter", most, most},
 		{"all_gather", most, most},
-		{"broadcast", rank < size - 1 ? all : 0, rank > 0 ? all : 0},
+		{"broadcast", sender < size - 1 ? all : 0, receiver > 0 ? all : 0},
 		{"barrier", 0, 0},
 	};
+	memcpy(rows, made, sizeof(made));
+}
+
+/* Of a host's ranks only the last one sends through its interface; only the first one receives. */
+static int compare_counters(struct ring_comm *comm, int per_host)
+{
+	int size = ring_comm_size(comm), rank = ring_comm_rank(comm), wrong = 0;
+	int first = rank / per_host * per_host;
+	struct row own[ROWS], host[ROWS];
+	make_rows(size, rank, rank, own);
+	make_rows(size, first + per_host - 1, first, host);
 	float *send = calloc(COUNT, sizeof(*send)), *recv = calloc(COUNT, sizeof(*recv));
 	int err = send && recv ? ring_barrier(comm, NULL) : RING_ENOMEM;
-	for (int which = 0; which < 5 && !err; which++) {
+	for (int which = 0; which < ROWS && !err; which++) {
 		double wire = interface_bytes(), counted = counted_bytes(comm);
-		err = call(comm, which, send, recv);
+		err = ring_barrier(comm, NULL); /* all ranks of the host have looked */
+		if (!err)
+			err = call(comm, which, send, recv);
 		if (!err)
 			err = ring_barrier(comm, NULL); /* all bytes have left */
-		wrong += check(rank, &rows[which], counted_bytes(comm) - counted,
+		wrong += check(rank, &own[which], &host[which], counted_bytes(comm) - counted,
 			       interface_bytes() - wire);
 	}
 	if (err)
@@ -318,7 +338,7 @@ int main(int argc, char **argv)
 		return printf("after %.1f s: ", seconds_since(&start)), complain("creation", err);
 	int result = 2;
 	if (strcmp(task, "counters") == 0)
-		result = compare_counters(comm);
+		result = compare_counters(comm, argc == 3 ? atoi(argv[2]) : 1);
 	else if (strcmp(task, "loop") == 0 || strcmp(task, "idle") == 0)
 		result = wait_for_failure(comm, task[0] == 'l');
 	else if (strcmp(task, "receive") == 0)
