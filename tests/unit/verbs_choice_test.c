@@ -134,6 +134,20 @@ static void the_port_of_the_connection_is_chosen(void **state)
 	assert_string_equal(chosen_for("127.0.0.1"), "mlx5_0:1/3");
 }
 
+/* A port may have hundreds of addresses, and every link searches: behind the best none is read. */
+static void the_search_ends_with_the_best_address(void **state)
+{
+	char later[256];
+	(void)state;
+	put_roce("mlx5_0", V4);
+	snprintf(later, sizeof(later), "%s/mlx5_0/ports/1/gids/4", folder);
+	assert_int_equal(mkfifo(later, 0600), 0); /* whoever opens it stays there */
+	alarm(60);
+	assert_string_equal(chosen_for(NULL), "mlx5_0:1/3");
+	assert_string_equal(chosen_for("10.77.0.1"), "mlx5_0:1/3");
+	alarm(0);
+}
+
 static void the_environment_is_obeyed(void **state)
 {
 	(void)state;
@@ -209,8 +223,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 	const struct CMUnitTest tests[] = {
-		TEST(the_best_address_is_chosen), TEST(the_port_of_the_connection_is_chosen),
-		TEST(the_environment_is_obeyed),  TEST(whatever_is_missing_is_named),
+		TEST(the_best_address_is_chosen),
+		TEST(the_port_of_the_connection_is_chosen),
+		TEST(the_search_ends_with_the_best_address),
+		TEST(the_environment_is_obeyed),
+		TEST(whatever_is_missing_is_named),
 		TEST(nonsense_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
