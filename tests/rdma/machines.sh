@@ -13,7 +13,11 @@ trap 'exit 1' INT TERM HUP
 [ -e .libs/libringccl.so ] || { echo "no shared library in this build"; exit 77; }
 export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export RING_TEST_MACHINE=${RING_TEST_MACHINE:-$("$here/machine")}
-[ "$RING_TEST_MACHINE" = uml ] || echo "# machines: $RING_TEST_MACHINE"
+if [ "$RING_TEST_MACHINE" = uml ]; then
+	export RING_TEST_LINUX=${RING_TEST_LINUX:-$("$here/kernel")}
+else
+	echo "# machines: $RING_TEST_MACHINE"
+fi
 
 # Programs as if installed: libtool's scripts take long to start.
 program() { # path of what libtool built
