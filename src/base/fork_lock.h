@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A lock that fork() waits for: a child born while a thread of its parent held it could never take
- * it. Its holder takes no other such lock. It is registered with fork() before main() begins: a
- * fork() under way in another thread would miss it.
+ * it. Its holder takes no other such lock, but may open descriptors. It is registered with fork()
+ * before main() begins: a fork() under way in another thread would miss it.
  */
 #ifndef RING_FORK_LOCK_H
 #define RING_FORK_LOCK_H
@@ -11,9 +11,10 @@
 
 /*
  * Before all other constructors: fork() takes last what was registered first, and locks that guard
- * more are taken earlier.
+ * more are taken earlier. That of fd.c is the first: holders of others take it.
  */
 #define RING_FORK_FIRST 101
+#define RING_FORK_SECOND 102
 
 /* Defines lock, for this file. */
 #define RING_FORK_LOCK(lock)                                                                       \
@@ -26,7 +27,7 @@
 	{                                                                                          \
 		pthread_mutex_unlock(&lock);                                                       \
 	}                                                                                          \
-	__attribute__((constructor(RING_FORK_FIRST))) static void lock##_watch(void)               \
+	__attribute__((constructor(RING_FORK_SECOND))) static void lock##_watch(void)              \
 	{                                                                                          \
 		pthread_atfork(lock##_take, lock##_give, lock##_give);                             \
 	}

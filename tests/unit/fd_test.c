@@ -17,6 +17,10 @@
 
 #include <cmocka.h>
 
+#include "base/fork_lock.h"
+
+RING_FORK_LOCK(held)
+
 static bool is_open(int fd)
 {
 	return fcntl(fd, F_GETFD) >= 0;
@@ -190,12 +194,38 @@ static void none_slips_through(void **state)
 		pthread_join(threads[i], NULL);
 }
 
+static void *fork_and_wait(void *unused)
+{
+	pid_t pid = fork();
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return unused;
+}
+
+/* One that waits for the lock, in fork(), must not have this module's already. */
+static void holders_of_locks_may_open(void **state)
+{
+	pthread_t thread;
+	(void)state;
+	pthread_mutex_lock(&held);
+	assert_int_equal(pthread_create(&thread, NULL, fork_and_wait, NULL), 0);
+	usleep(100000); /* it is in fork() by now, most likely */
+	int fd = ring_fd_event();
+	pthread_mutex_unlock(&held);
+	pthread_join(thread, NULL);
+	ring_fd_close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(child_has_none),        cmocka_unit_test(closed_is_forgotten),
-		cmocka_unit_test(passed_ones_are_noted), cmocka_unit_test(none_is_a_standard_one),
+		cmocka_unit_test(child_has_none),
+		cmocka_unit_test(closed_is_forgotten),
+		cmocka_unit_test(passed_ones_are_noted),
+		cmocka_unit_test(none_is_a_standard_one),
 		cmocka_unit_test(none_slips_through),
+		cmocka_unit_test(holders_of_locks_may_open),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
