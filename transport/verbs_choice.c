@@ -2,6 +2,7 @@
 /* Walks devices, ports and GIDs, and keeps the best; see verbs_choice.h. */
 #include "verbs_choice.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <netinet/in.h>
 #include <stdarg.h>
@@ -243,14 +244,18 @@ static void look_at_device(struct search *search, const char *device)
 		free(ports);
 }
 
+/* No port has a loopback address: a search for it would look at every GID. */
 static void note_wanted(struct search *search, const struct sockaddr_storage *address)
 {
 	if (address && address->ss_family == AF_INET6)
 		memcpy(search->wanted, &((const struct sockaddr_in6 *)address)->sin6_addr, 16);
 	if (!address || address->ss_family != AF_INET)
 		return;
+	const struct in_addr *v4 = &((const struct sockaddr_in *)address)->sin_addr;
+	if (ntohl(v4->s_addr) >> 24 == IN_LOOPBACKNET)
+		return;
 	memcpy(search->wanted, mapped_v4, sizeof(mapped_v4));
-	memcpy(search->wanted + 12, &((const struct sockaddr_in *)address)->sin_addr, 4);
+	memcpy(search->wanted + 12, v4, 4);
 }
 
 bool ring_verbs_choose(const char *folder, const struct ring_verbs_wish *wish,

@@ -145,6 +145,7 @@ static void the_search_ends_with_the_best_address(void **state)
 	alarm(60);
 	assert_string_equal(chosen_for(NULL), "mlx5_0:1/3");
 	assert_string_equal(chosen_for("10.77.0.1"), "mlx5_0:1/3");
+	assert_string_equal(chosen_for("127.0.0.1"), "mlx5_0:1/3");
 	alarm(0);
 }
 
