@@ -14,8 +14,8 @@
 #include "samples.h"
 #include "transport/verbs_pair.h"
 
-#define PIECE_BYTES ((size_t)64 << 10)
-#define PIECES 32 /* under way at most */
+#define PIECE_BYTES ((size_t)1 << 20) /* each costs calls and a completion */
+#define PIECES 32                     /* under way at most */
 #define RECEIVES (2 * PIECES)
 #define COMPLETIONS 16 /* taken at once */
 #define TOKEN_BYTES 8
