@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Queue pairs from every rank to the next: RDMA writes with immediate data, directly from one
- * buffer to the other. No link over verbs could be faster.
+ * buffer to the other. It is what a link over verbs is measured against.
  */
 #ifndef PERF_VERBS_H
 #define PERF_VERBS_H
