@@ -126,14 +126,30 @@ static void note(struct summary *summary, const struct ring_model *model,
 	summary->passing = larger(summary->passing, work->passing);
 }
 
-/* Root and a few others; without root and tree all work alike. */
+/*
+ * One rank of each CPU works in a direct broadcast of private memory; as if neighbours shared CPUs,
+ * since ranks learn only during the call which ones do. returns as the plan's workers
+ */
+static uint64_t workers_of(const struct ring_plan_params *params, enum ring_memory memory,
+			   uint64_t turns)
+{
+	uint64_t workers = 0;
+	bool few = params->kind == RING_KIND_BROADCAST &&
+		   params->algorithm == RING_ALGORITHM_DIRECT && memory == RING_MEMORY_REACHABLE &&
+		   turns > RING_TURNS_NONE && params->size <= RING_WORKERS_MOST;
+	for (uint64_t at = 0; few && at / RING_TURNS_NONE < (uint64_t)params->size; at += turns)
+		workers |= UINT64_C(1) << at / RING_TURNS_NONE;
+	return workers;
+}
+
+/* Root and a few others; without root, tree and workers all work alike. */
 #define ASKED 4
 
 static int asked_of(const struct ring_plan_params *params)
 {
 	if (!ring_kind_has_root(params->kind) && params->algorithm != RING_ALGORITHM_TREE)
 		return 1;
-	return params->size < ASKED ? params->size : ASKED;
+	return params->size < ASKED || params->workers ? params->size : ASKED;
 }
 
 /* All ranks' work on the CPUs of one: (root + others) * turns / ranks. */
@@ -142,10 +158,12 @@ static struct ring_factors shared_work(const struct summary *summary, uint64_t r
 {
 	struct ring_factors all;
 	for (int i = 0; i < RING_MODEL_COUNT; i++) {
-		uint64_t others = asked == 1 ? summary->root.of[i]
-					     : summary->others.of[i] / (uint64_t)(asked - 1);
-		uint64_t mean = (summary->root.of[i] + others * (ranks - 1)) / ranks;
-		all.of[i] = mean * (uint64_t)turns / RING_TURNS_NONE;
+		uint64_t root = summary->root.of[i], others = summary->others.of[i];
+		uint64_t sum = root + (asked == 1 ? root * (ranks - 1)
+						  : others * (ranks - 1) / (uint64_t)(asked - 1));
+		uint64_t share = sum / ranks * (uint64_t)turns +
+				 sum % ranks * (uint64_t)turns / ranks;
+		all.of[i] = share / RING_TURNS_NONE;
 	}
 	return all;
 }
@@ -180,8 +198,9 @@ struct ring_factors ring_model_factors(const struct ring_model *model,
 {
 	struct ring_plan_params one = *params;
 	struct summary summary = {0};
-	int asked = asked_of(params);
 	one.root = params->order[0];
+	one.workers = workers_of(params, memory, (uint64_t)turns);
+	int asked = asked_of(&one);
 	for (int i = 0; i < asked; i++) {
 		one.position = (int)((int64_t)i * params->size / asked);
 		struct ring_work work = ring_work_of(&one, memory);

@@ -75,7 +75,7 @@ extern const struct ring_model ring_model_built_in[RING_PATHS];
  * How often a call takes each of the model's numbers: the products add up to its time. Bytes are in
  * 1024ths. Of many ranks only four are asked.
  *
- * params  a plan of any position; order and root are not looked at
+ * params  a plan of any position; order, root and workers are not looked at
  */
 struct ring_factors {
 	uint64_t of[RING_MODEL_COUNT];

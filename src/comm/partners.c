@@ -178,10 +178,10 @@ enum ring_memory ring_partners_memory(const struct ring_comm *comm)
 
 uint64_t ring_partners_workers(const struct ring_comm *comm, int root)
 {
-	uint32_t cpus[64];
+	uint32_t cpus[RING_WORKERS_MOST];
 	uint64_t workers = 0;
 	int size = comm->size, known = 0, position = 0;
-	if (size > 64)
+	if (size > RING_WORKERS_MOST)
 		return 0;
 	while (comm->order[position] != root)
 		position++;

@@ -158,6 +158,8 @@ struct ring_transfer {
 	struct ring_pile pile;
 };
 
+#define RING_WORKERS_MOST 64 /* ranks, of which some share the work */
+
 /* What a plan is made of; the same on all ranks, except position and channel. */
 struct ring_plan_params {
 	enum ring_kind kind;

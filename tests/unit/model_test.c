@@ -125,6 +125,22 @@ static void work_in_others_memory(void **state)
 	assert_int_equal(work.touched, (4 + 1) * 1000);
 }
 
+/* Of 4 ranks on 2 CPUs two hand a broadcast out: root copies to 3, the other from root and to 2. */
+static void few_hand_out_a_broadcast(void **state)
+{
+	(void)state;
+	struct ring_model model = {.reach = 1};
+	struct ring_plan_params params = params_of(RING_KIND_BROADCAST, RING_ALGORITHM_DIRECT, 4,
+						   true);
+	params.chunk_bytes = 4000;
+	struct ring_factors factors = ring_model_factors(&model, &params, RING_MEMORY_REACHABLE,
+							 2 * RING_TURNS_NONE);
+	assert_int_equal(ring_model_time(&model, &factors), (3 + 3) / 2);
+	params.kind = RING_KIND_ALL_GATHER;
+	factors = ring_model_factors(&model, &params, RING_MEMORY_REACHABLE, 2 * RING_TURNS_NONE);
+	assert_int_equal(ring_model_time(&model, &factors), 4 * 3 / 2);
+}
+
 /* ---- numbers ---- */
 
 static void numbers_are_read_as_they_are_written(void **state)
@@ -294,6 +310,7 @@ int main(void)
 		cmocka_unit_test(work_is_the_plans),
 		cmocka_unit_test(work_of_a_ring),
 		cmocka_unit_test(work_in_others_memory),
+		cmocka_unit_test(few_hand_out_a_broadcast),
 		cmocka_unit_test(numbers_are_read_as_they_are_written),
 		cmocka_unit_test(extreme_numbers_are_read_again),
 		cmocka_unit_test(time_does_not_wrap),
