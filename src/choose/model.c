@@ -19,12 +19,12 @@
 #define MEMORY_MODEL                                                                               \
 	{                                                                                          \
 		.queue = 930000, .hop = 286000, .turn = 323000, .message = 56000, .sheet = 173000, \
-		.reach = 1180000, .touch = 30200, .fetch = 46200,                                  \
+		.reach = 1300000, .touch = 30200, .fetch = 46200,                                  \
 	}
 #define SOCKET_MODEL                                                                               \
 	{                                                                                          \
-		.call = 2050000, .queue = 6340000, .turn = 1470000, .message = 730000,             \
-		.touch = 30200, .move = 104000,                                                    \
+		.call = 1300000, .queue = 6340000, .hop = 800000, .turn = 500000,                  \
+		.message = 1200000, .touch = 30200, .move = 104000,                                \
 	}
 #define NETWORK_MODEL                                                                              \
 	{                                                                                          \
