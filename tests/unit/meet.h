@@ -8,10 +8,24 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
+
+/*
+ * For the one of the two who says when it is over, in each round: true once they have met for a
+ * while. On a busy machine each meeting may take as long as the scheduler's turns of all others.
+ */
+#define MEET_SECONDS 60
+#define MEET_LOOKS 256 /* rounds between looks at the clock */
+
+static inline bool meet_is_enough(time_t begun, uint64_t round)
+{
+	return round % MEET_LOOKS == MEET_LOOKS - 1 && time(NULL) - begun > MEET_SECONDS;
+}
 
 /* Both leave at nearly the same time; sometimes one is earlier, sometimes the other. */
 static inline void meet(_Atomic uint64_t *mine, _Atomic uint64_t *theirs, uint64_t round)
