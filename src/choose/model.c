@@ -127,8 +127,8 @@ static void note(struct summary *summary, const struct ring_model *model,
 }
 
 /*
- * One rank of each CPU works in a direct broadcast of private memory; as if neighbours shared CPUs,
- * since ranks learn only during the call which ones do. returns as the plan's workers
+ * One rank of each CPU works in a direct broadcast of private memory. Neighbours are taken to share
+ * CPUs: which ranks do is known only during the call. returns as the plan's workers
  */
 static uint64_t workers_of(const struct ring_plan_params *params, enum ring_memory memory,
 			   uint64_t turns)
@@ -159,8 +159,8 @@ static struct ring_factors shared_work(const struct summary *summary, uint64_t r
 	struct ring_factors all;
 	for (int i = 0; i < RING_MODEL_COUNT; i++) {
 		uint64_t root = summary->root.of[i], others = summary->others.of[i];
-		uint64_t sum = root + (asked == 1 ? root * (ranks - 1)
-						  : others * (ranks - 1) / (uint64_t)(asked - 1));
+		uint64_t sum = asked == 1 ? root * ranks
+					  : root + others * (ranks - 1) / (uint64_t)(asked - 1);
 		uint64_t share = sum / ranks * (uint64_t)turns +
 				 sum % ranks * (uint64_t)turns / ranks;
 		all.of[i] = share / RING_TURNS_NONE;

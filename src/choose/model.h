@@ -73,7 +73,7 @@ extern const struct ring_model ring_model_built_in[RING_PATHS];
 
 /*
  * How often a call takes each of the model's numbers: the products add up to its time. Bytes are in
- * 1024ths. Of many ranks only four are asked.
+ * 1024ths. Of many ranks only four are asked, unless few of them work.
  *
  * params  a plan of any position; order, root and workers are not looked at
  */

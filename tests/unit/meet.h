@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 /*
- * For the one of the two who says when it is over, in each round: true once they have met for a
- * while. On a busy machine each meeting may take as long as the scheduler's turns of all others.
+ * The one of the two that ends the rounds asks this in each: true after MEET_SECONDS. On a busy
+ * machine a meeting may take a scheduler's turn of every other process.
  */
 #define MEET_SECONDS 60
 #define MEET_LOOKS 256 /* rounds between looks at the clock */

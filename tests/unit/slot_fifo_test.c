@@ -99,11 +99,11 @@ static void *receive_all(void *argument)
 	return NULL;
 }
 
-/* The slots all the time, and the 32 bits of a flag's number in the middle. */
+/* The slots all the time, and the 32 bits of a flag's number soon, however early it ends. */
 static void a_million_messages_wrap_around_whole(void **state)
 {
 	(void)state;
-	uint64_t before = (UINT64_C(1) << 32) - MESSAGES / 2;
+	uint64_t before = (UINT64_C(1) << 32) - MEET_LOOKS / 2;
 	struct pair pair = make_pair(3, before);
 	run_two(send_all, receive_all, &pair);
 	assert_int_equal(pair.wrong, 0);
