@@ -40,8 +40,12 @@ struct perf_path {
 int perf_path_open(struct perf_team *team, struct perf_buffer buffers[2], struct perf_path **path);
 void perf_path_close(struct perf_path *path); /* NULL is allowed */
 
-/* Microseconds per hop of a token that travels around the ring. Collective. 0: it was lost */
-double perf_path_hop_us(struct perf_path *path, int size);
+/*
+ * Microseconds per hop of a token that travels around the ring; 0: it was lost. Collective.
+ *
+ * returns  0, or a RING_E... of the exchange with team->error
+ */
+int perf_path_hop_us(struct perf_path *path, struct perf_team *team, double *hop_us);
 
 /*
  * The first address of an interface that is up and not loopback, or of the one that RING_INTERFACE
