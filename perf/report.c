@@ -120,11 +120,15 @@ void report_limits(const struct perf_run *run)
 	if (run->options->device && limits->over_network)
 		printf("copy %.2f GB/s, ", rates->copy * 1e-9);
 	if (limits->over_network)
-		printf("%s both ways %.2f GB/s, down a line %.2f GB/s, one hop %.2f us",
+		printf("%s both ways %.2f GB/s, down a line %.2f GB/s, ",
 		       limits->over_verbs ? "raw verbs" : "plain TCP sockets", rates->wire * 1e-9,
-		       rates->line * 1e-9, limits->hop_us);
+		       rates->line * 1e-9);
 	else
-		printf("copy %.2f GB/s, one hop %.3f us", rates->copy * 1e-9, limits->hop_us);
+		printf("copy %.2f GB/s, ", rates->copy * 1e-9);
+	if (limits->hop_us > 0)
+		printf("one hop %.*f us", limits->over_network ? 2 : 3, limits->hop_us);
+	else
+		printf("no hop, which this busy machine could not tell");
 	if (limits->shared)
 		printf(", a sum written to both places %.2f GB/s", rates->both * 1e-9);
 	printf("; see ring_perf(1)\n");
