@@ -128,7 +128,7 @@ void report_limits(const struct perf_run *run)
 	if (limits->hop_us > 0)
 		printf("one hop %.*f us", limits->over_network ? 2 : 3, limits->hop_us);
 	else
-		printf("no hop, which this busy machine could not tell");
+		printf("no hop could be measured");
 	if (limits->shared)
 		printf(", a sum written to both places %.2f GB/s", rates->both * 1e-9);
 	printf("; see ring_perf(1)\n");
