@@ -106,7 +106,7 @@ bool ring_verbs_wish_read(struct ring_verbs_wish *wish, char *why)
 
 /* ---- the kernel's tree ---- */
 
-/* The first line of a file below the device's folder. False: there is none. */
+/* The first line of a file below the device's folder. False: there is none, and line is empty. */
 static bool read_line(const struct search *search, const char *device, const char *name,
 		      char line[LINE])
 {
@@ -116,8 +116,7 @@ static bool read_line(const struct search *search, const char *device, const cha
 	bool read = file && fgets(line, LINE, file);
 	if (file)
 		fclose(file);
-	if (read)
-		line[strcspn(line, "\n")] = '\0';
+	line[read ? strcspn(line, "\n") : 0] = '\0';
 	return read;
 }
 
@@ -189,7 +188,7 @@ static void look_at_port(struct search *search, const char *device, int port)
 		reject(search, NO_CARRIER,
 		       "port %d of %.63s is not active (%.40s): is its cable in, and its "
 		       "interface up?",
-		       port, device, line);
+		       port, device, line[0] ? line : "its state cannot be read");
 		return;
 	}
 	snprintf(name, sizeof(name), "ports/%d/link_layer", port);
@@ -230,8 +229,11 @@ static void look_at_device(struct search *search, const char *device)
 		       "%.63s is an iWARP device, which cannot write with immediate data", device);
 		return;
 	}
-	reject(search, NO_PORT, "no RDMA device has a port %d (RING_VERBS_DEVICE)",
-	       search->wish->port);
+	if (search->wish->port > 0)
+		reject(search, NO_PORT, "no RDMA device has a port %d (RING_VERBS_DEVICE)",
+		       search->wish->port);
+	else
+		reject(search, NO_PORT, "%.63s has no port", device);
 	snprintf(path, sizeof(path), "%s/%s/ports", search->folder, device);
 	int count = scandir(path, &ports, is_name, by_number);
 	for (int i = 0; i < count; i++) {

@@ -67,6 +67,13 @@ static void put(const char *device, const char *name, const char *line)
 	fclose(file);
 }
 
+static void remove_file(const char *device, const char *name)
+{
+	char path[256];
+	snprintf(path, sizeof(path), "%s/%s/%s", folder, device, name);
+	assert_int_equal(remove(path), 0);
+}
+
 static void put_port(const char *device, int port, const char *state, const char *layer)
 {
 	char name[64];
@@ -183,6 +190,8 @@ static void whatever_is_missing_is_named(void **state)
 	put_roce("mlx5_0", V4);
 	put("mlx5_0", "ports/1/state", "1: DOWN");
 	assert_refused("port 1 of mlx5_0 is not active (1: DOWN)");
+	remove_file("mlx5_0", "ports/1/state");
+	assert_refused("port 1 of mlx5_0 is not active (its state cannot be read)");
 	put("mlx5_0", "ports/1/state", "4: ACTIVE");
 	setenv("RING_VERBS_DEVICE", "mlx5_7", 1);
 	assert_refused("there is no RDMA device mlx5_7 (RING_VERBS_DEVICE)");
@@ -195,6 +204,16 @@ static void whatever_is_missing_is_named(void **state)
 	for (int i = 0; i < 4; i++)
 		put_gid("mlx5_0", 1, i, NONE, "RoCE v2");
 	assert_refused("port 1 of mlx5_0 has no RoCE v2 address");
+}
+
+/* Part of the tree is hidden, as in some containers. */
+static void a_device_without_ports_is_named(void **state)
+{
+	(void)state;
+	put("mlx5_0", "node_type", "1: CA");
+	assert_refused("mlx5_0 has no port");
+	setenv("RING_VERBS_DEVICE", "mlx5_0:2", 1);
+	assert_refused("no RDMA device has a port 2 (RING_VERBS_DEVICE)");
 }
 
 static void nonsense_is_refused(void **state)
@@ -229,6 +248,7 @@ int main(void)
 		TEST(the_search_ends_with_the_best_address),
 		TEST(the_environment_is_obeyed),
 		TEST(whatever_is_missing_is_named),
+		TEST(a_device_without_ports_is_named),
 		TEST(nonsense_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
