@@ -84,8 +84,10 @@ static void show_row(int ranks, double bytes, const struct ring_choice *choice)
 	char size[24];
 	model_size_name(bytes, size);
 	printf("%-8d %10s  %-9s", ranks, size, ring_algorithm_name(choice->algorithm));
-	for (int a = 0; a < RING_ALGORITHM_PAIR; a++)
-		if (choice->predicted_ps[a])
+	for (int a = 0; a < RING_ALGORITHMS; a++)
+		if (!ring_algorithm_is_choice((enum ring_algorithm)a))
+			continue;
+		else if (choice->predicted_ps[a])
 			printf(" %12.2f", (double)choice->predicted_ps[a] / PS_OF_US);
 		else
 			printf(" %12s", "-");
@@ -101,8 +103,9 @@ static bool show(const struct choose_job *job)
 		printf("a CPU for every rank; ");
 	printf("numbers of %s; us\n%-8s %10s  %-9s", job->file ? job->file : "the library",
 	       "# ranks", "size", "chosen");
-	for (int a = 0; a < RING_ALGORITHM_PAIR; a++)
-		printf(" %12s", ring_algorithm_name((enum ring_algorithm)a));
+	for (int a = 0; a < RING_ALGORITHMS; a++)
+		if (ring_algorithm_is_choice((enum ring_algorithm)a))
+			printf(" %12s", ring_algorithm_name((enum ring_algorithm)a));
 	putchar('\n');
 	for (int r = 0; r < job->ranks.count; r++) {
 		int ranks = (int)job->ranks.values[r];

@@ -23,8 +23,8 @@ struct node {
 	int wire_count;
 	uint64_t device_free_ns;
 	uint64_t sent_wake_ns; /* the last wake-up requested because of `sent` */
-	/* the input without data, as records take some along */
-	char opening[RING_OPENING_BYTES];
+	/* where buffers lie without data: records take some along */
+	char input[RING_OPENING_BYTES], output[RING_OPENING_BYTES];
 	bool done;
 };
 
@@ -321,11 +321,9 @@ static int open_all(struct simulator *simulator)
 	return 0;
 }
 
-/* A tree hands on small data out of its result, so there must be one. */
 static bool uses_links(const struct ring_simulation_params *params)
 {
-	return params->algorithm < RING_ALGORITHM_STAGED ||
-	       (params->algorithm == RING_ALGORITHM_TREE && params->inputs);
+	return !ring_algorithm_has(params->algorithm, RING_NEEDS_STAGES | RING_NEEDS_REACH);
 }
 
 static bool are_valid(const struct ring_simulation_params *params)
@@ -369,10 +367,17 @@ static void free_simulator(struct simulator *simulator)
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-/* An address for a rank's output without data; nothing reads it. */
-static char *nowhere(int rank)
+/*
+ * A rank's output without data. Small ones travel with records; nothing reads larger ones, which
+ * lie where no input does.
+ */
+static char *output_without_data(const struct simulator *simulator, int rank)
 {
-	return (char *)(((uintptr_t)rank + 1) << 40);
+	const struct ring_simulation_params *params = simulator->params;
+	bool parts = ring_kind_has_parts_in(params->kind) || ring_kind_has_parts_out(params->kind);
+	bool small = !parts &&
+		     params->count <= RING_OPENING_BYTES / ring_datatype_bytes(params->type);
+	return small ? simulator->nodes[rank].output : (char *)(((uintptr_t)rank + 1) << 40);
 }
 
 static void enter(struct simulator *simulator, int position)
@@ -381,8 +386,8 @@ static void enter(struct simulator *simulator, int position)
 	int rank = simulator->order[position];
 	bool data = moves_data(simulator);
 	struct ring_operands operands = {
-		.input = data ? params->inputs[rank] : simulator->nodes[rank].opening,
-		.output = data ? params->outputs[rank] : nowhere(rank),
+		.input = data ? params->inputs[rank] : simulator->nodes[rank].input,
+		.output = data ? params->outputs[rank] : output_without_data(simulator, rank),
 		.type = params->type,
 		.op = params->op,
 		.divisor = params->op == RING_AVG ? (uint64_t)params->size : 1,

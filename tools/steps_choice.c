@@ -19,7 +19,7 @@ static const char *const kinds[] = {
 #define KINDS ((int)(sizeof(kinds) / sizeof(kinds[0])))
 
 static const char *const algorithms[] = {
-#define TEXT(NAME, name, text) [RING_ALGORITHM_##NAME] = text,
+#define TEXT(NAME, name, text, traits) [RING_ALGORITHM_##NAME] = text,
 	RING_ALGORITHM_LIST(TEXT)
 #undef TEXT
 };
@@ -71,9 +71,7 @@ uint64_t steps_output_length(const struct steps_choice *choice, int rank)
 /* Elements of what goes from rank to rank: a block, a part or the vector. */
 static uint64_t longest_message(const struct steps_choice *choice)
 {
-	bool all_at_once = choice->algorithm == RING_ALGORITHM_ONE_SHOT ||
-			   choice->algorithm == RING_ALGORITHM_BRUCK ||
-			   choice->algorithm == RING_ALGORITHM_TREE;
+	bool all_at_once = ring_algorithm_has(choice->algorithm, RING_SENDS_ALL);
 	uint64_t elements = choice->count;
 	if (choice->kind == RING_KIND_ALL_REDUCE && !all_at_once && choice->ranks > 0)
 		elements = ring_share_length(elements, (uint64_t)choice->ranks, 0);
@@ -83,7 +81,7 @@ static uint64_t longest_message(const struct steps_choice *choice)
 uint64_t steps_stage_length(const struct steps_choice *choice)
 {
 	uint64_t place = choice->chunk_bytes / STEPS_ELEMENT_BYTES;
-	if (choice->algorithm != RING_ALGORITHM_STAGED)
+	if (!ring_algorithm_has(choice->algorithm, RING_NEEDS_STAGES))
 		return 0;
 	return ring_staged_bytes(place ? place : 1, choice->ranks);
 }

@@ -6,93 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/words.h"
+
 /* ---- the plan ------------------------------------------------------------------------------ */
-
-static const char *const ways[RING_ALGORITHMS] = {
-	[RING_ALGORITHM_RING] = "around the ring",
-	[RING_ALGORITHM_ONE_SHOT] = "in one shot",
-	[RING_ALGORITHM_STRIDE] = "around the ring in strides",
-	[RING_ALGORITHM_TWO_SHOT] = "in two shots",
-	[RING_ALGORITHM_BRUCK] = "by Bruck's doubling",
-	[RING_ALGORITHM_STAGED] = "through stages in shared memory",
-	[RING_ALGORITHM_DIRECT] = "in one another's memory",
-	[RING_ALGORITHM_TREE] = "along a tree",
-	[RING_ALGORITHM_PAIR] = "from each rank to the next",
-};
-
-static const char *how_ring(enum ring_kind kind)
-{
-	switch (kind) {
-	case RING_KIND_ALL_REDUCE:
-		return "In each step every rank sends one block to the next rank, which adds its "
-		       "own block and sends the sum on. Complete sums then go around.";
-	case RING_KIND_REDUCE_SCATTER:
-		return "In each step every rank sends one block to the next rank, which adds its "
-		       "own block and sends the sum on. The last rank keeps the complete sum.";
-	case RING_KIND_BROADCAST:
-		return "Root's data go around the ring, from each rank to the next.";
-	case RING_KIND_REDUCE:
-		return "Each rank adds its input to the sum from the previous rank, and sends it "
-		       "to the next one; root is the last.";
-	case RING_KIND_BARRIER:
-		return "Signals go around until every rank knows of all others.";
-	default:
-		return "In each step every rank sends one block to the next rank, which keeps it "
-		       "and sends it on.";
-	}
-}
-
-static const char *how_tree(enum ring_kind kind)
-{
-	if (kind == RING_KIND_BROADCAST)
-		return "Root's data go down a tree, from each rank to its children.";
-	if (kind == RING_KIND_BARRIER)
-		return "Signals go up a tree; once all have arrived, they go down again.";
-	return "Inputs go up a tree to the first rank, which adds them; the sum goes down.";
-}
-
-static const char *how_bruck(enum ring_kind kind)
-{
-	if (kind == RING_KIND_BARRIER)
-		return "In each step every rank tells another one which ranks it knows of: twice "
-		       "as many as in the previous step.";
-	if (kind == RING_KIND_ALL_GATHER)
-		return "In each step every rank sends all that it has collected: twice as much as "
-		       "in the previous step.";
-	return "In each step every rank sends all inputs that it has collected: twice as many as "
-	       "in the previous step. In the end each rank adds all inputs.";
-}
 
 const char *steps_say_how(const struct steps_choice *choice)
 {
-	bool adds = ring_kind_reduces(choice->kind);
-	switch (choice->algorithm) {
-	case RING_ALGORITHM_ONE_SHOT:
-		return adds ? "All ranks send their inputs at once, directly to the ranks that add "
-			      "them."
-			    : "All ranks send at once, directly to the receivers.";
-	case RING_ALGORITHM_STRIDE:
-		return "Sums go around the ring in strides of several ranks, and pick up the "
-		       "inputs of the ranks between; complete sums go back the same ways.";
-	case RING_ALGORITHM_TWO_SHOT:
-		return "Each rank sends every block directly to the rank of that block, which adds "
-		       "them and sends the sum to all others.";
-	case RING_ALGORITHM_BRUCK:
-		return how_bruck(choice->kind);
-	case RING_ALGORITHM_STAGED:
-		return "Each rank copies its input to memory that the others read. The rank of a "
-		       "block adds it there, and all ranks copy the sums.";
-	case RING_ALGORITHM_DIRECT:
-		return adds ? "Each rank reads its share from the memory of all others, adds it, "
-			      "and writes the sum to its destination."
-			    : "Ranks read from and write to one another's memory; nothing is sent.";
-	case RING_ALGORITHM_TREE:
-		return how_tree(choice->kind);
-	case RING_ALGORITHM_PAIR:
-		return "Every rank sends to the next one and receives from the previous one.";
-	default:
-		return how_ring(choice->kind);
-	}
+	return ring_algorithm_how(choice->algorithm, choice->kind);
 }
 
 void steps_say_title(const struct steps_walk *walk, char *text, size_t room)
@@ -108,8 +28,9 @@ void steps_say_title(const struct steps_walk *walk, char *text, size_t room)
 	if (walk->recorded > 0)
 		snprintf(call, sizeof(call), ", recorded as call %" PRIu64, walk->recorded);
 	snprintf(text, room, "%s%s on %d rank%s%s, %s: %d step%s%s", steps_kind_name(choice->kind),
-		 what, choice->ranks, choice->ranks == 1 ? "" : "s", root, ways[choice->algorithm],
-		 walk->numbered, walk->numbered == 1 ? "" : "s", call);
+		 what, choice->ranks, choice->ranks == 1 ? "" : "s", root,
+		 ring_algorithm_way(choice->algorithm), walk->numbered,
+		 walk->numbered == 1 ? "" : "s", call);
 }
 
 /* The first complete sum that an event makes. */

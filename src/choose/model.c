@@ -135,19 +135,21 @@ static uint64_t workers_of(const struct ring_plan_params *params, enum ring_memo
 {
 	uint64_t workers = 0;
 	bool few = params->kind == RING_KIND_BROADCAST &&
-		   params->algorithm == RING_ALGORITHM_DIRECT && memory == RING_MEMORY_REACHABLE &&
-		   turns > RING_TURNS_NONE && params->size <= RING_WORKERS_MOST;
+		   ring_algorithm_has(params->algorithm, RING_NEEDS_REACH) &&
+		   memory == RING_MEMORY_REACHABLE && turns > RING_TURNS_NONE &&
+		   params->size <= RING_WORKERS_MOST;
 	for (uint64_t at = 0; few && at / RING_TURNS_NONE < (uint64_t)params->size; at += turns)
 		workers |= UINT64_C(1) << at / RING_TURNS_NONE;
 	return workers;
 }
 
-/* Root and a few others; without root, tree and workers all work alike. */
+/* Root and a few others; without root and workers all work alike, unless by place. */
 #define ASKED 4
 
 static int asked_of(const struct ring_plan_params *params)
 {
-	if (!ring_kind_has_root(params->kind) && params->algorithm != RING_ALGORITHM_TREE)
+	if (!ring_kind_has_root(params->kind) &&
+	    !ring_algorithm_has(params->algorithm, RING_BY_PLACE))
 		return 1;
 	return params->size < ASKED || params->workers ? params->size : ASKED;
 }

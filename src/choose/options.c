@@ -75,7 +75,7 @@ static bool algorithm_is_valid(const char *text, char allowed[ALLOWED_TEXT])
 {
 	int length = snprintf(allowed, ALLOWED_TEXT, "one of");
 	for (int i = 0; i < RING_ALGORITHMS && length < ALLOWED_TEXT; i++)
-		if (i != RING_ALGORITHM_PAIR)
+		if (ring_algorithm_is_choice((enum ring_algorithm)i))
 			length += snprintf(allowed + length, (size_t)(ALLOWED_TEXT - length), " %s",
 					   ring_algorithm_name((enum ring_algorithm)i));
 	return ring_algorithm_find(text) >= 0;

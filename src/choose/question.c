@@ -11,8 +11,8 @@ bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_questio
 	return ring_algorithm_can(algorithm, question->kind, question->ranks, question->bytes,
 				  question->scaled) &&
 	       (!question->apart || ring_algorithm_keeps_apart(algorithm, question->kind)) &&
-	       (algorithm != RING_ALGORITHM_STAGED || (mapped && question->staged)) &&
-	       (algorithm != RING_ALGORITHM_DIRECT || reached);
+	       (!ring_algorithm_has(algorithm, RING_NEEDS_STAGES) || (mapped && question->staged)) &&
+	       (!ring_algorithm_has(algorithm, RING_NEEDS_REACH) || reached);
 }
 
 bool ring_question_equals(const struct ring_question *a, const struct ring_question *b)
@@ -24,7 +24,7 @@ bool ring_question_equals(const struct ring_question *a, const struct ring_quest
 }
 
 static const char *const algorithm_names[] = {
-#define ALGORITHM_NAME(NAME, name, text) [RING_ALGORITHM_##NAME] = text,
+#define ALGORITHM_NAME(NAME, name, text, traits) [RING_ALGORITHM_##NAME] = text,
 	RING_ALGORITHM_LIST(ALGORITHM_NAME)};
 
 const char *ring_algorithm_name(enum ring_algorithm algorithm)
@@ -32,11 +32,11 @@ const char *ring_algorithm_name(enum ring_algorithm algorithm)
 	return algorithm_names[algorithm];
 }
 
-/* Sends and receives are pairs, and nothing else is. */
 int ring_algorithm_find(const char *name)
 {
 	for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++)
-		if (algorithm != RING_ALGORITHM_PAIR && strcmp(name, algorithm_names[algorithm]) == 0)
+		if (ring_algorithm_is_choice((enum ring_algorithm)algorithm) &&
+		    strcmp(name, algorithm_names[algorithm]) == 0)
 			return algorithm;
 	return -1;
 }

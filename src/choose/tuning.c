@@ -163,16 +163,13 @@ static uint64_t direct_chunk(const struct ring_tuning *tuning, const struct ring
 static uint64_t chunk_for(const struct ring_tuning *tuning, const struct ring_question *question,
 			  enum ring_algorithm algorithm)
 {
-	switch (algorithm) {
-	case RING_ALGORITHM_RING:
+	if (ring_algorithm_has(algorithm, RING_GOES_AROUND))
 		return ring_chunk(tuning, question);
-	case RING_ALGORITHM_STAGED:
+	if (ring_algorithm_has(algorithm, RING_NEEDS_STAGES))
 		return staged_chunk(tuning);
-	case RING_ALGORITHM_DIRECT:
+	if (ring_algorithm_has(algorithm, RING_NEEDS_REACH))
 		return direct_chunk(tuning, question);
-	default:
-		return ring_tuning_pair_chunk(tuning, question->ranks);
-	}
+	return ring_tuning_pair_chunk(tuning, question->ranks);
 }
 
 static uint64_t in_segments(uint64_t chunk, const struct ring_question *question)
@@ -193,7 +190,7 @@ static bool is_past_caches(const struct ring_question *question)
 static struct ring_choice shape(const struct ring_tuning *tuning,
 				const struct ring_question *question, enum ring_algorithm algorithm)
 {
-	bool rings = algorithm == RING_ALGORITHM_RING;
+	bool rings = ring_algorithm_has(algorithm, RING_GOES_AROUND);
 	uint64_t chunk = chunk_for(tuning, question, algorithm);
 	return (struct ring_choice){
 		.algorithm = algorithm,
@@ -241,7 +238,7 @@ static struct ring_choice choose_by_model(const struct ring_tuning *tuning,
 {
 	struct ring_choice best = shape(tuning, question, ring_algorithm_of(question->kind));
 	uint64_t least = UINT64_MAX, times[RING_ALGORITHMS] = {0};
-	for (int a = 0; a < RING_ALGORITHM_PAIR; a++) {
+	for (int a = 0; a < RING_ALGORITHMS; a++) {
 		if (!ring_question_fits((enum ring_algorithm)a, question))
 			continue;
 		struct ring_choice choice = shape(tuning, question, (enum ring_algorithm)a);
@@ -304,15 +301,21 @@ int ring_tuning_load(struct ring_tuning *tuning, const struct ring_tuning_table 
 	return 0;
 }
 
+static bool chooses(const struct ring_tuning *tuning, const struct ring_question *question,
+		    unsigned traits)
+{
+	return ring_algorithm_has(ring_tuning_choose(tuning, question).algorithm, traits);
+}
+
 bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_question *question)
 {
 	struct ring_question shared = *question, reachable = *question, staged = *question;
 	shared.memory = RING_MEMORY_SHARED;
 	reachable.memory = RING_MEMORY_REACHABLE;
 	staged.staged = true;
-	return ring_tuning_choose(tuning, &shared).algorithm == RING_ALGORITHM_DIRECT ||
-	       ring_tuning_choose(tuning, &reachable).algorithm == RING_ALGORITHM_DIRECT ||
-	       ring_tuning_choose(tuning, &staged).algorithm == RING_ALGORITHM_STAGED;
+	return chooses(tuning, &shared, RING_NEEDS_REACH) ||
+	       chooses(tuning, &reachable, RING_NEEDS_REACH) ||
+	       chooses(tuning, &staged, RING_NEEDS_STAGES);
 }
 
 /* ---- why ------------------------------------------------------------------------------------- */

@@ -42,8 +42,9 @@ static const char *name_of(enum field field, int value)
 	case MEMORY:
 		return value < RING_MEMORIES ? ring_memory_name((enum ring_memory)value) : NULL;
 	default:
-		return value < RING_ALGORITHM_PAIR ? ring_algorithm_name((enum ring_algorithm)value)
-						   : NULL;
+		return ring_algorithm_is_choice((enum ring_algorithm)value)
+			       ? ring_algorithm_name((enum ring_algorithm)value)
+			       : NULL;
 	}
 }
 

@@ -144,7 +144,7 @@ static struct ring_plan in_one_piece(const struct ring_plan_params *params)
 /* Ranks that reach into memory say where it is, and at the end that they are done. */
 static uint64_t exchanges_of(const struct ring_plan *plan)
 {
-	return plan->exchanges + (plan->params.algorithm == RING_ALGORITHM_DIRECT);
+	return plan->exchanges + ring_algorithm_has(plan->params.algorithm, RING_NEEDS_REACH);
 }
 
 static uint64_t first_chunk(const struct ring_plan_params *params)

@@ -139,8 +139,8 @@ static int run_among_partners(struct ring_comm *comm, struct ring_way *way,
  */
 static bool tells(const struct ring_way *way)
 {
-	return way->reaches &&
-	       (way->choice.algorithm == RING_ALGORITHM_DIRECT || way->calls % CALLS_TOLD == 0);
+	return way->reaches && (ring_algorithm_has(way->choice.algorithm, RING_NEEDS_REACH) ||
+				way->calls % CALLS_TOLD == 0);
 }
 
 /* ---- briefly --------------------------------------------------------------------------------- */

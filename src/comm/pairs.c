@@ -100,7 +100,7 @@ int ring_pairs_want_link(struct ring_comm *comm, struct ring_channel *channel, i
 int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel, int number,
 		    const struct ring_plan *plan)
 {
-	bool rings = plan->params.algorithm == RING_ALGORITHM_RING;
+	bool rings = ring_algorithm_has(plan->params.algorithm, RING_GOES_AROUND);
 	int err = rings ? 0 : ring_channel_reserve(channel, comm->size);
 	for (int i = 0; !err && i < plan->edges; i++) {
 		bool outgoing;
@@ -259,7 +259,7 @@ static int begin_message(struct ring_comm *comm, struct ring_pair *pair)
 	int receiver = pair->outgoing ? pair->peer : comm->rank;
 	struct ring_plan_params params = {
 		.kind = call->kind,
-		.algorithm = RING_ALGORITHM_PAIR,
+		.algorithm = ring_algorithm_of(call->kind),
 		.size = comm->size,
 		.position = comm->placement.position,
 		.order = comm->order,

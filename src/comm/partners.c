@@ -86,7 +86,7 @@ static int prepare(struct ring_comm *comm)
 {
 	struct ring_plan_params params = {
 		.kind = RING_KIND_BARRIER,
-		.algorithm = RING_ALGORITHM_ONE_SHOT,
+		.algorithm = ring_algorithm_of_signals(),
 		.size = comm->size,
 		.position = comm->placement.position,
 		.order = comm->order,
@@ -269,7 +269,7 @@ void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call)
 		if (rank != comm->rank)
 			ring_link_tidy(in);
 	}
-	if (comm->way->choice.algorithm == RING_ALGORITHM_DIRECT &&
+	if (ring_algorithm_has(comm->way->choice.algorithm, RING_NEEDS_REACH) &&
 	    comm->way->question.memory == RING_MEMORY_REACHABLE)
 		note_reached(comm, call);
 }

@@ -17,7 +17,7 @@ static void start_gathering(struct ring_roster *roster, struct ring_comm *comm)
 {
 	struct ring_plan_params params = {
 		.kind = RING_KIND_ALL_GATHER,
-		.algorithm = RING_ALGORITHM_RING,
+		.algorithm = ring_algorithm_of(RING_KIND_ALL_GATHER),
 		.size = comm->size,
 		.position = comm->placement.position,
 		.order = comm->order,

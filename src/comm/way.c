@@ -133,7 +133,7 @@ static int want_links(struct ring_comm *comm, struct ring_channel *channel,
 	if (call->device->apart)
 		return ring_pairs_want(comm, channel, ring_far_link(call->device, params->channel),
 				       plan);
-	return params->algorithm == RING_ALGORITHM_RING
+	return ring_algorithm_has(params->algorithm, RING_GOES_AROUND)
 		       ? 0
 		       : ring_pairs_want(comm, channel, RING_CHANNEL_MESH, plan);
 }

@@ -70,23 +70,34 @@ RING_PURE bool ring_kind_has_parts_out(enum ring_kind kind)
 	       kind == RING_KIND_ALL_TO_ALL;
 }
 
+/* What the rest of the library asks about an algorithm: no other file names one. */
+enum ring_trait {
+	RING_GOES_AROUND = 1 << 0,  /* uses the ring's links alone; cut into rounds and channels */
+	RING_SENDS_ALL = 1 << 1,    /* of an all-reduce, whole vectors go from rank to rank */
+	RING_IN_RECORDS = 1 << 2,   /* data travel with entry records, but those from a root */
+	RING_BY_PLACE = 1 << 3,     /* even without a root, ranks work unequally */
+	RING_NEEDS_STAGES = 1 << 4, /* every rank of a host reads the others' stages */
+	RING_NEEDS_REACH = 1 << 5,  /* every rank of a host reaches the others' buffers */
+	RING_OF_MESSAGES = 1 << 6,  /* carries sends and receives: nobody chooses it */
+};
+
 /*
- * X(NAME, name, text): name.h has ring_name_can(), _make(), _outgoing(), _incoming(), _edge() and
- * _cost(), which plan.h calls.
+ * X(NAME, name, text, traits): name.h has ring_name_can(), _make(), _outgoing(), _incoming(),
+ * _edge() and _cost(), which plan.h calls; words.h says what it does.
  */
 #define RING_ALGORITHM_LIST(X)                                                                     \
-	X(RING, ring, "ring")                                                                      \
-	X(ONE_SHOT, one_shot, "oneshot")                                                           \
-	X(STRIDE, stride, "stride")                                                                \
-	X(TWO_SHOT, two_shot, "twoshot")                                                           \
-	X(BRUCK, bruck, "bruck")                                                                   \
-	X(STAGED, staged, "staged")                                                                \
-	X(DIRECT, direct, "direct")                                                                \
-	X(TREE, tree, "tree")                                                                      \
-	X(PAIR, pair, "pair")
+	X(RING, ring, "ring", RING_GOES_AROUND)                                                    \
+	X(ONE_SHOT, one_shot, "oneshot", RING_SENDS_ALL)                                           \
+	X(STRIDE, stride, "stride", 0)                                                             \
+	X(TWO_SHOT, two_shot, "twoshot", 0)                                                        \
+	X(BRUCK, bruck, "bruck", RING_SENDS_ALL | RING_IN_RECORDS)                                 \
+	X(STAGED, staged, "staged", RING_NEEDS_STAGES)                                             \
+	X(DIRECT, direct, "direct", RING_NEEDS_REACH)                                              \
+	X(TREE, tree, "tree", RING_SENDS_ALL | RING_IN_RECORDS | RING_BY_PLACE)                    \
+	X(PAIR, pair, "pair", RING_OF_MESSAGES)
 
 enum ring_algorithm {
-#define RING_ALGORITHM_ENUM(NAME, name, text) RING_ALGORITHM_##NAME,
+#define RING_ALGORITHM_ENUM(NAME, name, text, traits) RING_ALGORITHM_##NAME,
 	RING_ALGORITHM_LIST(RING_ALGORITHM_ENUM)
 #undef RING_ALGORITHM_ENUM
 };

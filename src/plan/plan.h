@@ -35,6 +35,25 @@
 #include "tree.h"
 #include "two_shot.h"
 
+/* True if it has one of these traits, enum ring_trait or'ed. */
+RING_PURE bool ring_algorithm_has(enum ring_algorithm algorithm, unsigned traits)
+{
+#define RING_HAS_OF(NAME, name, text, its)                                                         \
+	case RING_ALGORITHM_##NAME:                                                                \
+		return ((its)&traits) != 0;
+	switch (algorithm) {
+		RING_ALGORITHM_LIST(RING_HAS_OF)
+	}
+#undef RING_HAS_OF
+	return false;
+}
+
+/* True if people and the cost model may choose it. */
+RING_PURE bool ring_algorithm_is_choice(enum ring_algorithm algorithm)
+{
+	return !ring_algorithm_has(algorithm, RING_OF_MESSAGES);
+}
+
 /* The algorithm of a kind where nothing else is chosen. */
 RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
 {
@@ -51,6 +70,12 @@ RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
 	}
 }
 
+/* The algorithm in which every rank signals to all others. */
+RING_PURE enum ring_algorithm ring_algorithm_of_signals(void)
+{
+	return RING_ALGORITHM_ONE_SHOT;
+}
+
 /*
  * True if there is such a plan; bytes are those of the plan's count. Only the ring can scale an
  * input.
@@ -61,7 +86,7 @@ RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind 
 	bool at_hops = !scaled && size <= RING_SUM_RANKS;
 	if (ring_kind_reduces(kind) && !at_hops && algorithm != RING_ALGORITHM_RING)
 		return false;
-#define RING_CAN_OF(NAME, name, text)                                                              \
+#define RING_CAN_OF(NAME, name, text, traits)                                                      \
 	case RING_ALGORITHM_##NAME:                                                                \
 		return ring_##name##_can(kind, size, bytes);
 	switch (algorithm) {
@@ -77,9 +102,8 @@ RING_PURE bool ring_algorithm_can(enum ring_algorithm algorithm, enum ring_kind 
  */
 RING_PURE bool ring_algorithm_keeps_apart(enum ring_algorithm algorithm, enum ring_kind kind)
 {
-	return algorithm != RING_ALGORITHM_BRUCK && algorithm != RING_ALGORITHM_STAGED &&
-	       algorithm != RING_ALGORITHM_DIRECT &&
-	       (algorithm != RING_ALGORITHM_TREE || !ring_tree_goes_up(kind));
+	return !ring_algorithm_has(algorithm, RING_NEEDS_STAGES | RING_NEEDS_REACH) &&
+	       (!ring_algorithm_has(algorithm, RING_IN_RECORDS) || ring_kind_is_from_root(kind));
 }
 
 /* The wanted algorithm where there is such a plan. */
@@ -92,7 +116,7 @@ RING_PURE enum ring_algorithm ring_algorithm_for(enum ring_algorithm wanted, enu
 
 RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 {
-#define RING_MAKE_OF(NAME, name, text)                                                             \
+#define RING_MAKE_OF(NAME, name, text, traits)                                                     \
 	case RING_ALGORITHM_##NAME:                                                                \
 		return ring_##name##_make(params);
 	switch (params->algorithm) {
@@ -105,7 +129,7 @@ RING_PURE struct ring_plan ring_plan_make(const struct ring_plan_params *params)
 /* i < plan->outgoing */
 RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, uint64_t i)
 {
-#define RING_OUTGOING_OF(NAME, name, text)                                                         \
+#define RING_OUTGOING_OF(NAME, name, text, traits)                                                 \
 	case RING_ALGORITHM_##NAME:                                                                \
 		return ring_##name##_outgoing(plan, i);
 	switch (plan->params.algorithm) {
@@ -118,7 +142,7 @@ RING_PURE struct ring_transfer ring_plan_outgoing(const struct ring_plan *plan, 
 /* j < plan->incoming */
 RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, uint64_t j)
 {
-#define RING_INCOMING_OF(NAME, name, text)                                                         \
+#define RING_INCOMING_OF(NAME, name, text, traits)                                                 \
 	case RING_ALGORITHM_##NAME:                                                                \
 		return ring_##name##_incoming(plan, j);
 	switch (plan->params.algorithm) {
@@ -134,7 +158,7 @@ RING_PURE struct ring_transfer ring_plan_incoming(const struct ring_plan *plan, 
  */
 RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outgoing)
 {
-#define RING_EDGE_OF(NAME, name, text)                                                             \
+#define RING_EDGE_OF(NAME, name, text, traits)                                                     \
 	case RING_ALGORITHM_##NAME:                                                                \
 		return ring_##name##_edge(plan, index, outgoing);
 	switch (plan->params.algorithm) {
@@ -146,7 +170,7 @@ RING_PURE int ring_plan_edge(const struct ring_plan *plan, int index, bool *outg
 
 RING_PURE struct ring_plan_cost ring_plan_cost(const struct ring_plan *plan)
 {
-#define RING_COST_OF(NAME, name, text)                                                             \
+#define RING_COST_OF(NAME, name, text, traits)                                                     \
 	case RING_ALGORITHM_##NAME:                                                                \
 		return ring_##name##_cost(plan);
 	switch (plan->params.algorithm) {
@@ -166,8 +190,7 @@ RING_PURE int ring_plan_summand(const struct ring_plan *plan, const struct ring_
 /* True if entries of the plan reach into peers' memory. */
 RING_PURE bool ring_plan_reaches(const struct ring_plan *plan)
 {
-	enum ring_algorithm algorithm = plan->params.algorithm;
-	return algorithm == RING_ALGORITHM_STAGED || algorithm == RING_ALGORITHM_DIRECT;
+	return ring_algorithm_has(plan->params.algorithm, RING_NEEDS_STAGES | RING_NEEDS_REACH);
 }
 
 /* True if its exchanges are nothing but what opens messages. */
