@@ -14,6 +14,7 @@
 #include "choose/tuning_file.h"
 #include "model_commands.h"
 #include "model_options.h"
+#include "model_text.h"
 #include "transport/transport.h"
 
 #define RANKS_MOST 4096
@@ -81,9 +82,9 @@ static struct ring_question question_of(const struct choose_job *job, int ranks,
 
 static void show_row(int ranks, double bytes, const struct ring_choice *choice)
 {
-	char size[24];
-	model_size_name(bytes, size);
-	printf("%-8d %10s  %-9s", ranks, size, ring_algorithm_name(choice->algorithm));
+	char size[MODEL_TEXT_ROOM];
+	printf("%-8d %10s  %-9s", ranks, model_size_text(bytes, size),
+	       ring_algorithm_name(choice->algorithm));
 	for (int a = 0; a < RING_ALGORITHMS; a++)
 		if (!ring_algorithm_is_choice((enum ring_algorithm)a))
 			continue;

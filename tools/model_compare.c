@@ -93,8 +93,8 @@ bool model_compare(const struct model_cases *cases, const struct model_errors *m
 			at->measured * 1e6, 100 * errors[i]);
 	}
 	struct model_errors summary = model_errors_of(errors, cases->count);
-	fprintf(out, "# %zu cases: median error %.1f %%, worst %.1f %%\n", cases->count,
-		100 * summary.median, 100 * summary.worst);
+	fprintf(out, "# %zu case%s: median error %.1f %%, worst %.1f %%\n", cases->count,
+		cases->count == 1 ? "" : "s", 100 * summary.median, 100 * summary.worst);
 	free(errors);
 	return judge(&summary, most);
 }

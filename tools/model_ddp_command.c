@@ -15,9 +15,11 @@
 #include "model_plot.h"
 #include "model_profile.h"
 #include "model_scaling.h"
+#include "model_text.h"
 
 /* Backward computes two products for each of forward. */
 #define FORWARD_SHARE (1.0 / 3)
+#define COMPUTE 0.2 /* seconds, of the tutorial's machine */
 
 struct ddp_job {
 	struct model_choice choice;
@@ -26,7 +28,7 @@ struct ddp_job {
 	const char *profile, *shape;
 	double parameters, element_bytes, bucket_count; /* 0: the shape's */
 	double bucket_cap, first_cap;
-	double compute; /* seconds; forward and backward together; 0: the profile's */
+	double compute; /* seconds; forward and backward together; 0: the profile's, or usual */
 	double data, optimizer, slowdown, jitter;
 	bool exposed;
 	const char *mode, *csv, *json, *plot;
@@ -78,9 +80,22 @@ static bool plan_shape(struct ddp_job *job)
 	return true;
 }
 
+/* Whether the options say what is trained; else a record does, or the defaults. */
+static bool is_described(const struct ddp_job *job)
+{
+	return job->profile || job->shape || job->parameters > 0 || job->element_bytes > 0 ||
+	       job->bucket_count > 0;
+}
+
 static bool plan(struct ddp_job *job)
 {
 	job->training.buckets = job->buckets;
+	if (job->compare.count > 0 && !is_described(job))
+		return true;
+	if (!job->shape)
+		job->shape = "seed001";
+	if (job->compute == 0)
+		job->compute = COMPUTE;
 	bool planned = job->profile ? model_profile_read(job->profile, &job->training.compute,
 							 job->buckets, &job->training.count)
 				    : plan_shape(job);
@@ -89,30 +104,36 @@ static bool plan(struct ddp_job *job)
 	return planned;
 }
 
+static double all_bytes(const struct ddp_job *job)
+{
+	double bytes = 0;
+	for (size_t k = 0; k < job->training.count; k++)
+		bytes += job->buckets[k].bytes;
+	return bytes;
+}
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 static void show_training(const struct ddp_job *job)
 {
 	const struct model_compute *compute = &job->training.compute;
-	double bytes = 0;
-	char size[24];
-	for (size_t k = 0; k < job->training.count; k++)
-		bytes += job->buckets[k].bytes;
-	model_size_name(bytes, size);
+	char size[MODEL_TEXT_ROOM];
 	printf("# %s of gradients in %zu buckets; data %.3f, forward %.3f, backward %.3f, "
 	       "optimizer %.3f ms\n",
-	       size, job->training.count, compute->data * 1e3, compute->forward * 1e3,
-	       compute->backward * 1e3, compute->optimizer * 1e3);
+	       model_size_text(all_bytes(job), size), job->training.count, compute->data * 1e3,
+	       compute->forward * 1e3, compute->backward * 1e3, compute->optimizer * 1e3);
 	printf("%-8s %12s %12s %12s %12s %12s %8s %8s %8s\n", "# ranks", "comm (ms)", "sum (ms)",
 	       "max (ms)", "event (ms)", "exposed (ms)", "eff sum", "eff max", "eff");
 }
 
 static void show_step(int ranks, const struct model_step *step, FILE *csv)
 {
-	printf("%-8d %12.3f %12.3f %12.3f %12.3f %12.3f %8.3f %8.3f %8.3f\n", ranks,
+	char sum[MODEL_TEXT_ROOM], max[MODEL_TEXT_ROOM], event[MODEL_TEXT_ROOM];
+	printf("%-8d %12.3f %12.3f %12.3f %12.3f %12.3f %8s %8s %8s\n", ranks,
 	       step->communication * 1e3, step->sum * 1e3, step->max * 1e3, step->event * 1e3,
-	       step->exposed * 1e3, step->compute / step->sum, step->compute / step->max,
-	       step->compute / step->event);
+	       step->exposed * 1e3, model_ratio_text(step->compute, step->sum, 3, sum),
+	       model_ratio_text(step->compute, step->max, 3, max),
+	       model_ratio_text(step->compute, step->event, 3, event));
 	if (csv)
 		fprintf(csv, "%d,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g\n", ranks, step->compute,
 			step->communication, step->sum, step->max, step->event, step->exposed);
@@ -173,16 +194,13 @@ static bool write_prediction(const struct ddp_job *job)
 {
 	int ranks = (int)job->ranks.values[job->ranks.count - 1];
 	struct model_machine machine;
-	double bytes = 0;
 	if (!model_machine_for(&job->chosen, ranks, NULL, &machine))
 		return false;
-	for (size_t k = 0; k < job->training.count; k++)
-		bytes += job->buckets[k].bytes;
 	struct model_step step = model_training_step(&job->training, &machine, ranks,
 						     MODEL_NO_CAUSE);
 	double seconds = model_step_in_mode(&job->training, &machine, ranks, job->mode,
 					    &step.exposed);
-	return model_prediction_write(job->json, &step, seconds, ranks, bytes);
+	return model_prediction_write(job->json, &step, seconds, ranks, all_bytes(job));
 }
 
 static bool show(struct ddp_job *job)
@@ -197,13 +215,47 @@ static bool show(struct ddp_job *job)
 
 /* ---- beside records ----------------------------------------------------------------------- */
 
-static bool add_case(const struct ddp_job *job, const char *path, struct model_cases *cases)
+/* Takes what was trained from a record, in equal buckets. */
+static bool take_training(struct ddp_job *job, const char *path, const struct model_run *run)
+{
+	struct model_compute *compute = &job->training.compute;
+	if (!(run->gradient_bytes > 0 && run->buckets >= 1 && run->buckets <= MODEL_BUCKETS_MAX)) {
+		model_complain("ddp", "%s does not say what was trained: give --profile or --shape",
+			       path);
+		return false;
+	}
+	*compute = run->compute;
+	job->training.count = (size_t)run->buckets;
+	for (size_t k = 0; k < job->training.count; k++)
+		job->buckets[k] = (struct model_bucket){
+			.bytes = run->gradient_bytes / run->buckets,
+			.ready = compute->backward * (double)(k + 1) / run->buckets,
+		};
+	printf("# %s: what was trained, and the times of computing, are the record's\n", path);
+	return true;
+}
+
+/* What was trained must be what is predicted. */
+static bool find_training(struct ddp_job *job, const char *path, const struct model_run *run)
+{
+	if (!is_described(job))
+		return take_training(job, path, run);
+	if (run->gradient_bytes == 0 || fabs(all_bytes(job) - run->gradient_bytes) < 1)
+		return true;
+	model_complain("ddp",
+		       "%s has %.0f bytes of gradients, and what is to be predicted has %.0f: give "
+		       "its --profile, or nothing, and the record says it",
+		       path, run->gradient_bytes, all_bytes(job));
+	return false;
+}
+
+static bool add_case(struct ddp_job *job, const char *path, struct model_cases *cases)
 {
 	struct model_run run;
 	struct model_machine machine;
 	struct model_case *at = model_cases_add(cases);
 	double exposed;
-	if (!at || !model_run_read(path, &run) ||
+	if (!at || !model_run_read(path, &run) || !find_training(job, path, &run) ||
 	    !model_machine_for(&job->chosen, run.ranks, run.transport, &machine))
 		return false;
 	struct model_list ranks = {1, {run.ranks}};
@@ -216,7 +268,7 @@ static bool add_case(const struct ddp_job *job, const char *path, struct model_c
 	return true;
 }
 
-static bool compare(const struct ddp_job *job)
+static bool compare(struct ddp_job *job)
 {
 	struct model_cases cases = {0};
 	bool good = true;
@@ -243,10 +295,8 @@ int model_ddp_command(int argc, char **argv)
 {
 	static struct ddp_job job; /* too large for a small stack */
 	job = (struct ddp_job){.choice = model_choice_none,
-			       .shape = "seed001",
 			       .bucket_cap = 25 << 20,
 			       .first_cap = 1 << 20,
-			       .compute = 0.2,
 			       .mode = "overlap",
 			       .most = model_errors_any()};
 	model_parse_list("2..1024*2", model_parse_ranks, &job.ranks);

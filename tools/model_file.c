@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "json.h"
+#include "model_json.h"
 #include "ringccl.h"
-#include "whole_file.h"
 
 #define FORMAT "ringccl model"
 #define VERSION 1
@@ -61,27 +61,6 @@ static json_t *pack_file(const struct model_file *file, const struct model_recor
 			 "ringccl_version", version, "link", file->link, "from", from, "fits", fits);
 }
 
-static bool refuse(const char *path, const char *why)
-{
-	fprintf(stderr, "ring_model: %s: %s\n", path, why);
-	return false;
-}
-
-static void write_json(void *root, FILE *out)
-{
-	if (json_dumpf(root, out, JSON_INDENT(2)) == 0)
-		fputc('\n', out);
-}
-
-bool model_json_write(const char *path, json_t *root)
-{
-	if (!root)
-		return refuse(path, "out of memory");
-	bool written = whole_file_write("ring_model", path, write_json, root);
-	json_decref(root);
-	return written;
-}
-
 bool model_file_write(const char *path, const struct model_file *file,
 		      const struct model_record *records, size_t record_count)
 {
@@ -111,7 +90,7 @@ static bool read_fit(const json_t *object, struct model_fit *fit)
 	const char *transport = json_string_value(json_object_get(object, "transport"));
 	*fit = (struct model_fit){0};
 	json_copy_text(fit->transport, sizeof(fit->transport), transport ? transport : "");
-	fit->ranks = (int)json_integer_value(json_object_get(object, "ranks"));
+	fit->ranks = (int)json_number_value(json_object_get(object, "ranks"));
 	fit->median = json_number_value(json_object_get(object, "median_error"));
 	fit->worst = json_number_value(json_object_get(object, "worst_error"));
 	return transport && fit->ranks > 0 &&
@@ -127,17 +106,17 @@ static bool read_fits(const json_t *root, const char *path, struct model_file *f
 	const char *format = json_string_value(json_object_get(root, "format"));
 	const json_t *fits = json_object_get(root, "fits");
 	if (!format || strcmp(format, FORMAT) != 0 ||
-	    json_integer_value(json_object_get(root, "version")) != VERSION)
-		return refuse(path,
-			      "this is no model file of this version; ring_model fit writes them");
+	    json_number_value(json_object_get(root, "version")) != VERSION)
+		return model_json_refuse(
+			path, "this is no model file of this version; ring_model fit writes them");
 	const char *link = json_string_value(json_object_get(root, "link"));
 	json_copy_text(file->link, sizeof(file->link), link ? link : "");
 	file->count = json_array_size(fits);
 	if (file->count == 0 || file->count > MODEL_FITS_MAX)
-		return refuse(path, "it has no fit, or too many");
+		return model_json_refuse(path, "it has no fit, or too many");
 	for (size_t i = 0; i < file->count; i++)
 		if (!read_fit(json_array_get(fits, i), &file->fits[i]))
-			return refuse(path, "a fit in it lacks a number");
+			return model_json_refuse(path, "a fit in it lacks a number");
 	return true;
 }
 

@@ -27,9 +27,6 @@ struct model_file {
 bool model_file_write(const char *path, const struct model_file *file,
 		      const struct model_record *records, size_t record_count);
 
-/* Takes over root; NULL: out of memory. Likewise. */
-bool model_json_write(const char *path, json_t *root);
-
 bool model_file_read(const char *path, struct model_file *file);
 
 #endif

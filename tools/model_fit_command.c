@@ -11,6 +11,7 @@
 #include "model_commands.h"
 #include "model_compare.h"
 #include "model_options.h"
+#include "model_text.h"
 
 struct fit_job {
 	const char *output;
@@ -47,18 +48,25 @@ static void add_sample(struct fit_job *job, const struct model_sample *sample)
 		added->chunk = job->chunk;
 }
 
-/* Whether all records have the same RING_LINK. */
-static bool have_one_link(const struct fit_job *job)
+static bool is_like(const struct model_source *first, const struct model_source *other)
 {
-	const struct model_source *first = &job->records[0].source;
-	for (int i = 1; i < job->record_count; i++) {
-		const struct model_source *other = &job->records[i].source;
-		if (strcmp(other->link, first->link) == 0)
-			continue;
+	if (strcmp(other->link, first->link) != 0)
 		model_complain("fit", "RING_LINK was '%s' in %s and '%s' in %s: fit them apart",
 			       first->link, first->file, other->link, other->file);
-		return false;
-	}
+	else if (strcmp(other->version, first->version) != 0)
+		model_complain("fit", "%s is of ringccl %s and %s of %s: fit them apart",
+			       first->file, first->version, other->file, other->version);
+	else
+		return true;
+	return false;
+}
+
+/* Whether all records have the same RING_LINK and version. */
+static bool are_alike(const struct fit_job *job)
+{
+	for (int i = 1; i < job->record_count; i++)
+		if (!is_like(&job->records[0].source, &job->records[i].source))
+			return false;
 	return true;
 }
 
@@ -125,13 +133,12 @@ static void show_errors(const struct model_fit *fit, const struct model_sample *
 
 static void show_fit(const struct model_fit *fit)
 {
-	char least[24], most[24];
-	model_size_name(fit->least_bytes, least);
-	model_size_name(fit->most_bytes, most);
-	printf("%-8s %8d %12.2f %10.3f %10.3f %12.2f %7zu %8.1f%% %8.1f%%  %s..%s\n", fit->transport,
-	       fit->ranks, fit->machine.link.latency * 1e6, fit->machine.link.bandwidth * 1e-9,
-	       fit->machine.reduce_rate * 1e-9, fit->machine.overhead * 1e6, fit->samples,
-	       100 * fit->median, 100 * fit->worst, least, most);
+	char least[MODEL_TEXT_ROOM], most[MODEL_TEXT_ROOM];
+	printf("%-8s %8d %12.2f %10.3f %10.3f %12.2f %7zu %8.1f%% %8.1f%%  %s..%s\n",
+	       fit->transport, fit->ranks, fit->machine.link.latency * 1e6,
+	       fit->machine.link.bandwidth * 1e-9, fit->machine.reduce_rate * 1e-9,
+	       fit->machine.overhead * 1e6, fit->samples, 100 * fit->median, 100 * fit->worst,
+	       model_size_text(fit->least_bytes, least), model_size_text(fit->most_bytes, most));
 	if (fit->reduce_from == MODEL_MEASURED)
 		puts("#   reducing: as ring_perf measured it; the records do not tell it apart");
 	if (fit->reduce_from == MODEL_WITHIN)
@@ -266,7 +273,7 @@ int model_fit_command(int argc, char **argv)
 	int status, first = model_options_parse(&command, argc, argv, &status);
 	if (first < 0)
 		return status;
-	bool done = read_records(&job, argc - first, argv + first) && have_one_link(&job) &&
+	bool done = read_records(&job, argc - first, argv + first) && are_alike(&job) &&
 		    fit_all(&job) &&
 		    (!job.output || model_file_write(job.output, &job.file, job.records,
 						     (size_t)job.record_count));

@@ -71,17 +71,17 @@ struct model_choice {
 extern const struct model_choice model_choice_none;
 
 /* Rows of a command's table. */
-#define MODEL_CHOICE_OPTIONS(choice)                                                               \
-	{"model", MODEL_TEXT, &(choice)->file, "FILE  speeds from ring_model fit"},                \
-		{"transport", MODEL_TEXT, &(choice)->transport, "NAME  which of its transports"},  \
-		{"link", MODEL_LINK, &(choice)->link, "RATE,LATENCY  such as 1GB/s,20us"},         \
-		{"reduce-rate", MODEL_RATE, &(choice)->reduce_rate, "RATE  of reducing"},          \
-		{"overhead", MODEL_TIME, &(choice)->overhead, "TIME  per call"},                   \
-		{"chunk", MODEL_SIZE, &(choice)->chunk, "SIZE  of pieces of a block"},             \
-		{"ranks-per-host", MODEL_COUNT, &(choice)->ranks_per_host,                         \
-		 "N  ranks on each host; default: all on one"},                                    \
-	{                                                                                          \
-		"between", MODEL_LINK, &(choice)->between, "RATE,LATENCY  of links between hosts"  \
+#define MODEL_CHOICE_OPTIONS(choice)                                                                \
+	{"model", MODEL_TEXT, &(choice)->file, "FILE  speeds from ring_model fit"},                 \
+		{"transport", MODEL_TEXT, &(choice)->transport, "NAME  which of its transports"},   \
+		{"link", MODEL_LINK, &(choice)->link, "RATE[,LATENCY]  such as 1GB/s,20us"},        \
+		{"reduce-rate", MODEL_RATE, &(choice)->reduce_rate, "RATE  of reducing"},           \
+		{"overhead", MODEL_TIME, &(choice)->overhead, "TIME  per call"},                    \
+		{"chunk", MODEL_SIZE, &(choice)->chunk, "SIZE  of pieces of a block"},              \
+		{"ranks-per-host", MODEL_COUNT, &(choice)->ranks_per_host,                          \
+		 "N  ranks on each host; default: all on one"},                                     \
+	{                                                                                           \
+		"between", MODEL_LINK, &(choice)->between, "RATE[,LATENCY]  of links between hosts" \
 	}
 
 /* A model file, read once, and the choice. */

@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Nobody means more or less; and no sum or quotient of these is too large for a number. */
+#define SECONDS_MOST 1e6
+#define RATE_LEAST 1 /* bytes per second */
+#define RATE_MOST 1e14
+#define REAL_MOST 1e9
+
 struct unit {
 	const char *name;
 	double factor;
@@ -41,7 +47,11 @@ static bool parse_number(const char *text, const struct unit *units, double *val
 
 bool model_parse_real(const char *text, double *value)
 {
-	return parse_number(text, none, value);
+	double number;
+	if (!parse_number(text, none, &number) || number > REAL_MOST)
+		return false;
+	*value = number;
+	return true;
 }
 
 bool model_parse_count(const char *text, double *value)
@@ -74,13 +84,17 @@ bool model_parse_size(const char *text, double *value)
 
 bool model_parse_time(const char *text, double *value)
 {
-	return parse_number(text, times, value);
+	double number;
+	if (!parse_number(text, times, &number) || number > SECONDS_MOST)
+		return false;
+	*value = number;
+	return true;
 }
 
 bool model_parse_rate(const char *text, double *value)
 {
 	double number;
-	if (!parse_number(text, rates, &number) || number == 0)
+	if (!parse_number(text, rates, &number) || number < RATE_LEAST || number > RATE_MOST)
 		return false;
 	*value = number;
 	return true;
@@ -89,15 +103,14 @@ bool model_parse_rate(const char *text, double *value)
 bool model_parse_link(const char *text, struct model_link *link)
 {
 	char rate[32];
-	const char *comma = strchr(text, ',');
-	size_t length = comma ? (size_t)(comma - text) : sizeof(rate);
-	struct model_link parsed;
+	size_t length = strcspn(text, ",");
+	struct model_link parsed = {0};
 	if (length >= sizeof(rate))
 		return false;
 	memcpy(rate, text, length);
 	rate[length] = 0;
 	if (!model_parse_rate(rate, &parsed.bandwidth) ||
-	    !model_parse_time(comma + 1, &parsed.latency))
+	    (text[length] && !model_parse_time(text + length + 1, &parsed.latency)))
 		return false;
 	*link = parsed;
 	return true;

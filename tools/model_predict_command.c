@@ -11,6 +11,7 @@
 #include "model_compare.h"
 #include "model_csv.h"
 #include "model_options.h"
+#include "model_text.h"
 
 struct predict_job {
 	struct model_choice choice;
@@ -22,13 +23,6 @@ struct predict_job {
 	struct model_errors most;
 };
 
-static void bandwidths(const struct model_work *work, double bytes, double seconds, double *algbw,
-		       double *busbw)
-{
-	*algbw = bytes / seconds * 1e-9;
-	*busbw = work->sent / seconds * 1e-9;
-}
-
 static bool show_times(const struct predict_job *job, FILE *csv)
 {
 	model_machine_remark(&job->chosen, &job->ranks, NULL);
@@ -39,18 +33,19 @@ static bool show_times(const struct predict_job *job, FILE *csv)
 	for (int r = 0; r < job->ranks.count; r++)
 		for (int s = 0; s < job->sizes.count; s++) {
 			int ranks = (int)job->ranks.values[r];
-			double bytes = job->sizes.values[s], algbw, busbw;
+			double bytes = job->sizes.values[s];
 			struct model_machine machine;
-			char size[24];
+			char size[MODEL_TEXT_ROOM], algbw[MODEL_TEXT_ROOM], busbw[MODEL_TEXT_ROOM];
 			if (!model_machine_for(&job->chosen, ranks, NULL, &machine))
 				return false;
 			struct model_work work = model_work_of(job->collective->kind, ranks, bytes,
 							       machine.chunk);
 			double seconds = model_time(&machine, ranks, &work);
-			bandwidths(&work, bytes, seconds, &algbw, &busbw);
-			model_size_name(bytes, size);
-			printf("%-8d %10s %8.0f %14.0f %14.0f %12.2f %8.2f %8.2f\n", ranks, size,
-			       work.hops, work.sent, work.reduced, seconds * 1e6, algbw, busbw);
+			printf("%-8d %10s %8.0f %14.0f %14.0f %12.2f %8s %8s\n", ranks,
+			       model_size_text(bytes, size), work.hops, work.sent, work.reduced,
+			       seconds * 1e6,
+			       model_ratio_text(work.sent > 0 ? bytes : 0, seconds * 1e9, 2, algbw),
+			       model_ratio_text(work.sent, seconds * 1e9, 2, busbw));
 			if (csv)
 				fprintf(csv, "%s,%d,%.0f,%.0f,%.0f,%.0f,%.9g\n",
 					job->collective->name, ranks, bytes, work.hops, work.sent,
@@ -70,11 +65,10 @@ static void show_crossover(const struct model_algorithm *other, const struct mod
 	double bytes = model_crossover(other, machine, ranks);
 	double small = other->time(machine, ranks, 1);
 	bool small_wins = small < model_algorithms[0].time(machine, ranks, 1);
-	char size[24];
-	model_size_name(bytes, size);
+	char size[MODEL_TEXT_ROOM];
 	if (bytes > 0)
 		printf("#   %-20s faster than the ring %s %s\n", other->name,
-		       small_wins ? "below" : "above", size);
+		       small_wins ? "below" : "above", model_size_text(bytes, size));
 	else
 		printf("#   %-20s %s the ring at every size\n", other->name,
 		       small_wins ? "faster than" : "no faster than");
@@ -98,9 +92,8 @@ static void show_table(const struct predict_job *job, const struct model_machine
 	putchar('\n');
 	for (int s = 0; s < job->sizes.count; s++) {
 		double bytes = job->sizes.values[s];
-		char size[24];
-		model_size_name(bytes, size);
-		printf("%-10s", size);
+		char size[MODEL_TEXT_ROOM];
+		printf("%-10s", model_size_text(bytes, size));
 		for (const struct model_algorithm *at = model_algorithms; at->name; at++)
 			if (is_shown(at, machine))
 				printf(" %18.2f", 1e6 * at->time(machine, ranks, bytes));

@@ -6,20 +6,18 @@
 #include <string.h>
 
 #include "json.h"
-#include "model_file.h"
+#include "model_json.h"
 
-static bool refuse(const char *path, const char *why)
-{
-	fprintf(stderr, "ring_model: %s: %s\n", path, why);
-	return false;
-}
+/* Nothing takes longer, or has more bytes. */
+#define MOST 0x1p50
+#define LEAST_MS 1e-6 /* a shorter step was not measured */
 
-/* A number, at least 0; returns false if it is missing or something else. */
+/* A number from 0 to MOST; returns false if it is missing or something else. */
 static bool read_number(const json_t *object, const char *key, double *value)
 {
 	const json_t *member = json_object_get(object, key);
 	*value = json_number_value(member);
-	return json_is_number(member) && *value >= 0;
+	return json_is_number(member) && *value >= 0 && *value <= MOST;
 }
 
 static bool read_buckets(const json_t *array, struct model_bucket buckets[], size_t *count)
@@ -49,9 +47,10 @@ bool model_profile_read(const char *path, struct model_compute *compute,
 		    read_number(root, "backward", &compute->backward) &&
 		    read_number(root, "optimizer", &compute->optimizer);
 	if (!read)
-		refuse(path, "a profile has data, forward, backward and optimizer, in seconds");
+		model_json_refuse(
+			path, "a profile has data, forward, backward and optimizer, in seconds");
 	else if (!read_buckets(json_object_get(root, "buckets"), buckets, count))
-		read = refuse(path, "a profile has buckets, each with bytes and ready");
+		read = model_json_refuse(path, "a profile has buckets, each with bytes and ready");
 	json_decref(root);
 	return read;
 }
@@ -66,9 +65,12 @@ static bool read_facts(const json_t *line, struct model_run *run)
 {
 	const char *mode = json_string_value(json_object_get(line, "mode"));
 	const char *transports = json_string_value(json_object_get(line, "transports"));
-	run->ranks = (int)json_integer_value(json_object_get(line, "ranks"));
-	if (!mode || !transports || run->ranks < 1 || run->ranks > MODEL_RANKS_MAX)
+	double ranks = model_json_number(line, "ranks");
+	if (!mode || !transports || !(ranks >= 1 && ranks <= MODEL_RANKS_MAX))
 		return false;
+	run->ranks = (int)ranks;
+	run->gradient_bytes = model_json_number(line, "gradient_bytes");
+	run->buckets = model_json_number(line, "buckets");
 	json_copy_text(run->mode, sizeof(run->mode), mode);
 	json_copy_text(run->transport, sizeof(run->transport), transports);
 	return true;
@@ -76,24 +78,29 @@ static bool read_facts(const json_t *line, struct model_run *run)
 
 static bool read_summary(const json_t *line, struct model_run *run)
 {
-	if (!read_number(line, "step_median_ms", &run->step) || run->step == 0 ||
+	if (!read_number(line, "step_median_ms", &run->step) || run->step < LEAST_MS ||
 	    !read_number(line, "exposed_ms", &run->exposed))
 		return false;
 	run->step *= 1e-3;
 	run->exposed *= 1e-3;
+	run->compute = (struct model_compute){
+		.data = 1e-3 * model_json_number(line, "data_ms"),
+		.forward = 1e-3 * model_json_number(line, "forward_ms"),
+		.backward = 1e-3 * model_json_number(line, "backward_ms"),
+		.optimizer = 1e-3 * model_json_number(line, "optimizer_ms"),
+	};
 	return true;
 }
 
 bool model_run_read(const char *path, struct model_run *run)
 {
 	json_t *line;
-	bool has_facts = false, has_summary = false;
-	FILE *in = fopen(path, "re");
-	if (!in) {
-		fprintf(stderr, "ring_model: cannot read %s: %m\n", path);
+	bool has_facts = false, has_summary = false, wrong = false;
+	*run = (struct model_run){0};
+	FILE *in = model_json_open(path);
+	if (!in)
 		return false;
-	}
-	while ((line = json_loadf(in, JSON_DISABLE_EOF_CHECK, NULL))) {
+	while ((line = model_json_next(in, path, &wrong))) {
 		if (is_record(line, "run"))
 			has_facts = read_facts(line, run);
 		if (is_record(line, "summary"))
@@ -101,8 +108,10 @@ bool model_run_read(const char *path, struct model_run *run)
 		json_decref(line);
 	}
 	fclose(in);
+	if (wrong)
+		return false;
 	return (has_facts && has_summary) ||
-	       refuse(path, "this is no record of a whole run of ring_train --json");
+	       model_json_refuse(path, "this is not a record of a whole run of ring_train --json");
 }
 
 bool model_prediction_write(const char *path, const struct model_step *step, double seconds,

@@ -24,6 +24,10 @@ struct model_run {
 	char mode[16]; /* off, naive, flat, overlap */
 	char transport[MODEL_TRANSPORT_MAX];
 	double step, exposed; /* seconds: median of a step, mean of exposed communication */
+
+	/* what was trained, if the record says so */
+	double gradient_bytes, buckets; /* else 0 */
+	struct model_compute compute;
 };
 
 /* All return false with a sentence on stderr. */

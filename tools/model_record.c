@@ -12,35 +12,14 @@
 
 #include "json.h"
 #include "machine.h"
+#include "model_json.h"
+#include "model_text.h"
 
 #define RECORD_VERSION 1
 
-json_t *model_json_read(const char *path)
-{
-	json_error_t error;
-	json_t *root = strcmp(path, "-") == 0 ? json_loadf(stdin, 0, &error)
-					      : json_load_file(path, 0, &error);
-	if (!root)
-		fprintf(stderr, "ring_model: %s: %s (line %d)\n", path, error.text, error.line);
-	return root;
-}
-
-static bool refuse(const char *path, const char *why)
-{
-	fprintf(stderr, "ring_model: %s: %s\n", path, why);
-	return false;
-}
-
-static void copy_text(char *to, size_t room, const json_t *value)
-{
-	const char *text = json_string_value(value);
-	json_copy_text(to, room, text ? text : "");
-}
-
-static double number_at(const json_t *object, const char *key)
-{
-	return json_number_value(json_object_get(object, key));
-}
+/* Other times were not measured. */
+#define LEAST_US 1e-3
+#define MOST_US 1e12
 
 static const json_t *chosen_place(const json_t *row)
 {
@@ -69,12 +48,12 @@ static void read_row(const json_t *row, int ranks, struct model_record *record)
 	const char *name = json_string_value(json_object_get(row, "collective"));
 	const char *algorithm = json_string_value(json_object_get(row, "algorithm"));
 	const struct model_collective *collective = name ? model_collective_find(name) : NULL;
-	double time_us = number_at(chosen_place(row), record->busy ? "min_us" : "time");
-	double limit_us = record->busy ? 0 : number_at(row, "limit_us");
-	double chunk = number_at(row, "chunk_bytes");
+	double time_us = model_json_number(chosen_place(row), record->busy ? "min_us" : "time");
+	double limit_us = record->busy ? 0 : model_json_number(row, "limit_us");
+	double chunk = model_json_number(row, "chunk_bytes");
 	if (ranks < 2) {
 		record->left_out[MODEL_ONE_RANK]++;
-	} else if (!(time_us > 0)) {
+	} else if (!(time_us >= LEAST_US && time_us <= MOST_US)) {
 		record->left_out[MODEL_NO_TIME]++;
 	} else if (!collective) {
 		record->left_out[MODEL_OTHER_CALL]++;
@@ -85,11 +64,10 @@ static void read_row(const json_t *row, int ranks, struct model_record *record)
 		struct model_sample *sample = &record->samples[record->count++];
 		*sample = (struct model_sample){.kind = collective->kind,
 						.ranks = ranks,
-						.bytes = number_at(row, "size"),
+						.bytes = model_json_number(row, "size"),
 						.seconds = time_us * 1e-6,
 						.limit = limit_us * 1e-6};
-		copy_text(sample->transport, sizeof(sample->transport),
-			  json_object_get(row, "transport"));
+		model_json_text(sample->transport, sizeof(sample->transport), row, "transport");
 		sample->chunk = chunk > 0 ? chunk : model_chunk_of(sample->transport, ranks);
 	}
 }
@@ -107,7 +85,8 @@ static double spread_of(const json_t *rows)
 	double *spreads = calloc(room + 1, sizeof(*spreads));
 	for (size_t i = 0; spreads && i < room; i++) {
 		const json_t *place = chosen_place(json_array_get(rows, i));
-		double least = number_at(place, "p10_us"), most = number_at(place, "p90_us");
+		double least = model_json_number(place, "p10_us"),
+		       most = model_json_number(place, "p90_us");
 		if (least > 0 && most > 0)
 			spreads[count++] = most / least;
 	}
@@ -128,7 +107,8 @@ static void read_busyness(const json_t *root, struct model_record *record)
 	const json_t *devices = json_object_get(json_object_get(root, "config"), "devices");
 	const json_t *first = json_array_get(devices, 0);
 	const json_t *others = json_object_get(root, "other_cpus");
-	double cpus = number_at(first, "host_cpus"), load = number_at(first, "load");
+	double cpus = model_json_number(first, "host_cpus"),
+	       load = model_json_number(first, "load");
 	record->spread = spread_of(json_object_get(root, "results"));
 	record->others = json_is_number(others) ? json_number_value(others) : fmax(0, load - cpus);
 	record->busy = record->spread > MODEL_BUSY_SPREAD ||
@@ -143,10 +123,11 @@ static void read_known(const json_t *root, struct model_known *known)
 	const char *path = json_string_value(json_object_get(limits, "path"));
 	const char *widest = path && strcmp(path, "sockets") == 0 ? "wire_gbs" : "copy_gbs";
 	for (size_t i = 0; i < json_array_size(rates); i++) {
-		double rate = 1e9 * number_at(json_array_get(rates, i), widest);
+		double rate = 1e9 * model_json_number(json_array_get(rates, i), widest);
 		if (rate > known->widest)
 			known->widest = rate;
-		known->reduce_rate = 1e9 * number_at(json_array_get(rates, i), "reduce_gbs");
+		known->reduce_rate = 1e9 *
+				     model_json_number(json_array_get(rates, i), "reduce_gbs");
 	}
 }
 
@@ -155,13 +136,12 @@ static void read_source(const json_t *root, const char *path, struct model_sourc
 	const json_t *devices = json_object_get(json_object_get(root, "config"), "devices");
 	const json_t *first = json_array_get(devices, 0);
 	json_copy_text(source->file, sizeof(source->file), path);
-	copy_text(source->start_time, sizeof(source->start_time),
-		  json_object_get(root, "start_time"));
-	copy_text(source->kernel, sizeof(source->kernel), json_object_get(root, "kernel"));
-	copy_text(source->host, sizeof(source->host), json_object_get(first, "hostname"));
-	copy_text(source->cpu, sizeof(source->cpu), json_object_get(first, "device_info"));
-	copy_text(source->link, sizeof(source->link),
-		  json_object_get(json_object_get(root, "config"), "link"));
+	model_json_text(source->start_time, sizeof(source->start_time), root, "start_time");
+	model_json_text(source->kernel, sizeof(source->kernel), root, "kernel");
+	model_json_text(source->host, sizeof(source->host), first, "hostname");
+	model_json_text(source->cpu, sizeof(source->cpu), first, "device_info");
+	model_json_text(source->version, sizeof(source->version), root, "ringccl_version");
+	model_json_text(source->link, sizeof(source->link), json_object_get(root, "config"), "link");
 }
 
 static void show_left_out(const struct model_record *record, FILE *out)
@@ -198,20 +178,28 @@ void model_record_remark(const struct model_record *record, FILE *out)
 static bool read_rows(const json_t *root, const char *path, struct model_record *record)
 {
 	const json_t *rows = json_object_get(root, "results");
-	int ranks = (int)number_at(json_object_get(root, "config"), "nranks");
-	if (number_at(root, "version") != RECORD_VERSION || !json_is_array(rows))
-		return refuse(path, "this is no record of ring_perf --json of this version");
-	if (ranks > MODEL_RANKS_MAX)
-		return refuse(path, "that many ranks are not counted");
+	double ranks = model_json_number(json_object_get(root, "config"), "nranks");
+	double version = model_json_number(root, "version");
+	if (!json_is_array(rows))
+		return model_json_refuse(path, "this is not a record of ring_perf --json");
+	if (version != RECORD_VERSION) {
+		fprintf(stderr,
+			"ring_model: %s: it is a record of version %.10g, and this ring_model "
+			"reads version %d\n",
+			path, version, RECORD_VERSION);
+		return false;
+	}
+	if (!(ranks <= MODEL_RANKS_MAX))
+		return model_json_refuse(path, "that many ranks are not counted");
 	record->samples = calloc(json_array_size(rows) + 1, sizeof(*record->samples));
 	if (!record->samples)
-		return refuse(path, "out of memory");
+		return model_json_refuse(path, "out of memory");
 	for (size_t i = 0; i < json_array_size(rows); i++)
-		read_row(json_array_get(rows, i), ranks, record);
+		read_row(json_array_get(rows, i), (int)ranks, record);
 	if (record->count > 0)
 		return true;
 	show_left_out(record, stderr);
-	return refuse(path, "no row is left that can be fitted");
+	return model_json_refuse(path, "no row is left that can be fitted");
 }
 
 bool model_record_read(const char *path, struct model_record *record)
@@ -237,23 +225,13 @@ void model_record_free(struct model_record *record)
 	*record = (struct model_record){0};
 }
 
-void model_size_name(double bytes, char text[24])
-{
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	int unit = 0;
-	for (; bytes >= 1024 && unit < 4; unit++)
-		bytes /= 1024;
-	snprintf(text, 24, "%.4g %s", bytes, units[unit]);
-}
-
 void model_sample_name(const struct model_sample *sample, char *text, size_t room)
 {
-	char size[24];
+	char size[MODEL_TEXT_ROOM];
 	const char *name = "";
 	for (const struct model_collective *at = model_collectives; at->name; at++)
 		if (at->kind == sample->kind)
 			name = at->name;
-	model_size_name(sample->bytes, size);
-	snprintf(text, room, "%s %s on %d ranks over %s", name, size, sample->ranks,
-		 sample->transport);
+	snprintf(text, room, "%s %s on %d ranks over %s", name,
+		 model_size_text(sample->bytes, size), sample->ranks, sample->transport);
 }

@@ -5,7 +5,6 @@
 #ifndef MODEL_RECORD_H
 #define MODEL_RECORD_H
 
-#include <jansson.h>
 #include <stdio.h>
 
 #include "model_fit.h"
@@ -13,7 +12,8 @@
 /* Where a record comes from; a fitted model names its sources. */
 struct model_source {
 	char file[256], start_time[40], kernel[128], host[64], cpu[96];
-	char link[48]; /* RING_LINK; "": none */
+	char link[48];    /* RING_LINK; "": none */
+	char version[32]; /* of ringccl */
 };
 
 /* Why a row is no sample. */
@@ -40,9 +40,6 @@ struct model_record {
 /* A quiet machine has a smaller spread. */
 #define MODEL_BUSY_SPREAD 2.0
 
-/* Reads a JSON file, "-" is standard input. returns NULL with a sentence on stderr */
-json_t *model_json_read(const char *path);
-
 /*
  * Samples are the medians of rows, on a busy machine the fastest times. returns whether it is a
  * record of ring_perf with samples; if not, there is a sentence on stderr
@@ -55,8 +52,5 @@ void model_record_free(struct model_record *record);
 
 /* "all_reduce 64 KiB on 4 ranks over tcp" */
 void model_sample_name(const struct model_sample *sample, char *text, size_t room);
-
-/* "64 KiB" */
-void model_size_name(double bytes, char text[24]);
 
 #endif

@@ -12,6 +12,7 @@
 #include "model_compare.h"
 #include "model_csv.h"
 #include "model_options.h"
+#include "model_text.h"
 #include "model_world.h"
 #include "ringccl.h"
 
@@ -151,12 +152,13 @@ static void show_row(const struct simulate_job *job, int ranks, double bytes,
 		     const struct simulated *row, FILE *csv)
 {
 	double closed = closed_form(job, job->collective->kind, ranks, bytes);
-	char size[24];
-	model_size_name(bytes, size);
-	printf("%-8d %10s %8lu %14.0f %14.2f %14.2f %14.2f %7.3f %8.3f %10lu %8.2f\n", ranks, size,
-	       (unsigned long)row->steps, row->sent, row->seconds * 1e6, row->after_last * 1e6,
-	       closed * 1e6, closed > 0 ? row->seconds / closed : 0,
-	       row->sent / row->seconds * 1e-9, (unsigned long)row->wakes, row->wall);
+	char size[MODEL_TEXT_ROOM], ratio[MODEL_TEXT_ROOM], busbw[MODEL_TEXT_ROOM];
+	printf("%-8d %10s %8lu %14.0f %14.2f %14.2f %14.2f %7s %8s %10lu %8.2f\n", ranks,
+	       model_size_text(bytes, size), (unsigned long)row->steps, row->sent,
+	       row->seconds * 1e6, row->after_last * 1e6, closed * 1e6,
+	       model_ratio_text(row->seconds, closed, 3, ratio),
+	       model_ratio_text(row->sent, row->seconds * 1e9, 3, busbw), (unsigned long)row->wakes,
+	       row->wall);
 	if (csv)
 		fprintf(csv, "%s,%d,%.0f,%lu,%.0f,%.9g,%.9g,%.9g\n", job->collective->name, ranks,
 			bytes, (unsigned long)row->steps, row->sent, row->seconds, row->after_last,
@@ -290,7 +292,7 @@ int model_simulate_command(int argc, char **argv)
 		{"depth", MODEL_COUNT, &job.depth, "N  RING_DEPTH, 4"},
 		{"channels", MODEL_COUNT, &job.channels, "N  RING_CHANNELS, 1"},
 		{"whole-blocks", MODEL_FLAG, &job.whole_blocks, " one chunk for each block"},
-		{"wire", MODEL_PAIRS, &job.wires, "FROM-TO=RATE,LATENCY  this link is different"},
+		{"wire", MODEL_PAIRS, &job.wires, "FROM-TO=RATE[,LATENCY]  this link is different"},
 		{"slow", MODEL_PAIRS, &job.slow, "RANK=FACTOR  its links are slower"},
 		{"late", MODEL_PAIRS, &job.late, "RANK=TIME  it enters later"},
 		{"jitter", MODEL_TIME, &job.world.jitter,

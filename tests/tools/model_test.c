@@ -17,6 +17,7 @@
 #include "tests/tools/model_machine.h"
 #include "tools/json.h"
 #include "tools/model_compare.h"
+#include "tools/model_json.h"
 #include "tools/model_parse.h"
 #include "tools/model_record.h"
 #include "tools/model_scaling.h"
@@ -39,7 +40,10 @@ static void numbers_have_units(void **state)
 	assert_true(model_parse_link("1GB/s,20us", &link));
 	assert_near(link.bandwidth, 1e9, 0);
 	assert_near(link.latency, 20e-6, 1e-18);
-	static const char *const wrong[] = {"",     "1GB/s",    "1GB/s,",     "1GB/s,20",
+	assert_true(model_parse_link("2GB/s", &link)); /* as RING_LINK */
+	assert_near(link.bandwidth, 2e9, 0);
+	assert_near(link.latency, 0, 0);
+	static const char *const wrong[] = {"",     "1GB",      "1GB/s,",     "1GB/s,20",
 					    ",1us", "0B/s,1us", "1GB/s,1us,", "1GB/s,-1us"};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_false(model_parse_link(wrong[i], &link));
