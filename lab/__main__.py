@@ -3,6 +3,7 @@
 machine, and finds out what makes the steps of a recorded training long."""
 
 import argparse
+import difflib
 import os
 import signal
 import sys
@@ -11,11 +12,13 @@ from pathlib import Path
 
 import articles
 import diagnose
+import files
 import page
 import programs
 import record
 import report
 from lab import Lab
+from shown import plain
 from version import VERSION
 
 OK, FOUND, USAGE, FAILED = 0, 1, 2, 3
@@ -31,27 +34,41 @@ EPILOG = f"""experiments:
 
 
 def say(sentence):
-    print(sentence, flush=True)
+    print(plain(sentence), flush=True)
+
+
+def complain(sentence):
+    print(f"ring_lab: {plain(sentence)}", file=sys.stderr)
 
 
 def stop(status, sentence):
-    print(f"ring_lab: {sentence}", file=sys.stderr)
+    complain(sentence)
     sys.exit(status)
 
 
 # ---- experiments ---------------------------------------------------------------------------------
 
 
+def measure(article, lab):
+    """Returns why an experiment failed, or None."""
+    try:
+        article.module.measure(lab)
+    except (programs.Failed, files.Unreadable) as reason:
+        return str(reason)
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as reason:
+        last = lab.commands[-1] if lab.commands else article.name
+        return f"{last}: its answer makes no sense: {reason!r}"
+    return None
+
+
 def run_article(article, options):
     """Runs an experiment. Returns its part of the report. A failed program ends only it."""
     say(f"== {article.number} {article.name}: {article.title}")
     lab = Lab(options.output / article.name, options.short, lambda command: say(f"   {command}"))
-    begin, failed = time.monotonic(), None
-    try:
-        article.module.measure(lab)
-    except (programs.Failed, record.Unreadable) as reason:
-        failed = str(reason)
-        print(f"ring_lab: {failed}", file=sys.stderr)
+    begin = time.monotonic()
+    failed = measure(article, lab)
+    if failed:
+        complain(failed)
     return report.article_part(article, lab, failed, time.monotonic() - begin)
 
 
@@ -69,8 +86,10 @@ def tell(made):
 def experiment(chosen, options):
     try:
         report.check_folder(options.output)
+        for article in chosen:
+            files.make_own_folder(options.output / article.name)
     except OSError as reason:
-        stop(USAGE, f"--output {options.output}: {reason.strerror}")
+        stop(USAGE, f"--output {options.output}: {files.reason_of(reason)}")
     parts = [run_article(article, options) for article in chosen]
     made = report.make(parts, options.short, len(os.sched_getaffinity(0)))
     report.write(made, options.output, page.make)
@@ -88,20 +107,21 @@ def diagnose_all(paths):
     for path in paths:
         try:
             lines, something = diagnose.tell(record.read(path))
-        except record.Unreadable as reason:
+        except files.Unreadable as reason:
             stop(USAGE, reason)
         found |= something
-        print("\n".join(lines))
+        for line in lines:
+            say(line)
     return FOUND if found else OK
 
 
 def judge_again(path):
     try:
         tell(report.judge_again(report.read(path)))
-    except OSError as reason:
-        stop(USAGE, f"{path}: {reason.strerror}")
+    except files.Unreadable as reason:
+        stop(USAGE, reason)
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, SyntaxError,
-            RecursionError, MemoryError) as reason:
+            RecursionError) as reason:
         stop(USAGE, f"{path}: not a report of ring_lab that can be judged: {reason}")
     return OK
 
@@ -109,17 +129,37 @@ def judge_again(path):
 # ---- the command line ----------------------------------------------------------------------------
 
 
+OPTIONS = ("--short", "--output", "--version", "--help")
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        stop(USAGE, f"{message}; see ring_lab --help")
+
+
+def nearest(word, known):
+    """", did you mean ...?" if that is likely."""
+    near = difflib.get_close_matches(word.split("=")[0], known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def read_options():
-    parser = argparse.ArgumentParser(prog="ring_lab", description=__doc__, epilog=EPILOG,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", metavar="NAME", help="an experiment, all, diagnose or judge")
+    parser = Parser(prog="ring_lab", description=__doc__, epilog=EPILOG,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", metavar="NAME", nargs="?",
+                        help="an experiment, all, diagnose or judge")
     parser.add_argument("files", metavar="FILE", nargs="*", help="files for diagnose and judge")
     parser.add_argument("--short", action="store_true",
                         help="take only a minute or two: shows that it works, times say little")
     parser.add_argument("--output", type=Path, default=Path("ring_lab.out"), metavar="FOLDER",
                         help="write the report and the records of all runs there; %(default)s")
     parser.add_argument("--version", action="version", version=f"ring_lab {VERSION}")
-    return parser.parse_intermixed_args()
+    options, unknown = parser.parse_known_intermixed_args()
+    if unknown:
+        parser.error(f"there is no option {unknown[0]}{nearest(unknown[0], OPTIONS)}")
+    if not options.name:
+        parser.error("name an experiment, all, diagnose or judge")
+    return options
 
 
 def main():
@@ -136,7 +176,9 @@ def main():
     article = articles.find(options.name)
     if not article and options.name != "all":
         known = ", ".join(f"{known.number} ({known.name})" for known in articles.ARTICLES)
-        stop(USAGE, f"there is no experiment '{options.name}'; there are {known}, and all")
+        near = nearest(options.name, [*(known.name for known in articles.ARTICLES), "all",
+                                      "diagnose", "judge"])
+        stop(USAGE, f"there is no experiment '{options.name}'{near}; there are {known}, and all")
     return experiment([article] if article else articles.ARTICLES, options)
 
 
@@ -145,9 +187,12 @@ if __name__ == "__main__":
         if signal.getsignal(ending) != signal.SIG_IGN:
             signal.signal(ending, lambda number, _: sys.exit(128 + number))
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends as other programs do if the reader is gone
+    sys.stdout.reconfigure(errors="backslashreplace")
     try:
         sys.exit(main())
     except KeyboardInterrupt:
         stop(128 + signal.SIGINT, "interrupted, so there is no report")
     except OSError as reason:
         stop(FAILED, f"{reason.filename}: {reason.strerror}" if reason.filename else reason)
+    except MemoryError:
+        stop(FAILED, "out of memory")

@@ -8,7 +8,7 @@ theirs      the article's number, or its statement
 formula     of the numbers that decide
 measured    how they are measured here
 confirmed   the rule that confirms it, over names of numbers (judge.py); "": out of reach here
-refuted     the rule that refutes it; if neither holds, there is no verdict
+refuted     the rule that refutes it; if neither holds, it is undecided
 yes, no     the reason, with {names} for numbers, if the claim is confirmed or refuted
 unless      the reason, if the claim is out of reach
 """

@@ -11,7 +11,8 @@ looked for.
 
 from collections import namedtuple
 from math import sqrt
-from statistics import mean, median, stdev
+from statistics import fmean as mean
+from statistics import stdev
 
 TRAINING = ("data", "forward", "backward", "optimizer")
 LEAST_SHARE = 0.05  # of a step; smaller costs are not reported
@@ -33,9 +34,19 @@ def standard_error(values):
     return stdev(values) / sqrt(len(values)) if len(values) > 1 else 0
 
 
-def apart(mine, others):
-    """The mean excess of `mine` over the others, step by step; None if it may be chance."""
-    typical = [median(values) for values in zip(*others)]
+def medians_of_others(values):
+    """For each value the median of all others."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    row = [values[index] for index in order]
+    low, high = (len(values) - 2) // 2, (len(values) - 1) // 2  # of the row without one
+    medians = [0] * len(values)
+    for place, index in enumerate(order):
+        medians[index] = (row[low + (low >= place)] + row[high + (high >= place)]) / 2
+    return medians
+
+
+def apart(mine, typical):
+    """The mean excess of `mine` over `typical`, step by step; None if it may be chance."""
     differences = [a - b for a, b in zip(mine, typical)]
     excess = mean(differences)
     return excess if excess > CERTAIN * standard_error(differences) else None
@@ -90,7 +101,7 @@ def own_times(record, phase):
     mine = sum(sum(record.values(rank, phase + "_ms")) for rank in range(record.ranks))
     both = sum(sum(record.values(rank, name + "_ms")) for rank in range(record.ranks)
                for name in ("forward", "backward"))
-    slope = compute_per_token(record) * mine / both
+    slope = compute_per_token(record) * mine / both if both else 0
     typical = mean(mean(tokens) for tokens in tokens_of_steps(record))
     return [[step[phase + "_ms"] - slope * (step["computed_tokens"] - typical) for step in steps]
             for steps in record.steps]
@@ -99,12 +110,9 @@ def own_times(record, phase):
 def excesses(record, phase):
     """(ms, rank) for each rank that takes longer in this phase than the others."""
     times = own_times(record, phase)
-    found = []
-    for rank, mine in enumerate(times):
-        excess = apart(mine, [other for index, other in enumerate(times) if index != rank])
-        if excess:
-            found.append((excess, rank))
-    return found
+    typical = zip(*(medians_of_others(values) for values in zip(*times)))
+    excess = [apart(*both) for both in zip(times, typical)]
+    return [(ms, rank) for rank, ms in enumerate(excess) if ms]
 
 
 def find_late_ranks(record, whole):

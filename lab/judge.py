@@ -5,7 +5,11 @@ calls == 80". Verdicts depend on the numbers and the rules alone, so anybody can
 import ast
 import operator
 
-CONFIRMED, REFUTED, OUT_OF_REACH = "confirmed", "refuted", "out of reach here"
+CONFIRMED, REFUTED = "confirmed", "refuted"
+UNDECIDED = "undecided"  # numbers are there, but do not tell
+OUT_OF_REACH = "out of reach here"  # numbers are missing
+
+RULE_MOST = 1000  # characters
 
 OPERATORS = {
     ast.Add: operator.add,
@@ -29,15 +33,17 @@ class Missing(Exception):
 
 
 def evaluate(node, numbers):
-    """Evaluates arithmetic and comparisons only, because rules also come from files."""
+    """Evaluates arithmetic and comparisons of floats only, because rules also come from files."""
     if isinstance(node, ast.Expression):
         return evaluate(node.body, numbers)
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
-        return node.value
+        return float(node.value)
     if isinstance(node, ast.Name):
         if numbers.get(node.id) is None:
             raise Missing(node.id)
-        return numbers[node.id]
+        if not isinstance(numbers[node.id], (int, float)):
+            raise ValueError(f"{node.id} is no number")
+        return float(numbers[node.id])
     if isinstance(node, ast.BinOp):
         return OPERATORS[type(node.op)](evaluate(node.left, numbers), evaluate(node.right, numbers))
     if isinstance(node, ast.UnaryOp):
@@ -58,20 +64,26 @@ def evaluate(node, numbers):
     raise ValueError(f"a rule may not have {type(node).__name__}")
 
 
+def parse(rule):
+    if len(rule) > RULE_MOST:
+        raise ValueError(f"a rule may not have more than {RULE_MOST} characters")
+    return ast.parse(rule, mode="eval")
+
+
 def holds(rule, numbers):
-    return bool(evaluate(ast.parse(rule, mode="eval"), numbers))
+    return bool(evaluate(parse(rule), numbers))
 
 
 def names_in(rule):
     return [
         node.id
-        for node in ast.walk(ast.parse(rule, mode="eval"))
+        for node in ast.walk(parse(rule))
         if isinstance(node, ast.Name) and node.id not in FUNCTIONS
     ]
 
 
 def judge(confirmed, refuted, numbers):
-    """The verdict; if it is out of reach, also why."""
+    """The verdict; if it is undecided or out of reach, also why."""
     if not confirmed:
         return OUT_OF_REACH, None
     try:
@@ -82,5 +94,5 @@ def judge(confirmed, refuted, numbers):
     except Missing as missing:
         return OUT_OF_REACH, f"{missing} was not measured"
     except ZeroDivisionError:
-        return OUT_OF_REACH, "a number is 0"
-    return OUT_OF_REACH, "the numbers lie between what would confirm it and what would refute it"
+        return UNDECIDED, "a number is 0"
+    return UNDECIDED, "the numbers lie between what would confirm it and what would refute it"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What an experiment needs: programs to run, a folder for their files, and numbers to note."""
 
-import json
 import re
 from collections import namedtuple
 from statistics import mean
 
+import files
 import programs
 import record
 
@@ -23,7 +23,7 @@ class Lab:
         self.folder, self.short, self.say = folder, short, say
         self.numbers, self.charts, self.commands = {}, [], []
         self.busy, self.runs = [], 0  # names of disturbed runs of the trainer; how many runs
-        self.folder.mkdir(parents=True, exist_ok=True)
+        files.make_own_folder(self.folder)
 
     def pick(self, short, full):
         return short if self.short else full
@@ -125,16 +125,14 @@ class Lab:
             path,
             variables={"RING_ALGORITHM": "ring"},
         )
-        with open(path, encoding="utf-8") as file:
-            row = json.load(file)["results"][0]
+        row = files.read_json(path)["results"][0]
         return row["in_place"]["sent_bytes_most"] / row["size"]
 
     def steps(self, ranks):
         """What ring_steps writes about a ring's all-reduce."""
         path = self.folder / f"steps-{ranks}.json"
         self.run("ring_steps", "-n", ranks, "--algorithm", "ring", "--json", path)
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
+        return files.read_json(path)
 
 
 def middle_of(results):

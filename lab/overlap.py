@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Article 002: averaging gradients after backward, or while it runs, on 40 equal layers."""
 
-import json
+import files
 
 STACK = ("--preset", "mlp40", "--layers", 40, "--width", 256, "--inputs", 256, "--outputs", 256)
 WIDE = ("--preset", "mlp40", "--layers", 40, "--width", 4096, "--inputs", 4096, "--outputs", 4096)
@@ -75,8 +75,7 @@ def measure_modes(lab, link):
 
 
 def rows_of(path):
-    with open(path, encoding="utf-8") as file:
-        events = json.load(file)
+    events = files.read_json(path)
     events = events["traceEvents"] if isinstance(events, dict) else events
     return len({(event.get("pid"), event.get("tid")) for event in events
                 if event.get("name") == "thread_name"})

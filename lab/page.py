@@ -17,7 +17,8 @@ table { border-collapse: collapse; width: 100%; margin: 1em 0; font-size: 14px }
 th, td { text-align: left; vertical-align: top; padding: .45em .6em; border-bottom: 1px solid #ddd }
 th { background: #f4f6f8 }
 .verdict { font-weight: bold; white-space: nowrap }
-.confirmed { color: #2d6a4f } .refuted { color: #bc4749 } .out { color: #777; white-space: normal }
+.confirmed { color: #2d6a4f } .refuted { color: #bc4749 } .undecided { color: #b08900 }
+.out { color: #777; white-space: normal }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(420px, 1fr)); gap: 1em }
 svg { width: 100%; background: #fff; border: 1px solid #e5e5e5; font-family: inherit }
 code, .number { font-family: ui-monospace, monospace; font-size: 12px; overflow-wrap: anywhere }

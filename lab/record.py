@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Reads records of ring_train --json: the facts of a run, each rank's steps, and the metrics."""
 
-import json
+import files
+from files import Unreadable
 
-NUMBER_MOST = 1e300  # larger ones, infinity and NaN are refused
+NUMBER_MOST = 1e15  # larger ones, infinity and NaN are refused
+RANKS_MOST = 1024
 SKIPPED = 2  # steps that warm up, as in ring_train's own metrics
 
 # The parts that a rank does by itself. Blocked time and small sums depend on other ranks.
 OWN_PHASES = ("data", "forward", "backward", "optimizer", "host")
-
-
-class Unreadable(Exception):
-    """A file is not such a record; the text says why."""
 
 
 class Record:
@@ -32,69 +30,61 @@ class Record:
         return sum(values) / len(values)
 
 
-def parse_line(path, number, line):
-    try:
-        parsed = json.loads(line)
-    except ValueError as reason:
-        raise Unreadable(f"{path}:{number}: no JSON: {reason}") from None
+NUMBERS = ("step", "step_ms", "waiting_ms", "exposed_ms", "extra_ms", "tokens", "computed_tokens",
+           *(phase + "_ms" for phase in OWN_PHASES))
+
+
+def is_number(value, kinds=(int, float)):
+    return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) < NUMBER_MOST
+
+
+def parse_line(place, line):
+    parsed = files.parse(place, line)
     if not isinstance(parsed, dict):
-        raise Unreadable(f"{path}:{number}: no object")
+        raise Unreadable(f"{place}: no object")
     return parsed
 
 
-def check_step(path, number, step, ranks):
-    names = (
-        "step_ms",
-        "waiting_ms",
-        "exposed_ms",
-        "extra_ms",
-        "tokens",
-        "step",
-        *(phase + "_ms" for phase in OWN_PHASES),
-    )
-    for name in names:
-        if not isinstance(step.get(name), (int, float)) or not abs(step[name]) < NUMBER_MOST:
+def check_run(place, run):
+    if not is_number(run.get("ranks"), int) or not 1 <= run["ranks"] <= RANKS_MOST:
+        raise Unreadable(f"{place}: no number of ranks")
+
+
+def check_step(place, step, ranks):
+    """Older records do not have computed_tokens; they had no padding."""
+    step.setdefault("computed_tokens", step.get("tokens"))
+    for name in NUMBERS:
+        if not is_number(step.get(name)):
             raise Unreadable(
-                f"{path}:{number}: a step without a number {name}; is it of an older ring_train?"
-            )
-    if not isinstance(step.get("rank"), int) or not 0 <= step["rank"] < ranks:
-        raise Unreadable(f"{path}:{number}: a step of no rank")
+                f"{place}: a step without a number {name}; is it of an older ring_train?")
+    if not is_number(step.get("rank"), int) or not 0 <= step["rank"] < ranks:
+        raise Unreadable(f"{place}: a step of no rank")
+    if step["step_ms"] <= 0:
+        raise Unreadable(f"{place}: a step that takes no time")
 
 
-def note_step(steps, step):
-    """Adds a step. Older records do not have computed_tokens; they had no padding."""
-    if step["step"] > SKIPPED:
-        step.setdefault("computed_tokens", step["tokens"])
-        steps[step["rank"]].append(step)
+def check_steps(path, steps):
+    if len({len(mine) for mine in steps}) != 1 or not steps[0]:
+        raise Unreadable(
+            f"{path}: too few steps, or different numbers for ranks; {SKIPPED} only warm up")
 
 
-def parse_lines(path, lines):
+def read(path):
     run, summary, steps = None, None, []
-    for number, line in enumerate(lines, 1):
-        parsed = parse_line(path, number, line)
+    for number, line in files.lines_of(path):
+        place = f"{path}:{number}"
+        parsed = parse_line(place, line)
         kind = parsed.get("record")
         if kind == "run":
-            run = parsed
-            if not isinstance(run.get("ranks"), int) or not 1 <= run["ranks"] <= 1024:
-                raise Unreadable(f"{path}:{number}: no number of ranks")
-            steps = [[] for _ in range(run["ranks"])]
+            check_run(place, parsed)
+            run, steps = parsed, [[] for _ in range(parsed["ranks"])]
         elif kind == "step" and run:
-            check_step(path, number, parsed, run["ranks"])
-            note_step(steps, parsed)
+            check_step(place, parsed, run["ranks"])
+            if parsed["step"] > SKIPPED:
+                steps[parsed["rank"]].append(parsed)
         elif kind == "summary":
             summary = parsed
     if not run or not summary:
         raise Unreadable(f"{path}: no record of a whole run of ring_train (--json)")
-    if len({len(mine) for mine in steps}) != 1 or not steps[0]:
-        raise Unreadable(
-            f"{path}: too few steps, or different numbers for ranks; {SKIPPED} only warm up"
-        )
+    check_steps(path, steps)
     return Record(path, run, steps, summary)
-
-
-def read(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return parse_lines(path, file)
-    except (OSError, UnicodeDecodeError) as reason:
-        raise Unreadable(f"{path}: {getattr(reason, 'strerror', None) or reason}") from None

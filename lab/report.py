@@ -5,50 +5,48 @@ report, other files are views of it; verdicts can be judged again from the JSON 
 import csv
 import io
 import json
-import os
 import platform
 import re
 import time
 from collections import Counter
-from errno import EISDIR
 
 import claims
+import files
 import judge
-from shown import show_number
+from shown import fill_in, markdown, show_number
 
 FORMAT = 1
 BUSY_MOST = 1 / 3  # if more of an article's runs were disturbed, times decide nothing
 
 
-class Shown(dict):
-    """For format_map: numbers as readers see them, and dots for missing ones."""
-
-    def __missing__(self, key):
-        return "..."
-
-
 def explain(claim, verdict, missing, numbers):
     """The reason for a verdict, in a few sentences."""
-    texts = Shown({name: show_number(value) for name, value in numbers.items()
-                   if value is not None})
+    texts = {name: show_number(value) for name, value in numbers.items() if value is not None}
     if verdict == judge.CONFIRMED:
-        return claim["yes"].format_map(texts)
+        return fill_in(claim["yes"], texts)
     if verdict == judge.REFUTED:
-        return claim["no"].format_map(texts)
-    return claim["unless"] or f"This run gives no verdict: {missing}."
+        return fill_in(claim["no"], texts)
+    unless = claim["unless"] if verdict == judge.OUT_OF_REACH else ""
+    return unless or f"This run gives no verdict: {missing}."
+
+
+def is_busy(claim, numbers):
+    """Whether times decide, and other programs disturbed too many runs."""
+    return claim["timed"] and numbers.get("busy_share", 0) > BUSY_MOST
 
 
 def judge_claim(claim, numbers, failed):
-    """The verdict; if it is out of reach, also why."""
+    """The verdict; if it is undecided or out of reach, also why."""
     verdict, missing = judge.judge(claim["confirmed"], claim["refuted"], numbers)
     if verdict == judge.OUT_OF_REACH:
         return verdict, failed or missing
-    busy = numbers.get("busy_share", 0)
-    if claim["timed"] and busy > BUSY_MOST:
-        return judge.OUT_OF_REACH, (
-            f"its numbers say {verdict}, but they are times, and other programs disturbed "
-            f"{100 * busy:.0f} % of the runs. Run it again when the machine is quiet")
-    return verdict, None
+    if is_busy(claim, numbers):
+        said = "do not decide" if verdict == judge.UNDECIDED else f"say {verdict}"
+        return judge.UNDECIDED, (
+            f"its numbers {said}, but they are times, and other programs disturbed "
+            f"{100 * numbers['busy_share']:.0f} % of the runs. Run it again when the machine is "
+            "quiet")
+    return verdict, missing
 
 
 def rule_names(claim):
@@ -70,6 +68,7 @@ def judge_again(report):
         for claim in article["claims"]:
             verdict, missing = judge_claim(claim, numbers, article["failed"])
             claim["verdict"], claim["why"] = verdict, explain(claim, verdict, missing, numbers)
+            claim["busy"] = verdict == judge.UNDECIDED and is_busy(claim, numbers)
             claim["ours"] = {name: show_number(numbers[name]) for name in rule_names(claim)
                              if numbers.get(name) is not None}
     return report
@@ -107,8 +106,7 @@ def make(parts, short, cpus):
 
 
 def read(path):
-    with open(path, encoding="utf-8") as file:
-        report = json.load(file)
+    report = files.read_json(path)
     if (
         not isinstance(report, dict)
         or report.get("report") != "ring_lab"
@@ -126,11 +124,12 @@ def counts(report):
 
 def summary(report):
     counted = counts(report)
-    parts = ", ".join(
-        f"{counted[verdict]} {verdict}"
-        for verdict in (judge.CONFIRMED, judge.REFUTED, judge.OUT_OF_REACH)
-    )
-    return f"{sum(counted.values())} claims: {parts}"
+    busy = sum(claim["busy"] for article in report["articles"] for claim in article["claims"])
+    parts = [f"{counted[verdict]} {verdict}" for verdict in
+             (judge.CONFIRMED, judge.REFUTED, judge.UNDECIDED, judge.OUT_OF_REACH)]
+    if busy:
+        parts[2] += f" ({busy} because the machine was busy)"
+    return f"{sum(counted.values())} claims: {', '.join(parts)}"
 
 
 def machine(report):
@@ -152,26 +151,28 @@ def ours(claim):
 
 
 def markdown_row(cells):
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(cells) + " |"
 
 
 def markdown_article(article):
-    lines = ["", f"## {article['number']} {article['name']}: {article['title']}", "",
-             f"The article's own setup: {article['theirs']}. "
+    lines = ["", f"## {article['number']} {article['name']}: {markdown(article['title'])}", "",
+             f"The article's own setup: {markdown(article['theirs'])}. "
              'Its numbers are in the column "theirs".', ""]
     if article["failed"]:
-        lines += [f"This experiment did not finish: {article['failed']}", ""]
+        lines += [f"This experiment did not finish: {markdown(article['failed'])}", ""]
     lines += [markdown_row(("", "claim", "theirs", "ours", "formula", "verdict", "why")),
               markdown_row(["---"] * 7)]
     for claim in article["claims"]:
-        lines.append(markdown_row((claim["number"], claim["says"], claim["theirs"], ours(claim),
-                                   claim["formula"], f"**{claim['verdict']}**", claim["why"])))
+        lines.append(markdown_row((claim["number"], markdown(claim["says"]),
+                                   markdown(claim["theirs"]), markdown(ours(claim)),
+                                   markdown(claim["formula"]), f"**{claim['verdict']}**",
+                                   markdown(claim["why"]))))
     return lines
 
 
-def markdown(report):
+def in_markdown(report):
     lines = ["# Claims of five articles, and measurements on this machine", "",
-             machine(report) + ".", "", summary(report) + "."]
+             f"Measured on {markdown(machine(report))}.", "", summary(report) + "."]
     for article in report["articles"]:
         lines += markdown_article(article)
     return "\n".join(lines) + "\n"
@@ -197,21 +198,12 @@ def check_folder(folder):
     """Makes the folder, and raises OSError if files cannot be written there: before measuring."""
     folder.mkdir(parents=True, exist_ok=True)
     for view in VIEWS:
-        if (folder / view).is_dir():
-            raise IsADirectoryError(EISDIR, f"{view} is a folder")
-    probe = folder / f".{os.getpid()}.tmp"
-    probe.touch()
-    probe.unlink()
+        files.check(folder, view)
 
 
 def write(report, folder, page):
     """Writes all views, each completely or not at all. page makes the HTML."""
-    texts = (json.dumps(report, indent=1) + "\n", markdown(report), page(report),
+    texts = (json.dumps(report, indent=1) + "\n", in_markdown(report), page(report),
              table_of_claims(report))
     for view, text in zip(VIEWS, texts):
-        made = folder / f".{view}.{os.getpid()}.tmp"
-        try:
-            made.write_text(text, encoding="utf-8")
-            made.replace(folder / view)
-        finally:
-            made.unlink(missing_ok=True)
+        files.write(folder, view, text)
