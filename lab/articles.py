@@ -10,8 +10,9 @@ import small_model
 import stragglers
 
 # module     has measure(lab)
+# source     whose article it is, its title and its address
 # theirs     the article's own machine and model, so that readers can compare
-Article = namedtuple("Article", "number name title module theirs")
+Article = namedtuple("Article", "number name title module source theirs")
 
 ARTICLES = (
     Article(
@@ -19,6 +20,8 @@ ARTICLES = (
         "small-model",
         "A small GPT on two GPUs is slower than on one",
         small_model,
+        'Thokozani Buthelezi, "DDP Is Not Always Faster", DEV Community, '
+        "https://dev.to/thokozani_buthelezi_2cd41/ddp-is-not-always-faster-23mh",
         "two T4 in one host, PyTorch DDP, a GPT of 816,705 parameters, 32 examples of 64 characters"
         " per rank",
     ),
@@ -27,6 +30,7 @@ ARTICLES = (
         "cost-model",
         "Ring-AllReduce, buckets and overlap with a cost model",
         cost_model,
+        'a lesson of a course, "Data Parallel & DDP", author and address not known',
         "no measurements: 7e9 parameters in 2 bytes, 50 GB/s, 200 ms",
     ),
     Article(
@@ -34,6 +38,8 @@ ARTICLES = (
         "overlap",
         "Averaging gradients after backward, or while it runs",
         overlap,
+        'Vizuara AI, "Gradient Synchronization", in 5D Parallelism: a Visual Guide, '
+        "https://vizuaraai.github.io/5d-parallelism-visual-guide/gradient-synchronization.html",
         "two GPUs, 40 layers of 4096",
     ),
     Article(
@@ -41,6 +47,8 @@ ARTICLES = (
         "stragglers",
         "Scaling, stragglers and communication on one machine",
         stragglers,
+        'Duo An, "Learning PyTorch DDP Performance Tuning on a One-GPU Machine", 2026, '
+        "https://duoan.github.io/posts/learning-ddp-performance-tuning-on-one-gpu",
         "Ryzen 9 9900X, PyTorch over gloo on CPUs, a perceptron 1024-1024-1024-1000, 128 examples"
         " per rank, 12 steps, one run",
     ),
@@ -49,6 +57,9 @@ ARTICLES = (
         "large-batch",
         "Why more GPUs and larger batches are slower",
         large_batch,
+        'a page of questions and answers, "Why does training with DistributedDataParallel become '
+        'slower with more GPUs and larger batch sizes in PyTorch?", 2025, author and address not '
+        "known",
         "no measurements: answers from experience",
     ),
 )

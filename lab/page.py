@@ -80,11 +80,16 @@ def details(summary, content):
     return f"<details><summary>{summary}</summary>{content}</details>"
 
 
+def with_link(text):
+    return re.sub(r"https://[^\s,]+", r'<a rel="noreferrer" href="\g<0>">\g<0></a>', escape(text))
+
+
 def article_part(article):
     parts = [
         f'<h2 id="{article["number"]}">{article["number"]} {article["name"]}: '
         f"{escape(article['title'])}</h2>",
-        f'<p class="note">The article\'s own setup: {escape(article["theirs"])}.</p>',
+        f'<p class="note">The article: {with_link(article["source"])}.<br>'
+        f'Its own setup: {escape(article["theirs"])}.</p>',
     ]
     if article["failed"]:
         failed = f"This experiment did not finish: {escape(article['failed'])}"

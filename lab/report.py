@@ -79,6 +79,7 @@ def article_part(article, lab, failed, seconds):
         "number": article.number,
         "name": article.name,
         "title": article.title,
+        "source": article.source,
         "theirs": article.theirs,
         "failed": failed,
         "seconds": round(seconds, 1),
@@ -156,7 +157,8 @@ def markdown_row(cells):
 
 def markdown_article(article):
     lines = ["", f"## {article['number']} {article['name']}: {markdown(article['title'])}", "",
-             f"The article's own setup: {markdown(article['theirs'])}. "
+             f"The article: {markdown(article['source'])}.", "",
+             f"Its own setup: {markdown(article['theirs'])}. "
              'Its numbers are in the column "theirs".', ""]
     if article["failed"]:
         lines += [f"This experiment did not finish: {markdown(article['failed'])}", ""]
