@@ -480,9 +480,6 @@ RING_API int ring_op_destroy(struct ring_comm *comm, enum ring_op op);
  * the device with that number, else of the one that the communicator's calls have used, else the
  * calling thread's own or the first. No stream may be waiting for this thread.
  *
- * Other buffers may come to lie on huge pages while calls use them, as far as all of such a page is
- * in use; madvise(2)'s MADV_NOHUGEPAGE keeps memory from that.
- *
  * returns   0; RING_EINVAL; RING_ENOMEM; RING_ENOTSUP if there is no such device; RING_ESYSTEM
  */
 RING_API int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory);

@@ -129,7 +129,7 @@ static int run_among_partners(struct ring_comm *comm, struct ring_way *way,
 	if (err)
 		ring_partners_fence(comm, call);
 	else
-		ring_partners_leave(comm, call);
+		ring_partners_leave(comm);
 	return err;
 }
 

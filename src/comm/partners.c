@@ -250,18 +250,7 @@ int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, in
 	return 0;
 }
 
-/* After a direct call: the other ranks have reached into this one's private memory. */
-static void note_reached(struct ring_comm *comm, const struct ring_call *call)
-{
-	struct ring_huge_pages *pages = &comm->partners.huge_pages;
-	const struct ring_operands *operands = &call->operands;
-	if (operands->input && !call->input_memory)
-		ring_huge_pages_note(pages, operands->input, input_bytes(comm, call));
-	if (operands->output && !call->output_memory)
-		ring_huge_pages_note(pages, operands->output, output_bytes(comm, call));
-}
-
-void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call)
+void ring_partners_leave(struct ring_comm *comm)
 {
 	ring_memory_recall(comm);
 	for (int rank = 0; rank < comm->size; rank++) {
@@ -269,9 +258,6 @@ void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call)
 		if (rank != comm->rank)
 			ring_link_tidy(in);
 	}
-	if (ring_algorithm_has(comm->way->choice.algorithm, RING_NEEDS_REACH) &&
-	    comm->way->question.memory == RING_MEMORY_REACHABLE)
-		note_reached(comm, call);
 }
 
 /* ---- failure --------------------------------------------------------------------------------- */

@@ -16,7 +16,6 @@
 
 #include "engine/channel.h"
 #include "engine/reached.h"
-#include "huge_pages.h"
 #include "plan/record.h"
 #include "stage.h"
 #include "choose/tuning.h"
@@ -34,7 +33,6 @@ struct ring_partners {
 	struct ring_known_plan signals; /* of every exchange */
 	struct ring_reached reached;
 	struct ring_stage stage;
-	struct ring_huge_pages huge_pages; /* this rank's buffers that others reach into */
 };
 
 /* Begins the next exchange, on the first channel. returns 0; RING_ENOMEM */
@@ -61,11 +59,8 @@ uint64_t ring_partners_workers(const struct ring_comm *comm, int root);
  */
 int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer);
 
-/*
- * The call is over: lets go of memory that peers have freed, and moves buffers to huge pages where
- * that pays.
- */
-void ring_partners_leave(struct ring_comm *comm, const struct ring_call *call);
+/* The call is over: lets go of memory that peers have freed. */
+void ring_partners_leave(struct ring_comm *comm);
 
 /*
  * The call has failed: from here on no peer writes to this rank's memory. Waits a while until those
