@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Sourced by the tests beside this, and by what measures between hosts in perf. A host is a network namespace; all are joined by two bridges, which
-# live in a namespace of their own, so that nothing is added to the machine's own network:
+# Sourced by the tests beside this, and by what measures between hosts in perf. A host is a network
+# namespace. All are in two networks:
 #
 #	host h:  eth0 10.77.0.h+1 or fd77::h+1,  eth1 10.78.0.h+1 or fd78::h+1
+#
+# A router stands for the switch of each, as kernels may have no bridges: it answers for the addresses
+# of all hosts and passes on what they send. It is a namespace of its own, so that nothing is added to
+# the machine's own network.
 set -u
 net=ringccl-$$
 place=$(mktemp -d)
@@ -12,6 +16,7 @@ failures=0
 
 skip() {
 	echo "$*"
+	[ "$failures" = 0 ] || exit 1
 	exit 77
 }
 
@@ -37,48 +42,89 @@ on() { # host, command
 	ip netns exec "$net-$host" "$@"
 }
 
-# Links host h with bridge b.
+# What it cannot pass on is lost without a word, as in a switch.
+make_router() {
+	local number
+	ip netns add "$net-router" 2>/dev/null || skip "may not make network namespaces"
+	ip -n "$net-router" link set lo up || exit 1 # without a local address it sends all to all
+	on router sh -c 'cd /proc/sys/net && echo 1 >ipv4/ip_forward && echo 1 >ipv4/conf/all/proxy_arp' || exit 1
+	on router sh -c 'cd /proc/sys/net/ipv6/conf && echo 1 >all/forwarding && echo 1 >all/proxy_ndp &&
+		echo 0 >default/accept_dad' 2>/dev/null
+	for number in 7 8; do
+		ip -n "$net-router" route add blackhole "10.7$number.0.0/24" || exit 1
+		ip -n "$net-router" route add blackhole "fd7$number::/64" 2>/dev/null
+	done
+}
+
+# Links host h with network n.
 plug_in() {
-	ip -n "$net-switch" link add "port$1-$2" type veth peer name "eth$2" netns "$net-$1" &&
-		ip -n "$net-switch" link set "port$1-$2" master "bridge$2" up &&
+	ip -n "$net-router" link add "port$1-$2" type veth peer name "eth$2" netns "$net-$1" &&
+		ip -n "$net-router" link set "port$1-$2" up &&
+		on router sh -c "for file in /proc/sys/net/ipv?/neigh/port$1-$2/proxy_delay; do echo 0 >\$file; done" &&
 		ip -n "$net-$1" link set "eth$2" up
 }
 
-add_address() { # host, bridge, 4 or 6
+address_of() { # host, network, 4 or 6
 	if [ "$3" = 4 ]; then
-		ip -n "$net-$1" address add "10.7$((7 + $2)).0.$(($1 + 1))/24" dev "eth$2"
+		echo "10.7$((7 + $2)).0.$(($1 + 1))"
 	else
-		ip -n "$net-$1" address add "fd7$((7 + $2))::$(($1 + 1))/64" dev "eth$2" nodad
+		echo "fd7$((7 + $2))::$(($1 + 1))"
 	fi
 }
 
+find_host() { # host, network, 4 or 6
+	ip -n "$net-router" route add "$(address_of "$@")" dev "port$1-$2"
+}
+
+# All other hosts may ask for it.
+add_address() { # host, network, 4 or 6
+	local address other
+	address=$(address_of "$@")
+	if [ "$3" = 4 ]; then
+		ip -n "$net-$1" address add "$address/24" dev "eth$2"
+	else
+		ip -n "$net-$1" address add "$address/64" dev "eth$2" nodad
+		for ((other = 0; other < hosts; other++)); do
+			[ $other = "$1" ] || ip -n "$net-router" neighbor add proxy "$address" dev "port$other-$2"
+		done
+	fi && find_host "$@"
+}
+
 make_hosts() { # how many, 4 or 6: the version of IP they have
-	local bridge host
-	ip netns add "$net-switch" 2>/dev/null || skip "may not make network namespaces"
-	for bridge in 0 1; do
-		ip -n "$net-switch" link add "bridge$bridge" type bridge 2>/dev/null ||
-			skip "this kernel has no bridges"
-		ip -n "$net-switch" link set "bridge$bridge" up
-	done
-	for ((host = 0; host < $1; host++)); do
+	local network host
+	hosts=$1
+	make_router
+	for ((host = 0; host < hosts; host++)); do
 		ip netns add "$net-$host" && ip -n "$net-$host" link set lo up || exit 1
-		for bridge in 0 1; do
-			plug_in "$host" "$bridge" && add_address "$host" "$bridge" "$2" || exit 1
+		for network in 0 1; do
+			plug_in "$host" "$network" || exit 1
 		done
 	done
-	hosts=$1
+	for ((host = 0; host < hosts; host++)); do
+		for network in 0 1; do
+			add_address "$host" "$network" "$2" || exit 1
+		done
+	done
 }
 
-# Whatever host a sends to host b on bridge 0 goes astray from now on, without a word: nobody has that address.
+# Host h is off network 0 from now on.
+pull_cable() {
+	ip -n "$net-router" link set "port$1-0" down
+}
+
+plug_cable() { # host
+	ip -n "$net-router" link set "port$1-0" up && find_host "$1" 0 4
+}
+
+# Whatever host a sends to host b in network 0 goes astray from now on, without a word: nobody has
+# that address.
 cut_way() { # a, b
-	ip -n "$net-$1" neighbor replace "10.77.0.$(($2 + 1))" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
+	ip -n "$net-$1" neighbor replace "$(address_of "$2" 0 4)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
 }
 
-# Whatever host a sends to host b on bridge 0 arrives there, on the device.
-mend_way() { # a, b, device
-	local address
-	address=$(on "$2" cat "/sys/class/net/$3/address")
-	ip -n "$net-$1" neighbor replace "10.77.0.$(($2 + 1))" lladdr "$address" dev eth0 nud permanent
+# It arrives again: the router says how.
+mend_way() { # a, b
+	ip -n "$net-$1" neighbor delete "$(address_of "$2" 0 4)" dev eth0
 }
 
 cut_path() { # a, b
@@ -86,14 +132,20 @@ cut_path() { # a, b
 }
 
 mend_path() { # a, b
-	mend_way "$1" "$2" eth0 && mend_way "$2" "$1" eth0
+	mend_way "$1" "$2" && mend_way "$2" "$1"
 }
 
-# Gives host h a second way in from bridge 0, eth2, on which large packets get lost, and which nobody takes by itself.
-make_narrow_way() { # h
-	ip -n "$net-switch" link add "narrow$1" mtu 576 type veth peer name eth2 netns "$net-$1" &&
-		ip -n "$net-switch" link set "narrow$1" master bridge0 up &&
-		ip -n "$net-$1" link set eth2 arp off up
+# A second way from host a to host b, eth2 to eth2, on which large packets get lost, and which nobody
+# takes by itself. It is given one packet at a time: others are not measured.
+make_narrow_way() { # a, b
+	ip -n "$net-$1" link add eth2 type veth peer name eth2 netns "$net-$2" &&
+		ip -n "$net-$1" link set eth2 gso_max_segs 1 arp off up &&
+		ip -n "$net-$2" link set eth2 mtu 576 arp off up
+}
+
+# Whatever host a sends to host b in network 0 goes there.
+narrow_way() { # a, b
+	ip -n "$net-$1" route add "$(address_of "$2" 0 4)" dev eth2
 }
 
 # The process that serves the meeting lives on host 0. Sets id and server.
@@ -154,7 +206,7 @@ drop_id() {
 	wait "$server"
 } 2>/dev/null
 
-# What a host sends to bridge 0 leaves at this rate, but for what it may send at once: what that takes so many
+# What a host sends in network 0 leaves at this rate, but for what it may send at once: what that takes so many
 # microseconds. Where CPUs are busy, a timer comes late, and if it is later than that the rate is not reached.
 set_rate() { # such as 400mbit; microseconds
 	local host number=${1%[mg]bit} unit=125
