@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * If a launcher started several processes, none of them may start its own job: each would compute
- * something else than was asked for, and exit with 0.
+ * something else than was asked for, and exit with 0. Unless it was asked for: another number of
+ * --ranks is meant, and variables that a launcher left are nobody's business then.
  */
 #include "role.h"
 
@@ -10,25 +11,26 @@
 
 #include "ringccl.h"
 
+static enum role find_wanted(int ranks, int *rank)
+{
+	const char *launcher;
+	int size;
+	if (!ring_job_find(&launcher, rank, &size) && launcher && size == ranks)
+		return ROLE_RANK;
+	*rank = 0;
+	return ROLE_STARTS;
+}
+
 enum role role_find(const char *program, int ranks, int *rank)
 {
 	const char *launcher;
 	int size;
 	*rank = 0;
-	int err = ring_job_find(&launcher, rank, &size);
-	if (err && ranks > 0) /* an unknown launcher, or stale variables */
-		return ROLE_STARTS;
-	if (err) {
-		fprintf(stderr, "%s: %s\n", program, ring_comm_error(NULL));
-		return ROLE_REFUSED;
-	}
-	if (!launcher)
-		return ROLE_STARTS;
-	if (ranks == 0 || ranks == size)
-		return ROLE_RANK;
-	if (size == 1)
-		return ROLE_STARTS;
-	fprintf(stderr, "%s: is one of %d ranks that %s started already; leave out --ranks %d\n",
-		program, size, launcher, ranks);
+	if (ranks > 0)
+		return find_wanted(ranks, rank);
+	if (!ring_job_find(&launcher, rank, &size))
+		return launcher ? ROLE_RANK : ROLE_STARTS;
+	fprintf(stderr, "%s: %s; or say --ranks N, and it starts so many here\n", program,
+		ring_comm_error(NULL));
 	return ROLE_REFUSED;
 }

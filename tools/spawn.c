@@ -21,14 +21,43 @@ static const char *const rank_variables[] = {
 
 enum { RANK_VARIABLES = sizeof(rank_variables) / sizeof(rank_variables[0]) };
 
-static bool is_rank_variable(const char *entry)
+/*
+ * By these a launcher that started us tells its own ranks apart: MPI in a rank would take itself
+ * for that one rank of its job.
+ */
+static const char *const left_variables[] = {
+	"PMI_FD",
+	"PMI_RANK",
+	"PMI_SIZE",
+	"PMI_ID",
+	"PMIX_RANK",
+	"PMIX_NAMESPACE",
+	"OMPI_COMM_WORLD_RANK",
+	"OMPI_COMM_WORLD_SIZE",
+};
+
+/* People set WORLD_SIZE, too, and mean it; but no two ranks have one RANK. */
+static const char *const torch_variables[] = {
+	"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID",
+};
+
+#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
+
+static bool is_among(const char *entry, const char *const *names, size_t count)
 {
-	for (int i = 0; i < RANK_VARIABLES; i++) {
-		size_t length = strlen(rank_variables[i]);
-		if (strncmp(entry, rank_variables[i], length) == 0 && entry[length] == '=')
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strlen(names[i]);
+		if (strncmp(entry, names[i], length) == 0 && entry[length] == '=')
 			return true;
 	}
 	return false;
+}
+
+static bool is_passed_on(const char *entry)
+{
+	bool is_torch = getenv("RANK") && is_among(entry, torch_variables, LENGTH(torch_variables));
+	return !is_torch && !is_among(entry, rank_variables, LENGTH(rank_variables)) &&
+	       !is_among(entry, left_variables, LENGTH(left_variables));
 }
 
 /* The strings of an environment: first our own RANK_VARIABLES, then those of the launcher. */
@@ -64,7 +93,7 @@ static char **environment_of_rank(const struct spawn *spawn, int rank)
 	}
 	size_t used = RANK_VARIABLES;
 	for (size_t i = 0; i < inherited; i++) {
-		if (!is_rank_variable(environ[i]))
+		if (is_passed_on(environ[i]))
 			environment[used++] = environ[i];
 	}
 	return environment;

@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ static const char *const variables[] = {
 	"RING_RANK",      "RING_SIZE",   "RING_ID",          "RING_SECRET",
 	"RING_ROOT_PORT", "RANK",        "WORLD_SIZE",       "LOCAL_RANK",
 	"MASTER_ADDR",    "MASTER_PORT", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID",
-	"PMI_FD",         "PMIX_RANK",   "SLURM_STEP_ID",
+	"PMI_FD",         "PMIX_RANK",   "SLURM_STEP_ID",    "JOB_COMPLETION_INDEX",
 };
 
 static int forget_environment(void **state)
@@ -42,7 +43,7 @@ static struct ring_torchrun read_torchrun(void)
 {
 	struct ring_torchrun job;
 	struct ring_failure failure = {0};
-	if (ring_torchrun_read(&job, &failure))
+	if (ring_torchrun_read(&job, &ring_launcher_torch_variables, &failure))
 		fail_msg("refused: %s", failure.text);
 	return job;
 }
@@ -53,7 +54,7 @@ static void no_launcher(void **state)
 	struct ring_comm *comm;
 	const char *launcher = "";
 	int rank = 7, size = 7;
-	setenv("WORLD_SIZE", "4", 1);
+	setenv("WORLD_SIZE", "1", 1);
 	setenv("RANK", "", 1);
 	assert_int_equal(ring_job_find(&launcher, &rank, &size), 0);
 	assert_null(launcher);
@@ -101,6 +102,10 @@ static void unknown_launchers_are_refused(void **state)
 		{"JSM_NAMESPACE_RANK", "jsrun"}, {"OMPI_COMM_WORLD_RANK", "Open MPI"},
 		{"PMI_RANK", "PMI_FD"},          {"PMI_ID", "PMI_PORT"},
 		{"MPI_LOCALRANKID", "PMI_FD"},   {"PMIX_NAMESPACE", "PMIX_RANK"},
+		{"HOROVOD_RANK", "horovodrun"},  {"AWS_BATCH_JOB_NODE_INDEX", "AWS Batch"},
+		{"MPIRUN_RANK", "MVAPICH"},      {"DMLC_WORKER_ID", "DMLC"},
+		{"LSF_PM_TASKID", "LSF"},        {"PADDLE_TRAINER_ID", "Paddle"},
+		{"LOCAL_RANK", "WORLD_SIZE"},    {"JOB_COMPLETION_INDEX", "WORLD_SIZE"},
 	};
 	for (size_t i = 0; i < sizeof(markers) / sizeof(markers[0]); i++) {
 		const char *launcher;
@@ -112,6 +117,77 @@ static void unknown_launchers_are_refused(void **state)
 			fail_msg("%s: %s", markers[i][0], ring_comm_error(NULL));
 		unsetenv(markers[i][0]);
 	}
+}
+
+/* Each is a list of assignments, and a word of the sentence; NULL: nothing is wrong with it. */
+static const struct surroundings {
+	const char *assignments[4], *word;
+} surroundings[] = {
+	{{"WORLD_SIZE=2", "LOCAL_RANK=1"}, "WORLD_SIZE=2"},
+	{{"WORLD_SIZE=2"}, "set RANK"},
+	{{"HOROVOD_RANK=1", "HOROVOD_SIZE=2"}, "HOROVOD_RANK=1"},
+	{{"PET_NNODES=2"}, "torchrun"},
+	{{"SM_HOSTS=[\"algo-1\",\"algo-2\"]"}, "SageMaker"},
+	{{"TF_CONFIG={\"cluster\": {\"worker\": [\"a:2222\", \"b:2222\"]}, \"task\": {\"index\": "
+	  "0}}"},
+	 "TensorFlow"},
+	/* alone */
+	{{"HOROVOD_RANK=0", "HOROVOD_SIZE=1"}, NULL},
+	{{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1"}, NULL},
+	{{"LOCAL_RANK=0", "WORLD_SIZE=1"}, NULL},
+	{{"SM_HOSTS=[\"algo-1\"]"}, NULL},
+	{{"TF_CONFIG={\"cluster\": {\"worker\": [\"a:2222\"]}, \"task\": {\"index\": 0}}"}, NULL},
+	/* a shell of salloc, a batch script, a plain pod */
+	{{"SLURM_JOB_ID=7", "SLURM_NTASKS=4", "SLURM_PROCID=0", "SLURM_NNODES=2"}, NULL},
+	{{"KUBERNETES_SERVICE_HOST=10.0.0.1", "HOSTNAME=pod-1", "MASTER_ADDR=head"}, NULL},
+	{{"LSB_JOBINDEX=1", "LSB_DJOB_NUMPROC=4", "PBS_TASKNUM=1", "PBS_NODENUM=0"}, NULL},
+};
+
+static void set_or_unset(const char *assignment, bool set)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(assignment, "="), assignment);
+	if (set)
+		setenv(name, strchr(assignment, '=') + 1, 1);
+	else
+		unsetenv(name);
+}
+
+static void one_of_several_is_told_from_one_alone(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(surroundings) / sizeof(surroundings[0]); i++) {
+		const struct surroundings *row = &surroundings[i];
+		const char *launcher;
+		int rank, size;
+		for (int k = 0; k < 4 && row->assignments[k]; k++)
+			set_or_unset(row->assignments[k], true);
+		int err = ring_job_find(&launcher, &rank, &size);
+		if (err != (row->word ? RING_EINVAL : 0))
+			fail_msg("%s: %s", row->assignments[0], ring_strerror(err));
+		if (row->word && !strstr(ring_comm_error(NULL), row->word))
+			fail_msg("%s: %s", row->assignments[0], ring_comm_error(NULL));
+		for (int k = 0; k < 4 && row->assignments[k]; k++)
+			set_or_unset(row->assignments[k], false);
+	}
+}
+
+/* The pods of an indexed Job are ranks once the manifest says how many there are, and where. */
+static void indexed_job(void **state)
+{
+	(void)state;
+	const char *launcher;
+	int rank, size;
+	setenv("JOB_COMPLETION_INDEX", "3", 1);
+	assert_int_equal(ring_job_find(&launcher, &rank, &size), RING_EINVAL);
+	assert_non_null(strstr(ring_comm_error(NULL), "JOB_COMPLETION_INDEX is"));
+	setenv("WORLD_SIZE", "4", 1);
+	assert_int_equal(ring_job_find(&launcher, &rank, &size), 0);
+	assert_int_equal(rank, 3);
+	assert_int_equal(size, 4);
+	setenv("RANK", "1", 1); /* whoever sets it knows better */
+	assert_int_equal(ring_job_find(&launcher, &rank, &size), 0);
+	assert_int_equal(rank, 1);
 }
 
 static void place(void **state)
@@ -168,7 +244,8 @@ static void nonsense_is_named(void **state)
 			setenv(nonsense[i].name, nonsense[i].value, 1);
 		else
 			unsetenv(nonsense[i].name);
-		assert_int_equal(ring_torchrun_read(&job, &failure), RING_EINVAL);
+		assert_int_equal(ring_torchrun_read(&job, &ring_launcher_torch_variables, &failure),
+				 RING_EINVAL);
 		if (!strstr(failure.text, nonsense[i].word))
 			fail_msg("no \"%s\" in: %s", nonsense[i].word, failure.text);
 	}
@@ -265,6 +342,8 @@ int main(void)
 		cmocka_unit_test_setup(no_launcher, forget_environment),
 		cmocka_unit_test_setup(the_innermost_comes_first, forget_environment),
 		cmocka_unit_test_setup(unknown_launchers_are_refused, forget_environment),
+		cmocka_unit_test_setup(one_of_several_is_told_from_one_alone, forget_environment),
+		cmocka_unit_test_setup(indexed_job, forget_environment),
 		cmocka_unit_test_setup(place, forget_environment),
 		cmocka_unit_test_setup(nonsense_is_named, forget_environment),
 		cmocka_unit_test_setup(all_ranks_come_to_one_identity, forget_environment),

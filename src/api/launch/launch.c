@@ -19,8 +19,9 @@
  * variables. ring_run and torchrun run under all others, mpirun and mpiexec within steps of Slurm.
  */
 static const struct ring_launcher *const launchers[] = {
-	&ring_launcher_ring_run, &ring_launcher_torchrun, &ring_launcher_pmix,
-	&ring_launcher_pmi,      &ring_launcher_slurm,    &ring_launcher_torch_variables,
+	&ring_launcher_ring_run,    &ring_launcher_torchrun, &ring_launcher_pmix,
+	&ring_launcher_pmi,         &ring_launcher_slurm,    &ring_launcher_torch_variables,
+	&ring_launcher_indexed_job,
 };
 #define LAUNCHERS (sizeof(launchers) / sizeof(launchers[0]))
 
@@ -62,7 +63,8 @@ static int fail_without_launcher(struct ring_failure *failure)
 	char known[RING_FAILURE_TEXT - 100];
 	size_t length = 0;
 	for (size_t i = 0; i < LAUNCHERS && length < sizeof(known); i++) {
-		if (launchers[i] == &ring_launcher_torch_variables) /* as torchrun's */
+		if (launchers[i] == &ring_launcher_torch_variables ||
+		    launchers[i] == &ring_launcher_indexed_job) /* as torchrun's */
 			continue;
 		length += (size_t)snprintf(known + length, sizeof(known) - length, "%s%s of %s",
 					   i ? "; " : "", launchers[i]->variables,

@@ -42,7 +42,8 @@ struct ring_launcher {
 };
 
 extern const struct ring_launcher ring_launcher_ring_run, ring_launcher_torchrun,
-	ring_launcher_pmix, ring_launcher_pmi, ring_launcher_slurm, ring_launcher_torch_variables;
+	ring_launcher_pmix, ring_launcher_pmi, ring_launcher_slurm, ring_launcher_torch_variables,
+	ring_launcher_indexed_job;
 
 /*
  * launcher   NULL if none started this process

@@ -18,11 +18,12 @@
 
 /* ---- what is said ---- */
 
-static int read_port(struct ring_torchrun *job, int store, struct ring_failure *failure)
+static int read_port(struct ring_torchrun *job, const struct ring_launcher *launcher, int store,
+		     struct ring_failure *failure)
 {
 	job->served.port = store + 1;
 	job->served.port_of = "after MASTER_PORT";
-	int err = ring_served_choose_port(&job->served, &ring_launcher_torch_variables, failure);
+	int err = ring_served_choose_port(&job->served, launcher, failure);
 	if (!err && job->served.port > RING_PORT_MAX)
 		err = ring_fail(failure, RING_EINVAL,
 				"MASTER_PORT=%d leaves no port after it for the ranks to meet: set "
@@ -31,14 +32,15 @@ static int read_port(struct ring_torchrun *job, int store, struct ring_failure *
 	return err;
 }
 
-int ring_torchrun_read(struct ring_torchrun *job, struct ring_failure *failure)
+int ring_torchrun_read(struct ring_torchrun *job, const struct ring_launcher *launcher,
+		       struct ring_failure *failure)
 {
-	const struct ring_launcher *launcher = &ring_launcher_torch_variables;
 	int store = 0;
 	*job = (struct ring_torchrun){.served.address_of = "MASTER_ADDR"};
 	int err = ring_launch_number(launcher, "WORLD_SIZE", 1, RING_SIZE_MAX, &job->size, failure);
 	if (!err)
-		err = ring_launch_number(launcher, "RANK", 0, job->size - 1, &job->rank, failure);
+		err = ring_launch_number(launcher, launcher->rank, 0, job->size - 1, &job->rank,
+					 failure);
 	if (!err && ring_launch_variable("LOCAL_WORLD_SIZE"))
 		err = ring_launch_number(launcher, "LOCAL_WORLD_SIZE", 1, job->size,
 					 &job->served.local_size, failure);
@@ -49,7 +51,7 @@ int ring_torchrun_read(struct ring_torchrun *job, struct ring_failure *failure)
 	if (!err)
 		err = ring_launch_number(launcher, "MASTER_PORT", 1, RING_PORT_MAX, &store, failure);
 	if (!err)
-		err = read_port(job, store, failure);
+		err = read_port(job, launcher, store, failure);
 	job->run = ring_launch_variable("TORCHELASTIC_RUN_ID");
 	if (!job->run)
 		job->run = "";
@@ -72,8 +74,7 @@ static int enter(const struct ring_launcher *launcher, const struct ring_config 
 {
 	struct ring_torchrun job;
 	struct ring_identity identity;
-	(void)launcher;
-	int err = ring_torchrun_read(&job, failure);
+	int err = ring_torchrun_read(&job, launcher, failure);
 	if (err)
 		return err;
 	ring_torchrun_identify(&job, launch->number, ring_served_secret(), &identity);
@@ -99,5 +100,15 @@ const struct ring_launcher ring_launcher_torch_variables = {
 	.variables = VARIABLES,
 	.size = "WORLD_SIZE",
 	.rank = "RANK",
+	.enter = enter,
+};
+
+/* Its pods are numbered; who writes the Job says the rest. Without that, each is one of several. */
+const struct ring_launcher ring_launcher_indexed_job = {
+	.name = "an indexed Job of Kubernetes, one rank in each pod,",
+	.marker = "JOB_COMPLETION_INDEX",
+	.variables = "JOB_COMPLETION_INDEX, and its manifest WORLD_SIZE, MASTER_ADDR, MASTER_PORT",
+	.size = "WORLD_SIZE",
+	.rank = "JOB_COMPLETION_INDEX",
 	.enter = enter,
 };

@@ -15,7 +15,8 @@ struct ring_torchrun {
 	struct ring_served served;
 };
 
-int ring_torchrun_read(struct ring_torchrun *job, struct ring_failure *failure);
+int ring_torchrun_read(struct ring_torchrun *job, const struct ring_launcher *launcher,
+		       struct ring_failure *failure);
 
 /*
  * The identity of the call-th communicator (from 0) of the job; the root is the caller's to set.
