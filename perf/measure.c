@@ -74,9 +74,9 @@ static bool has_place(const struct perf_options *options, const struct perf_call
 	return place == PERF_IN_PLACE ? both : !both || !options->in_place;
 }
 
-int perf_measure_rows(struct perf_team *team, const struct perf_options *options,
-		      const struct perf_call *call, struct perf_buffer buffers[2],
-		      struct perf_row rows[PERF_BUFFERS])
+int perf_measure_rows(struct perf_team *team, struct perf_team *start,
+		      const struct perf_options *options, const struct perf_call *call,
+		      struct perf_buffer buffers[2], struct perf_row rows[PERF_BUFFERS])
 {
 	for (int kind = 0; kind < PERF_BUFFERS; kind++)
 		rows[kind] = (struct perf_row){.call = *call, .buffers = (enum perf_buffers)kind};
@@ -88,7 +88,7 @@ int perf_measure_rows(struct perf_team *team, const struct perf_options *options
 						       team->rank);
 		struct perf_times times[PERF_BUFFERS] = {0};
 		struct perf_check check = {0};
-		err = perf_measure_times(team, team, options, &placed, times);
+		err = perf_measure_times(team, start, options, &placed, times);
 		if (!err)
 			err = perf_check_calls(team, options, &placed, &check);
 		for (int kind = 0; kind < PERF_BUFFERS; kind++) {

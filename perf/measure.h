@@ -36,12 +36,12 @@ int perf_measure_times(struct perf_team *team, struct perf_team *start,
 
 /*
  * Measures a call at its places. Fills in one row for each kind of buffers that is wanted; the rows
- * share one check. Collective.
+ * share one check. start as above. Collective.
  *
  * returns   0, or a RING_E... with team->error
  */
-int perf_measure_rows(struct perf_team *team, const struct perf_options *options,
-		      const struct perf_call *call, struct perf_buffer buffers[2],
-		      struct perf_row rows[PERF_BUFFERS]);
+int perf_measure_rows(struct perf_team *team, struct perf_team *start,
+		      const struct perf_options *options, const struct perf_call *call,
+		      struct perf_buffer buffers[2], struct perf_row rows[PERF_BUFFERS]);
 
 #endif

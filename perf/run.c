@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report.h"
 #include "tune.h"
@@ -50,8 +51,9 @@ static int measure_rows(struct perf_run *run, struct perf_buffer buffers[2],
 			const struct perf_call *call)
 {
 	struct perf_row rows[PERF_BUFFERS];
+	struct perf_team *start = run->start.comm ? &run->start : &run->team;
 	report_progress(run, call);
-	int err = perf_measure_rows(&run->team, run->options, call, buffers, rows);
+	int err = perf_measure_rows(&run->team, start, run->options, call, buffers, rows);
 	for (int kind = 0; kind < PERF_BUFFERS && !err; kind++) {
 		if (!run->options->effort.wanted[kind])
 			continue;
@@ -160,6 +162,15 @@ static int measure_all(struct perf_run *run, struct perf_buffer buffers[2])
 	return err;
 }
 
+/* Out of a barrier of rings ranks come one after the other, and would begin so. */
+static int branch_start(struct perf_run *run)
+{
+	int err = perf_team_branch(&run->team, run->options, NULL, &run->start);
+	if (err)
+		memcpy(run->team.error, run->start.error, sizeof(run->team.error));
+	return err;
+}
+
 int perf_run_rows(struct perf_run *run)
 {
 	if (run->options->root >= run->team.size) {
@@ -170,6 +181,8 @@ int perf_run_rows(struct perf_run *run)
 	}
 	struct perf_buffer buffers[2] = {0};
 	int err = perf_facts_gather(&run->team, &run->facts);
+	if (!err && perf_team_is_forced(run->options))
+		err = branch_start(run);
 	if (!err && run->options->device)
 		err = perf_facts_take_device(&run->team, run->options, &run->facts);
 	if (!err) {
@@ -182,6 +195,7 @@ int perf_run_rows(struct perf_run *run)
 	perf_buffer_unmap(&buffers[0]);
 	perf_buffer_unmap(&buffers[1]);
 	perf_device_close(&run->team.device);
+	perf_team_leave(&run->start);
 	if (err)
 		return err == RING_ETIMEDOUT ? PERF_EXIT_TIMEOUT
 		       : err == RING_ENOMEM  ? PERF_EXIT_SYSTEM

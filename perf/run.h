@@ -15,6 +15,7 @@ struct perf_run {
 	const struct perf_options *options;
 	char **argv; /* as given, NULL last */
 	struct perf_team team;
+	struct perf_team start; /* agrees when a sample begins, if RING_ALGORITHM is set */
 	struct perf_facts facts;
 	struct perf_limits limits;
 	struct perf_row *rows; /* [row_count], measured so far */

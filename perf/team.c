@@ -121,6 +121,12 @@ static struct ring_options choose_options(const struct perf_options *options)
 	return ring;
 }
 
+bool perf_team_is_forced(const struct perf_options *options)
+{
+	struct ring_options ring = choose_options(options);
+	return ring.algorithm && ring.algorithm[0];
+}
+
 static int make_stream(struct perf_team *team, const struct perf_options *options)
 {
 	if (!options->stream)

@@ -36,7 +36,13 @@ int perf_team_join(struct perf_team *team, const struct perf_options *options, i
 /* Ends all calls; the library writes its trace. */
 void perf_team_leave(struct perf_team *team);
 
-/* A team of the same ranks whose calls `algorithm` carries; it has no order and transports. */
+/* True if RING_ALGORITHM says what carries the team's calls. */
+bool perf_team_is_forced(const struct perf_options *options);
+
+/*
+ * A team of the same ranks whose calls `algorithm` carries, NULL: the library chooses. It has no
+ * order and transports.
+ */
 int perf_team_branch(struct perf_team *team, const struct perf_options *options,
 		     const char *algorithm, struct perf_team *branch);
 
