@@ -14,14 +14,23 @@
 
 #include "base/log.h"
 
-/* Logs what a call for a chip returned, once for each queue that fails. returns one of ours */
-static int check(const struct ring_cuda_chip *chip, int result, const char *doing)
+/*
+ * Logs what a call for a chip returned, once for each queue that fails. returns 0; RING_ENOMEM,
+ * RING_ESYSTEM
+ */
+static int check_at(enum ring_log_level level, const struct ring_cuda_chip *chip, int result,
+		    const char *doing)
 {
 	struct ring_failure failure = {0};
 	int err = ring_cuda_error(result, doing, &failure);
-	if (failure.err)
-		ring_log(RING_LOUD, "%s: %s", chip->text, failure.text);
-	return err;
+	if (err)
+		ring_log(level, "%s: %s", chip->text, failure.text);
+	return err && err != RING_ENOMEM ? RING_ESYSTEM : err;
+}
+
+static int check(const struct ring_cuda_chip *chip, int result, const char *doing)
+{
+	return check_at(RING_LOUD, chip, result, doing);
 }
 
 static int found(int err, const struct ring_failure *failure)
@@ -135,8 +144,8 @@ static int cuda_alloc(int number, size_t bytes, void **memory)
 		return err;
 	int result = chip->driver->memory_alloc(memory, bytes ? bytes : 1);
 	ring_cuda_leave(chip, &visit);
-	return result == RING_CUDA_OUT_OF_MEMORY ? RING_ENOMEM
-						 : check(chip, result, "allocating memory");
+	bool full = result == RING_CUDA_OUT_OF_MEMORY; /* programs try how much there is */
+	return check_at(full ? RING_WARN : RING_LOUD, chip, result, "allocating memory");
 }
 
 static void cuda_free(void *memory)
@@ -165,8 +174,7 @@ static int cuda_pin(void *memory, size_t bytes)
 	int result = chip->driver->host_register(memory, bytes,
 						 RING_CUDA_HOST_PORTABLE | RING_CUDA_HOST_MAPPED);
 	ring_cuda_leave(chip, &visit);
-	return result == RING_CUDA_OUT_OF_MEMORY ? RING_ENOMEM
-						 : check(chip, result, "pinning memory");
+	return check(chip, result, "pinning memory");
 }
 
 static void cuda_unpin(void *memory, size_t bytes)
@@ -257,8 +265,7 @@ static int cuda_queue_open(int number, struct ring_device_queue **opened)
 	}
 	if (result) {
 		cuda_queue_close(queue);
-		return check(chip, result, "opening a queue") == RING_ENOMEM ? RING_ENOMEM
-									     : RING_ESYSTEM;
+		return check(chip, result, "opening a queue");
 	}
 	*opened = queue;
 	return 0;
@@ -292,7 +299,7 @@ static int copy(struct ring_device_queue *queue, void *dst, const void *src, siz
 static int submitted(struct ring_device_queue *queue, int result, const char *doing)
 {
 	if (result == RING_CUDA_OUT_OF_MEMORY)
-		return RING_ENOMEM;
+		return check(queue->chip, result, doing);
 	if (result)
 		return fail(queue, result, doing);
 	queue->submitted++;
@@ -412,7 +419,7 @@ static int cuda_tell(struct ring_device_queue *queue, void (*done)(void *context
 		ring_cuda_leave(queue->chip, &visit);
 	}
 	if (result == RING_CUDA_OUT_OF_MEMORY)
-		return RING_ENOMEM;
+		return check(queue->chip, result, "asking to be told");
 	return result ? fail(queue, result, "asking to be told") : 0;
 }
 

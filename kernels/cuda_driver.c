@@ -4,11 +4,12 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "cuda_driver.h"
 
-static struct ring_cuda_driver driver;
+static struct ring_cuda_driver real;               /* the driver's own functions */
 static struct ring_failure refusal, start_refusal; /* why there is none */
 
 /* What to look at when the driver answers with an error. */
@@ -16,6 +17,8 @@ static const struct {
 	enum ring_cuda_result result;
 	const char *check;
 } checks[] = {
+	{RING_CUDA_OUT_OF_MEMORY,
+	 "of the device, or of the host: see nvidia-smi for what other processes have"},
 	{RING_CUDA_INVALID_VALUE, "this is a mistake of the library's, please report it"},
 	{RING_CUDA_DEINITIALIZED, "the process exits: end work on the device before that"},
 	{RING_CUDA_STUB_LIBRARY,
@@ -33,6 +36,7 @@ static const struct {
 	{RING_CUDA_UNSUPPORTED_PTX_VERSION,
 	 "the driver is older than the compiler of the kernels: update it, or build the library "
 	 "for this GPU by --with-cuda-arch"},
+	{RING_CUDA_NOT_READY, "nothing of the library's is under way there: a fault of the driver"},
 	{RING_CUDA_INVALID_HANDLE, "the stream was destroyed, or is another context's"},
 	{RING_CUDA_ILLEGAL_ADDRESS,
 	 "a kernel of this process, not always the library's, used memory that is not its own: "
@@ -53,6 +57,39 @@ static const struct {
 	{RING_CUDA_CAPTURE_IMPLICIT, "end the capture on the legacy stream first"},
 };
 
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* The thread's last call that has failed, for the sentence about it. */
+static _Thread_local struct {
+	const char *symbol;
+	int result;
+} last;
+
+static int note(int result, const char *symbol)
+{
+	if (result != RING_CUDA_OK) {
+		last.symbol = symbol;
+		last.result = result;
+	}
+	return result;
+}
+
+#define CALL(name, symbol, parameters, arguments)                                                  \
+	static int call_##name parameters                                                          \
+	{                                                                                          \
+		return note(real.name arguments, #symbol);                                         \
+	}
+RING_CUDA_CALLS(CALL)
+#undef CALL
+
+static const struct ring_cuda_driver driver = {
+#define CALL(name, ...) .name = call_##name,
+	RING_CUDA_CALLS(CALL)
+#undef CALL
+};
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
 static const char *check_of(int result)
 {
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
@@ -66,22 +103,22 @@ static int code_of(int result)
 {
 	if (result == RING_CUDA_OUT_OF_MEMORY)
 		return RING_ENOMEM;
-	return result == RING_CUDA_NOT_SUPPORTED ? RING_ENOTSUP : RING_ESYSTEM;
+	bool none = result == RING_CUDA_NOT_SUPPORTED || result == RING_CUDA_NO_DEVICE;
+	return none ? RING_ENOTSUP : RING_ESYSTEM;
 }
 
 int ring_cuda_error(int result, const char *doing, struct ring_failure *failure)
 {
 	if (result == RING_CUDA_OK)
 		return 0;
-	if (result == RING_CUDA_NOT_READY)
-		return RING_EAGAIN;
 	const char *name = NULL, *text = NULL;
-	if (driver.error_name(result, &name) || !name)
+	if (real.error_name(result, &name) || !name)
 		name = "an unknown error";
-	if (driver.error_text(result, &text) || !text)
+	if (real.error_text(result, &text) || !text)
 		text = "the driver has no text for it";
-	return ring_fail(failure, code_of(result), "CUDA: %s fails with %s (%d), %s: %s", doing,
-			 name, result, text, check_of(result));
+	return ring_fail(failure, code_of(result), "CUDA: %s fails: %s returns %s (%d), %s: %s",
+			 doing, last.result == result ? last.symbol : "the driver", name, result,
+			 text, check_of(result));
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -92,7 +129,7 @@ static int find_calls(void *library)
 		const char *symbol;
 		void *pointer;
 	} calls[] = {
-#define CALL(name, symbol, parameters) {#symbol, &driver.name},
+#define CALL(name, symbol, ...) {#symbol, &real.name},
 		RING_CUDA_CALLS(CALL)
 #undef CALL
 	};

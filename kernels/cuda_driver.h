@@ -22,99 +22,126 @@ struct CUmod_st;    /* a loaded image of kernels                 */
 struct CUstream_st; /* a stream                                  */
 
 /*
- * X(name, symbol in the library, parameters). All return 0 or one of enum ring_cuda_result; a name
- * that ends in _v2 has another, older form without it. The driver's manual says what they do.
+ * X(name, symbol in the library, parameters, arguments). All return 0 or one of enum
+ * ring_cuda_result; a name that ends in _v2 has another, older form without it. The driver's manual
+ * says what they do.
  */
 #define RING_CUDA_CALLS(X)                                                                         \
 	/* the library and its errors */                                                           \
-	X(init, cuInit, (unsigned flags))                                                          \
-	X(driver_version, cuDriverGetVersion, (int *version))                                      \
-	X(error_name, cuGetErrorName, (int result, const char **name))                             \
-	X(error_text, cuGetErrorString, (int result, const char **text))                           \
+	X(init, cuInit, (unsigned flags), (flags))                                                 \
+	X(driver_version, cuDriverGetVersion, (int *version), (version))                           \
+	X(error_name, cuGetErrorName, (int result, const char **name), (result, name))             \
+	X(error_text, cuGetErrorString, (int result, const char **text), (result, text))           \
 	/* devices */                                                                              \
-	X(device_count, cuDeviceGetCount, (int *count))                                            \
-	X(device_get, cuDeviceGet, (int *device, int ordinal))                                     \
-	X(device_name, cuDeviceGetName, (char *name, int bytes, int device))                       \
-	X(device_bus_id, cuDeviceGetPCIBusId, (char *id, int bytes, int device))                   \
-	X(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, int device))                        \
-	X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int device))         \
-	X(device_reaches, cuDeviceCanAccessPeer, (int *can, int device, int peer))                 \
+	X(device_count, cuDeviceGetCount, (int *count), (count))                                   \
+	X(device_get, cuDeviceGet, (int *device, int ordinal), (device, ordinal))                  \
+	X(device_name, cuDeviceGetName, (char *name, int room, int device), (name, room, device))  \
+	X(device_bus_id, cuDeviceGetPCIBusId, (char *id, int bytes, int device),                   \
+	  (id, bytes, device))                                                                     \
+	X(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, int device), (bytes, device))       \
+	X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int device),         \
+	  (value, attribute, device))                                                              \
+	X(device_reaches, cuDeviceCanAccessPeer, (int *can, int device, int peer),                 \
+	  (can, device, peer))                                                                     \
 	/* contexts */                                                                             \
-	X(primary_retain, cuDevicePrimaryCtxRetain, (struct CUctx_st * *context, int device))      \
-	X(primary_release, cuDevicePrimaryCtxRelease_v2, (int device))                             \
-	X(primary_state, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))   \
-	X(context_push, cuCtxPushCurrent_v2, (struct CUctx_st * context))                          \
-	X(context_pop, cuCtxPopCurrent_v2, (struct CUctx_st * *context))                           \
-	X(context_current, cuCtxGetCurrent, (struct CUctx_st * *context))                          \
-	X(context_set, cuCtxSetCurrent, (struct CUctx_st * context))                               \
-	X(context_device, cuCtxGetDevice, (int *device))                                           \
-	X(context_synchronize, cuCtxSynchronize, (void))                                           \
-	X(context_priorities, cuCtxGetStreamPriorityRange, (int *least, int *greatest))            \
-	X(capture_mode, cuThreadExchangeStreamCaptureMode, (int *mode))                            \
-	X(context_enable_peer, cuCtxEnablePeerAccess, (struct CUctx_st * peer, unsigned flags))    \
+	X(primary_retain, cuDevicePrimaryCtxRetain, (struct CUctx_st * *context, int device),      \
+	  (context, device))                                                                       \
+	X(primary_release, cuDevicePrimaryCtxRelease_v2, (int device), (device))                   \
+	X(primary_state, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active),   \
+	  (device, flags, active))                                                                 \
+	X(context_push, cuCtxPushCurrent_v2, (struct CUctx_st * context), (context))               \
+	X(context_pop, cuCtxPopCurrent_v2, (struct CUctx_st * *context), (context))                \
+	X(context_current, cuCtxGetCurrent, (struct CUctx_st * *context), (context))               \
+	X(context_set, cuCtxSetCurrent, (struct CUctx_st * context), (context))                    \
+	X(context_device, cuCtxGetDevice, (int *device), (device))                                 \
+	X(context_synchronize, cuCtxSynchronize, (void), ())                                       \
+	X(context_priorities, cuCtxGetStreamPriorityRange, (int *least, int *greatest),            \
+	  (least, greatest))                                                                       \
+	X(capture_mode, cuThreadExchangeStreamCaptureMode, (int *mode), (mode))                    \
+	X(context_enable_peer, cuCtxEnablePeerAccess, (struct CUctx_st * peer, unsigned flags),    \
+	  (peer, flags))                                                                           \
 	/* memory of a device */                                                                   \
-	X(memory_alloc, cuMemAlloc_v2, (void **memory, size_t bytes))                              \
-	X(memory_free, cuMemFree_v2, (void *memory))                                               \
-	X(memory_info, cuMemGetInfo_v2, (size_t * free, size_t * total))                           \
+	X(memory_alloc, cuMemAlloc_v2, (void **memory, size_t bytes), (memory, bytes))             \
+	X(memory_free, cuMemFree_v2, (void *memory), (memory))                                     \
+	X(memory_info, cuMemGetInfo_v2, (size_t * free, size_t * total), (free, total))            \
 	X(memory_copy, cuMemcpyAsync,                                                              \
-	  (void *dst, const void *src, size_t bytes, struct CUstream_st *stream))                  \
+	  (void *dst, const void *src, size_t bytes, struct CUstream_st *stream),                  \
+	  (dst, src, bytes, stream))                                                               \
 	X(memory_set, cuMemsetD8Async,                                                             \
-	  (void *memory, unsigned char value, size_t bytes, struct CUstream_st *stream))           \
+	  (void *memory, unsigned char value, size_t bytes, struct CUstream_st *stream),           \
+	  (memory, value, bytes, stream))                                                          \
 	/* memory of the host that a device reaches */                                             \
-	X(host_alloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))               \
-	X(host_free, cuMemFreeHost, (void *memory))                                                \
-	X(host_register, cuMemHostRegister_v2, (void *memory, size_t bytes, unsigned flags))       \
-	X(host_unregister, cuMemHostUnregister, (void *memory))                                    \
+	X(host_alloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags),               \
+	  (memory, bytes, flags))                                                                  \
+	X(host_free, cuMemFreeHost, (void *memory), (memory))                                      \
+	X(host_register, cuMemHostRegister_v2, (void *memory, size_t bytes, unsigned flags),       \
+	  (memory, bytes, flags))                                                                  \
+	X(host_unregister, cuMemHostUnregister, (void *memory), (memory))                          \
 	X(host_address, cuMemHostGetDevicePointer_v2,                                              \
-	  (void **address, void *memory, unsigned flags))                                          \
+	  (void **address, void *memory, unsigned flags), (address, memory, flags))                \
 	/* what a pointer points to */                                                             \
 	X(pointer_attribute, cuPointerGetAttribute,                                                \
-	  (void *value, int attribute, const void *memory))                                        \
+	  (void *value, int attribute, const void *memory), (value, attribute, memory))            \
 	X(pointer_attributes, cuPointerGetAttributes,                                              \
-	  (unsigned count, const int *attributes, void **values, const void *memory))              \
+	  (unsigned count, const int *attributes, void **values, const void *memory),              \
+	  (count, attributes, values, memory))                                                     \
 	/* streams */                                                                              \
 	X(stream_create, cuStreamCreateWithPriority,                                               \
-	  (struct CUstream_st * *stream, unsigned flags, int priority))                            \
-	X(stream_destroy, cuStreamDestroy_v2, (struct CUstream_st * stream))                       \
-	X(stream_query, cuStreamQuery, (struct CUstream_st * stream))                              \
-	X(stream_synchronize, cuStreamSynchronize, (struct CUstream_st * stream))                  \
-	X(stream_priority, cuStreamGetPriority, (struct CUstream_st * stream, int *priority))      \
+	  (struct CUstream_st * *stream, unsigned flags, int priority), (stream, flags, priority)) \
+	X(stream_destroy, cuStreamDestroy_v2, (struct CUstream_st * stream), (stream))             \
+	X(stream_query, cuStreamQuery, (struct CUstream_st * stream), (stream))                    \
+	X(stream_synchronize, cuStreamSynchronize, (struct CUstream_st * stream), (stream))        \
+	X(stream_priority, cuStreamGetPriority, (struct CUstream_st * stream, int *priority),      \
+	  (stream, priority))                                                                      \
 	X(stream_context, cuStreamGetCtx,                                                          \
-	  (struct CUstream_st * stream, struct CUctx_st * *context))                               \
-	X(stream_capture, cuStreamIsCapturing, (struct CUstream_st * stream, int *status))         \
+	  (struct CUstream_st * stream, struct CUctx_st * *context), (stream, context))            \
+	X(stream_capture, cuStreamIsCapturing, (struct CUstream_st * stream, int *status),         \
+	  (stream, status))                                                                        \
 	X(stream_wait_event, cuStreamWaitEvent,                                                    \
-	  (struct CUstream_st * stream, struct CUevent_st * event, unsigned flags))                \
+	  (struct CUstream_st * stream, struct CUevent_st * event, unsigned flags),                \
+	  (stream, event, flags))                                                                  \
 	X(stream_wait_value, cuStreamWaitValue32_v2,                                               \
-	  (struct CUstream_st * stream, const uint32_t *word, uint32_t value, unsigned flags))     \
+	  (struct CUstream_st * stream, const uint32_t *word, uint32_t value, unsigned flags),     \
+	  (stream, word, value, flags))                                                            \
 	X(stream_write_value, cuStreamWriteValue32_v2,                                             \
-	  (struct CUstream_st * stream, uint32_t * word, uint32_t value, unsigned flags))          \
+	  (struct CUstream_st * stream, uint32_t * word, uint32_t value, unsigned flags),          \
+	  (stream, word, value, flags))                                                            \
 	X(stream_host_function, cuLaunchHostFunc,                                                  \
-	  (struct CUstream_st * stream, void (*function)(void *context), void *context))           \
+	  (struct CUstream_st * stream, void (*function)(void *context), void *context),           \
+	  (stream, function, context))                                                             \
 	/* events */                                                                               \
-	X(event_create, cuEventCreate, (struct CUevent_st * *event, unsigned flags))               \
-	X(event_destroy, cuEventDestroy_v2, (struct CUevent_st * event))                           \
-	X(event_record, cuEventRecord, (struct CUevent_st * event, struct CUstream_st * stream))   \
-	X(event_query, cuEventQuery, (struct CUevent_st * event))                                  \
-	X(event_synchronize, cuEventSynchronize, (struct CUevent_st * event))                      \
+	X(event_create, cuEventCreate, (struct CUevent_st * *event, unsigned flags),               \
+	  (event, flags))                                                                          \
+	X(event_destroy, cuEventDestroy_v2, (struct CUevent_st * event), (event))                  \
+	X(event_record, cuEventRecord, (struct CUevent_st * event, struct CUstream_st * stream),   \
+	  (event, stream))                                                                         \
+	X(event_query, cuEventQuery, (struct CUevent_st * event), (event))                         \
+	X(event_synchronize, cuEventSynchronize, (struct CUevent_st * event), (event))             \
 	X(event_elapsed, cuEventElapsedTime,                                                       \
-	  (float *milliseconds, struct CUevent_st *from, struct CUevent_st *to))                   \
+	  (float *milliseconds, struct CUevent_st *from, struct CUevent_st *to),                   \
+	  (milliseconds, from, to))                                                                \
 	/* kernels */                                                                              \
-	X(module_load, cuModuleLoadData, (struct CUmod_st * *module, const void *image))           \
-	X(module_unload, cuModuleUnload, (struct CUmod_st * module))                               \
+	X(module_load, cuModuleLoadData, (struct CUmod_st * *module, const void *image),           \
+	  (module, image))                                                                         \
+	X(module_unload, cuModuleUnload, (struct CUmod_st * module), (module))                     \
 	X(module_function, cuModuleGetFunction,                                                    \
-	  (struct CUfunc_st * *function, struct CUmod_st * module, const char *name))              \
+	  (struct CUfunc_st * *function, struct CUmod_st * module, const char *name),              \
+	  (function, module, name))                                                                \
 	X(function_attribute, cuFuncGetAttribute,                                                  \
-	  (int *value, int attribute, struct CUfunc_st *function))                                 \
+	  (int *value, int attribute, struct CUfunc_st *function), (value, attribute, function))   \
 	X(function_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor,                            \
-	  (int *blocks, struct CUfunc_st *function, int block_threads, size_t shared_bytes))       \
+	  (int *blocks, struct CUfunc_st *function, int block_threads, size_t shared_bytes),       \
+	  (blocks, function, block_threads, shared_bytes))                                         \
 	X(launch, cuLaunchKernel,                                                                  \
 	  (struct CUfunc_st * function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,   \
 	   unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,      \
-	   struct CUstream_st *stream, void **arguments, void **extra))
+	   struct CUstream_st *stream, void **arguments, void **extra),                            \
+	  (function, blocks_x, blocks_y, blocks_z, threads_x, threads_y, threads_z, shared_bytes,  \
+	   stream, arguments, extra))
 
 /* The driver's functions, by our names. */
 struct ring_cuda_driver {
-#define RING_CUDA_MEMBER(name, symbol, parameters) int(*name) parameters;
+#define RING_CUDA_MEMBER(name, symbol, parameters, ...) int(*name) parameters;
 	RING_CUDA_CALLS(RING_CUDA_MEMBER)
 #undef RING_CUDA_MEMBER
 };
@@ -136,7 +163,7 @@ enum ring_cuda_result {
 	RING_CUDA_UNSUPPORTED_PTX_VERSION = 222,
 	RING_CUDA_INVALID_HANDLE = 400,
 	RING_CUDA_NOT_FOUND = 500,
-	RING_CUDA_NOT_READY = 600, /* not an error: what was asked for is not over */
+	RING_CUDA_NOT_READY = 600, /* of an event: it has not happened yet */
 	RING_CUDA_ILLEGAL_ADDRESS = 700,
 	RING_CUDA_LAUNCH_OUT_OF_RESOURCES = 701,
 	RING_CUDA_PEER_ALREADY_ENABLED = 704,
@@ -214,9 +241,9 @@ const struct ring_cuda_driver *ring_cuda_driver(struct ring_failure *failure);
 const struct ring_cuda_driver *ring_cuda_driver_opened(void);
 
 /*
- * What a call returned, as one of ours: 0; RING_EAGAIN for what is not over; RING_ENOMEM;
- * RING_ENOTSUP; else RING_ESYSTEM. Of all but the first two the sentence names what was being done,
- * the driver's error and what to check.
+ * What the thread's last call returned, as one of ours: 0; RING_ENOMEM; RING_ENOTSUP; else
+ * RING_ESYSTEM, also for RING_CUDA_NOT_READY: whoever asks for what may not be over knows that
+ * itself. The sentence names what was being done, the call, the driver's error and what to check.
  */
 int ring_cuda_error(int result, const char *doing, struct ring_failure *failure);
 

@@ -318,7 +318,7 @@ static int give(const struct ring_device_stream *stream, uint32_t place,
 		ring_cuda_leave(stream->chip, &visit);
 	}
 	int err = ring_cuda_error(result, "having a stream wait for a call", &failure);
-	if (err && err != RING_ENOMEM)
+	if (err)
 		ring_log(RING_LOUD, "%s: %s", stream->chip->text, failure.text);
 	return err && err != RING_ENOMEM ? RING_ESYSTEM : err;
 }

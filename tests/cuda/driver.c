@@ -49,7 +49,7 @@ bool cuda_open(void)
 		printf("%s\n", dlerror());
 		return false;
 	}
-#define CUDA_FIND(name, symbol, parameters)                                                        \
+#define CUDA_FIND(name, symbol, parameters, ...)                                                   \
 	*(void **)&cuda.name = dlsym(library, #symbol);                                            \
 	if (!cuda.name) {                                                                          \
 		printf("there is no " #symbol "\n");                                               \

@@ -11,7 +11,7 @@
 #include "more_calls.h"
 
 struct cuda_calls {
-#define CUDA_MEMBER(name, symbol, parameters) int(*name) parameters;
+#define CUDA_MEMBER(name, symbol, parameters, ...) int(*name) parameters;
 	RING_CUDA_CALLS(CUDA_MEMBER)
 	MORE_CUDA_CALLS(CUDA_MEMBER)
 #undef CUDA_MEMBER

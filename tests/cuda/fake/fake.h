@@ -84,7 +84,7 @@
 #define FAKE_QUEUE_JOBS 1024
 
 /* All calls of both lists are defined somewhere here, and nothing else can be seen from outside. */
-#define FAKE_DECLARE(name, symbol, parameters)                                                     \
+#define FAKE_DECLARE(name, symbol, parameters, ...)                                                \
 	__attribute__((visibility("default"))) int symbol parameters;
 RING_CUDA_CALLS(FAKE_DECLARE)
 MORE_CUDA_CALLS(FAKE_DECLARE)
