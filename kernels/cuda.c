@@ -54,14 +54,21 @@ static int any_chip(const struct ring_cuda_chip **chip)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* A driver that nobody has started knows no memory, and says so at once. */
+/* What the driver answers of memory that it knows nothing of, or while it has not been started. */
+static bool is_unknown(int result)
+{
+	return result == RING_CUDA_INVALID_VALUE || result == RING_CUDA_INVALID_CONTEXT ||
+	       result == RING_CUDA_NOT_INITIALIZED || result == RING_CUDA_DEINITIALIZED;
+}
+
 static bool cuda_owns(const void *memory)
 {
 	const struct ring_cuda_driver *driver = ring_cuda_driver_opened();
 	int kind = 0;
-	return driver &&
-	       driver->pointer_attribute(&kind, RING_CUDA_POINTER_KIND, memory) == RING_CUDA_OK &&
-	       kind == RING_CUDA_MEMORY_DEVICE;
+	if (!driver)
+		return false;
+	int result = driver->pointer_attribute(&kind, RING_CUDA_POINTER_KIND, memory);
+	return result ? !is_unknown(result) : kind == RING_CUDA_MEMORY_DEVICE;
 }
 
 /* Whether the host has memory there. Where the system does not tell, it has. */
@@ -79,26 +86,44 @@ struct known {
 	unsigned managed; /* a byte of it, or all */
 };
 
-static struct known ask(const struct ring_cuda_driver *driver, const void *memory)
+/* returns an enum ring_cuda_result */
+static int ask(const struct ring_cuda_driver *driver, const void *memory, struct known *known)
 {
 	const int attributes[] = {RING_CUDA_POINTER_KIND, RING_CUDA_POINTER_DEVICE,
 				  RING_CUDA_POINTER_MANAGED};
-	struct known known = {0};
-	void *values[] = {&known.kind, &known.device, &known.managed};
-	if (driver->pointer_attributes(3, attributes, values, memory) != RING_CUDA_OK)
-		return (struct known){0};
-	return known;
+	void *values[] = {&known->kind, &known->device, &known->managed};
+	*known = (struct known){0};
+	int result = driver->pointer_attributes(3, attributes, values, memory);
+	if (result)
+		*known = (struct known){0};
+	return result;
+}
+
+/* Memory of which the driver does not say whether the host may touch it is no call's. */
+static int check_answer(int result, struct ring_failure *failure)
+{
+	struct ring_failure why = {0};
+	if (result == RING_CUDA_OK || is_unknown(result))
+		return 0;
+	ring_cuda_error(result, "asking whether it is a device's", &why);
+	return ring_fail(failure, RING_ESYSTEM, "is at an unknown place: %.400s", why.text);
 }
 
 static int cuda_look(const void *memory, size_t bytes, struct ring_memory_sort *sort,
 		     struct ring_failure *failure)
 {
 	const struct ring_cuda_driver *driver = ring_cuda_driver_opened();
-	int count;
-	if (!driver || bytes == 0 || driver->device_count(&count) != RING_CUDA_OK)
+	struct known first, last;
+	if (!driver || bytes == 0)
+		return 0;
+	int result = ask(driver, memory, &first);
+	if (result == RING_CUDA_NOT_INITIALIZED)
 		return 0; /* nobody has started it, so it has no memory */
-	struct known first = ask(driver, memory);
-	struct known last = ask(driver, (const char *)memory + bytes - 1);
+	int err = check_answer(result, failure);
+	if (!err)
+		err = check_answer(ask(driver, (const char *)memory + bytes - 1, &last), failure);
+	if (err)
+		return err;
 	if (first.managed)
 		return ring_fail(failure, RING_EINVAL,
 				 "is managed memory, which moves between the host and devices: "
@@ -153,7 +178,8 @@ static void cuda_free(void *memory)
 	const struct ring_cuda_driver *driver = ring_cuda_driver_opened();
 	const struct ring_cuda_chip *chip;
 	struct ring_cuda_visit visit;
-	if (!memory || !driver || find_chip(ask(driver, memory).device, &chip) ||
+	struct known known;
+	if (!memory || !driver || ask(driver, memory, &known) || find_chip(known.device, &chip) ||
 	    ring_cuda_enter(chip, &visit))
 		return; /* with the context its memory is gone */
 	check(chip, chip->driver->memory_free(memory), "freeing memory");

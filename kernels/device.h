@@ -132,13 +132,14 @@ struct ring_device {
 	 */
 	bool apart;
 
-	/* Whether it is this device's. Asked in every call. */
+	/* Whether it is this device's, or may be: the device cannot say. Asked in every call. */
 	bool (*owns)(const void *memory);
 
 	/*
 	 * Looks at memory that a call is given, the device's own or not; a call with `bytes` 0 has
 	 * no use for it. NULL: the CPU's. returns 0; RING_EINVAL: no call can work on it, and the
-	 * sentence says what it is, as it goes on behind "send "
+	 * sentence says what it is, as it goes on behind "send "; RING_ESYSTEM: the device cannot
+	 * say, and the sentence goes on as well
 	 */
 	int (*look)(const void *memory, size_t bytes, struct ring_memory_sort *sort,
 		    struct ring_failure *failure);

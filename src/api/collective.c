@@ -219,7 +219,7 @@ static void describe(const struct place *place, char text[96])
 		snprintf(text, 96, "%s", place->sort.what ? place->sort.what : "memory of the host");
 }
 
-/* Asks all devices; what none has is the host's. returns 0; RING_EINVAL */
+/* Asks all devices; what none has is the host's. returns 0; RING_EINVAL, RING_ESYSTEM */
 static int find_place(struct ring_comm *comm, const struct ring_call *call, struct place *place)
 {
 	struct ring_failure failure = {0};
@@ -257,7 +257,7 @@ static int take_device(struct ring_comm *comm, struct ring_call *call, const str
 				comm->chip);
 }
 
-/* A call is carried out by one device. returns 0; RING_EINVAL */
+/* A call is carried out by one device. returns 0; RING_EINVAL, RING_ESYSTEM */
 static int find_device(struct ring_comm *comm, struct ring_call *call)
 {
 	const struct ring_operands *operands = &call->operands;
@@ -326,7 +326,7 @@ static struct ring_checked_call *find_checked(struct ring_comm *comm,
 
 /*
  * Checks a call and keeps it. Handles of operations and streams may name others next time, so such
- * calls are not kept. returns 0; RING_EINVAL, with the sentence
+ * calls are not kept. returns 0; RING_EINVAL, RING_ESYSTEM, with the sentence
  */
 static int prepare(struct ring_comm *comm, const struct ring_request *request,
 		   struct ring_checked_call **prepared)

@@ -110,6 +110,7 @@ static int post_on_link(struct ring_channel *channel, const struct ring_transfer
 		return RING_EAGAIN;
 	if (out->opens)
 		message = open_with(channel, route, message, out->bytes);
+	channel->staging.far = channel->device->apart && !out->opens;
 	int err = send_message(route, message, ring_channel_message_bytes(channel, out));
 	if (err)
 		return err == RING_EAGAIN ? err : ring_channel_fail(channel, route->peer, err);

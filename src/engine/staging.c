@@ -54,11 +54,11 @@ static char *room_of(const struct staged_link *link, uint64_t k)
 	return link->rooms + k % link->base.depth * link->base.slot_bytes;
 }
 
-/* returns 0; the device's error */
+/* Records are the host's. returns 0; the device's error */
 static int fill(struct staged_link *link, char *room, const void *source, size_t bytes)
 {
 	struct ring_staging *staging = link->staging;
-	if (!staging->device->owns(source)) {
+	if (!staging->far) {
 		memcpy(room, source, bytes);
 		return 0;
 	}

@@ -21,6 +21,7 @@ struct ring_staging {
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
 	uint64_t copies; /* submitted so far */
+	bool far;        /* what is sent next lies on the device: the sender's to say */
 	struct ring_waker waker;
 };
 

@@ -200,6 +200,19 @@ static void memory(void)
 	free(heap);
 }
 
+/* Memory of which the driver does not say whose it is is not the host's, and no call's. */
+static void failing_queries(void)
+{
+	struct ring_memory_sort sort = {.chip = RING_CHIP_ANY};
+	struct ring_failure failure = {0};
+	char *far = allocate(RING_CHIP_ANY, 100);
+	CHECK(device->owns(far) && ring_device_of(far) == device);
+	CHECK(device->look(far, 100, &sort, &failure) == RING_ESYSTEM);
+	CHECK(strstr(failure.text, "cuPointerGetAttributes returns CUDA_ERROR_LAUNCH_FAILED"));
+	CHECK(sort.chip == RING_CHIP_ANY);
+	CHECK(device->look(far, 100, &sort, NULL) == 0 && sort.chip == 0);
+}
+
 static int device_of(const void *far)
 {
 	int is;
@@ -401,6 +414,8 @@ static const struct test_case {
 } cases[] = {
 	{"the reference's bits", bits, "RING_FAKE_CUDA_DELAY_US=0", false},
 	{"memory", memory, "", false},
+	{"queries that fail", failing_queries,
+	 "RING_FAKE_CUDA_FAIL=cuPointerGetAttribute:1=719,cuPointerGetAttributes:1=719", false},
 	{"two devices", two_devices, "RING_FAKE_CUDA_DEVICES=2", false},
 	{"jobs in order", order, "", false},
 	{"closing with jobs under way", closing, "RING_FAKE_CUDA_DELAY_US=2000", false},
