@@ -455,6 +455,7 @@ const struct ring_device ring_device_cuda = {
 	.apart = true,
 	.owns = cuda_owns,
 	.look = cuda_look,
+	.count = ring_cuda_chip_count,
 	.open = cuda_open,
 	.alloc = cuda_alloc,
 	.free = cuda_free,

@@ -162,12 +162,23 @@ static int own_device(const struct ring_cuda_driver *driver)
 	return device;
 }
 
-static int check_number(const struct ring_cuda_driver *driver, int device,
-			struct ring_failure *failure)
+int ring_cuda_chip_count(int *count, struct ring_failure *failure)
+{
+	const struct ring_cuda_driver *driver = ring_cuda_driver(failure);
+	int visible = 0;
+	if (!driver)
+		return RING_ENOTSUP;
+	int err = ring_cuda_error(driver->device_count(&visible), "counting devices", failure);
+	if (!err && visible < 1)
+		err = ring_cuda_error(RING_CUDA_NO_DEVICE, "counting devices", failure);
+	*count = visible < CHIPS_MAX ? visible : CHIPS_MAX;
+	return err;
+}
+
+static int check_number(int device, struct ring_failure *failure)
 {
 	int count;
-	int err = ring_cuda_error(driver->device_count(&count), "counting devices", failure);
-	count = count < CHIPS_MAX ? count : CHIPS_MAX;
+	int err = ring_cuda_chip_count(&count, failure);
 	if (!err && (device < 0 || device >= count))
 		err = ring_fail(failure, RING_ENOTSUP,
 				"CUDA: there is no device %d: %d %s visible here, from 0 on (see "
@@ -183,7 +194,7 @@ int ring_cuda_chip_find(int device, const struct ring_cuda_chip **chip, struct r
 		return RING_ENOTSUP;
 	if (device == RING_CHIP_ANY)
 		device = own_device(driver);
-	int err = check_number(driver, device, failure);
+	int err = check_number(device, failure);
 	if (err)
 		return err;
 	pthread_mutex_lock(&lock);

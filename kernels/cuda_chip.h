@@ -30,6 +30,12 @@ struct ring_cuda_chip {
 extern const unsigned char ring_cuda_image[];
 
 /*
+ * How many GPUs are visible, at least one. returns 0; RING_ENOTSUP, RING_ENOMEM, RING_ESYSTEM:
+ * *failure says why
+ */
+int ring_cuda_chip_count(int *count, struct ring_failure *failure);
+
+/*
  * A GPU by its number; RING_CHIP_ANY: that of the calling thread's context, or the first. It is
  * opened by whoever asks first, which loads the kernels and so waits for all that its context was
  * given; it stays open. Any thread. returns 0; RING_ENOTSUP, RING_ENOMEM, RING_ESYSTEM: *failure

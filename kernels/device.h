@@ -6,9 +6,9 @@
  * A device is a row of the table in devices.c. Its memory is reached by its own jobs: those of
  * one device reach no memory of another's, but host memory that was pinned for it.
  *
- *	any thread, at any time      owns, look, open, alloc, free, pin, unpin
+ *	any thread, at any time      owns, look, count, open, alloc, free, pin, unpin
  *	one thread at a time         the functions of a queue; another queue may be another's
- *	may block                    open, alloc, free, pin, unpin, queue_open, queue_close
+ *	may block                    count, open, alloc, free, pin, unpin, queue_open, queue_close
  *	never blocks                 owns, look, reduce, copy, tell, finished
  *
  * A device that failed, for one queue or for all, says so for good: submitting and finished()
@@ -143,6 +143,12 @@ struct ring_device {
 	 */
 	int (*look)(const void *memory, size_t bytes, struct ring_memory_sort *sort,
 		    struct ring_failure *failure);
+
+	/*
+	 * How many chips this process can see, at least one. NULL: the CPU's. returns 0;
+	 * RING_ENOTSUP: there is none; RING_ENOMEM; RING_ESYSTEM
+	 */
+	int (*count)(int *chips, struct ring_failure *failure);
 
 	/*
 	 * Makes a chip ready, which may wait for all that it was given; RING_CHIP_ANY becomes its

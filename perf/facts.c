@@ -59,20 +59,34 @@ int perf_facts_take_device(struct perf_team *team, const struct perf_options *op
 	facts->devices = calloc((size_t)team->size, sizeof(*facts->devices));
 	if (!facts->devices)
 		return perf_team_failed(team, RING_ENOMEM, "gathering facts");
-	int chip = place_on_host(team, facts) / options->ranks_per_gpu;
+	int place = place_on_host(team, facts) / options->ranks_per_gpu;
 	struct perf_device_facts self = {0};
-	self.err = perf_device_open(&team->device, options->device, chip);
+	self.err = perf_device_open(&team->device, options->device, place);
 	self.chip = team->device.chip;
 	strcpy(self.text, team->device.text);
 	if (self.err)
-		snprintf(team->error, sizeof(team->error), "%.400s%s", self.text,
-			 chip > 0 ? "; --ranks-per-gpu says how many ranks share one" : "");
+		snprintf(team->error, sizeof(team->error), "%.400s", self.text);
 	int err = perf_team_gather(team, &self, sizeof(self), facts->devices);
 	for (int rank = 0; rank < team->size && !err; rank++) {
 		facts->devices[rank].text[PERF_DEVICE_TEXT - 1] = '\0';
 		err = facts->devices[rank].err;
 	}
 	return err;
+}
+
+/* Names tell chips apart where numbers do not: launchers show each rank its own as number 0. */
+int perf_facts_share(const struct perf_facts *facts, int size, int rank, int *before)
+{
+	int sharing = 0;
+	*before = 0;
+	for (int other = 0; other < size; other++) {
+		bool same = strcmp(facts->devices[other].text, facts->devices[rank].text) == 0 &&
+			    strcmp(facts->ranks[other].machine.host,
+				   facts->ranks[rank].machine.host) == 0;
+		sharing += same;
+		*before += same && other < rank;
+	}
+	return sharing;
 }
 
 int perf_facts_watch(struct perf_team *team, struct perf_facts *facts,

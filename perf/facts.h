@@ -32,11 +32,14 @@ struct perf_facts {
 int perf_facts_gather(struct perf_team *team, struct perf_facts *facts);
 
 /*
- * Opens the device for this rank's buffers. The ranks of a host share its devices, in order.
- * Collective; returns as perf_facts_gather
+ * Opens the device for this rank's buffers. The ranks of a host take the chips that they can see in
+ * turn. Collective; returns as perf_facts_gather
  */
 int perf_facts_take_device(struct perf_team *team, const struct perf_options *options,
 			   struct perf_facts *facts);
+
+/* How many ranks use a rank's chip, with itself; *before of them have lower numbers. */
+int perf_facts_share(const struct perf_facts *facts, int size, int rank, int *before);
 
 /*
  * Measures how much CPU other programs used since then. threads: all ranks are in one process,

@@ -33,17 +33,24 @@ bool perf_device_is_known(const char *name)
 	return false;
 }
 
-int perf_device_open(struct perf_device *device, const char *name, int chip)
+int perf_device_open(struct perf_device *device, const char *name, int place)
 {
 	struct ring_failure failure = {0};
-	const char *text;
-	*device = (struct perf_device){.row = find_row(name), .chip = chip};
-	int err = device->row->open(&device->chip, &text, &failure);
-	snprintf(device->text, sizeof(device->text), "%s", err ? failure.text : text);
+	const char *text = name;
+	int chips = 1;
+	*device = (struct perf_device){.row = find_row(name)};
+	int err = device->row->count(&chips, &failure);
+	if (!err) {
+		device->chip = place % chips;
+		err = device->row->open(&device->chip, &text, &failure);
+	}
 	if (!err)
 		err = device->row->queue_open(device->chip, &device->queue);
-	if (err && !failure.err)
-		snprintf(device->text, sizeof(device->text), "%s: %s", text, ring_strerror(err));
+	if (failure.err)
+		snprintf(device->text, sizeof(device->text), "%s", failure.text);
+	else
+		snprintf(device->text, sizeof(device->text), "%s%s%s", text, err ? ": " : "",
+			 err ? ring_strerror(err) : "");
 	return err;
 }
 

@@ -31,10 +31,10 @@ struct perf_device {
 bool perf_device_is_known(const char *name);
 
 /*
- * Opens one chip of a device. Close it also if that failed. returns 0; else a RING_E..., and text
- * is a sentence about it
+ * Opens one chip of a device: places take those that this process can see in turn. Close it also if
+ * that failed. returns 0; else a RING_E..., and text is a sentence about it
  */
-int perf_device_open(struct perf_device *device, const char *name, int chip);
+int perf_device_open(struct perf_device *device, const char *name, int place);
 void perf_device_close(struct perf_device *device);
 
 /*

@@ -58,6 +58,19 @@ static void print_number(int width, double value)
 	printf("  %*s", width, text);
 }
 
+/* Ranks that share a chip, more than was said. */
+static void print_sharing(const struct perf_run *run)
+{
+	for (int rank = 0; run->facts.devices && rank < run->team.size; rank++) {
+		int before, sharing = perf_facts_share(&run->facts, run->team.size, rank, &before);
+		if (before == 0 && sharing > run->options->ranks_per_gpu)
+			printf("# %d ranks share %s of %s: give each its own, or say "
+			       "--ranks-per-gpu %d\n",
+			       sharing, run->facts.devices[rank].text,
+			       run->facts.ranks[rank].machine.host, sharing);
+	}
+}
+
 void report_start(const struct perf_run *run)
 {
 	const struct perf_options *options = run->options;
@@ -98,6 +111,7 @@ void report_start(const struct perf_run *run)
 			printf("[%s] %s, ", options->device, device[rank].text);
 		printf("[cpu] %s, %d CPUs\n", facts->machine.cpu, facts->machine.cpus);
 	}
+	print_sharing(run);
 	fflush(stdout);
 }
 

@@ -258,7 +258,7 @@ int cuDeviceGetPCIBusId(char *id, int bytes, int device)
 		return err;
 	err = bytes > 0 ? check_device(device) : RING_CUDA_INVALID_VALUE;
 	if (!err)
-		snprintf(id, (size_t)bytes, "0000:%02X:00.0", 1 + device);
+		snprintf(id, (size_t)bytes, "0000:%02X:00.0", 1 + fake_settings.visible[device]);
 	return fake_end(err);
 }
 

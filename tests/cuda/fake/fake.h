@@ -58,6 +58,7 @@
  *
  * Settings, all in the environment:
  *	RING_FAKE_CUDA_DEVICES      1 to 4; 1 if unset
+ *	CUDA_VISIBLE_DEVICES        0,2: those of them, renumbered; it ends with the first that is none
  *	RING_FAKE_CUDA_PEERS        0: no device reaches another's memory; 1 if unset
  *	RING_FAKE_CUDA_MEMORY_MB    of each device; 4,096
  *	RING_FAKE_CUDA_SEED         of all delays; 1
@@ -94,6 +95,7 @@ MORE_CUDA_CALLS(FAKE_DECLARE)
 
 struct fake_settings {
 	int devices, queues;
+	int visible[FAKE_DEVICES]; /* what each of the devices is without CUDA_VISIBLE_DEVICES */
 	bool peers, eager, words;
 	size_t memory_bytes;
 	uint64_t seed;

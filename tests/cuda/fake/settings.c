@@ -66,6 +66,23 @@ static void read_break(void)
 	fake_settings.break_with = (int)with;
 }
 
+/* As the real one reads the list: numbers, until one makes no sense. */
+static void choose_visible(void)
+{
+	const char *at = getenv("CUDA_VISIBLE_DEVICES");
+	int all = fake_settings.devices, device, length;
+	for (int i = 0; i < all; i++)
+		fake_settings.visible[i] = i;
+	if (!at)
+		return;
+	fake_settings.devices = 0;
+	while (fake_settings.devices < all && sscanf(at, "%d%n", &device, &length) == 1 &&
+	       device >= 0 && device < all) {
+		fake_settings.visible[fake_settings.devices++] = device;
+		at += length + (at[length] == ',');
+	}
+}
+
 void fake_settings_read(void)
 {
 	const char *loading = getenv("CUDA_MODULE_LOADING");
@@ -80,6 +97,7 @@ void fake_settings_read(void)
 		.delay_us = number("RING_FAKE_CUDA_DELAY_US", 0, 1000000, 200),
 		.patience_ms = number("RING_FAKE_CUDA_PATIENCE_MS", 0, UINT32_MAX, 30000),
 	};
+	choose_visible();
 	read_faults();
 	read_break();
 }
