@@ -300,11 +300,26 @@ void ring_comm_add(struct ring_comm *comm, const char *format, ...)
 	va_end(args);
 }
 
+const char *ring_comm_format_record(const struct ring_comm *comm, const struct ring_record *record,
+				    char *text)
+{
+	struct ring_record of_host = *record;
+	if (record->memory == 0 || !comm->device)
+		return ring_record_format(record, text);
+	of_host.memory = 0;
+	ring_record_format(&of_host, text);
+	size_t have = strlen(text);
+	snprintf(text + have, RING_RECORD_TEXT - have, ", in memory of %s device %d",
+		 comm->device->name, comm->chip);
+	return text;
+}
+
 void ring_comm_note_call(struct ring_comm *comm, const struct ring_record *record, int peer,
 			 int step)
 {
 	char mine[RING_RECORD_TEXT];
-	ring_comm_add(comm, "; rank %d was in %s", comm->rank, ring_record_format(record, mine));
+	ring_comm_add(comm, "; rank %d was in %s", comm->rank,
+		      ring_comm_format_record(comm, record, mine));
 	if (peer >= 0 && step >= 0)
 		ring_comm_add(comm, ", step %d", step);
 	if (peer >= 0)

@@ -232,6 +232,10 @@ bool ring_comm_departed(const struct ring_comm *comm, int peer, int grace_ms);
 __attribute__((format(printf, 2, 3))) void ring_comm_add(struct ring_comm *comm, const char *format,
 							 ...);
 
+/* comm.c: a record of this rank, as ring_record_format() says it, and which device it is on. */
+const char *ring_comm_format_record(const struct ring_comm *comm, const struct ring_record *record,
+				    char *text);
+
 /* comm.c: adds to it what this rank was doing. */
 void ring_comm_note_call(struct ring_comm *comm, const struct ring_record *record, int peer,
 			 int step);

@@ -35,7 +35,7 @@ int ring_explain_departed(struct ring_comm *comm, const struct ring_channel *cha
 	return ring_comm_fail(comm, RING_EPEER, peer,
 			      "%s left the communicator while rank %d was in %s",
 			      ring_comm_rank_text(comm, peer, who), comm->rank,
-			      ring_record_format(&record, mine));
+			      ring_comm_format_record(comm, &record, mine));
 }
 
 static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *channel)
@@ -46,7 +46,7 @@ static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *chan
 				 .culprit = channel->failed_peer,
 				 .call = record.kind == RING_KIND_RECV ? 0 : record.sequence};
 	snprintf(news.text, sizeof(news.text), "rank %d is in %s, but rank %d is in %s", comm->rank,
-		 ring_record_format(&record, mine), channel->failed_peer,
+		 ring_comm_format_record(comm, &record, mine), channel->failed_peer,
 		 ring_record_format(&channel->theirs, theirs));
 	return ring_comm_fail_with(comm, &news, true);
 }
@@ -172,7 +172,7 @@ int ring_explain_time_out(struct ring_comm *comm)
 	bool crowded = ring_pairs_are_at_work(&comm->pairs) && ring_fd_crowded_ms() > 0;
 	return ring_comm_fail(
 		comm, RING_ETIMEDOUT, peer, "rank %d waited %d ms in %s, for %s; %s", comm->rank,
-		comm->config.call_timeout_ms, ring_record_format(&record, mine),
+		comm->config.call_timeout_ms, ring_comm_format_record(comm, &record, mine),
 		ring_comm_rank_text(comm, peer, who),
 		crowded ? "the processes of this user pass more descriptors than the system lets "
 			  "them (ulimit -n)"

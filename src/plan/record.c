@@ -39,13 +39,12 @@ static const char *op_name(int op)
 	return op == RING_OP_PREMUL_SUM ? "pre-multiplied sum" : ring_op_name(op);
 }
 
-/* Host memory goes without saying. */
+/* Host memory goes without saying. Which device it is differs between ranks, so none tells. */
 static void add_memory(const struct ring_record *record, char *text)
 {
 	size_t have = strlen(text);
 	if (record->memory != 0)
-		snprintf(text + have, RING_RECORD_TEXT - have, ", in memory of device %d",
-			 record->memory);
+		snprintf(text + have, RING_RECORD_TEXT - have, ", in memory of a device");
 }
 
 static const char *format_message(const struct ring_record *record, char *text)

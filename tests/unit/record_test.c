@@ -82,11 +82,11 @@ static void sentences(void **state)
 	assert_string_equal(ring_record_format(&record, text), "recv of 9 int8 from rank 1");
 	record.memory = 1;
 	assert_string_equal(ring_record_format(&record, text),
-			    "recv of 9 int8 from rank 1, in memory of device 1");
+			    "recv of 9 int8 from rank 1, in memory of a device");
 	record = ring_record_make(RING_KIND_BROADCAST, 1, 3, RING_BFLOAT16, -1, 2);
 	record.memory = 1;
 	assert_string_equal(ring_record_format(&record, text),
-			    "call 1: broadcast of 3 bfloat16, root 2, in memory of device 1");
+			    "call 1: broadcast of 3 bfloat16, root 2, in memory of a device");
 }
 
 /* A neighbour's record may hold anything; the longest sentence still fits. */
