@@ -86,7 +86,7 @@ static int measure_rate(struct perf_team *team, struct perf_buffer buffers[2], s
 	size_t passes = bytes < TRIAL_BYTES ? TRIAL_BYTES / bytes : 1;
 	int trials = bytes < LARGE_BYTES ? TRIALS : LARGE_TRIALS;
 	double seconds[TRIALS];
-	struct perf_device *device = buffers[0].memory.device;
+	struct perf_device *device = path ? NULL : buffers[0].memory.device;
 	int failed = 0;
 	int err = perf_team_barrier(team);
 	for (int trial = 0; trial < trials && !err; trial++) {
@@ -97,6 +97,8 @@ static int measure_rate(struct perf_team *team, struct perf_buffer buffers[2], s
 		}
 		if (!failed && device)
 			failed = perf_device_finish(device);
+		if (failed && device) /* for good: nothing can be measured there */
+			return perf_team_failed(team, failed, "measuring the device");
 		err = perf_team_barrier(team);
 		seconds[trial] = failed ? 1e9 : (perf_now() - start) / (double)passes;
 	}
