@@ -57,8 +57,8 @@ int perf_alike(struct perf_team *team, const struct perf_options *options)
 		agree_number("--explain", options->explain),
 		agree_number("--tune", options->tune != NULL),
 	};
-	int err = agree("ring_perf", team->comm, items, sizeof(items) / sizeof(items[0]));
-	return err == RING_EMISMATCH && ring_comm_status(team->comm) == 0
+	int err = agree("ring_perf", perf_team_apart(team), items, sizeof(items) / sizeof(items[0]));
+	return err == RING_EMISMATCH && ring_comm_status(perf_team_apart(team)) == 0
 		       ? err
 		       : perf_team_failed(team, err, "comparing options");
 }

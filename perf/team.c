@@ -12,26 +12,36 @@ int perf_team_failed(struct perf_team *team, int err, const char *doing)
 {
 	if (err && team->error[0] == '\0') {
 		const char *why = ring_comm_error(team->comm);
+		if (!*why && team->trace.aside)
+			why = ring_comm_error(team->trace.aside);
 		snprintf(team->error, sizeof(team->error), "%s: %s", doing,
 			 *why ? why : ring_strerror(err));
 	}
 	return err;
 }
 
+/* A trace holds calls that are measured, and no others. */
+struct ring_comm *perf_team_apart(struct perf_team *team)
+{
+	return team->trace.aside ? team->trace.aside : team->comm;
+}
+
 int perf_team_barrier(struct perf_team *team)
 {
-	return perf_team_failed(team, ring_barrier(team->comm, NULL), "barrier");
+	return perf_team_failed(team, ring_barrier(perf_team_apart(team), NULL), "barrier");
 }
 
 int perf_team_max(struct perf_team *team, double *values, size_t count)
 {
-	int err = ring_all_reduce(team->comm, values, values, count, RING_FLOAT64, RING_MAX, NULL);
+	int err = ring_all_reduce(perf_team_apart(team), values, values, count, RING_FLOAT64,
+				  RING_MAX, NULL);
 	return perf_team_failed(team, err, "exchange of times");
 }
 
 int perf_team_gather(struct perf_team *team, const void *mine, size_t bytes, void *all)
 {
-	int err = ring_all_gather(team->comm, mine, all, bytes / sizeof(int32_t), RING_INT32, NULL);
+	int err = ring_all_gather(perf_team_apart(team), mine, all, bytes / sizeof(int32_t),
+				  RING_INT32, NULL);
 	return perf_team_failed(team, err, "exchange of facts");
 }
 
@@ -149,10 +159,11 @@ int perf_team_join(struct perf_team *team, const struct perf_options *options, i
 		return perf_team_failed(team, err, "joining");
 	team->rank = ring_comm_rank(team->comm);
 	team->size = ring_comm_size(team->comm);
-	err = learn_links(team);
-	if (!err)
+	if (trace)
 		err = perf_team_failed(team, perf_trace_join(&team->trace, team->comm),
 				       "preparing a trace");
+	if (!err)
+		err = learn_links(team);
 	if (!err)
 		err = make_stream(team, options);
 	if (err)
@@ -170,7 +181,7 @@ int perf_team_branch(struct perf_team *team, const struct perf_options *options,
 	*branch = (struct perf_team){.rank = team->rank, .size = team->size};
 	if (team->rank == 0)
 		ring_unique_id_create(&id);
-	int err = ring_broadcast(team->comm, &id, &id, sizeof(id), RING_UINT8, 0, NULL);
+	int err = ring_broadcast(perf_team_apart(team), &id, &id, sizeof(id), RING_UINT8, 0, NULL);
 	if (!err)
 		err = ring_comm_create(&branch->comm, team->size, team->rank, &id, &ring);
 	if (!err)

@@ -2,7 +2,8 @@
 /*
  * One rank's view of all ranks: the communicator under test, and the exchanges by which ranks agree
  * on a measurement. These use the library itself, so ring_perf works under any launcher and over
- * any transport. They are neither timed nor counted.
+ * any transport. They are neither timed nor counted. If calls are traced, they have a communicator
+ * of their own.
  */
 #ifndef PERF_TEAM_H
 #define PERF_TEAM_H
@@ -47,6 +48,9 @@ int perf_team_branch(struct perf_team *team, const struct perf_options *options,
 		     const char *algorithm, struct perf_team *branch);
 
 /* All of these are collective and return 0, or a RING_E... with team->error. */
+/* The communicator of such exchanges. */
+struct ring_comm *perf_team_apart(struct perf_team *team);
+
 int perf_team_barrier(struct perf_team *team);
 int perf_team_max(struct perf_team *team, double *values, size_t count);
 int perf_team_gather(struct perf_team *team, const void *mine, size_t bytes, void *all);

@@ -53,8 +53,6 @@ static struct moment read_clock(void)
 int perf_trace_join(struct perf_trace *trace, struct ring_comm *comm)
 {
 	trace->rank = ring_comm_rank(comm);
-	if (!trace->folder[0])
-		return 0;
 	struct moment mine, *all = calloc((size_t)ring_comm_size(comm), sizeof(*all));
 	int err = all ? ring_comm_split(comm, 0, trace->rank, &trace->aside) : RING_ENOMEM;
 	if (!err)
@@ -182,7 +180,7 @@ static int put_together(struct perf_trace *trace, const struct text *own, const 
 bool perf_trace_end(struct perf_trace *trace, const char *path)
 {
 	int err = 0;
-	if (trace->aside) {
+	if (trace->aside && trace->folder[0]) {
 		struct text own = read_own(trace);
 		err = put_together(trace, &own, path);
 		free(own.bytes);

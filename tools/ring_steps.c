@@ -40,7 +40,9 @@ static const char usage[] =
 	"      --values              each step in full: entries, sums as numbers, what each rank "
 	"has\n"
 	"      --trace FILE          show a recorded call; one trace of all ranks, or one each\n"
-	"      --call N              number of the recorded call; default: the last collective\n"
+	"      --call N              number of the recorded call; default: the program's last "
+	"collective\n"
+	"      --list                list the recorded calls\n"
 	"      --svg FILE            all steps as one picture, instead of text\n"
 	"      --html FILE           a page with a slider, instead of text\n"
 	"      --json FILE           everything as JSON, instead of text\n"
@@ -57,6 +59,7 @@ enum long_option {
 	VALUES,
 	TRACE,
 	CALL,
+	LIST,
 	SVG,
 	HTML,
 	JSON,
@@ -75,6 +78,7 @@ static const struct option long_options[] = {
 	{"values", no_argument, NULL, VALUES},
 	{"trace", required_argument, NULL, TRACE},
 	{"call", required_argument, NULL, CALL},
+	{"list", no_argument, NULL, LIST},
 	{"svg", required_argument, NULL, SVG},
 	{"html", required_argument, NULL, HTML},
 	{"json", required_argument, NULL, JSON},
@@ -85,8 +89,8 @@ static const struct option long_options[] = {
 
 struct job {
 	struct steps_choice choice;
-	bool values;
-	uint64_t call;
+	bool values, list;
+	uint64_t call; /* 0: not given */
 	int trace_count;
 	const char *traces[STEPS_RANKS_MOST];
 	const char *svg, *html, *json; /* files, or NULL */
@@ -190,6 +194,9 @@ static bool parse_option(int option, struct job *job)
 		return true;
 	case CALL:
 		return parse_number("--call", optarg, 1, UINT64_MAX >> 20, &job->call);
+	case LIST:
+		job->list = true;
+		return true;
 	case TRACE:
 		return add_trace(job, optarg);
 	case SVG:
@@ -201,8 +208,8 @@ static bool parse_option(int option, struct job *job)
 	case JSON:
 		job->json = optarg;
 		return true;
-	default: /* getopt has printed a complaint */
-		return false;
+	default: /* getopt has printed what is wrong */
+		return complain("see ring_steps --help");
 	}
 }
 
@@ -231,6 +238,8 @@ static bool parse_command(int argc, char **argv, struct job *job, int *status)
 			return false;
 	if (optind < argc)
 		return complain("what is '%s'? See ring_steps --help", argv[optind]);
+	if (job->list && job->trace_count == 0)
+		return complain("--list is of calls that were recorded: give --trace FILE, too");
 	return true;
 }
 
@@ -247,17 +256,25 @@ static bool read_trace(const char *path, struct steps_trace *trace)
 	return good || complain("%s", sentence);
 }
 
-/* Reads all traces, and chooses the plan of the call that is to be shown. */
-static bool read_traces(struct job *job, struct steps_trace *trace)
+/* Chooses the plan of the call that is to be shown. */
+static bool find_recorded(struct job *job, struct steps_trace *trace)
 {
 	char sentence[512];
+	bool is_given = job->call > 0;
+	if (!steps_trace_find(trace, &job->call, &job->choice, sentence, sizeof(sentence)))
+		return complain("%s", sentence);
+	if (!is_given && steps_trace_failed(trace, sentence, sizeof(sentence)))
+		complain("%s; this is call %llu, the last one that all ranks completed", sentence,
+			 (unsigned long long)job->call);
+	return true;
+}
+
+static bool read_traces(struct job *job, struct steps_trace *trace)
+{
 	for (int i = 0; i < job->trace_count; i++)
 		if (!read_trace(job->traces[i], trace))
 			return false;
-	if (job->trace_count == 0 ||
-	    steps_trace_find(trace, &job->call, &job->choice, sentence, sizeof(sentence)))
-		return true;
-	return complain("%s", sentence);
+	return job->trace_count == 0 || job->list || find_recorded(job, trace);
 }
 
 /* ---- the views ----------------------------------------------------------------------------- */
@@ -338,6 +355,11 @@ static int run(int argc, char **argv)
 	if (!read_traces(&job, &trace)) {
 		steps_trace_free(&trace);
 		return EXIT_USAGE;
+	}
+	if (job.list) {
+		bool listed = steps_trace_list(&trace, stdout) || complain("out of memory");
+		steps_trace_free(&trace);
+		return listed ? EXIT_OK : EXIT_BAD;
 	}
 	steps_choice_complete(&job.choice);
 	if (steps_choice_refuse(&job.choice, sentence, sizeof(sentence))) {

@@ -80,7 +80,7 @@ static uint64_t longest_message(const struct steps_choice *choice)
 
 uint64_t steps_stage_length(const struct steps_choice *choice)
 {
-	uint64_t place = choice->chunk_bytes / STEPS_ELEMENT_BYTES;
+	uint64_t place = choice->chunk_bytes / steps_element_bytes(choice);
 	if (!ring_algorithm_has(choice->algorithm, RING_NEEDS_STAGES))
 		return 0;
 	return ring_staged_bytes(place ? place : 1, choice->ranks);
@@ -110,7 +110,7 @@ void steps_choice_complete(struct steps_choice *choice)
 	if (choice->kind == RING_KIND_BARRIER)
 		choice->count = 0;
 	if (choice->chunk_bytes == 0)
-		choice->chunk_bytes = longest_message(choice) * STEPS_ELEMENT_BYTES;
+		choice->chunk_bytes = longest_message(choice) * steps_element_bytes(choice);
 }
 
 /* ---- what cannot be shown -------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ void steps_choice_complete(struct steps_choice *choice)
 static bool can(const struct steps_choice *choice, enum ring_algorithm algorithm, uint64_t count)
 {
 	return ring_algorithm_can(algorithm, choice->kind, choice->ranks,
-				  count * STEPS_ELEMENT_BYTES, false);
+				  count * steps_element_bytes(choice), false);
 }
 
 /* Lists the algorithms that can carry the call: "ring, oneshot or tree". */
@@ -213,14 +213,14 @@ struct ring_plan steps_plan(const struct steps_choice *choice, int rank, bool re
 		.order = choice->order,
 		.root = choice->root,
 		.count = choice->count,
-		.element_bytes = STEPS_ELEMENT_BYTES,
+		.element_bytes = (uint32_t)steps_element_bytes(choice),
 		.chunk_bytes = choice->chunk_bytes,
 		.chunks_per_round = choice->chunks_per_round,
 		.channels = 1,
 		.boards = choice->boards,
 	};
-	uint64_t elements = choice->chunk_bytes / STEPS_ELEMENT_BYTES;
-	params.place_bytes = (elements ? elements : 1) * STEPS_ELEMENT_BYTES;
+	uint64_t elements = choice->chunk_bytes / steps_element_bytes(choice);
+	params.place_bytes = (elements ? elements : 1) * steps_element_bytes(choice);
 	if (choice->kind == RING_KIND_SEND) {
 		int next = (rank + 1) % choice->ranks;
 		int previous = (rank + choice->ranks - 1) % choice->ranks;

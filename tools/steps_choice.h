@@ -7,7 +7,7 @@
 
 #include "plan/plan.h"
 
-#define STEPS_ELEMENT_BYTES 4
+#define STEPS_ELEMENT_BYTES 4 /* unless a recorded call had others */
 #define STEPS_RANKS_MOST 64
 #define STEPS_ANY_ALGORITHM RING_ALGORITHMS
 
@@ -18,12 +18,18 @@ struct steps_choice {
 	enum ring_kind kind;
 	enum ring_algorithm algorithm;
 	int ranks, root;
-	uint64_t count;       /* elements, the count of the call */
-	uint64_t chunk_bytes; /* of the largest message */
+	uint64_t count;         /* elements, the count of the call */
+	uint64_t element_bytes; /* 0: STEPS_ELEMENT_BYTES */
+	uint64_t chunk_bytes;   /* of the largest message */
 	int chunks_per_round, depth;
 	bool boards;                 /* what is for all others goes over boards, not in messages */
 	int order[STEPS_RANKS_MOST]; /* position on the ring -> rank */
 };
+
+static inline uint64_t steps_element_bytes(const struct steps_choice *choice)
+{
+	return choice->element_bytes ? choice->element_bytes : STEPS_ELEMENT_BYTES;
+}
 
 /* The number of a collective or algorithm; -1: there is none of that name. */
 int steps_kind_find(const char *name);

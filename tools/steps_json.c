@@ -71,7 +71,7 @@ static void put_choice(struct json *json, const struct steps_choice *choice)
 	if (ring_kind_has_root(choice->kind))
 		json_put_integer(json, "root", (uint64_t)choice->root);
 	json_put_integer(json, "count", choice->count);
-	json_put_integer(json, "element_bytes", STEPS_ELEMENT_BYTES);
+	json_put_integer(json, "element_bytes", steps_element_bytes(choice));
 	json_put_integer(json, "chunk_bytes", choice->chunk_bytes);
 	json_put_integer(json, "chunks_per_round", (uint64_t)choice->chunks_per_round);
 	json_put_integer(json, "depth", (uint64_t)choice->depth);

@@ -3,7 +3,7 @@
  * Finds the plan that a recorded call followed: its entries have the peers and steps that were
  * recorded.
  */
-#include "steps_trace.h"
+#include "steps_calls.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,58 +18,7 @@ struct steps_match {
 	const struct steps_record *begin, *end;
 };
 
-/* ---- the call ------------------------------------------------------------------------------ */
-
-static const struct steps_call *find_call(const struct steps_trace *trace, uint64_t number, int rank)
-{
-	for (size_t i = 0; i < trace->call_count; i++)
-		if (trace->calls[i].number == number && trace->calls[i].rank == rank)
-			return &trace->calls[i];
-	return NULL;
-}
-
-static bool is_of_all(const struct steps_trace *trace, uint64_t number)
-{
-	for (int rank = 0; rank < trace->ranks; rank++)
-		if (!find_call(trace, number, rank))
-			return false;
-	return true;
-}
-
-static uint64_t last_call(const struct steps_trace *trace)
-{
-	for (size_t i = trace->call_count; i > 0; i--) {
-		const struct steps_call *call = &trace->calls[i - 1];
-		if (call->kind >= 0 && is_of_all(trace, call->number))
-			return call->number;
-	}
-	return 0;
-}
-
-/* Whether the traces of all ranks are there, and all have made the same call. */
-static bool check_call(const struct steps_trace *trace, uint64_t number, char *sentence, size_t room)
-{
-	for (int rank = 0; rank < trace->ranks; rank++) {
-		const struct steps_call *first = find_call(trace, number, 0);
-		const struct steps_call *call = find_call(trace, number, rank);
-		if (!trace->here[rank])
-			snprintf(sentence, room,
-				 "the trace of rank %d is missing: give those of all", rank);
-		else if (!call)
-			snprintf(sentence, room, "rank %d recorded no call %" PRIu64, rank, number);
-		else if (call->kind < 0)
-			snprintf(sentence, room, "call %" PRIu64 " is no collective", number);
-		else if (call->count == 0 && call->kind != RING_KIND_BARRIER)
-			snprintf(sentence, room, "call %" PRIu64 " has no data", number);
-		else if (call->kind != first->kind || call->count != first->count)
-			snprintf(sentence, room, "in call %" PRIu64 " ranks 0 and %d differ",
-				 number, rank);
-		else
-			continue;
-		return false;
-	}
-	return true;
-}
+/* ---- entries ------------------------------------------------------------------------------- */
 
 static int compare_entries(const void *left, const void *right)
 {
@@ -117,7 +66,8 @@ static bool is_entry(const struct ring_plan *plan, const struct steps_record *re
 		return false;
 	struct ring_transfer entry = record->incoming ? ring_plan_incoming(plan, record->index)
 						      : ring_plan_outgoing(plan, record->index);
-	return entry.peer == record->peer && entry.step == record->step;
+	return entry.peer == record->peer && entry.step == record->step &&
+	       entry.bytes == record->bytes;
 }
 
 /*
@@ -177,14 +127,31 @@ static bool try_roots(const struct steps_match *match, struct steps_choice *choi
 	return false;
 }
 
-/* Tries whole blocks, then smaller and smaller powers of two, unless the chunk is known. */
+static uint64_t longest_entry(const struct steps_match *match)
+{
+	uint64_t longest = 0;
+	for (const struct steps_record *record = match->begin; record < match->end; record++)
+		longest = record->bytes > longest ? record->bytes : longest;
+	return longest;
+}
+
+/*
+ * Tries whole blocks, then chunks as long as the longest entry, then smaller and smaller powers of
+ * two, unless the chunk is known.
+ */
 static bool try_chunks(const struct steps_match *match, struct steps_choice *choice)
 {
-	uint64_t bytes = choice->count * STEPS_ELEMENT_BYTES;
+	uint64_t bytes = choice->count * steps_element_bytes(choice);
 	if (try_roots(match, choice))
 		return true;
 	if (choice->chunk_bytes > 0)
 		return false;
+	struct steps_choice exact = *choice;
+	exact.chunk_bytes = longest_entry(match);
+	if (exact.chunk_bytes > 0 && try_roots(match, &exact)) {
+		*choice = exact;
+		return true;
+	}
 	for (uint64_t chunk = CHUNK_MOST; chunk >= CHUNK_LEAST; chunk /= 2) {
 		struct steps_choice tried = *choice;
 		tried.chunk_bytes = chunk;
@@ -255,26 +222,54 @@ static struct steps_match find_records(const struct steps_trace *trace, uint64_t
 	return match;
 }
 
+/* Why a call that was recorded whole cannot be shown. */
+static void refuse_plan(const struct steps_match *match, const struct steps_call *call,
+			char *sentence, size_t room)
+{
+	char what[128];
+	int channels = 1;
+	for (const struct steps_record *record = match->begin; record < match->end; record++)
+		channels = record->channel >= channels ? record->channel + 1 : channels;
+	snprintf(what, sizeof(what), "call %" PRIu64 ", %s of %" PRIu64 " by %s", call->number,
+		 steps_kind_name((enum ring_kind)call->kind), call->count, call->algorithm);
+	if (channels > 1)
+		snprintf(sentence, room,
+			 "%s, ran on %d channels: record it with RING_CHANNELS=1 to see its steps",
+			 what, channels);
+	else
+		snprintf(sentence, room,
+			 "%s, follows no plan that was tried; give --chunk and --chunks-per-round "
+			 "as it had them",
+			 what);
+}
+
+/* What is known of a call before its plan is found. */
+static struct steps_choice choice_of(const struct steps_trace *trace, const struct steps_call *call,
+				     struct steps_choice choice)
+{
+	int algorithm = steps_algorithm_find(call->algorithm);
+	choice.kind = (enum ring_kind)call->kind;
+	choice.count = call->count;
+	choice.element_bytes = call->count > 0 ? call->bytes / call->count : 0;
+	choice.ranks = trace->ranks;
+	if ((int)choice.algorithm == STEPS_ANY_ALGORITHM && algorithm >= 0)
+		choice.algorithm = (enum ring_algorithm)algorithm;
+	return choice;
+}
+
 bool steps_trace_find(struct steps_trace *trace, uint64_t *call, struct steps_choice *choice,
 		      char *sentence, size_t room)
 {
-	struct steps_choice found = *choice;
-	uint64_t number = *call ? *call : last_call(trace);
-	if (!check_call(trace, number, sentence, room))
+	steps_calls_sort(trace);
+	uint64_t number = *call ? *call : steps_calls_last(trace);
+	if (!steps_calls_check(trace, number, sentence, room))
 		return false;
-	const struct steps_call *first = find_call(trace, number, 0);
-	found.kind = (enum ring_kind)first->kind;
-	found.count = first->count;
-	found.ranks = trace->ranks;
+	const struct steps_call *first = steps_calls_find(trace, number, 0);
+	struct steps_choice found = choice_of(trace, first, *choice);
 	sort_records(trace);
 	struct steps_match match = find_records(trace, number);
 	if (!try_orders(&match, &found)) {
-		snprintf(sentence, room,
-			 "call %" PRIu64 ", %s of %" PRIu64
-			 ", follows no plan of one channel; give --chunk and --chunks-per-round as "
-			 "it "
-			 "had them",
-			 number, steps_kind_name(found.kind), first->count);
+		refuse_plan(&match, first, sentence, room);
 		return false;
 	}
 	*call = number;

@@ -105,7 +105,7 @@ static void apply(const struct steps_walk *walk, const struct steps_event *event
 	    !(state->adds || is_output))
 		return;
 	int count = steps_ranks_at(walk, event, buffer, ranks);
-	size_t begin = event->entry.result.offset / STEPS_ELEMENT_BYTES;
+	size_t begin = event->entry.result.offset / steps_element_bytes(&walk->choice);
 	for (int k = 0; k < count; k++)
 		for (size_t i = 0; i < event->count; i++)
 			put(state, ranks[k], begin + i, walk->values[event->begin + i]);

@@ -11,6 +11,9 @@
 /* Where a line comes from, and the sentence about what is wrong with it. */
 struct reading {
 	struct steps_trace *trace;
+	struct steps_record *ends; /* of entries, to be paired with their beginnings */
+	size_t end_count, end_room;
+	size_t first; /* record of this file */
 	const char *path;
 	int line, rank; /* rank: of the records that follow; -1: not known yet */
 	bool ended;
@@ -22,9 +25,11 @@ struct reading {
 /* One event of the file. */
 struct event {
 	char name[32], kind, counted[8];
-	uint64_t microseconds, call, number;
+	uint64_t microseconds, call, number, bytes;
 	unsigned nanoseconds;
 	int rank, row, step;
+	bool is_own;
+	char algorithm[16], error[64];
 };
 
 static bool refuse(struct reading *reading, const char *what)
@@ -54,6 +59,11 @@ static bool parse_head(struct reading *reading, const char *line)
 /* This line begins the events of a rank; those of other ranks may follow them. */
 static const char head_of_name[] = "{\"name\":\"process_name\"";
 
+static void see_rank(struct steps_trace *trace, int rank)
+{
+	trace->ranks = rank >= trace->ranks ? rank + 1 : trace->ranks;
+}
+
 static bool parse_name(struct reading *reading, const char *line)
 {
 	int rank = -1, again = -1, length = 0;
@@ -68,20 +78,35 @@ static bool parse_name(struct reading *reading, const char *line)
 		return refuse(reading, "the trace of this rank is there twice");
 	reading->rank = rank;
 	trace->here[rank] = true;
-	trace->ranks++;
+	see_rank(trace, rank);
 	return true;
 }
 
+/* Whose call it is; at its end, what it was, or why it failed. */
+static bool scan_call(const char *end, struct event *event)
+{
+	int length = 0;
+	event->is_own = strcmp(end, ",\"by\":\"library\"}}") == 0;
+	if (event->kind == 'b')
+		return event->is_own || strcmp(end, ",\"by\":\"program\"}}") == 0;
+	sscanf(end, ",\"error\":\"%63[a-z ]\"}}%n", event->error, &length);
+	if (is_whole(end, length))
+		return true;
+	event->error[0] = '\0';
+	sscanf(end, ",\"bytes\":%" SCNu64 ",\"algorithm\":\"%15[a-z]\"}}%n", &event->bytes,
+	       event->algorithm, &length);
+	return is_whole(end, length);
+}
+
 /* Reads the end of a line, from its arguments on. */
-static bool scan_end(const char *end, bool is_call)
+static bool scan_end(const char *end, struct event *event)
 {
 	char deed[8];
 	int block, length = 0;
-	uint64_t bytes;
-	if (is_call)
-		return strcmp(end, "}}") == 0;
+	if (event->row == 0)
+		return scan_call(end, event);
 	sscanf(end, ",\"does\":\"%7[a-z]\",\"block\":%d,\"bytes\":%" SCNu64 "}}%n", deed, &block,
-	       &bytes, &length);
+	       &event->bytes, &length);
 	return is_whole(end, length) && block >= -1 && block < STEPS_RANKS_MOST;
 }
 
@@ -97,7 +122,7 @@ static bool scan_event(const char *line, struct event *event)
 	       event->name, &event->kind, &row, &call, &index, &event->microseconds,
 	       &event->nanoseconds, &event->rank, &event->row, &event->call, event->counted,
 	       &event->number, &event->step, &length);
-	return length > 0 && scan_end(line + length, row == 0) && row == event->row &&
+	return length > 0 && scan_end(line + length, event) && row == event->row &&
 	       call == event->call && (row == 0 || index == event->number) &&
 	       (event->kind == 'b' || event->kind == 'e');
 }
@@ -120,49 +145,68 @@ static uint64_t time_of(const struct event *event)
 	return event->microseconds * 1000 + event->nanoseconds;
 }
 
+/* A rank makes one call after the other. */
+static bool end_call(struct reading *reading, const struct event *event)
+{
+	struct steps_trace *trace = reading->trace;
+	struct steps_call *call = trace->call_count ? &trace->calls[trace->call_count - 1] : NULL;
+	if (!call || call->rank != event->rank || call->number != event->call || call->end_ns)
+		return refuse(reading, "this call ends, but never began");
+	call->end_ns = time_of(event);
+	call->bytes = event->bytes;
+	memcpy(call->algorithm, event->algorithm, sizeof(call->algorithm));
+	memcpy(call->error, event->error, sizeof(call->error));
+	return true;
+}
+
 static bool add_call(struct reading *reading, const struct event *event)
 {
 	struct steps_trace *trace = reading->trace;
 	if (strcmp(event->counted, "count") != 0)
 		return refuse(reading, "a call tells its count");
 	if (event->kind == 'e')
-		return true;
+		return end_call(reading, event);
 	struct steps_call *call = add((void **)&trace->calls, sizeof(*trace->calls),
 				      &trace->call_count, &trace->call_room);
 	if (!call)
 		return refuse(reading, "out of memory");
 	int kind = steps_kind_find(event->name);
-	*call = (struct steps_call){event->call, event->number, time_of(event), event->rank,
-				    kind == RING_KIND_SEND ? -1 : kind};
+	*call = (struct steps_call){.number = event->call,
+				    .count = event->number,
+				    .begin_ns = time_of(event),
+				    .rank = event->rank,
+				    .kind = kind == RING_KIND_SEND ? -1 : kind,
+				    .is_own = event->is_own};
 	return true;
 }
 
-/* Entries begin and end in order, so the record of the beginning is among the last ones. */
-static struct steps_record *find_begun(struct steps_trace *trace, const struct event *event)
+static struct steps_record record_of(const struct reading *reading, const struct event *event,
+				     int peer, int channel)
 {
-	for (size_t i = trace->record_count; i > 0; i--) {
-		struct steps_record *record = &trace->records[i - 1];
-		if (record->rank != event->rank)
-			return NULL;
-		if (record->call == event->call && record->index == event->number &&
-		    1 + 2 * record->channel + record->incoming == event->row && !record->end_ns)
-			return record;
-	}
-	return NULL;
+	return (struct steps_record){.call = event->call,
+				     .index = event->number,
+				     .bytes = event->bytes,
+				     .rank = event->rank,
+				     .channel = channel,
+				     .peer = peer,
+				     .step = event->step,
+				     .incoming = event->row % 2 == 0,
+				     .line = reading->line,
+				     .begin_ns = time_of(event)};
 }
 
-static bool end_record(struct reading *reading, const struct event *event)
+static struct steps_record *add_entry(struct reading *reading, char kind)
 {
-	struct steps_record *record = find_begun(reading->trace, event);
-	if (!record)
-		return refuse(reading, "this entry ends, but never began");
-	record->end_ns = time_of(event);
-	return true;
+	struct steps_trace *trace = reading->trace;
+	if (kind == 'e')
+		return add((void **)&reading->ends, sizeof(*reading->ends), &reading->end_count,
+			   &reading->end_room);
+	return add((void **)&trace->records, sizeof(*trace->records), &trace->record_count,
+		   &trace->record_room);
 }
 
 static bool add_record(struct reading *reading, const struct event *event)
 {
-	struct steps_trace *trace = reading->trace;
 	int peer = -1, channel = -1, length = 0;
 	bool incoming = event->row % 2 == 0;
 	sscanf(event->name, incoming ? "channel %d from rank %d%n" : "channel %d to rank %d%n",
@@ -172,22 +216,69 @@ static bool add_record(struct reading *reading, const struct event *event)
 		return refuse(reading, "an entry tells its peer and index");
 	if (peer < 0 || peer >= STEPS_RANKS_MOST || event->number >= INDEX_MOST)
 		return refuse(reading, "there is no such rank or entry");
-	if (event->kind == 'e')
-		return end_record(reading, event);
-	struct steps_record *record = add((void **)&trace->records, sizeof(*trace->records),
-					  &trace->record_count, &trace->record_room);
+	struct steps_record *record = add_entry(reading, event->kind);
 	if (!record)
 		return refuse(reading, "out of memory");
-	*record = (struct steps_record){.call = event->call,
-					.index = event->number,
-					.rank = event->rank,
-					.channel = channel,
-					.peer = peer,
-					.step = event->step,
-					.incoming = incoming,
-					.begin_ns = time_of(event)};
+	*record = record_of(reading, event, peer, channel);
+	see_rank(reading->trace, peer);
 	return true;
 }
+
+/* ---- beginnings and ends --------------------------------------------------------------------- */
+
+static int compare_places(const struct steps_record *a, const struct steps_record *b)
+{
+	if (a->rank != b->rank)
+		return a->rank - b->rank;
+	if (a->call != b->call)
+		return a->call < b->call ? -1 : 1;
+	if (a->channel != b->channel)
+		return a->channel - b->channel;
+	if (a->incoming != b->incoming)
+		return a->incoming - b->incoming;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+static int compare_lines(const void *left, const void *right)
+{
+	const struct steps_record *a = left, *b = right;
+	int places = compare_places(a, b);
+	return places ? places : a->line - b->line;
+}
+
+static void sort(struct steps_record *records, size_t count)
+{
+	if (count > 0)
+		qsort(records, count, sizeof(*records), compare_lines);
+}
+
+/*
+ * Gives entries their ends. Two plans of one call may have entries of the same number; then the
+ * first that began is the first that ended.
+ */
+static bool pair_ends(struct reading *reading)
+{
+	struct steps_trace *trace = reading->trace;
+	size_t r = reading->first;
+	sort(trace->records + r, trace->record_count - r);
+	sort(reading->ends, reading->end_count);
+	for (size_t e = 0; e < reading->end_count; e++) {
+		const struct steps_record *end = &reading->ends[e];
+		while (r < trace->record_count && compare_places(&trace->records[r], end) < 0)
+			r++;
+		struct steps_record *record = &trace->records[r];
+		if (r == trace->record_count || compare_places(record, end) != 0 ||
+		    record->line > end->line) {
+			reading->line = end->line;
+			return refuse(reading, "this entry ends, but never began");
+		}
+		record->end_ns = end->begin_ns;
+		r++;
+	}
+	return true;
+}
+
+/* ---- a file ---------------------------------------------------------------------------------- */
 
 static bool parse_event(struct reading *reading, const char *line)
 {
@@ -218,25 +309,37 @@ static bool parse_line(struct reading *reading, char *line, ssize_t length)
 	return names || reading->rank < 0 ? parse_name(reading, line) : parse_event(reading, line);
 }
 
+static bool read_lines(struct reading *reading, FILE *in)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+	bool good = true;
+	while (good && (length = getline(&line, &room, in)) >= 0) {
+		reading->line++;
+		good = parse_line(reading, line, length);
+	}
+	free(line);
+	if (good)
+		reading->line++;
+	if (good && !reading->ended)
+		return refuse(reading, "the trace ends in the middle");
+	if (good && reading->dropped > 0)
+		return refuse(reading, "records are missing: the call went on for too long");
+	return good;
+}
+
 bool steps_trace_read(FILE *in, const char *path, struct steps_trace *trace, char *sentence,
 		      size_t room)
 {
-	struct reading reading = {
-		.trace = trace, .path = path, .rank = -1, .sentence = sentence, .room = room};
-	char *line = NULL;
-	size_t line_room = 0;
-	ssize_t length;
-	bool good = true;
-	while (good && (length = getline(&line, &line_room, in)) >= 0) {
-		reading.line++;
-		good = parse_line(&reading, line, length);
-	}
-	free(line);
-	reading.line++;
-	if (good && !reading.ended)
-		return refuse(&reading, "the trace ends in the middle");
-	if (good && reading.dropped > 0)
-		return refuse(&reading, "records are missing: the call went on for too long");
+	struct reading reading = {.trace = trace,
+				  .path = path,
+				  .first = trace->record_count,
+				  .rank = -1,
+				  .sentence = sentence,
+				  .room = room};
+	bool good = read_lines(&reading, in) && pair_ends(&reading);
+	free(reading.ends);
 	return good;
 }
 

@@ -12,22 +12,25 @@
 
 /* An entry of a plan, as one rank recorded it. */
 struct steps_record {
-	uint64_t call, index;
+	uint64_t call, index, bytes;
 	int rank, channel, peer, step;
 	bool incoming;
+	int line;                  /* in its file */
 	uint64_t begin_ns, end_ns; /* 0: not recorded */
 };
 
 /* A call of one rank. */
 struct steps_call {
-	uint64_t number, count, begin_ns;
-	int rank, kind; /* kind -1: no collective */
+	uint64_t number, count, bytes, begin_ns, end_ns; /* end_ns 0: not recorded */
+	int rank, kind;                                  /* kind -1: no collective */
+	bool is_own;                                     /* the library's */
+	char algorithm[16], error[64];                   /* error: why it failed; "" */
 };
 
 struct steps_trace {
-	int ranks;
+	int ranks; /* one more than the highest that is there or spoken of */
 	struct steps_record *records;
-	struct steps_call *calls;
+	struct steps_call *calls; /* by number */
 	size_t record_count, record_room, call_count, call_room;
 	bool here[STEPS_RANKS_MOST]; /* the trace of that rank was read */
 };
@@ -40,8 +43,8 @@ bool steps_trace_read(FILE *in, const char *path, struct steps_trace *trace, cha
 		      size_t room);
 
 /*
- * Finds the plan of a call. `choice` has chunks and depth, and perhaps the algorithm; if not, all
- * are tried. *call 0 stands for the last collective that all ranks recorded. returns false, with a
+ * Finds the plan of a call. `choice` has chunks and depth, and perhaps the algorithm. *call 0
+ * stands for the last collective of the program that all ranks recorded. returns false, with a
  * sentence, if there is no such plan
  */
 bool steps_trace_find(struct steps_trace *trace, uint64_t *call, struct steps_choice *choice,
@@ -49,6 +52,12 @@ bool steps_trace_find(struct steps_trace *trace, uint64_t *call, struct steps_ch
 
 /* Notes in the walk when the call's entries were done, in time since the first rank began. */
 void steps_trace_time(struct steps_trace *trace, uint64_t call, struct steps_walk *walk);
+
+/* Whether a call failed; then the sentence says in which, and why. */
+bool steps_trace_failed(const struct steps_trace *trace, char *sentence, size_t room);
+
+/* Prints a table of the collectives. returns false for lack of memory */
+bool steps_trace_list(struct steps_trace *trace, FILE *out);
 
 void steps_trace_free(struct steps_trace *trace);
 

@@ -28,7 +28,7 @@ static struct steps_event *add_event(struct steps_world *world, const struct ste
 				     const struct ring_transfer *entry, bool incoming)
 {
 	struct steps_walk *walk = world->walk;
-	size_t count = entry->bytes / STEPS_ELEMENT_BYTES, room = walk->event_room;
+	size_t count = entry->bytes / steps_element_bytes(&walk->choice), room = walk->event_room;
 	if (!grow((void **)&walk->events, sizeof(*walk->events), walk->event_count + 1,
 		  &walk->event_room) ||
 	    (room != walk->event_room &&

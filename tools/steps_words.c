@@ -94,7 +94,8 @@ void steps_say_bytes(const struct steps_walk *walk, char *text, size_t room)
 	bool alike = true;
 	for (int rank = 1; rank < walk->choice.ranks; rank++)
 		alike = alike && sent[rank] == sent[0];
-	int have = snprintf(text, room, "Bytes sent, %d per element: ", STEPS_ELEMENT_BYTES);
+	int have = snprintf(text, room, "Bytes sent, %" PRIu64 " per element: ",
+			    steps_element_bytes(&walk->choice));
 	if (alike)
 		snprintf(text + have, room - (size_t)have, "%" PRIu64 " by %s", sent[0],
 			 walk->choice.ranks > 1 ? "every rank." : "rank 0.");

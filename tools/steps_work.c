@@ -28,7 +28,7 @@ struct steps_value *steps_values_at(const struct steps_world *world, const struc
 	default:
 		break;
 	}
-	return values + place.offset / STEPS_ELEMENT_BYTES;
+	return values + place.offset / steps_element_bytes(&world->walk->choice);
 }
 
 static int all_ranks(int count, int *ranks)
@@ -86,7 +86,7 @@ static struct steps_value add_held(const struct steps_world *world, const struct
 				   uint64_t i)
 {
 	struct steps_value sum = {0};
-	i += in->held.skip / STEPS_ELEMENT_BYTES;
+	i += in->held.skip / steps_element_bytes(&world->walk->choice);
 	for (int k = in->behind; k < in->held.count; k++)
 		sum = add(sum, held_at(world, actor, in->held.first + (uint64_t)k, i));
 	sum = add(sum, own);
@@ -100,7 +100,7 @@ static struct steps_value add_pile(const struct steps_world *world, const struct
 				   const struct ring_transfer *in, struct steps_value sum,
 				   uint64_t i)
 {
-	uint64_t chunk = actor->plan.chunk * STEPS_ELEMENT_BYTES;
+	uint64_t chunk = actor->plan.chunk * steps_element_bytes(&world->walk->choice);
 	for (int k = 0; k < in->pile.count; k++) {
 		struct ring_place place = {RING_SCRATCH, in->pile.offset + (uint64_t)k * chunk};
 		sum = add(sum, steps_values_at(world, actor, actor->rank, place)[i]);
@@ -117,7 +117,7 @@ static struct steps_value add_summands(const struct steps_world *world,
 	for (int k = 0; k < plan->params.size; k++) {
 		struct ring_place place = in->source;
 		place.offset += (uint64_t)ring_plan_summand(plan, in, k) * plan->length *
-				STEPS_ELEMENT_BYTES;
+				steps_element_bytes(&world->walk->choice);
 		sum = add(sum, steps_values_at(world, actor, actor->rank, place)[i]);
 	}
 	return sum;

@@ -350,7 +350,7 @@ static int prepare(struct ring_comm *comm, const struct ring_request *request,
 	return 0;
 }
 
-static int submit(struct ring_comm *comm, const struct ring_request *request)
+static int submit_as(struct ring_comm *comm, const struct ring_request *request, bool internal)
 {
 	const bool grouped = ring_group_is_open();
 	int err = grouped ? ring_group_refused() : 0;
@@ -368,12 +368,18 @@ static int submit(struct ring_comm *comm, const struct ring_request *request)
 	if (err)
 		return grouped ? ring_group_refuse(err) : err;
 	struct ring_call *call = &checked->call;
+	call->internal = internal;
 	if (grouped)
 		return ring_group_add(comm, call);
 	if (call->stream)
 		return post(comm, call);
 	ring_call_number(comm, call);
 	return ring_queue_run(comm, call);
+}
+
+static int submit(struct ring_comm *comm, const struct ring_request *request)
+{
+	return submit_as(comm, request, false);
 }
 
 int ring_all_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
@@ -395,6 +401,14 @@ int ring_all_gather(struct ring_comm *comm, const void *send, void *recv, size_t
 {
 	return submit(comm, &(struct ring_request){RING_KIND_ALL_GATHER, send, recv, send_count,
 						   type, -1, -1, stream});
+}
+
+int ring_all_gather_own(struct ring_comm *comm, const void *send, void *recv, size_t bytes)
+{
+	return submit_as(comm,
+			 &(struct ring_request){RING_KIND_ALL_GATHER, send, recv, bytes, RING_UINT8,
+						-1, -1, NULL},
+			 true);
 }
 
 int ring_broadcast(struct ring_comm *comm, const void *send, void *recv, size_t count,

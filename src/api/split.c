@@ -73,7 +73,7 @@ static int meet(struct ring_comm *comm, const struct wish *wishes, struct ring_u
 	bool joins = wishes[comm->rank].color != RING_COLOR_NONE;
 	struct ring_unique_id mine = {{0}};
 	int failed = joins && first == comm->rank ? ring_unique_id_create(&mine) : 0;
-	int err = ring_all_gather(comm, &mine, ids, sizeof(mine), RING_UINT8, NULL);
+	int err = ring_all_gather_own(comm, &mine, ids, sizeof(mine));
 	if (!err && failed)
 		err = ring_comm_refuse(comm, failed, "ring_comm_split: %s", ring_comm_error(NULL));
 	else if (!err && joins && ring_unique_id_job(&ids[first]) == 0)
@@ -107,7 +107,7 @@ int ring_comm_split(struct ring_comm *comm, int color, int key, struct ring_comm
 	struct ring_unique_id *ids = malloc(size * sizeof(*ids));
 	err = wishes && ids ? 0 : ring_comm_refuse(comm, RING_ENOMEM, "ring_comm_split: no memory");
 	if (!err)
-		err = ring_all_gather(comm, &mine, wishes, sizeof(mine), RING_UINT8, NULL);
+		err = ring_all_gather_own(comm, &mine, wishes, sizeof(mine));
 	if (!err)
 		err = meet(comm, wishes, ids, sub);
 	free(ids);

@@ -44,6 +44,7 @@ static int link_all(struct ring_comm *comm, const struct ring_user_stream *user)
 {
 	struct ring_call barrier = {
 		.kind = RING_KIND_BARRIER,
+		.internal = true,
 		.operands = {.type = RING_UINT8, .op = RING_SUM, .divisor = 1},
 		.device = &ring_device_cpu,
 		.root = -1,

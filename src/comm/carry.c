@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/datatype.h"
 #include "comm.h"
 #include "explain.h"
 #include "fpenv.h"
@@ -19,18 +20,37 @@
 #define SETTLE_MS 1000  /* for devices' jobs under way, after a failed call */
 #define SETTLE_NS 50000 /* between looks at them */
 
-static void note(struct ring_comm *comm, const struct ring_call *call,
-		 enum ring_trace_counter counter)
+static struct ring_trace_record record_of(const struct ring_call *call,
+					  enum ring_trace_counter counter)
 {
-	if (comm->trace)
-		ring_trace_add(comm->trace,
-			       &(struct ring_trace_record){.time_ns = ring_clock_ns(),
-							   .call = call->record.sequence,
-							   .index = call->count,
-							   .channel = -1,
-							   .peer = call->root,
-							   .step = (int32_t)call->kind,
-							   .counter = counter});
+	return (struct ring_trace_record){
+		.time_ns = ring_clock_ns(),
+		.call = call->record.sequence,
+		.index = call->count,
+		.channel = call->internal ? RING_TRACE_OWN : RING_TRACE_CALL,
+		.peer = call->root,
+		.step = (int32_t)call->kind,
+		.counter = counter,
+		.bytes = call->count * ring_datatype_bytes(call->operands.type),
+	};
+}
+
+static void note_begin(struct ring_comm *comm, const struct ring_call *call)
+{
+	if (!comm->trace)
+		return;
+	struct ring_trace_record record = record_of(call, RING_CALLED);
+	ring_trace_add(comm->trace, &record);
+}
+
+static void note_end(struct ring_comm *comm, const struct ring_call *call, int err)
+{
+	if (!comm->trace)
+		return;
+	struct ring_trace_record record = record_of(call, RING_RETURNED);
+	record.block = err;
+	record.action = err ? 0 : (int32_t)comm->way->choice.algorithm;
+	ring_trace_add(comm->trace, &record);
 }
 
 static uint64_t calls_together(const struct ring_call *call)
@@ -249,7 +269,7 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 	if (err)
 		return err;
 	ring_flag_raise(&comm->busy);
-	note(comm, call, RING_CALLED);
+	note_begin(comm, call);
 	ring_memory_recall(comm);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
 	err = messages ? run_messages(comm, call) : run_collective(comm, call);
@@ -261,7 +281,7 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 		withdraw_landings(comm);
 	}
 	ring_flag_lower(&comm->busy);
-	note(comm, call, RING_RETURNED);
+	note_end(comm, call, err);
 	ring_lookout_wake(&comm->lookout); /* bytes may still be under way */
 	if (err) {
 		ring_explain_call(comm, call);

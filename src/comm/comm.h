@@ -45,6 +45,7 @@ struct ring_call {
 	const struct ring_device *device;                              /* of its buffers, ... */
 	int chip;                                                      /* ... and which chip's */
 	bool scaled;                                                   /* operands has a scalar */
+	bool internal;                                                 /* the library's own */
 	const struct ring_shared_memory *input_memory, *output_memory; /* NULL: private */
 	uint64_t count;
 	int root; /* SEND, RECV: the other rank */
@@ -246,6 +247,9 @@ const char *ring_comm_rank_text(const struct ring_comm *comm, int rank, char *te
 
 /* collective.c: gives a call its number, once nothing can refuse it. */
 void ring_call_number(struct ring_comm *comm, struct ring_call *call);
+
+/* An all-gather of bytes that is the library's own, as traces say. */
+int ring_all_gather_own(struct ring_comm *comm, const void *send, void *recv, size_t bytes);
 
 /*
  * carry.c: carries out a call, and those together with it, in this thread; one thread at a time.

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "plan/plan.h"
+#include "choose/question.h"
 #include "plan/record.h"
 
 #define RECORDS_MAX 1000000
@@ -186,6 +187,19 @@ static const char *deed_of(const struct ring_trace_record *record)
 	return deeds[record->action];
 }
 
+/* Whose call it is, or how it ended. */
+static void write_call(FILE *file, const struct ring_trace_record *record)
+{
+	if (record->counter == RING_CALLED)
+		fprintf(file, ",\"by\":\"%s\"",
+			record->channel == RING_TRACE_OWN ? "library" : "program");
+	else if (record->block)
+		fprintf(file, ",\"error\":\"%s\"", ring_strerror(record->block));
+	else
+		fprintf(file, ",\"bytes\":%" PRIu64 ",\"algorithm\":\"%s\"", record->bytes,
+			ring_algorithm_name((enum ring_algorithm)record->action));
+}
+
 /*
  * A begin or end event. Entries of one name overlap, so they are Chrome's async events, and
  * Perfetto gives each name a row of its own.
@@ -209,7 +223,9 @@ static void write_record(FILE *file, const struct ring_trace *trace,
 		is_call ? 0 : record->index, record->time_ns / 1000, record->time_ns % 1000,
 		trace->rank, row(record), record->call, is_call ? "count" : "index", record->index,
 		is_call ? -1 : record->step);
-	if (!is_call)
+	if (is_call)
+		write_call(file, record);
+	else
 		fprintf(file, ",\"does\":\"%s\",\"block\":%d,\"bytes\":%" PRIu64, deed_of(record),
 			record->block, record->bytes);
 	fputs("}}", file);

@@ -20,16 +20,20 @@ enum ring_trace_counter {
 	RING_RETURNED
 };
 
+/* The channel of calls: the program's, and the library's own. */
+#define RING_TRACE_CALL (-1)
+#define RING_TRACE_OWN (-2)
+
 struct ring_trace_record {
 	uint64_t time_ns;
 	uint64_t call;  /* sequence number in its communicator */
-	uint64_t index; /* entry of the plan's sequence; CALLED: bytes of the call */
+	uint64_t index; /* entry of the plan's sequence; a call's count */
 	int32_t channel, peer;
-	int32_t step;    /* the plan's; CALLED and RETURNED: enum ring_kind */
+	int32_t step;    /* the plan's; a call's enum ring_kind */
 	int32_t counter; /* enum ring_trace_counter */
-	int32_t block;   /* an entry's, see ring_plan_block_of() */
-	int32_t action;  /* an entry's, enum ring_action */
-	uint64_t bytes;  /* an entry's */
+	int32_t block;   /* an entry's, see ring_plan_block_of(); RETURNED: 0 or the error */
+	int32_t action;  /* an entry's, enum ring_action; RETURNED: enum ring_algorithm */
+	uint64_t bytes;  /* an entry's; a call's count in bytes */
 };
 
 struct ring_trace;
