@@ -7,10 +7,10 @@
  *
  *	offer {queue pair, slots, address}  <->  offer
  *	ready to receive                    <->  ready to receive
- *	                                    <-   the first notice, over the queue pairs
+ *	the trial, over the queue pairs     <->  the trial (verbs_trial.c)
+ *	                                    <-   it has come through
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -53,18 +53,11 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 
 /* ---- telling each other ---- */
 
-static int refuse(struct ring_verbs_link *link, const char *why)
-{
-	snprintf(link->text, sizeof(link->text), "%s", why);
-	link->base.why = link->text;
-	return RING_EPEER;
-}
-
 /* What is said before the link is open always fits the socket. */
 static int say(struct ring_verbs_link *link, const void *words, size_t bytes)
 {
 	ssize_t sent = send(link->fd, words, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-	return sent == (ssize_t)bytes ? 0 : refuse(link, "the other end closed");
+	return sent == (ssize_t)bytes ? 0 : ring_verbs_refuse(link, "the other end closed");
 }
 
 /* returns 0 once `bytes` bytes are there; RING_EAGAIN; RING_EPEER */
@@ -78,7 +71,8 @@ static int hear(struct ring_verbs_link *link, void *words, size_t bytes)
 		if (got < 0 && errno == EAGAIN)
 			return RING_EAGAIN;
 		if (got <= 0)
-			return refuse(link, "the other end closed, or could not do its part");
+			return ring_verbs_refuse(link,
+						 "the other end closed, or could not do its part");
 		link->heard += (size_t)got;
 	}
 	link->heard = 0;
@@ -95,7 +89,7 @@ static int make(struct ring_verbs_link *link)
 	bool known = getsockname(link->fd, (struct sockaddr *)&address, &bytes) == 0;
 	int err = ring_verbs_port_hold(known ? &address : NULL, &link->port, why);
 	if (err) {
-		refuse(link, why);
+		ring_verbs_refuse(link, why);
 		return err;
 	}
 	err = ring_verbs_queue_make(link);
@@ -109,10 +103,10 @@ static int check_offer(struct ring_verbs_link *link)
 	if (other->magic != own->magic || other->depth != own->depth ||
 	    other->slot_bytes != own->slot_bytes || end->qpn >> 24 || end->psn >> 24 ||
 	    end->mtu < IBV_MTU_256 || end->mtu > IBV_MTU_4096)
-		return refuse(link, "the other end's offer is none, or of other sizes");
+		return ring_verbs_refuse(link, "the other end's offer is none, or of other sizes");
 	if (end->ethernet != own->end.ethernet)
-		return refuse(link, "one end is on InfiniBand, the other on Ethernet "
-				    "(RING_VERBS_DEVICE)");
+		return ring_verbs_refuse(link, "one end is on InfiniBand, the other on Ethernet "
+					       "(RING_VERBS_DEVICE)");
 	return 0;
 }
 
@@ -126,34 +120,26 @@ static int connect_pair(struct ring_verbs_link *link)
 	return err ? err : say(link, "r", 1);
 }
 
-static int greet(struct ring_verbs_link *link)
+static int begin_trial(struct ring_verbs_link *link)
 {
 	char ready;
 	int err = hear(link, &ready, 1);
-	if (err || link->base.outgoing)
-		return err;
-	return ring_verbs_post_notice(link) ? 0 : refuse(link, "the first notice cannot be posted");
+	return err ? err : ring_verbs_trial_begin(link);
 }
 
-/* The sender has heard the first notice, and the receiver that it was heard. */
-static int await_greeting(struct ring_verbs_link *link)
+/* The receiver has seen all of it last: the link is usable once it says so. */
+static int agree(struct ring_verbs_link *link)
 {
-	int err = link->base.outgoing ? ring_verbs_poll(&link->base) : ring_verbs_poll_notices(link);
-	if (err)
-		return err;
-	if (link->ended)
-		return refuse(link, "the other end closed, or heard nothing");
-	bool there = link->base.outgoing ? link->greeted : link->under_way == 0;
-	return there ? 0 : RING_EAGAIN;
+	char through;
+	return link->base.outgoing ? hear(link, &through, 1) : say(link, "t", 1);
 }
 
 static int finish(struct ring_link *base)
 {
 	static int (*const steps[])(struct ring_verbs_link *) = {
-		[RING_VERBS_CLOSED] = make,
-		[RING_VERBS_OFFERED] = connect_pair,
-		[RING_VERBS_READY] = greet,
-		[RING_VERBS_PINGED] = await_greeting,
+		[RING_VERBS_CLOSED] = make,       [RING_VERBS_OFFERED] = connect_pair,
+		[RING_VERBS_READY] = begin_trial, [RING_VERBS_TRIED] = ring_verbs_trial_step,
+		[RING_VERBS_AGREED] = agree,
 	};
 	struct ring_verbs_link *link = (struct ring_verbs_link *)base;
 	int err = 0;
@@ -165,12 +151,12 @@ static int finish(struct ring_link *base)
 	return err;
 }
 
-/* While the greeting is awaited nothing is readable. */
+/* While the trial is under way nothing is readable. */
 static int wait_fd(const struct ring_link *base, short *events)
 {
 	const struct ring_verbs_link *link = (const struct ring_verbs_link *)base;
 	bool open = link->stage == RING_VERBS_OPEN;
-	bool waits = open ? ring_verbs_waits(link) : link->stage != RING_VERBS_PINGED;
+	bool waits = open ? ring_verbs_waits(link) : link->stage != RING_VERBS_TRIED;
 	*events = waits ? POLLIN : 0;
 	return !waits ? -1 : open ? link->epoll : link->fd;
 }

@@ -26,11 +26,12 @@
 #include "verbs_memory.h"
 #include "verbs_pair.h"
 
-#define RING_VERBS_MAGIC UINT32_C(0x52564203) /* changes with what ends say to each other */
+#define RING_VERBS_MAGIC UINT32_C(0x52564204) /* changes with what ends say to each other */
 /* Bytes that are sent without a slot, where possible: all landings at once, too. */
 #define RING_VERBS_INLINE (RING_DEPTH_MAX * sizeof(struct ring_verbs_landing))
 #define RING_VERBS_LANDS 32768 /* bytes: what is smaller is copied sooner than it is announced */
 #define RING_VERBS_TEXT 448
+#define RING_VERBS_PACKET 4096 /* bytes: no packet has more */
 
 /* What each end tells the other. No padding: it is compared and sent as bytes. */
 struct ring_verbs_offer {
@@ -38,6 +39,7 @@ struct ring_verbs_offer {
 	uint32_t depth;
 	uint64_t slot_bytes;
 	uint64_t address; /* of the receiver's slots, the sender's landings, ... */
+	uint64_t trial;   /* ... of where it has room for a packet, ... */
 	uint32_t rkey;    /* ... and by what they may be written */
 	struct ring_verbs_end end;
 };
@@ -54,7 +56,8 @@ enum ring_verbs_stage {
 	RING_VERBS_CLOSED,  /* nothing is made */
 	RING_VERBS_OFFERED, /* the other end's offer is awaited, ... */
 	RING_VERBS_READY,   /* ... that it can receive, ... */
-	RING_VERBS_PINGED,  /* ... the first notice, which shows that the way is there */
+	RING_VERBS_TRIED,   /* ... what shows that the way is there (verbs_trial.c), ... */
+	RING_VERBS_AGREED,  /* ... that the other end has seen that, too */
 	RING_VERBS_OPEN,
 };
 
@@ -77,9 +80,14 @@ struct ring_verbs_link {
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	unsigned char *slots;
+	unsigned char *trial; /* room for a packet, behind the slots */
 	size_t stride;
 	uint32_t inline_bytes;
 	int epoll; /* the channel and the connection */
+
+	unsigned tried;    /* completions of the trial */
+	uint64_t trial_ms; /* when the full packet was posted */
+	bool greeted;      /* the first notice, a small packet, came through */
 
 	bool armed;   /* a completion makes the channel readable, or has done so, ... */
 	bool stirred; /* ... and some have come since */
@@ -94,7 +102,6 @@ struct ring_verbs_link {
 	uint64_t landed; /* ... bytes of them that went past the slots there */
 	struct ring_verbs_recent recent;
 	uint64_t freed; /* ... that the receiver has given back */
-	bool greeted;   /* ... and heard the first notice */
 	bool held_back; /* ... and its next message waits to be told where it lands */
 
 	/* Message k at k % depth. A sender has them behind its slots, as the other end writes. */
@@ -116,6 +123,15 @@ struct ring_verbs_link {
 int ring_verbs_queue_make(struct ring_verbs_link *link);
 int ring_verbs_queue_connect(struct ring_verbs_link *link); /* to `other` */
 void ring_verbs_queue_free(struct ring_verbs_link *link);   /* half-made ones, too */
+
+/* verbs_trial.c. return 0; RING_EPEER; the step RING_EAGAIN: call it again */
+int ring_verbs_trial_begin(struct ring_verbs_link *link);
+int ring_verbs_trial_step(struct ring_verbs_link *link);
+/* Of the largest packets between both ports. */
+uint32_t ring_verbs_packet_bytes(const struct ring_verbs_link *link);
+/* What the trial's packet from that end has. */
+void ring_verbs_packet_fill(unsigned char *packet, uint32_t bytes,
+			    const struct ring_verbs_end *from);
 
 /* verbs_notice.c: what the receiver tells */
 void ring_verbs_expect(struct ring_link *base, size_t bytes, void *landing);
@@ -162,7 +178,9 @@ static inline unsigned ring_verbs_requests(const struct ring_link *base)
 	return 4 * base->depth;
 }
 
-/* verbs_words.c: the link cannot go on; says why, for the user and the log. returns RING_EPEER */
+/* verbs_words.c: a link that is being made cannot be; why is for whoever makes it */
+int ring_verbs_refuse(struct ring_verbs_link *link, const char *why);
+/* ... the link cannot go on; says why, for the user and the log. All return RING_EPEER */
 int ring_verbs_fail(struct ring_verbs_link *link, const struct ibv_wc *completion);
 __attribute__((format(printf, 2, 3))) int ring_verbs_lose(struct ring_verbs_link *link,
 							  const char *format, ...);

@@ -155,9 +155,11 @@ int ring_verbs_poll_notices(struct ring_verbs_link *link)
 	int count;
 	while ((count = ibv_poll_cq(link->notice_cq, COMPLETIONS, completions)) > 0) {
 		link->under_way -= (unsigned)count;
-		for (int i = 0; i < count; i++)
+		for (int i = 0; i < count; i++) {
 			if (completions[i].status != IBV_WC_SUCCESS)
 				return fail(link, &completions[i]);
+			link->greeted = true;
+		}
 	}
 	return count < 0 ? ring_verbs_lose(link, "its completions cannot be read") : 0;
 }

@@ -39,12 +39,13 @@ static int fail_registering(struct ring_verbs_link *link, int cause, size_t byte
 	return RING_ENOMEM;
 }
 
-/* Slots, and behind a sender's its landings. */
+/* Slots, behind a sender's its landings, and behind these room for the trial's packets. */
 static size_t slots_bytes(const struct ring_verbs_link *link)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t landing = link->base.outgoing ? sizeof(*link->landings) : 0;
-	return (link->base.depth * (link->stride + landing) + page - 1) / page * page;
+	size_t bytes = link->base.depth * (link->stride + landing) + RING_VERBS_PACKET;
+	return (bytes + page - 1) / page * page;
 }
 
 /*
@@ -63,6 +64,7 @@ static int make_slots(struct ring_verbs_link *link)
 	link->landings = link->own_landings;
 	if (link->base.outgoing)
 		link->landings = (void *)(link->slots + link->base.depth * link->stride);
+	link->trial = link->slots + bytes - RING_VERBS_PACKET;
 	link->mr = (link->port->library->reg_mr)(link->port->pd, memory, bytes, access);
 	if (!link->mr)
 		return fail_registering(link, errno, bytes);
@@ -145,6 +147,7 @@ static void describe(struct ring_verbs_link *link)
 		.depth = link->base.depth,
 		.slot_bytes = link->base.slot_bytes,
 		.address = link->base.outgoing ? (uintptr_t)link->landings : (uintptr_t)link->slots,
+		.trial = (uintptr_t)link->trial,
 		.rkey = link->mr->rkey,
 		.end = ring_verbs_pair_end(link->port, link->qp),
 	};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What became of a request that failed, as a sentence for people. */
+#include <arpa/inet.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +39,13 @@ static const char *explain(enum ibv_wc_status status)
 	}
 }
 
+int ring_verbs_refuse(struct ring_verbs_link *link, const char *why)
+{
+	snprintf(link->text, sizeof(link->text), "%s", why);
+	link->base.why = link->text;
+	return RING_EPEER;
+}
+
 int ring_verbs_lose(struct ring_verbs_link *link, const char *format, ...)
 {
 	const struct ring_link *base = &link->base;
@@ -58,8 +67,33 @@ int ring_verbs_lose(struct ring_verbs_link *link, const char *format, ...)
 	return RING_EPEER;
 }
 
+static const char *write_gid(const unsigned char gid[16], char text[INET6_ADDRSTRLEN])
+{
+	static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+	bool is_v4 = memcmp(gid, mapped, sizeof(mapped)) == 0;
+	inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? gid + sizeof(mapped) : gid, text,
+		  INET6_ADDRSTRLEN);
+	return text;
+}
+
+/* In the trial, whose small packet did come through. */
+static int fail_packet(struct ring_verbs_link *link)
+{
+	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
+	return ring_verbs_lose(link,
+			       "a packet of %" PRIu32 " bytes does not come through from %s to %s, "
+			       "a small one does; is the MTU of a switch or tunnel between them "
+			       "smaller than that of the interfaces? RING_VERBS_MTU sets the "
+			       "packets' size",
+			       ring_verbs_packet_bytes(link), write_gid(link->own.end.gid, from),
+			       write_gid(link->other.end.gid, to));
+}
+
 int ring_verbs_fail(struct ring_verbs_link *link, const struct ibv_wc *completion)
 {
+	if (link->stage == RING_VERBS_TRIED && link->greeted &&
+	    completion->status == IBV_WC_RETRY_EXC_ERR)
+		return fail_packet(link);
 	return ring_verbs_lose(link, "%s: %s",
 			       link->port->library->wc_status_str(completion->status),
 			       explain(completion->status));

@@ -87,6 +87,8 @@ static int poll_queue(struct ibv_cq *cq, int room, struct ibv_wc *completion)
 		      (UINT64_C(1) << 30);
 	if (link->base.outgoing && what & 16)
 		write_landing(link);
+	if (is_receive && link->stage == RING_VERBS_TRIED && what & 32)
+		ring_verbs_packet_fill(link->trial, ring_verbs_packet_bytes(link), &link->other.end);
 	*completion = (struct ibv_wc){
 		.status = what >= 250 ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS,
 		.opcode = !is_receive ? IBV_WC_RDMA_WRITE
@@ -99,7 +101,7 @@ static int poll_queue(struct ibv_cq *cq, int room, struct ibv_wc *completion)
 		completion->imm_data = htonl((uint32_t)due + next_byte());
 	if (what & 4)
 		completion->byte_len = (uint32_t)next_byte() << next_byte() % 24;
-	if (what & 32) { /* it landed, as it says */
+	if (link->stage == RING_VERBS_OPEN && what & 32) { /* it landed, as it says */
 		completion->imm_data |= htonl(UINT32_C(1) << 31);
 		completion->byte_len = RING_VERBS_LANDS + next_byte() % 2;
 	}
@@ -191,7 +193,9 @@ static struct ring_verbs_link *make_link(int fd, bool outgoing, struct ring_verb
 	link->qp = qp;
 	link->cq = &cqs[0];
 	link->notice_cq = outgoing ? NULL : &cqs[1];
-	link->slots = malloc(DEPTH * (STRIDE + sizeof(struct ring_verbs_landing)));
+	const size_t bytes = DEPTH * (STRIDE + sizeof(struct ring_verbs_landing));
+	link->slots = malloc(bytes + RING_VERBS_PACKET);
+	link->trial = link->slots + bytes;
 	link->stride = STRIDE;
 	link->landings = outgoing ? (void *)(link->slots + DEPTH * STRIDE) : link->own_landings;
 	link->inline_bytes = DEPTH * sizeof(struct ring_verbs_landing);
@@ -209,12 +213,13 @@ static struct ring_verbs_link *make_link(int fd, bool outgoing, struct ring_verb
 	return link;
 }
 
-/* An offer with bits turned, and that the other end is ready. */
+/* An offer with bits turned, that the other end is ready, and that the trial came through. */
 static void say(int peer, const struct ring_verbs_offer *right)
 {
-	unsigned char words[sizeof(*right) + 1];
+	unsigned char words[sizeof(*right) + 2];
 	memcpy(words, right, sizeof(*right));
 	words[sizeof(*right)] = 'r';
+	words[sizeof(*right) + 1] = 't';
 	for (unsigned turned = next_byte() % 4; turned > 0; turned--)
 		words[next_byte() % sizeof(*right)] ^= next_byte();
 	(void)!write(peer, words, sizeof(words));
