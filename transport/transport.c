@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/fork_lock.h"
 #include "base/log.h"
 
 #ifndef HAVE_VERBS
@@ -65,6 +67,52 @@ static bool is_allowed(const char *allowed, const struct ring_transport *transpo
 	return !allowed || !*allowed || is_named(allowed, transport->name);
 }
 
+/* ---- what was found out ---- */
+
+RING_FORK_LOCK(lock)
+
+static struct {
+	uint32_t transports;
+	uint64_t since_ms;
+} shunned;
+
+void ring_transports_shun(uint32_t transports, uint64_t now_ms)
+{
+	if (!transports)
+		return;
+	pthread_mutex_lock(&lock);
+	if (now_ms >= shunned.since_ms + RING_SHUN_MS)
+		shunned.transports = 0;
+	shunned.transports |= transports;
+	shunned.since_ms = now_ms;
+	pthread_mutex_unlock(&lock);
+}
+
+uint32_t ring_transports_shunned(uint64_t now_ms)
+{
+	pthread_mutex_lock(&lock);
+	bool still = now_ms < shunned.since_ms + RING_SHUN_MS;
+	uint32_t transports = still ? shunned.transports : 0;
+	pthread_mutex_unlock(&lock);
+	return transports;
+}
+
+static bool is_present(int index, const char *allowed, char why[RING_ABSENT_TEXT])
+{
+	const struct ring_transport *transport = ring_transports[index];
+	if (!transport->present)
+		return true;
+	if (!transport->present(why))
+		return false;
+	if (!is_allowed(allowed, &ring_transport_tcp) ||
+	    !(ring_transports_shunned(ring_clock_ms()) >> index & 1))
+		return true;
+	snprintf(why, RING_ABSENT_TEXT,
+		 "a link over it failed to or from this host; it is tried again %d minutes later",
+		 RING_SHUN_MS / 60000);
+	return false;
+}
+
 uint32_t ring_transports_present(const char *allowed, char why[RING_ABSENT_TEXT])
 {
 	uint32_t present = 0;
@@ -74,7 +122,7 @@ uint32_t ring_transports_present(const char *allowed, char why[RING_ABSENT_TEXT]
 		char absent[RING_ABSENT_TEXT];
 		if (!is_allowed(allowed, transport))
 			continue;
-		if (!transport->present || transport->present(absent)) {
+		if (is_present(i, allowed, absent)) {
 			present |= UINT32_C(1) << i;
 			continue;
 		}

@@ -56,6 +56,7 @@ static int step_placing(struct ring_linkup *linkup)
 	if (err)
 		return err;
 	ring_linkup_drop(linkup);
+	ring_transports_shun(comm->placement.shunned, ring_clock_ms());
 	ring_contact_renew(comm->ends.contact, comm->placement.attempt);
 	comm->channel_count = comm->placement.tuning.channels;
 	linkup->stage = RING_LINKING;
@@ -84,7 +85,8 @@ static int report_unusable(struct ring_linkup *linkup)
 		 ring_transports[transport]->name, linkup->trouble.text);
 	ring_log(RING_INFO, "%s", why);
 	linkup->stage = RING_REPORTING;
-	return ring_join_report(comm->join, 1u << transport, why, linkup->failure);
+	return ring_join_report(comm->join, 1u << transport, linkup->stuck->peer->rank, why,
+				linkup->failure);
 }
 
 /* If the neighbour that cannot be reached died, the root gets a moment to say so. */
@@ -152,7 +154,7 @@ static int step_linking(struct ring_linkup *linkup)
 	if (err)
 		return err;
 	linkup->stage = RING_REPORTING;
-	return ring_join_report(linkup->comm->join, 0, "", linkup->failure);
+	return ring_join_report(linkup->comm->join, 0, linkup->comm->rank, "", linkup->failure);
 }
 
 /* For any plan; on the first channel also for a direct plan's pieces. */

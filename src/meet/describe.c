@@ -107,6 +107,8 @@ void ring_wire_readiness(struct ring_wire *wire, struct ring_readiness *readines
 {
 	ring_wire_u32(wire, &readiness->attempt);
 	ring_wire_u32(wire, &readiness->failed);
+	ring_wire_int(wire, &readiness->peer);
+	ring_wire_expect(wire, readiness->peer, 0, RING_SIZE_MAX - 1);
 	ring_wire_text(wire, readiness->why, sizeof(readiness->why));
 }
 
@@ -161,6 +163,7 @@ void ring_wire_placement(struct ring_wire *wire, struct ring_placement *placemen
 	ring_wire_expect(wire, placement->prev_transport, -alone, ring_transport_count - 1);
 	ring_wire_bool(wire, &placement->crowded);
 	ring_wire_u32(wire, &placement->masked);
+	ring_wire_u32(wire, &placement->shunned);
 	wire_tuning(wire, &placement->tuning);
 	wire_path(wire, &placement->path);
 	wire_peer(wire, &placement->next);

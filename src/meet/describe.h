@@ -48,6 +48,7 @@ struct ring_description {
 struct ring_readiness {
 	uint32_t attempt;
 	uint32_t failed; /* bits of transports that could not be used; 0: all links stand */
+	int peer;        /* ... towards that rank */
 	char why[RING_NEWS_TEXT];
 };
 

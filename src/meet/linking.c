@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "order.h"
 #include "root_parts.h"
 
 #define SETTLE_MS 150 /* after a transport failed: others may fail too, or a death be the cause */
@@ -19,6 +20,7 @@ static void place(struct ring_member *member, int position, unsigned char *lette
 								 root->size, position);
 	placement.attempt = root->attempt;
 	placement.masked = root->masked;
+	placement.shunned = root->shunned[member->rank];
 	struct ring_wire wire = ring_wire_writer(letter, ring_placement_bytes(root->size));
 	ring_wire_placement(&wire, &placement);
 	ring_root_post(member, RING_LETTER_PLACE, letter, wire.at);
@@ -78,12 +80,24 @@ static bool all_are_ready(const struct ring_root *root)
 	return !memchr(root->is_ready, false, (size_t)root->size);
 }
 
+/*
+ * A link between two hosts failed. Which of them is to blame is not known, nor which of their ranks
+ * are the next to be linked: all do without that transport in their next meetings, too.
+ */
+static void shun(struct ring_root *root, int rank, int peer, uint32_t transports)
+{
+	for (int other = 0; other < root->size; other++)
+		if (ring_same_host(&root->peers[other], &root->peers[rank]) ||
+		    ring_same_host(&root->peers[other], &root->peers[peer]))
+			root->shunned[other] |= transports;
+}
+
 void ring_root_take_readiness(struct ring_member *member, struct ring_wire *wire)
 {
 	struct ring_root *root = member->root;
 	struct ring_readiness readiness;
 	ring_wire_readiness(wire, &readiness);
-	if (!ring_wire_done(wire)) {
+	if (!ring_wire_done(wire) || readiness.peer >= root->size) {
 		ring_root_fail(root, RING_EPEER, member->rank, "rank %d reported nonsense",
 			       member->rank);
 	} else if (root->stage != RING_PLACED || !member->described ||
@@ -99,6 +113,7 @@ void ring_root_take_readiness(struct ring_member *member, struct ring_wire *wire
 			ring_watcher_alarm(root->watcher, &root->settling, try_again, SETTLE_MS);
 		}
 		root->failing |= readiness.failed;
+		shun(root, member->rank, readiness.peer, readiness.failed);
 	}
 }
 

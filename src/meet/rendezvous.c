@@ -181,13 +181,15 @@ int ring_join_placed(struct ring_join *join, struct ring_placement *placement,
 
 /* ---- the verdict ---- */
 
-int ring_join_report(struct ring_join *join, uint32_t failed, const char *why,
+int ring_join_report(struct ring_join *join, uint32_t failed, int peer, const char *why,
 		     struct ring_failure *failure)
 {
 	int err = advance(join, failure);
 	if (err || !join->taken)
 		return err;
-	struct ring_readiness readiness = {.attempt = join->placement.attempt, .failed = failed};
+	struct ring_readiness readiness = {.attempt = join->placement.attempt,
+					   .failed = failed,
+					   .peer = peer};
 	snprintf(readiness.why, sizeof(readiness.why), "%s", why ? why : "");
 	unsigned char body[RING_LETTER_BYTES];
 	struct ring_wire wire = ring_wire_writer(body, sizeof(body));

@@ -23,7 +23,8 @@ struct ring_placement {
 	int next_transport, prev_transport; /* indices of ring_transports; -1 if alone */
 	bool crowded;                       /* this rank's machine has more ranks than CPUs */
 	uint32_t attempt;
-	uint32_t masked; /* transports that all ranks do without (bits) */
+	uint32_t masked;  /* transports that all ranks do without (bits) */
+	uint32_t shunned; /* ... of which one failed to or from this rank's host */
 	struct ring_tuning tuning;
 	enum ring_path path;
 };
@@ -47,9 +48,9 @@ int ring_join_placed(struct ring_join *join, struct ring_placement *placement,
 
 /*
  * Tells the root that all my links stand (failed 0), or which transports (bits) could not be used
- * and why. returns 0, or the meeting's error
+ * towards `peer` and why. returns 0, or the meeting's error
  */
-int ring_join_report(struct ring_join *join, uint32_t failed, const char *why,
+int ring_join_report(struct ring_join *join, uint32_t failed, int peer, const char *why,
 		     struct ring_failure *failure);
 
 /*

@@ -59,6 +59,7 @@ static void end(void *owner)
 	free(root->schedules);
 	free(root->is_here);
 	free(root->is_ready);
+	free(root->shunned);
 	bool holds = root->holds;
 	free(root);
 	if (holds)
@@ -176,8 +177,9 @@ static int make_seats(struct ring_root *root, int size)
 	root->schedules = calloc(count, sizeof(*root->schedules));
 	root->is_here = calloc(count, sizeof(*root->is_here));
 	root->is_ready = calloc(count, sizeof(*root->is_ready));
+	root->shunned = calloc(count, sizeof(*root->shunned));
 	bool made = root->by_rank && root->peers && root->schedules && root->is_here &&
-		    root->is_ready;
+		    root->is_ready && root->shunned;
 	return made ? 0 : RING_ENOMEM;
 }
 

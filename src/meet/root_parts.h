@@ -38,6 +38,7 @@ struct ring_root {
 	struct ring_peer *peers;      /* peers[size] */
 	struct ring_schedule *schedules;
 	bool *is_here, *is_ready;
+	uint32_t *shunned;    /* shunned[size], by rank: as its placement says */
 	uint64_t deadline_ms; /* the earliest of the ranks that came */
 	int patience_ms;      /* the timeout it comes from */
 

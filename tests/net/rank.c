@@ -12,6 +12,7 @@
  *	rank exchange FILE   the same with all-to-alls between them
  *	rank keep FILE    the same with one such and pauses between them, in which nothing is sent
  *	rank twice        adds its rank up with the others', then again over a second communicator
+ *	rank thrice       likewise, and over one that is split off
  *	rank later        likewise, but rank 0 comes to the second one when the others have long come
  *	rank once         creates a communicator, and no more
  *	rank forks        a child of it may not create another one through the launcher's connection
@@ -301,6 +302,18 @@ static int add_twice(struct ring_comm *first, unsigned late_seconds)
 	return wrong != 0;
 }
 
+static int add_thrice(struct ring_comm *first)
+{
+	struct ring_comm *third;
+	int wrong = add_twice(first, 0);
+	int err = ring_comm_split(first, 0, 0, &third);
+	if (err)
+		return complain("the third one", err);
+	wrong += add_ranks(third);
+	ring_comm_destroy(third);
+	return wrong != 0;
+}
+
 /* What others see of that is their launcher's business. */
 static int fail(struct ring_comm *comm)
 {
@@ -347,6 +360,8 @@ int main(int argc, char **argv)
 		result = wait_for_file(comm, task, argv[2]);
 	else if (strcmp(task, "twice") == 0 || strcmp(task, "later") == 0)
 		result = add_twice(comm, task[0] == 'l' ? 3 : 0);
+	else if (strcmp(task, "thrice") == 0)
+		result = add_thrice(comm);
 	else if (strcmp(task, "forks") == 0)
 		result = fork_once(comm);
 	else if (strcmp(task, "once") == 0)

@@ -109,6 +109,21 @@ static void what_one_end_lacks_is_not_chosen(void **state)
 	assert_string_equal(why, "");
 }
 
+/* What failed is left alone for a while, and then tried again. */
+static void what_failed_is_shunned_for_a_while(void **state)
+{
+	(void)state;
+	const uint64_t now = 12345678;
+	ring_transports_shun(0, now);
+	assert_int_equal(ring_transports_shunned(now), 0);
+	ring_transports_shun(4, now);
+	ring_transports_shun(2, now + 1000);
+	assert_int_equal(ring_transports_shunned(now + 1000 + RING_SHUN_MS - 1), 6);
+	assert_int_equal(ring_transports_shunned(now + 1000 + RING_SHUN_MS), 0);
+	ring_transports_shun(4, now + 2 * RING_SHUN_MS);
+	assert_int_equal(ring_transports_shunned(now + 2 * RING_SHUN_MS), 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +131,7 @@ int main(void)
 		cmocka_unit_test(memory_is_shared_on_one_host_only),
 		cmocka_unit_test(what_one_end_lacks_is_not_chosen),
 		cmocka_unit_test(unknown_names_are_told),
+		cmocka_unit_test(what_failed_is_shunned_for_a_while),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,7 @@ struct rank {
 	int number, size;
 	struct ring_unique_id id;
 	struct ring_config config;
+	const char *host;
 	uint32_t unusable;            /* transports it cannot use (bits) */
 	uint64_t linger_ms;           /* stays this long before it reports */
 	struct ring_watcher *watcher; /* while it runs, as the next three */
@@ -46,7 +47,7 @@ struct rank {
 
 static struct rank new_rank(const struct ring_unique_id *id, int number, int size)
 {
-	struct rank rank = {.number = number, .size = size, .id = *id};
+	struct rank rank = {.number = number, .size = size, .id = *id, .host = "host"};
 	struct ring_options options;
 	ring_options_init(&options);
 	options.create_timeout_ms = 20000;
@@ -135,7 +136,8 @@ static int report(struct rank *rank, bool broken)
 		failed = (broken ? ~0u : rank->unusable) & 1u << rank->placement.next_transport;
 	while (rank->linger_ms && ring_clock_ms() < rank->linger_ms)
 		wait_a_little(rank, 50);
-	int err = ring_join_report(rank->join, failed, failed ? "it is broken" : "", &rank->failure);
+	int err = ring_join_report(rank->join, failed, rank->placement.next.rank,
+				   failed ? "it is broken" : "", &rank->failure);
 	if (err)
 		return err;
 	while ((err = ring_join_verdict(rank->join, &rank->failure)) == RING_EAGAIN)
@@ -157,11 +159,11 @@ static int enter(struct rank *rank)
 		.pid = getpid(),
 		.uid = getuid(),
 		.numa = -1,
-		.host = "host",
 		.tcp = *ring_watcher_address(rank->watcher),
 		.process = ring_watcher_process(rank->watcher),
 	};
 	snprintf(self.local, sizeof(self.local), "%s", ring_watcher_local_name(rank->watcher));
+	snprintf(self.host, sizeof(self.host), "%s", rank->host);
 	rank->ends.self = rank->number;
 	err = ring_contact_open(&rank->ends.contact, rank->watcher, identity.job, identity.secret,
 				rank->number, &rank->failure);
@@ -301,6 +303,25 @@ static void again_with_fewer_transports(void **state)
 		assert_met(&ranks[i]);
 		assert_int_equal(ranks[i].placement.attempt, 1);
 		assert_int_not_equal(ranks[i].placement.next_transport, 0);
+	}
+}
+
+/* All ranks of both its hosts will do without it, those of other hosts not. */
+static void both_hosts_of_a_failed_link_shun_it(void **state)
+{
+	(void)state;
+	static const char *const hosts[] = {"a", "a", "b", "b", "c"};
+	static const uint32_t shunned[] = {0, 0, 1, 1, 1};
+	struct rank ranks[5];
+	gather(ranks, 5, 5);
+	for (int i = 0; i < 5; i++)
+		ranks[i].host = hosts[i];
+	ranks[3].unusable = 1; /* its next is rank 4 */
+	run_ranks(ranks, 5);
+	for (int i = 0; i < 5; i++) {
+		assert_met(&ranks[i]);
+		assert_int_equal(ranks[i].placement.attempt, 1);
+		assert_int_equal(ranks[i].placement.shunned, shunned[i]);
 	}
 }
 
@@ -522,6 +543,7 @@ int main(void)
 		cmocka_unit_test_teardown(threads_meet, assert_nothing_left),
 		cmocka_unit_test_teardown(processes_meet, assert_nothing_left),
 		cmocka_unit_test_teardown(again_with_fewer_transports, assert_nothing_left),
+		cmocka_unit_test_teardown(both_hosts_of_a_failed_link_shun_it, assert_nothing_left),
 		cmocka_unit_test_teardown(no_transport_left, assert_nothing_left),
 		cmocka_unit_test_teardown(missing_rank_is_named, assert_nothing_left),
 		cmocka_unit_test_teardown(slow_rank_is_named, assert_nothing_left),
