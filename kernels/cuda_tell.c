@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "base/thread.h"
+
 /* Between two looks: from the first on, and at most. */
 #define PAUSE_NS (20 * 1000)
 #define PAUSE_MOST_NS (1000 * 1000)
@@ -123,7 +125,7 @@ static void *look_around(void *unused)
 static bool start_looking(void)
 {
 	pthread_t thread;
-	if (!is_looking && pthread_create(&thread, NULL, look_around, NULL) == 0) {
+	if (!is_looking && ring_thread_start(&thread, "ring-cuda", 0, look_around, NULL) == 0) {
 		pthread_detach(thread);
 		is_looking = true;
 	}

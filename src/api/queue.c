@@ -2,12 +2,12 @@
 /* The queue of one communicator, and streams: completion positions over it. */
 #include "queue.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/thread.h"
 #include "user_stream.h"
 
 struct ring_queue {
@@ -111,17 +111,6 @@ static void append(struct ring_queue *queue, struct ring_call *call)
 	pthread_cond_signal(&queue->work);
 }
 
-/* Starts the thread with all signals blocked: they are the program's. */
-static int start_thread(struct ring_queue *queue)
-{
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int cause = pthread_create(&queue->thread, NULL, serve, queue);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return cause;
-}
-
 int ring_queue_open(struct ring_comm *comm, const char *call)
 {
 	if (comm->queue)
@@ -135,7 +124,7 @@ int ring_queue_open(struct ring_comm *comm, const char *call)
 	pthread_mutex_init(&queue->lock, NULL);
 	pthread_cond_init(&queue->work, NULL);
 	pthread_cond_init(&queue->done, NULL);
-	int cause = start_thread(queue);
+	int cause = ring_thread_start(&queue->thread, "ring-queue", 0, serve, queue);
 	if (cause) {
 		free(queue);
 		return ring_comm_refuse(comm, RING_ESYSTEM,

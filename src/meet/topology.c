@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/fork_lock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "ringccl.h"
 
 /* ---- NUMA nodes and cores -------------------------------------------------------------------- */
@@ -126,11 +127,17 @@ int ring_topology_place(const char *synthetic, const uint64_t *cpus, int *numa, 
 
 /* ---- affinity -------------------------------------------------------------------------------- */
 
-static void read_affinity(uint64_t cpus[RING_CPU_WORDS])
+static int ask_this_thread(cpu_set_t sets[RING_CPU_SETS])
 {
-	cpu_set_t sets[8]; /* the kernel insists on room for all CPUs it can have */
+	memset(sets, 0, RING_CPU_SETS * sizeof(*sets));
+	return sched_getaffinity(0, RING_CPU_SETS * sizeof(*sets), sets);
+}
+
+static void read_affinity(uint64_t cpus[RING_CPU_WORDS], int (*ask)(cpu_set_t sets[RING_CPU_SETS]))
+{
+	cpu_set_t sets[RING_CPU_SETS]; /* the kernel insists on room for all CPUs it can have */
 	memset(cpus, 0, RING_CPU_WORDS * sizeof(*cpus));
-	if (sched_getaffinity(0, sizeof(sets), sets)) {
+	if (ask(sets) < 0) {
 		ring_log(RING_WARN, "the affinity mask cannot be read: %m");
 		return;
 	}
@@ -148,11 +155,12 @@ static int tighter(int a, int b)
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-static int whole_cpus(long long quota, long long period)
+int ring_topology_quota(long long quota, long long period)
 {
 	if (quota <= 0 || period <= 0)
 		return 0;
-	return quota < period ? 1 : (int)(quota / period);
+	long long cpus = quota / period;
+	return cpus < 1 ? 1 : cpus > INT_MAX ? INT_MAX : (int)cpus;
 }
 
 /* Reads up to two numbers; returns how many there are. */
@@ -173,8 +181,9 @@ static int read_numbers(const char *folder, const char *group, const char *name,
 static int quota_v2(const char *group)
 {
 	long long quota, period;
-	return read_numbers("", group, "cpu.max", &quota, &period) == 2 ? whole_cpus(quota, period)
-									: 0;
+	return read_numbers("", group, "cpu.max", &quota, &period) == 2
+		       ? ring_topology_quota(quota, period)
+		       : 0;
 }
 
 static int quota_v1(const char *group)
@@ -183,7 +192,7 @@ static int quota_v1(const char *group)
 	if (read_numbers("cpu", group, "cpu.cfs_quota_us", &quota, &none) != 1 ||
 	    read_numbers("cpu", group, "cpu.cfs_period_us", &period, &none) != 1)
 		return 0;
-	return whole_cpus(quota, period);
+	return ring_topology_quota(quota, period);
 }
 
 /* A group is also bound by those above it; a container sees its own as "/". Shortens group. */
@@ -232,9 +241,11 @@ static int read_quota(void)
 
 void ring_topology_describe(struct ring_peer *self)
 {
-	read_affinity(self->cpus);
+	uint64_t here[RING_CPU_WORDS];
+	read_affinity(self->cpus, ring_thread_cpus);
 	self->cpu_quota = read_quota();
 	self->numa = -1;
 	self->core = -1;
-	ring_topology_place(NULL, self->cpus, &self->numa, &self->core);
+	read_affinity(here, ask_this_thread); /* a thread that is bound says where the rank is */
+	ring_topology_place(NULL, here, &self->numa, &self->core);
 }

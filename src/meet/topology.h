@@ -10,9 +10,13 @@
 struct ring_peer;
 
 /*
- * Fills numa, core, cpus and cpu_quota of the calling thread. The machine is read once per process.
+ * Fills numa and core of the calling thread, cpus of those that it would start, and cpu_quota. The
+ * machine is read once per process.
  */
 void ring_topology_describe(struct ring_peer *self);
+
+/* A control group's quota in whole CPUs, at least 1; 0: there is none */
+int ring_topology_quota(long long quota, long long period);
 
 /*
  * The NUMA node that holds all of cpus[RING_CPU_WORDS] (-1 if several do) and the first core among

@@ -9,7 +9,6 @@
 #include "watcher.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "reception.h"
 
 #define STACK_BYTES (256 << 10)
@@ -355,22 +355,11 @@ void ring_watcher_drop(struct ring_watcher *watcher)
 	free_watcher(watcher);
 }
 
-/* Signals are the program's: none is delivered to this thread. */
 static int start_thread(struct ring_watcher *watcher)
 {
-	sigset_t all, before;
-	pthread_attr_t attributes;
-	sigfillset(&all);
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ring_watcher_lock(watcher); /* the thread sees watcher->thread set */
-	int cause = pthread_create(&watcher->thread, &attributes, watch, watcher);
+	int cause = ring_thread_start(&watcher->thread, "ring-watcher", STACK_BYTES, watch, watcher);
 	ring_watcher_unlock(watcher);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	if (!cause)
-		pthread_setname_np(watcher->thread, "ring-watcher");
 	return cause;
 }
 

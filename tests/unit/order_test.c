@@ -5,6 +5,7 @@
  */
 #include "meet/order.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -388,6 +389,16 @@ static void one_crowd_is_everybodys(void **state)
 	assert_false(is_roomy(peers, 2));
 }
 
+/* A quota that the kernel accepts was a negative one, and refused by the root. */
+static void quotas(void **state)
+{
+	(void)state;
+	assert_int_equal(ring_topology_quota(-1, 100000), 0);
+	assert_int_equal(ring_topology_quota(50000, 100000), 1);
+	assert_int_equal(ring_topology_quota(250000, 100000), 2);
+	assert_int_equal(ring_topology_quota(4000000000000, 1000), INT_MAX);
+}
+
 int main(void)
 {
 	const char *wanted = getenv("RING_TEST_SEED");
@@ -407,6 +418,7 @@ int main(void)
 		cmocka_unit_test(crowded_beyond_the_quota),
 		cmocka_unit_test(one_crowd_is_everybodys),
 		cmocka_unit_test(workers_are_the_first_on_their_cpus),
+		cmocka_unit_test(quotas),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
