@@ -129,7 +129,7 @@ static void record_failure(struct ring_trace *trace, const struct steps_choice *
 }
 
 /* As many entries as nobody has, all open at once, or one after the other. */
-#define MANY 20000
+#define MANY 100000
 static void record_many(struct ring_trace *trace, bool at_once)
 {
 	const struct ring_transfer entry = {.peer = 1};
