@@ -189,8 +189,6 @@ static void check_all(enum ring_datatype type)
 static void every_float32(void **state)
 {
 	(void)state;
-	if (!getenv("RING_TEST_LONG"))
-		skip();
 	for (size_t t = 0; t < LENGTH(types); t++)
 		check_all(types[t]);
 }
@@ -201,7 +199,8 @@ int main(void)
 		cmocka_unit_test(every_narrow_value),
 		cmocka_unit_test(every_tie_and_neighbour),
 		cmocka_unit_test(random_numbers),
-		cmocka_unit_test(every_float32),
+		{.name = "every_float32", /* left out without a function */
+		 .test_func = getenv("RING_TEST_LONG") ? every_float32 : NULL},
 	};
 	int failures = 0;
 	seed = jobs_seed_as_told();

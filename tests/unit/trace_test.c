@@ -313,9 +313,6 @@ static void too_long_a_path_is_refused(void **state)
 static void too_many_records_are_counted(void **state)
 {
 	(void)state;
-	const char *is_long = getenv("RING_TEST_LONG");
-	if (!is_long || !*is_long)
-		skip();
 	char path[128], command[256];
 	struct ring_trace *trace;
 	in_folder("full.json", path, sizeof(path));
@@ -330,6 +327,8 @@ static void too_many_records_are_counted(void **state)
 
 int main(void)
 {
+	const char *asked = getenv("RING_TEST_LONG");
+	bool is_long = asked && *asked;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_entry_is_a_slice),
 		cmocka_unit_test(blocks_are_named_by_where_they_lie),
@@ -338,7 +337,8 @@ int main(void)
 		cmocka_unit_test(what_was_not_written_is_told_at_the_end),
 		cmocka_unit_test(traces_do_not_take_one_anothers_place),
 		cmocka_unit_test(too_long_a_path_is_refused),
-		cmocka_unit_test(too_many_records_are_counted),
+		{.name = "too_many_records_are_counted", /* left out without a function */
+		 .test_func = is_long ? too_many_records_are_counted : NULL},
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
