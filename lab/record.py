@@ -75,9 +75,11 @@ def read(path):
         place = f"{path}:{number}"
         parsed = parse_line(place, line)
         kind = parsed.get("record")
-        if kind == "run":
+        if kind == "run":  # the last one counts; it goes on from those before
             check_run(place, parsed)
-            run, steps = parsed, [[] for _ in range(parsed["ranks"])]
+            run, summary, steps = parsed, None, [[] for _ in range(parsed["ranks"])]
+        elif kind == "step" and parsed.get("waiting_ms", 0) is None:
+            continue  # the run failed before ranks could tell
         elif kind == "step" and run:
             check_step(place, parsed, run["ranks"])
             if parsed["step"] > SKIPPED:

@@ -111,6 +111,7 @@ static int run_children(const struct perf_options *options, char **argv)
 		.ranks = options->ranks,
 		.bind = true,
 		.grace_ms = 200,
+		.signal_grace_ms = LAUNCH_SIGNAL_GRACE_MS,
 	};
 	return launch_ranks(&launch);
 }

@@ -200,7 +200,7 @@ static void end_by_signal(struct job *job, int signal)
 	}
 	char cause[sizeof(job->cause)];
 	snprintf(cause, sizeof(cause), "got signal %d (%s)", signal, strsignal(signal));
-	fail(job, 128 + signal, job->running, KILL_AFTER_MS, cause);
+	fail(job, 128 + signal, job->running, job->launch->signal_grace_ms, cause);
 }
 
 static void pass_signal(struct job *job, int signal)

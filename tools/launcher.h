@@ -8,16 +8,19 @@
 
 #include <stdbool.h>
 
+#define LAUNCH_SIGNAL_GRACE_MS 10000 /* ranks that do not handle the signal end at once */
+
 struct launch {
-	const char *name;  /* the program's name in messages, "ring_run"                      */
-	const char *path;  /* program to execute; searched for in PATH if it has no slash     */
-	char *const *argv; /* its arguments, argv[0] first, NULL last                         */
-	int ranks;         /* how many to start                                               */
-	bool capture;      /* pass output on line by line; else ranks write to our outputs    */
-	bool tag;          /* put "[rank] " before every captured line                        */
-	bool bind;         /* give each rank a CPU in turn unless there are more CPUs         */
-	int grace_ms;      /* from the first failure until the others are ended               */
-	double timeout_s;  /* of the whole job; 0: none                                       */
+	const char *name;    /* the program's name in messages, "ring_run"                      */
+	const char *path;    /* program to execute; searched for in PATH if it has no slash     */
+	char *const *argv;   /* its arguments, argv[0] first, NULL last                         */
+	int ranks;           /* how many to start                                               */
+	bool capture;        /* pass output on line by line; else ranks write to our outputs    */
+	bool tag;            /* put "[rank] " before every captured line                        */
+	bool bind;           /* give each rank a CPU in turn unless there are more CPUs         */
+	int grace_ms;        /* from the first failure until the others are ended               */
+	int signal_grace_ms; /* from a signal that ends the job until they are ended         */
+	double timeout_s;    /* of the whole job; 0: none                                       */
 };
 
 /* Exit statuses that are not a rank's own. */

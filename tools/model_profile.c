@@ -101,8 +101,10 @@ bool model_run_read(const char *path, struct model_run *run)
 	if (!in)
 		return false;
 	while ((line = model_json_next(in, path, &wrong))) {
-		if (is_record(line, "run"))
+		if (is_record(line, "run")) {
 			has_facts = read_facts(line, run);
+			has_summary = false; /* of a run that this one goes on from */
+		}
 		if (is_record(line, "summary"))
 			has_summary = read_summary(line, run);
 		json_decref(line);

@@ -29,6 +29,7 @@ static const char usage[] =
 	"not\n"
 	"      --timeout SECONDS  end the job if it takes longer\n"
 	"      --grace MS         time for the others to report once a rank has failed; 200\n"
+	"      --signal-grace MS  time for ranks to end after SIGINT, SIGTERM, SIGHUP; 10000\n"
 	"  -h, --help             show this and exit\n"
 	"      --version          show the version and exit\n"
 	"\n"
@@ -85,19 +86,24 @@ static void set_variable(const char *assignment)
 
 int main(int argc, char **argv)
 {
-	enum { TIMEOUT = 256, GRACE, NO_BIND, VERSION };
+	enum { TIMEOUT = 256, GRACE, SIGNAL_GRACE, NO_BIND, VERSION };
 	static const struct option options[] = {
 		{"ranks", required_argument, NULL, 'n'},
 		{"tag", no_argument, NULL, 't'},
 		{"env", required_argument, NULL, 'x'},
 		{"timeout", required_argument, NULL, TIMEOUT},
 		{"grace", required_argument, NULL, GRACE},
+		{"signal-grace", required_argument, NULL, SIGNAL_GRACE},
 		{"no-bind", no_argument, NULL, NO_BIND},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, VERSION},
 		{0},
 	};
-	struct launch launch = {.name = "ring_run", .capture = true, .bind = true, .grace_ms = 200};
+	struct launch launch = {.name = "ring_run",
+				.capture = true,
+				.bind = true,
+				.grace_ms = 200,
+				.signal_grace_ms = LAUNCH_SIGNAL_GRACE_MS};
 
 	standard_files_open();
 	int option;
@@ -118,6 +124,9 @@ int main(int argc, char **argv)
 		case GRACE:
 			launch.grace_ms = parse_int("--grace", optarg, 0, 3600000);
 			break;
+		case SIGNAL_GRACE:
+			launch.signal_grace_ms = parse_int("--signal-grace", optarg, 0, 3600000);
+			break;
 		case NO_BIND:
 			launch.bind = false;
 			break;
@@ -129,6 +138,7 @@ int main(int argc, char **argv)
 			       RING_VERSION_PATCH);
 			return finish_output("ring_run", 0, 1);
 		default:
+			fputs("ring_run: see ring_run --help\n", stderr);
 			return USAGE_ERROR; /* getopt has printed a complaint */
 		}
 	}

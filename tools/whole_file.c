@@ -35,6 +35,11 @@ bool whole_file_put(const char *program, const char *path, const char *text, siz
 	return whole_file_write(program, path, write_text, &all);
 }
 
+bool whole_file_is_shared(const char *path)
+{
+	return ring_output_is_shared(path);
+}
+
 bool whole_file_check(const char *program, const char *path)
 {
 	return !path || ring_output_check(path) == 0 || complain(program, path);

@@ -20,6 +20,9 @@ bool whole_file_write(const char *program, const char *path,
 /* Likewise, with content from memory. */
 bool whole_file_put(const char *program, const char *path, const char *text, size_t bytes);
 
+/* Whether the path means a device, a descriptor or the like, to which others may write as well. */
+bool whole_file_is_shared(const char *path);
+
 /* Call it before any work: whether the file can be written. NULL, no file, is always fine. */
 bool whole_file_check(const char *program, const char *path);
 

@@ -43,7 +43,8 @@ static int run_children(char **argv, int ranks)
 		.path = "/proc/self/exe",
 		.argv = argv,
 		.ranks = ranks,
-		.grace_ms = 200,
+		.grace_ms = LAUNCH_SIGNAL_GRACE_MS, /* to keep what was measured and learned */
+		.signal_grace_ms = LAUNCH_SIGNAL_GRACE_MS,
 	};
 	return launch_ranks(&launch);
 }

@@ -8,12 +8,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "clock.h"
+#include "faults.h"
 
 #define FORMAT 1
 #define BYTE_ORDER_MARK 0x01020304
@@ -223,6 +226,29 @@ int train_checkpoint_prepare(const char *folder)
 	return err;
 }
 
+int train_checkpoint_lock(const char *folder, double seconds)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	double until = train_now() + seconds;
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		int saved = errno;
+		if (saved == EWOULDBLOCK && train_now() < until) {
+			train_sleep(0.005);
+			continue;
+		}
+		close(fd);
+		errno = saved;
+		return -1;
+	}
+	return fd;
+}
+
+void train_checkpoint_unlock(int lock)
+{
+	if (lock >= 0)
+		close(lock);
+}
+
 int train_checkpoint_save(const char *folder, const struct train_state *state,
 			  const struct train_model *model, const struct train_optimizer *optimizer)
 {
@@ -347,6 +373,33 @@ static int load_file(const char *path, struct train_state *state, struct train_m
 	}
 	free(content);
 	return err;
+}
+
+/* As train_checkpoint_find, of one file. */
+static bool find(const char *path, uint64_t *step)
+{
+	struct head head;
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return errno != ENOENT;
+	if (*step == 0 && fread(&head, sizeof(head), 1, file) == 1 &&
+	    memcmp(head.magic, magic, sizeof(magic)) == 0)
+		*step = head.state.step;
+	fclose(file);
+	return true;
+}
+
+bool train_checkpoint_find(const char *folder, uint64_t *step)
+{
+	struct paths paths;
+	*step = 0;
+	bool found = make_paths(&paths, folder) == 0;
+	if (found) {
+		bool latest = find(paths.latest, step);
+		found = find(paths.previous, step) || latest;
+	}
+	free_paths(&paths);
+	return found;
 }
 
 int train_checkpoint_load(const char *folder, struct train_state *state, struct train_model *model,

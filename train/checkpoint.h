@@ -7,6 +7,8 @@
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H
 
+#include <stdbool.h>
+
 #include "optimizer.h"
 
 /* Where training stands. */
@@ -24,6 +26,18 @@ struct train_state {
  * stderr
  */
 int train_checkpoint_prepare(const char *folder);
+
+/*
+ * Locks the folder for this process, which rank 0 does for as long as it lives.
+ *
+ * seconds   how long to wait for it
+ * returns   a descriptor for train_checkpoint_unlock; -1 with errno, EWOULDBLOCK if it is locked
+ */
+int train_checkpoint_lock(const char *folder, double seconds);
+void train_checkpoint_unlock(int lock);
+
+/* Whether there is a checkpoint, damaged or not; and its step, 0 if none can be read. */
+bool train_checkpoint_find(const char *folder, uint64_t *step);
 
 /*
  * Writes folder/latest.checkpoint. The old latest becomes folder/previous.checkpoint; if its hash

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "files.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +10,19 @@
 #include "plot.h"
 #include "record.h"
 #include "summary.h"
+
+/* Whether the folder has no checkpoints that are not gone on from: they would be replaced. */
+static bool is_free(const struct train_options *options, const char *folder)
+{
+	uint64_t step;
+	if (options->resume || options->resume_if_any || !train_checkpoint_find(folder, &step))
+		return true;
+	fprintf(stderr,
+		"ring_train: %s has step %" PRIu64
+		": --resume goes on from it, or name another folder\n",
+		folder, step);
+	return false;
+}
 
 static bool can_write(const struct train_options *options)
 {
@@ -19,7 +33,8 @@ static bool can_write(const struct train_options *options)
 			return false;
 	if (options->plot && train_plot_check(options->plot) != 0)
 		return false;
-	return !options->checkpoint || train_checkpoint_prepare(options->checkpoint) == 0;
+	return !options->checkpoint || (train_checkpoint_prepare(options->checkpoint) == 0 &&
+					is_free(options, options->checkpoint));
 }
 
 static bool can_read(const struct train_options *options)

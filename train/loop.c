@@ -9,6 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "outcome.h"
+#include "stop.h"
+
+#define RESCUE_S 0.5 /* how long rank 0 may take to die, or to save */
+
 int train_exit_of(int err)
 {
 	if (err == RING_ETIMEDOUT)
@@ -22,13 +27,15 @@ int train_exit_of(int err)
  */
 static int begin_epoch_if_over(struct train_run *run)
 {
-	double left = train_feed_has_more(&run->feed, run->state.position);
+	double left[1 + TRAIN_STOPS] = {train_feed_has_more(&run->feed, run->state.position)};
 	if (run->options->uneven) {
-		int err = train_team_sum(run->team, &left, 1);
+		train_stop_note(left + 1);
+		int err = train_team_sum(run->team, left, 1 + TRAIN_STOPS);
 		if (err)
 			return err;
+		run->stop = train_stop_signal(left + 1);
 	}
-	if (left == 0) {
+	if (left[0] == 0) {
 		run->state.epoch++;
 		run->state.position = 0;
 	}
@@ -38,14 +45,14 @@ static int begin_epoch_if_over(struct train_run *run)
 static bool is_done(const struct train_run *run)
 {
 	const struct train_options *options = run->options;
-	return (options->steps > 0 && run->state.step >= (uint64_t)options->steps) ||
+	return run->stop || (options->steps > 0 && run->state.step >= (uint64_t)options->steps) ||
 	       (options->epochs > 0 && run->state.epoch >= (uint64_t)options->epochs);
 }
 
 /* ---- between steps ------------------------------------------------------------------------ */
 
 /* Keeps a step for the record, even if the next one fails. */
-static int keep(struct train_steps *kept, const struct train_step *step)
+int train_steps_keep(struct train_steps *kept, const struct train_step *step)
 {
 	if (kept->count == kept->room) {
 		size_t room = kept->room ? 2 * kept->room : 256;
@@ -110,16 +117,23 @@ static int compare_if_due(struct train_run *run, bool last)
 	return err == RING_EMISMATCH ? TRAIN_EXIT_WRONG : train_exit_of(err);
 }
 
+static int save(struct train_run *run)
+{
+	int err = train_checkpoint_save(run->options->checkpoint, &run->state, run->model,
+					&run->optimizer);
+	if (!err)
+		run->saved = run->state.step;
+	return err ? TRAIN_EXIT_SYSTEM : TRAIN_EXIT_OK;
+}
+
 static int save_if_due(struct train_run *run, bool last)
 {
 	const struct train_options *options = run->options;
-	if (!options->checkpoint || run->team->rank != 0)
+	if (!options->checkpoint || run->team->rank != 0 || run->saved == run->state.step)
 		return TRAIN_EXIT_OK;
 	if (!last && run->state.step % (uint64_t)options->every != 0)
 		return TRAIN_EXIT_OK;
-	int err = train_checkpoint_save(options->checkpoint, &run->state, run->model,
-					&run->optimizer);
-	return err ? TRAIN_EXIT_SYSTEM : TRAIN_EXIT_OK;
+	return save(run);
 }
 
 /* Ranks tell one another when they came, between steps, so that it takes no step's time. */
@@ -131,7 +145,7 @@ static int settle(struct train_run *run)
 		return train_exit_of(err);
 	for (size_t i = 0; i < pending->count; i++) {
 		const struct train_step *step = &pending->steps[i];
-		if (keep(step->control ? &run->controls : &run->done, step) != 0)
+		if (train_steps_keep(step->control ? &run->controls : &run->done, step) != 0)
 			return TRAIN_EXIT_SYSTEM;
 	}
 	pending->count = 0;
@@ -148,12 +162,14 @@ static int end_step(struct train_run *run, struct train_step *step)
 	if (status == TRAIN_EXIT_OK)
 		status = save_if_due(run, last);
 	train_run_account(run, TRAIN_ROW_CPU, "between steps", &at, &step->rest);
-	if (keep(&run->waits.pending, step) != 0)
+	if (train_steps_keep(&run->waits.pending, step) != 0)
 		return TRAIN_EXIT_SYSTEM;
 	if ((step->control || !overlaps(run)) && train_profile_end(&run->profile) != 0)
 		return TRAIN_EXIT_SYSTEM;
-	if (status == TRAIN_EXIT_OK && train_waits_are_many(&run->waits))
+	if (status == TRAIN_EXIT_OK && (run->due || train_waits_are_many(&run->waits)))
 		status = settle(run);
+	if (status == TRAIN_EXIT_OK && run->due)
+		status = train_journal_take(run, run->options->ddp.mode != TRAIN_DDP_OFF);
 	return status;
 }
 
@@ -161,6 +177,7 @@ int train_run_steps(struct train_run *run)
 {
 	int status = TRAIN_EXIT_OK;
 	struct machine_use use = machine_use_now();
+	train_stop_listen();
 	while (status == TRAIN_EXIT_OK) {
 		int err = begin_epoch_if_over(run);
 		if (err)
@@ -180,10 +197,44 @@ int train_run_steps(struct train_run *run)
 		status = end_step(run, &step);
 	}
 	if (status == TRAIN_EXIT_OK)
+		status = save_if_due(run, true);
+	if (status == TRAIN_EXIT_OK)
 		status = settle(run);
+	if (status == TRAIN_EXIT_OK)
+		status = train_journal_take(run, true);
 	if (status == TRAIN_EXIT_OK)
 		status = train_exit_of(train_team_others(run->team, &use, &run->others));
 	return status;
+}
+
+/*
+ * Saves the model as it was after the last step, unless the folder has that already, or rank 0
+ * lives and does.
+ */
+static void rescue_model(struct train_run *run)
+{
+	const char *folder = run->options->checkpoint;
+	uint64_t step = 0;
+	if (!folder || run->team->host != 0 || run->state.step == run->saved)
+		return;
+	int lock = run->team->rank == 0 ? -1 : train_checkpoint_lock(folder, RESCUE_S);
+	if (run->team->rank != 0 && lock < 0)
+		return;
+	bool is_there = train_checkpoint_find(folder, &step) && step >= run->state.step;
+	if (!is_there && save(run) == TRAIN_EXIT_OK)
+		fprintf(stderr, "ring_train: rank %d: %s has step %" PRIu64 "\n", run->team->rank,
+			folder, run->state.step);
+	train_checkpoint_unlock(lock);
+}
+
+void train_run_rescue(struct train_run *run, int status)
+{
+	bool speaks = train_journal_end(run, status);
+	/* Else the model may be wrong, or the disk full. */
+	if (status == TRAIN_EXIT_FAILED || status == TRAIN_EXIT_TIMEOUT)
+		rescue_model(run);
+	if (speaks)
+		train_outcome_rescue(run);
 }
 
 /* ---- after the steps ---------------------------------------------------------------------- */

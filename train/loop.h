@@ -13,6 +13,7 @@
 #include "ddp.h"
 #include "faults.h"
 #include "feed.h"
+#include "journal.h"
 #include "markov.h"
 #include "options.h"
 #include "profile.h"
@@ -39,6 +40,12 @@ struct train_run {
 	struct train_steps controls; /* with buckets held back, for a profile when overlapping */
 	struct train_trace trace;
 	struct train_profile profile;
+	struct train_journal journal;
+
+	int stop;       /* the signal that asked all ranks to stop after this step; 0: none */
+	bool due;       /* rank 0 wants all ranks' steps after this step */
+	uint64_t saved; /* the step of the last checkpoint, as rank 0 knows */
+	int folder;     /* rank 0's lock of the checkpoints; -1 */
 
 	double others; /* CPUs that other programs used during the steps; NAN: not known */
 
@@ -66,7 +73,10 @@ int train_run_step(struct train_run *run, struct train_step *step);
 void train_run_account(struct train_run *run, enum train_row row, const char *name, double *since,
 		       double *part);
 
-/* Makes all steps, with checkpoints and comparisons between them. */
+/*
+ * Makes all steps, with checkpoints and comparisons between them; after a signal, only until all
+ * ranks have made the same one.
+ */
 int train_run_steps(struct train_run *run);
 
 /* Measures the averaging of gradients alone, a few times. */
@@ -74,6 +84,15 @@ int train_run_alone(struct train_run *run);
 
 /* Computes the loss on held-out examples, which the ranks share. */
 int train_run_evaluate(struct train_run *run);
+
+/*
+ * After a failure, on each rank by itself: keeps what was learned, in a checkpoint, and what was
+ * measured. Rank 0 does, or a rank of its host after its death.
+ */
+void train_run_rescue(struct train_run *run, int status);
+
+/* returns 0; -1 without memory, with a sentence on stderr */
+int train_steps_keep(struct train_steps *kept, const struct train_step *step);
 
 /* The exit status of a RING_E code. */
 int train_exit_of(int err);

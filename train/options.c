@@ -223,7 +223,7 @@ static bool agree_with_one_another(const struct train_options *options)
 			"--batch is per rank and --global-batch of all ranks: give only one");
 	if (options->scaling == TRAIN_STRONG_SCALING && options->batch)
 		return complain("strong scaling keeps the global batch: give --global-batch");
-	if (options->resume && !options->checkpoint)
+	if ((options->resume || options->resume_if_any) && !options->checkpoint)
 		return complain("--resume goes on from a checkpoint: give --checkpoint FOLDER");
 	if (options->shape.kind == TRAIN_MLP && options->text)
 		return complain("--text is for a GPT; an MLP trains on points");
@@ -231,7 +231,8 @@ static bool agree_with_one_another(const struct train_options *options)
 		return complain("--width must be a multiple of --heads");
 	if (options->uneven && !options->drop_last)
 		return complain("--uneven already decides how epochs end: leave out --keep-last");
-	if (options->export && (options->resume || options->uneven || !options->drop_last))
+	if (options->export &&
+	    (options->resume || options->resume_if_any || options->uneven || !options->drop_last))
 		return complain("--export has whole steps, from the first on: leave out --resume, "
 				"--uneven and --keep-last");
 	bool budgets = options->batching == TRAIN_BY_TOKENS || options->batching == TRAIN_PACKED;
@@ -266,7 +267,7 @@ static void leave_only(struct train_options *options, const char *record)
 	options->json = record;
 	options->trace = options->plot = options->model = options->checkpoint = NULL;
 	options->export = options->profile = options->sweep = NULL;
-	options->resume = false;
+	options->resume = options->resume_if_any = false;
 	options->reference_count = 0;
 	options->with_reference = options->with_control = false;
 }

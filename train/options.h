@@ -67,7 +67,7 @@ struct train_options {
 
 	const char *checkpoint; /* folder; NULL: none */
 	int every;              /* steps between checkpoints */
-	bool resume;
+	bool resume, resume_if_any;
 
 	int evaluate;       /* held-out examples at the end; 0: none */
 	const char *export; /* file for repeating the training; NULL: none */

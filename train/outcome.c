@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "matmul.h"
 #include "plot.h"
@@ -12,7 +13,7 @@
 
 #define COPY(field, text) snprintf(field, sizeof(field), "%s", text)
 
-static void list_facts(const struct train_run *run, struct train_facts *facts)
+void train_outcome_facts(const struct train_run *run, struct train_facts *facts)
 {
 	static const char *const batchings[] = {"samples", "tokens", "buckets", "packed"};
 	static const char *const modes[] = {"off", "naive", "flat", "overlap"};
@@ -81,10 +82,28 @@ static int read_references(const struct train_options *options, struct runs *run
 	return 0;
 }
 
-/* Rank 0 reports and writes files. If a file fails, it goes on with the others. */
-static int report(const struct train_options *options, struct runs *runs,
-		  const struct train_step *steps, size_t each)
+static int write_record(struct train_run *run, const struct train_summary *summary,
+			const struct train_step *steps, size_t each)
 {
+	const struct train_record record = {
+		.earlier = run->journal.earlier,
+		.earlier_bytes = run->journal.earlier_bytes,
+		.summary = summary,
+		.steps = steps,
+		.each = each,
+		.end = {run->stop ? 128 + run->stop : 0, run->state.step, strsignal(run->stop)},
+	};
+	int err = train_record_write(run->options->json, &record);
+	if (!err)
+		train_journal_forget(&run->journal);
+	return err;
+}
+
+/* Rank 0 reports and writes files. If a file fails, it goes on with the others. */
+static int report(struct train_run *run, struct runs *runs, const struct train_step *steps,
+		  size_t each)
+{
+	const struct train_options *options = run->options;
 	struct train_summary *own = &runs->all[0];
 	double values[TRAIN_METRICS], *predicted = options->model ? values : NULL;
 	int err = read_references(options, runs);
@@ -92,10 +111,10 @@ static int report(const struct train_options *options, struct runs *runs,
 		predicted = NULL;
 		err = -1;
 	}
+	if (options->json && write_record(run, own, steps, each) != 0)
+		err = -1;
 	if (!options->as_reference && !options->as_control && !options->quiet)
 		train_report_print(stdout, own, steps, each, predicted);
-	if (options->json && train_record_write(options->json, own, steps, each) != 0)
-		err = -1;
 	if (options->plot && train_plot(options->plot, runs->all, runs->count, predicted) != 0)
 		err = -1;
 	if (err)
@@ -120,32 +139,46 @@ static int write_what_grew(const struct train_run *run, bool *lost)
 	return err;
 }
 
-int train_outcome(const struct train_run *run)
+static int report_all(struct train_run *run)
 {
-	struct train_team *team = run->team;
-	void *steps;
-	size_t *counts;
-	bool lost;
-	int err = write_what_grew(run, &lost);
-	if (err)
-		return train_exit_of(err);
-	err = train_team_gather(team, run->done.steps, run->done.count, sizeof(*run->done.steps),
-				&steps, &counts);
-	if (err || team->rank != 0) {
-		free(steps);
-		free(counts);
-		return train_exit_of(err);
-	}
 	struct runs runs = {calloc(1 + TRAIN_RECORDS, sizeof(*runs.all)), 1};
+	size_t each;
+	struct train_step *steps = train_journal_steps(run, &each);
 	int status = TRAIN_EXIT_SYSTEM;
-	if (runs.all) {
+	if (runs.all && steps) {
 		struct train_facts facts;
-		list_facts(run, &facts);
-		train_summary_make(&runs.all[0], &facts, steps, run->done.count);
-		status = report(run->options, &runs, steps, run->done.count);
+		train_outcome_facts(run, &facts);
+		train_summary_make(&runs.all[0], &facts, steps, each);
+		status = report(run, &runs, steps, each);
 	}
 	free(runs.all);
 	free(steps);
-	free(counts);
+	return status;
+}
+
+int train_outcome(struct train_run *run)
+{
+	bool lost;
+	int err = write_what_grew(run, &lost);
+	if (err || run->team->rank != 0)
+		return train_exit_of(err);
+	int status = report_all(run);
 	return status == TRAIN_EXIT_OK && lost ? TRAIN_EXIT_SYSTEM : status;
+}
+
+void train_outcome_rescue(const struct train_run *run)
+{
+	const struct train_options *options = run->options;
+	size_t each = 0;
+	if (options->trace)
+		train_trace_write_own(&run->trace, run->team, options->trace);
+	struct train_step *steps = options->plot ? train_journal_steps(run, &each) : NULL;
+	if (steps && each > 0) {
+		struct train_summary summary;
+		struct train_facts facts;
+		train_outcome_facts(run, &facts);
+		train_summary_make(&summary, &facts, steps, each);
+		train_plot(options->plot, &summary, 1, NULL);
+	}
+	free(steps);
 }

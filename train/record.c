@@ -73,13 +73,7 @@ static const struct fact facts_list[] = {
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-struct content {
-	const struct train_summary *summary;
-	const struct train_step *steps;
-	size_t each;
-};
-
-static void write_run(FILE *out, const struct train_facts *facts)
+void train_record_put_run(FILE *out, const struct train_facts *facts)
 {
 	struct json json = {.out = out, .one_line = true};
 	json_open(&json, NULL, '{');
@@ -102,7 +96,7 @@ static void write_run(FILE *out, const struct train_facts *facts)
 	json_close(&json, '}');
 }
 
-static void write_step(FILE *out, int rank, const struct train_step *step)
+void train_record_put_step(FILE *out, int rank, const struct train_step *step)
 {
 	struct json json = {.out = out, .one_line = true};
 	json_open(&json, NULL, '{');
@@ -145,23 +139,44 @@ static void write_summary(FILE *out, const struct train_summary *summary)
 	json_close(&json, '}');
 }
 
-static void write_content(void *context, FILE *out)
+#define END_BEGINS "{\"record\": \"end\""
+
+void train_record_put_end(FILE *out, const struct train_end *end)
 {
-	const struct content *content = context;
-	const struct train_facts *facts = &content->summary->facts;
-	write_run(out, facts);
-	for (size_t i = 0; i < content->each; i++) {
-		for (int rank = 0; rank < facts->ranks; rank++)
-			write_step(out, rank, &content->steps[(size_t)rank * content->each + i]);
-	}
-	write_summary(out, content->summary);
+	struct json json = {.out = out, .one_line = true};
+	json_open(&json, NULL, '{');
+	json_put_string(&json, "record", "end");
+	json_put_signed(&json, "status", end->status);
+	json_put_integer(&json, "step", end->step);
+	json_put_string(&json, "why", end->why);
+	json_close(&json, '}');
 }
 
-int train_record_write(const char *path, const struct train_summary *summary,
-		       const struct train_step *steps, size_t each)
+bool train_record_is_end(const char *line)
 {
-	struct content content = {summary, steps, each};
-	return whole_file_write("ring_train", path, write_content, &content) ? 0 : -1;
+	return strncmp(line, END_BEGINS, strlen(END_BEGINS)) == 0;
+}
+
+static void write_content(void *context, FILE *out)
+{
+	const struct train_record *record = context;
+	const struct train_facts *facts = &record->summary->facts;
+	if (record->earlier_bytes > 0)
+		fwrite(record->earlier, 1, record->earlier_bytes, out);
+	train_record_put_run(out, facts);
+	for (size_t i = 0; i < record->each; i++) {
+		for (int rank = 0; rank < facts->ranks; rank++)
+			train_record_put_step(out, rank,
+					      &record->steps[(size_t)rank * record->each + i]);
+	}
+	if (record->end.status)
+		train_record_put_end(out, &record->end);
+	write_summary(out, record->summary);
+}
+
+int train_record_write(const char *path, const struct train_record *record)
+{
+	return whole_file_write("ring_train", path, write_content, (void *)record) ? 0 : -1;
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
@@ -218,6 +233,8 @@ static bool read_line(const char *line, struct train_summary *summary, bool has[
 			ok = read_fact(object, &facts_list[i], &summary->facts);
 		ok = ok && summary->facts.ranks > 0;
 		has[0] = ok;
+		has[1] = false; /* a summary before it is of an earlier run */
+		forget_metrics(summary->values);
 	} else if (ok && strcmp(record, "summary") == 0) {
 		read_metrics(object, summary->values);
 		summary->payload_is_exact = json_is_true(

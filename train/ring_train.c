@@ -4,7 +4,9 @@
  * this process is one, if a launcher started it as such; else ranks are children that run this
  * program again.
  */
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../tools/finish.h"
 #include "../tools/role.h"
@@ -34,6 +36,20 @@ static void print_beginning(const struct train_run *run)
 	fflush(stdout);
 }
 
+/* Waits until rank 0 has written everything: a launcher may end it once others are gone. */
+static int end_early(struct train_run *run, int status)
+{
+	const char *folder = run->options->checkpoint;
+	if (run->team->rank == 0)
+		fprintf(stderr,
+			"ring_train: got signal %d (%s): stopped after step %" PRIu64 "; %s%s\n",
+			run->stop, strsignal(run->stop), run->state.step,
+			folder ? "--resume goes on from " : "there is no checkpoint (--checkpoint)",
+			folder ? folder : "");
+	train_team_barrier(run->team);
+	return status == TRAIN_EXIT_OK ? 128 + run->stop : status;
+}
+
 /* Trains as one rank of a team. */
 static int train(struct train_options *options, struct train_team *team)
 {
@@ -43,14 +59,19 @@ static int train(struct train_options *options, struct train_team *team)
 		print_beginning(&run);
 	if (status == TRAIN_EXIT_OK)
 		status = train_export(&run);
-	if (status == TRAIN_EXIT_OK)
+	if (status == TRAIN_EXIT_OK) {
 		status = train_run_steps(&run);
-	if (status == TRAIN_EXIT_OK)
-		status = train_run_alone(&run);
-	if (status == TRAIN_EXIT_OK)
-		status = train_run_evaluate(&run);
+		if (status == TRAIN_EXIT_OK && !run.stop)
+			status = train_run_alone(&run);
+		if (status == TRAIN_EXIT_OK && !run.stop)
+			status = train_run_evaluate(&run);
+		if (status != TRAIN_EXIT_OK)
+			train_run_rescue(&run, status);
+	}
 	if (status == TRAIN_EXIT_OK)
 		status = train_outcome(&run);
+	if (run.stop)
+		status = end_early(&run, status);
 	train_run_destroy(&run);
 	return status;
 }

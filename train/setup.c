@@ -2,6 +2,7 @@
 /*
  * Begins a run, with a new model or a checkpoint's, equal on all ranks.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,9 +11,12 @@
 #include "alike.h"
 #include "loop.h"
 
+#define LOCK_S 5 /* how long an earlier run may take to end */
+
 /* What rank 0 read from a checkpoint and tells the others. */
 struct restored {
 	int32_t ok;
+	int32_t anew; /* there is none, and that is fine */
 	struct train_state state;
 };
 
@@ -35,17 +39,30 @@ static int refuse_data(const struct train_run *run)
 	return TRAIN_EXIT_USAGE;
 }
 
+static void read_checkpoint(struct train_run *run, struct restored *restored)
+{
+	const struct train_options *options = run->options;
+	uint64_t step;
+	restored->anew = options->resume_if_any &&
+			 !train_checkpoint_find(options->checkpoint, &step);
+	restored->ok = restored->anew || train_checkpoint_load(options->checkpoint, &restored->state,
+							       run->model, &run->optimizer) == 0;
+	if (restored->anew)
+		printf("%s has no checkpoint: begins anew\n", options->checkpoint);
+}
+
 /* Rank 0 reads; the ddp broadcasts the parameters, this function the rest. */
 static int resume(struct train_run *run)
 {
 	struct restored restored = {.state = run->state};
 	struct train_team *team = run->team;
 	if (team->rank == 0)
-		restored.ok = train_checkpoint_load(run->options->checkpoint, &restored.state,
-						    run->model, &run->optimizer) == 0;
+		read_checkpoint(run, &restored);
 	int err = train_team_broadcast(team, &restored, sizeof(restored));
 	if (err || !restored.ok)
 		return err ? train_exit_of(err) : TRAIN_EXIT_SYSTEM;
+	if (restored.anew)
+		return TRAIN_EXIT_OK;
 	if (restored.state.global_batch != run->state.global_batch)
 		return refuse_batch(run, &restored.state);
 	if (restored.state.data != run->state.data)
@@ -55,6 +72,7 @@ static int resume(struct train_run *run)
 	if (err)
 		return train_exit_of(err);
 	run->state = restored.state;
+	run->saved = run->state.step;
 	if (team->rank == 0)
 		printf("goes on after step %" PRIu64 " of epoch %" PRIu64 "\n", run->state.step,
 		       run->state.epoch);
@@ -96,12 +114,25 @@ static int rows_of(const struct train_options *options, const struct train_sourc
 	return (int)rows > options->batch ? (int)rows : options->batch;
 }
 
+/* So that the others see when rank 0 is dead, and no other run writes there. */
+static int lock_folder(struct train_run *run)
+{
+	const char *folder = run->options->checkpoint;
+	run->folder = train_checkpoint_lock(folder, LOCK_S);
+	if (run->folder >= 0 || errno != EWOULDBLOCK) /* not every file system has locks */
+		return TRAIN_EXIT_OK;
+	fprintf(stderr, "ring_train: another run keeps its checkpoints in %s\n", folder);
+	return TRAIN_EXIT_SYSTEM;
+}
+
 int train_run_create(struct train_run *run, const struct train_options *options,
 		     struct train_team *team)
 {
 	*run = (struct train_run){
 		.options = options,
 		.team = team,
+		.folder = -1,
+		.journal.fd = -1,
 		.trace.on = options->trace != NULL,
 		.others = NAN,
 		.alone = NAN,
@@ -127,7 +158,9 @@ int train_run_create(struct train_run *run, const struct train_options *options,
 		return TRAIN_EXIT_SYSTEM;
 	if (train_faults_create(&run->faults, &options->faults, team->rank) != 0)
 		return TRAIN_EXIT_SYSTEM;
-	if (options->resume)
+	if (options->checkpoint && team->rank == 0)
+		status = lock_folder(run);
+	if (status == TRAIN_EXIT_OK && (options->resume || options->resume_if_any))
 		status = resume(run);
 	if (status != TRAIN_EXIT_OK)
 		return status;
@@ -135,7 +168,7 @@ int train_run_create(struct train_run *run, const struct train_options *options,
 			      run->state.seed) != 0)
 		return TRAIN_EXIT_SYSTEM;
 	int err = train_ddp_create(&run->ddp, team->comm, run->model, &options->ddp);
-	return train_exit_of(err);
+	return err ? train_exit_of(err) : train_journal_open(run);
 }
 
 void train_run_destroy(struct train_run *run)
@@ -152,4 +185,6 @@ void train_run_destroy(struct train_run *run)
 	train_waits_free(&run->waits);
 	free(run->done.steps);
 	free(run->controls.steps);
+	train_journal_close(&run->journal, run->team->size);
+	train_checkpoint_unlock(run->folder);
 }

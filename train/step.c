@@ -5,6 +5,7 @@
 
 #include "loop.h"
 #include "random.h"
+#include "stop.h"
 
 void train_run_account(struct train_run *run, enum train_row row, const char *name, double *since,
 		       double *part)
@@ -143,13 +144,19 @@ static int do_micro(struct train_run *run, int micro, struct train_step *step, s
 
 /*
  * Computes the loss of all ranks, and the factor that turns the average over ranks into the mean
- * over targets. Ranks that average nothing do not exchange these either.
+ * over targets; and what is to be done after this step. Ranks that average nothing do not exchange
+ * these either.
  */
 static int agree(struct train_run *run, const struct sums *own, double *loss, double *scale)
 {
-	double sums[2] = {own->loss, (double)own->targets};
+	enum { DUE = 2, STOPS, SUMS = STOPS + TRAIN_STOPS };
+	double sums[SUMS] = {own->loss, (double)own->targets, train_journal_is_due(run)};
 	bool alone = !communicates(run);
-	int err = alone ? 0 : train_team_sum(run->team, sums, 2);
+	train_stop_note(sums + STOPS);
+	int err = alone ? 0 : train_team_sum(run->team, sums, SUMS);
+	run->due = sums[DUE] > 0;
+	if (!alone || !run->options->uneven) /* else they ask one another as epochs end */
+		run->stop = train_stop_signal(sums + STOPS);
 	double usual = usual_targets(run);
 	if (!alone)
 		usual *= run->team->size;

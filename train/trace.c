@@ -124,13 +124,32 @@ static bool write_file(struct collection *all, const char *path)
 	return whole_file_write("ring_train", path, write_collection, all);
 }
 
-int train_trace_write(const struct train_trace *trace, struct train_team *team, const char *path,
-		      bool *lost)
+/* From this rank's clock to rank 0's. */
+static void shift(const struct train_trace *trace, const struct train_team *team)
 {
 	for (size_t i = 0; i < trace->count; i++) {
 		trace->events[i].begin += team->behind;
 		trace->events[i].end += team->behind;
 	}
+}
+
+void train_trace_write_own(const struct train_trace *trace, const struct train_team *team,
+			   const char *path)
+{
+	size_t *counts = calloc((size_t)team->size, sizeof(*counts));
+	if (!counts)
+		return;
+	counts[team->rank] = trace->count;
+	shift(trace, team);
+	struct collection all = {.events = trace->events, .counts = counts, .ranks = team->size};
+	write_file(&all, path);
+	free(counts);
+}
+
+int train_trace_write(const struct train_trace *trace, struct train_team *team, const char *path,
+		      bool *lost)
+{
+	shift(trace, team);
 	void *events;
 	size_t *counts;
 	int err = train_team_gather(team, trace->events, trace->count, sizeof(*trace->events),

@@ -38,4 +38,8 @@ void train_trace_free(struct train_trace *trace);
 int train_trace_write(const struct train_trace *trace, struct train_team *team, const char *path,
 		      bool *lost);
 
+/* After a failure: this rank writes its own events. */
+void train_trace_write_own(const struct train_trace *trace, const struct train_team *team,
+			   const char *path);
+
 #endif

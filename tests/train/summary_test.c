@@ -196,7 +196,28 @@ static void test_record(void **state)
 	(void)state;
 	make_steps(&summary.facts, steps);
 	close(mkstemp(path));
-	assert_int_equal(train_record_write(path, &summary, steps, STEPS), 0);
+	char *text = NULL;
+	struct train_record record = {
+		.summary = &summary, .steps = steps, .each = STEPS, .end = {143, 8, "asked to"}};
+	assert_int_equal(train_record_write(path, &record), 0);
+	assert_int_equal(train_record_read(path, &read), 0);
+	/* Behind a run that ended in its first step: the last one counts. */
+	struct train_summary other = summary;
+	other.facts.ranks = 1;
+	FILE *all = open_memstream(&text, &record.earlier_bytes);
+	train_record_put_run(all, &other.facts);
+	fclose(all);
+	record.earlier = text;
+	assert_int_equal(train_record_write(path, &record), 0);
+	free(text);
+	assert_int_equal(train_record_read(path, &read), 0);
+	assert_int_equal(read.facts.ranks, 2);
+	FILE *more = fopen(path, "ae");
+	train_record_put_run(more, &summary.facts);
+	fclose(more);
+	assert_int_equal(train_record_read(path, &read), -1); /* its last run is not whole */
+	record.earlier_bytes = 0;
+	assert_int_equal(train_record_write(path, &record), 0);
 	assert_int_equal(train_record_read(path, &read), 0);
 	assert_string_equal(read.facts.preset, "lab");
 	assert_int_equal(read.facts.gradient_bytes, 400);
