@@ -187,19 +187,60 @@ static void cuda_free(void *memory)
 }
 
 /* For all devices, by way of one. */
+static int enter_any(const struct ring_cuda_chip **chip, struct ring_cuda_visit *visit)
+{
+	int err = any_chip(chip);
+	return err ? err : check(*chip, ring_cuda_enter(*chip, visit), "entering the device");
+}
+
+static int cuda_host_alloc(size_t bytes, void **memory)
+{
+	const struct ring_cuda_chip *chip;
+	struct ring_cuda_visit visit;
+	int err = enter_any(&chip, &visit);
+	if (err)
+		return err;
+	int result = chip->driver->host_alloc(memory, bytes,
+					      RING_CUDA_HOST_PORTABLE | RING_CUDA_HOST_MAPPED);
+	ring_cuda_leave(chip, &visit);
+	return check(chip, result, "allocating memory of the host");
+}
+
+static void cuda_host_free(void *memory)
+{
+	const struct ring_cuda_chip *chip;
+	struct ring_cuda_visit visit;
+	if (!memory || any_chip(&chip) || ring_cuda_enter(chip, &visit))
+		return; /* with the context its memory is gone */
+	check(chip, chip->driver->host_free(memory), "freeing memory of the host");
+	ring_cuda_leave(chip, &visit);
+}
+
+/* As Jetson, and some virtual GPUs. */
+static int cannot_pin(const struct ring_cuda_chip *chip)
+{
+	static bool told;
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		ring_log(RING_INFO,
+			 "%s pins no memory that exists: what arrives is copied once more",
+			 chip->text);
+	return RING_ENOTSUP;
+}
+
 static int cuda_pin(void *memory, size_t bytes)
 {
 	const struct ring_cuda_chip *chip;
 	struct ring_cuda_visit visit;
-	int err = any_chip(&chip);
+	int err = enter_any(&chip, &visit);
 	if (err)
 		return err;
-	err = check(chip, ring_cuda_enter(chip, &visit), "entering the device");
-	if (err)
-		return err;
-	int result = chip->driver->host_register(memory, bytes,
-						 RING_CUDA_HOST_PORTABLE | RING_CUDA_HOST_MAPPED);
+	int result = RING_CUDA_NOT_SUPPORTED;
+	if (chip->pins)
+		result = chip->driver->host_register(
+			memory, bytes, RING_CUDA_HOST_PORTABLE | RING_CUDA_HOST_MAPPED);
 	ring_cuda_leave(chip, &visit);
+	if (result == RING_CUDA_NOT_SUPPORTED)
+		return cannot_pin(chip);
 	return check(chip, result, "pinning memory");
 }
 
@@ -459,6 +500,8 @@ const struct ring_device ring_device_cuda = {
 	.open = cuda_open,
 	.alloc = cuda_alloc,
 	.free = cuda_free,
+	.host_alloc = cuda_host_alloc,
+	.host_free = cuda_host_free,
 	.pin = cuda_pin,
 	.unpin = cuda_unpin,
 	.queue_open = cuda_queue_open,

@@ -53,27 +53,26 @@ static int ask(const struct ring_cuda_chip *chip, int attribute, int *value,
 }
 
 /* An older driver does not know the question. */
-static bool streams_see_words(const struct ring_cuda_chip *chip)
+static bool can(const struct ring_cuda_chip *chip, int attribute)
 {
 	int is = 0;
-	return !chip->driver->device_attribute(&is, RING_CUDA_STREAM_WORDS, chip->device) && is;
+	return !chip->driver->device_attribute(&is, attribute, chip->device) && is;
 }
 
-/* Pinned memory must have the address that the host has for it. */
+/* Memory of the host must have one address; what the driver allocates has, if they are unified. */
 static int check_abilities(struct ring_cuda_chip *chip, struct ring_failure *failure)
 {
-	int unified = 0, host_pointers = 0;
+	int unified = 0;
 	int err = ask(chip, RING_CUDA_MULTIPROCESSORS, &chip->multiprocessors, failure);
 	if (!err)
 		err = ask(chip, RING_CUDA_UNIFIED_ADDRESSING, &unified, failure);
-	if (!err)
-		err = ask(chip, RING_CUDA_HOST_POINTERS, &host_pointers, failure);
-	if (!err && !(unified && host_pointers))
+	if (!err && !unified)
 		err = ring_fail(failure, RING_ENOTSUP,
 				"CUDA: %s has other addresses for the host's memory than the host, "
 				"which the library cannot use",
 				chip->text);
-	chip->streams_see_words = streams_see_words(chip);
+	chip->pins = can(chip, RING_CUDA_HOST_REGISTER) && can(chip, RING_CUDA_HOST_POINTERS);
+	chip->streams_see_words = can(chip, RING_CUDA_STREAM_WORDS);
 	return err;
 }
 

@@ -19,6 +19,7 @@ struct ring_cuda_chip {
 	int device;
 	int multiprocessors;
 	int priority;           /* of the library's own streams: the highest there is */
+	bool pins;              /* memory of the host that exists, under its own address */
 	bool streams_see_words; /* else a kernel does it for them: `stop` */
 	struct CUctx_st *context;
 	struct CUfunc_st *kernels[RING_DATATYPES][RING_OPS], *stop;

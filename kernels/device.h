@@ -6,9 +6,10 @@
  * A device is a row of the table in devices.c. Its memory is reached by its own jobs: those of
  * one device reach no memory of another's, but host memory that was pinned for it.
  *
- *	any thread, at any time      owns, look, count, open, alloc, free, pin, unpin
+ *	any thread, at any time      owns, look, count, open, alloc, free, host_alloc, host_free,
+ *	                             pin, unpin
  *	one thread at a time         the functions of a queue; another queue may be another's
- *	may block                    count, open, alloc, free, pin, unpin, queue_open, queue_close
+ *	may block                    those but owns and look; queue_open, queue_close
  *	never blocks                 owns, look, reduce, copy, tell, finished
  *
  * A device that failed, for one queue or for all, says so for good: submitting and finished()
@@ -161,10 +162,14 @@ struct ring_device {
 	int (*alloc)(int chip, size_t bytes, void **memory);
 	void (*free)(void *memory);
 
+	/* Host memory that jobs reach; whole pages. Both NULL: they reach all of it. As alloc. */
+	int (*host_alloc)(size_t bytes, void **memory);
+	void (*host_free)(void *memory);
+
 	/*
-	 * Lets jobs reach host memory, until unpin() with the same arguments: whole pages of which
-	 * nobody else pins any. Both NULL: they reach all of it. returns 0; RING_ENOMEM;
-	 * RING_ESYSTEM
+	 * Lets jobs reach host memory that exists, until unpin() with the same arguments: whole
+	 * pages of which nobody else pins any. Both
+	 * NULL: as above. returns 0; RING_ENOTSUP: the device can not; RING_ENOMEM; RING_ESYSTEM
 	 */
 	int (*pin)(void *memory, size_t bytes);
 	void (*unpin)(void *memory, size_t bytes);

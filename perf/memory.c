@@ -106,7 +106,7 @@ static int map_pages(size_t bytes, unsigned char **pages)
 	return 0;
 }
 
-/* The mirror is pinned, because the device copies from and to it. */
+/* The device copies from and to the mirror. */
 static int map_on_device(struct perf_memory *memory)
 {
 	const struct ring_device *row = memory->device->row;
@@ -115,14 +115,9 @@ static int map_on_device(struct perf_memory *memory)
 	if (err)
 		return err;
 	memory->place = place;
-	err = map_pages(memory->bytes, &memory->mirror);
-	if (err)
-		return err;
-	err = row->pin(memory->mirror, memory->bytes);
-	if (err) {
-		munmap(memory->mirror, memory->bytes);
-		memory->mirror = NULL;
-	}
+	err = row->host_alloc(memory->bytes, &place);
+	if (!err)
+		memory->mirror = place;
 	return err;
 }
 
@@ -143,16 +138,14 @@ int perf_memory_map(struct perf_memory *memory, struct ring_comm *comm, struct p
 void perf_memory_unmap(struct perf_memory *memory)
 {
 	const struct ring_device *row = memory->device ? memory->device->row : NULL;
-	if (row && memory->mirror) {
-		row->unpin(memory->mirror, memory->bytes);
-		munmap(memory->mirror, memory->bytes);
-	}
-	if (row)
+	if (row) {
+		row->host_free(memory->mirror);
 		row->free(memory->place);
-	else if (memory->place && memory->comm)
+	} else if (memory->place && memory->comm) {
 		ring_mem_free(memory->comm, memory->place);
-	else if (memory->place)
+	} else if (memory->place) {
 		munmap(memory->place, memory->bytes);
+	}
 	*memory = (struct perf_memory){0};
 }
 

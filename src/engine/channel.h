@@ -43,7 +43,8 @@ _Static_assert(RING_SUM_RANKS <= RING_REDUCE_SOURCES, "a device adds as many as 
 struct ring_route {
 	int peer;
 	struct ring_link *out, *in;   /* NULL where no plan needs one, or not yet */
-	bool pinned;                  /* the slots of `in`, for the device */
+	bool pinned;                  /* the slots of `in`, for the device; or else ... */
+	char *rooms;                  /* [depth], a slot each: what arrives is copied there */
 	uint64_t queued;              /* messages handed to out */
 	uint64_t retired;             /* those whose source may change again */
 	uint64_t taken;               /* messages of `in` given to the device */

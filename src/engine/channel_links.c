@@ -2,7 +2,7 @@
 /*
  * What a channel holds: its device's queue and scratch, and its links, which carry that device's
  * memory. If it is apart, outgoing links are wrapped (staging.h) and the slots of incoming ones are
- * pinned.
+ * pinned, or have room beside them that jobs reach.
  */
 #include "channel.h"
 
@@ -102,22 +102,44 @@ static struct ring_link **end_of(struct ring_route *route, bool outgoing)
 	return outgoing ? &route->out : &route->in;
 }
 
-static int pin_slots(const struct ring_device *device, struct ring_route *route)
+static size_t rooms_bytes(const struct ring_link *in)
 {
-	void *slots;
-	size_t bytes = device->pin ? ring_link_slots(route->in, &slots) : 0;
-	int err = bytes > 0 ? device->pin(slots, bytes) : 0;
-	route->pinned = bytes > 0 && !err;
+	return in->depth * in->slot_bytes;
+}
+
+static int make_rooms(const struct ring_device *device, struct ring_route *route)
+{
+	void *rooms;
+	int err = ring_rooms_make(device, rooms_bytes(route->in), &rooms);
+	if (!err)
+		route->rooms = rooms;
 	return err;
 }
 
-static void unpin_slots(const struct ring_device *device, struct ring_route *route)
+/* Lets jobs reach what arrives. */
+static int open_slots(const struct ring_device *device, struct ring_route *route)
+{
+	void *slots;
+	if (!device->pin)
+		return 0;
+	size_t bytes = ring_link_slots(route->in, &slots);
+	int err = bytes > 0 ? device->pin(slots, bytes) : RING_ENOTSUP;
+	if (err == RING_ENOTSUP)
+		return make_rooms(device, route);
+	route->pinned = !err;
+	return err;
+}
+
+static void close_slots(const struct ring_device *device, struct ring_route *route)
 {
 	void *slots;
 	size_t bytes = route->pinned ? ring_link_slots(route->in, &slots) : 0;
 	if (bytes > 0)
 		device->unpin(slots, bytes);
+	if (route->rooms)
+		ring_rooms_free(device, route->rooms);
 	route->pinned = false;
+	route->rooms = NULL;
 }
 
 /* Fits a link to memory apart from the host, if the channel serves any. */
@@ -127,7 +149,7 @@ static int fit(struct ring_channel *channel, struct ring_route *route, bool outg
 	if (!*link || !channel->fitted)
 		return 0;
 	return outgoing ? ring_staging_wrap(&channel->staging, *link, link)
-			: pin_slots(channel->fitted, route);
+			: open_slots(channel->fitted, route);
 }
 
 int ring_channel_add_link(struct ring_channel *channel, struct ring_link *link)
@@ -208,6 +230,7 @@ size_t ring_channel_memory(const struct ring_channel *channel)
 		const struct ring_route *route = &channel->routes[i];
 		bytes += route->out ? route->out->memory_bytes : 0;
 		bytes += route->in ? route->in->memory_bytes : 0;
+		bytes += route->rooms ? rooms_bytes(route->in) : 0;
 	}
 	return bytes;
 }
@@ -219,7 +242,7 @@ void ring_channel_close(struct ring_channel *channel)
 		channel->device->free(channel->scratch);
 	for (int i = 0; i < channel->route_count; i++) {
 		struct ring_route *route = &channel->routes[i];
-		unpin_slots(channel->fitted, route);
+		close_slots(channel->fitted, route);
 		if (route->out)
 			ring_link_close(route->out);
 		if (route->in)

@@ -131,6 +131,16 @@ static int find(struct ring_channel *channel, const struct ring_transfer *in,
 	return err ? err : 1;
 }
 
+/* The room is free: the message that had it before has given its slot back. */
+static void bring_to_room(const struct ring_route *route)
+{
+	struct ring_link *in = route->in;
+	struct ring_arrival *message = ring_link_arrival(in, route->taken);
+	char *room = route->rooms + route->taken % in->depth * in->slot_bytes;
+	memcpy(room, message->data, message->bytes);
+	message->data = room;
+}
+
 int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, const char **payload)
 {
 	struct ring_route *route = ring_channel_route(channel, in->peer);
@@ -140,6 +150,8 @@ int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, c
 	int found = find(channel, in, route, &message);
 	if (found <= 0)
 		return found;
+	if (route->rooms && !ring_channel_is_on_board(channel, in))
+		bring_to_room(route);
 	*payload = ring_channel_payload(channel, in, message);
 	route->taken += !ring_channel_is_on_board(channel, in);
 	if (in->opens)

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/status.h"
 
@@ -30,6 +29,22 @@ int ring_staging_open(struct ring_staging *staging, const struct ring_device *de
 {
 	*staging = (struct ring_staging){.device = device};
 	return device->queue_open(chip, &staging->queue);
+}
+
+int ring_rooms_make(const struct ring_device *device, size_t bytes, void **rooms)
+{
+	if (device->host_alloc)
+		return device->host_alloc(bytes, rooms);
+	*rooms = malloc(bytes);
+	return *rooms ? 0 : RING_ENOMEM;
+}
+
+void ring_rooms_free(const struct ring_device *device, void *rooms)
+{
+	if (device->host_free)
+		device->host_free(rooms);
+	else
+		free(rooms);
 }
 
 void ring_staging_close(struct ring_staging *staging)
@@ -134,9 +149,7 @@ static int reverse(struct ring_link *base, struct ring_link **back)
 
 static void free_link(struct staged_link *link)
 {
-	if (link->rooms && link->device->unpin)
-		link->device->unpin(link->rooms, link->rooms_bytes);
-	free(link->rooms);
+	ring_rooms_free(link->device, link->rooms);
 	free(link);
 }
 
@@ -157,20 +170,13 @@ static const struct ring_transport staged_transport = {
 	.close = close_link,
 };
 
-/* Whole pages: nothing else may be pinned with them. */
 static int make_rooms(struct staged_link *link)
 {
-	const struct ring_link *inner = link->inner;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t bytes = (inner->depth * inner->slot_bytes + page - 1) / page * page;
-	char *rooms = aligned_alloc(page, bytes);
-	if (!rooms)
-		return RING_ENOMEM;
-	int err = link->device->pin ? link->device->pin(rooms, bytes) : 0;
-	if (err) {
-		free(rooms);
+	size_t bytes = link->inner->depth * link->inner->slot_bytes;
+	void *rooms;
+	int err = ring_rooms_make(link->device, bytes, &rooms);
+	if (err)
 		return err;
-	}
 	link->rooms = rooms;
 	link->rooms_bytes = bytes;
 	return 0;

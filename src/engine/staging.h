@@ -8,13 +8,21 @@
  *	sent       when the inner link says so: the source was free before that, but somebody has to
  *	           hand the message on
  *
- * The receiving end needs none: jobs read its slots, once they are pinned.
+ * The receiving end needs none: jobs read its slots, once they are pinned. If they cannot be, what
+ * arrives is copied to room of the channel's.
  */
 #ifndef RING_STAGING_H
 #define RING_STAGING_H
 
 #include "transport/transport.h"
 #include "waker.h"
+
+/*
+ * Room for messages, which jobs and the host reach. rooms may be NULL. returns 0; RING_ENOMEM,
+ * RING_ESYSTEM
+ */
+int ring_rooms_make(const struct ring_device *device, size_t bytes, void **rooms);
+void ring_rooms_free(const struct ring_device *device, void *rooms);
 
 /* The copies of all links of a channel. */
 struct ring_staging {

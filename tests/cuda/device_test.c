@@ -213,6 +213,25 @@ static void failing_queries(void)
 	CHECK(device->look(far, 100, &sort, NULL) == 0 && sort.chip == 0);
 }
 
+/* Jobs reach what the device allocates, where they cannot reach what exists. */
+static void unable_to_pin(void)
+{
+	struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
+	char *far = allocate(RING_CHIP_ANY, 64);
+	void *near, *heap = aligned_alloc(4096, 4096);
+	CHECK(device->pin(heap, 4096) == RING_ENOTSUP);
+	CHECK(device->host_alloc(1000, &near) == 0);
+	memset(near, 7, 1000);
+	CHECK(device->copy(queue, far, near, 64, false) == 0);
+	CHECK(device->copy(queue, (char *)near + 100, far, 64, false) == 0);
+	await(queue, 2);
+	CHECK(memcmp(near, (char *)near + 100, 64) == 0);
+	device->queue_close(queue);
+	device->host_free(near);
+	device->host_free(NULL);
+	free(heap);
+}
+
 static int device_of(const void *far)
 {
 	int is;
@@ -416,6 +435,7 @@ static const struct test_case {
 	{"memory", memory, "", false},
 	{"queries that fail", failing_queries,
 	 "RING_FAKE_CUDA_FAIL=cuPointerGetAttribute:1=719,cuPointerGetAttributes:1=719", false},
+	{"a device that cannot pin", unable_to_pin, "RING_FAKE_CUDA_PINS=0", false},
 	{"two devices", two_devices, "RING_FAKE_CUDA_DEVICES=2", false},
 	{"jobs in order", order, "", false},
 	{"closing with jobs under way", closing, "RING_FAKE_CUDA_DELAY_US=2000", false},

@@ -174,6 +174,28 @@ void far_unpin(void *memory, size_t bytes)
 	pthread_mutex_unlock(&lock);
 }
 
+int far_host_alloc(size_t bytes, void **memory)
+{
+	void *made = aligned_alloc(whole_pages(1), whole_pages(bytes));
+	if (!made)
+		return RING_ENOMEM;
+	*memory = made;
+	return far_pin(made, whole_pages(bytes));
+}
+
+void far_host_free(void *memory)
+{
+	if (!memory)
+		return;
+	pthread_mutex_lock(&lock);
+	struct range **range = find(&pinned, memory, 0);
+	if (!*range || (*range)->begin != (uintptr_t)memory)
+		die("freed what it has not made", memory, 0);
+	drop(range);
+	pthread_mutex_unlock(&lock);
+	free(memory);
+}
+
 void *far_reach(const void *memory, size_t bytes)
 {
 	char *reached = (char *)memory;

@@ -11,6 +11,8 @@ bool far_owns(const void *memory);
 bool far_has(const void *memory, size_t bytes);
 int far_alloc(int chip, size_t bytes, void **memory);
 void far_free(void *memory);
+int far_host_alloc(size_t bytes, void **memory);
+void far_host_free(void *memory);
 int far_pin(void *memory, size_t bytes);
 void far_unpin(void *memory, size_t bytes);
 

@@ -141,6 +141,8 @@ int cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags)
 	int err = fake_begin(__func__, FAKE_CONTEXT | FAKE_SAFE);
 	if (err)
 		return err;
+	if (!fake_settings.pins)
+		return fake_end(RING_CUDA_NOT_SUPPORTED);
 	if (!memory || fake_memory_is_far(memory) || !is_mapped(memory, bytes))
 		return fake_end(RING_CUDA_INVALID_VALUE);
 	struct fake_range range = {

@@ -281,8 +281,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 		{RING_CUDA_UNIFIED_ADDRESSING, 1},
 		{RING_CUDA_CAPABILITY_MAJOR, 9},
 		{RING_CUDA_CAPABILITY_MINOR, 0},
-		{RING_CUDA_HOST_POINTERS, 1},
-		{RING_CUDA_HOST_REGISTER, 1},
+		{RING_CUDA_HOST_POINTERS, fake_settings.pins},
+		{RING_CUDA_HOST_REGISTER, fake_settings.pins},
 		{RING_CUDA_STREAM_WORDS, fake_settings.words},
 	};
 	int err = fake_begin(__func__, FAKE_DRIVER);

@@ -64,6 +64,7 @@
  *	RING_FAKE_CUDA_SEED         of all delays; 1
  *	RING_FAKE_CUDA_DELAY_US     that a job takes at most, and that its end stays hidden; 200
  *	RING_FAKE_CUDA_PATIENCE_MS  that a call may wait; 30,000; 0: for ever
+ *	RING_FAKE_CUDA_PINS         0: memory of the host that exists cannot be registered; 1
  *	RING_FAKE_CUDA_WORDS        0: streams can neither wait for words nor write them; 1
  *	RING_FAKE_CUDA_FAIL         cuMemAlloc_v2:3=2,...: the third such call returns 2
  *	RING_FAKE_CUDA_BREAK        5=719: each context's fifth job breaks it with that error
@@ -96,7 +97,7 @@ MORE_CUDA_CALLS(FAKE_DECLARE)
 struct fake_settings {
 	int devices, queues;
 	int visible[FAKE_DEVICES]; /* what each of the devices is without CUDA_VISIBLE_DEVICES */
-	bool peers, eager, words;
+	bool peers, eager, words, pins;
 	size_t memory_bytes;
 	uint64_t seed;
 	unsigned delay_us, patience_ms;
