@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -227,6 +228,7 @@ static int cannot_pin(const struct ring_cuda_chip *chip)
 	return RING_ENOTSUP;
 }
 
+/* A write after fork() would give this process another page, and leave the device the old one. */
 static int cuda_pin(void *memory, size_t bytes)
 {
 	const struct ring_cuda_chip *chip;
@@ -241,6 +243,8 @@ static int cuda_pin(void *memory, size_t bytes)
 	ring_cuda_leave(chip, &visit);
 	if (result == RING_CUDA_NOT_SUPPORTED)
 		return cannot_pin(chip);
+	if (!result)
+		madvise(memory, bytes, MADV_DONTFORK);
 	return check(chip, result, "pinning memory");
 }
 
@@ -248,7 +252,7 @@ static void cuda_unpin(void *memory, size_t bytes)
 {
 	const struct ring_cuda_chip *chip;
 	struct ring_cuda_visit visit;
-	(void)bytes;
+	madvise(memory, bytes, MADV_DOFORK);
 	if (any_chip(&chip) || ring_cuda_enter(chip, &visit))
 		return;
 	check(chip, chip->driver->host_unregister(memory), "unpinning memory");

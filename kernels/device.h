@@ -168,7 +168,7 @@ struct ring_device {
 
 	/*
 	 * Lets jobs reach host memory that exists, until unpin() with the same arguments: whole
-	 * pages of which nobody else pins any. Both
+	 * pages of which nobody else pins any. A child made by fork() does not have them. Both
 	 * NULL: as above. returns 0; RING_ENOTSUP: the device can not; RING_ENOMEM; RING_ESYSTEM
 	 */
 	int (*pin)(void *memory, size_t bytes);

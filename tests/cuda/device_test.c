@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -211,6 +212,27 @@ static void failing_queries(void)
 	CHECK(strstr(failure.text, "cuPointerGetAttributes returns CUDA_ERROR_LAUNCH_FAILED"));
 	CHECK(sort.chip == RING_CHIP_ANY);
 	CHECK(device->look(far, 100, &sort, NULL) == 0 && sort.chip == 0);
+}
+
+static bool child_has(const void *memory)
+{
+	unsigned char resident;
+	int status;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(mincore((void *)memory, 4096, &resident) != 0);
+	CHECK(waitpid(child, &status, 0) == child);
+	return status == 0;
+}
+
+/* Else the first write behind a fork() would take the page away from the device. */
+static void forked(void)
+{
+	char *near = pinned(4096);
+	CHECK(!child_has(near));
+	device->unpin(near, 4096);
+	CHECK(child_has(near));
+	CHECK(device->pin(near, 4096) == 0);
 }
 
 /* Jobs reach what the device allocates, where they cannot reach what exists. */
@@ -435,6 +457,7 @@ static const struct test_case {
 	{"memory", memory, "", false},
 	{"queries that fail", failing_queries,
 	 "RING_FAKE_CUDA_FAIL=cuPointerGetAttribute:1=719,cuPointerGetAttributes:1=719", false},
+	{"what is pinned, and fork()", forked, "", false},
 	{"a device that cannot pin", unable_to_pin, "RING_FAKE_CUDA_PINS=0", false},
 	{"two devices", two_devices, "RING_FAKE_CUDA_DEVICES=2", false},
 	{"jobs in order", order, "", false},
