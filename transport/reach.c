@@ -86,6 +86,14 @@ static int lose(const struct ring_fifo_link *link, const char *why)
 	return RING_EPEER;
 }
 
+/*
+ * An end that is gone needs no notice. It may have left in order; if it died, the lanes say so.
+ */
+static bool has_left(int error)
+{
+	return error == EPIPE || error == ECONNRESET;
+}
+
 /* A notice is small, so it goes whole or not at all. */
 static int say(struct ring_fifo_link *link, const struct ring_notice *notice, int fd)
 {
@@ -96,6 +104,8 @@ static int say(struct ring_fifo_link *link, const struct ring_notice *notice, in
 	}
 	if (sent < 0 && (errno == EAGAIN || errno == EINTR || errno == ETOOMANYREFS))
 		return RING_EAGAIN;
+	if (sent < 0 && has_left(errno))
+		return RING_EPEER;
 	return lose(link, sent < 0 ? strerror(errno) : "a notice was cut short");
 }
 

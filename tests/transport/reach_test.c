@@ -470,6 +470,47 @@ static void a_revoked_gate_lets_nobody_in(void **state)
 	pair_close(&pair);
 }
 
+/* What is written to stderr until end_listening(), as text to be freed. */
+static int real_stderr, listened;
+
+static void listen_to_stderr(void)
+{
+	fflush(stderr);
+	real_stderr = dup(STDERR_FILENO);
+	listened = memfd_create("stderr", MFD_CLOEXEC);
+	assert_true(real_stderr >= 0 && listened >= 0);
+	dup2(listened, STDERR_FILENO);
+}
+
+static char *end_listening(void)
+{
+	char *text = calloc(1, 4096);
+	dup2(real_stderr, STDERR_FILENO);
+	close(real_stderr);
+	assert_non_null(text);
+	assert_true(pread(listened, text, 4095, 0) >= 0);
+	close(listened);
+	return text;
+}
+
+/* A program that frees its memory while a peer is leaving in order would be told of a broken pipe. */
+static void freeing_behind_a_peer_that_left_is_no_alarm(void **state)
+{
+	struct pair pair;
+	struct ring_shared_memory region = make_region(7);
+	make_pair(&pair, state);
+	assert_int_equal(share(&pair, &region), 0);
+	pair_close_end(&pair, RECEIVER);
+	listen_to_stderr();
+	forget(&pair, 7);
+	char *said = end_listening();
+	if (*said)
+		fail_msg("it says: %s", said);
+	free(said);
+	pair_close(&pair);
+	free_region(&region);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void **state);
@@ -490,6 +531,7 @@ static const struct {
 	{"the same region twice is refused", the_same_region_twice_is_refused},
 	{"too many regions are refused", too_many_regions_are_refused},
 	{"a revoked gate lets nobody in", a_revoked_gate_lets_nobody_in},
+	{"freeing behind a peer that left is no alarm", freeing_behind_a_peer_that_left_is_no_alarm},
 };
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
@@ -504,6 +546,7 @@ int main(void)
 {
 	static struct CMUnitTest tests[KINDS * CASES];
 	static char names[KINDS * CASES][80];
+	setenv("RING_LOG", "warn", 1);
 	for (size_t i = 0; i < KINDS * CASES; i++) {
 		const struct pair_kind *kind = &kinds[i / CASES];
 		snprintf(names[i], sizeof(names[i]), "%s: %s", kind->name, cases[i % CASES].name);
