@@ -280,20 +280,26 @@ static void print_order(const struct perf_run *run, const struct perf_summary *s
 }
 
 /* On a busy machine, times also measure the other programs. */
-static void print_busyness(const struct perf_run *run)
+void report_busyness(const struct perf_run *run, FILE *out)
 {
 	struct perf_busyness busyness = perf_run_busyness(run);
 	const struct machine *machine = &run->facts.ranks[0].machine;
 	if (!busyness.busy)
 		return;
-	printf("# This machine is busy, so times say little: %zu of %zu spread by half or more",
-	       busyness.spread, busyness.times);
-	if (isfinite(run->facts.other_cpus))
-		printf(", other programs took %.2f of %d CPUs", run->facts.other_cpus,
-		       machine->online);
+	const char *between = "";
+	fputs("# This machine is busy, so times say little: ", out);
+	if (busyness.times > 0) {
+		fprintf(out, "%zu of %zu spread by half or more", busyness.spread, busyness.times);
+		between = ", ";
+	}
+	if (isfinite(run->facts.other_cpus)) {
+		fprintf(out, "%sother programs took %.2f of %d CPUs", between,
+			run->facts.other_cpus, machine->online);
+		between = ", ";
+	}
 	if (isfinite(machine->load))
-		printf(", the load was %.2f before", machine->load);
-	puts("");
+		fprintf(out, "%sthe load was %.2f before", between, machine->load);
+	fputc('\n', out);
 }
 
 void report_end(const struct perf_run *run)
@@ -327,6 +333,6 @@ void report_end(const struct perf_run *run)
 		       "measurement of the limit, or a way shorter than the ring was taken.\n");
 	if (run->options->verdict)
 		print_verdict(run, &sum);
-	print_busyness(run);
+	report_busyness(run, stdout);
 	fflush(stdout);
 }

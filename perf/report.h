@@ -6,6 +6,8 @@
 #ifndef PERF_REPORT_H
 #define PERF_REPORT_H
 
+#include <stdio.h>
+
 #include "run.h"
 
 void report_start(const struct perf_run *run);
@@ -17,6 +19,9 @@ void report_carried(const struct perf_run *run, const struct perf_call *call,
 		    const struct ring_carried *carried);
 
 void report_end(const struct perf_run *run);
+
+/* Says so if other programs kept the machine busy, on rank 0 and in a run without rows, too. */
+void report_busyness(const struct perf_run *run, FILE *out);
 
 /* Says on a terminal what is being measured; the next line of output overwrites it. */
 void report_progress(const struct perf_run *run, const struct perf_call *call);

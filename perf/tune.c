@@ -16,6 +16,7 @@
 #include "choose/question.h"
 #include "fit.h"
 #include "plan/record.h"
+#include "report.h"
 #include "samples.h"
 
 #define TURNS 3
@@ -312,6 +313,22 @@ static void say_beginning(struct tuner *tuner)
 	    facts->started);
 }
 
+/* Times of a busy machine make numbers that say little; whoever reads the file later must know. */
+static void say_busyness(struct tuner *tuner)
+{
+	report_busyness(tuner->run, tuner->lines);
+	report_busyness(tuner->run, stdout);
+}
+
+static void say_use(const struct perf_run *run)
+{
+	const char *path = run->options->tune;
+	const char *folder = path[0] == '/' ? "" : "$PWD/";
+	bool busy = perf_run_busyness(run).busy;
+	printf("#\n# %sUse it: RING_TUNING=%s%s\n",
+	       busy ? "Measure again when the machine is quiet. " : "", folder, path);
+}
+
 /* Writes no file if there are no numbers. */
 static int write_file(struct tuner *tuner)
 {
@@ -319,13 +336,17 @@ static int write_file(struct tuner *tuner)
 	int err = 0;
 	if (!tuner->lines)
 		return 0;
+	say_busyness(tuner);
 	for (int path = 0; path < RING_PATHS && !err; path++)
 		err = say_path(tuner, (enum ring_path)path);
 	if (err)
 		return err;
 	bool ok = fflush(tuner->lines) == 0 &&
 		  whole_file_put("ring_perf", run->options->tune, tuner->text, tuner->bytes);
-	return ok ? 0 : perf_team_failed(&run->team, RING_ESYSTEM, "writing numbers");
+	if (!ok)
+		return perf_team_failed(&run->team, RING_ESYSTEM, "writing numbers");
+	say_use(run);
+	return 0;
 }
 
 static int open_teams(struct tuner *tuner)
@@ -353,12 +374,15 @@ int perf_tune(struct perf_run *run, struct perf_buffer buffers[2])
 {
 	const struct perf_options *options = run->options;
 	struct tuner tuner = {.run = run, .buffers = buffers};
+	struct machine_use use = machine_use_now();
 	int err = open_teams(&tuner);
 	if (!err)
 		say_beginning(&tuner);
 	for (int c = 0; c < PERF_COLLECTIVES && !err; c++)
 		if (options->collective == PERF_ALL || options->collective == c)
 			err = try_collective(&tuner, &perf_collectives[c]);
+	if (!err)
+		err = perf_facts_watch(&run->team, &run->facts, &use, options->threads);
 	if (!err)
 		err = write_file(&tuner);
 	for (int a = 0; a < PERF_PAIR; a++)
