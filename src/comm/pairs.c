@@ -7,6 +7,7 @@
 
 #include "comm.h"
 #include "base/datatype.h"
+#include "base/log.h"
 #include "explain.h"
 #include "meet/edge.h"
 #include "meet/vigil.h"
@@ -25,6 +26,7 @@ struct ring_wanted_link {
 	struct ring_edge edge;
 	struct ring_vigil vigil;      /* incoming: has the sender left? */
 	struct ring_channel *channel; /* the link's */
+	uint32_t failed;              /* transports that could not make it (bits) */
 	struct ring_wanted_link *next;
 };
 
@@ -50,25 +52,43 @@ static size_t slot_bytes(const struct ring_comm *comm, int number, int peer)
 		       : ring_tuning_pair_chunk(&placement->tuning, comm->size);
 }
 
+/* Both ends choose alike. returns an index of ring_transports, or -1 */
+static int choose_transport(const struct ring_comm *comm, const struct ring_peer *other,
+			    bool outgoing, uint32_t failed)
+{
+	const struct ring_peer *self = &comm->peers[comm->rank];
+	const char *allowed = comm->config.transport[0] ? comm->config.transport : NULL;
+	return ring_transport_choose(outgoing ? self : other, outgoing ? other : self, allowed,
+				     comm->placement.masked | failed);
+}
+
 static struct ring_edge make_edge(const struct ring_comm *comm, int number, int peer, bool outgoing)
 {
-	const struct ring_peer *self = &comm->peers[comm->rank], *other = &comm->peers[peer];
-	const char *allowed = comm->config.transport[0] ? comm->config.transport : NULL;
+	const struct ring_peer *other = &comm->peers[peer];
 	return (struct ring_edge){
 		.role = RING_ROLE_DATA,
 		.channel = number,
 		.outgoing = outgoing,
 		.peer = other,
-		.transport = ring_transport_choose(outgoing ? self : other, outgoing ? other : self,
-						   allowed, comm->placement.masked),
+		.transport = choose_transport(comm, other, outgoing, 0),
 		.depth = comm->placement.tuning.depth,
 		.slot_bytes = slot_bytes(comm, number, peer),
 	};
 }
 
-/* In the mesh a connection carries links both ways where it can; the lower rank dials. */
+static bool is_again(const struct ring_edge *edge)
+{
+	return edge->channel & RING_CHANNEL_AGAIN;
+}
+
+/*
+ * In the mesh a connection carries links both ways where it can; the lower rank dials. Where
+ * another transport was chosen first there is one for either.
+ */
 static bool goes_both_ways(const struct ring_edge *edge)
 {
+	if (is_again(edge))
+		return false;
 	bool mesh = edge->channel == RING_CHANNEL_MESH || edge->channel >= RING_CHANNEL_FAR;
 	return mesh && edge->transport >= 0 && ring_transports[edge->transport]->reverse;
 }
@@ -127,8 +147,36 @@ static bool keeps_vigil(const struct ring_wanted_link *wanted)
 {
 	const struct ring_edge *edge = &wanted->edge;
 	return !edge->outgoing && !edge->connected &&
-	       (edge->channel == RING_CHANNEL_PAIR || goes_both_ways(edge) ||
+	       (edge->channel == RING_CHANNEL_PAIR || is_again(edge) || goes_both_ways(edge) ||
 		!wanted->channel->plan->mutual);
+}
+
+/*
+ * A network card may have no room for one more link, or a path may let no such packets through. The
+ * end that finds out closes the connection, by which the other one does, and both go on with the
+ * next transport over a new one. returns RING_EAGAIN; the link's error: there is none
+ */
+static int fall_back(struct ring_comm *comm, struct ring_wanted_link *wanted, int err,
+		     const struct ring_failure *trouble)
+{
+	struct ring_edge *edge = &wanted->edge;
+	const int failed = edge->transport;
+	if (!edge->connected || edge->starved || ring_transports[failed]->kind != RING_REACH_WIRE)
+		return err;
+	const uint32_t without = wanted->failed | UINT32_C(1) << failed;
+	const int next = choose_transport(comm, edge->peer, edge->outgoing, without);
+	if (next < 0)
+		return err;
+	ring_log(comm->pairs.fell_back ? RING_INFO : RING_WARN,
+		 "rank %d %s %d: a link over %s instead of %s: %s", comm->rank,
+		 edge->outgoing ? "->" : "<-", edge->peer->rank, ring_transports[next]->name,
+		 ring_transports[failed]->name, trouble->text);
+	comm->pairs.fell_back = true;
+	wanted->failed = without;
+	ring_edge_drop(edge);
+	edge->transport = next;
+	edge->channel |= RING_CHANNEL_AGAIN;
+	return RING_EAGAIN;
 }
 
 static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
@@ -137,10 +185,15 @@ static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
 	struct ring_edge *edge = &wanted->edge;
 	if (edge->transport < 0)
 		return ring_fail(failure, RING_ENOTSUP, "no transport that is allowed reaches it");
-	int err = ring_edge_step(edge, &comm->ends, failure);
-	if (err && err != RING_EAGAIN)
-		ring_fail(failure, err, "%s: %s", ring_transports[edge->transport]->name,
+	struct ring_failure trouble = {0};
+	int err = ring_edge_step(edge, &comm->ends, &trouble);
+	if (err && err != RING_EAGAIN) {
+		ring_fail(&trouble, err, "%s: %s", ring_transports[edge->transport]->name,
 			  ring_strerror(err));
+		err = fall_back(comm, wanted, err, &trouble);
+	}
+	if (err && err != RING_EAGAIN)
+		return ring_fail(failure, err, "%s", trouble.text);
 	if (err == RING_EAGAIN && keeps_vigil(wanted))
 		err = ring_vigil_step(&wanted->vigil, edge->peer, &comm->ends, failure);
 	return err;

@@ -22,6 +22,7 @@ struct ring_pairs {
 	struct ring_pair **ends;         /* [2 * size]: to rank r at 2r, from it at 2r + 1 */
 	struct ring_pair *busy;          /* those with messages to do */
 	struct ring_wanted_link *wanted; /* links that are being made */
+	bool fell_back;                  /* a link took another transport, which was told */
 	bool connecting;                 /* the call is about those, and done when they are there */
 };
 

@@ -16,6 +16,8 @@ enum {
 	RING_CHANNEL_PAIR,      /* of sends and receives */
 	RING_CHANNEL_VIGIL,     /* no link: a connection that is only kept */
 	RING_CHANNEL_FAR = 128, /* of calls on devices' memory, numbered from here */
+	/* Added to one of these: the transport that both ends chose first has failed. */
+	RING_CHANNEL_AGAIN = 1 << 16,
 };
 
 /* What all edges of a rank have in common; outlives them and their links. */

@@ -13,6 +13,7 @@
  *	rank keep FILE    the same with one such and pauses between them, in which nothing is sent
  *	rank twice        adds its rank up with the others', then again over a second communicator
  *	rank thrice       likewise, and over one that is split off
+ *	rank mesh         rank 1 may lock no more memory; then ranks exchange what needs links between all
  *	rank later        likewise, but rank 0 comes to the second one when the others have long come
  *	rank once         creates a communicator, and no more
  *	rank forks        a child of it may not create another one through the launcher's connection
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -314,6 +316,59 @@ static int add_thrice(struct ring_comm *first)
 	return wrong != 0;
 }
 
+#define EACH 5000 /* integers to each rank */
+
+/* Whether rank `from` sent what it does to this rank. */
+static bool came(const struct ring_comm *comm, const int *part, int from)
+{
+	bool right = true;
+	for (int i = 0; i < EACH; i++)
+		right = right && part[i] == from * 1000 + ring_comm_rank(comm) + i;
+	return right;
+}
+
+static int exchange(struct ring_comm *comm, int *send, int *recv, bool pairs)
+{
+	const int size = ring_comm_size(comm);
+	int err = 0;
+	if (!pairs)
+		return ring_all_to_all(comm, send, recv, EACH, RING_INT32, NULL);
+	ring_group_start();
+	for (int peer = 0; peer < size && !err; peer++) {
+		size_t at = (size_t)peer * EACH;
+		err = ring_send(comm, send + at, EACH, RING_INT32, peer, NULL);
+		if (!err)
+			err = ring_recv(comm, recv + at, EACH, RING_INT32, peer, NULL);
+	}
+	const int end = ring_group_end();
+	return err ? err : end;
+}
+
+static int use_mesh(struct ring_comm *comm)
+{
+	const struct rlimit little = {64 << 10, 64 << 10};
+	const int size = ring_comm_size(comm), rank = ring_comm_rank(comm);
+	int *send = calloc((size_t)size * EACH, sizeof(*send));
+	int *recv = calloc((size_t)size * EACH, sizeof(*recv));
+	int err = send && recv ? ring_barrier(comm, NULL) : RING_ENOMEM, wrong = 0;
+	if (rank == 1)
+		setrlimit(RLIMIT_MEMLOCK, &little);
+	for (int i = 0; !err && i < size * EACH; i++)
+		send[i] = rank * 1000 + i / EACH + i % EACH;
+	for (int round = 0; round < 4 && !err; round++) {
+		memset(recv, 0, (size_t)size * EACH * sizeof(*recv));
+		err = exchange(comm, send, recv, round % 2);
+		for (int from = 0; from < size && !err; from++)
+			wrong += !came(comm, recv + (size_t)from * EACH, from);
+	}
+	if (!err)
+		err = add_ranks(comm);
+	printf("rank %d: %s\n", rank, err ? ring_comm_error(comm) : wrong ? "WRONG" : "all came");
+	free(send);
+	free(recv);
+	return err || wrong;
+}
+
 /* What others see of that is their launcher's business. */
 static int fail(struct ring_comm *comm)
 {
@@ -362,6 +417,8 @@ int main(int argc, char **argv)
 		result = add_twice(comm, task[0] == 'l' ? 3 : 0);
 	else if (strcmp(task, "thrice") == 0)
 		result = add_thrice(comm);
+	else if (strcmp(task, "mesh") == 0)
+		result = use_mesh(comm);
 	else if (strcmp(task, "forks") == 0)
 		result = fork_once(comm);
 	else if (strcmp(task, "once") == 0)
