@@ -33,8 +33,9 @@ struct search {
 	const struct ring_verbs_wish *wish;
 	unsigned char wanted[16]; /* the connection's address as a GID; all zero: none */
 	struct ring_verbs_choice *best;
-	enum rank_of_gid rank; /* of `best` */
-	enum lack lack;        /* of the most promising port, as `why` says */
+	struct ring_verbs_choice fastest; /* of all that can be used */
+	enum rank_of_gid rank;            /* of `best` */
+	enum lack lack;                   /* of the most promising port, as `why` says */
 	char *why;
 };
 
@@ -164,9 +165,12 @@ static void look_at_gid(struct search *search, struct ring_verbs_choice *choice)
 	    (choice->ethernet && !is_version_2(search, choice)))
 		return;
 	enum rank_of_gid rank = rank_gid(search, choice->gid);
+	if (rank > NOT_USABLE && choice->rate > search->fastest.rate)
+		search->fastest = *choice;
 	if (rank > search->rank) {
 		search->rank = rank;
 		*search->best = *choice;
+		search->best->of_connection = rank == OF_CONNECTION;
 	}
 }
 
@@ -177,12 +181,31 @@ static bool is_found(const struct search *search)
 	return search->rank == (known ? OF_CONNECTION : ROUTABLE_V4);
 }
 
+/* "100 Gb/sec (4X EDR)" */
+static double read_rate(const struct search *search, const char *device, int port)
+{
+	char name[64], line[LINE];
+	snprintf(name, sizeof(name), "ports/%d/rate", port);
+	return read_line(search, device, name, line) ? strtod(line, NULL) : 0;
+}
+
+/* Behind the best, a faster port's are looked at until one can be used. */
+static void look_at_gids(struct search *search, struct ring_verbs_choice *choice)
+{
+	const int wanted = search->wish->gid;
+	const int last = wanted >= 0 ? wanted : choice->ethernet ? GIDS_MAX - 1 : 0;
+	for (choice->gid_index = wanted >= 0 ? wanted : 0;
+	     choice->gid_index <= last && (!is_found(search) || choice->rate > search->fastest.rate);
+	     choice->gid_index++)
+		look_at_gid(search, choice);
+}
+
 static void look_at_port(struct search *search, const char *device, int port)
 {
 	const int wanted = search->wish->gid;
 	struct ring_verbs_choice choice = {.port = port};
 	char name[64], line[LINE];
-	snprintf(choice.device, sizeof(choice.device), "%s", device);
+	snprintf(choice.device, sizeof(choice.device), "%.63s", device);
 	snprintf(name, sizeof(name), "ports/%d/state", port);
 	if (!read_line(search, device, name, line) || strncmp(line, "4:", 2) != 0) {
 		reject(search, NO_CARRIER,
@@ -193,11 +216,8 @@ static void look_at_port(struct search *search, const char *device, int port)
 	}
 	snprintf(name, sizeof(name), "ports/%d/link_layer", port);
 	choice.ethernet = read_line(search, device, name, line) && strcmp(line, "Ethernet") == 0;
-	int first = wanted >= 0 ? wanted : 0;
-	int last = wanted >= 0 ? wanted : choice.ethernet ? GIDS_MAX - 1 : 0;
-	for (choice.gid_index = first; choice.gid_index <= last && !is_found(search);
-	     choice.gid_index++)
-		look_at_gid(search, &choice);
+	choice.rate = read_rate(search, device, port);
+	look_at_gids(search, &choice);
 	if (wanted >= 0)
 		reject(search, NO_GID,
 		       "RING_VERBS_GID=%d is no %saddress of port %d of %.63s; "
@@ -260,6 +280,16 @@ static void note_wanted(struct search *search, const struct sockaddr_storage *ad
 	memcpy(search->wanted + 12, v4, 4);
 }
 
+static void note_faster(struct search *search)
+{
+	const struct ring_verbs_choice *fastest = &search->fastest;
+	if (search->rank == NOT_USABLE || fastest->rate <= search->best->rate)
+		return;
+	snprintf(search->best->faster, sizeof(search->best->faster), "%.63s:%d", fastest->device,
+		 fastest->port);
+	search->best->faster_rate = fastest->rate;
+}
+
 bool ring_verbs_choose(const char *folder, const struct ring_verbs_wish *wish,
 		       const struct sockaddr_storage *address, struct ring_verbs_choice *choice,
 		       char *why)
@@ -281,5 +311,6 @@ bool ring_verbs_choose(const char *folder, const struct ring_verbs_wish *wish,
 	}
 	if (count >= 0)
 		free(devices);
+	note_faster(&search);
 	return search.rank != NOT_USABLE;
 }

@@ -29,7 +29,12 @@ struct ring_verbs_choice {
 	int port;
 	int gid_index;
 	unsigned char gid[16];
-	bool ethernet; /* RoCE v2; else InfiniBand */
+	bool ethernet;      /* RoCE v2; else InfiniBand */
+	bool of_connection; /* it has the address that was asked for */
+	double rate;        /* Gbit/s, as the kernel says; 0: unknown */
+	/* "mlx5_1:1": the fastest port that could be used, if that is faster; else empty */
+	char faster[RING_VERBS_NAME + 8];
+	double faster_rate;
 };
 
 /* Reads the environment. False: why, of RING_ABSENT_TEXT, says which variable is wrong. */

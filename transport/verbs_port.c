@@ -39,8 +39,11 @@ static bool choose_again(const struct sockaddr_storage *address, const struct ri
 	memcpy(narrow.device, recent.choice.device, sizeof(narrow.device));
 	narrow.port = recent.choice.port;
 	narrow.gid = recent.choice.gid_index;
-	return ring_verbs_choose(RING_VERBS_DEVICES, &narrow, address, choice, why) &&
-	       memcmp(choice->gid, recent.choice.gid, sizeof(choice->gid)) == 0;
+	if (!ring_verbs_choose(RING_VERBS_DEVICES, &narrow, address, choice, why) ||
+	    memcmp(choice->gid, recent.choice.gid, sizeof(choice->gid)) != 0)
+		return false;
+	*choice = recent.choice; /* what it says of other ports, too */
+	return true;
 }
 
 /* An address is the same whatever the connection's port. */
@@ -159,13 +162,28 @@ static void close_port(struct ring_verbs_port *port)
 static void tell(const struct ring_verbs_port *port)
 {
 	const unsigned char *gid = port->choice.gid;
-	ring_log(RING_DEBUG,
-		 "verbs: port %d of %s, %s, GID %d (%02x%02x:%02x%02x:%02x%02x:%02x%02x:"
+	ring_log(RING_INFO,
+		 "verbs: port %d of %s, %g Gbit/s, %s, GID %d (%02x%02x:%02x%02x:%02x%02x:%02x%02x:"
 		 "%02x%02x:%02x%02x:%02x%02x:%02x%02x), MTU %d",
-		 port->choice.port, port->choice.device,
+		 port->choice.port, port->choice.device, port->choice.rate,
 		 port->choice.ethernet ? "RoCE v2" : "InfiniBand", port->choice.gid_index, gid[0],
 		 gid[1], gid[2], gid[3], gid[4], gid[5], gid[6], gid[7], gid[8], gid[9], gid[10],
 		 gid[11], gid[12], gid[13], gid[14], gid[15], mtu_bytes(port->mtu));
+}
+
+/* Once for a process: it is the same for all links. Locked. */
+static void tell_faster(const struct ring_verbs_choice *choice)
+{
+	static bool told;
+	if (!choice->faster[0] || told)
+		return;
+	told = true;
+	ring_log(RING_WARN,
+		 "verbs: %s, %g Gbit/s, is left aside for port %d of %s, %g Gbit/s, which %s; "
+		 "RING_VERBS_DEVICE=%s or RING_INTERFACE chooses it",
+		 choice->faster, choice->faster_rate, choice->port, choice->device, choice->rate,
+		 choice->of_connection ? "has the address by which ranks meet" : "comes first",
+		 choice->faster);
 }
 
 static bool is_same(const struct ring_verbs_port *port, const struct ring_verbs_choice *choice)
@@ -198,6 +216,7 @@ static int hold(const struct ring_verbs_wish *wish, const struct ring_verbs_choi
 			return err;
 		}
 		tell(port);
+		tell_faster(choice);
 		port->next = ports;
 		ports = port;
 	}

@@ -110,6 +110,28 @@ static const char *chosen_for(const char *address)
 	return text;
 }
 
+static void put_rate(const char *device, const char *rate)
+{
+	put(device, "ports/1/rate", rate);
+}
+
+/* "device:port rate", and behind a comma the port that is faster. */
+static const char *rates_for(const char *address)
+{
+	static char text[RING_ABSENT_TEXT];
+	struct ring_verbs_wish wish;
+	struct ring_verbs_choice choice;
+	struct sockaddr_storage own = {.ss_family = AF_INET};
+	inet_pton(AF_INET, address, &((struct sockaddr_in *)&own)->sin_addr);
+	if (ring_verbs_wish_read(&wish, text) &&
+	    ring_verbs_choose(folder, &wish, &own, &choice, text) && choice.faster[0])
+		snprintf(text, sizeof(text), "%s:%d %g, %s %g", choice.device, choice.port,
+			 choice.rate, choice.faster, choice.faster_rate);
+	else
+		snprintf(text, sizeof(text), "%s:%d %g", choice.device, choice.port, choice.rate);
+	return text;
+}
+
 static void put_roce(const char *device, const char *gid)
 {
 	put_port(device, 1, "4: ACTIVE", "Ethernet");
@@ -139,6 +161,30 @@ static void the_port_of_the_connection_is_chosen(void **state)
 	assert_string_equal(chosen_for("10.77.0.1"), "mlx5_0:1/3");
 	assert_string_equal(chosen_for("10.78.0.1"), "mlx5_1:1/3");
 	assert_string_equal(chosen_for("127.0.0.1"), "mlx5_0:1/3");
+}
+
+/* The management's card has the address of the meeting, and those for data have not. */
+static void a_faster_port_that_is_left_aside_is_named(void **state)
+{
+	(void)state;
+	put_roce("mlx5_0", V4);
+	put_roce("mlx5_1", OTHER_V4);
+	put_roce("mlx5_2", OTHER_V4);
+	put_rate("mlx5_0", "25 Gb/sec (1X EDR)");
+	put_rate("mlx5_1", "400 Gb/sec (4X NDR)");
+	put_rate("mlx5_2", "2.5 Gb/sec (1X SDR)");
+	assert_string_equal(rates_for("10.77.0.1"), "mlx5_0:1 25, mlx5_1:1 400");
+	assert_string_equal(rates_for("10.78.0.1"), "mlx5_1:1 400");
+	put_rate("mlx5_0", "800 Gb/sec (8X NDR)");
+	assert_string_equal(rates_for("10.78.0.1"), "mlx5_1:1 400, mlx5_0:1 800");
+	setenv("RING_VERBS_DEVICE", "mlx5_1", 1);
+	assert_string_equal(rates_for("10.78.0.1"), "mlx5_1:1 400"); /* the user's choice */
+	unsetenv("RING_VERBS_DEVICE");
+	for (int i = 0; i < 4; i++)
+		put_gid("mlx5_0", 1, i, NONE, "RoCE v2");
+	assert_string_equal(rates_for("10.78.0.1"), "mlx5_1:1 400"); /* the other cannot be used */
+	remove_file("mlx5_1", "ports/1/rate");
+	assert_string_equal(rates_for("10.78.0.1"), "mlx5_1:1 0, mlx5_2:1 2.5");
 }
 
 /* A port may have hundreds of addresses, and every link searches: behind the best none is read. */
@@ -245,6 +291,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_best_address_is_chosen),
 		TEST(the_port_of_the_connection_is_chosen),
+		TEST(a_faster_port_that_is_left_aside_is_named),
 		TEST(the_search_ends_with_the_best_address),
 		TEST(the_environment_is_obeyed),
 		TEST(whatever_is_missing_is_named),
