@@ -95,7 +95,10 @@ bool ring_verbs_wish_read(struct ring_verbs_wish *wish, char *why)
 	*wish = (struct ring_verbs_wish){.gid = -1};
 	if (!read_device(wish, why) ||
 	    !read_number("RING_VERBS_GID", 0, GIDS_MAX - 1, &wish->gid, why) ||
-	    !read_number("RING_VERBS_MTU", 256, 4096, &wish->mtu, why))
+	    !read_number("RING_VERBS_MTU", 256, 4096, &wish->mtu, why) ||
+	    !read_number("RING_VERBS_TC", 0, 255, &wish->traffic_class, why) ||
+	    !read_number("RING_VERBS_SL", 0, 15, &wish->service_level, why) ||
+	    !read_number("RING_VERBS_PKEY", 0, 65535, &wish->pkey, why))
 		return false;
 	if (wish->mtu & (wish->mtu - 1)) {
 		snprintf(why, RING_ABSENT_TEXT,

@@ -22,6 +22,9 @@ struct ring_verbs_wish {
 	int port;                     /* ... 0: any */
 	int gid;                      /* RING_VERBS_GID: index, -1: any */
 	int mtu;                      /* RING_VERBS_MTU: 256..4096 bytes; 0: the port's */
+	int traffic_class;            /* RING_VERBS_TC: 0..255, of RoCE's packets */
+	int service_level;            /* RING_VERBS_SL: 0..15 */
+	int pkey;                     /* RING_VERBS_PKEY: index of the partition's key */
 };
 
 struct ring_verbs_choice {

@@ -29,6 +29,7 @@ int ring_verbs_pair_initialise(const struct ring_verbs_port *port, struct ibv_qp
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
+		.pkey_index = (uint16_t)port->wish.pkey,
 		.port_num = (uint8_t)port->choice.port,
 		.qp_access_flags = (unsigned)access,
 	};
@@ -41,9 +42,12 @@ static struct ibv_ah_attr address_of(const struct ring_verbs_port *port,
 {
 	struct ibv_ah_attr address = {
 		.dlid = other->lid,
+		.sl = (uint8_t)port->wish.service_level,
 		.port_num = (uint8_t)port->choice.port,
 		.is_global = port->choice.ethernet,
-		.grh = {.sgid_index = (uint8_t)port->choice.gid_index, .hop_limit = 64},
+		.grh = {.sgid_index = (uint8_t)port->choice.gid_index,
+			.hop_limit = 64,
+			.traffic_class = (uint8_t)port->wish.traffic_class},
 	};
 	memcpy(address.grh.dgid.raw, other->gid, sizeof(other->gid));
 	return address;

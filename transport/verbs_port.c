@@ -186,9 +186,11 @@ static void tell_faster(const struct ring_verbs_choice *choice)
 		 choice->faster);
 }
 
-static bool is_same(const struct ring_verbs_port *port, const struct ring_verbs_choice *choice)
+static bool is_same(const struct ring_verbs_port *port, const struct ring_verbs_choice *choice,
+		    const struct ring_verbs_wish *wish)
 {
-	return port->generation == ring_fork_generation() && port->choice.port == choice->port &&
+	return memcmp(&port->wish, wish, sizeof(*wish)) == 0 &&
+	       port->generation == ring_fork_generation() && port->choice.port == choice->port &&
 	       port->choice.gid_index == choice->gid_index &&
 	       memcmp(port->choice.gid, choice->gid, sizeof(choice->gid)) == 0 &&
 	       strcmp(port->choice.device, choice->device) == 0;
@@ -199,7 +201,7 @@ static int hold(const struct ring_verbs_wish *wish, const struct ring_verbs_choi
 		const struct ring_verbs_library *library, struct ring_verbs_port **held, char *why)
 {
 	struct ring_verbs_port *port = ports;
-	while (port && !is_same(port, choice))
+	while (port && !is_same(port, choice, wish))
 		port = port->next;
 	if (!port) {
 		port = calloc(1, sizeof(*port));
@@ -209,6 +211,7 @@ static int hold(const struct ring_verbs_wish *wish, const struct ring_verbs_choi
 		}
 		port->library = library;
 		port->choice = *choice;
+		port->wish = *wish;
 		port->generation = ring_fork_generation();
 		int err = open_port(port, wish, why);
 		if (err) {

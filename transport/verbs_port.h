@@ -9,6 +9,7 @@
 struct ring_verbs_port {
 	const struct ring_verbs_library *library;
 	struct ring_verbs_choice choice;
+	struct ring_verbs_wish wish;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	enum ibv_mtu mtu; /* what the port, or RING_VERBS_MTU, allows in one packet */

@@ -34,6 +34,9 @@ static int make_folder(void **state)
 	unsetenv("RING_VERBS_DEVICE");
 	unsetenv("RING_VERBS_GID");
 	unsetenv("RING_VERBS_MTU");
+	unsetenv("RING_VERBS_TC");
+	unsetenv("RING_VERBS_SL");
+	unsetenv("RING_VERBS_PKEY");
 	return mkdtemp(folder) ? 0 : -1;
 }
 
@@ -267,11 +270,18 @@ static void nonsense_is_refused(void **state)
 	static const struct {
 		const char *variable, *value;
 	} rows[] = {
-		{"RING_VERBS_DEVICE", "../../etc"}, {"RING_VERBS_DEVICE", "mlx5_0:"},
-		{"RING_VERBS_DEVICE", "mlx5_0:x"},  {"RING_VERBS_DEVICE", "mlx5_0:300"},
-		{"RING_VERBS_GID", "one"},          {"RING_VERBS_GID", "-1"},
-		{"RING_VERBS_GID", "256"},          {"RING_VERBS_MTU", "1500"},
+		{"RING_VERBS_DEVICE", "../../etc"},
+		{"RING_VERBS_DEVICE", "mlx5_0:"},
+		{"RING_VERBS_DEVICE", "mlx5_0:x"},
+		{"RING_VERBS_DEVICE", "mlx5_0:300"},
+		{"RING_VERBS_GID", "one"},
+		{"RING_VERBS_GID", "-1"},
+		{"RING_VERBS_GID", "256"},
+		{"RING_VERBS_MTU", "1500"},
 		{"RING_VERBS_MTU", "8192"},
+		{"RING_VERBS_TC", "256"},
+		{"RING_VERBS_SL", "16"},
+		{"RING_VERBS_PKEY", "first"},
 	};
 	(void)state;
 	put_roce("mlx5_0", V4);
