@@ -215,24 +215,24 @@ static int sweep(struct ring_fifo_link *link)
 	return err;
 }
 
-int ring_reach_share(struct ring_link *base, const struct ring_shared_memory *memory)
+int ring_reach_share(struct ring_link *base, const struct ring_region *region)
 {
 	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
 	struct ring_reach *reach = &link->reach;
-	if (find(reach, memory->region))
+	if (find(reach, region->number))
 		return 0;
 	struct ring_notice notice = {.kind = RING_SHARE,
-				     .region = memory->region,
-				     .bytes = memory->bytes,
-				     .address = (uintptr_t)memory->memory};
+				     .region = region->number,
+				     .bytes = region->bytes,
+				     .address = (uintptr_t)region->start};
 	int err = sweep(link);
 	if (!err)
 		err = reserve(reach);
 	if (!err)
-		err = say(link, &notice, reach->maps ? memory->fd : -1);
+		err = say(link, &notice, reach->maps ? region->fd : -1);
 	if (err)
 		return err;
-	struct ring_reached reached = {.region = memory->region};
+	struct ring_reached reached = {.region = region->number};
 	insert(reach, &reached);
 	return 0;
 }

@@ -49,7 +49,7 @@ struct ring_reach {
 };
 
 /* Members of struct ring_transport, for links that begin with a struct ring_fifo_link. */
-int ring_reach_share(struct ring_link *base, const struct ring_shared_memory *memory);
+int ring_reach_share(struct ring_link *base, const struct ring_region *region);
 void ring_reach_forget(struct ring_link *base, uint64_t region);
 int ring_reach_map(struct ring_link *base, uint64_t region, uint64_t offset, size_t bytes,
 		   void **address);

@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/region.h"
 #include "base/status.h"
 #include "doorbell.h"
 
@@ -105,25 +106,13 @@ static inline struct ring_arrival *ring_link_arrival(struct ring_link *link, uin
 }
 
 /*
- * Memory from ring_mem_alloc(), which other ranks on the host may map. A message that names a place
- * in it carries the region's number and an offset.
- */
-struct ring_shared_memory {
-	uint64_t region; /* from 1; a process never uses a number again */
-	void *memory;    /* where it lies at its owner */
-	size_t bytes;    /* whole pages */
-	int fd;          /* sealed memory of that size, the owner's */
-	int lenders;     /* the owner's communicators that have let peers map it; regions.c's */
-};
-
-/*
  * Reaching the other end's memory, for links within one host: all of it or nothing. None of these
  * blocks. The owner of memory is the sending end of the link that its descriptors travel on, and
  * the receiving end of the link whose gate guards it. ring_link_share() and the others below say
  * what each does.
  */
 struct ring_reach_ops {
-	int (*share)(struct ring_link *link, const struct ring_shared_memory *memory);
+	int (*share)(struct ring_link *link, const struct ring_region *region);
 	void (*forget)(struct ring_link *link, uint64_t region);
 	int (*map)(struct ring_link *link, uint64_t region, uint64_t offset, size_t bytes,
 		   void **address);
@@ -166,8 +155,6 @@ struct ring_transport {
 	size_t (*slots)(const struct ring_link *link, void **memory);
 	const struct ring_bell *(*bell)(const struct ring_link *link);
 	const struct ring_reach_ops *reach;
-	/* Memory of lasting.h is about to go: nothing has hold of it behind this. Any thread. */
-	void (*let_go)(uint64_t number);
 };
 
 /* ---- connecting ---- */
@@ -304,14 +291,14 @@ static inline bool ring_link_can_reach(const struct ring_link *link)
 }
 
 /*
- * Sender: lets the other end map `memory`. To be called before each message that names the region;
- * only the first call does anything. returns 0; RING_EAGAIN: too many descriptors are under way,
+ * Sender: lets the other end map the region. To be called before each message that names it; only
+ * the first call does anything. returns 0; RING_EAGAIN: too many descriptors are under way,
  * call again, no bell rings; RING_ENOTSUP: too many regions are shared already, or it reaches none;
  * RING_ENOMEM; RING_EPEER
  */
-static inline int ring_link_share(struct ring_link *link, const struct ring_shared_memory *memory)
+static inline int ring_link_share(struct ring_link *link, const struct ring_region *region)
 {
-	return ring_link_can_reach(link) ? link->transport->reach->share(link, memory)
+	return ring_link_can_reach(link) ? link->transport->reach->share(link, region)
 					 : RING_ENOTSUP;
 }
 

@@ -192,5 +192,4 @@ const struct ring_transport ring_transport_verbs = {
 	.withdraw = ring_verbs_withdraw,
 	.wait_fd = wait_fd,
 	.close = close_link,
-	.let_go = ring_verbs_memory_let_go,
 };

@@ -3,13 +3,13 @@
  * A link over a reliable connected queue pair.
  *
  *	sender                                        receiver
- *	lasting memory,      RDMA write, immediate k  ->  slot k % depth, or where message k lands
+ *	registered memory,   RDMA write, immediate k  ->  slot k % depth, or where message k lands
  *	own slot k % depth,                               one receive is used up
  *	or inline
  *	landings             <-  RDMA write, immediate: messages released and expected; a notice
  *
- * Large messages that the receiver expects in lasting memory land there: its notice says where. The
- * first of a burst does not wait for one, and goes to its slot; see verbs_notice.c.
+ * Large messages that the receiver expects in registered memory land there: its notice says where.
+ * The first of a burst does not wait for one, and goes to its slot; see verbs_notice.c.
  *
  * There are as many receives at either end as there can be messages, or notices, under way, so
  * none ever comes too early. `sent` is the completion of the write: the other end's device has the
@@ -100,9 +100,8 @@ struct ring_verbs_link {
 	uint64_t posted; /* sender: messages */
 	uint64_t copied; /* ... bytes of them that went by way of a slot here */
 	uint64_t landed; /* ... bytes of them that went past the slots there */
-	struct ring_verbs_recent recent;
-	uint64_t freed; /* ... that the receiver has given back */
-	bool held_back; /* ... and its next message waits to be told where it lands */
+	uint64_t freed;  /* ... that the receiver has given back */
+	bool held_back;  /* ... and its next message waits to be told where it lands */
 
 	/* Message k at k % depth. A sender has them behind its slots, as the other end writes. */
 	struct ring_verbs_landing *landings;

@@ -31,15 +31,14 @@ bool ring_verbs_post_receives(struct ring_verbs_link *link, unsigned count)
 }
 
 /*
- * What a message is sent from: short ones go within the request, those from memory that lasts from
+ * What a message is sent from: short ones go within the request, those from registered memory from
  * where they lie, others by way of an own slot, which is registered.
  */
 static struct ibv_sge choose_piece(struct ring_verbs_link *link, const void *source, size_t bytes)
 {
 	struct ibv_sge piece = {.addr = (uintptr_t)source, .length = (uint32_t)bytes};
 	struct ring_verbs_keys keys = {0};
-	if (bytes <= link->inline_bytes ||
-	    ring_verbs_memory_find(link->port, &link->recent, source, bytes, &keys)) {
+	if (bytes <= link->inline_bytes || ring_verbs_memory_find(link->port, source, bytes, &keys)) {
 		piece.lkey = keys.lkey;
 		return piece;
 	}

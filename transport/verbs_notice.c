@@ -54,8 +54,7 @@ void ring_verbs_expect(struct ring_link *base, size_t bytes, void *memory)
 	if (bytes < RING_VERBS_LANDS || number < base->arrived)
 		return;
 	if (memory && fits_request(link) &&
-	    ring_verbs_memory_find(link->port, &link->recent, memory, bytes, &keys) &&
-	    keys.may_land) {
+	    ring_verbs_memory_find(link->port, memory, bytes, &keys) && keys.may_land) {
 		*landing_at(link, number) = (struct ring_verbs_landing){number, (uintptr_t)memory,
 									keys.rkey, (uint32_t)bytes};
 		link->lands = true;

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/fork_lock.h"
 #include "base/log.h"
+#include "base/region.h"
 #include "base/status.h"
 #include "transport.h"
 
@@ -256,10 +257,10 @@ void ring_verbs_port_drop(struct ring_verbs_port *port)
 	if (unused)
 		*link = port->next;
 	pthread_mutex_unlock(&lock);
-	if (unused && port->closes)
-		port->closes(port);
-	if (unused)
-		close_port(port);
+	if (!unused)
+		return;
+	ring_region_drop_accesses(port);
+	close_port(port);
 }
 
 const char *ring_verbs_port_state(const struct ring_verbs_port *port)

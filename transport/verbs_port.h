@@ -16,8 +16,6 @@ struct ring_verbs_port {
 	uint16_t lid;     /* InfiniBand's address within a subnet */
 	int users;
 	unsigned generation; /* of fork(): a child opens its own */
-	/* Before it is closed: whoever made something of it takes that back. NULL: nobody has. */
-	void (*closes)(const struct ring_verbs_port *port);
 	struct ring_verbs_port *next;
 };
 

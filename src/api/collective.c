@@ -10,7 +10,6 @@
 #include "base/datatype.h"
 #include "group.h"
 #include "queue.h"
-#include "comm/regions.h"
 #include "user_stream.h"
 
 /* Whether this rank's send, or recv, is a buffer of the call. */
@@ -209,6 +208,7 @@ struct place {
 	size_t bytes;
 	const struct ring_device *device;
 	struct ring_memory_sort sort;
+	struct ring_region *region; /* that peers of this host may map; NULL: it is private */
 };
 
 static void describe(const struct place *place, char text[96])
@@ -220,13 +220,9 @@ static void describe(const struct place *place, char text[96])
 }
 
 /* Asks all devices; what none has is the host's. returns 0; RING_EINVAL, RING_ESYSTEM */
-static int find_place(struct ring_comm *comm, const struct ring_call *call, struct place *place)
+static int ask_devices(struct ring_comm *comm, const struct ring_call *call, struct place *place)
 {
 	struct ring_failure failure = {0};
-	place->device = &ring_device_cpu;
-	place->sort = (struct ring_memory_sort){.chip = RING_CHIP_ANY};
-	if (!place->buffer || place->bytes == 0)
-		return 0;
 	for (int i = 1; ring_devices[i]; i++) {
 		int err = ring_devices[i]->look(place->buffer, place->bytes, &place->sort, &failure);
 		if (err)
@@ -237,6 +233,23 @@ static int find_place(struct ring_comm *comm, const struct ring_call *call, stru
 			return 0;
 		}
 	}
+	return 0;
+}
+
+/* What the library allocated it knows; devices are asked for the rest. returns as ask_devices() */
+static int find_place(struct ring_comm *comm, const struct ring_call *call, struct place *place)
+{
+	place->device = &ring_device_cpu;
+	place->sort = (struct ring_memory_sort){.chip = RING_CHIP_ANY};
+	if (!place->buffer || place->bytes == 0)
+		return 0;
+	struct ring_region *region = ring_region_find(place->buffer, place->bytes);
+	if (!region || !region->allocated)
+		return ask_devices(comm, call, place);
+	if (region->device)
+		place->device = region->device;
+	place->sort.chip = region->chip;
+	place->region = region->fd >= 0 ? region : NULL;
 	return 0;
 }
 
@@ -273,6 +286,8 @@ static int find_device(struct ring_comm *comm, struct ring_call *call)
 		err = find_place(comm, call, &output);
 	if (err)
 		return err;
+	call->input_region = input.region;
+	call->output_region = output.region;
 	if (!operands->input)
 		return take_device(comm, call, &output);
 	if (!operands->output ||
@@ -285,14 +300,6 @@ static int find_device(struct ring_comm *comm, struct ring_call *call)
 				ring_kind_name(call->kind), here, there);
 }
 
-/* Peers of this host may map buffers from ring_mem_alloc(). */
-static void find_memory(struct ring_comm *comm, struct ring_call *call)
-{
-	call->input_memory = ring_memory_find(comm, call->operands.input, input_bytes(comm, call));
-	call->output_memory = ring_memory_find(comm, call->operands.output,
-					       output_bytes(comm, call));
-}
-
 /* True for the same call once more, with its memory where it was. */
 static bool repeats(const struct ring_checked_call *checked, const struct ring_request *request)
 {
@@ -301,7 +308,7 @@ static bool repeats(const struct ring_checked_call *checked, const struct ring_r
 	       request->recv == before->recv && request->count == before->count &&
 	       request->type == before->type && request->op == before->op &&
 	       request->root == before->root && request->stream == before->stream &&
-	       checked->regions_epoch == ring_regions_epoch();
+	       checked->regions_epoch == ring_region_epoch();
 }
 
 /* A device may have got the host's memory. Calls on devices' memory are not kept. */
@@ -338,11 +345,10 @@ static int prepare(struct ring_comm *comm, const struct ring_request *request,
 	checked->keeps = false;
 	checked->request = *request;
 	checked->call = make_call(comm, request);
-	checked->regions_epoch = ring_regions_epoch();
+	checked->regions_epoch = ring_region_epoch();
 	err = find_device(comm, &checked->call);
 	if (err)
 		return err;
-	find_memory(comm, &checked->call);
 	checked->keeps = !checked->call.scaled && !ring_kind_is_message(request->kind) &&
 			 !request->stream && !checked->call.record.memory;
 	comm->next_checked += checked->keeps;

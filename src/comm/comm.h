@@ -42,11 +42,11 @@ struct ring_request {
 struct ring_call {
 	enum ring_kind kind;
 	struct ring_operands operands;
-	const struct ring_device *device;                              /* of its buffers, ... */
-	int chip;                                                      /* ... and which chip's */
-	bool scaled;                                                   /* operands has a scalar */
-	bool internal;                                                 /* the library's own */
-	const struct ring_shared_memory *input_memory, *output_memory; /* NULL: private */
+	const struct ring_device *device;                 /* of its buffers, ... */
+	int chip;                                         /* ... and which chip's */
+	bool scaled;                                      /* operands has a scalar */
+	bool internal;                                    /* the library's own */
+	struct ring_region *input_region, *output_region; /* that peers may map; NULL: private */
 	uint64_t count;
 	int root; /* SEND, RECV: the other rank */
 	struct ring_record record;

@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "transport/lasting.h"
 #include "transport/sealed.h"
 #include "comm.h"
 #include "base/fd.h"
@@ -69,15 +68,13 @@ static void drop(struct ring_region **link)
 {
 	struct ring_region *region = *link;
 	*link = region->next;
-	if (region->shared.fd >= 0)
-		ring_regions_remove(&region->shared);
-	ring_lasting_remove(region->lasting);
-	if (region->device)
-		region->device->free(region->shared.memory);
+	ring_region_forget(region);
+	if (region->allocated && region->device)
+		region->device->free(region->start);
 	else if (region->allocated)
-		munmap(region->shared.memory, region->shared.bytes);
-	ring_fd_close(region->shared.fd);
-	free(region);
+		munmap(region->start, region->bytes);
+	ring_fd_close(region->fd);
+	ring_region_release(region);
 }
 
 void ring_memory_close(struct ring_comm_memory *memory)
@@ -85,7 +82,7 @@ void ring_memory_close(struct ring_comm_memory *memory)
 	while (memory->regions)
 		drop(&memory->regions);
 	for (int i = 0; i < memory->lent_count; i++)
-		ring_regions_return(memory->lent[i]);
+		ring_region_release(memory->lent[i]);
 	free(memory->lent);
 	*memory = (struct ring_comm_memory){0};
 }
@@ -94,110 +91,64 @@ size_t ring_memory_allocated(const struct ring_comm_memory *memory)
 {
 	size_t bytes = 0;
 	for (const struct ring_region *region = memory->regions; region; region = region->next)
-		bytes += region->allocated ? region->shared.bytes : 0;
+		bytes += region->allocated ? region->bytes : 0;
 	return bytes;
 }
 
-static struct ring_region *add(struct ring_comm *comm, const struct ring_shared_memory *memory,
-			       bool allocated, const struct ring_device *device)
+/* returns NULL: no memory */
+static struct ring_region *add(struct ring_comm *comm, const struct ring_region *made)
 {
-	struct ring_region *region = malloc(sizeof(*region));
-	if (!region)
-		return NULL;
-	*region = (struct ring_region){.shared = *memory,
-				       .allocated = allocated,
-				       .device = device,
-				       .next = comm->memory.regions};
-	if (memory->fd >= 0 && ring_regions_add(&region->shared)) {
-		free(region);
-		return NULL;
+	struct ring_region *region = ring_region_add(made);
+	if (region) {
+		region->next = comm->memory.regions;
+		comm->memory.regions = region;
 	}
-	if (ring_device_of(memory->memory) == &ring_device_cpu)
-		region->lasting = ring_lasting_add(memory->memory, memory->bytes);
-	comm->memory.regions = region;
 	return region;
 }
 
 /* ---- lending it ------------------------------------------------------------------------------ */
 
-static const struct ring_shared_memory *find_recent(const struct ring_comm_memory *memory,
-						    const void *start, size_t bytes)
-{
-	for (int i = 0; i < RING_MEMORY_RECENT; i++) {
-		const struct ring_recent *recent = &memory->recent[i];
-		size_t offset = (uintptr_t)start - recent->start;
-		if (offset < recent->bytes && bytes <= recent->bytes - offset)
-			return recent->memory;
-	}
-	return NULL;
-}
-
-static void remember(struct ring_comm_memory *memory, const struct ring_shared_memory *found)
-{
-	struct ring_recent *recent = memory->recent;
-	memmove(recent + 1, recent, (RING_MEMORY_RECENT - 1) * sizeof(*recent));
-	recent[0] = (struct ring_recent){(uintptr_t)found->memory, found->bytes, found};
-}
-
-const struct ring_shared_memory *ring_memory_find(struct ring_comm *comm, const void *start,
-						  size_t bytes)
-{
-	struct ring_comm_memory *memory = &comm->memory;
-	uint64_t epoch = ring_regions_epoch();
-	if (epoch == 0)
-		return NULL;
-	if (memory->recent_epoch != epoch)
-		memset(memory->recent, 0, sizeof(memory->recent));
-	memory->recent_epoch = epoch;
-	const struct ring_shared_memory *found = find_recent(memory, start, bytes);
-	if (found)
-		return found;
-	found = ring_regions_find(start, bytes);
-	if (found)
-		remember(memory, found);
-	return found;
-}
-
 /* Notes a region that peers are told of. returns 0; RING_ENOMEM; RING_ENOTSUP: it is private now */
-static int note(struct ring_comm_memory *memory, uint64_t region)
+static int note(struct ring_comm_memory *memory, struct ring_region *region)
 {
 	for (int i = 0; i < memory->lent_count; i++)
 		if (memory->lent[i] == region)
 			return 0;
 	if (memory->lent_count == memory->lent_room) {
 		int room = 2 * memory->lent_room + 8;
-		uint64_t *larger = realloc(memory->lent, (size_t)room * sizeof(*larger));
+		struct ring_region **larger = realloc(memory->lent, (size_t)room * sizeof(*larger));
 		if (!larger)
 			return RING_ENOMEM;
 		memory->lent = larger;
 		memory->lent_room = room;
 	}
-	if (!ring_regions_lend(region))
+	if (!ring_region_hold(region))
 		return RING_ENOTSUP;
 	memory->lent[memory->lent_count++] = region;
 	return 0;
 }
 
-int ring_memory_lend(struct ring_comm *comm, const struct ring_shared_memory *memory)
+int ring_memory_lend(struct ring_comm *comm, struct ring_region *region)
 {
 	const struct ring_channel *mesh = &comm->channels[0];
-	int err = note(&comm->memory, memory->region);
+	int err = note(&comm->memory, region);
 	for (int r = 0; r < mesh->route_count && !err; r++) {
 		struct ring_link *out = mesh->routes[r].out;
 		if (out)
-			err = ring_link_share(out, memory);
+			err = ring_link_share(out, region);
 	}
 	return err;
 }
 
-static void forget(struct ring_comm *comm, uint64_t region)
+static void recall(struct ring_comm *comm, struct ring_region *region)
 {
 	const struct ring_channel *mesh = &comm->channels[0];
 	for (int r = 0; r < mesh->route_count; r++) {
 		struct ring_link *out = mesh->routes[r].out;
 		if (out)
-			ring_link_forget(out, region);
+			ring_link_forget(out, region->number);
 	}
+	ring_region_release(region);
 }
 
 /* Regions have changed since the last look at which lent ones live. Not inlined: that is rare. */
@@ -206,10 +157,10 @@ __attribute__((noinline)) static void look_at_lent(struct ring_comm *comm, uint6
 	struct ring_comm_memory *memory = &comm->memory;
 	int kept = 0;
 	for (int i = 0; i < memory->lent_count; i++) {
-		if (ring_regions_have(memory->lent[i]))
+		if (ring_region_is_known(memory->lent[i]))
 			memory->lent[kept++] = memory->lent[i];
 		else
-			forget(comm, memory->lent[i]);
+			recall(comm, memory->lent[i]);
 	}
 	memory->lent_count = kept;
 	memory->lent_epoch = epoch;
@@ -217,75 +168,76 @@ __attribute__((noinline)) static void look_at_lent(struct ring_comm *comm, uint6
 
 void ring_memory_recall(struct ring_comm *comm)
 {
-	uint64_t epoch = ring_regions_epoch();
+	uint64_t epoch = ring_region_epoch();
 	if (comm->memory.lent_epoch != epoch)
 		look_at_lent(comm, epoch);
 }
 
-int ring_memory_take_back(const struct ring_shared_memory *memory, const void *start, size_t bytes)
+int ring_memory_take_back(struct ring_region *region, const void *start, size_t bytes)
 {
 	size_t page = ring_sealed_memory(1);
-	size_t offset = (uintptr_t)start - (uintptr_t)memory->memory;
+	size_t offset = (uintptr_t)start - (uintptr_t)region->start;
 	size_t first = offset / page * page;
-	if (!ring_regions_withdraw(memory))
+	if (!ring_region_withdraw(region))
 		return RING_ENOTSUP;
-	/* Other pages are to lie there. */
-	ring_lasting_remove(((const struct ring_region *)memory)->lasting);
-	return ring_sealed_keep(memory->fd, first, ring_sealed_memory(offset + bytes) - first,
-				(char *)memory->memory + first);
+	return ring_sealed_keep(region->fd, first, ring_sealed_memory(offset + bytes) - first,
+				(char *)region->start + first);
 }
 
 /* ---- ringccl.h ------------------------------------------------------------------------------- */
 
 /* Memory that peers can map; where the system has none, ordinary memory, which is slower. */
-static int map_new(struct ring_shared_memory *made)
+static int map_new(struct ring_region *made)
 {
-	int err = ring_sealed_create("ringccl-memory", made->bytes, &made->fd, &made->memory);
+	int err = ring_sealed_create("ringccl-memory", made->bytes, &made->fd, &made->start);
 	if (err != RING_ENOTSUP)
 		return err;
-	made->memory = mmap(NULL, made->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
-	return made->memory == MAP_FAILED ? RING_ENOMEM : 0;
+	made->start = mmap(NULL, made->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	return made->start == MAP_FAILED ? RING_ENOMEM : 0;
 }
 
 static int allocate(struct ring_comm *comm, size_t bytes, void **memory)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct ring_shared_memory made = {.bytes = (bytes + page - 1) / page * page, .fd = -1};
+	struct ring_region made = {.bytes = (bytes + page - 1) / page * page,
+				   .chip = RING_CHIP_ANY,
+				   .allocated = true,
+				   .fd = -1};
 	int err = map_new(&made);
 	if (err)
 		return ring_comm_refuse(comm, err,
 					"ring_mem_alloc: no %zu bytes of shared memory: %m",
 					made.bytes);
-	if (!add(comm, &made, true, NULL)) {
-		munmap(made.memory, made.bytes);
+	if (!add(comm, &made)) {
+		munmap(made.start, made.bytes);
 		ring_fd_close(made.fd);
 		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_alloc: no memory");
 	}
-	*memory = made.memory;
+	*memory = made.start;
 	return 0;
 }
 
 static int allocate_on_device(struct ring_comm *comm, size_t bytes, void **memory)
 {
 	const struct ring_device *device = comm->memory.device;
-	struct ring_shared_memory made = {.bytes = bytes, .fd = -1};
+	struct ring_region made = {
+		.bytes = bytes, .device = device, .chip = comm->chip, .allocated = true, .fd = -1};
 	struct ring_failure failure = {0};
 	const char *text;
-	int chip = comm->chip;
-	int err = device->open(&chip, &text, &failure);
+	int err = device->open(&made.chip, &text, &failure);
 	if (err)
 		return ring_comm_refuse(comm, err, "ring_mem_alloc: %s", failure.text);
-	err = device->alloc(chip, bytes, &made.memory);
+	err = device->alloc(made.chip, bytes, &made.start);
 	if (err)
 		return ring_comm_refuse(comm, err,
 					"ring_mem_alloc: no %zu bytes on %s device %d (%s)", bytes,
-					device->name, chip, text);
-	if (!add(comm, &made, true, device)) {
-		device->free(made.memory);
+					device->name, made.chip, text);
+	if (!add(comm, &made)) {
+		device->free(made.start);
 		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_alloc: no memory");
 	}
-	*memory = made.memory;
+	*memory = made.start;
 	return 0;
 }
 
@@ -307,7 +259,7 @@ int ring_mem_free(struct ring_comm *comm, void *memory)
 	if (err)
 		return err;
 	struct ring_region **link = &comm->memory.regions;
-	while (*link && ((*link)->shared.memory != memory || !(*link)->allocated))
+	while (*link && ((*link)->start != memory || !(*link)->allocated))
 		link = &(*link)->next;
 	if (!*link)
 		return ring_comm_refuse(comm, RING_EINVAL,
@@ -345,14 +297,18 @@ int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 	int err = ring_comm_check(comm, "ring_mem_register");
 	if (err)
 		return err;
-	bool known = memory && bytes > 0 &&
-		     (ring_device_of(memory) != &ring_device_cpu || is_mapped(memory, bytes));
+	const struct ring_device *device = memory ? ring_device_of(memory) : &ring_device_cpu;
+	bool host = device == &ring_device_cpu;
+	bool known = memory && bytes > 0 && (!host || is_mapped(memory, bytes));
 	if (!region || !known)
 		return ring_comm_refuse(comm, RING_EINVAL,
 					"ring_mem_register: %zu bytes at %p are not memory", bytes,
 					memory);
-	struct ring_shared_memory theirs = {.memory = memory, .bytes = bytes, .fd = -1};
-	struct ring_region *made = add(comm, &theirs, false, NULL);
+	struct ring_region *made = add(comm, &(struct ring_region){.start = memory,
+								   .bytes = bytes,
+								   .device = host ? NULL : device,
+								   .chip = RING_CHIP_ANY,
+								   .fd = -1});
 	if (!made)
 		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_register: no memory");
 	*region = made;

@@ -51,17 +51,16 @@ void ring_partners_free(struct ring_partners *partners)
 /*
  * The region that a buffer lies in; RING_REGION_PRIVATE if it is private or cannot be lent to all.
  */
-static uint32_t lend(struct ring_comm *comm, const struct ring_shared_memory *memory)
+static uint32_t lend(struct ring_comm *comm, struct ring_region *region)
 {
-	bool lent = memory && memory->region < RING_REGION_UNUSED && !ring_memory_lend(comm, memory);
-	return lent ? (uint32_t)memory->region : RING_REGION_PRIVATE;
+	bool lent = region && region->number < RING_REGION_UNUSED && !ring_memory_lend(comm, region);
+	return lent ? (uint32_t)region->number : RING_REGION_PRIVATE;
 }
 
-static uint64_t place_in(const void *buffer, uint32_t region,
-			 const struct ring_shared_memory *memory)
+static uint64_t place_in(const void *buffer, uint32_t number, const struct ring_region *region)
 {
 	uintptr_t address = (uintptr_t)buffer;
-	return region == RING_REGION_PRIVATE ? address : address - (uintptr_t)memory->memory;
+	return number == RING_REGION_PRIVATE ? address : address - (uintptr_t)region->start;
 }
 
 static struct ring_whereabouts locate(struct ring_comm *comm, const struct ring_call *call)
@@ -71,12 +70,12 @@ static struct ring_whereabouts locate(struct ring_comm *comm, const struct ring_
 					 .output_region = RING_REGION_UNUSED,
 					 .cpu = (uint32_t)sched_getcpu()};
 	if (operands->input) {
-		where.input_region = lend(comm, call->input_memory);
-		where.input = place_in(operands->input, where.input_region, call->input_memory);
+		where.input_region = lend(comm, call->input_region);
+		where.input = place_in(operands->input, where.input_region, call->input_region);
 	}
 	if (operands->output) {
-		where.output_region = lend(comm, call->output_memory);
-		where.output = place_in(operands->output, where.output_region, call->output_memory);
+		where.output_region = lend(comm, call->output_region);
+		where.output = place_in(operands->output, where.output_region, call->output_region);
 	}
 	return where;
 }
@@ -295,11 +294,11 @@ static void leave_all(struct ring_comm *comm)
  */
 static const char *shut_out(struct ring_comm *comm, const struct ring_call *call, int peer)
 {
-	const struct ring_shared_memory *memory = call->output_memory;
+	struct ring_region *region = call->output_region;
 	if (is_here(comm, peer))
 		return "it is a thread of this process";
-	int err = memory && call->operands.output
-			  ? ring_memory_take_back(memory, call->operands.output,
+	int err = region && call->operands.output
+			  ? ring_memory_take_back(region, call->operands.output,
 						  output_bytes(comm, call))
 			  : 0;
 	if (err == RING_ENOTSUP)

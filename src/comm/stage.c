@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Making, lending and finding stages; see stage.h. Ranks of one process use one mapping of a stage,
- * which the last of them unmaps: its owner may be gone while they still read.
+ * which the last of them unmaps.
  */
 #include "stage.h"
 
@@ -12,46 +12,11 @@
 #include "transport/sealed.h"
 #include "comm.h"
 #include "base/fd.h"
-#include "base/fork_lock.h"
 
-struct ring_stage_memory {
-	struct ring_shared_memory shared;
-	int holders; /* ranks of this process */
-	struct ring_stage_memory *next;
-};
-
-RING_FORK_LOCK(lock)
-static struct ring_stage_memory *stages; /* of the ranks of this process */
-
-/* Where a stage of this process lies; the caller holds it from now on. NULL: it is gone. */
-static void *hold(uint64_t region)
+static void unmap(struct ring_region *region)
 {
-	pthread_mutex_lock(&lock);
-	struct ring_stage_memory *stage = stages;
-	while (stage && stage->shared.region != region)
-		stage = stage->next;
-	if (stage)
-		stage->holders++;
-	pthread_mutex_unlock(&lock);
-	return stage ? stage->shared.memory : NULL;
-}
-
-/* Other processes' stages are not held: their links unmap them. */
-static void let_go(const void *memory)
-{
-	pthread_mutex_lock(&lock);
-	struct ring_stage_memory **link = &stages, *stage;
-	while ((stage = *link) && stage->shared.memory != memory)
-		link = &stage->next;
-	bool last = stage && --stage->holders == 0;
-	if (last)
-		*link = stage->next;
-	pthread_mutex_unlock(&lock);
-	if (!last)
-		return;
-	munmap(stage->shared.memory, stage->shared.bytes);
-	ring_fd_close(stage->shared.fd);
-	free(stage);
+	munmap(region->start, region->bytes);
+	ring_fd_close(region->fd);
 }
 
 static size_t bytes_of(const struct ring_comm *comm)
@@ -61,35 +26,25 @@ static size_t bytes_of(const struct ring_comm *comm)
 
 void ring_stage_make(struct ring_comm *comm)
 {
-	bool used = ring_staged_can(RING_KIND_ALL_REDUCE, comm->size, 0);
-	struct ring_stage_memory *made = used ? calloc(1, sizeof(*made)) : NULL;
-	if (!made)
+	struct ring_region made = {.bytes = bytes_of(comm), .allocated = true, .free = unmap};
+	if (!ring_staged_can(RING_KIND_ALL_REDUCE, comm->size, 0) ||
+	    ring_sealed_create("ringccl-stage", made.bytes, &made.fd, &made.start))
 		return;
-	struct ring_shared_memory *shared = &made->shared;
-	shared->bytes = bytes_of(comm);
-	if (ring_sealed_create("ringccl-stage", shared->bytes, &shared->fd, &shared->memory)) {
-		free(made);
-		return;
-	}
-	shared->region = ring_regions_number();
-	made->holders = 1;
-	pthread_mutex_lock(&lock);
-	made->next = stages;
-	stages = made;
-	pthread_mutex_unlock(&lock);
-	comm->partners.stage.own = made;
+	comm->partners.stage.own = ring_region_add(&made);
+	if (!comm->partners.stage.own)
+		unmap(&made);
 }
 
 uint32_t ring_stage_lend(struct ring_comm *comm)
 {
-	const struct ring_stage_memory *own = comm->partners.stage.own;
+	const struct ring_region *own = comm->partners.stage.own;
 	const struct ring_channel *mesh = &comm->channels[0];
-	bool lent = own && own->shared.region < RING_REGION_UNUSED;
+	bool lent = own && own->number < RING_REGION_UNUSED;
 	for (int r = 0; lent && r < mesh->route_count; r++) {
 		struct ring_link *out = mesh->routes[r].out;
-		lent = !out || !ring_link_share(out, &own->shared);
+		lent = !out || !ring_link_share(out, own);
 	}
-	return lent ? (uint32_t)own->shared.region : RING_REGION_PRIVATE;
+	return lent ? (uint32_t)own->number : RING_REGION_PRIVATE;
 }
 
 static bool all_have_one(const struct ring_comm *comm)
@@ -100,13 +55,16 @@ static bool all_have_one(const struct ring_comm *comm)
 	return true;
 }
 
+/* A stage of this process is held: its owner may be gone while this rank still reads there. */
 static int find(struct ring_comm *comm, int rank, void **place)
 {
 	uint32_t region = comm->partners.reached.where[rank].output_region;
 	struct ring_link *in = comm->channels[0].routes[rank].in;
 	if (comm->peers[rank].process == comm->peers[comm->rank].process) {
-		*place = hold(region);
-		return *place ? 0 : RING_EPEER;
+		struct ring_region *held = ring_region_hold_number(region);
+		comm->partners.stage.held[rank] = held;
+		*place = held ? held->start : NULL;
+		return held ? 0 : RING_EPEER;
 	}
 	int err = ring_link_map(in, region, 0, bytes_of(comm), place);
 	return err ? err : ring_link_keep(in, region);
@@ -121,11 +79,12 @@ int ring_stage_find(struct ring_comm *comm, int *peer)
 		return 0;
 	stage->size = (unsigned)comm->size;
 	stage->all = calloc(stage->size, sizeof(*stage->all));
+	stage->held = calloc(stage->size, sizeof(struct ring_region *));
 	comm->partners.reached.stages = stage->all;
-	if (!stage->all)
+	if (!stage->all || !stage->held)
 		return RING_ENOMEM;
 	for (int rank = 0; rank < comm->size && !err; rank++) {
-		void *place = stage->own->shared.memory;
+		void *place = stage->own->start;
 		err = rank == comm->rank ? 0 : find(comm, rank, &place);
 		stage->all[rank] = err ? NULL : place;
 		*peer = rank;
@@ -135,17 +94,15 @@ int ring_stage_find(struct ring_comm *comm, int *peer)
 
 size_t ring_stage_bytes(const struct ring_stage *stage)
 {
-	return stage->own ? stage->own->shared.bytes : 0;
+	return stage->own ? stage->own->bytes : 0;
 }
 
 void ring_stage_free(struct ring_stage *stage)
 {
-	const void *own = stage->own ? stage->own->shared.memory : NULL;
-	for (unsigned rank = 0; stage->all && rank < stage->size; rank++)
-		if (stage->all[rank] && stage->all[rank] != own)
-			let_go(stage->all[rank]);
-	if (own)
-		let_go(own);
+	for (unsigned rank = 0; stage->held && rank < stage->size; rank++)
+		ring_region_release(stage->held[rank]);
+	ring_region_release(stage->own);
+	free(stage->held);
 	free(stage->all);
 	*stage = (struct ring_stage){0};
 }

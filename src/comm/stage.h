@@ -12,13 +12,14 @@
 #include <stdint.h>
 
 struct ring_comm;
-struct ring_stage_memory;
+struct ring_region;
 
 /* All zero at first. */
 struct ring_stage {
-	struct ring_stage_memory *own; /* NULL: this rank has none */
-	char **all;    /* where they lie here, by rank; NULL: not all ranks have one */
-	unsigned size; /* how many */
+	struct ring_region *own;   /* NULL: this rank has none */
+	char **all;                /* where they lie here, by rank; NULL: not all ranks have one */
+	struct ring_region **held; /* those of this process, by rank; NULL: another one's */
+	unsigned size;             /* how many */
 };
 
 /* Makes this rank's, if it may be used. A rank that cannot have one goes without. */

@@ -285,7 +285,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	left = size;
 	struct ring_verbs_link *link = make_link(fds[0], next_byte() & 1, &port, &qp, cqs, &mr);
 	void *slots = link->slots;
-	const uint64_t number = ring_lasting_add(place, PLACE_BYTES);
+	struct ring_region *region = ring_region_add(
+		&(struct ring_region){.start = place, .bytes = PLACE_BYTES, .fd = -1});
 	say(fds[1], &link->own);
 	int err = RING_EAGAIN;
 	while (left > 0 && err == RING_EAGAIN)
@@ -295,7 +296,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	link->slots = NULL; /* not a mapping of its own */
 	link->mr = NULL;
 	ring_link_close(&link->base);
-	ring_lasting_remove(number);
+	ring_region_release(region);
 	free(slots);
 	close(fds[1]);
 	return 0;

@@ -44,20 +44,20 @@ static bool is_shm(void **state)
 	return ((const struct pair_kind *)*state)->transport == &ring_transport_shm;
 }
 
-static struct ring_shared_memory make_region(uint64_t number)
+static struct ring_region make_region(uint64_t number)
 {
-	struct ring_shared_memory made = {.region = number, .bytes = REGION_BYTES};
-	assert_int_equal(ring_sealed_create("region", made.bytes, &made.fd, &made.memory), 0);
+	struct ring_region made = {.number = number, .bytes = REGION_BYTES};
+	assert_int_equal(ring_sealed_create("region", made.bytes, &made.fd, &made.start), 0);
 	return made;
 }
 
-static void free_region(struct ring_shared_memory *region)
+static void free_region(struct ring_region *region)
 {
-	munmap(region->memory, region->bytes);
+	munmap(region->start, region->bytes);
 	ring_fd_close(region->fd);
 }
 
-static int share(const struct pair *pair, const struct ring_shared_memory *region)
+static int share(const struct pair *pair, const struct ring_region *region)
 {
 	struct ring_link *sender = pair->ends[SENDER];
 	return ring_link_share(sender, region);
@@ -112,8 +112,8 @@ static int open_descriptors(void)
 static void a_shared_region_lies_at_the_other_end(void **state)
 {
 	struct pair pair;
-	struct ring_shared_memory region = make_region(7);
-	unsigned char *mine = region.memory, *there, *again;
+	struct ring_region region = make_region(7);
+	unsigned char *mine = region.start, *there, *again;
 	make_pair(&pair, state);
 	assert_int_equal(share(&pair, &region), 0);
 	assert_int_equal(map(&pair, 7, 100, 50, &there), 0);
@@ -136,7 +136,7 @@ static void a_shared_region_lies_at_the_other_end(void **state)
 static void places_outside_a_region_are_refused(void **state)
 {
 	struct pair pair;
-	struct ring_shared_memory region = make_region(7);
+	struct ring_region region = make_region(7);
 	unsigned char *there;
 	make_pair(&pair, state);
 	assert_int_equal(share(&pair, &region), 0);
@@ -152,18 +152,18 @@ static void places_outside_a_region_are_refused(void **state)
 }
 
 /* A pair, with the region at the receiver. */
-static void make_mapped(struct pair *pair, void **state, const struct ring_shared_memory *region,
+static void make_mapped(struct pair *pair, void **state, const struct ring_region *region,
 			unsigned char **there)
 {
 	make_pair(pair, state);
 	assert_int_equal(share(pair, region), 0);
-	assert_int_equal(map(pair, region->region, 0, 1, there), 0);
+	assert_int_equal(map(pair, region->number, 0, 1, there), 0);
 }
 
 static void a_forgotten_region_stays_until_tidied(void **state)
 {
 	struct pair pair;
-	struct ring_shared_memory region = make_region(7), other = make_region(9);
+	struct ring_region region = make_region(7), other = make_region(9);
 	unsigned char *there;
 	make_mapped(&pair, state, &other, &there);
 	assert_int_equal(share(&pair, &region), 0);
@@ -192,7 +192,7 @@ static int keep(const struct pair *pair, uint64_t region)
 static void what_is_kept_stays_whatever_its_owner_says(void **state)
 {
 	struct pair pair;
-	struct ring_shared_memory region = make_region(7);
+	struct ring_region region = make_region(7);
 	unsigned char *there;
 	make_mapped(&pair, state, &region, &there);
 	assert_int_equal(keep(&pair, 7), 0);
@@ -202,7 +202,7 @@ static void what_is_kept_stays_whatever_its_owner_says(void **state)
 	assert_int_equal(tidy(&pair), RING_EPEER);
 	assert_int_equal(mapped_regions(), mappings);
 	there[0] = 'x';
-	assert_int_equal(((char *)region.memory)[0], 'x');
+	assert_int_equal(((char *)region.start)[0], 'x');
 	pair_close(&pair);
 	free_region(&region);
 }
@@ -210,7 +210,7 @@ static void what_is_kept_stays_whatever_its_owner_says(void **state)
 static void only_what_is_shared_can_be_kept(void **state)
 {
 	struct pair pair;
-	struct ring_shared_memory region = make_region(7);
+	struct ring_region region = make_region(7);
 	unsigned char *there;
 	make_mapped(&pair, state, &region, &there);
 	assert_int_equal(keep(&pair, 8), RING_EPEER);
@@ -226,11 +226,11 @@ static void only_what_is_shared_can_be_kept(void **state)
 }
 
 /* Shares until that is refused; the receiver hears of it only when it must. Returns the last error. */
-static int share_up_to(const struct pair *pair, struct ring_shared_memory *region, int *tidied)
+static int share_up_to(const struct pair *pair, struct ring_region *region, int *tidied)
 {
 	int err;
 	do {
-		region->region++;
+		region->number++;
 		while ((err = share(pair, region)) == RING_EAGAIN) {
 			assert_int_equal(tidy(pair), 0);
 			++*tidied;
@@ -242,12 +242,12 @@ static int share_up_to(const struct pair *pair, struct ring_shared_memory *regio
 static void many_regions_have_a_limit(void **state)
 {
 	struct pair pair;
-	struct ring_shared_memory region = make_region(0);
+	struct ring_region region = make_region(0);
 	unsigned char *there;
 	int tidied = 0;
 	make_pair(&pair, state);
 	assert_int_equal(share_up_to(&pair, &region, &tidied), RING_ENOTSUP);
-	assert_int_equal(region.region, RING_REACH_MAX + 1);
+	assert_int_equal(region.number, RING_REACH_MAX + 1);
 	assert_true(tidied > 0);
 	forget(&pair, 5);
 	assert_int_equal(share(&pair, &region), 0);
@@ -263,11 +263,11 @@ static void many_regions_have_a_limit(void **state)
 static void what_cannot_be_forgotten_now_is_later(void **state)
 {
 	struct pair pair;
-	struct ring_shared_memory region = make_region(0);
+	struct ring_region region = make_region(0);
 	int before = mapped_regions(), tidied = 0;
 	make_pair(&pair, state);
 	share_up_to(&pair, &region, &tidied);
-	for (uint64_t number = 1; number < region.region; number++)
+	for (uint64_t number = 1; number < region.number; number++)
 		forget(&pair, number);
 	assert_int_equal(tidy(&pair), 0);
 	assert_true(mapped_regions() > before || !is_shm(state));
@@ -282,7 +282,7 @@ static void what_cannot_be_forgotten_now_is_later(void **state)
 
 static void nothing_is_left_behind(void **state)
 {
-	struct ring_shared_memory regions[3] = {make_region(1), make_region(2), make_region(3)};
+	struct ring_region regions[3] = {make_region(1), make_region(2), make_region(3)};
 	int descriptors = open_descriptors(), mappings = mapped_regions();
 	for (int round = 0; round < 8; round++) {
 		struct pair pair;
@@ -308,7 +308,7 @@ static void nothing_is_left_behind(void **state)
 static void notices_do_not_hide_a_death(void **state)
 {
 	struct pair pair;
-	struct ring_shared_memory region = make_region(7);
+	struct ring_region region = make_region(7);
 	make_pair(&pair, state);
 	struct ring_link *receiver = pair.ends[RECEIVER];
 	assert_int_equal(share(&pair, &region), 0);
@@ -349,17 +349,17 @@ static int heard(void **state, const struct ring_notice *notice, const int *fds,
 	return err;
 }
 
-static struct ring_notice right_notice(const struct ring_shared_memory *region)
+static struct ring_notice right_notice(const struct ring_region *region)
 {
 	return (struct ring_notice){.kind = RING_SHARE,
-				    .region = region->region,
+				    .region = region->number,
 				    .bytes = region->bytes,
-				    .address = (uintptr_t)region->memory};
+				    .address = (uintptr_t)region->start};
 }
 
 static void wrong_memory_is_refused(void **state)
 {
-	struct ring_shared_memory region = make_region(7);
+	struct ring_region region = make_region(7);
 	struct ring_notice right = right_notice(&region), wrong = right;
 	assert_int_equal(heard(state, &right, &region.fd, 1), 0);
 	for (int i = 0; i < 4; i++) {
@@ -380,7 +380,7 @@ static void memory_of_another_user_is_refused(void **state)
 {
 	if (geteuid() != 0)
 		skip();
-	struct ring_shared_memory region = make_region(7);
+	struct ring_region region = make_region(7);
 	assert_int_equal(fchown(region.fd, 1, (gid_t)-1), 0);
 	struct ring_notice notice = right_notice(&region);
 	assert_int_equal(heard(state, &notice, &region.fd, 1), RING_EPEER);
@@ -389,7 +389,7 @@ static void memory_of_another_user_is_refused(void **state)
 
 static void wrong_descriptors_are_refused(void **state)
 {
-	struct ring_shared_memory region = make_region(7);
+	struct ring_region region = make_region(7);
 	struct ring_notice notice = right_notice(&region);
 	int fds[] = {region.fd, region.fd};
 	assert_int_equal(heard(state, &notice, fds, 2), RING_EPEER);
@@ -401,7 +401,7 @@ static void wrong_descriptors_are_refused(void **state)
 
 static void nonsense_is_refused(void **state)
 {
-	struct ring_shared_memory region = make_region(7);
+	struct ring_region region = make_region(7);
 	struct ring_notice notice = right_notice(&region);
 	notice.kind = RING_FORGET;
 	assert_int_equal(heard(state, &notice, NULL, 0), RING_EPEER); /* never shared */
@@ -421,7 +421,7 @@ static void nonsense_is_refused(void **state)
 static void the_same_region_twice_is_refused(void **state)
 {
 	struct pair pair;
-	struct ring_shared_memory region = make_region(7);
+	struct ring_region region = make_region(7);
 	struct ring_notice notice = right_notice(&region);
 	make_pair(&pair, state);
 	assert_int_equal(share(&pair, &region), 0);
@@ -434,7 +434,7 @@ static void the_same_region_twice_is_refused(void **state)
 static void too_many_regions_are_refused(void **state)
 {
 	struct pair pair;
-	struct ring_shared_memory region = make_region(0);
+	struct ring_region region = make_region(0);
 	struct ring_notice notice = right_notice(&region);
 	make_pair(&pair, state);
 	int err = 0;

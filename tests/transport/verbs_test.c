@@ -206,6 +206,14 @@ static uint64_t send_and_compare(struct pair *pair, const unsigned char *source,
 	return end_of(pair, SENDER)->copied - copied;
 }
 
+static struct ring_region *make_known(void *memory, size_t bytes)
+{
+	struct ring_region *region = ring_region_add(
+		&(struct ring_region){.start = memory, .bytes = bytes, .fd = -1});
+	assert_non_null(region);
+	return region;
+}
+
 static void what_lasts_is_sent_from_where_it_lies(void **state)
 {
 	const size_t bytes = 4 * SLOT_BYTES;
@@ -214,7 +222,7 @@ static void what_lasts_is_sent_from_where_it_lies(void **state)
 	make_pair(&pair);
 	unsigned char *memory = map_at(NULL, bytes, 'a');
 	assert_int_equal(send_and_compare(&pair, memory + 9, SLOT_BYTES), SLOT_BYTES);
-	const uint64_t number = ring_lasting_add(memory, bytes);
+	struct ring_region *region = make_known(memory, bytes);
 	for (size_t at = 0; at + SLOT_BYTES <= bytes; at += 999) {
 		memset(memory + at, (int)at, SLOT_BYTES);
 		assert_int_equal(send_and_compare(&pair, memory + at, SLOT_BYTES), 0);
@@ -222,19 +230,19 @@ static void what_lasts_is_sent_from_where_it_lies(void **state)
 	assert_int_equal(send_and_compare(&pair, memory + bytes - 10, 10), 0);
 
 	/* Others have it, too, and an end beyond it is not it. */
-	const uint64_t part = ring_lasting_add(memory, 2 * SLOT_BYTES);
-	ring_lasting_remove(number);
+	struct ring_region *part = make_known(memory, 2 * SLOT_BYTES);
+	ring_region_release(region);
 	assert_int_equal(send_and_compare(&pair, memory + SLOT_BYTES, SLOT_BYTES), 0);
 	assert_int_equal(send_and_compare(&pair, memory + SLOT_BYTES + 1, SLOT_BYTES), SLOT_BYTES);
-	ring_lasting_remove(part);
+	ring_region_release(part);
 
 	/* What lies there now are other pages. */
 	map_at(memory, bytes, 'b');
 	assert_int_equal(send_and_compare(&pair, memory, SLOT_BYTES), SLOT_BYTES);
-	const uint64_t again = ring_lasting_add(memory, bytes);
+	struct ring_region *again = make_known(memory, bytes);
 	assert_int_equal(send_and_compare(&pair, memory, SLOT_BYTES), 0);
 	pair_close(&pair);
-	ring_lasting_remove(again);
+	ring_region_release(again);
 	munmap(memory, bytes);
 }
 
@@ -242,18 +250,18 @@ static void what_lasts_is_sent_from_where_it_lies(void **state)
 struct place {
 	unsigned char *memory;
 	size_t bytes;
-	uint64_t number;
+	struct ring_region *region;
 };
 
 static struct place make_place(size_t bytes)
 {
 	unsigned char *memory = map_at(NULL, bytes, 'a');
-	return (struct place){memory, bytes, ring_lasting_add(memory, bytes)};
+	return (struct place){memory, bytes, make_known(memory, bytes)};
 }
 
 static void free_place(struct place *place)
 {
-	ring_lasting_remove(place->number);
+	ring_region_release(place->region);
 	munmap(place->memory, place->bytes);
 }
 
@@ -453,14 +461,14 @@ static void a_child_has_a_copy_of_what_lasts(void **state)
 	(void)state;
 	make_pair(&pair);
 	unsigned char *memory = map_at(NULL, SLOT_BYTES, 'a');
-	const uint64_t number = ring_lasting_add(memory, SLOT_BYTES);
+	struct ring_region *region = make_known(memory, SLOT_BYTES);
 	assert_int_equal(send_and_compare(&pair, memory, SLOT_BYTES), 0);
 	for (int round = 0; round < 4; round++) {
 		pid_t child = fork();
 		assert_true(child >= 0);
 		if (child == 0) {
 			memset(memory, 'x', SLOT_BYTES);
-			ring_lasting_remove(number); /* it is no longer the child's to give back */
+			ring_region_release(region); /* it is no longer the child's to give back */
 			_exit(0);
 		}
 		int status = 1;
@@ -473,7 +481,7 @@ static void a_child_has_a_copy_of_what_lasts(void **state)
 		assert_int_equal(status, 0);
 	}
 	pair_close(&pair);
-	ring_lasting_remove(number);
+	ring_region_release(region);
 	munmap(memory, SLOT_BYTES);
 }
 

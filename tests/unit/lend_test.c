@@ -24,11 +24,11 @@ struct recorder {
 	uint64_t last_shared, last_forgotten;
 };
 
-static int record_share(struct ring_link *link, const struct ring_shared_memory *memory)
+static int record_share(struct ring_link *link, const struct ring_region *region)
 {
 	struct recorder *recorder = (struct recorder *)link;
 	recorder->shared++;
-	recorder->last_shared = memory->region;
+	recorder->last_shared = region->number;
 	return recorder->err;
 }
 
@@ -77,10 +77,10 @@ static char *allocate(struct rig *rig, size_t bytes)
 	return memory;
 }
 
-static const void *home_of(struct rig *rig, const char *start, size_t bytes)
+static const void *home_of(const char *start, size_t bytes)
 {
-	const struct ring_shared_memory *found = ring_memory_find(&rig->comm, start, bytes);
-	return found ? found->memory : NULL;
+	const struct ring_region *found = ring_region_find(start, bytes);
+	return found && found->fd >= 0 ? found->start : NULL;
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
@@ -93,14 +93,14 @@ static void every_place_is_found(void **state)
 	open_rig(&rig);
 	char *one = allocate(&rig, 3 * page), *other = allocate(&rig, 1);
 	for (int again = 0; again < 2; again++) {
-		assert_ptr_equal(home_of(&rig, one, 3 * page), one);
-		assert_ptr_equal(home_of(&rig, one + 5, 3 * page - 5), one);
-		assert_ptr_equal(home_of(&rig, one + 3 * page - 1, 1), one);
-		assert_ptr_equal(home_of(&rig, other, page), other); /* whole pages */
-		assert_null(home_of(&rig, one + 5, 3 * page - 4));
-		assert_null(home_of(&rig, one - 1, 2));
-		assert_null(home_of(&rig, one, SIZE_MAX));
-		assert_null(home_of(&rig, (char *)&rig, 1));
+		assert_ptr_equal(home_of(one, 3 * page), one);
+		assert_ptr_equal(home_of(one + 5, 3 * page - 5), one);
+		assert_ptr_equal(home_of(one + 3 * page - 1, 1), one);
+		assert_ptr_equal(home_of(other, page), other); /* whole pages */
+		assert_null(home_of(one + 5, 3 * page - 4));
+		assert_null(home_of(one - 1, 2));
+		assert_null(home_of(one, SIZE_MAX));
+		assert_null(home_of((char *)&rig, 1));
 	}
 	close_rig(&rig);
 }
@@ -116,7 +116,7 @@ static void many_are_told_apart(void **state)
 	for (int i = 0; i < MANY; i += 3)
 		assert_int_equal(ring_mem_free(&rig.comm, all[i]), 0);
 	for (int i = 0; i < MANY; i++)
-		assert_ptr_equal(home_of(&rig, all[i] + i, 1), i % 3 ? all[i] : NULL);
+		assert_ptr_equal(home_of(all[i] + i, 1), i % 3 ? all[i] : NULL);
 	close_rig(&rig);
 }
 
@@ -127,11 +127,11 @@ static void all_communicators_find_it(void **state)
 	open_rig(&owner);
 	open_rig(&user);
 	char *memory = allocate(&owner, 100);
-	assert_ptr_equal(home_of(&user, memory, 100), memory);
+	assert_ptr_equal(home_of(memory, 100), memory);
 	assert_int_equal(ring_mem_free(&user.comm, memory), RING_EINVAL);
-	assert_ptr_equal(home_of(&user, memory, 100), memory);
+	assert_ptr_equal(home_of(memory, 100), memory);
 	close_rig(&owner);
-	assert_null(home_of(&user, memory, 100));
+	assert_null(home_of(memory, 100));
 	close_rig(&user);
 }
 
@@ -144,7 +144,7 @@ static void registered_memory_is_private(void **state)
 	open_rig(&rig);
 	assert_int_equal(ring_mem_register(&rig.comm, mine, sizeof(mine), &region), 0);
 	allocate(&rig, 1);
-	assert_null(home_of(&rig, mine, 1));
+	assert_null(home_of(mine, 1));
 	assert_int_equal(ring_mem_deregister(&rig.comm, region), 0);
 	close_rig(&rig);
 }
@@ -157,10 +157,10 @@ static void all_links_are_told(void **state)
 	struct rig rig;
 	open_rig(&rig);
 	char *memory = allocate(&rig, 1), *kept = allocate(&rig, 1);
-	const struct ring_shared_memory *found = ring_memory_find(&rig.comm, memory, 1);
-	uint64_t region = found->region;
+	struct ring_region *found = ring_region_find(memory, 1);
+	uint64_t region = found->number;
 	assert_int_equal(ring_memory_lend(&rig.comm, found), 0);
-	assert_int_equal(ring_memory_lend(&rig.comm, ring_memory_find(&rig.comm, kept, 1)), 0);
+	assert_int_equal(ring_memory_lend(&rig.comm, ring_region_find(kept, 1)), 0);
 	assert_int_equal(ring_mem_free(&rig.comm, memory), 0);
 	for (int i = 0; i < LINKS; i++) {
 		assert_int_equal(rig.recorders[i].shared, 2);
@@ -192,7 +192,7 @@ static void others_recall_it_later(void **state)
 	char *memory = allocate(&owner, 100);
 	for (int i = 0; i < 2; i++) {
 		struct rig *rig = i ? &user : &owner;
-		const struct ring_shared_memory *found = ring_memory_find(&rig->comm, memory, 1);
+		struct ring_region *found = ring_region_find(memory, 1);
 		assert_int_equal(ring_memory_lend(&rig->comm, found), 0);
 	}
 	pthread_mutex_lock(&owner.comm.running);
@@ -214,7 +214,7 @@ static void a_link_may_refuse(void **state)
 	(void)state;
 	struct rig rig;
 	open_rig(&rig);
-	const struct ring_shared_memory *found = ring_memory_find(&rig.comm, allocate(&rig, 1), 1);
+	struct ring_region *found = ring_region_find(allocate(&rig, 1), 1);
 	rig.recorders[1].err = RING_EAGAIN;
 	assert_int_equal(ring_memory_lend(&rig.comm, found), RING_EAGAIN);
 	rig.recorders[1].err = 0;
