@@ -37,9 +37,9 @@ static const char usage[] =
 
 static _Noreturn void complain(const char *format, const char *what)
 {
-	fputs("ring_run: ", stderr);
-	fprintf(stderr, format, what);
-	fputs("; see ring_run --help\n", stderr);
+	char sentence[512]; /* cuts what a user gave, which may have any length */
+	snprintf(sentence, sizeof(sentence), format, what);
+	fprintf(stderr, "ring_run: %s; see ring_run --help\n", sentence);
 	exit(USAGE_ERROR);
 }
 

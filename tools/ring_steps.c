@@ -105,12 +105,12 @@ struct view {
 
 static __attribute__((format(printf, 1, 2))) bool complain(const char *format, ...)
 {
+	char sentence[1024]; /* cuts what a user gave, which may have any length */
 	va_list arguments;
 	va_start(arguments, format);
-	fputs("ring_steps: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputc('\n', stderr);
+	vsnprintf(sentence, sizeof(sentence), format, arguments);
 	va_end(arguments);
+	fprintf(stderr, "ring_steps: %s\n", sentence);
 	return false;
 }
 

@@ -6,9 +6,12 @@
 
 #include "../src/base/output.h"
 
+#define PATH_SHOWN 200 /* bytes; the path may come from a variable of any length */
+
 static bool complain(const char *program, const char *path)
 {
-	fprintf(stderr, "%s: cannot write %s: %s\n", program, path, strerror(errno));
+	fprintf(stderr, "%s: cannot write %.*s%s: %s\n", program, PATH_SHOWN, path,
+		strlen(path) > PATH_SHOWN ? "..." : "", strerror(errno));
 	return false;
 }
 
