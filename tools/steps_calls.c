@@ -121,12 +121,15 @@ static bool miss_call(const struct steps_trace *trace, uint64_t number, int rank
 
 bool steps_calls_check(const struct steps_trace *trace, uint64_t number, char *sentence, size_t room)
 {
+	for (int rank = 0; rank < trace->ranks; rank++)
+		if (!trace->here[rank])
+			return miss(trace, sentence, room,
+				    "the trace of rank %d is missing: give those of all; a rank "
+				    "that is killed leaves none",
+				    rank);
 	for (int rank = 0; rank < trace->ranks; rank++) {
 		const struct steps_call *first = steps_calls_find(trace, number, 0);
 		const struct steps_call *call = steps_calls_find(trace, number, rank);
-		if (!trace->here[rank])
-			return miss(trace, sentence, room,
-				    "the trace of rank %d is missing: give those of all", rank);
 		if (!call)
 			return miss_call(trace, number, rank, sentence, room);
 		if (call->error[0])
