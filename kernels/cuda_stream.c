@@ -115,24 +115,22 @@ static bool is_default(const struct CUstream_st *handle)
 	return !handle || handle == RING_CUDA_STREAM_LEGACY || handle == RING_CUDA_STREAM_PER_THREAD;
 }
 
-/* A default stream is that of the thread's context, as everywhere in CUDA. */
-static int find_context(const struct ring_cuda_chip *chip, struct CUstream_st *handle,
-			struct CUctx_st **context)
+/*
+ * A default stream is that of the thread's context, as everywhere in CUDA. Nothing is opened to
+ * find that out: a context takes memory of its GPU, perhaps one that the program does not use.
+ * returns 0; RING_ENOTSUP, RING_ENOMEM, RING_ESYSTEM
+ */
+static int find_context(const struct ring_cuda_driver *driver, struct CUstream_st *handle,
+			struct CUctx_st **context, struct ring_failure *failure)
 {
-	struct ring_cuda_visit visit;
 	*context = NULL;
-	if (is_default(handle)) {
-		int result = chip->driver->context_current(context);
-		if (!*context)
-			*context = chip->context;
-		return result;
-	}
-	int result = ring_cuda_enter(chip, &visit);
-	if (result)
-		return result;
-	result = chip->driver->stream_context(handle, context);
-	ring_cuda_leave(chip, &visit);
-	return result;
+	int result = is_default(handle) ? driver->context_current(context)
+					: driver->stream_context(handle, context);
+	if (!result && !*context)
+		return ring_fail(failure, RING_ENOTSUP,
+				 "a default stream is that of the thread's device, and this thread "
+				 "has none yet: call cudaSetDevice() before, or cuCtxSetCurrent()");
+	return ring_cuda_error(result, "asking for the stream's context", failure);
 }
 
 /* returns 0; RING_ENOTSUP, RING_ENOMEM, RING_ESYSTEM */
@@ -140,12 +138,10 @@ static int find_chip(struct CUstream_st *handle, const struct ring_cuda_chip **c
 		     struct ring_failure *failure)
 {
 	struct CUctx_st *context, *popped;
-	int err = ring_cuda_chip_find(RING_CHIP_ANY, chip, failure);
-	if (err)
-		return err;
-	const struct ring_cuda_driver *driver = (*chip)->driver;
-	err = ring_cuda_error(find_context(*chip, handle, &context),
-			      "asking for the stream's context", failure);
+	const struct ring_cuda_driver *driver = ring_cuda_driver(failure);
+	if (!driver)
+		return RING_ENOTSUP;
+	int err = find_context(driver, handle, &context, failure);
 	if (!err)
 		err = ring_cuda_error(driver->context_push(context),
 				      "entering the stream's context", failure);

@@ -293,6 +293,33 @@ static void two_devices(void)
 	CHECK(current == contexts[0]);
 }
 
+static bool is_active(int number)
+{
+	unsigned flags;
+	int active;
+	CUDA_MUST(cuda.primary_state(number, &flags, &active));
+	return active;
+}
+
+/* A stream is found from a thread without a context, and takes no memory of another GPU. */
+static void stream_of_another(void)
+{
+	struct CUctx_st *context;
+	struct CUstream_st *stream;
+	struct ring_device_stream *opened;
+	struct ring_failure failure = {0};
+	CUDA_MUST(cuda.init(0));
+	CUDA_MUST(cuda.primary_retain(&context, 1));
+	CUDA_MUST(cuda.context_set(context));
+	CUDA_MUST(cuda.stream_create(&stream, RING_CUDA_STREAM_NON_BLOCKING, 0));
+	CUDA_MUST(cuda.context_set(NULL));
+	CHECK(device->streams->open(stream, &opened, NULL) == 0);
+	CHECK(device->streams->chip(opened) == 1 && !is_active(0));
+	device->streams->close(opened);
+	CHECK(device->streams->open(NULL, &opened, &failure) == RING_ENOTSUP && !is_active(0));
+	CHECK(strstr(failure.text, "call cudaSetDevice() before"));
+}
+
 /* ---- jobs that end late ----------------------------------------------------------------------- */
 
 #define STEPS 200
@@ -460,6 +487,7 @@ static const struct test_case {
 	{"what is pinned, and fork()", forked, "", false},
 	{"a device that cannot pin", unable_to_pin, "RING_FAKE_CUDA_PINS=0", false},
 	{"two devices", two_devices, "RING_FAKE_CUDA_DEVICES=2", false},
+	{"a stream of another device", stream_of_another, "RING_FAKE_CUDA_DEVICES=2", false},
 	{"jobs in order", order, "", false},
 	{"closing with jobs under way", closing, "RING_FAKE_CUDA_DELAY_US=2000", false},
 	{"a device that fails", a_failing_device,

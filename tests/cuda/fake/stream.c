@@ -171,7 +171,8 @@ int cuStreamGetPriority(struct CUstream_st *handle, int *priority)
 int cuStreamGetCtx(struct CUstream_st *handle, struct CUctx_st **context)
 {
 	struct CUstream_st *stream;
-	int err = begin(__func__, FAKE_CONTEXT, handle, &stream);
+	bool is_object = handle > RING_CUDA_STREAM_PER_THREAD;
+	int err = begin(__func__, is_object ? FAKE_DRIVER : FAKE_CONTEXT, handle, &stream);
 	if (err)
 		return err;
 	*context = stream->context;
