@@ -76,6 +76,20 @@ static int check_abilities(struct ring_cuda_chip *chip, struct ring_failure *fai
 	return err;
 }
 
+/* Images that a driver is too old for are refused with one of several errors. */
+static int refuse_image(const struct ring_cuda_chip *chip, int result, struct ring_failure *failure)
+{
+	int version = RING_CUDA_LEAST;
+	if (chip->driver->driver_version(&version) || version >= RING_CUDA_LEAST)
+		return ring_cuda_error(result, "loading the kernels", failure);
+	return ring_fail(
+		failure, RING_ENOTSUP,
+		"CUDA: the kernels need a driver of CUDA %d.%d or newer, but this one is of "
+		"%d.%d: update NVIDIA's driver, or build the library by an older nvcc",
+		RING_CUDA_LEAST / 1000, RING_CUDA_LEAST % 1000 / 10, version / 1000,
+		version % 1000 / 10);
+}
+
 /*
  * All kernels now: one that is loaded by its first launch may wait for whatever the context was
  * given, and that may wait for us.
@@ -85,6 +99,8 @@ static int load_kernels(struct ring_cuda_chip *chip, struct ring_failure *failur
 	const struct ring_cuda_driver *driver = chip->driver;
 	struct CUmod_st *module;
 	int result = driver->module_load(&module, ring_cuda_image), registers;
+	if (result)
+		return refuse_image(chip, result, failure);
 #define LOAD(OP, op, TYPE, type, ...)                                                              \
 	if (!result)                                                                               \
 		result = driver->module_function(&chip->kernels[TYPE][OP], module,                 \

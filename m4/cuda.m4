@@ -4,7 +4,7 @@
 # driver when a device is asked for, and runs without. nvcc is looked for at --with-cuda=PATH, else in PATH,
 # in /usr/local/cuda and where tests/cuda/setup puts it. Not found is a "no", unless it was asked for.
 #
-# Sets NVCC, NVCC_ARCH_FLAGS, NVCC_COMPRESSION, ring_cuda for configure's table, and HAVE_CUDA for the makefile.
+# Sets NVCC, NVCC_ARCH_FLAGS, NVCC_COMPRESSION, NVCC_DRIVER, ring_cuda for configure's table, and HAVE_CUDA for the makefile.
 AC_DEFUN([RING_CUDA], [
 	AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda@<:@=PATH@:>@],
 		[kernels for GPUs, by PATH/bin/nvcc; without PATH it must be found somewhere])],
@@ -26,6 +26,7 @@ Give the folder of a CUDA toolkit, as /usr/local/cuda, or leave --with-cuda out]
 	AC_SUBST([NVCC])
 	AC_SUBST([NVCC_ARCH_FLAGS])
 	AC_SUBST([NVCC_COMPRESSION])
+	AC_SUBST([NVCC_DRIVER])
 	AM_CONDITIONAL([HAVE_CUDA], [test -n "$NVCC"])
 ])
 
@@ -55,10 +56,21 @@ AC_DEFUN([RING_TRY_NVCC], [
 		NVCC_COMPRESSION="-Xfatbin -compress-all" # before CUDA 12.8
 		RING_COMPILE_KERNEL([:], [ring_names=])])
 	AC_MSG_RESULT([${ring_names:-none}])
-	AS_IF([test -n "$ring_names"], [ring_cuda="${ring_names}by $NVCC"], [
+	RING_LEAST_DRIVER
+	AS_IF([test -n "$ring_names"], [ring_cuda="${ring_names}by $NVCC, for drivers of CUDA $ring_driver or newer"], [
 		ring_cuda="no ($NVCC compiles nothing for $ring_archs: config.log says why; it needs g++)"
 		AS_IF([test "x$with_cuda$with_cuda_arch" != xmaybe], [AC_MSG_ERROR([--with-cuda: $ring_cuda])])
 		NVCC=])
+])
+
+# The least driver, as cuDriverGetVersion has it: that of the compiler's major version; one that knows how to
+# unpack what is compressed for size (12.4); and one that has all calls (11.7).
+AC_DEFUN([RING_LEAST_DRIVER], [
+	ring_driver=`$NVCC --version | sed -n 's/.*release \(@<:@0-9@:>@*\)\..*/\1.0/p'`
+	AS_CASE([$ring_driver:$NVCC_COMPRESSION],
+		[12.0:--compress-mode=size], [ring_driver=12.4],
+		[11.0:*], [ring_driver=11.7])
+	NVCC_DRIVER=`echo "${ring_driver:-11.7}" | sed 's/\(.*\)\.\(.*\)/\10\20/'`
 ])
 
 # RING_COMPILE_KERNEL(IF IT COMPILES, IF NOT)

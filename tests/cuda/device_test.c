@@ -293,6 +293,18 @@ static void two_devices(void)
 	CHECK(current == contexts[0]);
 }
 
+/* Kernels of a newer compiler: the sentence names both versions. */
+static void an_old_driver(void)
+{
+	struct ring_failure failure = {0};
+	const char *text;
+	int chip = 0;
+	CHECK(device->open(&chip, &text, &failure) == RING_ENOTSUP);
+	printf("# %s\n", failure.text);
+	CHECK(strstr(failure.text, "the kernels need a driver of CUDA 1"));
+	CHECK(strstr(failure.text, "this one is of 11.0"));
+}
+
 static bool is_active(int number)
 {
 	unsigned flags;
@@ -487,6 +499,8 @@ static const struct test_case {
 	{"what is pinned, and fork()", forked, "", false},
 	{"a device that cannot pin", unable_to_pin, "RING_FAKE_CUDA_PINS=0", false},
 	{"two devices", two_devices, "RING_FAKE_CUDA_DEVICES=2", false},
+	{"an old driver", an_old_driver,
+	 "RING_FAKE_CUDA_VERSION=11000 RING_FAKE_CUDA_FAIL=cuModuleLoadData:1=200", false},
 	{"a stream of another device", stream_of_another, "RING_FAKE_CUDA_DEVICES=2", false},
 	{"jobs in order", order, "", false},
 	{"closing with jobs under way", closing, "RING_FAKE_CUDA_DELAY_US=2000", false},

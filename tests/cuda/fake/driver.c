@@ -45,7 +45,6 @@
 	X(999, "CUDA_ERROR_UNKNOWN", "unknown error")
 
 #define MULTIPROCESSORS 4
-#define VERSION 12020
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t fake_changed;
@@ -185,7 +184,7 @@ __attribute__((destructor)) static void deinitialise(void)
 
 int cuDriverGetVersion(int *version)
 {
-	*version = VERSION;
+	*version = fake_settings.version;
 	return 0;
 }
 

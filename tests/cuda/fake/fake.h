@@ -64,6 +64,7 @@
  *	RING_FAKE_CUDA_SEED         of all delays; 1
  *	RING_FAKE_CUDA_DELAY_US     that a job takes at most, and that its end stays hidden; 200
  *	RING_FAKE_CUDA_PATIENCE_MS  that a call may wait; 30,000; 0: for ever
+ *	RING_FAKE_CUDA_VERSION      of CUDA that the driver has; 12020
  *	RING_FAKE_CUDA_PINS         0: memory of the host that exists cannot be registered; 1
  *	RING_FAKE_CUDA_WORDS        0: streams can neither wait for words nor write them; 1
  *	RING_FAKE_CUDA_FAIL         cuMemAlloc_v2:3=2,...: the third such call returns 2
@@ -95,7 +96,7 @@ MORE_CUDA_CALLS(FAKE_DECLARE)
 /* ---- settings.c: read once, by cuInit -------------------------------------------------------- */
 
 struct fake_settings {
-	int devices, queues;
+	int devices, queues, version;
 	int visible[FAKE_DEVICES]; /* what each of the devices is without CUDA_VISIBLE_DEVICES */
 	bool peers, eager, words, pins;
 	size_t memory_bytes;

@@ -91,6 +91,7 @@ void fake_settings_read(void)
 		.queues = (int)number("CUDA_DEVICE_MAX_CONNECTIONS", 1, FAKE_CONNECTIONS, 8),
 		.peers = number("RING_FAKE_CUDA_PEERS", 0, 1, 1),
 		.words = number("RING_FAKE_CUDA_WORDS", 0, 1, 1),
+		.version = (int)number("RING_FAKE_CUDA_VERSION", 1000, 99990, 12020),
 		.pins = number("RING_FAKE_CUDA_PINS", 0, 1, 1),
 		.eager = loading && strcmp(loading, "EAGER") == 0,
 		.memory_bytes = (size_t)number("RING_FAKE_CUDA_MEMORY_MB", 1, 8192, 4096) << 20,
