@@ -15,7 +15,6 @@
 #include "model_commands.h"
 #include "model_options.h"
 #include "model_text.h"
-#include "transport/transport.h"
 
 #define RANKS_MOST 4096
 #define PS_OF_US 1e6
@@ -57,7 +56,7 @@ static bool make_tuning(const struct choose_job *job, int ranks, struct ring_tun
 	bool memory = job->path_found == RING_PATH_MEMORY;
 	struct ring_config config = {0};
 	struct ring_failure failure = {0};
-	*tuning = ring_tuning_make(&config, memory ? -1 : ring_transport_count - 1, ranks);
+	*tuning = ring_tuning_make(&config, memory, ranks);
 	tuning->turns = job->cpus > 0 ? (int)(ranks * RING_TURNS_NONE / job->cpus) : 0;
 	if (ring_tuning_load(tuning, job->file ? &job->table : NULL, job->path_found, &failure) == 0)
 		return true;

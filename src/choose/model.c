@@ -98,7 +98,8 @@ static struct ring_factors work_factors(const struct ring_work *work)
 struct summary {
 	struct ring_factors root, others; /* the sum of all but root */
 	struct ring_factors most;
-	uint64_t most_time, hops, exchanges, wire, first, passing;
+	uint64_t most_time;
+	struct ring_work plan; /* what no rank does alone, or the most of a rank */
 };
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -119,11 +120,15 @@ static void note(struct summary *summary, const struct ring_model *model,
 		summary->most = factors;
 		summary->most_time = time;
 	}
-	summary->hops = larger(summary->hops, work->hops);
-	summary->exchanges = larger(summary->exchanges, work->exchanges);
-	summary->wire = larger(summary->wire, work->wire);
-	summary->first = larger(summary->first, work->first);
-	summary->passing = larger(summary->passing, work->passing);
+	struct ring_work before = summary->plan, *most = &summary->plan;
+	*most = *work;
+	most->hops = larger(before.hops, work->hops);
+	most->exchanges = larger(before.exchanges, work->exchanges);
+	most->wire = larger(before.wire, work->wire);
+	most->first = larger(before.first, work->first);
+	most->passing = larger(before.passing, work->passing);
+	most->added = larger(before.added, work->added);
+	most->lead = larger(before.lead, work->lead);
 }
 
 /*
@@ -170,27 +175,116 @@ static struct ring_factors shared_work(const struct summary *summary, uint64_t r
 	return all;
 }
 
-/* All work at once: the busiest rank, after what it waits for. */
-static struct ring_factors at_once(const struct summary *summary, bool boards)
+/* ---- work and wire at once ---- */
+
+/* What a call does while its bytes are on the way. */
+struct flow {
+	const struct ring_model *model;
+	const struct ring_work *plan;
+	struct ring_factors work; /* of the rank, or of all that share its CPU */
+	uint64_t turns;           /* until a rank goes on that waited: 1 if ranks take turns */
+};
+
+static struct ring_factors sum_of(struct ring_factors a, struct ring_factors b)
 {
-	struct ring_factors factors = summary->most;
+	for (int i = 0; i < RING_MODEL_COUNT; i++)
+		a.of[i] += b.of[i];
+	return a;
+}
+
+static struct ring_factors wire_of(uint64_t bytes)
+{
+	return (struct ring_factors){{[FACTOR(wire)] = bytes}};
+}
+
+static struct ring_factors hops_of(const struct flow *flow, uint64_t hops)
+{
+	return (struct ring_factors){{[FACTOR(hop)] = hops, [FACTOR(turn)] = hops * flow->turns}};
+}
+
+/* The work on so many of the bytes that are sent. */
+static struct ring_factors work_on(const struct flow *flow, uint64_t bytes)
+{
+	uint64_t share = bytes * 1024 / flow->plan->wire;
+	struct ring_factors work;
+	for (int i = 0; i < RING_MODEL_COUNT; i++)
+		work.of[i] = flow->work.of[i] / 1024 * share +
+			     flow->work.of[i] % 1024 * share / 1024;
+	return work;
+}
+
+static bool is_longer(const struct flow *flow, struct ring_factors a, struct ring_factors b)
+{
+	return ring_model_time(flow->model, &a) > ring_model_time(flow->model, &b);
+}
+
+/* So many bytes are sent and worked on at once, all but the first `lead`. */
+static struct ring_factors at_once(const struct flow *flow, uint64_t bytes, uint64_t lead)
+{
+	struct ring_factors wire = wire_of(bytes), work = work_on(flow, bytes);
+	return is_longer(flow, work, wire) ? sum_of(work, wire_of(lead))
+					   : sum_of(wire, work_on(flow, lead));
+}
+
+/* Rounds with so many bytes at each step. The last step of the last round ends with a hop. */
+static struct ring_factors rounds_of(const struct flow *flow, uint64_t rounds, uint64_t bytes,
+				     bool last)
+{
+	uint64_t steps = rounds * flow->plan->steps;
+	uint64_t piece = bytes < flow->plan->piece ? bytes : flow->plan->piece;
+	struct ring_factors sent = at_once(flow, steps * bytes, last ? piece : 0);
+	struct ring_factors waited = sum_of(wire_of(steps * piece), work_on(flow, steps * piece));
+	waited = sum_of(waited, hops_of(flow, steps));
+	if (is_longer(flow, waited, sent))
+		return last ? sum_of(waited, wire_of(bytes - piece)) : waited;
+	return last ? sum_of(sent, hops_of(flow, 1)) : sent;
+}
+
+/* Work, wire and hops. */
+static struct ring_factors flow_of(const struct flow *flow)
+{
+	const struct ring_work *plan = flow->plan;
+	if (plan->wire == 0)
+		return sum_of(flow->work, hops_of(flow, plan->hops));
+	if (plan->steps == 0 || flow->model->wire == 0)
+		return sum_of(at_once(flow, plan->wire, plan->lead), hops_of(flow, plan->hops));
+	struct ring_factors full = {0}, rest = {0};
+	if (plan->rounds > 0)
+		full = rounds_of(flow, plan->rounds, plan->round, plan->rest == 0);
+	if (plan->rest > 0)
+		rest = rounds_of(flow, 1, plan->rest, true);
+	return sum_of(sum_of(full, rest), hops_of(flow, plan->hops - plan->steps));
+}
+
+/* ---- calls ---- */
+
+/* Each has a CPU: the busiest rank, after what it waits for. */
+static struct ring_factors each_alone(const struct summary *summary, const struct ring_model *model,
+				      bool boards)
+{
+	struct flow flow = {.model = model, .plan = &summary->plan, .work = summary->most};
+	flow.work.of[FACTOR(turn)] = 0;
+	struct ring_factors factors = flow_of(&flow);
 	factors.of[FACTOR(call)] = 1;
-	factors.of[FACTOR(turn)] = 0;
-	factors.of[FACTOR(hop)] = summary->hops;
-	factors.of[FACTOR(sheet)] += summary->exchanges;
-	factors.of[boards ? FACTOR(touch) : FACTOR(move)] += 2 * summary->first;
-	factors.of[FACTOR(wire)] = summary->wire + summary->passing;
+	factors.of[FACTOR(sheet)] += summary->plan.exchanges;
+	factors.of[boards ? FACTOR(touch) : FACTOR(move)] += 2 * summary->plan.first;
+	factors.of[FACTOR(touch)] += summary->plan.added;
+	factors.of[FACTOR(wire)] += summary->plan.passing;
 	return factors;
 }
 
 /* Ranks take turns: the work of all, on the CPUs there are. */
-static struct ring_factors in_turns(const struct summary *summary, int ranks, int asked, int turns)
+static struct ring_factors in_turns(const struct summary *summary, const struct ring_model *model,
+				    int ranks, int asked, int turns)
 {
-	struct ring_factors factors = shared_work(summary, (uint64_t)ranks, asked, turns);
+	struct flow flow = {.model = model,
+			    .plan = &summary->plan,
+			    .work = shared_work(summary, (uint64_t)ranks, asked, turns),
+			    .turns = 1};
+	struct ring_factors factors = flow_of(&flow);
 	factors.of[FACTOR(call)] = factors.of[FACTOR(queue)] = 1;
-	factors.of[FACTOR(hop)] = summary->hops;
-	factors.of[FACTOR(turn)] += summary->hops + summary->exchanges;
-	factors.of[FACTOR(wire)] = summary->wire + summary->passing;
+	factors.of[FACTOR(turn)] += summary->plan.exchanges;
+	factors.of[FACTOR(wire)] += summary->plan.passing;
 	return factors;
 }
 
@@ -208,8 +302,9 @@ struct ring_factors ring_model_factors(const struct ring_model *model,
 		struct ring_work work = ring_work_of(&one, memory);
 		note(&summary, model, &work, i == 0);
 	}
-	return turns > RING_TURNS_NONE ? in_turns(&summary, params->size, asked, turns)
-				       : at_once(&summary, params->boards);
+	return turns > RING_TURNS_NONE ? in_turns(&summary, model, params->size, asked, turns)
+
+				       : each_alone(&summary, model, params->boards);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -15,6 +15,12 @@
  * move + reaches * reach + fetched * fetch. In chains and trees a rank begins once its first chunk
  * has come: its time on the wire, and where all have CPUs its copying, come first.
  *
+ * Work and wire add up only where a rank has nothing to do but wait for a message: for the first of
+ * each step. Beside the others it works, and the longer of both counts. A ring whose blocks are
+ * longer than a chunk goes around in rounds, in which chunks follow one another; so a step of a
+ * round takes the longest of its wire, its work, and a hop with the wire and the work of its first
+ * chunk.
+ *
  * Source: the latency, overhead and gap of Culler et al. 1993, "LogP: Towards a Realistic Model of
  * Parallel Computation", with bytes as in Alexandrov et al. 1995, "LogGP".
  */

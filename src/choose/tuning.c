@@ -7,7 +7,6 @@
 
 #include "base/status.h"
 #include "options.h"
-#include "transport/transport.h"
 
 /*
  * Slots of a link, the largest message, and how many of those go around at once. In memory, chunks
@@ -69,14 +68,10 @@
 #define SEGMENT_BYTES ((uint64_t)(64 << 10) - 128)
 #define SEGMENTED_CHUNKS 4
 
-/* More bytes are chosen for as this many. */
-#define BYTES_MOST ((uint64_t)1 << 36)
-
-struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowest, int size)
+struct ring_tuning ring_tuning_make(const struct ring_config *config, bool in_memory, int size)
 {
-	bool socket = slowest >= 0 && ring_transports[slowest]->kind != RING_REACH_MEMORY;
 	uint64_t socket_chunk = size <= SOCKET_FEW_RANKS ? CHUNK_SOCKET_FEW : CHUNK_SOCKET;
-	uint64_t chunk = socket ? socket_chunk : CHUNK_MEMORY;
+	uint64_t chunk = in_memory ? CHUNK_MEMORY : socket_chunk;
 	return (struct ring_tuning){
 		.chunk_bytes = config->chunk_bytes ? config->chunk_bytes : chunk,
 		.depth = config->depth ? config->depth : DEPTH,
@@ -206,12 +201,11 @@ static struct ring_choice shape(const struct ring_tuning *tuning,
 
 #define ELEMENT_BYTES 4 /* of most calls */
 
-/* Picoseconds, 1 at least. */
-static uint64_t predict(const struct ring_tuning *tuning, const struct ring_question *question,
-			const struct ring_choice *choice)
+struct ring_plan_params ring_tuning_params(const struct ring_question *question,
+					   const struct ring_choice *choice)
 {
-	uint64_t bytes = question->bytes < BYTES_MOST ? question->bytes : BYTES_MOST;
-	struct ring_plan_params params = {
+	uint64_t bytes = question->bytes < RING_TUNING_BYTES ? question->bytes : RING_TUNING_BYTES;
+	return (struct ring_plan_params){
 		.kind = question->kind,
 		.algorithm = choice->algorithm,
 		.size = question->ranks,
@@ -226,6 +220,12 @@ static uint64_t predict(const struct ring_tuning *tuning, const struct ring_ques
 		.boards = question->path == RING_PATH_MEMORY && !question->apart,
 		.apart = question->apart,
 	};
+}
+
+uint64_t ring_tuning_predict(const struct ring_tuning *tuning, const struct ring_question *question,
+			     const struct ring_choice *choice)
+{
+	struct ring_plan_params params = ring_tuning_params(question, choice);
 	struct ring_factors factors = ring_model_factors(&tuning->model, &params, question->memory,
 							 tuning->turns);
 	uint64_t time = ring_model_time(&tuning->model, &factors);
@@ -242,7 +242,7 @@ static struct ring_choice choose_by_model(const struct ring_tuning *tuning,
 		if (!ring_question_fits((enum ring_algorithm)a, question))
 			continue;
 		struct ring_choice choice = shape(tuning, question, (enum ring_algorithm)a);
-		times[a] = predict(tuning, question, &choice);
+		times[a] = ring_tuning_predict(tuning, question, &choice);
 		if (times[a] < least) {
 			least = times[a];
 			best = choice;

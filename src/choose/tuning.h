@@ -22,8 +22,8 @@ struct ring_tuning {
 	const struct ring_tuning_table *table; /* a file's rows, which come first; or NULL */
 };
 
-/* All but turns, model and table. slowest: highest transport index of any edge; -1: no edge */
-struct ring_tuning ring_tuning_make(const struct ring_config *config, int slowest, int size);
+/* All but turns, model and table. in_memory: no link leaves shared memory */
+struct ring_tuning ring_tuning_make(const struct ring_config *config, bool in_memory, int size);
 
 /*
  * Takes rows and numbers from a file's table, or the built-in ones for NULL.
@@ -75,6 +75,13 @@ bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_que
 
 struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 				      const struct ring_question *question);
+
+/* The plan of a choice, for the model, and its time in picoseconds, 1 at least. */
+#define RING_TUNING_BYTES ((uint64_t)1 << 44) /* more are predicted as this many */
+struct ring_plan_params ring_tuning_params(const struct ring_question *question,
+					   const struct ring_choice *choice);
+uint64_t ring_tuning_predict(const struct ring_tuning *tuning, const struct ring_question *question,
+			     const struct ring_choice *choice);
 
 /* What decided. Returns text. */
 #define RING_REASON_TEXT 320

@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "plan/record.h"
 
-#define FILE_BYTES (64 << 10) /* a larger file is no table */
+#define FILE_BYTES (1 << 20) /* a larger file is no table */
 #define BLANKS " \t\r"
 
 #define CHUNK_LEAST 8

@@ -12,8 +12,19 @@ struct counter {
 	uint64_t sent, received;
 	uint64_t needed; /* incoming entries it waited for */
 	uint64_t last;   /* incoming entries up to its last message */
+	uint64_t piece;  /* bytes of the largest message that it sent */
 	struct ring_work work;
 };
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
 
 static uint64_t pieces(const struct counter *counter, uint64_t bytes)
 {
@@ -89,6 +100,7 @@ static void count_outgoing(struct counter *counter, const struct ring_transfer *
 		return;
 	counter->work.messages += pieces(counter, transfer->bytes);
 	counter->sent += transfer->bytes;
+	counter->piece = larger(counter->piece, smaller(transfer->bytes, counter->chunk));
 	if (transfer->needs > counter->needed) {
 		counter->needed = transfer->needs;
 		counter->work.waits++;
@@ -149,17 +161,39 @@ static uint64_t exchanges_of(const struct ring_plan *plan)
 
 static uint64_t first_chunk(const struct ring_plan_params *params)
 {
-	uint64_t bytes = params->count * params->element_bytes;
-	return bytes < params->chunk_bytes ? bytes : params->chunk_bytes;
+	return smaller(params->count * params->element_bytes, params->chunk_bytes);
 }
 
 /* In chains and trees a rank begins once its first chunk has come. */
-static void count_first_chunk(struct ring_work *work, uint64_t steps, uint64_t bytes)
+static void count_first_chunk(struct ring_work *work, uint64_t steps, uint64_t bytes, bool adds)
 {
 	if (work->hops == 0 || steps == 0)
 		return;
 	work->first = steps * bytes;
 	work->passing = (steps - 1) * bytes;
+	work->added = adds ? 3 * work->passing : 0;
+}
+
+/* Data go from root, or to it. */
+static bool is_chain(enum ring_kind kind)
+{
+	return kind == RING_KIND_BROADCAST || kind == RING_KIND_REDUCE;
+}
+
+/* Rounds of a ring follow one another, and in each a step waits for the first chunk of the last. */
+static void count_rounds(struct ring_work *work, const struct ring_plan *real)
+{
+	const struct ring_plan_params *params = &real->params;
+	uint64_t parts = params->kind == RING_KIND_ALL_REDUCE ? (uint64_t)params->size : 1;
+	uint64_t block = (params->count + parts - 1) / parts * params->element_bytes;
+	if (params->algorithm != RING_ALGORITHM_RING || is_chain(params->kind) ||
+	    block <= params->chunk_bytes)
+		return;
+	work->piece = params->chunk_bytes;
+	work->steps = real->steps;
+	work->round = params->chunk_bytes * (uint64_t)params->chunks_per_round;
+	work->rounds = block / work->round;
+	work->rest = block % work->round;
 }
 
 struct ring_work ring_work_of(const struct ring_plan_params *params, enum ring_memory memory)
@@ -188,9 +222,12 @@ struct ring_work ring_work_of(const struct ring_plan_params *params, enum ring_m
 		work->hops += cost.steps;
 	work->waits += work->exchanges + (counter.last > counter.needed);
 	work->sheets = work->exchanges * ((uint64_t)params->size - 1);
-	if (params->kind == RING_KIND_BROADCAST || params->kind == RING_KIND_REDUCE)
-		count_first_chunk(work, cost.steps, first_chunk(params));
-	work->wire = counter.sent > counter.received ? counter.sent : counter.received;
+	if (is_chain(params->kind))
+		count_first_chunk(work, cost.steps, first_chunk(params),
+				  params->kind == RING_KIND_REDUCE);
+	count_rounds(work, &real);
+	work->wire = larger(counter.sent, counter.received);
+	work->lead = smaller(counter.piece * (is_chain(params->kind) ? 1 : cost.steps), work->wire);
 	if (params->boards)
 		work->touched += 2 * counter.sent; /* into slots */
 	else

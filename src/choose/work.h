@@ -13,6 +13,15 @@ struct ring_work {
 	uint64_t exchanges; /* times that all ranks look at one another's boards, one by one */
 	uint64_t first;     /* bytes of a chunk, for each rank that hands it on */
 	uint64_t passing;   /* ... for each of them but root: the wire is busy before it comes */
+	uint64_t added;     /* bytes that these read and write to add it up */
+	uint64_t lead; /* bytes of messages that a rank does nothing beside but wait for them */
+
+	/* of a ring whose blocks are longer than a chunk: they go around in rounds; else 0 */
+	uint64_t steps;  /* of a round */
+	uint64_t rounds; /* full ones */
+	uint64_t round;  /* bytes of each step of a full round */
+	uint64_t rest;   /* ... of the last round, if it is not full */
+	uint64_t piece;  /* bytes of a step that the next one waits for */
 
 	/* of this rank */
 	uint64_t waits;    /* times that it must wait for others */

@@ -205,7 +205,6 @@ int ring_arrangement_link(struct ring_arrangement *arrangement, const struct rin
 			  struct ring_failure *failure)
 {
 	const char *allowed = schedule->transport[0] ? schedule->transport : NULL;
-	int slowest = -1;
 	int err = schedule->link[0] && size > 1 ? check_clock(peers, size, failure) : 0;
 	if (err)
 		return err;
@@ -224,8 +223,6 @@ int ring_arrangement_link(struct ring_arrangement *arrangement, const struct rin
 					 ring_peer_name(to, receiver));
 		}
 		arrangement->transports[p] = transport;
-		if (transport > slowest)
-			slowest = transport;
 	}
 	struct ring_config config = {
 		.chunk_bytes = schedule->chunk_bytes,
@@ -234,10 +231,10 @@ int ring_arrangement_link(struct ring_arrangement *arrangement, const struct rin
 		.channels = schedule->channels,
 	};
 	memcpy(config.algorithm, schedule->algorithm, sizeof(config.algorithm));
-	arrangement->tuning = ring_tuning_make(&config, slowest, size);
+	enum ring_path path = find_path(arrangement, peers, size);
+	arrangement->tuning = ring_tuning_make(&config, path == RING_PATH_MEMORY, size);
 	arrangement->tuning.turns = arrangement->turns;
-	arrangement->path = schedule->link[0] ? RING_PATH_NETWORK
-					      : find_path(arrangement, peers, size);
+	arrangement->path = schedule->link[0] ? RING_PATH_NETWORK : path;
 	return 0;
 }
 

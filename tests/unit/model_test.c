@@ -107,6 +107,52 @@ static void work_of_a_ring(void **state)
 	assert_int_equal(work.touched, (3 * 3 + 3 * 2 + 6 * 2) * 1000);
 }
 
+/* Four blocks of 3 chunks go around in a round of 2 and one of the rest. */
+static void work_in_rounds(void **state)
+{
+	(void)state;
+	struct ring_plan_params params = params_of(RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING, 4,
+						   false);
+	params.count = 4 * 3 * 64;
+	struct ring_work work = ring_work_of(&params, RING_MEMORY_PRIVATE);
+	assert_int_equal(work.steps, 6);
+	assert_int_equal(work.rounds, 1);
+	assert_int_equal(work.round, 2 * 256);
+	assert_int_equal(work.rest, 256);
+	assert_int_equal(work.piece, 256);
+	params.count = 4 * 64; /* blocks of a chunk */
+	work = ring_work_of(&params, RING_MEMORY_PRIVATE);
+	assert_int_equal(work.rounds + work.rest, 0);
+	assert_int_equal(work.lead, work.wire); /* each step waits for all of the last */
+	params.algorithm = RING_ALGORITHM_TWO_SHOT;
+	work = ring_work_of(&params, RING_MEMORY_PRIVATE);
+	assert_int_equal(work.lead, 2 * 256); /* of three messages in each step */
+	assert_int_equal(work.wire, 6 * 256);
+}
+
+/* Microseconds of that ring, in rounds of 2 chunks of 1 us, where a hop takes so long. */
+static uint64_t rounds_with(uint64_t hop_us, uint64_t touch)
+{
+	struct ring_model model = {.hop = hop_us * 1000000, .wire = 4000000, .touch = touch};
+	struct ring_plan_params params = params_of(RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING, 4,
+						   false);
+	params.count = 4 * 8 * 64; /* 4 rounds of 6 steps */
+	struct ring_factors factors = ring_model_factors(&model, &params, RING_MEMORY_PRIVATE, 0);
+	return ring_model_time(&model, &factors) / 1000000;
+}
+
+/* A hop shows where it is longer than the second chunk; work, where it is longer than the wire. */
+static void chunks_hide_hops_and_work(void **state)
+{
+	(void)state;
+	assert_int_equal(rounds_with(0, 0), 24 * 2);
+	assert_int_equal(rounds_with(1, 0), 24 * 2 + 1);
+	assert_int_equal(rounds_with(5, 0), 24 * (5 + 1) + 1);
+	uint64_t all_us = 3 * 3 * 2 * 4; /* a sum touches three times what it sends: 12 of 24 steps */
+	assert_in_range(rounds_with(0, 4000000 / 4), 24 * 2, 24 * 2 + 1);
+	assert_in_range(rounds_with(0, 4000000 * 4), 4 * all_us, 4 * all_us + 2);
+}
+
 /* Each adds a quarter, of three others' memory, and writes it to theirs. */
 static void work_in_others_memory(void **state)
 {
@@ -218,7 +264,7 @@ static struct ring_tuning tuning_of(enum ring_path path, int turns)
 {
 	struct ring_config config = {0};
 	bool memory = path == RING_PATH_MEMORY;
-	struct ring_tuning tuning = ring_tuning_make(&config, memory ? -1 : 2, 4);
+	struct ring_tuning tuning = ring_tuning_make(&config, memory, 4);
 	tuning.turns = turns;
 	ring_tuning_load(&tuning, NULL, path, NULL);
 	return tuning;
@@ -309,6 +355,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_is_the_plans),
 		cmocka_unit_test(work_of_a_ring),
+		cmocka_unit_test(work_in_rounds),
+		cmocka_unit_test(chunks_hide_hops_and_work),
 		cmocka_unit_test(work_in_others_memory),
 		cmocka_unit_test(few_hand_out_a_broadcast),
 		cmocka_unit_test(numbers_are_read_as_they_are_written),

@@ -136,7 +136,7 @@ static void files_are_checked(void **state)
 	assert_int_equal(ring_tuning_file_read("/", &table, &failure), RING_ESYSTEM);
 	failure.err = 0;
 	assert_int_equal(ring_tuning_file_read("/dev/zero", &table, &failure), RING_EINVAL);
-	assert_non_null(strstr(failure.text, "65536"));
+	assert_non_null(strstr(failure.text, "1048576"));
 
 	char zero[] = "any any any any any\0ring";
 	failure.err = 0;
