@@ -12,23 +12,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../tools/model_numbers.h"
 #include "../tools/whole_file.h"
 #include "choose/question.h"
-#include "fit.h"
 #include "plan/record.h"
 #include "report.h"
 #include "samples.h"
 
 #define TURNS 3
-#define PASSES 3 /* of the fit: which rank is busiest depends on the numbers */
+#define CHUNKS_PER_ROUND 2
 
 /* A call that an algorithm carried. */
 struct trial {
-	struct ring_plan_params params;
 	enum ring_path path;
-	enum ring_memory memory;
-	size_t bytes; /* of the vector */
-	double us;
+	struct model_timed timed;
 };
 
 struct tuner {
@@ -133,32 +130,40 @@ static const char *memory_name(int memory)
 	return ring_memory_name((enum ring_memory)memory);
 }
 
-static struct trial trial_of(const struct tuner *tuner, const struct perf_call *call,
-			     const struct ring_carried *carried, double us)
+static struct ring_plan_params params_of(const struct tuner *tuner, const struct perf_call *call,
+					 const struct ring_carried *carried, enum ring_path path)
 {
-	struct trial trial = {
-		.path = (enum ring_path)named(carried->path, path_name, RING_PATHS),
-		.memory = (enum ring_memory)named(carried->memory, memory_name, RING_MEMORIES),
-		.bytes = call->bytes,
-		.us = us,
-	};
-	trial.params = (struct ring_plan_params){
+	bool data = perf_call_is(call, PERF_DATA);
+	return (struct ring_plan_params){
 		.kind = (enum ring_kind)named(call->collective->name, kind_name,
 					      RING_KIND_ALL_TO_ALL + 1),
 		.algorithm = (enum ring_algorithm)ring_algorithm_find(carried->algorithm),
 		.size = call->size,
 		.order = tuner->order,
-		.count = perf_call_is(call, PERF_DATA)
-				 ? perf_call_part_bytes(call) / call->type->bytes
-				 : 0,
+		.count = data ? perf_call_part_bytes(call) / call->type->bytes : 0,
 		.element_bytes = (uint32_t)call->type->bytes,
 		.chunk_bytes = carried->chunk_bytes,
-		.chunks_per_round = 1,
+		.chunks_per_round = CHUNKS_PER_ROUND,
 		.place_bytes = carried->chunk_bytes,
 		.channels = 1,
-		.boards = trial.path == RING_PATH_MEMORY,
+		.boards = path == RING_PATH_MEMORY,
 	};
-	return trial;
+}
+
+static struct trial trial_of(const struct tuner *tuner, const struct perf_call *call,
+			     const struct ring_carried *carried, double us)
+{
+	enum ring_path path = (enum ring_path)named(carried->path, path_name, RING_PATHS);
+	return (struct trial){
+		.path = path,
+		.timed =
+			{
+				.params = params_of(tuner, call, carried, path),
+				.memory = (enum ring_memory)named(carried->memory, memory_name,
+								  RING_MEMORIES),
+				.us = us,
+			},
+	};
 }
 
 static int try_size(struct tuner *tuner, const struct perf_call *call)
@@ -223,80 +228,40 @@ static int count_turns(const struct perf_run *run)
 	return most * RING_TURNS_NONE / (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-static struct perf_timed timed_of(const struct trial *trial, const struct ring_model *model,
-				  int turns)
-{
-	return (struct perf_timed){
-		.factors = ring_model_factors(model, &trial->params, trial->memory, turns),
-		.us = trial->us,
-	};
-}
-
-/* Sets the model of a path, and how far the prediction of each of its trials is off. */
-static void fit_path(const struct tuner *tuner, enum ring_path path, struct ring_model *model,
-		     struct perf_timed *timed, double *errors, int *count)
+/* The trials of a path. returns how many */
+static size_t pick_path(const struct tuner *tuner, enum ring_path path, struct model_timed *timed)
 {
 	int turns = count_turns(tuner->run);
-	for (int pass = 0; pass < PASSES; pass++) {
-		*count = 0;
-		for (size_t i = 0; i < tuner->count; i++)
-			if (tuner->trials[i].path == path)
-				timed[(*count)++] = timed_of(&tuner->trials[i], model, turns);
-		perf_fit(timed, (size_t)*count, model);
-	}
-	for (int i = 0; i < *count; i++)
-		errors[i] = fabs(perf_fit_error(&timed[i], model));
+	size_t count = 0;
+	for (size_t i = 0; i < tuner->count; i++)
+		if (tuner->trials[i].path == path) {
+			timed[count] = tuner->trials[i].timed;
+			timed[count++].turns = turns;
+		}
+	return count;
 }
 
-static void say_trials(struct tuner *tuner, const struct perf_timed *timed, enum ring_path path,
-		       const struct ring_model *model)
+static void say_fit(struct tuner *tuner, enum ring_path path, const struct model_timed *timed,
+		    size_t count, const struct model_fit *fit)
 {
-	int number = 0;
-	say(tuner, "#\n# %-15s %10s %-9s %-10s %12s %12s\n", "call", "bytes", "algorithm", "memory",
-	    "us", "predicted");
-	for (size_t i = 0; i < tuner->count; i++) {
-		const struct trial *trial = &tuner->trials[i];
-		if (trial->path == path)
-			say(tuner, "# %-15s %10zu %-9s %-10s %12.2f %12.2f\n",
-			    kind_name((int)trial->params.kind), trial->bytes,
-			    ring_algorithm_name(trial->params.algorithm),
-			    memory_name((int)trial->memory), trial->us,
-			    trial->us * (1 + perf_fit_error(&timed[number++], model)));
-	}
-}
-
-static void say_model(struct tuner *tuner, enum ring_path path, const struct ring_model *model)
-{
-	for (int i = 0; i < RING_MODEL_COUNT; i++) {
-		char text[RING_MODEL_TEXT];
-		ring_model_write(i, ring_model_get(model, i), text);
-		say(tuner, "model %s %-8s %-14s # %s\n", path_name((int)path),
-		    ring_model_numbers[i].name, text, ring_model_numbers[i].what);
+	FILE *outs[] = {tuner->lines, stdout};
+	for (int i = 0; i < 2 && tuner->lines; i++) {
+		model_numbers_write_calls(outs[i], timed, count, fit);
+		model_numbers_write(outs[i], path, fit);
 	}
 }
 
 static int say_path(struct tuner *tuner, enum ring_path path)
 {
-	struct perf_timed *timed = calloc(tuner->count + 1, sizeof(*timed));
-	double *errors = calloc(tuner->count + 1, sizeof(*errors));
-	struct ring_model model = ring_model_built_in[path];
-	int count = 0;
-	if (timed && errors)
-		fit_path(tuner, path, &model, timed, errors, &count);
-	if (count > 0) {
-		perf_sort(errors, count);
-		say_trials(tuner, timed, path, &model);
-		say(tuner,
-		    "#\n# %d times; half of the predictions are off by %.0f %% at most, nine of "
-		    "ten by %.0f %%\n",
-		    count, 100 * perf_quantile(errors, count, 0.5),
-		    100 * perf_quantile(errors, count, 0.9));
-		say_model(tuner, path, &model);
-	}
-	int err = timed && errors ? 0 : RING_ENOMEM;
+	struct model_timed *timed = calloc(tuner->count + 1, sizeof(*timed));
+	struct model_fit fit;
+	size_t count = timed ? pick_path(tuner, path, timed) : 0;
+	bool fitted = timed &&
+		      (count == 0 || model_fit(timed, count, &ring_model_built_in[path], &fit));
+	if (fitted && count > 0)
+		say_fit(tuner, path, timed, count, &fit);
 	free(timed);
-	free(errors);
-	return err ? perf_team_failed(&tuner->run->team, err, "tuning") : 0;
+	return fitted ? 0 : perf_team_failed(&tuner->run->team, RING_ENOMEM, "tuning");
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */

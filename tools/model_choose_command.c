@@ -57,7 +57,7 @@ static bool make_tuning(const struct choose_job *job, int ranks, struct ring_tun
 	struct ring_config config = {0};
 	struct ring_failure failure = {0};
 	*tuning = ring_tuning_make(&config, memory, ranks);
-	tuning->turns = job->cpus > 0 ? (int)(ranks * RING_TURNS_NONE / job->cpus) : 0;
+	tuning->turns = model_turns(ranks, job->cpus);
 	if (ring_tuning_load(tuning, job->file ? &job->table : NULL, job->path_found, &failure) == 0)
 		return true;
 	model_complain("choose", "%s", failure.text);
@@ -67,12 +67,11 @@ static bool make_tuning(const struct choose_job *job, int ranks, struct ring_tun
 static struct ring_question question_of(const struct choose_job *job, int ranks, double bytes)
 {
 	enum ring_kind kind = job->collective->kind;
-	bool whole = ring_direct_parts_in(kind, 2) == 1 && ring_direct_parts_out(kind, 2) == 1;
 	return (struct ring_question){
 		.kind = kind,
 		.ranks = ranks,
 		.order = job->order,
-		.bytes = (uint64_t)(whole ? bytes : bytes / ranks),
+		.bytes = model_count_of(kind, ranks, bytes, 1),
 		.path = job->path_found,
 		.memory = job->memory_found,
 		.staged = job->path_found == RING_PATH_MEMORY,

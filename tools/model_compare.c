@@ -85,11 +85,11 @@ bool model_compare(const struct model_cases *cases, const struct model_errors *m
 		free(errors);
 		return false;
 	}
-	fprintf(out, "# %-44s %14s %14s %9s\n", "case", "predicted (us)", "measured (us)", "error");
+	fprintf(out, "# %-52s %14s %14s %9s\n", "case", "predicted (us)", "measured (us)", "error");
 	for (size_t i = 0; i < cases->count; i++) {
 		const struct model_case *at = &cases->at[i];
 		errors[i] = at->predicted / at->measured - 1;
-		fprintf(out, "  %-44s %14.2f %14.2f %+8.1f%%\n", at->name, at->predicted * 1e6,
+		fprintf(out, "  %-52s %14.2f %14.2f %+8.1f%%\n", at->name, at->predicted * 1e6,
 			at->measured * 1e6, 100 * errors[i]);
 	}
 	struct model_errors summary = model_errors_of(errors, cases->count);

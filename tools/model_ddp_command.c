@@ -14,6 +14,7 @@
 #include "model_options.h"
 #include "model_plot.h"
 #include "model_profile.h"
+#include "model_record.h"
 #include "model_scaling.h"
 #include "model_text.h"
 
@@ -23,7 +24,7 @@
 
 struct ddp_job {
 	struct model_choice choice;
-	struct model_chosen chosen;
+	struct model_machine machine;
 	struct model_list ranks;
 	const char *profile, *shape;
 	double parameters, element_bytes, bucket_count; /* 0: the shape's */
@@ -160,30 +161,23 @@ static void show_cause(const struct ddp_job *job, const struct model_machine *ma
 
 static bool show_rows(struct ddp_job *job, FILE *csv)
 {
-	struct model_machine fallen = {0};
 	int fallen_ranks = 0;
-	model_machine_remark(&job->chosen, &job->ranks, NULL);
 	show_training(job);
 	if (csv)
 		fputs("ranks,compute,communication,sum,max,event,exposed\n", csv);
 	for (int r = 0; r < job->ranks.count; r++) {
 		int ranks = (int)job->ranks.values[r];
-		struct model_machine machine;
-		if (!model_machine_for(&job->chosen, ranks, NULL, &machine))
-			return false;
-		struct model_step step = model_training_step(&job->training, &machine, ranks,
+		struct model_step step = model_training_step(&job->training, &job->machine, ranks,
 							     MODEL_NO_CAUSE);
 		step.compute = model_compute_total(&job->training.compute);
 		show_step(ranks, &step, csv);
 		job->points[r] = (struct model_point){ranks, step.compute, step.sum, step.max,
 						      step.event};
-		if (fallen_ranks == 0 && step.compute < MODEL_GOOD_EFFICIENCY * step.event) {
+		if (fallen_ranks == 0 && step.compute < MODEL_GOOD_EFFICIENCY * step.event)
 			fallen_ranks = ranks;
-			fallen = machine;
-		}
 	}
 	if (fallen_ranks > 0)
-		show_cause(job, &fallen, fallen_ranks);
+		show_cause(job, &job->machine, fallen_ranks);
 	else
 		printf("# efficiency stays at %.0f %% and above\n", 100 * MODEL_GOOD_EFFICIENCY);
 	return true;
@@ -193,12 +187,9 @@ static bool show_rows(struct ddp_job *job, FILE *csv)
 static bool write_prediction(const struct ddp_job *job)
 {
 	int ranks = (int)job->ranks.values[job->ranks.count - 1];
-	struct model_machine machine;
-	if (!model_machine_for(&job->chosen, ranks, NULL, &machine))
-		return false;
-	struct model_step step = model_training_step(&job->training, &machine, ranks,
+	struct model_step step = model_training_step(&job->training, &job->machine, ranks,
 						     MODEL_NO_CAUSE);
-	double seconds = model_step_in_mode(&job->training, &machine, ranks, job->mode,
+	double seconds = model_step_in_mode(&job->training, &job->machine, ranks, job->mode,
 					    &step.exposed);
 	return model_prediction_write(job->json, &step, seconds, ranks, all_bytes(job));
 }
@@ -249,19 +240,30 @@ static bool find_training(struct ddp_job *job, const char *path, const struct mo
 	return false;
 }
 
+/* The machine of a record: its path, its CPUs, and the library's choice unless the options say. */
+static bool take_machine(struct ddp_job *job, const struct model_run *run)
+{
+	enum ring_path path = model_path_of(run->transport, (int)run->hosts, run->link);
+	if (!model_machine_make("ddp", &job->choice, (int)path, &job->machine))
+		return false;
+	if (job->choice.cpus == 0)
+		job->machine.cpus = run->host_cpus * run->hosts;
+	if (job->choice.algorithm == MODEL_ANY && job->choice.file)
+		job->machine.algorithm = MODEL_CHOOSES;
+	return true;
+}
+
 static bool add_case(struct ddp_job *job, const char *path, struct model_cases *cases)
 {
 	struct model_run run;
-	struct model_machine machine;
 	struct model_case *at = model_cases_add(cases);
 	double exposed;
 	if (!at || !model_run_read(path, &run) || !find_training(job, path, &run) ||
-	    !model_machine_for(&job->chosen, run.ranks, run.transport, &machine))
+	    !take_machine(job, &run))
 		return false;
-	struct model_list ranks = {1, {run.ranks}};
-	model_machine_remark(&job->chosen, &ranks, run.transport);
-	double step = model_step_in_mode(&job->training, &machine, run.ranks, run.mode, &exposed);
-	snprintf(at->name, sizeof(at->name), "%.40s on %d ranks over %s, %s", path, run.ranks,
+	double step = model_step_in_mode(&job->training, &job->machine, run.ranks, run.mode,
+					 &exposed);
+	snprintf(at->name, sizeof(at->name), "%.40s on %d ranks over %.30s, %s", path, run.ranks,
 		 run.transport, run.mode);
 	at->predicted = job->exposed ? exposed : step;
 	at->measured = job->exposed ? run.exposed : run.step;
@@ -285,7 +287,7 @@ static bool compare(struct ddp_job *job)
 static void settle(struct ddp_job *job)
 {
 	if (!job->choice.file && job->choice.chunk == 0)
-		job->choice.chunk = INFINITY;
+		job->choice.chunk = (double)MODEL_WHOLE_BLOCKS;
 	if (job->profile || job->choice.file || job->choice.link.bandwidth > 0)
 		return;
 	job->choice.link = (struct model_link){.latency = 0, .bandwidth = 50e9};
@@ -338,8 +340,10 @@ int model_ddp_command(int argc, char **argv)
 	if (first < argc)
 		return model_complain("ddp", "what is '%s'? See --help", argv[first]);
 	settle(&job);
-	if (!model_choose("ddp", &job.choice, &job.chosen) || !plan(&job))
+	bool compares = job.compare.count > 0; /* then each record has a machine */
+	if (!(compares || model_machine_make("ddp", &job.choice, MODEL_ANY, &job.machine)) ||
+	    !plan(&job))
 		return MODEL_EXIT_USAGE;
-	bool good = job.compare.count > 0 ? compare(&job) : show(&job);
+	bool good = compares ? compare(&job) : show(&job);
 	return good ? MODEL_EXIT_OK : MODEL_EXIT_BAD;
 }

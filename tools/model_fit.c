@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides which unknowns the samples determine, and whether the result is plausible. An unknown is
- * fitted only if the fit is clearly worse without it: by an F test, and by more than models are
- * usually off.
+ * Levenberg-Marquardt over the logarithms of the numbers, which keeps them positive. Large errors
+ * have the weights of Huber 1964. Which rank is busiest, and whether its work or the wire takes
+ * longer, depends on the numbers: the factors are counted again for each pass.
  */
 #include "model_fit.h"
 
@@ -10,197 +10,188 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model_compare.h"
-#include "model_squares.h"
+#define N RING_MODEL_COUNT
+#define PASSES 4
+#define ITERATIONS 300
+#define LONGEST_STEP 2.0 /* of a logarithm */
+#define BELIEF 0.01      /* weight of a number before the fit, beside that of a row, 1 */
+#define FAR 0.25         /* larger errors, as logarithms, count by their size, not its square */
+#define LEAST_US 1e-6    /* a prediction of 0 has a logarithm, too */
+#define PS_OF_US 1e6
 
-/* About the 95 % quantile of the F distribution for one more unknown. */
-#define CLEARLY 4.0
+struct search {
+	size_t count;
+	const struct model_timed *timed;
+	double (*parts)[N]; /* [count], what multiplies each number: microseconds */
+	bool free[N];       /* those that are not 0 */
+	double before[N];   /* logarithms */
+};
 
-/* A fit that is off by less needs no further unknown. */
-#define NOISE 0.01
-
-/* Limits are measured, too, so a prediction may be this far below one. */
-#define LIMIT_TOLERANCE 0.1
-#define WIDEST_TOLERANCE 0.25
-
-/*
- * This share of samples may be below their limits, as limits of small calls are single
- * measurements.
- */
-#define BELOW_LIMIT_MOST 0.25
-
-const char *model_origin_name(enum model_origin origin)
+double model_fit_predict(const struct ring_model *model, const struct model_timed *timed)
 {
-	static const char *const names[] = {"fitted", "measured", "within"};
-	return names[origin];
+	struct ring_factors factors = ring_model_factors(model, &timed->params, timed->memory,
+							 timed->turns);
+	return (double)ring_model_time(model, &factors) / PS_OF_US;
 }
 
-/* As in src/choose/tuning.c. */
-double model_chunk_of(const char *transport, int ranks)
+static void count_parts(struct search *search, const struct ring_model *model)
 {
-	if (strcmp(transport, "tcp") != 0 && strcmp(transport, "verbs") != 0)
-		return MODEL_CHUNK;
-	return ranks <= 4 ? 512 << 10 : 256 << 10;
-}
-
-/* ---- which unknowns there are ------------------------------------------------------------- */
-
-static bool is_clearly_worse(const struct model_squares *without, const struct model_squares *with)
-{
-	int unknowns = 0;
-	for (int k = 0; k < MODEL_UNKNOWNS; k++)
-		unknowns += with->is_free[k];
-	double freedom = fmax(1, (double)with->octaves - unknowns);
-	return model_squares_error(without) > NOISE &&
-	       without->cost > with->cost * (1 + CLEARLY / freedom);
-}
-
-/* Fits the samples with one unknown less. returns whether the fit is as good */
-static bool can_do_without(const struct model_squares *squares, enum model_unknown unknown,
-			   double fixed, struct model_squares *without)
-{
-	*without = *squares;
-	without->is_free[unknown] = false;
-	without->fixed[unknown] = fixed;
-	model_squares_solve(without);
-	return !is_clearly_worse(without, squares);
-}
-
-/* A rate that is known otherwise, in seconds per byte; 0 if by it a sample would take too long. */
-static double believable(const struct model_squares *squares, double rate)
-{
-	for (size_t i = 0; rate > 0 && i < squares->count; i++)
-		if (squares->x[i][MODEL_REDUCED] >= rate * squares->samples[i].seconds)
-			return 0;
-	return rate > 0 ? 1 / rate : 0;
-}
-
-/*
- * Keeps an unknown that the samples determine: the fit is clearly worse without it, and also
- * without the other one, which could stand for it. Else takes the known value, or 0.
- */
-static enum model_origin settle(struct model_squares *squares, enum model_unknown unknown,
-				enum model_unknown other, double known)
-{
-	struct model_squares without, rest;
-	if (!squares->is_free[unknown])
-		return MODEL_WITHIN;
-	if (known > 0 && can_do_without(squares, unknown, known, &without)) {
-		*squares = without;
-		return MODEL_MEASURED;
-	}
-	if (!can_do_without(squares, unknown, 0, &without) &&
-	    !can_do_without(squares, other, 0, &rest))
-		return MODEL_FITTED;
-	*squares = without;
-	return MODEL_WITHIN;
-}
-
-static enum model_fit_result find_unknowns(struct model_squares *squares, double reduce_rate,
-					   struct model_fit *fit)
-{
-	struct model_squares without;
-	squares->is_free[MODEL_OVERHEAD] = squares->is_free[MODEL_HOPS] = true;
-	squares->is_free[MODEL_SENT] = model_squares_sum(squares, MODEL_SENT) > 0;
-	squares->is_free[MODEL_REDUCED] = model_squares_sum(squares, MODEL_REDUCED) > 0;
-	model_squares_solve(squares);
-	fit->overhead_from = settle(squares, MODEL_OVERHEAD, MODEL_HOPS, 0);
-	fit->reduce_from = settle(squares, MODEL_REDUCED, MODEL_SENT,
-				  believable(squares, reduce_rate));
-	if (!squares->is_free[MODEL_SENT] || can_do_without(squares, MODEL_SENT, 0, &without))
-		return MODEL_FIT_NO_BANDWIDTH;
-	if (!squares->is_free[MODEL_OVERHEAD] && can_do_without(squares, MODEL_HOPS, 0, &without))
-		return MODEL_FIT_NO_LATENCY;
-	return MODEL_FIT_OK;
-}
-
-/* ---- what was found ----------------------------------------------------------------------- */
-
-double model_fit_predict(const struct model_fit *fit, const struct model_sample *sample)
-{
-	struct model_work work = model_work_of(sample->kind, sample->ranks, sample->bytes,
-					       sample->chunk);
-	return model_time(&fit->machine, sample->ranks, &work);
-}
-
-static void describe(struct model_fit *fit, const struct model_sample *samples, size_t count)
-{
-	memcpy(fit->transport, samples[0].transport, sizeof(fit->transport));
-	fit->ranks = samples[0].ranks;
-	fit->samples = count;
-	fit->least_bytes = fit->most_bytes = samples[0].bytes;
-	fit->machine.chunk = samples[0].chunk;
-	int most_ranks = samples[0].ranks;
-	for (size_t i = 1; i < count; i++) {
-		fit->least_bytes = fmin(fit->least_bytes, samples[i].bytes);
-		fit->most_bytes = fmax(fit->most_bytes, samples[i].bytes);
-		if (samples[i].ranks != fit->ranks)
-			fit->ranks = 0;
-		if (samples[i].ranks > most_ranks) {
-			most_ranks = samples[i].ranks;
-			fit->machine.chunk = samples[i].chunk;
+	for (size_t k = 0; k < search->count; k++) {
+		const struct model_timed *timed = &search->timed[k];
+		struct ring_factors factors = ring_model_factors(model, &timed->params,
+								 timed->memory, timed->turns);
+		for (int i = 0; i < N; i++) {
+			double of = ring_model_numbers[i].unit == RING_BYTES ? 1024 : 1;
+			search->parts[k][i] = (double)factors.of[i] / of / PS_OF_US;
 		}
 	}
 }
 
-static bool set_residuals(struct model_fit *fit, const struct model_sample *samples, size_t count)
+/* log(predicted / measured), and the shares of the prediction that are each number's. */
+static double error_of(const struct search *search, size_t k, const double logs[N], double shares[N])
 {
-	double *errors = calloc(count, sizeof(*errors));
-	if (!errors)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		errors[i] = model_fit_predict(fit, &samples[i]) / samples[i].seconds - 1;
-	struct model_errors summary = model_errors_of(errors, count);
-	fit->median = summary.median;
-	fit->worst = summary.worst;
+	double sum = LEAST_US;
+	for (int i = 0; i < N; i++) {
+		shares[i] = search->free[i] ? search->parts[k][i] * exp(logs[i]) : 0;
+		sum += shares[i];
+	}
+	for (int i = 0; i < N; i++)
+		shares[i] /= sum;
+	return log(sum / search->timed[k].us);
+}
+
+static double cost_at(const struct search *search, const double logs[N])
+{
+	double sum = 0, shares[N];
+	for (size_t k = 0; k < search->count; k++) {
+		double error = fabs(error_of(search, k, logs, shares));
+		sum += error < FAR ? error * error : 2 * FAR * error - FAR * FAR;
+	}
+	for (int i = 0; i < N; i++)
+		sum += BELIEF * (logs[i] - search->before[i]) * (logs[i] - search->before[i]);
+	return sum;
+}
+
+/* The normal equations. */
+static void set_equations(const struct search *search, const double logs[N], double matrix[N][N],
+			  double vector[N])
+{
+	memset(matrix, 0, sizeof(double[N][N]));
+	for (int i = 0; i < N; i++) {
+		matrix[i][i] = BELIEF;
+		vector[i] = BELIEF * (search->before[i] - logs[i]);
+	}
+	for (size_t k = 0; k < search->count; k++) {
+		double shares[N], error = error_of(search, k, logs, shares);
+		double weight = fmin(1, FAR / fabs(error));
+		for (int i = 0; i < N; i++) {
+			vector[i] -= weight * shares[i] * error;
+			for (int j = 0; j < N; j++)
+				matrix[i][j] += weight * shares[i] * shares[j];
+		}
+	}
+}
+
+/* Gauss; the matrix is positive definite, so no pivot is zero. */
+static void solve(double matrix[N][N], double vector[N])
+{
+	for (int k = 0; k < N; k++)
+		for (int row = k + 1; row < N; row++) {
+			double factor = matrix[row][k] / matrix[k][k];
+			for (int m = k; m < N; m++)
+				matrix[row][m] -= factor * matrix[k][m];
+			vector[row] -= factor * vector[k];
+		}
+	for (int k = N - 1; k >= 0; k--) {
+		for (int m = k + 1; m < N; m++)
+			vector[k] -= matrix[k][m] * vector[m];
+		vector[k] /= matrix[k][k];
+	}
+}
+
+static void descend(const struct search *search, double logs[N])
+{
+	double damping = 1e-3, cost = cost_at(search, logs);
+	for (int step = 0; step < ITERATIONS && damping < 1e9; step++) {
+		double matrix[N][N], vector[N], tried[N];
+		set_equations(search, logs, matrix, vector);
+		for (int i = 0; i < N; i++)
+			matrix[i][i] *= 1 + damping;
+		solve(matrix, vector);
+		for (int i = 0; i < N; i++)
+			tried[i] = logs[i] + fmax(-LONGEST_STEP, fmin(LONGEST_STEP, vector[i]));
+		double reached = cost_at(search, tried);
+		if (reached < cost) {
+			memcpy(logs, tried, sizeof(tried));
+			cost = reached;
+			damping /= 10;
+		} else {
+			damping *= 10;
+		}
+	}
+}
+
+/* A number is known if the rows leave less than half of the doubt there was about it. */
+static bool is_known(const struct search *search, const double logs[N], int number)
+{
+	double matrix[N][N], vector[N];
+	set_equations(search, logs, matrix, vector);
+	memset(vector, 0, sizeof(vector));
+	vector[number] = 1;
+	solve(matrix, vector);
+	return search->free[number] && vector[number] * BELIEF < 0.5;
+}
+
+static void begin_at(struct search *search, const struct ring_model *model)
+{
+	for (int i = 0; i < N; i++) {
+		double number = (double)ring_model_get(model, i);
+		search->free[i] = number > 0;
+		search->before[i] = number > 0 ? log(number) : 0;
+	}
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	double first = *(const double *)a, second = *(const double *)b;
+	return (first > second) - (first < second);
+}
+
+static void judge(const struct search *search, double *errors, struct model_fit *fit)
+{
+	size_t count = search->count;
+	for (size_t k = 0; k < count; k++) {
+		const struct model_timed *timed = &search->timed[k];
+		errors[k] = fabs(model_fit_predict(&fit->model, timed) / timed->us - 1);
+	}
+	qsort(errors, count, sizeof(*errors), compare_numbers);
+	fit->median = (errors[count / 2] + errors[(count - 1) / 2]) / 2;
+	fit->nine_of_ten = errors[(count - 1) * 9 / 10];
+	fit->worst = errors[count - 1];
+}
+
+bool model_fit(const struct model_timed *timed, size_t count, const struct ring_model *model,
+	       struct model_fit *fit)
+{
+	struct search search = {.count = count, .timed = timed};
+	double logs[N], *errors = calloc(count + 1, sizeof(*errors));
+	search.parts = calloc(count + 1, sizeof(*search.parts));
+	bool done = errors && search.parts && count > 0;
+	begin_at(&search, model);
+	*fit = (struct model_fit){.model = *model};
+	for (int pass = 0; pass < PASSES && done; pass++) {
+		memcpy(logs, search.before, sizeof(logs));
+		count_parts(&search, &fit->model);
+		descend(&search, logs);
+		for (int i = 0; i < N; i++)
+			if (search.free[i])
+				ring_model_set(&fit->model, i, (uint64_t)(exp(logs[i]) + 0.5));
+	}
+	for (int i = 0; i < N && done; i++)
+		fit->known[i] = is_known(&search, logs, i);
+	if (done)
+		judge(&search, errors, fit);
 	free(errors);
-	return true;
-}
-
-/* Whether too many samples are predicted faster than their limits; *where is one of them. */
-static bool is_too_fast(const struct model_fit *fit, const struct model_sample *samples,
-			size_t count, size_t *where)
-{
-	size_t below = 0;
-	for (size_t i = 0; i < count; i++) {
-		/* A limit that the measurement itself beat is none. */
-		double limit = fmin(samples[i].limit, samples[i].seconds);
-		if (model_fit_predict(fit, &samples[i]) < limit * (1 - LIMIT_TOLERANCE)) {
-			below++;
-			*where = i;
-		}
-	}
-	return (double)below > BELOW_LIMIT_MOST * (double)count;
-}
-
-static enum model_fit_result judge(const struct model_fit *fit, const struct model_sample *samples,
-				   size_t count, double widest, size_t *where)
-{
-	if (widest > 0 && fit->machine.link.bandwidth > widest * (1 + WIDEST_TOLERANCE))
-		return MODEL_FIT_TOO_WIDE;
-	return is_too_fast(fit, samples, count, where) ? MODEL_FIT_TOO_FAST : MODEL_FIT_OK;
-}
-
-enum model_fit_result model_fit(const struct model_sample *samples, size_t count,
-				const struct model_known *known, struct model_fit *fit,
-				size_t *where)
-{
-	struct model_squares squares;
-	*fit = (struct model_fit){0};
-	*where = 0;
-	if (count < 3)
-		return MODEL_FIT_TOO_FEW;
-	if (!model_squares_make(&squares, samples, count)) {
-		model_squares_free(&squares);
-		return MODEL_FIT_NO_MEMORY;
-	}
-	enum model_fit_result result = find_unknowns(&squares, known->reduce_rate, fit);
-	fit->machine = model_squares_machine(&squares);
-	model_squares_free(&squares);
-	describe(fit, samples, count);
-	if (!set_residuals(fit, samples, count))
-		return MODEL_FIT_NO_MEMORY;
-	if (fit->median > MODEL_FIT_MEDIAN_MOST)
-		return MODEL_FIT_OFF;
-	return result == MODEL_FIT_OK ? judge(fit, samples, count, known->widest, where) : result;
+	free(search.parts);
+	return done;
 }

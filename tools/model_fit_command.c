@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_model fit: one fit for each transport and number of ranks. There is no fit over several
- * numbers: with more ranks than CPUs ranks wait differently, and a hop takes longer.
+ * ring_model fit: the numbers of the library's cost model, from records of ring_perf. All numbers
+ * of ranks and all algorithms of a path have one fit, since the model counts what each does.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,9 +9,13 @@
 #include <string.h>
 
 #include "model_commands.h"
-#include "model_compare.h"
+#include "model_numbers.h"
 #include "model_options.h"
-#include "model_text.h"
+#include "model_record.h"
+#include "whole_file.h"
+
+#define LEAST_ROWS 3
+#define MEDIAN_MOST 0.25
 
 struct fit_job {
 	const char *output;
@@ -19,9 +23,10 @@ struct fit_job {
 	bool show_all;
 	struct model_record records[MODEL_TEXTS_MAX];
 	int record_count;
-	struct model_sample *samples; /* of all records, within [from, to] */
-	size_t sample_count;
-	struct model_file file;
+	struct model_timed *timed; /* those of a path that are between `from` and `to` */
+	size_t count;
+	char *text; /* of the file */
+	size_t bytes;
 };
 
 static bool read_records(struct fit_job *job, int count, char **paths)
@@ -35,17 +40,8 @@ static bool read_records(struct fit_job *job, int count, char **paths)
 		if (!model_record_read(paths[i], &job->records[i]))
 			return false;
 		job->record_count++;
-		model_record_remark(&job->records[i], stdout);
 	}
 	return true;
-}
-
-static void add_sample(struct fit_job *job, const struct model_sample *sample)
-{
-	struct model_sample *added = &job->samples[job->sample_count++];
-	*added = *sample;
-	if (job->chunk > 0)
-		added->chunk = job->chunk;
 }
 
 static bool is_like(const struct model_source *first, const struct model_source *other)
@@ -70,215 +66,153 @@ static bool are_alike(const struct fit_job *job)
 	return true;
 }
 
-static bool is_of(const struct model_sample *sample, const char *transport, int ranks)
+static void add_samples(struct fit_job *job, const struct model_record *record, enum ring_path path)
 {
-	return sample->ranks == ranks && strcmp(sample->transport, transport) == 0;
+	for (size_t k = 0; k < record->count; k++) {
+		const struct model_sample *sample = &record->samples[k];
+		if (sample->path != path || sample->bytes < job->from || sample->bytes > job->to)
+			continue;
+		struct model_timed *added = &job->timed[job->count++];
+		*added = sample->timed;
+		if (job->chunk > 0)
+			added->params.chunk_bytes = (uint64_t)job->chunk;
+	}
 }
 
-/* Whether the machine was busy in one of these samples. */
-static bool was_busy(const struct fit_job *job, const char *transport, int ranks)
+static bool gather_samples(struct fit_job *job, enum ring_path path)
 {
-	for (int i = 0; i < job->record_count; i++)
-		if (job->records[i].busy && is_of(&job->records[i].samples[0], transport, ranks))
-			return true;
-	return false;
-}
-
-static bool is_wanted(const struct fit_job *job, const struct model_sample *sample)
-{
-	return sample->bytes >= job->from && sample->bytes <= job->to;
-}
-
-static void gather_samples(struct fit_job *job)
-{
-	size_t room = 0;
+	size_t room = 1;
 	for (int i = 0; i < job->record_count; i++)
 		room += job->records[i].count;
-	job->samples = calloc(room, sizeof(*job->samples));
-	for (int i = 0; job->samples && i < job->record_count; i++)
-		for (size_t k = 0; k < job->records[i].count; k++)
-			if (is_wanted(job, &job->records[i].samples[k]))
-				add_sample(job, &job->records[i].samples[k]);
+	free(job->timed);
+	job->count = 0;
+	job->timed = calloc(room, sizeof(*job->timed));
+	for (int i = 0; job->timed && i < job->record_count; i++)
+		add_samples(job, &job->records[i], path);
+	if (!job->timed)
+		model_complain("fit", "out of memory");
+	return job->timed != NULL;
 }
 
-/*
- * What the records of these samples know. The slowest reducing counts: more ranks share the memory.
- */
-static struct model_known known_of(const struct fit_job *job, const char *transport, int ranks)
+static bool was_busy(const struct fit_job *job)
 {
-	struct model_known known = {0};
-	for (int i = 0; i < job->record_count; i++) {
-		const struct model_record *record = &job->records[i];
-		double rate = record->known.reduce_rate;
-		if (!is_of(&record->samples[0], transport, ranks))
-			continue;
-		if (rate > 0 && (known.reduce_rate == 0 || rate < known.reduce_rate))
-			known.reduce_rate = rate;
-		known.widest = fmax(known.widest, record->known.widest);
-	}
-	return known;
+	bool busy = false;
+	for (int i = 0; i < job->record_count; i++)
+		busy = busy || job->records[i].busy;
+	return busy;
 }
 
-static void show_errors(const struct model_fit *fit, const struct model_sample *samples,
-			size_t count)
+static bool refuse(const struct fit_job *job, enum ring_path path, const struct model_fit *fit)
 {
-	for (size_t i = 0; i < count; i++) {
-		char name[128];
-		double predicted = model_fit_predict(fit, &samples[i]);
-		model_sample_name(&samples[i], name, sizeof(name));
-		printf("#   %-44s %12.2f us, measured %12.2f us %+8.1f%%\n", name, predicted * 1e6,
-		       samples[i].seconds * 1e6, 100 * (predicted / samples[i].seconds - 1));
-	}
-}
-
-static void show_fit(const struct model_fit *fit)
-{
-	char least[MODEL_TEXT_ROOM], most[MODEL_TEXT_ROOM];
-	printf("%-8s %8d %12.2f %10.3f %10.3f %12.2f %7zu %8.1f%% %8.1f%%  %s..%s\n",
-	       fit->transport, fit->ranks, fit->machine.link.latency * 1e6,
-	       fit->machine.link.bandwidth * 1e-9, fit->machine.reduce_rate * 1e-9,
-	       fit->machine.overhead * 1e6, fit->samples, 100 * fit->median, 100 * fit->worst,
-	       model_size_text(fit->least_bytes, least), model_size_text(fit->most_bytes, most));
-	if (fit->reduce_from == MODEL_MEASURED)
-		puts("#   reducing: as ring_perf measured it; the records do not tell it apart");
-	if (fit->reduce_from == MODEL_WITHIN)
-		puts("#   reducing: within the bandwidth; the records do not tell it apart");
-	if (fit->overhead_from == MODEL_WITHIN)
-		puts("#   overhead: within the latency; the records do not tell it apart");
-}
-
-static void refuse_fit(const struct fit_job *job, const struct model_fit *fit,
-		       const struct model_sample *sample, double widest,
-		       enum model_fit_result result)
-{
-	char name[128], who[64];
-	model_sample_name(sample, name, sizeof(name));
-	snprintf(who, sizeof(who), "%d ranks over %s", sample->ranks, sample->transport);
-	switch (result) {
-	case MODEL_FIT_TOO_FEW:
-		model_complain("fit", "%s: a fit needs at least three sizes or collectives", who);
-		break;
-	case MODEL_FIT_NO_LATENCY:
+	const char *name = ring_path_name(path);
+	if (job->count < LEAST_ROWS)
 		model_complain("fit",
-			       "%s: the records do not tell the latency: no call is short enough. "
-			       "Measure smaller sizes, too, such as ring_perf -b 1K",
-			       who);
-		break;
-	case MODEL_FIT_NO_BANDWIDTH:
-		model_complain("fit",
-			       "%s: the records do not tell the bandwidth: no call is long enough. "
-			       "Measure larger sizes, too, such as ring_perf -e 64M",
-			       who);
-		break;
-	case MODEL_FIT_TOO_FAST:
-		model_complain(
-			"fit",
-			"%s: refused: it predicts %s and others faster than the %.2f us that "
-			"the speeds measured in the same run allow; leave out sizes by --from "
-			"and --to",
-			who, name, sample->limit * 1e6);
-		break;
-	case MODEL_FIT_TOO_WIDE:
-		model_complain("fit",
-			       "%s: refused: its %.3f GB/s are more than the %.3f GB/s that were "
-			       "measured in the same run; leave out sizes by --from and --to",
-			       who, fit->machine.link.bandwidth * 1e-9, widest * 1e-9);
-		break;
-	case MODEL_FIT_OFF:
+			       "%s: a fit needs at least three sizes or collectives, such as "
+			       "those of ring_perf -b 1K -e 4M -f 4 --json FILE",
+			       name);
+	else
 		model_complain("fit",
 			       "%s: refused: it is off by %.0f %% in the median, and %.0f %% are "
 			       "allowed; --show-all shows the rows",
-			       who, 100 * fit->median, 100 * MODEL_FIT_MEDIAN_MOST);
-		break;
-	default:
-		model_complain("fit", "out of memory");
-	}
-	if (was_busy(job, sample->transport, sample->ranks))
-		model_complain("fit", "%s: the machine was busy: measure again", who);
+			       name, 100 * fit->median, 100 * MEDIAN_MOST);
+	if (was_busy(job))
+		model_complain("fit", "%s: the machine was busy: measure again", name);
+	return false;
 }
 
-/* Fits the samples over `transport` on `ranks` ranks. returns false if there is no fit */
-static bool fit_some(struct fit_job *job, const char *transport, int ranks)
+static void write_sources(const struct fit_job *job, FILE *out)
 {
-	struct model_sample *some = calloc(job->sample_count, sizeof(*some));
-	size_t count = 0, where = 0;
-	for (size_t i = 0; some && i < job->sample_count; i++)
-		if (is_of(&job->samples[i], transport, ranks))
-			some[count++] = job->samples[i];
-	if (!some || job->file.count == MODEL_FITS_MAX) {
-		free(some);
-		model_complain("fit", some ? "too many numbers of ranks" : "out of memory");
+	const struct model_source *first = &job->records[0].source;
+	fprintf(out, "# Written by ring_model fit, for RING_TUNING and ring_model --model.\n");
+	for (int i = 0; i < job->record_count; i++) {
+		const struct model_source *source = &job->records[i].source;
+		fprintf(out, "# from %s: %s, %s, %s, %s\n", source->file, source->start_time,
+			source->host, source->cpu, source->kernel);
+	}
+	if (first->link[0])
+		fprintf(out, "# links paced to %s by RING_LINK\n", first->link);
+	if (job->records[0].cpus > 0)
+		fprintf(out, "# %.0f CPUs a host: so predict with --cpus\n", job->records[0].cpus);
+}
+
+/* Fits the rows of a path, if there are any. returns false if they have no fit */
+static bool fit_path(struct fit_job *job, enum ring_path path, FILE *out)
+{
+	struct model_fit fit = {.median = 0};
+	if (!gather_samples(job, path))
+		return false;
+	if (job->count == 0)
+		return true;
+	if (job->count < LEAST_ROWS)
+		return refuse(job, path, &fit);
+	if (!model_fit(job->timed, job->count, &ring_model_built_in[path], &fit)) {
+		model_complain("fit", "out of memory");
 		return false;
 	}
-	struct model_fit *fit = &job->file.fits[job->file.count];
-	struct model_known known = known_of(job, transport, ranks);
-	enum model_fit_result result = model_fit(some, count, &known, fit, &where);
-	if (result == MODEL_FIT_OK) {
-		job->file.count++;
-		show_fit(fit);
-	} else {
-		refuse_fit(job, fit, &some[where], known.widest, result);
-	}
-	if (job->show_all && fit->samples > 0)
-		show_errors(fit, some, count);
-	free(some);
-	return true;
-}
-
-/* Whether a sample is the first with its transport and number of ranks. */
-static bool is_first(const struct fit_job *job, size_t index)
-{
-	const struct model_sample *sample = &job->samples[index];
-	for (size_t i = 0; i < index; i++)
-		if (is_of(&job->samples[i], sample->transport, sample->ranks))
-			return false;
+	bool good = fit.median <= MEDIAN_MOST;
+	model_numbers_write_calls(out, job->timed, job->count, &fit);
+	if (job->show_all)
+		model_numbers_write_calls(stdout, job->timed, job->count, &fit);
+	if (!good)
+		return refuse(job, path, &fit);
+	printf("# %s: %zu times; half of the predictions are off by %.1f %% at most, the worst by "
+	       "%.1f %%\n",
+	       ring_path_name(path), job->count, 100 * fit.median, 100 * fit.worst);
+	model_numbers_write(stdout, path, &fit);
+	model_numbers_write(out, path, &fit);
 	return true;
 }
 
 static bool fit_all(struct fit_job *job)
 {
-	gather_samples(job);
-	if (job->sample_count == 0) {
-		model_complain("fit", job->samples ? "no row is between --from and --to"
-						   : "out of memory");
+	size_t rows = 0;
+	FILE *out = open_memstream(&job->text, &job->bytes);
+	if (!out) {
+		model_complain("fit", "out of memory");
 		return false;
 	}
-	snprintf(job->file.link, sizeof(job->file.link), "%s", job->records[0].source.link);
-	if (job->file.link[0])
-		printf("# links paced to %s by RING_LINK\n", job->file.link);
-	printf("%-8s %8s %12s %10s %10s %12s %7s %9s %9s  %s\n", "#", "ranks", "latency (us)",
-	       "GB/s", "red. GB/s", "call (us)", "samples", "median", "worst", "sizes");
-	for (size_t i = 0; i < job->sample_count; i++)
-		if (is_first(job, i) &&
-		    !fit_some(job, job->samples[i].transport, job->samples[i].ranks))
-			return false;
-	return job->file.count > 0;
+	write_sources(job, out);
+	write_sources(job, stdout);
+	for (int i = 0; i < job->record_count; i++)
+		model_record_remark(&job->records[i], stdout);
+	bool fitted = true;
+	for (int path = 0; path < RING_PATHS && fitted; path++) {
+		fitted = fit_path(job, (enum ring_path)path, out);
+		rows += job->count;
+	}
+	if (rows == 0)
+		model_complain("fit", "no row is between --from and --to");
+	return fclose(out) == 0 && fitted && rows > 0;
+}
+
+static bool write_file(const struct fit_job *job)
+{
+	return !job->output || whole_file_put("ring_model", job->output, job->text, job->bytes);
 }
 
 int model_fit_command(int argc, char **argv)
 {
 	struct fit_job job = {.to = INFINITY};
 	const struct model_option options[] = {
-		{"output", MODEL_OUTPUT, &job.output, "FILE  write the model there"},
+		{"output", MODEL_OUTPUT, &job.output, "FILE  write the numbers there"},
 		{"from", MODEL_SIZE, &job.from, "SIZE  leave out smaller calls"},
 		{"to", MODEL_SIZE, &job.to, "SIZE  leave out larger calls"},
 		{"chunk", MODEL_SIZE, &job.chunk,
-		 "SIZE  of pieces of a block, instead of the record's"},
+		 "SIZE  of the largest message, instead of the record's"},
 		{"show-all", MODEL_FLAG, &job.show_all, " show every row beside its prediction"},
 		{0},
 	};
-	const struct model_command command = {"fit", " FILE...",
-					      "Fits a model to records of ring_perf --json.",
-					      options};
+	const struct model_command command = {
+		"fit", " FILE...", "Fits the library's cost model to records of ring_perf --json.",
+		options};
 	int status, first = model_options_parse(&command, argc, argv, &status);
 	if (first < 0)
 		return status;
 	bool done = read_records(&job, argc - first, argv + first) && are_alike(&job) &&
-		    fit_all(&job) &&
-		    (!job.output || model_file_write(job.output, &job.file, job.records,
-						     (size_t)job.record_count));
+		    fit_all(&job) && write_file(&job);
 	for (int i = 0; i < job.record_count; i++)
 		model_record_free(&job.records[i]);
-	free(job.samples);
+	free(job.timed);
+	free(job.text);
 	return done ? MODEL_EXIT_OK : MODEL_EXIT_BAD;
 }

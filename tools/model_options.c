@@ -3,7 +3,6 @@
 #include "model_options.h"
 
 #include <getopt.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +40,25 @@ static bool parse_collective(const char *text, const struct model_collective **v
 	if (found)
 		*value = found;
 	return found != NULL;
+}
+
+static bool parse_path(const char *text, int *value)
+{
+	for (int path = 0; path < RING_PATHS; path++)
+		if (strcmp(ring_path_name((enum ring_path)path), text) == 0) {
+			*value = path;
+			return true;
+		}
+	return false;
+}
+
+static bool parse_algorithm(const char *text, int *value)
+{
+	int found = strcmp(text, "chosen") == 0 ? MODEL_CHOOSES : ring_algorithm_find(text);
+	if (found < 0 && strcmp(text, "chosen") != 0)
+		return false;
+	*value = found;
+	return true;
 }
 
 static bool append_text(const char *text, struct model_texts *texts)
@@ -83,6 +101,10 @@ static bool parse_value(const struct model_option *option, const char *text)
 		return model_parse_errors(text, option->value);
 	case MODEL_COLLECTIVE:
 		return parse_collective(text, option->value);
+	case MODEL_PATH:
+		return parse_path(text, option->value);
+	case MODEL_ALGORITHM:
+		return parse_algorithm(text, option->value);
 	}
 	return false;
 }
@@ -140,80 +162,103 @@ int model_options_parse(const struct model_command *command, int argc, char **ar
 
 /* ---- the machine -------------------------------------------------------------------------- */
 
-const struct model_choice model_choice_none = {.overhead = -1};
+const struct model_choice model_choice_none = {.overhead = -1,
+					       .path = MODEL_ANY,
+					       .algorithm = MODEL_ANY};
 
-bool model_choose(const char *command, const struct model_choice *choice,
-		  struct model_chosen *chosen)
+/* The only path that a file has numbers of; MODEL_ANY if there are several. */
+static int only_path(const struct ring_tuning_table *table)
 {
-	*chosen = (struct model_chosen){.choice = *choice};
-	if (choice->file)
-		return model_file_read(choice->file, &chosen->file);
-	if (choice->link.bandwidth > 0)
-		return true;
-	model_complain(command, "how fast are the links? Give --model or --link");
-	return false;
+	int found = MODEL_ANY;
+	for (int path = 0; path < RING_PATHS; path++)
+		if (table->has_model[path]) {
+			if (found != MODEL_ANY)
+				return MODEL_ANY;
+			found = path;
+		}
+	return found;
 }
 
-/* The fit for so many ranks, or else for the nearest number; of two equally near, the larger. */
-static const struct model_fit *find_fit(const struct model_chosen *chosen, int ranks,
-					const char *transport)
+/* A record, or a model of ringccl 0.1. */
+static bool looks_like_json(const char *path)
 {
-	const struct model_fit *nearest = NULL;
-	for (size_t i = 0; i < chosen->file.count; i++) {
-		const struct model_fit *fit = &chosen->file.fits[i];
-		if (transport && strcmp(fit->transport, transport) != 0)
-			continue;
-		int closer = nearest ? abs(nearest->ranks - ranks) - abs(fit->ranks - ranks) : 1;
-		if (closer > 0 || (closer == 0 && fit->ranks > nearest->ranks))
-			nearest = fit;
-	}
-	return nearest;
+	FILE *in = fopen(path, "re");
+	bool brace = in && getc(in) == '{';
+	if (in)
+		fclose(in);
+	return brace;
 }
 
-void model_machine_remark(const struct model_chosen *chosen, const struct model_list *ranks,
-			  const char *transport)
+static bool read_numbers(const char *command, const struct model_choice *choice, int path,
+			 struct model_machine *machine)
 {
-	if (chosen->file.link[0] && chosen->choice.link.bandwidth == 0)
-		printf("# links paced to %s, as the model's\n", chosen->file.link);
-	for (int i = 0; i < ranks->count; i++) {
-		int count = (int)ranks->values[i];
-		const struct model_fit *fit =
-			find_fit(chosen, count, transport ? transport : chosen->choice.transport);
-		if (fit && fit->ranks != count && count > 1)
-			printf("# %d ranks have no fit; by that of %d ranks over %s\n", count,
-			       fit->ranks, fit->transport);
+	static struct ring_tuning_table table; /* too large for a small stack */
+	struct ring_failure failure = {0};
+	if (looks_like_json(choice->file)) {
+		model_complain(command, "%s is not a file of numbers; ring_model fit writes them",
+			       choice->file);
+		return false;
 	}
+	if (ring_tuning_file_read(choice->file, &table, &failure)) {
+		model_complain(command, "%s", failure.text);
+		return false;
+	}
+	if (path == MODEL_ANY)
+		path = only_path(&table);
+	if (path == MODEL_ANY) {
+		model_complain(command, "%s has not the numbers of one path: which? Give --path",
+			       choice->file);
+		return false;
+	}
+	if (!table.has_model[path]) {
+		model_complain(command, "%s has no numbers of %s", choice->file,
+			       ring_path_name((enum ring_path)path));
+		return false;
+	}
+	machine->path = (enum ring_path)path;
+	machine->model = table.models[path];
+	return true;
 }
 
 static void override(const struct model_choice *choice, struct model_machine *machine)
 {
-	if (choice->link.bandwidth > 0)
-		machine->link = choice->link;
+	struct ring_model *model = &machine->model;
+	if (choice->link.bandwidth > 0) {
+		model->hop = model_number_of_seconds(choice->link.latency);
+		model->wire = model_number_of_rate(choice->link.bandwidth);
+	}
 	if (choice->reduce_rate > 0)
-		machine->reduce_rate = choice->reduce_rate;
+		model->touch = model_number_of_rate(MODEL_TOUCHED_TO_REDUCE * choice->reduce_rate);
 	if (choice->overhead >= 0)
-		machine->overhead = choice->overhead;
-	if (choice->chunk > 0)
-		machine->chunk = choice->chunk;
-	machine->ranks_per_host = (int)choice->ranks_per_host;
-	machine->between = choice->between.bandwidth > 0 ? choice->between : machine->link;
+		model->call = model_number_of_seconds(choice->overhead);
+	machine->between = *model;
+	if (choice->between.bandwidth > 0) {
+		machine->between.hop = model_number_of_seconds(choice->between.latency);
+		machine->between.wire = model_number_of_rate(choice->between.bandwidth);
+	}
 }
 
-bool model_machine_for(const struct model_chosen *chosen, int ranks, const char *transport,
-		       struct model_machine *machine)
+bool model_machine_make(const char *command, const struct model_choice *choice, int path,
+			struct model_machine *machine)
 {
-	*machine = (struct model_machine){.reduce_rate = INFINITY, .chunk = MODEL_CHUNK};
-	if (!transport)
-		transport = chosen->choice.transport;
-	if (chosen->choice.file) {
-		const struct model_fit *fit = find_fit(chosen, ranks, transport);
-		if (!fit) {
-			fprintf(stderr, "ring_model: %s has no model of %s\n", chosen->choice.file,
-				transport ? transport : "any transport");
+	*machine = (struct model_machine){
+		.ranks_per_host = (int)choice->ranks_per_host,
+		.path = RING_PATH_NETWORK,
+		.memory = RING_MEMORY_REACHABLE,
+		.algorithm = choice->algorithm == MODEL_ANY ? RING_ALGORITHM_RING
+							    : choice->algorithm,
+		.chunk = (uint64_t)choice->chunk,
+		.cpus = choice->cpus,
+	};
+	if (choice->path != MODEL_ANY)
+		path = choice->path;
+	if (choice->file) {
+		if (!read_numbers(command, choice, path, machine))
 			return false;
-		}
-		*machine = fit->machine;
+	} else if (choice->link.bandwidth == 0) {
+		model_complain(command, "how fast are the links? Give --model or --link");
+		return false;
 	}
-	override(&chosen->choice, machine);
+	override(choice, machine);
 	return true;
 }

@@ -6,7 +6,8 @@
 #ifndef MODEL_OPTIONS_H
 #define MODEL_OPTIONS_H
 
-#include "model_file.h"
+#include "choose/tuning_file.h"
+#include "model_call.h"
 #include "model_parse.h"
 
 enum model_option_kind {
@@ -24,6 +25,8 @@ enum model_option_kind {
 	MODEL_PAIRS,      /* struct model_texts: may be given again    */
 	MODEL_ERRORS,     /* struct model_errors                       */
 	MODEL_COLLECTIVE, /* const struct model_collective *           */
+	MODEL_PATH,       /* int: enum ring_path                       */
+	MODEL_ALGORITHM,  /* int: as struct model_machine's            */
 };
 
 #define MODEL_TEXTS_MAX 32
@@ -59,53 +62,49 @@ int model_options_parse(const struct model_command *command, int argc, char **ar
 int model_complain(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The machine for predictions: a model file's, with the options that override it. */
+/* The machine for predictions: a file of numbers, with the options that override them. */
 struct model_choice {
-	const char *file, *transport;
+	const char *file;
 	struct model_link link, between; /* bandwidth 0: not given */
 	double reduce_rate, overhead;    /* 0, and below 0: not given */
-	double ranks_per_host;
-	double chunk; /* 0: not given */
+	double ranks_per_host, cpus;
+	double chunk;  /* 0: the library's */
+	int path;      /* MODEL_ANY: the file's only one */
+	int algorithm; /* MODEL_ANY: not given */
 };
+
+#define MODEL_ANY (-2)
+#define MODEL_CHOOSES (-1) /* the library does */
 
 extern const struct model_choice model_choice_none;
 
 /* Rows of a command's table. */
 #define MODEL_CHOICE_OPTIONS(choice)                                                                \
-	{"model", MODEL_TEXT, &(choice)->file, "FILE  speeds from ring_model fit"},                 \
-		{"transport", MODEL_TEXT, &(choice)->transport, "NAME  which of its transports"},   \
+	{"model", MODEL_TEXT, &(choice)->file,                                                      \
+	 "FILE  numbers of ring_model fit or ring_perf --tune"},                                    \
+		{"path", MODEL_PATH, &(choice)->path,                                               \
+		 "NAME  which of its paths: memory, socket, network, verbs or mixed"},              \
 		{"link", MODEL_LINK, &(choice)->link, "RATE[,LATENCY]  such as 1GB/s,20us"},        \
 		{"reduce-rate", MODEL_RATE, &(choice)->reduce_rate, "RATE  of reducing"},           \
 		{"overhead", MODEL_TIME, &(choice)->overhead, "TIME  per call"},                    \
-		{"chunk", MODEL_SIZE, &(choice)->chunk, "SIZE  of pieces of a block"},              \
+		{"chunk", MODEL_SIZE, &(choice)->chunk, "SIZE  of the largest message"},            \
+		{"algorithm", MODEL_ALGORITHM, &(choice)->algorithm,                                \
+		 "NAME  what carries calls, ring; chosen: what the library chooses"},               \
+		{"cpus", MODEL_COUNT, &(choice)->cpus,                                              \
+		 "N  CPUs of all ranks together; default: one each"},                               \
 		{"ranks-per-host", MODEL_COUNT, &(choice)->ranks_per_host,                          \
 		 "N  ranks on each host; default: all on one"},                                     \
 	{                                                                                           \
 		"between", MODEL_LINK, &(choice)->between, "RATE[,LATENCY]  of links between hosts" \
 	}
 
-/* A model file, read once, and the choice. */
-struct model_chosen {
-	struct model_choice choice;
-	struct model_file file;
-};
-
-/* returns false with a sentence on stderr */
-bool model_choose(const char *command, const struct model_choice *choice,
-		  struct model_chosen *chosen);
-
 /*
- * The machine for `ranks` ranks over a transport (NULL: the one chosen, or the file's only one).
- * returns false with a sentence on stderr
+ * The machine that the options describe.
+ *
+ * path     what links a record's ranks; MODEL_ANY: the options say
+ * returns  false with a sentence on stderr
  */
-bool model_machine_for(const struct model_chosen *chosen, int ranks, const char *transport,
-		       struct model_machine *machine);
-
-/*
- * Prints comment lines: how links are paced, and which fit is used for numbers of ranks that have
- * none.
- */
-void model_machine_remark(const struct model_chosen *chosen, const struct model_list *ranks,
-			  const char *transport);
+bool model_machine_make(const char *command, const struct model_choice *choice, int path,
+			struct model_machine *machine);
 
 #endif

@@ -12,6 +12,7 @@
 #define RATE_LEAST 1 /* bytes per second */
 #define RATE_MOST 1e14
 #define REAL_MOST 1e9
+#define SIZE_MOST 0x1p44
 
 struct unit {
 	const char *name;
@@ -76,7 +77,7 @@ bool model_parse_ranks(const char *text, double *value)
 bool model_parse_size(const char *text, double *value)
 {
 	double number;
-	if (!parse_number(text, sizes, &number) || number > 0x1p50)
+	if (!parse_number(text, sizes, &number) || number > SIZE_MOST)
 		return false;
 	*value = floor(number);
 	return true;

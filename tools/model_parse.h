@@ -8,9 +8,13 @@
 
 #include <stdbool.h>
 
-#include "model_cost.h"
+#include "model_call.h"
 
 #define MODEL_LIST_MAX 128
+
+struct model_link {
+	double latency, bandwidth; /* seconds; bytes per second and direction */
+};
 
 struct model_list {
 	int count;

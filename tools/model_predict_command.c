@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_model predict: a collective's time in closed form. For all-reduce also that of algorithms
- * which the library does not have, and the sizes where they become faster than the ring. Or a
- * comparison with a record.
+ * ring_model predict: a collective's time by the library's cost model. For all-reduce also that of
+ * algorithms which the library does not have, and the sizes where they become faster than the
+ * ring. Or a comparison with a record.
  */
-#include <math.h>
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "model_algorithms.h"
 #include "model_commands.h"
 #include "model_compare.h"
 #include "model_csv.h"
 #include "model_options.h"
+#include "model_record.h"
 #include "model_text.h"
 
 struct predict_job {
 	struct model_choice choice;
-	struct model_chosen chosen;
+	struct model_machine machine;
 	struct model_list ranks, sizes;
 	const struct model_collective *collective;
 	bool algorithms;
@@ -23,34 +25,30 @@ struct predict_job {
 	struct model_errors most;
 };
 
+static void show_time(const struct predict_job *job, int ranks, double bytes, FILE *csv)
+{
+	struct model_call call = model_call_of(&job->machine, job->collective->kind, ranks, bytes);
+	char size[MODEL_TEXT_ROOM], algbw[MODEL_TEXT_ROOM], busbw[MODEL_TEXT_ROOM];
+	double sent = (double)call.sent, passed = call.sent > 0 ? bytes : 0;
+	const char *carried = ranks > 1 ? ring_algorithm_name(call.choice.algorithm) : "-";
+	printf("%-8d %10s %8" PRIu64 " %14" PRIu64 " %12.2f %8s %8s  %s\n", ranks,
+	       model_size_text(bytes, size), call.hops, call.sent, call.seconds * 1e6,
+	       model_ratio_text(passed, call.seconds * 1e9, 2, algbw),
+	       model_ratio_text(sent, call.seconds * 1e9, 2, busbw), carried);
+	if (csv)
+		fprintf(csv, "%s,%d,%.0f,%" PRIu64 ",%" PRIu64 ",%.9g,%s\n", job->collective->name,
+			ranks, bytes, call.hops, call.sent, call.seconds, carried);
+}
+
 static bool show_times(const struct predict_job *job, FILE *csv)
 {
-	model_machine_remark(&job->chosen, &job->ranks, NULL);
-	printf("%-8s %10s %8s %14s %14s %12s %8s %8s\n", "# ranks", "size", "hops", "sent (B)",
-	       "reduced (B)", "time (us)", "algbw", "busbw");
+	printf("%-8s %10s %8s %14s %12s %8s %8s  %s\n", "# ranks", "size", "hops", "sent (B)",
+	       "time (us)", "algbw", "busbw", "algorithm");
 	if (csv)
-		fputs("collective,ranks,bytes,hops,sent,reduced,seconds\n", csv);
+		fputs("collective,ranks,bytes,hops,sent,seconds,algorithm\n", csv);
 	for (int r = 0; r < job->ranks.count; r++)
-		for (int s = 0; s < job->sizes.count; s++) {
-			int ranks = (int)job->ranks.values[r];
-			double bytes = job->sizes.values[s];
-			struct model_machine machine;
-			char size[MODEL_TEXT_ROOM], algbw[MODEL_TEXT_ROOM], busbw[MODEL_TEXT_ROOM];
-			if (!model_machine_for(&job->chosen, ranks, NULL, &machine))
-				return false;
-			struct model_work work = model_work_of(job->collective->kind, ranks, bytes,
-							       machine.chunk);
-			double seconds = model_time(&machine, ranks, &work);
-			printf("%-8d %10s %8.0f %14.0f %14.0f %12.2f %8s %8s\n", ranks,
-			       model_size_text(bytes, size), work.hops, work.sent, work.reduced,
-			       seconds * 1e6,
-			       model_ratio_text(work.sent > 0 ? bytes : 0, seconds * 1e9, 2, algbw),
-			       model_ratio_text(work.sent, seconds * 1e9, 2, busbw));
-			if (csv)
-				fprintf(csv, "%s,%d,%.0f,%.0f,%.0f,%.0f,%.9g\n",
-					job->collective->name, ranks, bytes, work.hops, work.sent,
-					work.reduced, seconds);
-		}
+		for (int s = 0; s < job->sizes.count; s++)
+			show_time(job, (int)job->ranks.values[r], job->sizes.values[s], csv);
 	return true;
 }
 
@@ -106,36 +104,40 @@ static void show_table(const struct predict_job *job, const struct model_machine
 
 static bool show_algorithms(const struct predict_job *job)
 {
-	model_machine_remark(&job->chosen, &job->ranks, NULL);
-	for (int r = 0; r < job->ranks.count; r++) {
-		int ranks = (int)job->ranks.values[r];
-		struct model_machine machine;
-		if (!model_machine_for(&job->chosen, ranks, NULL, &machine))
-			return false;
-		if (r == 0)
-			show_formulas(&machine);
-		if (ranks > 1)
-			show_table(job, &machine, ranks);
-	}
+	show_formulas(&job->machine);
+	for (int r = 0; r < job->ranks.count; r++)
+		if (job->ranks.values[r] > 1)
+			show_table(job, &job->machine, (int)job->ranks.values[r]);
 	return true;
+}
+
+/* A row's call by the algorithm that carried it, unless the options say another. */
+static double predict_row(const struct predict_job *job, const struct model_machine *machine,
+			  const struct model_sample *sample)
+{
+	const struct ring_plan_params *params = &sample->timed.params;
+	struct model_timed timed = sample->timed;
+	if (job->choice.algorithm != MODEL_ANY)
+		return model_call_of(machine, params->kind, params->size, sample->bytes).seconds;
+	if (job->choice.chunk > 0)
+		timed.params.chunk_bytes = (uint64_t)job->choice.chunk;
+	return model_fit_predict(&machine->model, &timed) * 1e-6;
 }
 
 static bool add_cases(const struct predict_job *job, const struct model_record *record,
 		      struct model_cases *cases)
 {
+	struct model_machine machine;
 	for (size_t i = 0; i < record->count; i++) {
 		const struct model_sample *sample = &record->samples[i];
-		struct model_machine machine;
 		struct model_case *at = model_cases_add(cases);
-		if (!at ||
-		    !model_machine_for(&job->chosen, sample->ranks, sample->transport, &machine))
+		bool other = i == 0 || sample->path != sample[-1].path;
+		if (!at || (other && !model_machine_make("predict", &job->choice, (int)sample->path,
+							 &machine)))
 			return false;
-		double chunk = job->choice.chunk > 0 ? job->choice.chunk : sample->chunk;
-		struct model_work work = model_work_of(sample->kind, sample->ranks, sample->bytes,
-						       chunk);
 		model_sample_name(sample, at->name, sizeof(at->name));
-		at->predicted = model_time(&machine, sample->ranks, &work);
-		at->measured = sample->seconds;
+		at->predicted = predict_row(job, &machine, sample);
+		at->measured = sample->timed.us * 1e-6;
 	}
 	return true;
 }
@@ -146,9 +148,7 @@ static bool compare(const struct predict_job *job)
 	struct model_cases cases = {0};
 	if (!model_record_read(job->compare, &record))
 		return false;
-	struct model_list ranks = {1, {record.samples[0].ranks}};
 	model_record_remark(&record, stdout);
-	model_machine_remark(&job->chosen, &ranks, record.samples[0].transport);
 	bool good = add_cases(job, &record, &cases) && model_compare(&cases, &job->most, stdout);
 	model_cases_free(&cases);
 	model_record_free(&record);
@@ -183,15 +183,14 @@ int model_predict_command(int argc, char **argv)
 		 "MEDIAN,WORST  fail above these errors, such as 0.10,0.25"},
 		{0},
 	};
-	const struct model_command command = {"predict", "",
-					      "Predicts the time of a collective, in closed forms.",
+	const struct model_command command = {"predict", "", "Predicts the time of a collective.",
 					      options};
 	int status, first = model_options_parse(&command, argc, argv, &status);
 	if (first < 0)
 		return status;
 	if (first < argc)
 		return model_complain("predict", "what is '%s'? See --help", argv[first]);
-	if (!model_choose("predict", &job.choice, &job.chosen))
+	if (!job.compare && !model_machine_make("predict", &job.choice, MODEL_ANY, &job.machine))
 		return MODEL_EXIT_USAGE;
 	bool good = job.compare ? compare(&job) : show(&job);
 	return good ? MODEL_EXIT_OK : MODEL_EXIT_BAD;

@@ -2,6 +2,7 @@
 /* Profiles and records of the trainer. */
 #include "model_profile.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,6 +74,9 @@ static bool read_facts(const json_t *line, struct model_run *run)
 	run->buckets = model_json_number(line, "buckets");
 	json_copy_text(run->mode, sizeof(run->mode), mode);
 	json_copy_text(run->transport, sizeof(run->transport), transports);
+	model_json_text(run->link, sizeof(run->link), line, "link");
+	run->hosts = fmax(0, fmin(MODEL_RANKS_MAX, model_json_number(line, "hosts")));
+	run->host_cpus = fmax(0, fmin(MODEL_RANKS_MAX, model_json_number(line, "host_cpus")));
 	return true;
 }
 

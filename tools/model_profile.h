@@ -16,14 +16,15 @@
 #include <stdbool.h>
 
 #include "model_ddp.h"
-#include "model_fit.h"
+#include "model_call.h"
 #include "model_shape.h"
 
 struct model_run {
 	int ranks;
-	char mode[16]; /* off, naive, flat, overlap */
-	char transport[MODEL_TRANSPORT_MAX];
-	double step, exposed; /* seconds: median of a step, mean of exposed communication */
+	char mode[16];                /* off, naive, flat, overlap */
+	char transport[64], link[48]; /* RING_LINK; "": none */
+	double hosts, host_cpus;      /* 0: the record does not say */
+	double step, exposed;         /* seconds: median of a step, mean of exposed communication */
 
 	/* what was trained, if the record says so */
 	double gradient_bytes, buckets; /* else 0 */

@@ -8,6 +8,9 @@
 /* After each step ring_train's ranks add up losses and tokens, in one more small call. */
 #define AGREE_BYTES 16
 
+/* A call without data goes around once only. */
+#define LEAST_BYTES 1
+
 const char *model_cause_name(enum model_cause cause)
 {
 	static const char *const names[MODEL_CAUSES] = {
@@ -25,22 +28,29 @@ const char *model_cause_absence(enum model_cause cause)
 	return names[cause];
 }
 
+/* Whether a number of the model is what this cause takes. */
+static bool is_of(int number, enum model_cause cause)
+{
+	enum ring_unit unit = ring_model_numbers[number].unit;
+	return cause == (unit == RING_EACH ? MODEL_LATENCY : MODEL_BANDWIDTH);
+}
+
 static struct model_machine without(const struct model_machine *machine, enum model_cause away)
 {
 	struct model_machine changed = *machine;
 	if (away == MODEL_SLOW_TIER)
-		changed.between = changed.link;
-	if (away == MODEL_LATENCY)
-		changed.link.latency = changed.between.latency = changed.overhead = 0;
-	if (away == MODEL_BANDWIDTH)
-		changed.link.bandwidth = changed.between.bandwidth = changed.reduce_rate = INFINITY;
+		changed.between = changed.model;
+	for (int i = 0; i < RING_MODEL_COUNT; i++)
+		if (is_of(i, away)) {
+			ring_model_set(&changed.model, i, 0);
+			ring_model_set(&changed.between, i, 0);
+		}
 	return changed;
 }
 
 static double call_time(const struct model_machine *machine, int ranks, double bytes)
 {
-	struct model_work work = model_work_of(RING_KIND_ALL_REDUCE, ranks, bytes, machine->chunk);
-	return ranks > 1 ? model_time(machine, ranks, &work) : 0;
+	return model_call_of(machine, RING_KIND_ALL_REDUCE, ranks, bytes).seconds;
 }
 
 struct model_step model_training_step(const struct model_training *training,
@@ -48,10 +58,12 @@ struct model_step model_training_step(const struct model_training *training,
 				      enum model_cause away)
 {
 	struct model_machine changed = without(machine, away);
-	double fixed = call_time(&changed, ranks, 0);
+	double fixed = call_time(&changed, ranks, LEAST_BYTES), last = 0;
 	for (size_t k = 0; k < training->count; k++) {
 		struct model_bucket *bucket = &training->buckets[k];
-		bucket->cost = call_time(&changed, ranks, bucket->bytes);
+		bool again = k > 0 && bucket->bytes == bucket[-1].bytes;
+		double cost = again ? last : call_time(&changed, ranks, bucket->bytes);
+		bucket->cost = last = cost;
 		if (away == MODEL_BUCKET_COUNT)
 			bucket->cost -= fixed * (1 - 1.0 / (double)training->count);
 	}

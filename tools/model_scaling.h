@@ -6,7 +6,7 @@
 #ifndef MODEL_SCALING_H
 #define MODEL_SCALING_H
 
-#include "model_cost.h"
+#include "model_call.h"
 #include "model_ddp.h"
 
 #define MODEL_GOOD_EFFICIENCY 0.8

@@ -12,6 +12,7 @@
 #include "model_compare.h"
 #include "model_csv.h"
 #include "model_options.h"
+#include "model_record.h"
 #include "model_text.h"
 #include "model_world.h"
 #include "ringccl.h"
@@ -20,7 +21,6 @@
 
 struct simulate_job {
 	struct model_choice choice;
-	struct model_chosen chosen;
 	struct model_world world;
 	struct model_texts wires, slow, late;
 	struct model_list ranks, sizes;
@@ -47,39 +47,34 @@ static double now(void)
 	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static uint64_t count_of(enum ring_kind kind, int ranks, double bytes)
+/* Bytes of the largest message: the library's, or blocks in one piece. */
+static size_t chunk_of(const struct simulate_job *job, const struct model_call *call, int ranks,
+		       double bytes)
 {
-	bool whole = kind == RING_KIND_ALL_REDUCE || kind == RING_KIND_BROADCAST ||
-		     kind == RING_KIND_REDUCE;
-	return (uint64_t)(whole ? bytes : bytes / ranks);
+	return job->whole_blocks ? (size_t)bytes / (size_t)ranks + 1 : call->choice.chunk_bytes;
 }
 
 static struct ring_simulation_params params_of(struct simulate_job *job, enum ring_kind kind,
 					       int ranks, double bytes)
 {
-	const struct model_machine *machine = &job->world.machine;
+	struct model_call call = model_call_of(&job->world.machine, kind, ranks, bytes);
 	struct ring_simulation_params params = {
 		.kind = kind,
+		.algorithm = ranks > 1 ? call.choice.algorithm : ring_algorithm_of(kind),
 		.size = ranks,
 		.root = (int)job->root,
-		.count = count_of(kind, ranks, bytes),
+		.count = model_count_of(kind, ranks, bytes, 1),
 		.type = RING_UINT8,
 		.op = RING_SUM,
-		.chunks_per_round = (int)job->chunks_per_round,
+		.chunk_bytes = ranks > 1 ? chunk_of(job, &call, ranks, bytes) : (size_t)bytes + 1,
+		.chunks_per_round = job->whole_blocks ? 1 : (int)job->chunks_per_round,
 		.channels = (int)job->channels,
 		.depth = (int)job->depth,
 		.link_between = model_world_link,
 		.context = &job->world,
 	};
-	if (isfinite(machine->reduce_rate))
-		params.device.reduce_bytes_per_second = machine->reduce_rate;
+	params.device.reduce_bytes_per_second = model_world_reduce_rate(&job->world);
 	params.device.copy_bytes_per_second = job->copy_rate;
-	if (!job->whole_blocks && isfinite(machine->chunk)) {
-		params.chunk_bytes = (size_t)machine->chunk;
-	} else {
-		params.chunk_bytes = (size_t)bytes / (size_t)ranks + 1;
-		params.chunks_per_round = 1;
-	}
 	return params;
 }
 
@@ -92,7 +87,7 @@ static bool run_once(struct simulate_job *job, const struct ring_simulation_para
 		model_complain("simulate", "%d ranks: %s", params->size, ring_strerror(err));
 		return false;
 	}
-	double overhead = job->world.machine.overhead;
+	double overhead = model_world_overhead(&job->world);
 	row->seconds = (double)simulation.end_ns * 1e-9 + overhead;
 	row->after_last = row->seconds - (double)last_ns * 1e-9;
 	row->steps = simulation.steps;
@@ -116,6 +111,7 @@ static bool simulate(struct simulate_job *job, enum ring_kind kind, int ranks, d
 {
 	int runs = (int)job->repeat;
 	double start = now();
+	job->world.ranks = ranks;
 	struct ring_simulation_params params = params_of(job, kind, ranks, bytes);
 	uint64_t *enter_ns = calloc((size_t)ranks, sizeof(*enter_ns));
 	struct simulated *rows = calloc((size_t)runs, sizeof(*rows));
@@ -139,19 +135,18 @@ static bool simulate(struct simulate_job *job, enum ring_kind kind, int ranks, d
 
 /* ---- a table ------------------------------------------------------------------------------ */
 
-static double closed_form(const struct simulate_job *job, enum ring_kind kind, int ranks,
-			  double bytes)
+static double closed_form(const struct simulate_job *job, int ranks, double bytes)
 {
-	const struct model_machine *machine = &job->world.machine;
-	struct model_work work = model_work_of(kind, ranks, bytes,
-					       job->whole_blocks ? INFINITY : machine->chunk);
-	return model_time(machine, ranks, &work);
+	struct model_machine machine = job->world.machine;
+	if (job->whole_blocks)
+		machine.chunk = MODEL_WHOLE_BLOCKS;
+	return model_call_of(&machine, job->collective->kind, ranks, bytes).seconds;
 }
 
 static void show_row(const struct simulate_job *job, int ranks, double bytes,
 		     const struct simulated *row, FILE *csv)
 {
-	double closed = closed_form(job, job->collective->kind, ranks, bytes);
+	double closed = closed_form(job, ranks, bytes);
 	char size[MODEL_TEXT_ROOM], ratio[MODEL_TEXT_ROOM], busbw[MODEL_TEXT_ROOM];
 	printf("%-8d %10s %8lu %14.0f %14.2f %14.2f %14.2f %7s %8s %10lu %8.2f\n", ranks,
 	       model_size_text(bytes, size), (unsigned long)row->steps, row->sent,
@@ -165,17 +160,15 @@ static void show_row(const struct simulate_job *job, int ranks, double bytes,
 			closed);
 }
 
-static bool set_machine(struct simulate_job *job, int ranks, const char *transport)
+static bool can_simulate(int ranks)
 {
-	if (ranks <= RANKS_MOST)
-		return model_machine_for(&job->chosen, ranks, transport, &job->world.machine);
-	model_complain("simulate", "%d ranks are too many, %d the most", ranks, RANKS_MOST);
-	return false;
+	if (ranks > RANKS_MOST)
+		model_complain("simulate", "%d ranks are too many, %d the most", ranks, RANKS_MOST);
+	return ranks <= RANKS_MOST;
 }
 
 static bool show_rows(struct simulate_job *job, FILE *csv)
 {
-	model_machine_remark(&job->chosen, &job->ranks, NULL);
 	printf("%-8s %10s %8s %14s %14s %14s %14s %7s %8s %10s %8s\n", "# ranks", "size", "steps",
 	       "sent (B)", "time (us)", "after last", "closed (us)", "ratio", "busbw", "wakes",
 	       "took (s)");
@@ -186,7 +179,7 @@ static bool show_rows(struct simulate_job *job, FILE *csv)
 			int ranks = (int)job->ranks.values[r];
 			double bytes = job->sizes.values[s];
 			struct simulated row;
-			if (!set_machine(job, ranks, NULL) ||
+			if (!can_simulate(ranks) ||
 			    !simulate(job, job->collective->kind, ranks, bytes, &row))
 				return false;
 			show_row(job, ranks, bytes, &row, csv);
@@ -202,26 +195,40 @@ static bool show(struct simulate_job *job)
 
 /* ---- beside a record ---------------------------------------------------------------------- */
 
-/* An exchange of pairs is no call of all ranks, so the simulator does not have it. */
+/* Memory that ranks share is not simulated, and a tree needs data. */
 static bool is_simulated(const struct model_sample *sample)
 {
-	return sample->kind != RING_KIND_SEND;
+	return sample->timed.params.algorithm < RING_ALGORITHM_STAGED;
+}
+
+/* Links, chunks and CPUs are the row's, unless the options say another. */
+static bool take_row(struct simulate_job *job, const struct model_sample *sample)
+{
+	const struct ring_plan_params *params = &sample->timed.params;
+	struct model_machine *machine = &job->world.machine;
+	if (!can_simulate(params->size) ||
+	    !model_machine_make("simulate", &job->choice, (int)sample->path, machine))
+		return false;
+	machine->algorithm = (int)params->algorithm;
+	if (job->choice.chunk == 0)
+		machine->chunk = params->chunk_bytes;
+	if (job->choice.cpus == 0 && sample->timed.turns > 0)
+		machine->cpus = params->size * (double)RING_TURNS_NONE / sample->timed.turns;
+	return true;
 }
 
 static bool add_case(struct simulate_job *job, const struct model_sample *sample,
 		     struct model_cases *cases)
 {
+	const struct ring_plan_params *params = &sample->timed.params;
 	struct simulated row;
 	struct model_case *at = model_cases_add(cases);
-	if (!at || !set_machine(job, sample->ranks, sample->transport))
-		return false;
-	if (job->choice.chunk == 0)
-		job->world.machine.chunk = sample->chunk;
-	if (!simulate(job, sample->kind, sample->ranks, sample->bytes, &row))
+	if (!at || !take_row(job, sample) ||
+	    !simulate(job, params->kind, params->size, sample->bytes, &row))
 		return false;
 	model_sample_name(sample, at->name, sizeof(at->name));
 	at->predicted = row.seconds;
-	at->measured = sample->seconds;
+	at->measured = sample->timed.us * 1e-6;
 	return true;
 }
 
@@ -231,9 +238,7 @@ static bool compare(struct simulate_job *job)
 	struct model_cases cases = {0};
 	if (!model_record_read(job->compare, &record))
 		return false;
-	struct model_list ranks = {1, {record.samples[0].ranks}};
 	model_record_remark(&record, stdout);
-	model_machine_remark(&job->chosen, &ranks, record.samples[0].transport);
 	bool good = true;
 	for (size_t i = 0; i < record.count && good; i++)
 		good = !is_simulated(&record.samples[i]) ||
@@ -265,7 +270,8 @@ static bool make_world(struct simulate_job *job)
 	return parse_exceptions("wire", &job->wires, model_parse_wire, &job->world) &&
 	       parse_exceptions("slow", &job->slow, model_parse_slow, &job->world) &&
 	       parse_exceptions("late", &job->late, model_parse_late, &job->world) &&
-	       model_choose("simulate", &job->choice, &job->chosen);
+	       (job->compare ||
+		model_machine_make("simulate", &job->choice, MODEL_ANY, &job->world.machine));
 }
 
 int model_simulate_command(int argc, char **argv)

@@ -59,13 +59,44 @@ bool model_parse_late(const char *text, struct model_world *world)
 
 /* ---- links -------------------------------------------------------------------------------- */
 
+/* Ranks of a CPU, 1 at least. */
+static double share_of(const struct model_world *world)
+{
+	double turns = model_turns(world->ranks, world->machine.cpus);
+	return fmax(1, turns / RING_TURNS_NONE);
+}
+
+struct model_link model_world_usual(const struct model_world *world, bool between_hosts)
+{
+	const struct ring_model *own = &world->machine.model;
+	const struct ring_model *way = between_hosts ? &world->machine.between : own;
+	double share = share_of(world), turns = share > 1 ? 1 + share : 0;
+	double wire = fmax(model_seconds_per_byte(way->wire),
+			   2 * share * model_seconds_per_byte(own->move));
+	return (struct model_link){
+		.latency = model_seconds(way->hop) + 2 * share * model_seconds(own->message) +
+			   turns * model_seconds(own->turn),
+		.bandwidth = wire > 0 ? 1 / wire : INFINITY,
+	};
+}
+
+double model_world_overhead(const struct model_world *world)
+{
+	const struct ring_model *model = &world->machine.model;
+	return model_seconds(model->call) + (share_of(world) > 1 ? model_seconds(model->queue) : 0);
+}
+
+double model_world_reduce_rate(const struct model_world *world)
+{
+	double touch = model_seconds_per_byte(world->machine.model.touch);
+	return touch > 0 ? 1 / (MODEL_TOUCHED_TO_REDUCE * touch * share_of(world)) : 0;
+}
+
 static struct model_link link_of(const struct model_world *world, int from, int to)
 {
-	const struct model_machine *machine = &world->machine;
-	int on_host = machine->ranks_per_host;
-	struct model_link link = machine->link;
-	if (on_host > 0 && from / on_host != to / on_host)
-		link = machine->between;
+	int on_host = world->machine.ranks_per_host;
+	bool between = on_host > 0 && from / on_host != to / on_host;
+	struct model_link link = model_world_usual(world, between);
 	for (int i = 0; i < world->slow_count; i++)
 		if (world->slow[i].rank == from || world->slow[i].rank == to) {
 			link.latency *= world->slow[i].value;

@@ -5,7 +5,7 @@
 #ifndef MODEL_WORLD_H
 #define MODEL_WORLD_H
 
-#include "model_cost.h"
+#include "model_parse.h"
 #include "simulate.h"
 
 #define MODEL_EXCEPTIONS_MAX 32
@@ -22,6 +22,7 @@ struct model_rank_factor {
 
 struct model_world {
 	struct model_machine machine;
+	int ranks;                                     /* of the call that is simulated */
 	struct model_wire wires[MODEL_EXCEPTIONS_MAX]; /* links that differ           */
 	int wire_count;
 	struct model_rank_factor slow[MODEL_EXCEPTIONS_MAX]; /* factors of link times */
@@ -35,6 +36,15 @@ struct model_world {
 bool model_parse_wire(const char *text, struct model_world *world); /* "0-1=1GB/s,20us" */
 bool model_parse_slow(const char *text, struct model_world *world); /* "3=2.5"          */
 bool model_parse_late(const char *text, struct model_world *world); /* "3=10ms"         */
+
+/*
+ * What the model's numbers are to a simulation, where nothing but links and the device takes time:
+ * a hop has its messages' work, which takes longer where ranks share CPUs, and a link is no faster
+ * than what is done with its bytes.
+ */
+struct model_link model_world_usual(const struct model_world *world, bool between_hosts);
+double model_world_overhead(const struct model_world *world);
+double model_world_reduce_rate(const struct model_world *world); /* 0: takes no time */
 
 /* For struct ring_simulation_params; context is the world. */
 void model_world_link(void *world, int from, int to, struct ring_pace_speed *speed);

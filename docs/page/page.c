@@ -119,11 +119,16 @@ char *page_costs(double parameters, double element_bytes, int buckets, double ba
 	static struct model_tensors tensors; /* too large for a stack */
 	static struct model_bucket made[MODEL_BUCKETS_MAX];
 	struct answer answer;
-	struct model_machine machine = {.link = {latency, bandwidth},
-					.reduce_rate = INFINITY,
-					.chunk = INFINITY,
-					.ranks_per_host = ranks_per_host,
-					.between = {between_latency, between_bandwidth}};
+	struct model_machine machine = {
+		.model = {.hop = model_number_of_seconds(latency),
+			  .wire = model_number_of_rate(bandwidth)},
+		.between = {.hop = model_number_of_seconds(between_latency),
+			    .wire = model_number_of_rate(between_bandwidth)},
+		.ranks_per_host = ranks_per_host,
+		.path = RING_PATH_NETWORK,
+		.algorithm = RING_ALGORITHM_RING,
+		.chunk = MODEL_WHOLE_BLOCKS,
+	};
 	struct model_training training = {.buckets = made};
 	if (!begin(&answer))
 		return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_model's fits, against samples of known speeds. */
+/* Fits of the cost model, against times that known numbers give. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,241 +13,174 @@
 #include <cmocka.h>
 
 #include "tests/tools/model_machine.h"
-#include "tools/model_fit.h"
+#include "tools/model_numbers.h"
 
-#define CHUNK 65536
-#define SAMPLES_MAX 256
+#define SAMPLES_MAX 512
+
+static const int order[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 struct sampling {
-	struct model_sample at[SAMPLES_MAX];
+	struct model_timed at[SAMPLES_MAX];
 	size_t count;
 };
 
-/* Sizes 1 KiB .. 64 MiB of a machine with these speeds. */
-static void sample(struct sampling *sampling, const struct model_machine *machine,
-		   enum ring_kind kind, int ranks, double chunk)
+/* Sizes 1 KiB .. 16 MiB on ranks that take turns on two CPUs. */
+static void sample(struct sampling *sampling, const struct ring_model *model, enum ring_kind kind,
+		   enum ring_algorithm algorithm, int ranks)
 {
-	for (double bytes = 1024; bytes <= 64 << 20; bytes *= 4) {
-		struct model_work work = model_work_of(kind, ranks, bytes, chunk);
-		sampling->at[sampling->count++] =
-			(struct model_sample){.kind = kind,
-					      .transport = "tcp",
-					      .ranks = ranks,
-					      .bytes = bytes,
-					      .chunk = chunk,
-					      .seconds = model_time(machine, ranks, &work)};
+	for (uint64_t bytes = 1024; bytes <= 16 << 20; bytes *= 4) {
+		struct model_timed *added = &sampling->at[sampling->count++];
+		*added = (struct model_timed){.turns = ranks * RING_TURNS_NONE / 2};
+		added->params = (struct ring_plan_params){
+			.kind = kind,
+			.algorithm = algorithm,
+			.size = ranks,
+			.order = order,
+			.count = model_count_of(kind, ranks, (double)bytes, 4),
+			.element_bytes = 4,
+			.chunk_bytes = 64 << 10,
+			.chunks_per_round = 2,
+			.place_bytes = RING_PLACE_BYTES,
+			.channels = 1,
+		};
+		added->us = model_fit_predict(model, added);
 	}
 }
 
-static enum model_fit_result fit_all(const struct sampling *sampling, double reduce_rate,
-				     struct model_fit *fit)
+/* What the library believes of networks, on links of 200 MB/s and 100 us. */
+static struct ring_model paced(void)
 {
-	size_t where;
-	struct model_known known = {.reduce_rate = reduce_rate};
-	return model_fit(sampling->at, sampling->count, &known, fit, &where);
+	struct ring_model model = ring_model_built_in[RING_PATH_NETWORK];
+	model.hop = model_number_of_seconds(100e-6);
+	model.wire = model_number_of_rate(200e6);
+	return model;
 }
 
-static void fits_find_all_four_speeds(void **state)
+static struct model_fit fit(const struct sampling *sampling)
+{
+	struct model_fit found;
+	assert_true(model_fit(sampling->at, sampling->count,
+			      &ring_model_built_in[RING_PATH_NETWORK], &found));
+	return found;
+}
+
+static void assert_ratio(uint64_t found, uint64_t expected, double tolerance)
+{
+	assert_near((double)found / (double)expected, 1, tolerance);
+}
+
+/* Rings of one call on one number of ranks: what paced links say. */
+static void a_few_rows_tell_hop_and_wire(void **state)
 {
 	(void)state;
-	struct model_machine machine = link_machine(1.2e9, 15e-6);
-	machine.reduce_rate = 3e9;
-	machine.overhead = 40e-6;
+	struct ring_model model = paced();
 	struct sampling sampling = {.count = 0};
-	for (int ranks = 2; ranks <= 8; ranks *= 2) {
-		sample(&sampling, &machine, RING_KIND_ALL_REDUCE, ranks, INFINITY);
-		sample(&sampling, &machine, RING_KIND_ALL_GATHER, ranks, INFINITY);
+	sample(&sampling, &model, RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING, 3);
+	struct model_fit found = fit(&sampling);
+	assert_ratio(found.model.hop, model.hop, 0.03);
+	assert_ratio(found.model.wire, model.wire, 0.03);
+	assert_true(found.median < 0.01);
+}
+
+/* What was fitted on 2, 3 and 5 ranks predicts 4, 6 and 8, and other calls and algorithms. */
+static void fits_predict_what_they_never_saw(void **state)
+{
+	(void)state;
+	struct ring_model model = paced();
+	model.move *= 3;
+	model.message *= 4;
+	struct sampling seen = {.count = 0}, unseen = {.count = 0};
+	for (int ranks = 2; ranks <= 8; ranks++) {
+		struct sampling *to = ranks == 2 || ranks == 3 || ranks == 5 ? &seen : &unseen;
+		sample(to, &model, RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING, ranks);
+		sample(to, &model, RING_KIND_ALL_REDUCE, RING_ALGORITHM_ONE_SHOT, ranks);
+		sample(&unseen, &model, RING_KIND_ALL_GATHER, RING_ALGORITHM_RING, ranks);
 	}
-	struct model_fit fit;
-	assert_int_equal(fit_all(&sampling, 9e9, &fit), MODEL_FIT_OK);
-	assert_int_equal(fit.overhead_from, MODEL_FITTED);
-	assert_int_equal(fit.reduce_from, MODEL_FITTED);
-	assert_int_equal(fit.ranks, 0);
-	assert_near(fit.machine.link.latency / 15e-6, 1, 1e-3);
-	assert_near(fit.machine.link.bandwidth / 1.2e9, 1, 1e-3);
-	assert_near(fit.machine.reduce_rate / 3e9, 1, 1e-3);
-	assert_near(fit.machine.overhead / 40e-6, 1, 1e-3);
-	assert_true(fit.worst < 1e-3);
+	struct model_fit found = fit(&seen);
+	for (size_t i = 0; i < unseen.count; i++)
+		assert_near(model_fit_predict(&found.model, &unseen.at[i]) / unseen.at[i].us, 1,
+			    0.05);
 }
 
-/* Blocks of many chunks hide latency and reducing; that is known of them, and so no surprise. */
-static void fits_know_of_chunks(void **state)
+/* What no row depends on stays, and it is said; what is 0 stays 0. */
+static void nothing_is_made_up(void **state)
 {
 	(void)state;
-	struct model_machine machine = link_machine(1e9, 20e-6);
-	machine.reduce_rate = 4e9;
+	struct ring_model model = paced(), before = ring_model_built_in[RING_PATH_NETWORK];
 	struct sampling sampling = {.count = 0};
-	for (int ranks = 2; ranks <= 4; ranks *= 2) {
-		sample(&sampling, &machine, RING_KIND_ALL_REDUCE, ranks, CHUNK);
-		sample(&sampling, &machine, RING_KIND_REDUCE_SCATTER, ranks, CHUNK);
-		sample(&sampling, &machine, RING_KIND_ALL_GATHER, ranks, CHUNK);
+	char *text = NULL;
+	size_t bytes;
+	sample(&sampling, &model, RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING, 3);
+	struct model_fit found = fit(&sampling);
+	for (int i = 0; i < RING_MODEL_COUNT; i++) {
+		bool told = strcmp(ring_model_numbers[i].name, "hop") == 0 ||
+			    strcmp(ring_model_numbers[i].name, "wire") == 0;
+		assert_int_equal(found.known[i], told);
+		if (!told && ring_model_get(&before, i) > 0)
+			assert_ratio(ring_model_get(&found.model, i), ring_model_get(&before, i),
+				     0.2);
 	}
-	struct model_fit fit;
-	assert_int_equal(fit_all(&sampling, 0, &fit), MODEL_FIT_OK);
-	assert_near(fit.machine.link.latency / 20e-6, 1, 1e-2);
-	assert_near(fit.machine.link.bandwidth / 1e9, 1, 1e-2);
-	assert_near(fit.machine.reduce_rate / 4e9, 1, 5e-2);
-	assert_near(fit.machine.chunk, CHUNK, 0);
+	assert_int_equal(found.model.fetch, 0);
+	FILE *out = open_memstream(&text, &bytes);
+	model_numbers_write(out, RING_PATH_NETWORK, &found);
+	fclose(out);
+	assert_non_null(strstr(text, "model network call "));
+	assert_non_null(
+		strstr(text, "a call, whatever it is; the times do not tell: the library's\n"));
+	assert_non_null(strstr(text, "bytes on the way\n"));
+	free(text);
 }
 
-/* One number of ranks, one collective: only sums of two are to be seen. */
-static void fits_do_not_make_up_what_is_not_there(void **state)
-{
-	(void)state;
-	struct model_machine machine = link_machine(1e9, 10e-6);
-	machine.reduce_rate = 4e9;
-	machine.overhead = 60e-6;
-	struct sampling sampling = {.count = 0};
-	sample(&sampling, &machine, RING_KIND_ALL_REDUCE, 4, INFINITY);
-
-	struct model_fit fit;
-	assert_int_equal(fit_all(&sampling, 0, &fit), MODEL_FIT_OK);
-	assert_int_equal(fit.overhead_from, MODEL_WITHIN);
-	assert_int_equal(fit.reduce_from, MODEL_WITHIN);
-	assert_int_equal(fit.ranks, 4);
-	assert_near(fit.machine.link.latency, 10e-6 + 60e-6 / 6, 1e-8);
-	assert_near(1e9 / fit.machine.link.bandwidth, 1 + 0.5 / 4, 1e-3);
-	assert_true(isinf(fit.machine.reduce_rate));
-
-	assert_int_equal(fit_all(&sampling, 4e9, &fit), MODEL_FIT_OK);
-	assert_int_equal(fit.reduce_from, MODEL_MEASURED);
-	assert_near(fit.machine.link.bandwidth / 1e9, 1, 1e-3);
-
-	/* A rate that would explain more time than there was is not believed. */
-	assert_int_equal(fit_all(&sampling, 1e8, &fit), MODEL_FIT_OK);
-	assert_int_equal(fit.reduce_from, MODEL_WITHIN);
-}
-
-/* Noise of 10 % either way moves the speeds by less than that, at both ends. */
+/* Noise of 10 % either way moves the numbers by less than that. */
 static void fits_survive_noise(void **state)
 {
 	(void)state;
-	struct model_machine machine = link_machine(1e9, 20e-6);
+	struct ring_model model = paced();
 	struct sampling sampling = {.count = 0};
 	for (int ranks = 2; ranks <= 4; ranks++)
-		sample(&sampling, &machine, RING_KIND_ALL_REDUCE, ranks, INFINITY);
+		sample(&sampling, &model, RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING, ranks);
 	for (size_t i = 0; i < sampling.count; i++)
-		sampling.at[i].seconds *= i % 2 ? 1.1 : 1 / 1.1;
-	struct model_fit fit;
-	assert_int_equal(fit_all(&sampling, 0, &fit), MODEL_FIT_OK);
-	assert_near(fit.machine.link.bandwidth / 1e9, 1, 0.1);
-	assert_true(fit.worst < 0.25);
-	assert_true(fit.median > 0.01);
-}
-
-static void fits_below_limits_are_refused(void **state)
-{
-	(void)state;
-	struct model_machine machine = link_machine(1e9, 20e-6);
-	struct sampling sampling = {.count = 0};
-	sample(&sampling, &machine, RING_KIND_ALL_REDUCE, 2, INFINITY);
-	/* Three samples are slow, and the limits say that they had to be. */
-	for (int i = 3; i < 6; i++) {
-		sampling.at[i].seconds *= 3;
-		sampling.at[i].limit = 0.9 * sampling.at[i].seconds;
-	}
-	struct model_fit fit;
-	struct model_known known = {.widest = 2e9};
-	size_t where = 0;
-	assert_int_equal(model_fit(sampling.at, sampling.count, &known, &fit, &where),
-			 MODEL_FIT_TOO_FAST);
-	assert_in_range(where, 3, 5);
-	/* A limit above what was measured is none. */
-	for (int i = 3; i < 6; i++)
-		sampling.at[i].seconds /= 3;
-	assert_int_equal(model_fit(sampling.at, sampling.count, &known, &fit, &where), MODEL_FIT_OK);
-	known.widest = 0.5e9;
-	assert_int_equal(model_fit(sampling.at, sampling.count, &known, &fit, &where),
-			 MODEL_FIT_TOO_WIDE);
-	assert_int_equal(model_fit(sampling.at, 2, &known, &fit, &where), MODEL_FIT_TOO_FEW);
-}
-
-/* Times that no line explains, as of a machine that did something else. */
-static void fits_that_are_far_off_are_refused(void **state)
-{
-	(void)state;
-	struct model_machine machine = link_machine(1e9, 20e-6);
-	struct sampling sampling = {.count = 0};
-	sample(&sampling, &machine, RING_KIND_ALL_REDUCE, 2, INFINITY);
-	for (size_t i = 0; i < sampling.count; i++)
-		sampling.at[i].seconds *= i % 3 == 0 ? 1 : i % 3 == 1 ? 3 : 1.0 / 3;
-	struct model_fit fit;
-	assert_int_equal(fit_all(&sampling, 0, &fit), MODEL_FIT_OFF);
-	assert_true(fit.median > MODEL_FIT_MEDIAN_MOST);
+		sampling.at[i].us *= i % 2 ? 1.1 : 1 / 1.1;
+	struct model_fit found = fit(&sampling);
+	assert_ratio(found.model.hop, model.hop, 0.1);
+	assert_ratio(found.model.wire, model.wire, 0.1);
+	assert_true(found.median > 0.01 && found.worst < 0.25);
 }
 
 /* One row that something else slowed down does not bend all others. */
 static void fits_survive_a_wild_row(void **state)
 {
 	(void)state;
-	struct model_machine machine = link_machine(1e9, 20e-6);
+	struct ring_model model = paced();
 	struct sampling sampling = {.count = 0};
-	sample(&sampling, &machine, RING_KIND_ALL_REDUCE, 2, INFINITY);
-	sampling.at[3].seconds *= 200;
-	struct model_fit fit;
-	assert_int_equal(fit_all(&sampling, 0, &fit), MODEL_FIT_OK);
-	assert_near(fit.machine.link.bandwidth / 1e9, 1, 0.1);
-	assert_near(fit.machine.link.latency / 20e-6, 1, 0.2);
+	sample(&sampling, &model, RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING, 2);
+	sampling.at[3].us *= 200;
+	struct model_fit found = fit(&sampling);
+	assert_ratio(found.model.hop, model.hop, 0.2);
+	assert_ratio(found.model.wire, model.wire, 0.1);
 }
 
-/* All calls are long, or all are short: the other speed could be anything. */
-static void fits_name_what_is_missing(void **state)
+/* Times that no numbers explain, as of a machine that did something else. */
+static void fits_that_are_far_off_show_it(void **state)
 {
 	(void)state;
-	struct model_machine machine = link_machine(1e9, 20e-6);
+	struct ring_model model = paced();
 	struct sampling sampling = {.count = 0};
-	struct model_fit fit;
-	sample(&sampling, &machine, RING_KIND_ALL_REDUCE, 2, INFINITY);
-	for (size_t i = 0; i < sampling.count; i++) /* noise that a second unknown can hide in */
-		sampling.at[i].seconds *= i % 2 ? 1.03 : 1 / 1.03;
-	size_t count = sampling.count;
-	sampling.count = 3;
-	for (size_t i = 0; i < 3; i++)
-		sampling.at[i].seconds = 40e-6 * (i % 2 ? 1.03 : 1 / 1.03);
-	assert_int_equal(fit_all(&sampling, 0, &fit), MODEL_FIT_NO_BANDWIDTH);
-	memmove(sampling.at, sampling.at + count - 3, 3 * sizeof(sampling.at[0]));
-	assert_int_equal(fit_all(&sampling, 0, &fit), MODEL_FIT_NO_LATENCY);
-}
-
-/*
- * Paced links of 100 MB/s and 200 us, all-reduces on 3 ranks, whose blocks are not whole bytes in small
- * sizes: a reduction rate of half the link's would explain them as well.
- */
-static void fits_invent_no_reduction_rate(void **state)
-{
-	(void)state;
-	struct model_machine machine = link_machine(100e6, 200e-6);
-	struct sampling sampling = {.count = 0};
-	for (double bytes = 8; bytes <= 4 << 20; bytes *= 4) {
-		struct model_work work = model_work_of(RING_KIND_ALL_REDUCE, 3, bytes, CHUNK);
-		double noise = 1 + 0.01 * sin(bytes);
-		sampling.at[sampling.count++] =
-			(struct model_sample){.kind = RING_KIND_ALL_REDUCE,
-					      .transport = "shm",
-					      .ranks = 3,
-					      .bytes = bytes,
-					      .chunk = CHUNK,
-					      .seconds = noise * model_time(&machine, 3, &work)};
-	}
-	struct model_fit fit;
-	assert_int_equal(fit_all(&sampling, 0, &fit), MODEL_FIT_OK);
-	assert_int_equal(fit.reduce_from, MODEL_WITHIN);
-	assert_true(isinf(fit.machine.reduce_rate));
-	assert_near(fit.machine.link.bandwidth / 100e6, 1, 0.05);
+	sample(&sampling, &model, RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING, 2);
+	for (size_t i = 0; i < sampling.count; i++)
+		sampling.at[i].us *= i % 3 == 0 ? 1 : i % 3 == 1 ? 3 : 1.0 / 3;
+	assert_true(fit(&sampling).median > 0.25);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fits_find_all_four_speeds),
-		cmocka_unit_test(fits_know_of_chunks),
-		cmocka_unit_test(fits_do_not_make_up_what_is_not_there),
+		cmocka_unit_test(a_few_rows_tell_hop_and_wire),
+		cmocka_unit_test(fits_predict_what_they_never_saw),
+		cmocka_unit_test(nothing_is_made_up),
 		cmocka_unit_test(fits_survive_noise),
-		cmocka_unit_test(fits_below_limits_are_refused),
-		cmocka_unit_test(fits_that_are_far_off_are_refused),
 		cmocka_unit_test(fits_survive_a_wild_row),
-		cmocka_unit_test(fits_name_what_is_missing),
-		cmocka_unit_test(fits_invent_no_reduction_rate),
+		cmocka_unit_test(fits_that_are_far_off_show_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,10 +16,10 @@
 
 #include "tests/tools/model_machine.h"
 #include "tools/json.h"
+#include "tools/model_algorithms.h"
 #include "tools/model_compare.h"
 #include "tools/model_json.h"
 #include "tools/model_parse.h"
-#include "tools/model_record.h"
 #include "tools/model_scaling.h"
 #include "tools/model_shape.h"
 #include "tools/model_world.h"
@@ -72,8 +72,7 @@ static void lists_have_ranges(void **state)
 
 static double all_reduce_time(const struct model_machine *machine, int ranks, double bytes)
 {
-	struct model_work work = model_work_of(RING_KIND_ALL_REDUCE, ranks, bytes, INFINITY);
-	return model_time(machine, ranks, &work);
+	return model_call_of(machine, RING_KIND_ALL_REDUCE, ranks, bytes).seconds;
 }
 
 /* 7e9 gradients of two bytes at 50 GB/s. */
@@ -91,34 +90,50 @@ static void all_reduce_of_a_large_model(void **state)
 }
 
 /* What the plan says of a vector of 1000 bytes for each of 8 ranks. */
-static void work_is_the_plans(void **state)
+static void calls_are_the_plans(void **state)
 {
 	(void)state;
 	static const struct {
 		enum ring_kind kind;
-		double hops, sent, reduced;
+		uint64_t hops, sent;
 	} known[] = {
-		{RING_KIND_ALL_REDUCE, 14, 14000, 7000},
-		{RING_KIND_REDUCE_SCATTER, 7, 7000, 7000},
-		{RING_KIND_ALL_GATHER, 13, 7000, 0},
-		{RING_KIND_BROADCAST, 13, 8000, 0},
-		{RING_KIND_REDUCE, 13, 8000, 8000},
-		{RING_KIND_GATHER, 2, 7000, 0},
-		{RING_KIND_SCATTER, 2, 7000, 0},
-		{RING_KIND_ALL_TO_ALL, 1, 7000, 0},
-		{RING_KIND_SEND, 1, 8000, 0},
+		{RING_KIND_ALL_REDUCE, 14, 14000}, {RING_KIND_REDUCE_SCATTER, 7, 7000},
+		{RING_KIND_ALL_GATHER, 13, 7000},  {RING_KIND_BROADCAST, 13, 8000},
+		{RING_KIND_REDUCE, 13, 8000},      {RING_KIND_GATHER, 2, 7000},
+		{RING_KIND_SCATTER, 2, 7000},      {RING_KIND_ALL_TO_ALL, 1, 7000},
+		{RING_KIND_SEND, 1, 8000},         {RING_KIND_BARRIER, 7, 0},
 	};
+	struct model_machine machine = link_machine(1e9, 20e-6);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		struct model_work work = model_work_of(known[i].kind, 8, 8000, 100);
-		assert_near(work.hops, known[i].hops, 0);
-		assert_near(work.sent, known[i].sent, 0);
-		assert_near(work.reduced, known[i].reduced, 0);
+		double bytes = known[i].kind == RING_KIND_BARRIER ? 0 : 8000;
+		struct model_call call = model_call_of(&machine, known[i].kind, 8, bytes);
+		assert_int_equal(call.hops, known[i].hops);
+		assert_int_equal(call.sent, known[i].sent);
+		bool chain = known[i].kind == RING_KIND_BROADCAST ||
+			     known[i].kind == RING_KIND_REDUCE;
+		double handed_on = chain ? 7 : 1; /* in one piece, from rank to rank */
+		assert_near(call.seconds,
+			    (double)call.hops * 20e-6 + handed_on * (double)call.sent * 1e-9, 1e-10);
 	}
-	struct model_work barrier = model_work_of(RING_KIND_BARRIER, 8, 0, 100);
-	assert_near(barrier.hops, 7, 0);
-	assert_near(barrier.sent, 0, 0);
-	struct model_work alone = model_work_of(RING_KIND_ALL_REDUCE, 1, 8000, 100);
-	assert_near(alone.hops + alone.sent, 0, 0);
+	struct model_call alone = model_call_of(&machine, RING_KIND_ALL_REDUCE, 1, 8000);
+	assert_near(alone.seconds, 0, 0);
+	assert_int_equal(alone.hops + alone.sent, 0);
+}
+
+/* The library's choice, by the same numbers. */
+static void calls_are_the_librarys(void **state)
+{
+	(void)state;
+	struct model_machine machine = {.model = ring_model_built_in[RING_PATH_MEMORY],
+					.path = RING_PATH_MEMORY,
+					.memory = RING_MEMORY_REACHABLE,
+					.algorithm = -1};
+	struct model_call small = model_call_of(&machine, RING_KIND_ALL_REDUCE, 4, 8);
+	struct model_call large = model_call_of(&machine, RING_KIND_ALL_REDUCE, 4, 16 << 20);
+	assert_int_equal(small.choice.algorithm, RING_ALGORITHM_ONE_SHOT);
+	assert_int_equal(large.choice.algorithm, RING_ALGORITHM_DIRECT);
+	assert_near(small.seconds * 1e12,
+		    (double)small.choice.predicted_ps[RING_ALGORITHM_ONE_SHOT], 0.5);
 }
 
 static const struct model_algorithm *algorithm(const char *name)
@@ -135,8 +150,8 @@ static void algorithms_by_hand(void **state)
 {
 	(void)state;
 	struct model_machine machine = link_machine(1e9, 10e-6);
-	machine.reduce_rate = 2e9;
-	machine.chunk = 50e3;
+	machine.model.touch = model_number_of_rate(MODEL_TOUCHED_TO_REDUCE * 2e9);
+	machine.chunk = 50000;
 	static const struct {
 		const char *name;
 		double us;
@@ -158,18 +173,13 @@ static void chunks_hide_latency(void **state)
 {
 	(void)state;
 	struct model_machine machine = link_machine(1e9, 20e-6);
-	machine.chunk = 50e3;
-	struct model_work work = model_work_of(RING_KIND_ALL_REDUCE, 4, 4 * 400e3, machine.chunk);
-	assert_near(work.full_rounds, 4, 0);
-	assert_near(work.rest, 0, 0);
-	assert_near(1e6 * model_time(&machine, 4, &work), 6 * 400 + 20, 0.01);
-	machine.link.latency = 80e-6;
-	assert_near(1e6 * model_time(&machine, 4, &work), 6 * 4 * (80 + 50) + 50, 0.01);
-	machine.reduce_rate = 0.25e9;
-	assert_near(1e6 * model_time(&machine, 4, &work), 3 * 4 * (400 + 130) + 50, 0.01);
-	work = model_work_of(RING_KIND_ALL_REDUCE, 4, 4 * 230e3, machine.chunk);
-	assert_near(work.full_rounds, 2, 0);
-	assert_near(work.rest, 30e3, 1e-6);
+	machine.chunk = 50000;
+	assert_near(1e6 * all_reduce_time(&machine, 4, 4 * 400e3), 6 * 400 + 20, 0.01);
+	machine.model.hop = model_number_of_seconds(80e-6);
+	assert_near(1e6 * all_reduce_time(&machine, 4, 4 * 400e3), 6 * 4 * (80 + 50) + 50, 0.01);
+	machine.model.hop = 0; /* reducing 150 us in each of 24 steps, half of which reduce */
+	machine.model.touch = model_number_of_rate(MODEL_TOUCHED_TO_REDUCE * 0.25e9);
+	assert_near(1e6 * all_reduce_time(&machine, 4, 4 * 400e3), 3 * 4 * 400 + 50, 1);
 }
 
 static void a_crossover_is_where_times_are_equal(void **state)
@@ -195,12 +205,11 @@ static void hosts_slow_the_ring_where_it_leaves_them(void **state)
 	(void)state;
 	struct model_machine machine = link_machine(10e9, 2e-6);
 	machine.ranks_per_host = 8;
-	machine.between = (struct model_link){20e-6, 1e9};
-	struct model_link inside = model_ring_link(&machine, 8);
-	assert_near(inside.bandwidth, 10e9, 0);
-	struct model_link across = model_ring_link(&machine, 32);
-	assert_near(across.bandwidth, 1e9, 0);
-	assert_near(across.latency, (20e-6 + 7 * 2e-6) / 8, 1e-12);
+	machine.between = link_model(1e9, 20e-6);
+	assert_int_equal(model_around(&machine, 8).wire, model_number_of_rate(10e9));
+	struct ring_model across = model_around(&machine, 32);
+	assert_int_equal(across.wire, model_number_of_rate(1e9));
+	assert_near(model_seconds(across.hop), (20e-6 + 7 * 2e-6) / 8, 1e-12);
 	/* Around 4 hosts only an eighth of the vector leaves each. */
 	assert_true(algorithm("hierarchical")->time(&machine, 32, 64e6) <
 		    0.5 * algorithm("ring")->time(&machine, 32, 64e6));
@@ -275,7 +284,7 @@ static void causes_are_told_apart(void **state)
 
 	struct model_machine tiers = link_machine(1e12, 0);
 	tiers.ranks_per_host = 8;
-	tiers.between = (struct model_link){0, 10e9};
+	tiers.between = link_model(10e9, 0);
 	assert_true(model_training_efficiency(&training, &tiers, 8, MODEL_NO_CAUSE) > 0.8);
 	assert_int_equal(model_training_cause(&training, &tiers, 16, &enough), MODEL_SLOW_TIER);
 	assert_true(enough);
@@ -355,7 +364,7 @@ static void links_differ_as_told(void **state)
 	(void)state;
 	struct model_world world = {.machine = link_machine(1e9, 10e-6)};
 	world.machine.ranks_per_host = 4;
-	world.machine.between = (struct model_link){50e-6, 1e8};
+	world.machine.between = link_model(1e8, 50e-6);
 	assert_true(model_parse_wire("1-2=2GB/s,1us", &world));
 	assert_true(model_parse_slow("0=2", &world));
 	assert_true(model_parse_late("3=5ms", &world));
@@ -371,7 +380,7 @@ static void links_differ_as_told(void **state)
 		struct ring_pace_speed speed;
 		model_world_link(&world, known[i].from, known[i].to, &speed);
 		assert_int_equal(speed.latency_ns, known[i].latency_ns);
-		assert_near(speed.bytes_per_second, known[i].rate, 0);
+		assert_near(speed.bytes_per_second / known[i].rate, 1, 1e-12);
 	}
 	uint64_t enter_ns[5];
 	assert_int_equal(model_world_enter(&world, 0, 5, enter_ns), 5000000);
@@ -455,7 +464,8 @@ int main(void)
 		cmocka_unit_test(numbers_have_units),
 		cmocka_unit_test(lists_have_ranges),
 		cmocka_unit_test(all_reduce_of_a_large_model),
-		cmocka_unit_test(work_is_the_plans),
+		cmocka_unit_test(calls_are_the_plans),
+		cmocka_unit_test(calls_are_the_librarys),
 		cmocka_unit_test(algorithms_by_hand),
 		cmocka_unit_test(chunks_hide_latency),
 		cmocka_unit_test(a_crossover_is_where_times_are_equal),
