@@ -38,6 +38,8 @@ int ring_fail(struct ring_failure *failure, int err, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(failure->text, sizeof(failure->text), format, args);
 	va_end(args);
+	if (!failure->text[0])
+		snprintf(failure->text, sizeof(failure->text), "%s", ring_strerror(err));
 	ring_text_clean(failure->text); /* it may quote a variable, a path or a peer */
 	failure->err = err;
 	return err;

@@ -128,6 +128,9 @@ static int read_letters(struct ring_join *join)
 				join, err,
 				"rank %d: the process that serves the meeting at %s went away",
 				my_rank(join), join->root);
+		if (err == RING_ENOMEM)
+			return give_up(join, err, "rank %d: no memory for a letter of the root",
+				       my_rank(join));
 		if (!err)
 			err = take_letter(join, kind, body, bytes);
 	}
@@ -141,7 +144,7 @@ static int out_of_time(struct ring_join *join)
 		return give_up(
 			join, RING_ETIMEDOUT,
 			"rank %d: nobody served the meeting at %s within %d ms (%s); does %s "
-			"still run, and can it be reached?",
+			"still run, and is that port open to this host?",
 			my_rank(join), join->root, patience_ms,
 			join->dial.trouble[0] ? join->dial.trouble : "no answer",
 			join->dial.early ? "rank 0 of this very job"

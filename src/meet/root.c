@@ -154,16 +154,19 @@ static void out_of_time(void *owner)
 	char ranks[RING_RANKS_TEXT];
 	if (root->stage == RING_GATHERING) {
 		int missing = ring_ranks_lacking(root->is_here, root->size, ranks);
-		ring_root_fail(root, RING_ETIMEDOUT, RING_RANK_ROOT,
-			       "%s never came within %d ms (%d of %d met at %s); %s running, and "
-			       "can %s reach it?",
-			       ranks, root->patience_ms, root->met, root->size, root->address,
-			       missing == 1 ? "is it" : "are they", missing == 1 ? "it" : "they");
+		ring_root_fail(
+			root, RING_ETIMEDOUT, RING_RANK_ROOT,
+			"%s never came within %d ms (%d of %d met at %s); %s running, and is "
+			"that port open to %s?",
+			ranks, root->patience_ms, root->met, root->size, root->address,
+			missing == 1 ? "is it" : "are they", missing == 1 ? "it" : "them");
 	} else {
 		ring_ranks_lacking(root->is_ready, root->size, ranks);
 		ring_root_fail(
 			root, RING_ETIMEDOUT, RING_RANK_ROOT,
-			"%s met the others at %s but did not link with the neighbours within %d ms",
+			"%s met the others at %s but did not link with the neighbours within %d "
+			"ms: "
+			"are the ports open at which ranks listen (RING_PORT_RANGE chooses them)?",
 			ranks, root->address, root->patience_ms);
 	}
 }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -190,6 +192,33 @@ static void indexed_job(void **state)
 	assert_int_equal(rank, 1);
 }
 
+/* A launcher that reads no more, its buffer full: the rank waited for ever. */
+static void pmi_server_that_does_not_read(void **state)
+{
+	(void)state;
+	static const char waste[4096];
+	struct ring_comm *comm;
+	int ends[2];
+	char number[16];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	while (send(ends[0], waste, sizeof(waste), MSG_DONTWAIT) > 0)
+		;
+	snprintf(number, sizeof(number), "%d", ends[0]);
+	setenv("PMI_FD", number, 1);
+	setenv("PMI_RANK", "0", 1);
+	setenv("PMI_SIZE", "2", 1);
+	setenv("RING_CREATE_TIMEOUT_MS", "100", 1);
+	alarm(60);
+	assert_int_equal(ring_comm_create_from_env(&comm, NULL), RING_ETIMEDOUT);
+	alarm(0);
+	assert_non_null(strstr(ring_comm_error(NULL), "the launcher did not answer"));
+	unsetenv("RING_CREATE_TIMEOUT_MS");
+	unsetenv("PMI_RANK");
+	unsetenv("PMI_SIZE");
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void place(void **state)
 {
 	(void)state;
@@ -344,6 +373,7 @@ int main(void)
 		cmocka_unit_test_setup(unknown_launchers_are_refused, forget_environment),
 		cmocka_unit_test_setup(one_of_several_is_told_from_one_alone, forget_environment),
 		cmocka_unit_test_setup(indexed_job, forget_environment),
+		cmocka_unit_test_setup(pmi_server_that_does_not_read, forget_environment),
 		cmocka_unit_test_setup(place, forget_environment),
 		cmocka_unit_test_setup(nonsense_is_named, forget_environment),
 		cmocka_unit_test_setup(all_ranks_come_to_one_identity, forget_environment),

@@ -40,6 +40,15 @@ static void first_failure_sticks(void **state)
 	assert_int_equal(ring_fail(NULL, RING_ENOMEM, "nobody listens"), RING_ENOMEM);
 }
 
+/* All ranks of a job whose memory ran out heard nothing but a code. */
+static void no_failure_is_without_words(void **state)
+{
+	(void)state;
+	struct ring_failure failure = {0};
+	ring_fail(&failure, RING_ENOMEM, "%s", "");
+	assert_string_equal(failure.text, ring_strerror(RING_ENOMEM));
+}
+
 static void long_sentences_are_cut(void **state)
 {
 	(void)state;
@@ -142,6 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_code_has_a_text),
 		cmocka_unit_test(first_failure_sticks),
+		cmocka_unit_test(no_failure_is_without_words),
 		cmocka_unit_test(long_sentences_are_cut),
 		cmocka_unit_test(each_thread_remembers_its_own),
 		cmocka_unit_test(names_and_sizes),

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/fork_lock.h"
 #include "hex.h"
@@ -106,7 +105,7 @@ static int exchange(const struct ring_kvs *kvs, const struct ring_config *config
 {
 	static unsigned exchanges;
 	char key[32];
-	uint64_t deadline_ms = ring_clock_ms() + (uint64_t)config->create_timeout_ms;
+	uint64_t deadline_ms = launch->deadline_ms;
 	int err = connect_once(kvs, deadline_ms, failure);
 	if (err)
 		return err;
@@ -129,12 +128,12 @@ static int take(struct ring_failure *failure)
 	return 0;
 }
 
-int ring_kvs_connect(const struct ring_kvs *kvs, struct ring_failure *failure)
+int ring_kvs_connect(const struct ring_kvs *kvs, uint64_t deadline_ms, struct ring_failure *failure)
 {
 	int err = take(failure);
 	if (err)
 		return err;
-	err = connect_once(kvs, UINT64_MAX, failure);
+	err = connect_once(kvs, deadline_ms, failure);
 	pthread_mutex_unlock(&busy);
 	return err;
 }

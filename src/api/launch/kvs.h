@@ -30,7 +30,7 @@ struct ring_kvs {
  * Connects, unless this process has. returns 0; RING_EINVAL in a forked child; or what connect
  * returns
  */
-int ring_kvs_connect(const struct ring_kvs *kvs, struct ring_failure *failure);
+int ring_kvs_connect(const struct ring_kvs *kvs, uint64_t deadline_ms, struct ring_failure *failure);
 
 /*
  * Sets launch->id, alike on all ranks; launch->size and launch->rank are known. Rank 0 serves its

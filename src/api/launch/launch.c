@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fork_lock.h"
 #include "meet/describe.h"
 #include "meet/watcher.h"
@@ -24,6 +25,8 @@ static const struct ring_launcher *const launchers[] = {
 	&ring_launcher_indexed_job,
 };
 #define LAUNCHERS (sizeof(launchers) / sizeof(launchers[0]))
+
+#define FIND_MS 60000 /* for ring_job_find if the environment says nonsense of timeouts */
 
 const char *ring_launch_variable(const char *name)
 {
@@ -116,8 +119,11 @@ static int find_place(const struct ring_launcher **launcher, struct ring_launch 
 int ring_job_find(const char **name, int *rank, int *size)
 {
 	struct ring_failure failure = {0};
-	struct ring_launch launch = {.size = 1};
+	struct ring_launch launch = {.size = 1, .deadline_ms = ring_clock_ms() + FIND_MS};
+	struct ring_config config;
 	const struct ring_launcher *launcher = NULL;
+	if (!ring_config_resolve(&config, NULL, NULL))
+		launch.deadline_ms = ring_clock_ms() + (uint64_t)config.create_timeout_ms;
 	if (!name || !rank || !size)
 		return ring_refuse(RING_EINVAL, "ring_job_find: launcher, rank or size is NULL");
 	int err = find_place(&launcher, &launch, &failure);
@@ -170,6 +176,7 @@ static int enter(struct ring_launch *launch, const struct ring_options *options,
 	struct ring_config config;
 	int err = ring_config_resolve(&config, options, failure);
 	const struct ring_launcher *launcher = NULL;
+	launch->deadline_ms = ring_clock_ms() + (uint64_t)config.create_timeout_ms;
 	if (!err)
 		err = find_place(&launcher, launch, failure);
 	if (!err && !launcher)
@@ -189,9 +196,11 @@ int ring_comm_create_from_env(struct ring_comm **comm, const struct ring_options
 	struct ring_launch launch = {0};
 	int err = comm ? enter(&launch, options, &failure)
 		       : ring_fail(&failure, RING_EINVAL, "ring_comm_create_from_env: comm is NULL");
-	if (err)
+	if (err) {
+		ring_fail(&failure, err, "ring_comm_create_from_env: %s", ring_strerror(err));
 		ring_failure_remember(&failure);
-	else
+	}
+	if (!err)
 		err = ring_comm_create(comm, launch.size, launch.rank, &launch.id, options);
 	if (launch.watcher)
 		ring_watcher_drop(launch.watcher);

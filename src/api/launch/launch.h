@@ -7,13 +7,15 @@
 #define RING_LAUNCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "choose/options.h"
 
 /* A rank's place in the job, all that creating a communicator needs. */
 struct ring_launch {
-	/* which communicator of the job, from 0; given */
+	/* which communicator of the job, from 0, and until when it may be waited for; given */
 	unsigned number;
+	uint64_t deadline_ms;
 	int size, rank;
 	bool one_host; /* all ranks are known to be on this host */
 	struct ring_unique_id id;

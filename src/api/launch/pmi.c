@@ -5,6 +5,7 @@
  * after that the launcher answers nobody.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,27 +34,13 @@ static int fail_lost(struct ring_failure *failure, const char *why)
 			 fd, why);
 }
 
-static int say(const char *line, struct ring_failure *failure)
-{
-	size_t length = strlen(line);
-	while (length > 0) {
-		ssize_t sent = send(fd, line, length, MSG_NOSIGNAL);
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent <= 0)
-			return fail_lost(failure, strerror(errno));
-		line += sent;
-		length -= (size_t)sent;
-	}
-	return 0;
-}
-
-static int await(uint64_t deadline_ms, const char *doing, struct ring_failure *failure)
+static int await(short events, uint64_t deadline_ms, const char *doing, struct ring_failure *failure)
 {
 	for (;;) {
-		struct pollfd ready = {.fd = fd, .events = POLLIN};
+		struct pollfd ready = {.fd = fd, .events = events};
 		uint64_t now = ring_clock_ms();
-		int found = poll(&ready, 1, now < deadline_ms ? (int)(deadline_ms - now) : 0);
+		uint64_t left = now < deadline_ms ? deadline_ms - now : 0;
+		int found = poll(&ready, 1, left < INT_MAX ? (int)left : INT_MAX);
 		if (found > 0)
 			return 0;
 		if (found < 0 && errno != EINTR)
@@ -66,13 +53,33 @@ static int await(uint64_t deadline_ms, const char *doing, struct ring_failure *f
 	}
 }
 
+/* A launcher that reads no more is not waited for longer than one that does not answer. */
+static int say(const char *line, uint64_t deadline_ms, const char *doing,
+	       struct ring_failure *failure)
+{
+	size_t length = strlen(line);
+	while (length > 0) {
+		int err = await(POLLOUT, deadline_ms, doing, failure);
+		if (err)
+			return err;
+		ssize_t sent = send(fd, line, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (sent < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (sent <= 0)
+			return fail_lost(failure, strerror(errno));
+		line += sent;
+		length -= (size_t)sent;
+	}
+	return 0;
+}
+
 /* One line without its end. The launcher only answers, so nothing follows it. */
 static int hear(char line[LINE_TEXT], uint64_t deadline_ms, const char *doing,
 		struct ring_failure *failure)
 {
 	size_t used = 0;
 	do {
-		int err = await(deadline_ms, doing, failure);
+		int err = await(POLLIN, deadline_ms, doing, failure);
 		if (err)
 			return err;
 		ssize_t got = read(fd, line + used, LINE_TEXT - 1 - used);
@@ -107,7 +114,7 @@ static int ask(const char *command, const char *answer, char line[LINE_TEXT], ui
 	       struct ring_failure *failure)
 {
 	size_t length;
-	int err = say(command, failure);
+	int err = say(command, deadline_ms, answer, failure);
 	if (!err)
 		err = hear(line, deadline_ms, answer, failure);
 	if (err)

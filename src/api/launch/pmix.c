@@ -8,17 +8,21 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/thread.h"
+#include "hex.h"
 #include "kvs.h"
 #include "meet/describe.h"
 
 #define SONAME "libpmix.so.2"
+#define LEAVE_MS 1000
 #define ANCESTORS_MAX 16 /* wrappers between the launcher and this process */
 
 /* ---- the used part of pmix.h; the standard fixes these names and numbers ---- */
@@ -146,31 +150,97 @@ static int load(struct ring_failure *failure)
 	return 0;
 }
 
+/* ---- calls: each may hang with the server, whatever time-out it is given ---- */
+
+struct call {
+	void (*make)(struct call *call);
+	struct pmix_proc proc;
+	char key[64], text[RING_ID_TEXT];
+	struct pmix_value *value; /* what get found: the caller's, or left with the call */
+	uintptr_t fence;
+	int status;
+};
+
+static bool is_stuck; /* a call hangs inside the library, perhaps with its locks: none follows */
+
+static void make_call(void *context)
+{
+	struct call *call = context;
+	call->make(call);
+}
+
+/* Makes the call in a thread, and frees it, or leaves it to that. returns 0, with *done */
+static int run_call(struct call *call, struct call *done, const char *doing, uint64_t deadline_ms,
+		    struct ring_failure *failure)
+{
+	if (!call)
+		return ring_fail(failure, RING_ENOMEM, "PMIx: no memory for a call");
+	if (is_stuck || ring_thread_await(make_call, free, call, deadline_ms)) {
+		if (is_stuck)
+			free(call);
+		is_stuck = true;
+		return ring_fail(failure, RING_ETIMEDOUT,
+				 "PMIx: the launcher's server did not answer in time, %s: is it "
+				 "stopped, or gone?",
+				 doing);
+	}
+	*done = *call;
+	free(call);
+	return 0;
+}
+
+static struct call *new_call(void (*make)(struct call *call))
+{
+	struct call *call = calloc(1, sizeof(*call));
+	if (call)
+		call->make = make;
+	return call;
+}
+
+/* As a call that cannot fail on its own. */
+static int run_to_success(struct call *call, struct call *done, const char *doing,
+			  uint64_t deadline_ms, struct ring_failure *failure)
+{
+	int err = run_call(call, done, doing, deadline_ms, failure);
+	if (!err && done->status != PMIX_SUCCESS)
+		err = fail_call(doing, done->status, failure);
+	return err;
+}
+
 /* ---- the exchange ---- */
 
-/* PMIx has a thread of its own, which must leave signals to the program. */
+static void init(struct call *call)
+{
+	call->status = pmix.init(&call->proc, NULL, 0);
+}
+
 static int connect_pmix(uint64_t deadline_ms, struct ring_failure *failure)
 {
-	sigset_t all, before;
-	(void)deadline_ms;
+	struct call done;
 	int err = load(failure);
-	if (err)
-		return err;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int status = pmix.init(&self, NULL, 0);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return status == PMIX_SUCCESS ? 0 : fail_call("joining the job", status, failure);
+	if (!err)
+		err = run_to_success(new_call(init), &done, "joining the job", deadline_ms, failure);
+	if (!err)
+		self = done.proc;
+	return err;
+}
+
+static void put_and_commit(struct call *call)
+{
+	struct pmix_value value = {.type = PMIX_STRING, .data.string = call->text};
+	call->status = pmix.put(PMIX_GLOBAL, call->key, &value);
+	if (call->status == PMIX_SUCCESS)
+		call->status = pmix.commit();
 }
 
 static int put(const char *key, const char *text, uint64_t deadline_ms, struct ring_failure *failure)
 {
-	struct pmix_value value = {.type = PMIX_STRING, .data.string = text};
-	(void)deadline_ms;
-	int status = pmix.put(PMIX_GLOBAL, key, &value);
-	if (status == PMIX_SUCCESS)
-		status = pmix.commit();
-	return status == PMIX_SUCCESS ? 0 : fail_call("putting the id", status, failure);
+	struct call *call = new_call(put_and_commit), done;
+	if (call) {
+		snprintf(call->key, sizeof(call->key), "%s", key);
+		snprintf(call->text, sizeof(call->text), "%s", text);
+	}
+	return run_to_success(call, &done, "putting the id", deadline_ms, failure);
 }
 
 /* A fence may end after its waiter gave up: each has a number. */
@@ -207,16 +277,27 @@ static bool await_fence(uint64_t deadline_ms, int *status)
 	return ended;
 }
 
+static void begin_fence(struct call *call)
+{
+	call->status = pmix.fence(NULL, 0, NULL, 0, fence_ended, (void *)call->fence);
+}
+
 static int fence(uint64_t deadline_ms, struct ring_failure *failure)
 {
+	struct call *call = new_call(begin_fence), done;
+	int status;
 	pthread_mutex_lock(&fences.mutex);
-	void *number = (void *)++fences.begun;
+	uintptr_t number = ++fences.begun;
 	pthread_mutex_unlock(&fences.mutex);
-	int status = pmix.fence(NULL, 0, NULL, 0, fence_ended, number);
-	if (status == PMIX_OPERATION_SUCCEEDED)
-		fence_ended(PMIX_SUCCESS, number);
-	else if (status != PMIX_SUCCESS)
-		return fail_call("waiting for the other ranks", status, failure);
+	if (call)
+		call->fence = number;
+	int err = run_call(call, &done, "waiting for the other ranks", deadline_ms, failure);
+	if (err)
+		return err;
+	if (done.status == PMIX_OPERATION_SUCCEEDED)
+		fence_ended(PMIX_SUCCESS, (void *)number);
+	else if (done.status != PMIX_SUCCESS)
+		return fail_call("waiting for the other ranks", done.status, failure);
 	if (!await_fence(deadline_ms, &status))
 		return ring_fail(
 			failure, RING_ETIMEDOUT,
@@ -226,43 +307,57 @@ static int fence(uint64_t deadline_ms, struct ring_failure *failure)
 				      : fail_call("waiting for the other ranks", status, failure);
 }
 
+static void ask(struct call *call)
+{
+	call->status = pmix.get(&call->proc, call->key, NULL, 0, &call->value);
+}
+
 /*
  * The caller frees *value, and reads only the member that its type names: it may be no larger than
  * that.
  */
 static int get_value(uint32_t rank, const char *key, struct pmix_value **value,
-		     struct ring_failure *failure)
+		     uint64_t deadline_ms, struct ring_failure *failure)
 {
-	struct pmix_proc proc = {.rank = rank};
-	memcpy(proc.nspace, self.nspace, sizeof(proc.nspace));
-	*value = NULL;
-	int status = pmix.get(&proc, key, NULL, 0, value);
-	if (status == PMIX_SUCCESS && *value)
-		return 0;
 	char doing[64];
+	struct call *call = new_call(ask), done;
+	if (call) {
+		call->proc = self;
+		call->proc.rank = rank;
+		snprintf(call->key, sizeof(call->key), "%s", key);
+	}
 	snprintf(doing, sizeof(doing), "asking for %s", key);
-	return fail_call(doing, status, failure);
+	int err = run_call(call, &done, doing, deadline_ms, failure);
+	if (!err && (done.status != PMIX_SUCCESS || !done.value))
+		err = fail_call(doing, done.status, failure);
+	*value = err ? NULL : done.value;
+	return err;
 }
 
 static int get(const char *key, char *text, size_t room, uint64_t deadline_ms,
 	       struct ring_failure *failure)
 {
 	struct pmix_value *value;
-	(void)deadline_ms;
-	int err = get_value(0, key, &value, failure);
+	int err = get_value(0, key, &value, deadline_ms, failure);
 	if (err)
 		return err;
 	bool is_text = value->type == PMIX_STRING;
-	snprintf(text, room, "%s", is_text ? value->data.string : "");
+	snprintf(text, room, "%s", is_text && value->data.string ? value->data.string : "");
 	if (is_text)
 		free((char *)value->data.string);
 	free(value);
 	return 0;
 }
 
+static void finalize(struct call *call)
+{
+	call->status = pmix.finalize(NULL, 0);
+}
+
 static void leave(void)
 {
-	pmix.finalize(NULL, 0);
+	struct call done;
+	run_call(new_call(finalize), &done, "leaving", ring_clock_ms() + LEAVE_MS, NULL);
 }
 
 static const struct ring_kvs kvs = {
@@ -275,10 +370,11 @@ static const struct ring_kvs kvs = {
 
 /* ---- the launcher ---- */
 
-static int get_number(const char *key, int *number, struct ring_failure *failure)
+static int get_number(const char *key, int *number, uint64_t deadline_ms,
+		      struct ring_failure *failure)
 {
 	struct pmix_value *value;
-	int err = get_value(PMIX_RANK_WILDCARD, key, &value, failure);
+	int err = get_value(PMIX_RANK_WILDCARD, key, &value, deadline_ms, failure);
 	if (err)
 		return err;
 	if (value->type == PMIX_UINT32 && value->data.uint32 <= RING_SIZE_MAX)
@@ -295,13 +391,18 @@ static int find_place(const struct ring_launcher *launcher, struct ring_launch *
 {
 	int here = 0;
 	(void)launcher;
-	int err = ring_kvs_connect(&kvs, failure);
+	int err = ring_kvs_connect(&kvs, launch->deadline_ms, failure);
 	if (!err)
-		err = get_number(PMIX_JOB_SIZE, &launch->size, failure);
+		err = get_number(PMIX_JOB_SIZE, &launch->size, launch->deadline_ms, failure);
+	if (!err && self.rank >= (uint32_t)launch->size)
+		err = ring_fail(failure, RING_EINVAL,
+				"PMIx: the launcher calls this process rank %u of %d, from 0 on",
+				self.rank, launch->size);
 	if (err)
 		return err;
 	launch->rank = (int)self.rank;
-	launch->one_host = !get_number(PMIX_LOCAL_SIZE, &here, NULL) && here == launch->size;
+	launch->one_host = !get_number(PMIX_LOCAL_SIZE, &here, launch->deadline_ms, NULL) &&
+			   here == launch->size;
 	return 0;
 }
 

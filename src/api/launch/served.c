@@ -3,8 +3,6 @@
 #include "served.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +14,7 @@
 #include "meet/interface.h"
 #include "meet/root.h"
 #include "meet/watcher.h"
+#include "lookup.h"
 
 int ring_served_choose_port(struct ring_served *served, const struct ring_launcher *launcher,
 			    struct ring_failure *failure)
@@ -34,27 +33,6 @@ const char *ring_served_secret(void)
 
 /* ---- where to meet ---- */
 
-/* All ranks of a host get the same answer; the resolver puts addresses that cannot work last. */
-static int resolve(const struct ring_served *served, int rank, struct sockaddr_storage *address,
-		   struct ring_failure *failure)
-{
-	char port[16];
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
-	snprintf(port, sizeof(port), "%d", served->port);
-	int cause = getaddrinfo(served->address, port, &hints, &found);
-	if (cause) {
-		bool passing = cause == EAI_AGAIN || cause == EAI_SYSTEM || cause == EAI_MEMORY;
-		return ring_fail(failure, passing ? RING_ESYSTEM : RING_EINVAL,
-				 "%s=%.200s is no host that rank %d can find: %s",
-				 served->address_of, served->address, rank,
-				 cause == EAI_SYSTEM ? strerror(errno) : gai_strerror(cause));
-	}
-	*address = (struct sockaddr_storage){0};
-	memcpy(address, found->ai_addr, found->ai_addrlen);
-	freeaddrinfo(found);
-	return 0;
-}
-
 /*
  * True for loopback on every host; other names, as on Debian, may mean it on their own host only.
  */
@@ -70,6 +48,39 @@ static bool says_loopback(const char *address)
 static bool is_on_one_host(const struct ring_served *served, int size)
 {
 	return served->local_size ? served->local_size == size : says_loopback(served->address);
+}
+
+/* Where rank 0 is to be met, if its name stands for several addresses. */
+static int choose(const struct ring_served *served, const struct ring_addresses *found,
+		  bool one_host, const struct ring_launch *launch, struct sockaddr_storage *address,
+		  struct ring_failure *failure)
+{
+	char first[RING_ADDRESS_TEXT], last[RING_ADDRESS_TEXT];
+	if (found->count == 1 || one_host || launch->rank == 0) {
+		*address = *ring_lookup_own(found, one_host);
+		return 0;
+	}
+	if (!ring_lookup_reached(found, launch->deadline_ms, address))
+		return 0;
+	return ring_fail(
+		failure, RING_ETIMEDOUT,
+		"rank %d: nobody served the meeting at any address of %s=%.200s, %s to %s, "
+		"in time; does rank 0 of this very job still run, and is that port open?",
+		launch->rank, served->address_of, served->address,
+		ring_address_format(&found->list[0], first),
+		ring_address_format(&found->list[found->count - 1], last));
+}
+
+static int resolve(const struct ring_served *served, bool one_host, const struct ring_launch *launch,
+		   struct sockaddr_storage *address, struct ring_failure *failure)
+{
+	char why[RING_LOOKUP_WORDS];
+	struct ring_addresses found;
+	if (ring_lookup(served->address, served->port, launch->deadline_ms, &found, why))
+		return ring_fail(failure, RING_ETIMEDOUT,
+				 "%s=%.200s is no host that rank %d can find in time: %s",
+				 served->address_of, served->address, launch->rank, why);
+	return choose(served, &found, one_host, launch, address, failure);
 }
 
 static int listen_at(struct ring_watcher *watcher, const struct ring_served *served,
@@ -144,10 +155,10 @@ int ring_served_enter(const struct ring_served *served, struct ring_identity *id
 		      struct ring_failure *failure)
 {
 	struct sockaddr_storage address;
-	int err = resolve(served, launch->rank, &address, failure);
+	bool one_host = is_on_one_host(served, launch->size);
+	int err = resolve(served, one_host, launch, &address, failure);
 	if (err)
 		return err;
-	bool one_host = is_on_one_host(served, launch->size);
 	bool tells_way = one_host || !ring_address_is_loopback(&address);
 	err = ring_watcher_hold(&launch->watcher, config, tells_way ? &address : NULL, failure);
 	if (err)
