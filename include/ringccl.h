@@ -143,7 +143,7 @@ struct ring_options {
 	const char *tuning; /* A RING_TUNING: file of rows that choose, by ring_perf --tune; NULL */
 
 	/* RING_DEVICE: what ring_mem_alloc gives memory of: "cuda", "cuda:1"; NULL: the host */
-	const char *device;
+	const char *device; /* the last field of version 0.1; new ones go behind it */
 };
 
 /* One link as counted by its end in this rank. */
@@ -192,8 +192,14 @@ RING_API int ring_version(void);
 /* The text of a status code; never NULL. */
 RING_API const char *ring_strerror(int err);
 
-/* Fills options with defaults and RING_* variables. */
+/*
+ * Fills options with defaults and RING_* variables. A program's struct may be shorter than that of a
+ * later library, so the macro of that name says how long it is. The function by itself fills the
+ * struct of version 0.1, for programs that cannot use the macro.
+ */
+RING_API void ring_options_init_size(struct ring_options *options, size_t size);
 RING_API void ring_options_init(struct ring_options *options);
+#define ring_options_init(options) ring_options_init_size(options, sizeof(*(options)))
 
 /*
  * Makes the identity of a new communicator of any size. The calling process serves the meeting

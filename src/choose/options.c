@@ -177,15 +177,22 @@ static int read_variable(const struct setting *setting, struct value *value,
 }
 
 /* Texts are the environment's own; creation copies them. */
-void ring_options_init(struct ring_options *options)
+void ring_options_init_size(struct ring_options *options, size_t size)
 {
-	memset(options, 0, sizeof(*options));
-	options->size = sizeof(*options);
+	struct ring_options all = {.size = size};
 	for (const struct setting *setting = settings; setting < settings + SETTINGS; setting++) {
 		struct value value = {.number = setting->fallback};
 		read_variable(setting, &value, NULL);
-		store(setting, options, value);
+		store(setting, &all, value);
 	}
+	memset(options, 0, size);
+	memcpy(options, &all, size < sizeof(all) ? size : sizeof(all));
+}
+
+void(ring_options_init)(struct ring_options *options)
+{
+	ring_options_init_size(options,
+			       offsetof(struct ring_options, device) + sizeof(options->device));
 }
 
 static int check_variables(struct ring_failure *failure)

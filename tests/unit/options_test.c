@@ -187,13 +187,32 @@ static void older_and_impossible_sizes(void **state)
 	}
 }
 
+static void filling_ends_where_the_struct_does(void **state)
+{
+	(void)state;
+	struct ring_options options;
+	memset(&options, 'x', sizeof(options));
+	setenv("RING_CALL_TIMEOUT_MS", "7", 1);
+	size_t size = offsetof(struct ring_options, chunk_bytes);
+	ring_options_init_size(&options, size);
+	assert_int_equal(options.size, size);
+	assert_int_equal(options.call_timeout_ms, 7);
+	for (size_t i = size; i < sizeof(options); i++)
+		assert_int_equal(((char *)&options)[i], 'x');
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, forget_environment, forget_environment)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(defaults),      CASE(variables),  CASE(program_wins),
-		CASE(bad_variables), CASE(bad_fields), CASE(older_and_impossible_sizes),
+		CASE(defaults),
+		CASE(variables),
+		CASE(program_wins),
+		CASE(bad_variables),
+		CASE(bad_fields),
+		CASE(older_and_impossible_sizes),
+		CASE(filling_ends_where_the_struct_does),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
