@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "base/reduce_list.h"
 #include "minifloat.h"
 
 static double as_float(double value)
@@ -131,6 +132,8 @@ const struct perf_op perf_ops[PERF_OPS] = {
 	{.name = "avg", .op = RING_AVG, .combine = sum, .adds = true, .divides = true},
 	{.name = "mulsum", .combine = sum, .adds = true, .scales = true},
 };
+_Static_assert(PERF_OPS == (RING_OPS > RING_AVG ? RING_OPS : RING_AVG + 1) + 1,
+	       "perf_ops has a row for each operation of reduce_list.h, RING_AVG and mulsum");
 
 double perf_scalar(int rank)
 {

@@ -18,6 +18,7 @@
 #include "base/datatype.h"
 #include "driver.h"
 #include "tests/kernels/jobs.h"
+#include "tests/kernels/reference.h"
 
 #define CUDA 1 /* the row's number */
 #define CHECK(condition)                                                                           \
@@ -170,7 +171,7 @@ static void bits(void)
 			       (RING_REDUCE_SOURCES + RING_REDUCE_RESULTS) * MIRROR_BYTES);
 	mirrors.room = pinned(MIRROR_BYTES);
 	for (int type = 0; type <= RING_FLOAT8_E5M2; type++) {
-		for (int op = 0; op <= RING_AVG; op++) {
+		for (int op = 0; op < REFERENCE_OPS; op++) {
 			const char *wrong = jobs_check_values(&reducer, (enum ring_datatype)type,
 							      (enum ring_op)op);
 			if (wrong)

@@ -10,8 +10,13 @@
 #include <stdint.h>
 
 #include "ringccl.h"
+#include "base/reduce_list.h"
 
-enum { REFERENCE_TYPES = RING_FLOAT8_E5M2 + 1, REFERENCE_OPS = RING_AVG + 1 };
+/* All operations of the list, and RING_AVG. */
+enum {
+	REFERENCE_TYPES = RING_FLOAT8_E5M2 + 1,
+	REFERENCE_OPS = (int)RING_OPS > RING_AVG ? (int)RING_OPS : RING_AVG + 1
+};
 
 /* The number that the bits of a float type stand for. */
 double reference_value(enum ring_datatype type, uint64_t bits);

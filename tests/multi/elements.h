@@ -12,8 +12,9 @@
 #include <stdint.h>
 
 #include "ringccl.h"
+#include "tests/kernels/reference.h"
 
-enum { ELEMENT_TYPES = RING_FLOAT8_E5M2 + 1, ELEMENT_OPS = RING_AVG + 1 };
+enum { ELEMENT_TYPES = RING_FLOAT8_E5M2 + 1, ELEMENT_OPS = REFERENCE_OPS };
 #define ELEMENT_BYTES_MAX 8
 
 size_t element_bytes(enum ring_datatype type);

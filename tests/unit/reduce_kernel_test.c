@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/kernels/jobs.h"
+#include "tests/kernels/reference.h"
 
 /* All accesses of a kernel come by here. */
 static void *reach(const void *address, size_t bytes);
@@ -106,7 +107,7 @@ static void unknown_kernels_are_refused(void **state)
 					 .type = (enum ring_datatype)(RING_FLOAT8_E5M2 + 1)};
 	assert_int_equal(on_host.reduce(&on_host, &unknown), RING_ENOTSUP);
 	unknown.type = RING_INT8;
-	unknown.op = (enum ring_op)(RING_AVG + 1);
+	unknown.op = (enum ring_op)REFERENCE_OPS;
 	assert_int_equal(on_host.reduce(&on_host, &unknown), RING_ENOTSUP);
 	unknown.op = RING_AVG;
 	unknown.count = 0;
