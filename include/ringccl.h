@@ -21,6 +21,7 @@
  *           ranks, and on the same device in all calls of a rank on one communicator. Managed
  *           memory, and what was freed, is refused before anything is done.
  *
+ * No function may be called from a signal handler.
  * After fork() a child may not use the parent's communicators: its calls return RING_EINVAL.
  */
 #ifndef RINGCCL_H
@@ -142,8 +143,11 @@ struct ring_options {
 				  "staged", "direct", "tree"; NULL chooses */
 	const char *tuning; /* A RING_TUNING: file of rows that choose, by ring_perf --tune; NULL */
 
-	/* RING_DEVICE: what ring_mem_alloc gives memory of: "cuda", "cuda:1"; NULL: the host */
-	const char *device; /* the last field of version 0.1; new ones go behind it */
+	/*
+	 * RING_DEVICE: what ring_mem_alloc gives memory of: "cuda", "cuda:1"; NULL: the host.
+	 * The last field of version 0.1: new ones go behind it.
+	 */
+	const char *device;
 };
 
 /* One link as counted by its end in this rank. */
@@ -193,8 +197,8 @@ RING_API int ring_version(void);
 RING_API const char *ring_strerror(int err);
 
 /*
- * Fills options with defaults and RING_* variables. A program's struct may be shorter than that of a
- * later library, so the macro of that name says how long it is. The function by itself fills the
+ * Fills options with defaults and RING_* variables. A program's struct may be shorter than that of
+ * a later library, so the macro of that name says how long it is. The function by itself fills the
  * struct of version 0.1, for programs that cannot use the macro.
  */
 RING_API void ring_options_init_size(struct ring_options *options, size_t size);
