@@ -497,7 +497,7 @@ static char *end_listening(void)
 static void freeing_behind_a_peer_that_left_is_no_alarm(void **state)
 {
 	struct pair pair;
-	struct ring_shared_memory region = make_region(7);
+	struct ring_region region = make_region(7);
 	make_pair(&pair, state);
 	assert_int_equal(share(&pair, &region), 0);
 	pair_close_end(&pair, RECEIVER);
