@@ -154,7 +154,7 @@ make_id() {
 	rm -f "$place/id"
 	ip netns exec "$net-0" "$rank_program" id >"$place/id" 2>&1 &
 	server=$!
-	for ((tries = 0; tries < 200; tries++)); do
+	for ((tries = 0; tries < 1500; tries++)); do
 		id=$(head -n 1 "$place/id" 2>/dev/null)
 		[ ${#id} = 256 ] && return
 		[ -z "$id" ] || break
@@ -184,15 +184,19 @@ await_ranks() {
 	done
 }
 
-# Waits until every rank has said that it is created.
-await_created() {
+# Waits until ranks have said so many such lines: half a minute, as others may keep the CPUs.
+await_lines() { # how many, pattern
 	local tries
-	for ((tries = 0; tries < 500; tries++)); do
-		[ "$(cat "$place"/out.* 2>/dev/null | grep -c '^created')" = "${#ranks[@]}" ] && return
+	for ((tries = 0; tries < 1500; tries++)); do
+		[ "$(cat "$place"/out.* 2>/dev/null | grep -cE "$2")" = "$1" ] && return
 		sleep 0.02
 	done
-	complain "not all were created: $(cat "$place"/out.*)"
+	complain "not $1 times \"$2\" in: $(cat "$place"/out.*)"
 	return 1
+}
+
+await_created() {
+	await_lines "${#ranks[@]}" '^created'
 }
 
 stop_ranks() {
