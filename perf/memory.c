@@ -58,7 +58,7 @@ void perf_device_close(struct perf_device *device)
 {
 	if (device->queue)
 		device->row->queue_close(device->queue);
-	*device = (struct perf_device){0};
+	device->queue = NULL;
 }
 
 int perf_device_copy(struct perf_device *device, void *to, const void *from, size_t bytes)

@@ -35,6 +35,7 @@ bool perf_device_is_known(const char *name);
  * that failed. returns 0; else a RING_E..., and text is a sentence about it
  */
 int perf_device_open(struct perf_device *device, const char *name, int place);
+/* Waits for its jobs, also if one has failed: before their memory goes. */
 void perf_device_close(struct perf_device *device);
 
 /*

@@ -192,9 +192,9 @@ int perf_run_rows(struct perf_run *run)
 		if (!err)
 			err = perf_facts_watch(&run->team, &run->facts, &use, run->options->threads);
 	}
+	perf_device_close(&run->team.device);
 	perf_buffer_unmap(&buffers[0]);
 	perf_buffer_unmap(&buffers[1]);
-	perf_device_close(&run->team.device);
 	perf_team_leave(&run->start);
 	if (err)
 		return err == RING_ETIMEDOUT ? PERF_EXIT_TIMEOUT
