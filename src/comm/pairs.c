@@ -154,19 +154,19 @@ static bool keeps_vigil(const struct ring_wanted_link *wanted)
 /*
  * A network card may have no room for one more link, or a path may let no such packets through. The
  * end that finds out closes the connection, by which the other one does, and both go on with the
- * next transport over a new one. returns RING_EAGAIN; the link's error: there is none
+ * next transport over a new one. False: there is none.
  */
-static int fall_back(struct ring_comm *comm, struct ring_wanted_link *wanted, int err,
-		     const struct ring_failure *trouble)
+static bool fall_back(struct ring_comm *comm, struct ring_wanted_link *wanted,
+		      const struct ring_failure *trouble)
 {
 	struct ring_edge *edge = &wanted->edge;
 	const int failed = edge->transport;
 	if (!edge->connected || edge->starved || ring_transports[failed]->kind != RING_REACH_WIRE)
-		return err;
+		return false;
 	const uint32_t without = wanted->failed | UINT32_C(1) << failed;
 	const int next = choose_transport(comm, edge->peer, edge->outgoing, without);
 	if (next < 0)
-		return err;
+		return false;
 	ring_log(comm->pairs.fell_back ? RING_INFO : RING_WARN,
 		 "rank %d %s %d: a link over %s instead of %s: %s", comm->rank,
 		 edge->outgoing ? "->" : "<-", edge->peer->rank, ring_transports[next]->name,
@@ -176,7 +176,7 @@ static int fall_back(struct ring_comm *comm, struct ring_wanted_link *wanted, in
 	ring_edge_drop(edge);
 	edge->transport = next;
 	edge->channel |= RING_CHANNEL_AGAIN;
-	return RING_EAGAIN;
+	return true;
 }
 
 static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
@@ -186,14 +186,14 @@ static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
 	if (edge->transport < 0)
 		return ring_fail(failure, RING_ENOTSUP, "no transport that is allowed reaches it");
 	struct ring_failure trouble = {0};
-	int err = ring_edge_step(edge, &comm->ends, &trouble);
-	if (err && err != RING_EAGAIN) {
+	int err;
+	while ((err = ring_edge_step(edge, &comm->ends, &trouble)) && err != RING_EAGAIN) {
 		ring_fail(&trouble, err, "%s: %s", ring_transports[edge->transport]->name,
 			  ring_strerror(err));
-		err = fall_back(comm, wanted, err, &trouble);
+		if (!fall_back(comm, wanted, &trouble))
+			return ring_fail(failure, err, "%s", trouble.text);
+		trouble = (struct ring_failure){0};
 	}
-	if (err && err != RING_EAGAIN)
-		return ring_fail(failure, err, "%s", trouble.text);
 	if (err == RING_EAGAIN && keeps_vigil(wanted))
 		err = ring_vigil_step(&wanted->vigil, edge->peer, &comm->ends, failure);
 	return err;
