@@ -29,7 +29,8 @@ struct ring_watch {
 
 /*
  * The process's watcher, started with the first holder and ended by the last. The first holder's
- * config chooses interface and port; towards as for ring_interface_choose.
+ * config chooses interface and port, and others may name no others; towards as for
+ * ring_interface_choose.
  * returns 0; RING_EINVAL, RING_ENOMEM, RING_ESYSTEM with the sentence
  */
 int ring_watcher_hold(struct ring_watcher **watcher, const struct ring_config *config,

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -158,6 +159,38 @@ static void a_used_id_is_refused_at_once(void **state)
 	assert_true(ring_clock_ms() - begin_ms < 10000);
 }
 
+/* What a second communicator said of interface and ports was taken, and not done. */
+static void a_process_receives_at_one_place(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *interface, *ports, *words;
+	} others[] = {
+		{"nosuch0", NULL, "matches no address of this host"},
+		{"lo", "1-1", "(RING_PORT_RANGE) are not those of this process"},
+	};
+	struct ring_options options;
+	struct ring_unique_id id;
+	struct ring_comm *one, *two;
+	setenv("RING_INTERFACE", "lo", 1);
+	ring_options_init(&options);
+	assert_int_equal(ring_unique_id_create(&id), 0);
+	assert_int_equal(ring_comm_create(&one, 1, 0, &id, &options), 0);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		options.interface = others[i].interface;
+		options.port_range = others[i].ports;
+		assert_int_equal(ring_unique_id_create(&id), 0);
+		assert_int_equal(ring_comm_create(&two, 1, 0, &id, &options), RING_EINVAL);
+		if (!strstr(ring_comm_error(NULL), others[i].words))
+			fail_msg("%s", ring_comm_error(NULL));
+	}
+	options.interface = "=lo"; /* the same in other words */
+	options.port_range = NULL;
+	assert_int_equal(ring_comm_create(&two, 1, 0, &id, &options), 0);
+	ring_comm_destroy(two);
+	ring_comm_destroy(one);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +199,7 @@ int main(void)
 		cmocka_unit_test(each_has_its_own_end),
 		cmocka_unit_test(beginning_refuses_nonsense),
 		cmocka_unit_test(a_used_id_is_refused_at_once),
+		cmocka_unit_test(a_process_receives_at_one_place),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
