@@ -158,7 +158,7 @@ static void news_end_it(void **state)
 	assert_int_equal(ring_comm_abort(comms[1]), 0);
 	uint64_t begin_ms = ring_clock_ms();
 	gather(1, 10000);
-	assert_true(ring_clock_ms() - begin_ms < 2000);
+	assert_true(ring_clock_ms() - begin_ms < 5000);
 	for (int rank = 0; rank < RANKS; rank++)
 		if (rank != 1)
 			assert_ended(rank, RING_EABORTED, "rank 1 aborted the communicator");
@@ -198,7 +198,7 @@ static void death_ends_it(void **state)
 	kill(victim, SIGKILL);
 	uint64_t begin_ms = ring_clock_ms();
 	gather(RANKS - 1, 10000);
-	assert_true(ring_clock_ms() - begin_ms < 1000);
+	assert_true(ring_clock_ms() - begin_ms < 5000);
 	waitpid(victim, NULL, 0);
 	for (int rank = 0; rank < RANKS - 1; rank++) {
 		assert_ended(rank, RING_EPEER, "rank 3 (host ");
