@@ -498,6 +498,7 @@ const struct ring_device ring_device_cuda = {
 	.name = "cuda",
 	.number = 1,
 	.apart = true,
+	.has_chips = true,
 	.owns = cuda_owns,
 	.look = cuda_look,
 	.count = ring_cuda_chip_count,

@@ -133,6 +133,9 @@ struct ring_device {
 	 */
 	bool apart;
 
+	/* It has chips, so calls on its memory have channels of their own, with their own links. */
+	bool has_chips;
+
 	/* Whether it is this device's, or may be: the device cannot say. Asked in every call. */
 	bool (*owns)(const void *memory);
 
@@ -218,6 +221,12 @@ struct ring_device {
 
 	const struct ring_device_streams *streams; /* NULL: programs have none there */
 };
+
+/* Whether jobs may finish after they were submitted; else reduce() and copy() have done them. */
+static inline bool ring_device_finishes_later(const struct ring_device *device)
+{
+	return device->tell;
+}
 
 extern const struct ring_device ring_device_cpu, ring_device_cuda;
 

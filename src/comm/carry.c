@@ -193,7 +193,7 @@ static int run_by_engine(struct ring_comm *comm, struct ring_way *way, const str
 {
 	struct ring_waiting waiting = {0};
 	int err = run(comm, way, call, &waiting);
-	bool alone = way->choice.channels == 1 && !call->device->apart;
+	bool alone = way->choice.channels == 1 && !ring_device_finishes_later(call->device);
 	if (!err && way->calls == 0 && !way->reaches && alone)
 		ring_brief_prepare(&way->brief, &comm->channels[0]);
 	return err;

@@ -108,7 +108,7 @@ static struct ring_plan_params params_of(const struct ring_comm *comm, const str
 		.past = choice->past,
 		.place_bytes = RING_PLACE_BYTES,
 		.chunks_per_round = choice->chunks_per_round,
-		.boards = comm->placement.path == RING_PATH_MEMORY && !call->device->apart,
+		.boards = comm->placement.path == RING_PATH_MEMORY && !call->device->has_chips,
 		.apart = call->device->apart,
 		.workers = choice->workers,
 		.channels = choice->channels,
@@ -120,7 +120,7 @@ static int find_channel(struct ring_comm *comm, const struct ring_call *call, in
 			struct ring_channel **channel)
 {
 	*channel = &comm->channels[number];
-	return call->device->apart
+	return call->device->has_chips
 		       ? ring_far_channel(comm, call->device, call->chip, number, channel)
 		       : 0;
 }
@@ -130,7 +130,7 @@ static int want_links(struct ring_comm *comm, struct ring_channel *channel,
 		      const struct ring_call *call, const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
-	if (call->device->apart)
+	if (call->device->has_chips)
 		return ring_pairs_want(comm, channel, ring_far_link(call->device, params->channel),
 				       plan);
 	return ring_algorithm_has(params->algorithm, RING_GOES_AROUND)

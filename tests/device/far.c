@@ -283,6 +283,7 @@ const struct ring_device far_device = {
 	.name = "far",
 	.number = 1,
 	.apart = true,
+	.has_chips = true,
 	.owns = far_owns,
 	.look = look,
 	.open = open_chip,
