@@ -38,6 +38,7 @@ int perf_alike(struct perf_team *team, const struct perf_options *options)
 		agree_text("--datatype", name_or_all(type, perf_types[type < 0 ? 0 : type].name)),
 		agree_text("--op", name_or_all(op, perf_ops[op < 0 ? 0 : op].name)),
 		agree_number("--root", options->root),
+		agree_number("--run_cycles", options->cycles),
 		agree_number("--minbytes", (int64_t)options->min_bytes),
 		agree_number("--maxbytes", (int64_t)options->max_bytes),
 		agree_number("--stepbytes", (int64_t)options->step_bytes),

@@ -34,6 +34,7 @@ static const char usage[] =
 	"      --device NAME        the device that has the buffers: cpu, cuda\n"
 	"      --ranks-per-gpu N    ranks that share a GPU, 1\n"
 	"      --transport LIST     use only these transports, \"shm,tcp\"\n"
+	"      --link PACE          slow links down to this: \"1GB/s,20us\" (RING_LINK)\n"
 	"      --collective NAME    all_reduce, reduce_scatter, all_gather, broadcast, reduce, "
 	"gather,\n"
 	"                           scatter, all_to_all, sendrecv, barrier, all\n"
@@ -63,13 +64,15 @@ static const char usage[] =
 	"      --fresh              rewrite the input before each timed call\n"
 	"      --hot                do not touch the buffers (default); with --fresh: both in "
 	"turn\n"
-	"      --timeout SECONDS    timeout of creation and of each call\n"
+	"  -T, --timeout SECONDS    timeout of creation and of each call\n"
+	"  -N, --run_cycles N       measure everything N times, 1; 0: until it is ended\n"
+	"  -m, -a, -z, -p, -C N     of nccl-tests; change nothing here\n"
 	"\n"
 	"      --explain            tell what carries each call and what decided that; measure "
 	"nothing\n"
 	"      --tune FILE          measure all algorithms, and write numbers for RING_TUNING\n"
 	"      --verdict            end with a summary in plain words\n"
-	"      --json FILE          write everything as JSON\n"
+	"  -J, --json FILE          write everything as JSON; - is standard output\n"
 	"      --csv FILE           write the rows as CSV\n"
 	"      --trace FILE         write a Chrome trace of all ranks; with %r for the rank, one "
 	"file per rank\n"
@@ -99,6 +102,7 @@ enum long_option {
 	CSV,
 	TRACE,
 	DEVICE,
+	LINK,
 	RANKS_PER_GPU,
 	VERSION,
 };
@@ -116,7 +120,18 @@ static const struct option long_options[] = {
 	{"root", required_argument, NULL, 'r'},
 	{"nthreads", required_argument, NULL, 't'},
 	{"ngpus", required_argument, NULL, 'g'},
+	{"agg_iters", required_argument, NULL, 'm'},
+	{"average", required_argument, NULL, 'a'},
+	{"blocking", required_argument, NULL, 'z'},
+	{"parallel_init", required_argument, NULL, 'p'},
+	{"report_cputime", required_argument, NULL, 'C'},
+	{"run_cycles", required_argument, NULL, 'N'},
+	{"output_file", required_argument, NULL, 'J'},
 	{"cudagraph", required_argument, NULL, 'G'},
+	{"local_register", required_argument, NULL, 'R'},
+	{"stream_null", required_argument, NULL, 'y'},
+	{"device_implementation", required_argument, NULL, 'D'},
+	{"link", required_argument, NULL, LINK},
 	{"ranks", required_argument, NULL, RANKS},
 	{"device", required_argument, NULL, DEVICE},
 	{"ranks-per-gpu", required_argument, NULL, RANKS_PER_GPU},
@@ -158,6 +173,13 @@ static bool parse_type(const char *text, int *value)
 	const char *names[PERF_TYPES];
 	for (int i = 0; i < PERF_TYPES; i++)
 		names[i] = perf_types[i].name;
+	static const char *const others[][2] = {
+		{"float32", "float"}, {"float16", "half"},   {"fp32", "float"},
+		{"fp16", "half"},     {"float64", "double"}, {"bf16", "bfloat16"},
+	};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(text, others[i][0]) == 0)
+			text = others[i][1];
 	return perf_parse_name("-d", text, names, PERF_TYPES, value);
 }
 
@@ -189,7 +211,8 @@ static bool parse_seed(const char *text, uint64_t *seed)
 {
 	char *end;
 	*seed = strtoull(text, &end, 0);
-	return (end != text && !*end) || perf_refuse("--seed", "a number", text);
+	return (end != text && !*end && !strchr(text, '-') && *seed <= INT64_MAX) ||
+	       perf_refuse("--seed", "a number from 0 to 9223372036854775807", text);
 }
 
 static bool parse_sizes(struct perf_options *options, const char *text)
@@ -201,22 +224,46 @@ static bool parse_sizes(struct perf_options *options, const char *text)
 	return count > 0;
 }
 
+static const char *file_of(const char *text)
+{
+	return strcmp(text, "-") == 0 ? "/dev/stdout" : text;
+}
+
 static bool parse_device(const char *text, const char **device)
 {
 	*device = strcmp(text, "cpu") == 0 ? NULL : text;
 	return !*device || perf_device_is_known(text);
 }
 
-/* A graph would also have to do the host's part of a call. */
-static bool parse_graphs(const char *text)
+/* Options of nccl-tests that change nothing here, as that is so anyway. */
+static bool parse_harmless(int letter, const char *text)
 {
-	int launches;
-	if (!perf_parse_int("-G", text, 0, 1000000, &launches))
+	char name[] = {'-', (char)letter, '\0'};
+	int value;
+	return perf_parse_int(name, text, 0, 1000000, &value);
+}
+
+/* Options of nccl-tests for which there is something else: only their "no", 0, is taken. */
+static bool parse_foreign(int letter, const char *text)
+{
+	static const struct {
+		int letter;
+		const char *instead;
+	} rows[] = {
+		{'G', "calls cannot be captured in CUDA graphs; leave it out"},
+		{'R', "buffers that the library registers are --memory shared"},
+		{'y', "there is no null stream; --stream calls through a stream"},
+		{'D', "kernels of one's own cannot communicate; leave it out"},
+		{'M', "memory use is not reported; leave it out"},
+	};
+	char name[] = {'-', (char)letter, '\0'};
+	int value;
+	if (!perf_parse_int(name, text, 0, 1000000, &value))
 		return false;
-	if (launches > 0)
-		fputs("ring_perf: -G: calls cannot be captured in CUDA graphs; leave it out\n",
-		      stderr);
-	return launches == 0;
+	for (size_t i = 0; value > 0 && i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].letter == letter)
+			fprintf(stderr, "ring_perf: -%c: %s\n", letter, rows[i].instead);
+	return value == 0;
 }
 
 /* Which options were given: the others' defaults depend on them. */
@@ -257,9 +304,27 @@ static bool parse_letter(struct perf_options *options, struct given *given, int 
 		return perf_parse_int("-t", text, 1, MAX_RANKS, &options->nthreads);
 	case 'g':
 		return perf_parse_int("-g", text, 1, MAX_RANKS, &options->ngpus);
+	case 'T':
+		return perf_parse_real("-T", text, 0, &options->timeout_s);
+	case 'N':
+		return perf_parse_int("-N", text, 0, 1000000, &options->cycles);
+	case 'J':
+		options->json = file_of(text);
+		return true;
+	case 'm':
+	case 'a':
+	case 'z':
+	case 'p':
+	case 'C':
+		return parse_harmless(letter, text);
 	case 'G':
-		return parse_graphs(text);
+	case 'R':
+	case 'y':
+	case 'D':
+	case 'M':
+		return parse_foreign(letter, text);
 	default: /* getopt has printed a complaint */
+		fputs("ring_perf: see ring_perf --help\n", stderr);
 		return false;
 	}
 }
@@ -275,6 +340,8 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 		return parse_collective(text, &options->collective);
 	case SEED:
 		return parse_seed(text, &options->seed);
+	case LINK:
+		return setenv("RING_LINK", text, 1) == 0;
 	case DEVICE:
 		return parse_device(text, &options->device);
 	case RANKS_PER_GPU:
@@ -325,10 +392,10 @@ static bool parse_option(struct perf_options *options, struct given *given, int 
 		options->transport = text;
 		return true;
 	case JSON:
-		options->json = text;
+		options->json = file_of(text);
 		return true;
 	case CSV:
-		options->csv = text;
+		options->csv = file_of(text);
 		return true;
 	case TRACE:
 		options->trace = text;
@@ -419,12 +486,14 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 		.checks = 1,
 		.seed = 1,
 		.ranks_per_gpu = 1,
+		.cycles = 1,
 	};
 	struct given given = {0};
 	int option;
 	*status = PERF_EXIT_OK;
-	while ((option = getopt_long(argc, argv, "b:e:i:f:n:w:c:o:d:r:t:g:G:h", long_options,
-				     NULL)) != -1) {
+	while ((option = getopt_long(argc, argv,
+				     "b:e:i:f:n:w:c:o:d:r:t:g:m:a:z:T:p:C:N:R:y:D:J:M:G:h",
+				     long_options, NULL)) != -1) {
 		if (option == 'h') {
 			fputs(usage, stdout);
 			return false;

@@ -6,6 +6,7 @@
 #include "report.h"
 
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,13 @@ static const char explained_header[] =
 	"#       size         count      type   redop    root  algorithm       chunk  channels  "
 	"decided by\n"
 	"#        (B)    (elements)                                              (B)\n";
+
+/* A pipe whose reader is gone; else a disk may be full. */
+bool report_is_unread(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	return ferror(stdout) && poll(&out, 1, 0) == 1 && out.revents & POLLERR;
+}
 
 static bool speaks(const struct perf_run *run)
 {

@@ -13,6 +13,9 @@
 void report_start(const struct perf_run *run);
 void report_limits(const struct perf_run *run);
 void report_table(const struct perf_run *run, const struct perf_collective *collective);
+/* Whether the table went to a pipe that nobody reads any more. */
+bool report_is_unread(void);
+
 void report_row(const struct perf_run *run, const struct perf_row *row);
 /* The row of a call in a run that only explains. */
 void report_carried(const struct perf_run *run, const struct perf_call *call,

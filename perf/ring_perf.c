@@ -5,6 +5,7 @@
  * that run this program again, or threads.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "../tools/role.h"
 #include "../tools/standard_files.h"
 #include "alike.h"
+#include "ending.h"
 #include "export.h"
 #include "options.h"
 #include "run.h"
@@ -25,6 +27,9 @@ static int run_rank(const struct perf_options *options, char **argv, int size, i
 		    const struct ring_unique_id *id)
 {
 	struct perf_run run = {.options = options, .argv = argv};
+	signal(SIGPIPE, SIG_IGN); /* report_is_unread() looks */
+	if (!options->threads && rank == 0)
+		perf_ending_begin(options);
 	int err = perf_team_join(&run.team, options, size, rank, id);
 	if (!err)
 		err = perf_alike(&run.team, options);
@@ -35,9 +40,12 @@ static int run_rank(const struct perf_options *options, char **argv, int size, i
 		status = perf_run_rows(&run);
 	if (run.team.error[0])
 		fprintf(stderr, "ring_perf: rank %d: %s\n", run.team.rank, run.team.error);
+	perf_ending_lock();
 	if (run.team.rank == 0 && status != PERF_EXIT_USAGE && !perf_export(&run) &&
 	    status == PERF_EXIT_OK)
 		status = PERF_EXIT_SYSTEM;
+	perf_ending_forget();
+	perf_ending_unlock();
 	perf_team_leave(&run.team); /* the library writes its trace, or complains */
 	bool traced = !options->trace || !ring_comm_error(NULL)[0];
 	traced = perf_trace_end(&run.team.trace, options->trace) && traced;
@@ -70,6 +78,7 @@ static void *run_thread(void *argument)
 static int run_threads(const struct perf_options *options, char **argv)
 {
 	struct ring_unique_id id;
+	perf_ending_begin(options);
 	setenv("RING_INTERFACE", "lo", 0);
 	int err = ring_unique_id_create(&id);
 	struct rank_thread *ranks = calloc((size_t)options->ranks, sizeof(*ranks));
@@ -155,5 +164,8 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	standard_files_open();
-	return finish_output("ring_perf", run(argc, argv), PERF_EXIT_SYSTEM);
+	int status = run(argc, argv);
+	if (status == PERF_EXIT_UNREAD) /* that output was lost is known */
+		return status;
+	return finish_output("ring_perf", status, PERF_EXIT_SYSTEM);
 }

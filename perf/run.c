@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ending.h"
 #include "report.h"
 #include "tune.h"
+
+enum { READER_GONE = 1 }; /* no RING_E code */
 
 /* The choices to measure, from `first` to below `end`: the one that was asked for, or all. */
 struct choices {
@@ -25,11 +28,15 @@ static struct choices choose(int chosen, int count)
 
 static int add_row(struct perf_run *run, const struct perf_row *row)
 {
+	perf_ending_lock();
 	struct perf_row *rows = realloc(run->rows, (run->row_count + 1) * sizeof(*rows));
-	if (!rows)
+	if (!rows) {
+		perf_ending_unlock();
 		return perf_team_failed(&run->team, RING_ENOMEM, "keeping results");
+	}
 	run->rows = rows;
 	run->rows[run->row_count++] = *row;
+	perf_ending_unlock();
 	return 0;
 }
 
@@ -47,6 +54,14 @@ static int explain_row(struct perf_run *run, struct perf_buffer buffers[2],
 	return err;
 }
 
+/* Ends on all ranks once nobody reads rank 0's table any more, as `head` does. */
+static int ask_reader(struct perf_run *run)
+{
+	double gone = run->team.rank == 0 && report_is_unread();
+	int err = perf_team_max(&run->team, &gone, 1);
+	return err ? err : gone > 0 ? READER_GONE : 0;
+}
+
 static int measure_rows(struct perf_run *run, struct perf_buffer buffers[2],
 			const struct perf_call *call)
 {
@@ -62,7 +77,7 @@ static int measure_rows(struct perf_run *run, struct perf_buffer buffers[2],
 		if (!err)
 			report_row(run, &rows[kind]);
 	}
-	return err;
+	return err ? err : ask_reader(run);
 }
 
 static int measure_sizes(struct perf_run *run, struct perf_buffer buffers[2], struct perf_call *call)
@@ -157,8 +172,10 @@ static int measure_all(struct perf_run *run, struct perf_buffer buffers[2])
 		return perf_tune(run, buffers);
 	if (!err && !run->options->explain)
 		err = measure_limits(run, buffers);
-	for (int i = collectives.first; i < collectives.end && !err; i++)
-		err = measure_collective(run, buffers, &perf_collectives[i]);
+	for (int cycle = 0; !err && (run->options->cycles == 0 || cycle < run->options->cycles);
+	     cycle++)
+		for (int i = collectives.first; i < collectives.end && !err; i++)
+			err = measure_collective(run, buffers, &perf_collectives[i]);
 	return err;
 }
 
@@ -188,6 +205,7 @@ int perf_run_rows(struct perf_run *run)
 	if (!err) {
 		struct machine_use use = machine_use_now();
 		report_start(run);
+		perf_ending_watch(run);
 		err = measure_all(run, buffers);
 		if (!err)
 			err = perf_facts_watch(&run->team, &run->facts, &use, run->options->threads);
@@ -196,6 +214,8 @@ int perf_run_rows(struct perf_run *run)
 	perf_buffer_unmap(&buffers[0]);
 	perf_buffer_unmap(&buffers[1]);
 	perf_team_leave(&run->start);
+	if (err == READER_GONE)
+		return PERF_EXIT_UNREAD;
 	if (err)
 		return err == RING_ETIMEDOUT ? PERF_EXIT_TIMEOUT
 		       : err == RING_ENOMEM  ? PERF_EXIT_SYSTEM

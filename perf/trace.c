@@ -18,8 +18,7 @@ const char *perf_trace_begin(struct perf_trace *trace, const struct perf_options
 	*trace = (struct perf_trace){.folder = ""};
 	if (!options->trace || strstr(options->trace, "%r"))
 		return options->trace;
-	strcpy(trace->folder, "/tmp/ring_perf.XXXXXX");
-	if (!mkdtemp(trace->folder)) {
+	if (!temporary_name(trace->folder, "ring_perf") || !mkdtemp(trace->folder)) {
 		fprintf(stderr, "ring_perf: cannot make a folder for traces: %s: %m\n",
 			trace->folder);
 		trace->folder[0] = '\0';
@@ -79,7 +78,7 @@ struct text {
 static struct text read_own(const struct perf_trace *trace)
 {
 	struct text text = {NULL, 0, 0};
-	char path[96];
+	char path[PATH_MAX];
 	snprintf(path, sizeof(path), "%s/%d", trace->folder, trace->rank);
 	FILE *in = fopen(path, "re"), *out = open_memstream(&text.bytes, &text.count);
 	if (in && out) {
@@ -95,7 +94,7 @@ static struct text read_own(const struct perf_trace *trace)
 
 static void remove_own(const struct perf_trace *trace)
 {
-	char path[96];
+	char path[PATH_MAX];
 	snprintf(path, sizeof(path), "%s/%d", trace->folder, trace->rank);
 	unlink(path);
 	rmdir(trace->folder);

@@ -9,12 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../tools/temporary.h"
 #include "options.h"
 #include "ringccl.h"
 
 struct perf_trace {
-	char folder[64]; /* "": the library writes where the options say, if they do */
-	char own[80];    /* a path in the folder, with %r for the rank */
+	char folder[TEMPORARY_MAX];  /* "": the library writes where the options say, if they do */
+	char own[TEMPORARY_MAX + 8]; /* a path in the folder, with %r for the rank */
 	struct ring_comm *aside;
 	int rank;
 	int64_t behind_ns; /* this rank's clock + behind_ns == rank 0's clock */

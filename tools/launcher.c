@@ -325,7 +325,7 @@ static void supervise(struct job *job, struct pollfd *fds)
 
 static void report(struct job *job)
 {
-	if (job->stage == RUNNING)
+	if (job->stage == RUNNING || job->status == 128 + SIGPIPE) /* a reader had enough */
 		return;
 	char line[sizeof(job->cause) + 256], they[32], rest[96] = "";
 	const char *other = job->by_rank ? "other " : "";

@@ -28,9 +28,8 @@ bool one_trace_begin(struct one_trace *trace, const char *program)
 		return true;
 	if (!whole_file_check(program, path))
 		return false;
-	strcpy(trace->folder, "/tmp/ring_trace.XXXXXX");
 	trace->path = strdup(path);
-	if (!trace->path || !mkdtemp(trace->folder)) {
+	if (!trace->path || !temporary_name(trace->folder, "ring_trace") || !mkdtemp(trace->folder)) {
 		fprintf(stderr, "%s: cannot make a folder for traces: %s: %m\n", program,
 			trace->folder);
 		return false;
@@ -52,7 +51,7 @@ struct collection {
 
 static FILE *open_own(const struct collection *all, int rank)
 {
-	char path[128], suffix[16] = "";
+	char path[PATH_MAX], suffix[16] = "";
 	if (all->number > 1)
 		snprintf(suffix, sizeof(suffix), "-%d", all->number);
 	snprintf(path, sizeof(path), "%s/%d%s", all->folder, rank, suffix);

@@ -9,9 +9,11 @@
 
 #include <stdbool.h>
 
+#include "temporary.h"
+
 struct one_trace {
 	const char *path; /* RING_TRACE; NULL: none, or with %r, one file per rank */
-	char folder[64];
+	char folder[TEMPORARY_MAX];
 };
 
 /*

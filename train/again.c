@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../tools/launcher.h"
+#include "../tools/temporary.h"
 #include "files.h"
 
 bool train_arguments_copy(struct train_arguments *arguments, int argc, char **argv)
@@ -53,17 +54,16 @@ static int run_children(char **argv, int ranks)
 
 /* A run that only makes a record, with which the main run is compared. */
 struct reference {
-	char path[32];
+	char path[TEMPORARY_MAX];
 	const char *option; /* --as-reference or --as-control */
 	int ranks;
 };
 
 static int make_file(struct reference *reference)
 {
-	strcpy(reference->path, "/tmp/ring_train.XXXXXX");
-	int fd = mkstemp(reference->path);
+	int fd = temporary_name(reference->path, "ring_train") ? mkstemp(reference->path) : -1;
 	if (fd < 0) {
-		perror("ring_train: a temporary file");
+		fprintf(stderr, "ring_train: a temporary file: %s: %m\n", reference->path);
 		return TRAIN_EXIT_SYSTEM;
 	}
 	close(fd);

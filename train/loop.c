@@ -96,10 +96,12 @@ static void talk(const struct train_run *run, const struct train_step *step, boo
 		return;
 	bool overwrites = isatty(STDERR_FILENO);
 	if (last || step->step == 1 || step->step % every == 0) {
-		printf("%sstep %4" PRIu64 "  epoch %" PRIu64
+		if (overwrites)
+			fputs("\r\033[K", stderr);
+		printf("step %4" PRIu64 "  epoch %" PRIu64
 		       "  loss %.4f  %8.2f ms  blocked %.2f ms\n",
-		       overwrites ? "\r" : "", step->step, run->state.epoch, step->loss,
-		       step->total * 1e3, step->blocked * 1e3);
+		       step->step, run->state.epoch, step->loss, step->total * 1e3,
+		       step->blocked * 1e3);
 		fflush(stdout);
 	} else if (overwrites) {
 		fprintf(stderr, "\rstep %4" PRIu64 "  loss %.4f  ", step->step, step->loss);

@@ -109,27 +109,37 @@ static bool read_reference(struct train_options *options, const char *text)
 	return true;
 }
 
+/* JSON's whole numbers are read as signed ones of 64 bits. */
+static bool read_seed(const struct train_option_row *row, const char *text, uint64_t *seed)
+{
+	char *end;
+	*seed = strtoull(text, &end, 0);
+	if (end != text && !*end && !strchr(text, '-') && *seed <= INT64_MAX)
+		return true;
+	return refuse(row, "a number from 0 to 9223372036854775807", text);
+}
+
 static bool read_option(struct train_options *options, const struct train_option_row *row,
 			const char *text)
 {
 	void *field = (char *)options + row->offset;
 	double number = 0;
-	char *end;
+	bool is_json;
 	switch (row->kind) {
 	case TRAIN_OPTION_FLAG:
 	case TRAIN_OPTION_UNFLAG:
 		*(bool *)field = row->kind == TRAIN_OPTION_FLAG;
 		return true;
 	case TRAIN_OPTION_TEXT:
-		*(const char **)field = text;
+		is_json = strcmp(row->name, "json") == 0;
+		*(const char **)field = is_json && strcmp(text, "-") == 0 ? "/dev/stdout" : text;
 		return true;
 	case TRAIN_OPTION_CHOICE:
 		return read_choice(row, text, field);
 	case TRAIN_OPTION_REFERENCE:
 		return read_reference(options, text);
 	case TRAIN_OPTION_NUMBER:
-		*(uint64_t *)field = strtoull(text, &end, 0);
-		return (end != text && !*end) || refuse(row, "a number", text);
+		return read_seed(row, text, field);
 	default:
 		break;
 	}
@@ -196,6 +206,8 @@ static bool read_all(struct train_options *options, int argc, char **argv, int *
 			       RING_VERSION_PATCH);
 			return false;
 		}
+		if (!row)
+			fputs("ring_train: see ring_train --help\n", stderr);
 		if (!row || !read_option(options, row, optarg)) {
 			*status = TRAIN_EXIT_USAGE;
 			return false;

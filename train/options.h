@@ -20,9 +20,9 @@
 enum train_exit {
 	TRAIN_EXIT_OK = 0,
 	TRAIN_EXIT_SYSTEM = 1,  /* memory, files                                  */
+	TRAIN_EXIT_USAGE = 2,   /* as all programs                                */
 	TRAIN_EXIT_FAILED = 3,  /* a call of the library failed                   */
 	TRAIN_EXIT_TIMEOUT = 4, /* a call did not end in time                     */
-	TRAIN_EXIT_USAGE = 6,
 	TRAIN_EXIT_WRONG = 7, /* ranks' parameters differ, or payload bytes are not the formula's */
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../tools/temporary.h"
 #include "again.h"
 #include "files.h"
 #include "option_rows.h"
@@ -85,7 +86,8 @@ static bool name_record(const struct sweep *sweep, struct value *value, const ch
 
 static bool make_record(struct value *value)
 {
-	value->record = strdup("/tmp/ring_train.XXXXXX");
+	char path[TEMPORARY_MAX];
+	value->record = temporary_name(path, "ring_train") ? strdup(path) : NULL;
 	int fd = value->record ? mkstemp(value->record) : -1;
 	if (fd < 0)
 		return refuse("could not make a temporary file");
