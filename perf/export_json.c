@@ -153,6 +153,8 @@ static void write_row(struct json *json, const struct perf_run *run, const struc
 	json_put_signed(json, "root", perf_call_root(call));
 	json_put_string(json, "buffers", perf_buffers_names[row->buffers]);
 	json_put_string(json, "algorithm", carried->algorithm);
+	json_put_string(json, "path", carried->path);
+	json_put_string(json, "carried_memory", carried->memory);
 	json_put_string(json, "decided_by", carried->reason);
 	json_put_integer(json, "chunk_bytes", carried->chunk_bytes);
 	json_put_signed(json, "channels", carried->channels);

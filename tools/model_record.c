@@ -63,6 +63,35 @@ enum ring_path model_path_of(const char *transports, int hosts, const char *link
 	return hosts > 1 || verbs ? RING_PATH_NETWORK : RING_PATH_SOCKET;
 }
 
+static const char *text_at(const json_t *object, const char *key, const char *otherwise)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	return text ? text : otherwise;
+}
+
+/* A record that does not say the path has transports, which tell most of it. */
+static enum ring_path path_of(const json_t *row, const char *transport,
+			      const struct setting *setting)
+{
+	const char *said = text_at(row, "path", "");
+	for (int path = 0; path < RING_PATHS; path++)
+		if (strcmp(said, ring_path_name((enum ring_path)path)) == 0)
+			return (enum ring_path)path;
+	return model_path_of(transport, setting->hosts, setting->link);
+}
+
+/* A direct plan needs what it reaches. */
+static enum ring_memory memory_of(const json_t *row, enum ring_algorithm algorithm,
+				  const struct setting *setting)
+{
+	const char *said = text_at(row, "carried_memory", "");
+	for (int memory = 0; memory < RING_MEMORIES; memory++)
+		if (strcmp(said, ring_memory_name((enum ring_memory)memory)) == 0)
+			return (enum ring_memory)memory;
+	bool reaches = algorithm == RING_ALGORITHM_DIRECT && setting->memory == RING_MEMORY_PRIVATE;
+	return reaches ? RING_MEMORY_REACHABLE : setting->memory;
+}
+
 /* The work of a row's call. returns false if there is no model of it */
 static bool read_call(const json_t *row, const struct setting *setting, struct model_sample *sample)
 {
@@ -82,10 +111,11 @@ static bool read_call(const json_t *row, const struct setting *setting, struct m
 	      part / count <= ELEMENT_MOST)) /* as many elements as bytes, if it is not said */
 		count = part;
 	sample->bytes = bytes;
-	sample->path = model_path_of(transport, setting->hosts, setting->link);
-	sample->timed = (struct model_timed){.turns = setting->turns, .memory = setting->memory};
-	if (algorithm == RING_ALGORITHM_DIRECT && setting->memory == RING_MEMORY_PRIVATE)
-		sample->timed.memory = RING_MEMORY_REACHABLE;
+	sample->path = path_of(row, transport, setting);
+	sample->timed = (struct model_timed){
+		.turns = setting->turns,
+		.memory = memory_of(row, (enum ring_algorithm)algorithm, setting),
+	};
 	sample->timed.params = (struct ring_plan_params){
 		.kind = kind,
 		.algorithm = (enum ring_algorithm)algorithm,
@@ -203,12 +233,6 @@ static void read_hosts(const json_t *devices, struct setting *setting)
 		setting->turns = turns > setting->turns ? turns : setting->turns;
 		setting->hosts += first;
 	}
-}
-
-static const char *text_at(const json_t *object, const char *key, const char *otherwise)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-	return text ? text : otherwise;
 }
 
 static int *order_of(int ranks)
