@@ -102,14 +102,12 @@ static bool was_busy(const struct fit_job *job)
 	return busy;
 }
 
+/* Says why there is no fit, and last what would have one. */
 static bool refuse(const struct fit_job *job, enum ring_path path, const struct model_fit *fit)
 {
 	const char *name = ring_path_name(path);
 	if (job->count < LEAST_ROWS)
-		model_complain("fit",
-			       "%s: a fit needs at least three sizes or collectives, such as "
-			       "those of ring_perf -b 1K -e 4M -f 4 --json FILE",
-			       name);
+		model_complain("fit", "%s: a fit needs at least three sizes or collectives", name);
 	else
 		model_complain("fit",
 			       "%s: refused: it is off by %.0f %% in the median, and %.0f %% are "
@@ -117,6 +115,10 @@ static bool refuse(const struct fit_job *job, enum ring_path path, const struct 
 			       name, 100 * fit->median, 100 * MEDIAN_MOST);
 	if (was_busy(job))
 		model_complain("fit", "%s: the machine was busy: measure again", name);
+	model_complain("fit",
+		       "these records would do: ring_perf --ranks %d --collective all -b 1K -e 4M "
+		       "-f 4 --json FILE",
+		       job->timed[0].params.size);
 	return false;
 }
 
