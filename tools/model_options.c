@@ -17,6 +17,7 @@ int model_complain(const char *command, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
+	fflush(stdout); /* what was said before comes before */
 	fprintf(stderr, "ring_model %s: ", command);
 	vfprintf(stderr, format, arguments);
 	fputc('\n', stderr);
