@@ -88,6 +88,7 @@ static struct ring_tuning tuning_of(const struct model_machine *machine, int ran
 	struct ring_tuning tuning = ring_tuning_make(&config, machine->path == RING_PATH_MEMORY,
 						     ranks);
 	tuning.algorithm = machine->algorithm;
+	tuning.table = machine->table;
 	tuning.turns = model_turns(ranks, machine->cpus);
 	tuning.model = model_around(machine, ranks);
 	return tuning;

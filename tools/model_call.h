@@ -17,9 +17,10 @@ struct model_machine {
 	int ranks_per_host;        /* 0: all on one host */
 	enum ring_path path;
 	enum ring_memory memory;
-	int algorithm;  /* where it has a plan; -1: the library chooses */
-	uint64_t chunk; /* bytes; 0: the library's */
-	double cpus;    /* of all ranks together; 0: one for each */
+	int algorithm;                         /* where it has a plan; -1: the library chooses */
+	uint64_t chunk;                        /* bytes; 0: the library's */
+	double cpus;                           /* of all ranks together; 0: one for each */
+	const struct ring_tuning_table *table; /* rows that come before the model; or NULL */
 };
 
 struct model_call {

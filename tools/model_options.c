@@ -218,6 +218,7 @@ static bool read_numbers(const char *command, const struct model_choice *choice,
 	}
 	machine->path = (enum ring_path)path;
 	machine->model = table.models[path];
+	machine->table = &table;
 	return true;
 }
 
