@@ -22,7 +22,7 @@ Install libopenblas-dev or libblis-dev (Debian, Ubuntu), openblas-devel or blis-
 	AM_CONDITIONAL([HAVE_BLIS], [test "$ring_blas" = BLIS])
 ])
 
-# OpenBLAS is loaded at run time, see train/matmul_openblas.c.
+# OpenBLAS is loaded at run time, see train/model/matmul_openblas.c.
 AC_DEFUN([RING_BLAS_OPENBLAS], [
 	PKG_CHECK_MODULES([OPENBLAS], [openblas],
 		[BLAS_CFLAGS=$OPENBLAS_CFLAGS BLAS_LIBS=$OPENBLAS_LIBS]

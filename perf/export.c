@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/whole_file.h"
+#include "tools/whole_file.h"
 
 /* A name in double quotes; those within it become single ones. */
 static void put_name(FILE *out, const char *name, char end)

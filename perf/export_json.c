@@ -6,9 +6,9 @@
 #include <math.h>
 #include <time.h>
 
-#include "../tools/json.h"
+#include "tools/json.h"
 #include "export.h"
-#include "samples.h"
+#include "perf/limits/samples.h"
 
 #define JSON_FORMAT 1
 

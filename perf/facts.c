@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "samples.h"
+#include "perf/limits/samples.h"
 
 static struct perf_rank_facts own_facts(void)
 {

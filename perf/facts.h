@@ -5,7 +5,7 @@
 #ifndef PERF_FACTS_H
 #define PERF_FACTS_H
 
-#include "../tools/machine.h"
+#include "tools/machine.h"
 #include "team.h"
 
 struct perf_rank_facts {

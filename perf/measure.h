@@ -5,10 +5,10 @@
 #ifndef PERF_MEASURE_H
 #define PERF_MEASURE_H
 
-#include "check.h"
+#include "perf/calls/check.h"
 #include "options.h"
 #include "placed.h"
-#include "sampling.h"
+#include "perf/limits/sampling.h"
 #include "team.h"
 
 /* One place of a row. */

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
-#include "memory.h"
+#include "perf/calls/collective.h"
+#include "perf/calls/memory.h"
 #include "parse.h"
 #include "ringccl.h"
-#include "types.h"
+#include "perf/calls/types.h"
 
 #define MAX_RANKS 1024
 

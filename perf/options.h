@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sampling.h"
+#include "perf/limits/sampling.h"
 
 #define PERF_ALL (-1)      /* for collective, type, op and root: each in turn */
 #define PERF_MOST_SIZES 32 /* in a list                                       */

@@ -6,8 +6,8 @@
 #ifndef PERF_PLACED_H
 #define PERF_PLACED_H
 
-#include "call.h"
-#include "memory.h"
+#include "perf/calls/call.h"
+#include "perf/calls/memory.h"
 #include "team.h"
 
 struct perf_buffer {

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/finish.h"
-#include "../tools/launcher.h"
-#include "../tools/role.h"
-#include "../tools/standard_files.h"
-#include "alike.h"
+#include "tools/finish.h"
+#include "tools/run/launcher.h"
+#include "tools/run/role.h"
+#include "tools/standard_files.h"
+#include "perf/calls/alike.h"
 #include "ending.h"
 #include "export.h"
 #include "options.h"

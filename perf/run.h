@@ -6,7 +6,7 @@
 #define PERF_RUN_H
 
 #include "facts.h"
-#include "limits.h"
+#include "perf/limits/limits.h"
 #include "measure.h"
 #include "options.h"
 #include "team.h"

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "memory.h"
+#include "perf/calls/memory.h"
 #include "options.h"
 #include "ringccl.h"
 #include "trace.h"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """ring_train's models as PyTorch modules, and the file with which both begin.
 
-The modules compute what train/mlp.c and train/gpt.c compute. Parameters are matched by the trainer's
+The modules compute what train/model/mlp.c and train/model/gpt.c compute. Parameters are matched by the trainer's
 names, so a tensor that one side lacks is an error.
 """
 

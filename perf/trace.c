@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../tools/trace_text.h"
-#include "../tools/whole_file.h"
+#include "tools/trace_text.h"
+#include "tools/whole_file.h"
 
 /* ---- where, and when ---------------------------------------------------------------------- */
 

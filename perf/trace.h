@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../tools/temporary.h"
+#include "tools/temporary.h"
 #include "options.h"
 #include "ringccl.h"
 

@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../tools/model_numbers.h"
-#include "../tools/whole_file.h"
+#include "tools/model/numbers.h"
+#include "tools/whole_file.h"
 #include "choose/question.h"
 #include "plan/record.h"
 #include "report.h"
-#include "samples.h"
+#include "perf/limits/samples.h"
 
 #define TURNS 3
 #define CHUNKS_PER_ROUND 2

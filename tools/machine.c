@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../src/base/text.h"
+#include "base/text.h"
 
 static void read_cpu_model(char *model, size_t bytes)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../src/base/output.h"
+#include "base/output.h"
 
 #define PATH_SHOWN 200 /* bytes; the path may come from a variable of any length */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Links at a chosen speed, around those of any transport, between ranks that share a kernel's
- * clock. A message costs what it costs in a simulation (tools/virtual.h), except that all links of
- * a rank share its wires (pace.h):
+ * clock. A message costs what it costs in a simulation (tools/simulate/virtual.h), except that all
+ * links of a rank share its wires (pace.h):
  *
  *	send()     it waits until the rank's outgoing wire is free, but moves on at once,
  *	           behind a stamp that says when it arrives

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tools/model_scaling.h"
-#include "tools/model_shape.h"
-#include "tools/steps_draw.h"
-#include "tools/steps_picture.h"
-#include "tools/steps_words.h"
+#include "tools/ddp/scaling.h"
+#include "tools/ddp/shape.h"
+#include "tools/steps/draw.h"
+#include "tools/steps/picture.h"
+#include "tools/steps/words.h"
 
 #define EXPORT(name) __attribute__((export_name(#name))) name
 

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../samples.h"
-#include "../sampling.h"
+#include "perf/limits/samples.h"
+#include "perf/limits/sampling.h"
 #include "peer.h"
 
 #define PERIOD 1009 /* inputs repeat; a prime, so that the parts of ranks differ */

@@ -11,11 +11,11 @@
 
 #include "engine/channel.h"
 #include "far.h"
-#include "meet/edge.h"
+#include "door/edge.h"
 #include "base/fd.h"
 #include "base/flag.h"
-#include "meet/lanes.h"
-#include "meet/lookout.h"
+#include "health/lanes.h"
+#include "health/lookout.h"
 #include "memory.h"
 #include "op.h"
 #include "choose/options.h"
@@ -23,7 +23,7 @@
 #include "partners.h"
 #include "meet/rendezvous.h"
 #include "engine/wait.h"
-#include "meet/watcher.h"
+#include "door/watcher.h"
 #include "way.h"
 
 #define RING_CHANNELS_MAX 8

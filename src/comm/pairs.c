@@ -9,8 +9,8 @@
 #include "base/datatype.h"
 #include "base/log.h"
 #include "explain.h"
-#include "meet/edge.h"
-#include "meet/vigil.h"
+#include "door/edge.h"
+#include "health/vigil.h"
 
 struct ring_pair {
 	struct ring_channel channel;

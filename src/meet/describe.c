@@ -112,16 +112,6 @@ void ring_wire_readiness(struct ring_wire *wire, struct ring_readiness *readines
 	ring_wire_text(wire, readiness->why, sizeof(readiness->why));
 }
 
-void ring_wire_news(struct ring_wire *wire, struct ring_news *news)
-{
-	ring_wire_int(wire, &news->err);
-	ring_wire_expect(wire, news->err, RING_ENOTSUP, RING_EINVAL);
-	ring_wire_int(wire, &news->culprit);
-	ring_wire_expect(wire, news->culprit, RING_RANK_ROOT, RING_SIZE_MAX - 1);
-	ring_wire_text(wire, news->text, sizeof(news->text));
-	ring_wire_u64(wire, &news->call);
-}
-
 static void wire_tuning(struct ring_wire *wire, struct ring_tuning *tuning)
 {
 	ring_wire_u64(wire, &tuning->chunk_bytes);
@@ -177,22 +167,4 @@ void ring_wire_placement(struct ring_wire *wire, struct ring_placement *placemen
 size_t ring_placement_bytes(int size)
 {
 	return 2 * RING_LETTER_BYTES + (size_t)size * 4;
-}
-
-const char *ring_peer_name(const struct ring_peer *peer, char text[RING_PEER_NAME])
-{
-	snprintf(text, RING_PEER_NAME, "rank %d (host %s, pid %d)", peer->rank, peer->host,
-		 peer->pid);
-	return text;
-}
-
-const char *ring_peer_unreached(const struct ring_peer *peer, int self, int lost_ms, bool heard,
-				char text[RING_NEWS_TEXT])
-{
-	char name[RING_PEER_NAME];
-	snprintf(text, RING_NEWS_TEXT, "%s could not be reached from rank %d for %d ms%s",
-		 ring_peer_name(peer, name), self, lost_ms,
-		 heard ? ", though packets came from it; is one direction cut, or an MTU wrong?"
-		       : "; is its host down, the network between them cut, or an MTU wrong?");
-	return text;
 }

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What ranks and the root tell one another, as bytes: one function per letter for both directions
- * (see wire.h), with every check that needs no other letter. Also how a rank is named in sentences.
+ * (see wire.h), with every check that needs no other letter.
  */
 #ifndef RING_DESCRIBE_H
 #define RING_DESCRIBE_H
 
-#include "lanes.h"
+#include "door/mail.h"
+#include "health/lanes.h"
 #include "rendezvous.h"
 #include "base/wire.h"
-
-#define RING_SIZE_MAX 65536
-#define RING_LETTER_BYTES 1024 /* only a placement may be longer */
 
 /* Kinds of letters between a rank and the root. */
 enum ring_meeting_letter {
@@ -55,7 +53,6 @@ struct ring_readiness {
 void ring_wire_identity(struct ring_wire *wire, struct ring_identity *identity);
 void ring_wire_description(struct ring_wire *wire, struct ring_description *description);
 void ring_wire_readiness(struct ring_wire *wire, struct ring_readiness *readiness);
-void ring_wire_news(struct ring_wire *wire, struct ring_news *news);
 
 /*
  * What stays of a peer after the meeting: all but its CPUs. Always RING_CARD_BYTES, so that cards
@@ -67,16 +64,5 @@ void ring_wire_card(struct ring_wire *wire, struct ring_peer *peer);
 /* Reading: placement->size and order[size] are what the reader expects, and has room for. */
 void ring_wire_placement(struct ring_wire *wire, struct ring_placement *placement);
 size_t ring_placement_bytes(int size); /* room that is enough for any placement */
-
-/* "rank 2 (host h, pid 123)". Returns text. */
-#define RING_PEER_NAME 128
-const char *ring_peer_name(const struct ring_peer *peer, char text[RING_PEER_NAME]);
-
-/*
- * Says that rank `self` could not reach the peer for so long, and whether it heard of it meanwhile.
- * Returns text.
- */
-const char *ring_peer_unreached(const struct ring_peer *peer, int self, int lost_ms, bool heard,
-				char text[RING_NEWS_TEXT]);
 
 #endif

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "base/fork_lock.h"
-#include "greeting.h"
+#include "door/greeting.h"
 #include "choose/options.h"
 #include "rendezvous.h"
 #include "root.h"
-#include "watcher.h"
+#include "door/watcher.h"
 
 int ring_identity_read(const struct ring_unique_id *id, struct ring_identity *identity)
 {

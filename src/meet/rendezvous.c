@@ -13,10 +13,10 @@
 
 #include "base/clock.h"
 #include "describe.h"
-#include "dial.h"
+#include "door/dial.h"
 #include "base/fd.h"
-#include "interface.h"
-#include "mail.h"
+#include "door/interface.h"
+#include "door/mail.h"
 
 struct ring_join {
 	unsigned fork_generation;

@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "identity.h"
-#include "interface.h"
+#include "door/interface.h"
 #include "base/log.h"
 #include "root_parts.h"
 

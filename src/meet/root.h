@@ -7,7 +7,7 @@
 #define RING_ROOT_H
 
 #include "describe.h"
-#include "watcher.h"
+#include "door/watcher.h"
 
 /*
  * Begins to serve the meeting of `identity`. The root ends by itself when all ranks know how the

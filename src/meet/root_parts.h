@@ -4,10 +4,10 @@
 #define RING_ROOT_PARTS_H
 
 #include "describe.h"
-#include "interface.h"
-#include "mail.h"
+#include "door/interface.h"
+#include "door/mail.h"
 #include "meeting.h"
-#include "watcher.h"
+#include "door/watcher.h"
 
 /* One rank's connection. */
 struct ring_member {

@@ -5,7 +5,7 @@
 
 #include "transport/transport.h"
 #include "choose/options.h"
-#include "watcher.h"
+#include "door/watcher.h"
 
 /* lacks: as `why` of ring_transports_present(), for the transports that config names. */
 void ring_self_describe(struct ring_peer *self, int rank, const struct ring_config *config,

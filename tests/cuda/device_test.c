@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../harness.h"
+#include "tests/harness.h"
 #include "base/datatype.h"
 #include "driver.h"
 #include "tests/kernels/jobs.h"

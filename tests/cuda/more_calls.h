@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls of the driver that the library never makes, but programs that use it do: the fake driver
- * has them too, and the tests call them. In the form of kernels/cuda_driver.h.
+ * has them too, and the tests call them. In the form of kernels/cuda/driver.h.
  */
 #ifndef MORE_CALLS_H
 #define MORE_CALLS_H
 
-#include "kernels/cuda_driver.h"
+#include "kernels/cuda/driver.h"
 
 struct CUgraph_st;     /* what was captured          */
 struct CUgraphExec_st; /* the same, ready to launch  */

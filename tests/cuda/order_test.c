@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../harness.h"
+#include "tests/harness.h"
 #include "driver.h"
 
 #define BUFFERS 6

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../harness.h"
-#include "../holdings.h"
+#include "tests/harness.h"
+#include "tests/holdings.h"
 #include "trap.h"
 
 #define PATIENCE "RING_FAKE_CUDA_PATIENCE_MS"

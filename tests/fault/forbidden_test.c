@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../forbid.h"
+#include "tests/forbid.h"
 #include "scene.h"
 
 #define SIZE 3

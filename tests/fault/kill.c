@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../holdings.h"
+#include "tests/holdings.h"
 
 #define NOTICE_S 1.0  /* from a death to everybody's error */
 #define CREATE_MS 600 /* create_timeout_ms where creation is what is disturbed */

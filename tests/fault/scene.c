@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../holdings.h"
-#include "../place.h"
+#include "tests/holdings.h"
+#include "tests/place.h"
 
 static const struct harness_world processes = {.name = "fault"};
 

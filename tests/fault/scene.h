@@ -11,7 +11,7 @@
 
 #include <stdatomic.h>
 
-#include "../harness.h"
+#include "tests/harness.h"
 
 #define SCENE_DESTROY_S 1.5 /* ring_comm_destroy promises a second; a busy machine adds to it */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../place.h"
+#include "tests/place.h"
 #include "scene.h"
 
 #define CALL_MS 1500

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "meet/greeting.h"
+#include "door/greeting.h"
 #include "meet/rendezvous.h"
 #include "scene.h"
 #include "base/wire.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "meet/watcher.h"
+#include "door/watcher.h"
 
 #define FAKE_WATCHES 64
 #define FAKE_ALARMS 8

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "meet/greeting.h"
+#include "door/greeting.h"
 
 static bool know_secret(void *context, const struct ring_hello *hello, unsigned char *secret)
 {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fake_watcher.h"
-#include "meet/lanes.h"
+#include "health/lanes.h"
 
 static int failures, departures;
 

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "meet/mail.h"
+#include "door/mail.h"
 #include "ringccl.h"
 
 #define LIMIT 64

@@ -13,7 +13,7 @@
 
 #include "ringccl.h"
 #include "base/fd.h"
-#include "transport/offer.h"
+#include "transport/memory/offer.h"
 #include "transport/sealed.h"
 #include "transport/slot_fifo.h"
 #include "transport/transport.h"

@@ -14,7 +14,7 @@
 
 #include "ringccl.h"
 #include "base/fd.h"
-#include "transport/verbs_link.h"
+#include "transport/verbs/link.h"
 
 #define DEPTH 3
 #define SLOT_BYTES ((size_t)RING_VERBS_LANDS + 300)

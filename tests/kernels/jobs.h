@@ -6,7 +6,7 @@
 #ifndef TESTS_JOBS_H
 #define TESTS_JOBS_H
 
-#include "kernels/cpu.h"
+#include "kernels/cpu/cpu.h"
 
 enum { JOB_COUNT_MAX = 65536 };
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/tools/model_machine.h"
-#include "tools/model_numbers.h"
+#include "tools/model/numbers.h"
 
 #define SAMPLES_MAX 512
 

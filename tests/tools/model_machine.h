@@ -3,7 +3,7 @@
 #ifndef MODEL_MACHINE_H
 #define MODEL_MACHINE_H
 
-#include "tools/model_call.h"
+#include "tools/model/call.h"
 
 static inline void assert_near(double value, double expected, double tolerance)
 {

@@ -16,13 +16,13 @@
 
 #include "tests/tools/model_machine.h"
 #include "tools/json.h"
-#include "tools/model_algorithms.h"
-#include "tools/model_compare.h"
-#include "tools/model_json.h"
-#include "tools/model_parse.h"
-#include "tools/model_scaling.h"
-#include "tools/model_shape.h"
-#include "tools/model_world.h"
+#include "tools/model/algorithms.h"
+#include "tools/model/compare.h"
+#include "tools/model/json.h"
+#include "tools/model/parse.h"
+#include "tools/ddp/scaling.h"
+#include "tools/ddp/shape.h"
+#include "tools/model/world.h"
 
 /* ---- text --------------------------------------------------------------------------------- */
 

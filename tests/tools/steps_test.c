@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "tools/steps_json.h"
-#include "tools/steps_picture.h"
-#include "tools/steps_text.h"
+#include "tools/steps/json.h"
+#include "tools/steps/picture.h"
+#include "tools/steps/text.h"
 
 #define RANKS 9
 #define KINDS (RING_KIND_SEND + 1)

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "engine/trace.h"
-#include "tools/steps_trace.h"
+#include "tools/steps/trace.h"
 
 #define RANKS 4
 #define CALL 7

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Plans of batches: nobody is left out or taken twice, budgets hold, like lengths go together; and lengths drawn. */
-#include "batches.h"
+#include "train/data/batches.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "lengths.h"
-#include "random.h"
+#include "train/data/lengths.h"
+#include "train/model/random.h"
 
 #define EXAMPLES 5000
 #define LONGEST 64

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "train/buckets.h"
+#include "train/step/buckets.h"
 
 #define TENSORS 512
 #define MIB ((size_t)1 << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checkpoints: whole, truncated, changed, of other models, and the one before. */
-#include "checkpoint.h"
+#include "train/run/checkpoint.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "train/compress.h"
+#include "train/step/compress.h"
 
 static float from_bits(uint32_t bits)
 {

@@ -15,8 +15,8 @@
 #include "comm/comm.h"
 #include "tests/harness.h"
 #include "tests/multi/choice.h"
-#include "train/ddp.h"
-#include "train/hash.h"
+#include "train/step/ddp.h"
+#include "train/model/hash.h"
 
 #define RANKS 8
 #define TENSORS 40

@@ -11,7 +11,7 @@
 
 #include "fake_model.h"
 #include "tests/harness.h"
-#include "train/ddp.h"
+#include "train/step/ddp.h"
 
 #define TENSORS 12
 

@@ -6,7 +6,7 @@
 #ifndef FAKE_MODEL_H
 #define FAKE_MODEL_H
 
-#include "train/model.h"
+#include "train/model/model.h"
 
 /* `tensors` tensors, sizes and parameters drawn from seed. NULL without memory. */
 struct train_model *fake_model_create(int tensors, uint64_t seed);

@@ -3,8 +3,8 @@
  * Every layer's backward, and that of whole models, against central differences in double. A layer's
  * loss is the sum of its outputs, each times a random number, which is then the gradient d_out.
  */
-#include "layers.h"
-#include "random.h"
+#include "train/model/layers.h"
+#include "train/model/random.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "train/hash.h"
+#include "train/model/hash.h"
 
 #define BYTES 77 /* not a multiple of what is taken at once */
 

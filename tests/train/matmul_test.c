@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of matrices, whoever computes them, against three loops in double. */
-#include "matmul.h"
-#include "random.h"
+#include "train/model/matmul.h"
+#include "train/model/random.h"
 
 #include <float.h>
 #include <math.h>

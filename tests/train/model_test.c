@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Presets and their tensors, ready order, the start, and batches: in float, as they are trained. */
-#include "optimizer.h"
-#include "random.h"
+#include "train/model/optimizer.h"
+#include "train/model/random.h"
 
 #include <math.h>
 #include <setjmp.h>

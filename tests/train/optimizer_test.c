@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Optimizers and schedules against closed forms, in double. */
-#include "optimizer.h"
+#include "train/model/optimizer.h"
 
 #include <math.h>
 #include <setjmp.h>

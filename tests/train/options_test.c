@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The trainer's command line. */
-#include "options.h"
+#include "train/step/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

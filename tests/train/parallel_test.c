@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "tests/harness.h"
-#include "train/ddp.h"
-#include "train/hash.h"
-#include "train/optimizer.h"
+#include "train/step/ddp.h"
+#include "train/model/hash.h"
+#include "train/model/optimizer.h"
 
 #define RANKS 4
 #define ROWS 6 /* of a rank */

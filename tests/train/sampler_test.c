@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who trains on which example: everybody's examples together, epochs, and other numbers of ranks. */
-#include "sampler.h"
+#include "train/data/sampler.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

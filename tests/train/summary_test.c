@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Metrics of made-up steps, comparisons of runs, and records that can be read again. */
-#include "summary.h"
+#include "train/report/summary.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "record.h"
+#include "train/report/record.h"
 
 #define STEPS 6
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Texts from files, and a source whose entropy is known. */
-#include "text.h"
+#include "train/data/text.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "markov.h"
+#include "train/data/markov.h"
 
 static char path[] = "/tmp/ring_text.XXXXXX";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a rank is blocked for: made-up arrivals, and what of them is communication. */
-#include "waits.h"
+#include "train/step/waits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

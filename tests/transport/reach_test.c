@@ -19,7 +19,7 @@
 #include "base/fd.h"
 #include "ringccl.h"
 #include "tests/transport/pair.h"
-#include "transport/fifo_link.h"
+#include "transport/memory/fifo_link.h"
 #include "transport/sealed.h"
 
 #define DEPTH 2

@@ -19,10 +19,10 @@
 #include "base/fd.h"
 #include "ringccl.h"
 #include "tests/transport/pair.h"
-#include "transport/offer.h"
+#include "transport/memory/offer.h"
 #include "transport/sealed.h"
 #include "transport/slot_fifo.h"
-#include "transport/tcp_link.h"
+#include "transport/tcp/link.h"
 
 #define DEPTH 4
 #define SLOT_BYTES 1000

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/transport/pair.h"
-#include "transport/tcp_link.h"
+#include "transport/tcp/link.h"
 #include "choose/tuning.h"
 
 #define TRIES 32

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "tests/transport/pair.h"
-#include "transport/tcp_link.h"
+#include "transport/tcp/link.h"
 
 static void a_full_queue_waits_for_poll(void **state)
 {

@@ -19,7 +19,7 @@
 #include "ringccl.h"
 #include "tests/transport/pair.h"
 #include "tests/transport/steps.h"
-#include "transport/verbs_link.h"
+#include "transport/verbs/link.h"
 
 #define SLOT_BYTES 4096
 #define DEPTH 4

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "comm/fpenv.h"
-#include "kernels/cpu.h"
+#include "kernels/cpu/cpu.h"
 #include "tests/kernels/jobs.h"
 #include "tests/transport/dice.h"
 

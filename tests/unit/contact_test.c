@@ -3,7 +3,7 @@
  * Contacts and edges: any two ranks connect at any time, for a purpose of their choice, and who is
  * not there is told apart from who is slow.
  */
-#include "meet/edge.h"
+#include "door/edge.h"
 
 #include <netinet/in.h>
 #include <setjmp.h>

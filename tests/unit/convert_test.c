@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/datatype.h"
-#include "kernels/cpu.h"
+#include "kernels/cpu/cpu.h"
 #include "tests/kernels/jobs.h"
 #include "tests/kernels/reference.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "transport/fill.h"
+#include "transport/memory/fill.h"
 
 #define BYTES 32768
 

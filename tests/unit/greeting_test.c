@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Greetings over a socket pair: who is let in, who is not, and that not one byte too many is read. */
-#include "meet/greeting.h"
+#include "door/greeting.h"
 
 #include <poll.h>
 #include <setjmp.h>

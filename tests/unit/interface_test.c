@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which address is chosen among made-up interfaces, and what this host says. */
-#include "meet/interface.h"
+#include "door/interface.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

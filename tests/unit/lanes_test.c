@@ -3,7 +3,7 @@
  * Control lanes around a ring of five ranks in one process, over socket pairs and, for the death of
  * a process, with one of the ranks in a child: who hears what, how often, and how lanes close.
  */
-#include "meet/lanes.h"
+#include "health/lanes.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Letters over a socket pair: whole, in order, in any pieces, and refused when too long. */
-#include "meet/mail.h"
+#include "door/mail.h"
 
 #include <errno.h>
 #include <setjmp.h>

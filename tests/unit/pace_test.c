@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The pace of a rank's links: how it is written, what its wires do, and where it may be had. */
-#include "../../transport/pace.h"
+#include "transport/pace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

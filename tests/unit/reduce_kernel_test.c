@@ -16,7 +16,7 @@
 /* All accesses of a kernel come by here. */
 static void *reach(const void *address, size_t bytes);
 #define RING_KERNEL_REACH reach
-#include "kernels/reduce_kernel.h"
+#include "kernels/cuda/reduce_kernel.h"
 
 typedef void share_function(const struct ring_kernel_job *job, uint64_t thread, uint64_t threads);
 

@@ -15,7 +15,7 @@
 
 #include "base/datatype.h"
 #include "kernels/arithmetic.h"
-#include "kernels/cpu.h"
+#include "kernels/cpu/cpu.h"
 #include "tests/kernels/jobs.h"
 #include "tests/kernels/reference.h"
 #include "tests/transport/dice.h"

@@ -19,10 +19,10 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "meet/edge.h"
+#include "door/edge.h"
 #include "base/fd.h"
 #include "meet/identity.h"
-#include "meet/interface.h"
+#include "door/interface.h"
 #include "tests/holdings.h"
 
 #define RANKS_MAX 8

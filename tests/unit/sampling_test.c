@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #define perf_now the_real_clock
-#include "perf/samples.c"
+#include "perf/limits/samples.c"
 #undef perf_now
-#include "perf/sampling.h"
+#include "perf/limits/sampling.h"
 
 #define STEP_S 10e-9
 #define READING_S 22.5e-9

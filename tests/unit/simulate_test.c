@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "plan/record.h"
 #include "tests/transport/dice.h"
-#include "tools/simulate.h"
+#include "tools/simulate/simulate.h"
 
 #define LATENCY 5000u /* ns */
 #define RATE 1e9      /* bytes per second: a byte takes a nanosecond */

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "transport/transport.h"
-#include "transport/verbs_choice.h"
+#include "transport/verbs/choice.h"
 
 #define V4 "0000:0000:0000:0000:0000:ffff:0a4d:0001" /* 10.77.0.1 */
 #define OTHER_V4 "0000:0000:0000:0000:0000:ffff:0a4e:0001"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The watcher's life: its thread, its port, its alarms, and what a forked child makes of it. */
-#include "meet/watcher.h"
+#include "door/watcher.h"
 
 #include <dirent.h>
 #include <netinet/in.h>

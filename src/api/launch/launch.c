@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/fork_lock.h"
 #include "meet/describe.h"
-#include "meet/watcher.h"
+#include "door/watcher.h"
 
 /*
  * The first whose marker is set counts, so inner ones come first: ranks inherit an outer launcher's

@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "meet/interface.h"
+#include "door/interface.h"
 #include "ringccl.h"
 
 #define PAUSE_FIRST_MS 100

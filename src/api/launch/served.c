@@ -11,9 +11,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "meet/identity.h"
-#include "meet/interface.h"
+#include "door/interface.h"
 #include "meet/root.h"
-#include "meet/watcher.h"
+#include "door/watcher.h"
 #include "lookup.h"
 
 int ring_served_choose_port(struct ring_served *served, const struct ring_launcher *launcher,

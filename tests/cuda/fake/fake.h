@@ -78,7 +78,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "../more_calls.h"
+#include "tests/cuda/more_calls.h"
 
 #define FAKE_DEVICES 4
 #define FAKE_PRIORITIES 6   /* 0, -1, ...: the highest */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define RING_KERNEL_REACH(address, bytes) fake_reach(address, bytes)
-#include "kernels/reduce_kernel.h"
+#include "kernels/cuda/reduce_kernel.h"
 
 #define RING_STOP_FUNCTION static
 #define RING_STOP_WRITE(word, value)                                                               \
@@ -16,7 +16,7 @@
 #define RING_STOP_READ(word)                                                                       \
 	__atomic_load_n((uint32_t *)fake_reach(word, sizeof(uint32_t)), __ATOMIC_ACQUIRE)
 #define RING_STOP_PAUSE() fake_pause()
-#include "kernels/stop_kernel.h"
+#include "kernels/cuda/stop_kernel.h"
 
 /* ring_reduce_TYPE_OP(struct ring_kernel_job job) */
 #define REDUCE(OP, op, TYPE, type, ...)                                                            \

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_model choose: which algorithm the library would choose for a collective, and the time that
+ * it predicts for each that could carry it. It uses the library's built-in numbers, or the numbers
+ * and rows of a file.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "options.h"
+#include "text.h"
+
+#define RANKS_MOST 4096
+#define PS_OF_US 1e6
+
+struct choose_job {
+	const struct model_collective *collective;
+	struct model_list ranks, sizes;
+	const char *memory, *file;
+	int path;
+	double cpus;
+	struct ring_tuning_table table;
+	struct model_machine machine;
+};
+
+static void show_row(int ranks, double bytes, const struct ring_choice *choice)
+{
+	char size[MODEL_TEXT_ROOM];
+	printf("%-8d %10s  %-9s", ranks, model_size_text(bytes, size),
+	       ring_algorithm_name(choice->algorithm));
+	for (int a = 0; a < RING_ALGORITHMS; a++)
+		if (!ring_algorithm_is_choice((enum ring_algorithm)a))
+			continue;
+		else if (choice->predicted_ps[a])
+			printf(" %12.2f", (double)choice->predicted_ps[a] / PS_OF_US);
+		else
+			printf(" %12s", "-");
+	putchar('\n');
+}
+
+static void show(const struct choose_job *job)
+{
+	printf("# %s, path %s, memory %s, ", job->collective->name,
+	       ring_path_name(job->machine.path), job->memory);
+	if (job->cpus > 0)
+		printf("%.0f CPUs; ", job->cpus);
+	else
+		printf("a CPU for every rank; ");
+	printf("numbers of %s; us\n%-8s %10s  %-9s", job->file ? job->file : "the library",
+	       "# ranks", "size", "chosen");
+	for (int a = 0; a < RING_ALGORITHMS; a++)
+		if (ring_algorithm_is_choice((enum ring_algorithm)a))
+			printf(" %12s", ring_algorithm_name((enum ring_algorithm)a));
+	putchar('\n');
+	for (int r = 0; r < job->ranks.count; r++)
+		for (int s = 0; s < job->sizes.count; s++) {
+			int ranks = (int)job->ranks.values[r];
+			double bytes = job->sizes.values[s];
+			struct model_call call = model_call_of(&job->machine, job->collective->kind,
+							       ranks, bytes);
+			show_row(ranks, bytes, &call.choice);
+		}
+}
+
+/* returns false with a sentence on stderr */
+static bool find_memory(struct choose_job *job)
+{
+	int memory = 0;
+	while (memory < RING_MEMORIES &&
+	       strcmp(ring_memory_name((enum ring_memory)memory), job->memory) != 0)
+		memory++;
+	job->machine.memory = (enum ring_memory)memory;
+	if (memory == RING_MEMORIES)
+		model_complain("choose", "--memory is private, reachable or shared, not %s",
+			       job->memory);
+	return memory < RING_MEMORIES;
+}
+
+/* The library's own numbers, or a file's. returns false with a sentence on stderr */
+static bool find_numbers(struct choose_job *job)
+{
+	struct ring_failure failure = {0};
+	struct ring_tuning tuning;
+	const struct ring_tuning_table *table = job->file ? &job->table : NULL;
+	int err = table ? ring_tuning_file_read(job->file, &job->table, &failure) : 0;
+	if (!err)
+		err = ring_tuning_load(&tuning, table, job->machine.path, &failure);
+	if (err) {
+		model_complain("choose", "%s", failure.text);
+		return false;
+	}
+	job->machine.model = tuning.model;
+	job->machine.table = table;
+	return true;
+}
+
+/* returns false with a sentence on stderr */
+static bool prepare(struct choose_job *job)
+{
+	for (int r = 0; r < job->ranks.count; r++)
+		if (job->ranks.values[r] < 2 || job->ranks.values[r] > RANKS_MOST) {
+			model_complain("choose", "--ranks may be from 2 to %d here", RANKS_MOST);
+			return false;
+		}
+	if (job->collective->kind == RING_KIND_SEND) {
+		model_complain("choose", "a message is carried one way only");
+		return false;
+	}
+	job->machine.path = (enum ring_path)job->path;
+	job->machine.algorithm = MODEL_CHOOSES;
+	job->machine.cpus = job->cpus;
+	return find_memory(job) && find_numbers(job);
+}
+
+int model_choose_command(int argc, char **argv)
+{
+	static struct choose_job job;
+	job = (struct choose_job){.collective = model_collective_find("all_reduce"),
+				  .ranks = {1, {4}},
+				  .sizes = {5, {8, 4 << 10, 64 << 10, 1 << 20, 16 << 20}},
+				  .path = RING_PATH_MEMORY,
+				  .memory = "reachable"};
+	const struct model_option options[] = {
+		{"collective", MODEL_COLLECTIVE, &job.collective, "NAME  all_reduce"},
+		{"ranks", MODEL_RANKS_LIST, &job.ranks, MODEL_RANKS_HELP},
+		{"sizes", MODEL_SIZES_LIST, &job.sizes, "LIST  such as 8,64K or 1K..64M*4"},
+		{"path", MODEL_PATH, &job.path, "NAME  memory, socket, network, verbs or mixed"},
+		{"memory", MODEL_TEXT, &job.memory, "NAME  private, reachable or shared"},
+		{"cpus", MODEL_COUNT, &job.cpus, "N  CPUs of all ranks together; default: one each"},
+		{"tuning", MODEL_TEXT, &job.file,
+		 "FILE  numbers of ring_perf --tune or ring_model fit"},
+		{0}};
+	const struct model_command command = {
+		"choose", "", "Shows what the library chooses, and the times that it predicts.",
+		options};
+	int status, first = model_options_parse(&command, argc, argv, &status);
+	if (first < 0)
+		return status;
+	if (first < argc)
+		return model_complain("choose", "what is '%s'? See --help", argv[first]);
+	if (!prepare(&job))
+		return MODEL_EXIT_USAGE;
+	show(&job);
+	return MODEL_EXIT_OK;
+}

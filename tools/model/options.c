@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* Command lines as tables, and the machine that options describe. */
+#include "options.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare.h"
+#include "tools/whole_file.h"
+
+#define OPTIONS_MAX 40
+
+int model_complain(const char *command, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	fflush(stdout); /* what was said before comes before */
+	fprintf(stderr, "ring_model %s: ", command);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	va_end(arguments);
+	return MODEL_EXIT_USAGE;
+}
+
+/* ---- tables of options -------------------------------------------------------------------- */
+
+static void show_help(const struct model_command *command)
+{
+	printf("usage: ring_model %s [options]%s\n%s\n\n", command->name, command->arguments,
+	       command->purpose);
+	for (const struct model_option *option = command->options; option->name; option++)
+		printf("  --%s %s\n", option->name, option->help);
+}
+
+static bool parse_collective(const char *text, const struct model_collective **value)
+{
+	const struct model_collective *found = model_collective_find(text);
+	if (found)
+		*value = found;
+	return found != NULL;
+}
+
+static bool parse_path(const char *text, int *value)
+{
+	for (int path = 0; path < RING_PATHS; path++)
+		if (strcmp(ring_path_name((enum ring_path)path), text) == 0) {
+			*value = path;
+			return true;
+		}
+	return false;
+}
+
+static bool parse_algorithm(const char *text, int *value)
+{
+	int found = strcmp(text, "chosen") == 0 ? MODEL_CHOOSES : ring_algorithm_find(text);
+	if (found < 0 && strcmp(text, "chosen") != 0)
+		return false;
+	*value = found;
+	return true;
+}
+
+static bool append_text(const char *text, struct model_texts *texts)
+{
+	if (texts->count == MODEL_TEXTS_MAX)
+		return false;
+	texts->at[texts->count++] = text;
+	return true;
+}
+
+static bool parse_value(const struct model_option *option, const char *text)
+{
+	switch (option->kind) {
+	case MODEL_FLAG:
+		*(bool *)option->value = true;
+		return true;
+	case MODEL_TEXT:
+	case MODEL_OUTPUT:
+		*(const char **)option->value = text;
+		return true;
+	case MODEL_REAL:
+		return model_parse_real(text, option->value);
+	case MODEL_COUNT:
+		return model_parse_count(text, option->value);
+	case MODEL_SIZE:
+		return model_parse_size(text, option->value);
+	case MODEL_TIME:
+		return model_parse_time(text, option->value);
+	case MODEL_RATE:
+		return model_parse_rate(text, option->value);
+	case MODEL_LINK:
+		return model_parse_link(text, option->value);
+	case MODEL_RANKS_LIST:
+		return model_parse_list(text, model_parse_ranks, option->value);
+	case MODEL_SIZES_LIST:
+		return model_parse_list(text, model_parse_size, option->value);
+	case MODEL_PAIRS:
+		return append_text(text, option->value);
+	case MODEL_ERRORS:
+		return model_parse_errors(text, option->value);
+	case MODEL_COLLECTIVE:
+		return parse_collective(text, option->value);
+	case MODEL_PATH:
+		return parse_path(text, option->value);
+	case MODEL_ALGORITHM:
+		return parse_algorithm(text, option->value);
+	}
+	return false;
+}
+
+static void fill_getopt(const struct model_option *options, struct option names[OPTIONS_MAX])
+{
+	int count = 0;
+	for (; options[count].name && count < OPTIONS_MAX - 2; count++)
+		names[count] = (struct option){options[count].name,
+					       options[count].kind == MODEL_FLAG ? no_argument
+										 : required_argument,
+					       NULL, 0};
+	names[count++] = (struct option){"help", no_argument, NULL, 'h'};
+	names[count] = (struct option){0};
+}
+
+/* Whether all output files can be written; checked before anything is computed. */
+static bool can_write(const struct model_option *options)
+{
+	for (const struct model_option *option = options; option->name; option++)
+		if (option->kind == MODEL_OUTPUT &&
+		    !whole_file_check("ring_model", *(const char **)option->value))
+			return false;
+	return true;
+}
+
+int model_options_parse(const struct model_command *command, int argc, char **argv, int *status)
+{
+	struct option names[OPTIONS_MAX];
+	int letter, index = 0;
+	fill_getopt(command->options, names);
+	optind = 1;
+	while ((letter = getopt_long(argc, argv, "h", names, &index)) != -1) {
+		if (letter == 'h') {
+			show_help(command);
+			*status = MODEL_EXIT_OK;
+			return -1;
+		}
+		*status = MODEL_EXIT_USAGE;
+		if (letter == '?') /* getopt has printed a complaint */
+			return -1;
+		const struct model_option *option = &command->options[index];
+		if (!parse_value(option, optarg)) {
+			model_complain(command->name, "--%s wants %s, not '%s'", option->name,
+				       option->help, optarg);
+			return -1;
+		}
+	}
+	*status = MODEL_EXIT_BAD;
+	if (!can_write(command->options))
+		return -1;
+	*status = MODEL_EXIT_OK;
+	return optind;
+}
+
+/* ---- the machine -------------------------------------------------------------------------- */
+
+const struct model_choice model_choice_none = {.overhead = -1,
+					       .path = MODEL_ANY,
+					       .algorithm = MODEL_ANY};
+
+/* The only path that a file has numbers of; MODEL_ANY if there are several. */
+static int only_path(const struct ring_tuning_table *table)
+{
+	int found = MODEL_ANY;
+	for (int path = 0; path < RING_PATHS; path++)
+		if (table->has_model[path]) {
+			if (found != MODEL_ANY)
+				return MODEL_ANY;
+			found = path;
+		}
+	return found;
+}
+
+/* A record, or a model of ringccl 0.1. */
+static bool looks_like_json(const char *path)
+{
+	FILE *in = fopen(path, "re");
+	bool brace = in && getc(in) == '{';
+	if (in)
+		fclose(in);
+	return brace;
+}
+
+static bool read_numbers(const char *command, const struct model_choice *choice, int path,
+			 struct model_machine *machine)
+{
+	static struct ring_tuning_table table; /* too large for a small stack */
+	struct ring_failure failure = {0};
+	if (looks_like_json(choice->file)) {
+		model_complain(command, "%s is not a file of numbers; ring_model fit writes them",
+			       choice->file);
+		return false;
+	}
+	if (ring_tuning_file_read(choice->file, &table, &failure)) {
+		model_complain(command, "%s", failure.text);
+		return false;
+	}
+	if (path == MODEL_ANY)
+		path = only_path(&table);
+	if (path == MODEL_ANY) {
+		model_complain(command, "%s has not the numbers of one path: which? Give --path",
+			       choice->file);
+		return false;
+	}
+	if (!table.has_model[path]) {
+		model_complain(command, "%s has no numbers of %s", choice->file,
+			       ring_path_name((enum ring_path)path));
+		return false;
+	}
+	machine->path = (enum ring_path)path;
+	machine->model = table.models[path];
+	machine->table = &table;
+	return true;
+}
+
+static void override(const struct model_choice *choice, struct model_machine *machine)
+{
+	struct ring_model *model = &machine->model;
+	if (choice->link.bandwidth > 0) {
+		model->hop = model_number_of_seconds(choice->link.latency);
+		model->wire = model_number_of_rate(choice->link.bandwidth);
+	}
+	if (choice->reduce_rate > 0)
+		model->touch = model_number_of_rate(MODEL_TOUCHED_TO_REDUCE * choice->reduce_rate);
+	if (choice->overhead >= 0)
+		model->call = model_number_of_seconds(choice->overhead);
+	machine->between = *model;
+	if (choice->between.bandwidth > 0) {
+		machine->between.hop = model_number_of_seconds(choice->between.latency);
+		machine->between.wire = model_number_of_rate(choice->between.bandwidth);
+	}
+}
+
+bool model_machine_make(const char *command, const struct model_choice *choice, int path,
+			struct model_machine *machine)
+{
+	*machine = (struct model_machine){
+		.ranks_per_host = (int)choice->ranks_per_host,
+		.path = RING_PATH_NETWORK,
+		.memory = RING_MEMORY_REACHABLE,
+		.algorithm = choice->algorithm == MODEL_ANY ? RING_ALGORITHM_RING
+							    : choice->algorithm,
+		.chunk = (uint64_t)choice->chunk,
+		.cpus = choice->cpus,
+	};
+	if (choice->path != MODEL_ANY)
+		path = choice->path;
+	if (choice->file) {
+		if (!read_numbers(command, choice, path, machine))
+			return false;
+	} else if (choice->link.bandwidth == 0) {
+		model_complain(command, "how fast are the links? Give --model or --link");
+		return false;
+	}
+	override(choice, machine);
+	return true;
+}

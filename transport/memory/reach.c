@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* Sharing regions over a FIFO link's connection, and checking what comes before it is mapped. */
+#include "reach.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/fd.h"
+#include "fifo_link.h"
+#include "base/log.h"
+#include "transport/sealed.h"
+#include "base/status.h"
+
+/* ---- the regions, by number ------------------------------------------------------------------ */
+
+/* The place of the first region that is not below this one. */
+static int place_of(const struct ring_reach *reach, uint64_t region)
+{
+	int low = 0, high = reach->count;
+	while (low < high) {
+		int middle = (low + high) / 2;
+		if (reach->regions[middle].region < region)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct ring_reached *find(const struct ring_reach *reach, uint64_t region)
+{
+	int place = place_of(reach, region);
+	bool is_there = place < reach->count && reach->regions[place].region == region;
+	return is_there ? &reach->regions[place] : NULL;
+}
+
+/* Makes room for one more; forgotten ones do not count. returns 0; RING_ENOTSUP; RING_ENOMEM */
+static int reserve(struct ring_reach *reach)
+{
+	if (reach->count - reach->forgotten == RING_REACH_MAX)
+		return RING_ENOTSUP;
+	if (reach->count < reach->room)
+		return 0;
+	int room = reach->room ? 2 * reach->room : 8;
+	struct ring_reached *larger = realloc(reach->regions, (size_t)room * sizeof(*larger));
+	if (!larger)
+		return RING_ENOMEM;
+	reach->regions = larger;
+	reach->room = room;
+	return 0;
+}
+
+static void insert(struct ring_reach *reach, const struct ring_reached *reached)
+{
+	int place = place_of(reach, reached->region);
+	struct ring_reached *at = &reach->regions[place];
+	memmove(at + 1, at, (size_t)(reach->count - place) * sizeof(*at));
+	*at = *reached;
+	reach->count++;
+}
+
+static void unmap(const struct ring_reach *reach, const struct ring_reached *reached)
+{
+	if (reach->maps && reached->memory)
+		munmap(reached->memory, reached->bytes);
+}
+
+void ring_reach_close(struct ring_reach *reach)
+{
+	for (int i = 0; i < reach->count; i++)
+		unmap(reach, &reach->regions[i]);
+	free(reach->regions);
+	*reach = (struct ring_reach){0};
+}
+
+/* ---- saying and hearing ---------------------------------------------------------------------- */
+
+static int lose(const struct ring_fifo_link *link, const char *why)
+{
+	const struct ring_link *base = &link->base;
+	ring_log(RING_WARN, "rank %d -> %d %s: shared region: %s",
+		 base->outgoing ? base->self : base->peer, base->outgoing ? base->peer : base->self,
+		 base->transport->name, why);
+	return RING_EPEER;
+}
+
+/*
+ * An end that is gone needs no notice. It may have left in order; if it died, the lanes say so.
+ */
+static bool has_left(int error)
+{
+	return error == EPIPE || error == ECONNRESET;
+}
+
+/* A notice is small, so it goes whole or not at all. */
+static int say(struct ring_fifo_link *link, const struct ring_notice *notice, int fd)
+{
+	ssize_t sent = ring_fd_send_with(link->fd, notice, sizeof(*notice), &fd, fd >= 0);
+	if (sent == (ssize_t)sizeof(*notice)) {
+		ring_fifo_notify(link->end.fifo, ++link->reach.notices);
+		return 0;
+	}
+	if (sent < 0 && (errno == EAGAIN || errno == EINTR || errno == ETOOMANYREFS))
+		return RING_EAGAIN;
+	if (sent < 0 && has_left(errno))
+		return RING_EPEER;
+	return lose(link, sent < 0 ? strerror(errno) : "a notice was cut short");
+}
+
+static int hear(struct ring_fifo_link *link, struct ring_notice *notice, int *fd)
+{
+	int nfds = 0;
+	ssize_t got = ring_fd_recv_with(link->fd, notice, sizeof(*notice), fd, 1, &nfds);
+	*fd = nfds ? *fd : -1;
+	if (got == (ssize_t)sizeof(*notice))
+		return 0;
+	ring_fd_close(*fd);
+	int err = lose(link, got < 0 ? strerror(errno) : "no notice came");
+	return got < 0 && ring_fd_ran_out(errno) ? RING_ESYSTEM : err;
+}
+
+/* ---- what notices say ------------------------------------------------------------------------ */
+
+/* Takes a region in. The descriptor stays the caller's. */
+static int add(struct ring_fifo_link *link, const struct ring_notice *notice, int fd)
+{
+	struct ring_reach *reach = &link->reach;
+	struct ring_reached reached = {.region = notice->region,
+				       .memory = (void *)(uintptr_t)notice->address,
+				       .bytes = notice->bytes};
+	if (find(reach, notice->region))
+		return lose(link, "it was shared twice");
+	if (reach->maps != (fd >= 0))
+		return lose(link, "its descriptor is missing, or should be");
+	int err = reserve(reach);
+	if (err == RING_ENOTSUP)
+		return lose(link, "there are too many");
+	if (!err && reach->maps)
+		err = ring_sealed_map(fd, reached.bytes, &reached.memory);
+	if (!err)
+		insert(reach, &reached);
+	return err;
+}
+
+/* False if there is no such region, if it was forgotten before, or if it was to stay. */
+static bool mark_forgotten(struct ring_reach *reach, uint64_t region)
+{
+	struct ring_reached *reached = find(reach, region);
+	if (!reached || reached->forgotten || reached->kept)
+		return false;
+	reached->forgotten = true;
+	reach->forgotten++;
+	return true;
+}
+
+static int obey(struct ring_fifo_link *link, const struct ring_notice *notice, int fd)
+{
+	if (notice->kind == RING_SHARE)
+		return add(link, notice, fd);
+	bool forgets = notice->kind == RING_FORGET && fd < 0;
+	if (forgets && mark_forgotten(&link->reach, notice->region))
+		return 0;
+	return lose(link,
+		    forgets ? "it was forgotten, but not shared, or in use" : "a notice is none");
+}
+
+/* Receiver: does what has been said since the last time. */
+static int take_in(struct ring_fifo_link *link)
+{
+	uint32_t said = ring_fifo_notices(link->end.fifo);
+	int err = 0;
+	while (!err && link->reach.notices != said) {
+		struct ring_notice notice;
+		int fd;
+		err = hear(link, &notice, &fd);
+		if (err)
+			return err;
+		link->reach.notices++;
+		err = obey(link, &notice, fd);
+		ring_fd_close(fd);
+	}
+	return err;
+}
+
+/* ---- the contract of transport.h ------------------------------------------------------------- */
+
+/* The sender tells the other end that a region is gone, the receiver unmaps it. */
+static int let_go(struct ring_fifo_link *link, const struct ring_reached *reached)
+{
+	struct ring_notice notice = {.kind = RING_FORGET, .region = reached->region};
+	if (link->base.outgoing)
+		return say(link, &notice, -1);
+	unmap(&link->reach, reached);
+	return 0;
+}
+
+/* Lets go of what was forgotten, as far as there is room to say so. */
+static int sweep(struct ring_fifo_link *link)
+{
+	struct ring_reach *reach = &link->reach;
+	int err = 0, kept = 0;
+	if (reach->forgotten == 0)
+		return 0;
+	for (int i = 0; i < reach->count; i++) {
+		struct ring_reached reached = reach->regions[i];
+		if (reached.forgotten && !err)
+			err = let_go(link, &reached);
+		if (!reached.forgotten || err)
+			reach->regions[kept++] = reached;
+	}
+	reach->forgotten -= reach->count - kept;
+	reach->count = kept;
+	return err;
+}
+
+int ring_reach_share(struct ring_link *base, const struct ring_region *region)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	struct ring_reach *reach = &link->reach;
+	if (find(reach, region->number))
+		return 0;
+	struct ring_notice notice = {.kind = RING_SHARE,
+				     .region = region->number,
+				     .bytes = region->bytes,
+				     .address = (uintptr_t)region->start};
+	int err = sweep(link);
+	if (!err)
+		err = reserve(reach);
+	if (!err)
+		err = say(link, &notice, reach->maps ? region->fd : -1);
+	if (err)
+		return err;
+	struct ring_reached reached = {.region = region->number};
+	insert(reach, &reached);
+	return 0;
+}
+
+void ring_reach_forget(struct ring_link *base, uint64_t region)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	mark_forgotten(&link->reach, region);
+	sweep(link);
+}
+
+int ring_reach_map(struct ring_link *base, uint64_t region, uint64_t offset, size_t bytes,
+		   void **address)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	struct ring_reached *reached = find(&link->reach, region);
+	if (!reached) {
+		int err = take_in(link);
+		if (err)
+			return err;
+		reached = find(&link->reach, region);
+	}
+	if (!reached || offset > reached->bytes || bytes > reached->bytes - offset)
+		return lose(link, "a message names a place that was not shared");
+	*address = (char *)reached->memory + offset;
+	return 0;
+}
+
+int ring_reach_keep(struct ring_link *base, uint64_t region)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	struct ring_reached *reached = find(&link->reach, region);
+	if (!reached || reached->forgotten)
+		return lose(link, "what is to stay was not shared, or is forgotten already");
+	reached->kept = true;
+	return 0;
+}
+
+int ring_reach_tidy(struct ring_link *base)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	int err = take_in(link);
+	return err ? err : sweep(link);
+}
