@@ -9,12 +9,6 @@
 
 /* X(type, name, bytes of an element, what it is computed in, ...) */
 #define RING_REDUCE_TYPES(X, ...)                                                                  \
-	RING_DIRECT_TYPES(X, __VA_ARGS__)                                                          \
-	RING_PACKED_TYPES(X, __VA_ARGS__)                                                          \
-	RING_CONVERTED_TYPES(X, __VA_ARGS__)
-
-/* Two elements are loaded, computed with and stored in one loop. */
-#define RING_DIRECT_TYPES(X, ...)                                                                  \
 	X(RING_INT8, int8, 1, int8, __VA_ARGS__)                                                   \
 	X(RING_UINT8, uint8, 1, uint8, __VA_ARGS__)                                                \
 	X(RING_INT32, int32, 4, int32, __VA_ARGS__)                                                \
@@ -22,17 +16,9 @@
 	X(RING_INT64, int64, 8, int64, __VA_ARGS__)                                                \
 	X(RING_UINT64, uint64, 8, uint64, __VA_ARGS__)                                             \
 	X(RING_FLOAT32, float32, 4, float32, __VA_ARGS__)                                          \
-	X(RING_FLOAT64, float64, 8, float64, __VA_ARGS__)
-
-/* Two elements are loaded and stored as one word. */
-#define RING_PACKED_TYPES(X, ...) X(RING_BFLOAT16, bfloat16, 2, float32, __VA_ARGS__)
-
-/* Loading and storing have loops of their own, for which some CPUs have instructions. */
-#define RING_CONVERTED_TYPES(X, ...)                                                               \
-	RING_HALF_TYPES(X, __VA_ARGS__)                                                            \
-	RING_FLOAT8_TYPES(X, __VA_ARGS__)
-#define RING_HALF_TYPES(X, ...) X(RING_FLOAT16, float16, 2, float32, __VA_ARGS__)
-#define RING_FLOAT8_TYPES(X, ...)                                                                  \
+	X(RING_FLOAT64, float64, 8, float64, __VA_ARGS__)                                          \
+	X(RING_BFLOAT16, bfloat16, 2, float32, __VA_ARGS__)                                        \
+	X(RING_FLOAT16, float16, 2, float32, __VA_ARGS__)                                          \
 	X(RING_FLOAT8_E4M3, float8_e4m3, 1, float32, __VA_ARGS__)                                  \
 	X(RING_FLOAT8_E5M2, float8_e5m2, 1, float32, __VA_ARGS__)
 

@@ -16,8 +16,8 @@
 
 #ifdef __CUDACC__
 #define RING_ELEMENT static inline __host__ __device__
-#else
-#define RING_ELEMENT static inline
+#else /* always: compilers stop inlining in large files, and loops that call are no vectors */
+#define RING_ELEMENT static inline __attribute__((always_inline))
 #endif
 
 /* An element in memory, at any address. */
@@ -80,6 +80,7 @@ RING_ELEMENT uint64_t ring_quotient64(uint64_t x, struct ring_divisor divisor)
  * ---- integers: computed as unsigned numbers, which wrap ---------------------------------------
  */
 
+/* Of name int32: ring_int32_sum(), ring_int32_prod() ... and ring_int32_load(). */
 #define RING_INTEGER(name, word, number)                                                           \
 	RING_ELEMENT word ring_##name##_unpack(word x)                                             \
 	{                                                                                          \
@@ -134,6 +135,8 @@ RING_INTEGERS(64, 64)
 #define RING_FLOAT64_NAN UINT64_C(0x7ff8000000000000)
 
 /*
+ * Of name float32: ring_float32_sum(), ring_float32_prod() ... and ring_float32_load().
+ *
  * Maximum and minimum: equal numbers have equal bits, except zeros; of two different zeros `and`
  * makes +0, `or` -0.
  */

@@ -16,18 +16,18 @@
 #define RING_HAVE_BFLOAT16S 1
 
 /* Every other element. */
-static inline ring_floats upper_bfloat16s(__m512i words)
+RING_ELEMENT ring_floats upper_bfloat16s(__m512i words)
 {
 	return _mm512_castsi512_ps(_mm512_and_si512(words, _mm512_set1_epi32((int)0xffff0000)));
 }
 
-static inline ring_floats lower_bfloat16s(__m512i words)
+RING_ELEMENT ring_floats lower_bfloat16s(__m512i words)
 {
 	return _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
 }
 
 /* As ring_bfloat16_round(): the upper halves are the bfloat16s. */
-static inline __m512i round_bfloat16s(ring_floats x)
+RING_ELEMENT __m512i round_bfloat16s(ring_floats x)
 {
 	__m512i bits = _mm512_castps_si512(ring_floats_one_nan(x));
 	__mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
@@ -36,7 +36,7 @@ static inline __m512i round_bfloat16s(ring_floats x)
 }
 
 /* Of all elements. */
-static inline __m512i round_all_bfloat16s(ring_floats upper, ring_floats lower)
+RING_ELEMENT __m512i round_all_bfloat16s(ring_floats upper, ring_floats lower)
 {
 	__m512i low = _mm512_srli_epi32(round_bfloat16s(lower), 16);
 	return _mm512_mask_blend_epi16(0xaaaaaaaa, low, round_bfloat16s(upper));
@@ -44,7 +44,7 @@ static inline __m512i round_all_bfloat16s(ring_floats upper, ring_floats lower)
 
 #if defined(__AVX512BF16__)
 /* Arithmetic gives no signalling NaN. */
-static inline bool is_special(ring_floats upper, ring_floats lower)
+RING_ELEMENT bool is_special(ring_floats upper, ring_floats lower)
 {
 	enum { QUIET_NAN = 0x01, SUBNORMAL = 0x20 };
 	return !_kortestz_mask16_u8(_mm512_fpclass_ps_mask(upper, QUIET_NAN | SUBNORMAL),
@@ -55,7 +55,7 @@ static inline bool is_special(ring_floats upper, ring_floats lower)
  * The instruction gives all lower elements, then all upper ones; it treats NaN differently, and
  * makes subnormals zero. (Reordered by bytes, as reordering words takes the CPU two steps.)
  */
-static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
+RING_ELEMENT __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
 {
 	const __m512i in_turn = _mm512_set_epi64(0x3f3e1f1e3d3c1d1c, 0x3b3a1b1a39381918,
 						 0x3736171635341514, 0x3332131231301110,
@@ -67,15 +67,15 @@ static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
 	return _mm512_permutexvar_epi8(in_turn, narrowed);
 }
 #else
-static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
+RING_ELEMENT __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
 {
 	return round_all_bfloat16s(upper, lower);
 }
 #endif
 
 #define RING_BFLOAT16_WORDS(OP, op, ...)                                                           \
-	static inline void words_bfloat16_##op(unsigned char *to, const unsigned char *a,          \
-					       const unsigned char *b)                             \
+	RING_ELEMENT void words_bfloat16_##op(unsigned char *to, const unsigned char *a,           \
+					      const unsigned char *b)                              \
 	{                                                                                          \
 		const __m512i x = _mm512_loadu_si512(a), y = _mm512_loadu_si512(b);                \
 		ring_floats upper = ring_floats_##op(upper_bfloat16s(x), upper_bfloat16s(y));      \
@@ -83,10 +83,6 @@ static inline __m512i narrow_bfloat16s(ring_floats upper, ring_floats lower)
 		_mm512_storeu_si512(to, narrow_bfloat16s(upper, lower));                           \
 	}
 RING_REDUCE_OPS(RING_BFLOAT16_WORDS, )
-
-/* What one step of a loop does. */
-#define RING_BFLOAT16_STEP_BYTES(OP) 64
-#define RING_BFLOAT16_STEP(OP, op) words_bfloat16_##op
 
 /*
  * ---- sums, where the CPU compares float16 ------------------------------------------------------
@@ -104,14 +100,14 @@ RING_REDUCE_OPS(RING_BFLOAT16_WORDS, )
 #define SUMMED_BLOCK 256
 enum { FLAGS_OF_SPECIAL = _MM_EXCEPT_INVALID | _MM_EXCEPT_DENORM };
 
-static inline void look_at_larger(__m256i x, __m256i y)
+RING_ELEMENT void look_at_larger(__m256i x, __m256i y)
 {
 	__m256i larger;
 	__asm__ volatile("vmaxph %2, %1, %0" : "=v"(larger) : "v"(x), "v"(y));
 }
 
 /* As narrow_bfloat16s(), without the check. */
-static inline __m256i sum_bfloat16s(__m256i x, __m256i y)
+RING_ELEMENT __m256i sum_bfloat16s(__m256i x, __m256i y)
 {
 	const __m256i above = _mm256_set1_epi32((int)0xffff0000);
 	const __m256i in_turn = _mm256_set_epi64x(0x1f1e0f0e1d1c0d0c, 0x1b1a0b0a19180908,
@@ -133,8 +129,8 @@ __attribute__((noinline, cold)) static void sum_special_bfloat16s(unsigned char 
 	_mm_setcsr(_mm_getcsr() & ~(unsigned)FLAGS_OF_SPECIAL);
 }
 
-static inline void block_bfloat16_sum(unsigned char *to, const unsigned char *a,
-				      const unsigned char *b)
+RING_ELEMENT void block_bfloat16_sum(unsigned char *to, const unsigned char *a,
+				     const unsigned char *b)
 {
 	__m256i sums[SUMMED_BLOCK / SUMMED_BYTES];
 	for (size_t i = 0; i < SUMMED_BLOCK / SUMMED_BYTES; i++) {
@@ -150,11 +146,6 @@ static inline void block_bfloat16_sum(unsigned char *to, const unsigned char *a,
 	for (size_t i = 0; i < SUMMED_BLOCK / SUMMED_BYTES; i++)
 		_mm256_storeu_si256((void *)(to + i * SUMMED_BYTES), sums[i]);
 }
-
-#undef RING_BFLOAT16_STEP_BYTES
-#undef RING_BFLOAT16_STEP
-#define RING_BFLOAT16_STEP_BYTES(OP) (OP == RING_SUM ? SUMMED_BLOCK : 64)
-#define RING_BFLOAT16_STEP(OP, op) (OP == RING_SUM ? block_bfloat16_sum : words_bfloat16_##op)
 #endif
 #endif
 #endif

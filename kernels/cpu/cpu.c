@@ -49,24 +49,29 @@ size_t ring_cpu_ahead = AHEAD;
  */
 static struct ring_cpu_family fp16;
 
-static void take_wide(enum ring_datatype type, enum ring_op op)
+static void take_wide(size_t type, size_t op)
 {
-	struct ring_cpu_kernel *kernel = &fp16.kernels[type][op];
-	const struct ring_cpu_kernel *wide = &ring_cpu_avx512bf16.kernels[type][op];
+	static struct ring_cpu_kernel mixed[RING_DATATYPES][RING_OPS];
+	const struct ring_cpu_kernel *wide = ring_cpu_avx512bf16.kernels[type][op];
+	struct ring_cpu_kernel *kernel = &mixed[type][op];
+	if (!wide || !ring_cpu_avx512bf16.kernels[type][RING_SUM]->eight)
+		return; /* converted types keep their own */
+	*kernel = *fp16.kernels[type][op];
 	kernel->both = wide->both;
 	kernel->four = wide->four;
 	kernel->eight = wide->eight;
+	fp16.kernels[type][op] = kernel;
 }
 
-#define TAKE_WIDE(OP, op, TYPE, ...) take_wide(TYPE, OP);
-#define TAKE_WIDES(...) RING_REDUCE_OPS(TAKE_WIDE, __VA_ARGS__)
 __attribute__((constructor)) static void compose_fp16(void)
 {
 	__builtin_cpu_init();
 	if (runs_avx512fp16())
 		ring_cpu_ahead = AHEAD_FP16;
 	fp16 = ring_cpu_avx512fp16;
-	RING_DIRECT_TYPES(TAKE_WIDES, )
+	for (size_t type = 0; type < RING_DATATYPES; type++)
+		for (size_t op = 0; op < RING_OPS; op++)
+			take_wide(type, op);
 }
 #endif
 
@@ -111,7 +116,7 @@ const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *fami
 		op = RING_SUM; /* the divisor makes the average */
 	if (ring_datatype_bytes(type) == 0 || (unsigned)op >= RING_OPS)
 		return NULL;
-	return &family->kernels[type][op];
+	return family->kernels[type][op];
 }
 
 /* ---- one job --------------------------------------------------------------------------------- */

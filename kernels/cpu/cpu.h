@@ -76,7 +76,7 @@ struct ring_cpu_family {
 	size_t (*stream_much)(void *dst, const void *src, size_t bytes);
 	/* Copies to three places in one pass. */
 	void (*spread)(void *first, void *second, void *third, const void *source, size_t bytes);
-	struct ring_cpu_kernel kernels[RING_DATATYPES][RING_OPS];
+	const struct ring_cpu_kernel *kernels[RING_DATATYPES][RING_OPS];
 };
 
 /* The families that this CPU runs, best first; NULL after the last. The device uses the first. */

@@ -17,8 +17,8 @@
 RING_FLOAT(half, _Float16, uint16_t, 0x7e00)
 
 #define RING_FLOAT16_WORD(op)                                                                      \
-	static inline void word_float16_##op(unsigned char *to, const unsigned char *a,            \
-					     const unsigned char *b)                               \
+	RING_ELEMENT void word_float16_##op(unsigned char *to, const unsigned char *a,             \
+					    const unsigned char *b)                                \
 	{                                                                                          \
 		ring_half_store(to, ring_half_##op(ring_half_load(a), ring_half_load(b)));         \
 	}
@@ -28,7 +28,7 @@ RING_FLOAT(half, _Float16, uint16_t, 0x7e00)
  */
 
 /* The nearest float8 of a float16; its fraction begins at bit 8 or 7, the bits below may be any. */
-static inline uint16_t ring_half_round(uint16_t bits, int shift, uint16_t most)
+RING_ELEMENT uint16_t ring_half_round(uint16_t bits, int shift, uint16_t most)
 {
 	uint16_t magnitude = bits & 0x7fff;
 	uint16_t odd = magnitude >> shift & 1;
@@ -36,12 +36,12 @@ static inline uint16_t ring_half_round(uint16_t bits, int shift, uint16_t most)
 	return rounded < most ? rounded : most;
 }
 
-static inline _Float16 ring_upper_e5m2(uint16_t word)
+RING_ELEMENT _Float16 ring_upper_e5m2(uint16_t word)
 {
 	return ring_half_from_bits(word & 0xff00);
 }
 
-static inline uint16_t ring_e5m2_upper(_Float16 x)
+RING_ELEMENT uint16_t ring_e5m2_upper(_Float16 x)
 {
 	uint16_t bits = ring_half_bits(x);
 	uint16_t number = ring_half_round(bits, 8, 0x7b00) | (bits & 0x8000);
@@ -49,14 +49,14 @@ static inline uint16_t ring_e5m2_upper(_Float16 x)
 }
 
 /* 2^-8 times the number: then the bits are the same, with one more in the exponent. */
-static inline _Float16 ring_upper_e4m3(uint16_t word)
+RING_ELEMENT _Float16 ring_upper_e4m3(uint16_t word)
 {
 	uint16_t magnitude = (word & 0x7f00) >> 1;
 	uint16_t number = magnitude | (word & 0x8000);
 	return ring_half_from_bits(magnitude == 0x7f << 7 ? 0x7e00 : number);
 }
 
-static inline uint16_t ring_e4m3_upper(_Float16 x)
+RING_ELEMENT uint16_t ring_e4m3_upper(_Float16 x)
 {
 	uint16_t bits = ring_half_bits(x);
 	uint16_t magnitude = (uint16_t)(ring_half_round(bits, 7, 0x7e << 7) << 1);
@@ -68,8 +68,8 @@ static inline uint16_t ring_e4m3_upper(_Float16 x)
  * that are both 2^-8 times theirs.
  */
 #define RING_FLOAT8_WORD(format, op, factor)                                                       \
-	static inline void word_float8_##format##_##op(unsigned char *to, const unsigned char *a,  \
-						       const unsigned char *b)                     \
+	RING_ELEMENT void word_float8_##format##_##op(unsigned char *to, const unsigned char *a,   \
+						      const unsigned char *b)                      \
 	{                                                                                          \
 		uint16_t x, y;                                                                     \
 		memcpy(&x, a, sizeof(x));                                                          \

@@ -27,18 +27,18 @@
 #define HALVES 16
 typedef __m512 ring_floats;
 
-static inline ring_floats widen_halves(const unsigned char *from)
+RING_ELEMENT ring_floats widen_halves(const unsigned char *from)
 {
 	return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)from));
 }
 
-static inline void narrow_halves(unsigned char *to, ring_floats x)
+RING_ELEMENT void narrow_halves(unsigned char *to, ring_floats x)
 {
 	_mm256_storeu_si256((void *)to, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
 /* Not worth a check. */
-static inline int ring_floats_may_be_nan(ring_floats x, ring_floats y)
+RING_ELEMENT int ring_floats_may_be_nan(ring_floats x, ring_floats y)
 {
 	(void)x;
 	(void)y;
@@ -50,7 +50,7 @@ static inline int ring_floats_may_be_nan(ring_floats x, ring_floats y)
  * else the second.
  */
 #define RING_HAVE_ONE_NAN 1
-static inline ring_floats ring_floats_one_nan(ring_floats x)
+RING_ELEMENT ring_floats ring_floats_one_nan(ring_floats x)
 {
 	const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(RING_FLOAT32_NAN));
 	return _mm512_fixupimm_ps(nan, x, _mm512_set1_epi32(0x11111100), 0);
@@ -63,18 +63,18 @@ static inline ring_floats ring_floats_one_nan(ring_floats x)
 #define HALVES 8
 typedef __m256 ring_floats;
 
-static inline ring_floats widen_halves(const unsigned char *from)
+RING_ELEMENT ring_floats widen_halves(const unsigned char *from)
 {
 	return _mm256_cvtph_ps(_mm_loadu_si128((const void *)from));
 }
 
-static inline void narrow_halves(unsigned char *to, ring_floats x)
+RING_ELEMENT void narrow_halves(unsigned char *to, ring_floats x)
 {
 	_mm_storeu_si128((void *)to, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
 /* 0 if no element of either is NaN. */
-static inline int ring_floats_may_be_nan(ring_floats x, ring_floats y)
+RING_ELEMENT int ring_floats_may_be_nan(ring_floats x, ring_floats y)
 {
 	return _mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_UNORD_Q));
 }
@@ -86,17 +86,17 @@ static inline int ring_floats_may_be_nan(ring_floats x, ring_floats y)
 #define HALVES 4
 typedef float32x4_t ring_floats;
 
-static inline ring_floats widen_halves(const unsigned char *from)
+RING_ELEMENT ring_floats widen_halves(const unsigned char *from)
 {
 	return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16((const void *)from)));
 }
 
-static inline void narrow_halves(unsigned char *to, ring_floats x)
+RING_ELEMENT void narrow_halves(unsigned char *to, ring_floats x)
 {
 	vst1_u16((void *)to, vreinterpret_u16_f16(vcvt_f16_f32(x)));
 }
 
-static inline int ring_floats_may_be_nan(ring_floats x, ring_floats y)
+RING_ELEMENT int ring_floats_may_be_nan(ring_floats x, ring_floats y)
 {
 	uint32x4_t have_none = vandq_u32(vceqq_f32(x, x), vceqq_f32(y, y));
 	return vminvq_u32(have_none) == 0;
@@ -117,20 +117,20 @@ static inline int ring_floats_may_be_nan(ring_floats x, ring_floats y)
 /* -1: true, 0: false */
 typedef int32_t ring_masks __attribute__((vector_size(sizeof(ring_floats))));
 
-static inline ring_floats ring_floats_pick(ring_masks mask, ring_floats a, ring_floats b)
+RING_ELEMENT ring_floats ring_floats_pick(ring_masks mask, ring_floats a, ring_floats b)
 {
 	return (ring_floats)(((ring_masks)a & mask) | ((ring_masks)b & ~mask));
 }
 
 /* Instructions keep the payload of a NaN, so the canonical one stays canonical. */
-static inline ring_floats ring_floats_canonical(ring_masks is_nan, ring_floats x)
+RING_ELEMENT ring_floats ring_floats_canonical(ring_masks is_nan, ring_floats x)
 {
 	const ring_masks nan = (ring_masks){0} + (int32_t)RING_FLOAT32_NAN;
 	return ring_floats_pick(is_nan, (ring_floats)nan, x);
 }
 
 #ifndef RING_HAVE_ONE_NAN
-static inline ring_floats ring_floats_one_nan(ring_floats x)
+RING_ELEMENT ring_floats ring_floats_one_nan(ring_floats x)
 {
 	return ring_floats_canonical(x != x, x);
 }
@@ -141,32 +141,32 @@ static inline ring_floats ring_floats_one_nan(ring_floats x)
  * By the multiplying unit, as the adding one also converts (Zen 4: 70 -> 86 GB/s). A compiler that
  * saw the factor would add.
  */
-static inline ring_floats ring_floats_sum(ring_floats a, ring_floats b)
+RING_ELEMENT ring_floats ring_floats_sum(ring_floats a, ring_floats b)
 {
 	ring_floats one = (ring_floats){0} + 1;
 	__asm__("" : "+x"(one));
 	return _mm256_fmadd_ps(a, one, b);
 }
 #else
-static inline ring_floats ring_floats_sum(ring_floats a, ring_floats b)
+RING_ELEMENT ring_floats ring_floats_sum(ring_floats a, ring_floats b)
 {
 	return a + b;
 }
 #endif
 
-static inline ring_floats ring_floats_prod(ring_floats a, ring_floats b)
+RING_ELEMENT ring_floats ring_floats_prod(ring_floats a, ring_floats b)
 {
 	return a * b;
 }
 
-static inline ring_floats ring_floats_max(ring_floats a, ring_floats b)
+RING_ELEMENT ring_floats ring_floats_max(ring_floats a, ring_floats b)
 {
 	ring_masks bits = (ring_masks)ring_floats_pick(a > b, a, b) &
 			  (ring_masks)ring_floats_pick(b > a, b, a);
 	return ring_floats_canonical((a != a) | (b != b), (ring_floats)bits);
 }
 
-static inline ring_floats ring_floats_min(ring_floats a, ring_floats b)
+RING_ELEMENT ring_floats ring_floats_min(ring_floats a, ring_floats b)
 {
 	ring_masks bits = (ring_masks)ring_floats_pick(a < b, a, b) |
 			  (ring_masks)ring_floats_pick(b < a, b, a);
@@ -205,7 +205,7 @@ static inline void ring_store_float16s(unsigned char *restrict to, const float *
  * NaN is rare, so where it takes more than one instruction, one check serves two vectors. (Sums in
  * L1, AVX2: 67 -> 82 GB/s.)
  */
-static inline void narrow_two(unsigned char *to, ring_floats x, ring_floats y)
+RING_ELEMENT void narrow_two(unsigned char *to, ring_floats x, ring_floats y)
 {
 	if (__builtin_expect(ring_floats_may_be_nan(x, y), 0)) {
 		x = ring_floats_one_nan(x);
@@ -216,8 +216,8 @@ static inline void narrow_two(unsigned char *to, ring_floats x, ring_floats y)
 }
 
 #define RING_FLOAT16_WORDS(OP, op, ...)                                                            \
-	static inline void words_float16_##op(unsigned char *to, const unsigned char *a,           \
-					      const unsigned char *b)                              \
+	RING_ELEMENT void words_float16_##op(unsigned char *to, const unsigned char *a,            \
+					     const unsigned char *b)                               \
 	{                                                                                          \
 		const unsigned char *c = a + 2 * HALVES, *d = b + 2 * HALVES;                      \
 		ring_floats x = ring_floats_##op(widen_halves(a), widen_halves(b));                \
@@ -258,7 +258,7 @@ static inline void ring_load_float8s(struct ring_format format, float *restrict 
  * Rounds a magnitude: adds a power of two whose last bit is worth the last bit that the format
  * keeps, and subtracts it again.
  */
-static inline float ring_round_magnitude(struct ring_format format, float x, float largest)
+RING_ELEMENT float ring_round_magnitude(struct ring_format format, float x, float largest)
 {
 	const int shift = 23 - format.fraction_bits;
 	uint32_t least = ring_float32_bits(ring_power(1 - format.bias));
