@@ -205,24 +205,15 @@ static void add(const struct ring_brief *brief, const struct ring_operands *oper
 		brief->loops->pair(result, own, said, brief->elements);
 }
 
-/* These jobs belong to no entry of the channel's last call. */
-static int finish(struct ring_channel *channel, uint64_t jobs)
-{
-	uint64_t done;
-	int err;
-	channel->jobs_before += jobs;
-	do
-		err = channel->device->finished(channel->queue, &done);
-	while (!err && done < channel->jobs_before + channel->reduced);
-	return err;
-}
-
 static int take(const struct ring_brief *brief, struct ring_channel *channel,
 		const struct ring_operands *operands, const char *const said[])
 {
-	const struct ring_known_plan *known = brief->known;
-	int err = ring_small_take(channel, known, operands, said);
-	return err ? err : finish(channel, known->plan.incoming - known->holds);
+	uint64_t pending;
+	int err = ring_small_take(channel, brief->known, operands, said);
+	do
+		err = err ? err : ring_channel_pending(channel, &pending);
+	while (!err && pending > 0);
+	return err;
 }
 
 int ring_brief_run(struct ring_brief *brief, struct ring_channel *channel,

@@ -58,7 +58,6 @@ void ring_channel_start_again(struct ring_channel *channel, const struct ring_op
 	channel->heard = 0;
 	channel->operands = *operands;
 	channel->opening.record.sequence = sequence;
-	channel->jobs_before += channel->reduced;
 	channel->posted = channel->sent = channel->started = channel->reduced = 0;
 	channel->expected = 0;
 }
@@ -234,12 +233,12 @@ static void release(const struct ring_channel *channel, const struct ring_transf
 /* Moves `reduced` over what the device has finished and gives the slots back. */
 static int finish(struct ring_channel *channel)
 {
-	uint64_t jobs;
+	uint64_t pending;
 	int moves = 0;
-	int err = channel->device->finished(channel->queue, &jobs);
+	int err = ring_channel_pending(channel, &pending);
 	if (err)
 		return err;
-	for (; channel->jobs_before + channel->reduced < jobs; channel->reduced++, moves++) {
+	for (; channel->reduced + pending < channel->started; channel->reduced++, moves++) {
 		const struct ring_transfer *in = ring_channel_incoming(channel, channel->reduced);
 		err = ring_transfer_is_direct(in) ? ring_direct_finish(channel, in) : 0;
 		if (err)

@@ -71,7 +71,7 @@ struct ring_operands {
 struct ring_left {
 	const struct ring_device *device; /* NULL: there is none */
 	struct ring_device_queue *queue;
-	uint64_t jobs; /* of the queue, all finished */
+	uint64_t jobs; /* given to the queue, all finished */
 };
 
 struct ring_channel {
@@ -88,6 +88,7 @@ struct ring_channel {
 	uint64_t exchanges;       /* over boards, with the current call's; the same on all ranks */
 	const struct ring_device *device;
 	struct ring_device_queue *queue;
+	uint64_t jobs;                    /* given to the queue */
 	const struct ring_device *fitted; /* for whom the links are; NULL: the host alone */
 	struct ring_left other;           /* the device that it served before */
 	char *scratch;
@@ -115,8 +116,7 @@ struct ring_channel {
 	uint64_t heard;                        /* peers that a small call has heard */
 	const char *said[RING_KNOWN_OUTGOING]; /* what each of them said behind its record */
 	uint64_t posted, sent, started, reduced;
-	uint64_t jobs_before; /* the queue's jobs that belong to no entry of this call */
-	uint64_t expected;    /* incoming entries already announced, if the channel announces */
+	uint64_t expected; /* incoming entries already announced, if the channel announces */
 	struct ring_channel *next; /* of the call's channels */
 
 	/* of the failure that advance() returned */

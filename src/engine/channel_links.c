@@ -69,11 +69,11 @@ int ring_channel_ask(struct ring_channel *channel, const struct ring_bell *bell)
 
 int ring_channel_settled(const struct ring_channel *channel)
 {
-	uint64_t jobs;
+	uint64_t pending;
 	if (!channel->queue)
 		return 0;
-	int err = channel->device->finished(channel->queue, &jobs);
-	if (!err && jobs < channel->jobs_before + channel->started)
+	int err = ring_channel_pending(channel, &pending);
+	if (!err && pending > 0)
 		return RING_EAGAIN;
 	return err || !channel->staging.queue ? err : ring_staging_settled(&channel->staging);
 }
@@ -205,11 +205,9 @@ int ring_channel_serve(struct ring_channel *channel, const struct ring_device *d
 	assert(!channel->scratch);
 	struct ring_left next = channel->other;
 	assert(!next.device || next.device == device);
-	channel->other = (struct ring_left){channel->device, channel->queue,
-					    channel->jobs_before + channel->reduced};
+	channel->other = (struct ring_left){channel->device, channel->queue, channel->jobs};
 	channel->queue = NULL;
-	channel->jobs_before = next.jobs;
-	channel->started = channel->reduced = 0;
+	channel->jobs = next.jobs;
 	if (!next.device) {
 		int err = take_device(channel, device, chip);
 		return err || !device->apart ? err : fit_all(channel);

@@ -82,6 +82,32 @@ static inline const char *ring_channel_payload(const struct ring_channel *channe
 	return (const char *)message->data + sizeof(struct ring_record) + skip;
 }
 
+/* All jobs go through these two. */
+static inline int ring_channel_copy(struct ring_channel *channel, void *result, const void *source,
+				    size_t bytes, bool past)
+{
+	int err = channel->device->copy(channel->queue, result, source, bytes, past);
+	channel->jobs += !err;
+	return err;
+}
+
+static inline int ring_channel_reduce(struct ring_channel *channel,
+				      const struct ring_reduction *reduction)
+{
+	int err = channel->device->reduce(channel->queue, reduction);
+	channel->jobs += !err;
+	return err;
+}
+
+/* Jobs under way. returns 0; the device's error */
+static inline int ring_channel_pending(const struct ring_channel *channel, uint64_t *pending)
+{
+	uint64_t finished = 0;
+	int err = channel->device->finished(channel->queue, &finished);
+	*pending = channel->jobs - finished;
+	return err;
+}
+
 static inline int ring_channel_fail(struct ring_channel *channel, int peer, int err)
 {
 	channel->failed_peer = peer;

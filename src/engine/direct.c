@@ -168,18 +168,16 @@ static int fold(struct ring_channel *channel, const struct ring_transfer *in,
 	part.sources[part.nsources++] = job->sources[0];
 	part.sources[part.nsources++] = job->sources[1];
 	part.results[part.nresults++] = scratch_of(channel, 0);
-	channel->jobs_before++; /* it belongs to no entry */
 	job->sources[0] = part.results[0];
 	job->nsources = 1;
-	return channel->device->reduce(channel->queue, &part);
+	return ring_channel_reduce(channel, &part);
 }
 
 /* Whether the device has done all its jobs, and so reads nothing in scratch. */
 static bool is_idle(const struct ring_channel *channel)
 {
-	uint64_t jobs;
-	return channel->device->finished(channel->queue, &jobs) == 0 &&
-	       jobs == channel->jobs_before + channel->started;
+	uint64_t pending;
+	return ring_channel_pending(channel, &pending) == 0 && pending == 0;
 }
 
 #define RANKS_AT_ONCE 4 /* summands of so many are all fetched before any is added */
@@ -233,9 +231,8 @@ static void gather_results(const struct ring_channel *channel, const struct ring
 
 int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *in)
 {
-	const struct ring_device *device = channel->device;
 	if (in->bytes == 0)
-		return device->copy(channel->queue, NULL, NULL, 0, false);
+		return ring_channel_copy(channel, NULL, NULL, 0, false);
 	int err = enter(channel, in);
 	if (err)
 		return err;
@@ -251,9 +248,9 @@ int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *
 	}
 	gather_results(channel, in, &job);
 	if (job.nresults == 0)
-		return device->copy(channel->queue, NULL, NULL, 0, false);
+		return ring_channel_copy(channel, NULL, NULL, 0, false);
 	job.divisor = in->last ? channel->operands.divisor : 1;
-	return device->reduce(channel->queue, &job);
+	return ring_channel_reduce(channel, &job);
 }
 
 /*

@@ -75,7 +75,7 @@ int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in
 	job->op = operands->op;
 	job->divisor = in->last ? operands->divisor : 1;
 	job->past = channel->plan->params.past;
-	return channel->device->reduce(channel->queue, job);
+	return ring_channel_reduce(channel, job);
 }
 
 int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in,
@@ -96,5 +96,5 @@ int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in
 					    : ring_channel_address(channel, in->source);
 	bool nothing = in->action == RING_SIGNAL || in->action == RING_HOLD || source == result;
 	bool past = channel->known->past && in->result.buffer == RING_OUTPUT;
-	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes, past);
+	return ring_channel_copy(channel, result, source, nothing ? 0 : in->bytes, past);
 }

@@ -39,16 +39,15 @@ static int hear(struct ring_channel *channel)
 		ring_channel_note(channel, RING_REDUCED, j, in);
 	}
 	channel->started = channel->reduced = j;
-	channel->jobs_before -= j - before;
 	return moved < 0 ? moved : (int)(j - before);
 }
 
 /* Moves `reduced` over what the device has finished. returns 0, or an error */
 static int finish(struct ring_channel *channel)
 {
-	uint64_t jobs;
-	int err = channel->device->finished(channel->queue, &jobs);
-	while (!err && channel->jobs_before + channel->reduced < jobs) {
+	uint64_t pending;
+	int err = ring_channel_pending(channel, &pending);
+	while (!err && channel->reduced + pending < channel->started) {
 		const struct ring_transfer *in = ring_channel_incoming(channel, channel->reduced);
 		err = ring_transfer_is_direct(in) ? ring_direct_finish(channel, in) : 0;
 		if (!err)

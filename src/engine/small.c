@@ -101,7 +101,7 @@ static int copy(struct ring_channel *channel, const struct ring_transfer *in,
 			     : in->held.count > 0      ? said[in->held.first]
 						       : address(operands, in->source);
 	bool nothing = in->action == RING_SIGNAL || source == result;
-	return channel->device->copy(channel->queue, result, source, nothing ? 0 : in->bytes, false);
+	return ring_channel_copy(channel, result, source, nothing ? 0 : in->bytes, false);
 }
 
 int ring_small_take(struct ring_channel *channel, const struct ring_known_plan *known,
@@ -126,18 +126,17 @@ static int take(struct ring_channel *channel)
 		return err;
 	note_incoming(channel, RING_STARTED, 0, incoming);
 	channel->started = incoming;
-	channel->jobs_before -= channel->known->holds;
 	return 0;
 }
 
 /* There is no slot to give back. returns the moves, or an error */
 static int count_taken(struct ring_channel *channel)
 {
-	uint64_t jobs, before = channel->reduced;
-	int err = channel->device->finished(channel->queue, &jobs);
+	uint64_t pending, before = channel->reduced;
+	int err = ring_channel_pending(channel, &pending);
 	if (err)
 		return err;
-	channel->reduced = jobs - channel->jobs_before;
+	channel->reduced = channel->started - pending;
 	note_incoming(channel, RING_REDUCED, before, channel->reduced);
 	return (int)(channel->reduced - before);
 }
