@@ -1,142 +1,88 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a path leads, whether what is there can be replaced, and the writing. Names are looked up
- * in an open folder, which nobody can exchange meanwhile. Links are followed by hand, but only
- * where the kernel would follow them.
+ * Where a path leads, whether what is there can be replaced, and the writing.
  */
 #include "output.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "lift.h"
 
-#define LINKS_MAX 40        /* as many as the kernel follows */
-#define NAME_KEPT 200       /* bytes of a name that its temporary file has, too */
 #define TEMPORARIES_MAX 100 /* names that are tried */
 
 struct place {
-	const char *path;
 	bool exists;
-	struct stat about; /* if it exists */
-	int folder;        /* that the last link led to; -1 */
-	bool on_proc;      /* the folder is: its links are the kernel's, and no names */
-	char name[NAME_MAX + 1];
-	char temporary[NAME_MAX + 1];
+	struct stat about;   /* if it exists */
+	int descriptor;      /* of this process that the path means; -1 */
+	char path[PATH_MAX]; /* without links; empty: cannot be replaced */
+	char temporary[PATH_MAX];
 };
 
 /* ---- where it leads ----------------------------------------------------------------------- */
 
-/* Goes to the folder of a path, which may be relative to the one where the last link was. */
-static int enter_folder(struct place *place, char *path)
+static bool leads_to(const struct place *place, int fd)
 {
-	char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	const char *folder = slash == path ? "/" : slash ? path : ".";
-	if (strlen(name) > NAME_MAX) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	strcpy(place->name, name);
-	if (slash)
-		*slash = '\0';
-	int from = place->folder < 0 ? AT_FDCWD : place->folder;
-	int fd = ring_fd_lift(openat(from, folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
-	if (place->folder >= 0)
-		close(place->folder);
-	place->folder = fd;
-	return fd < 0 ? -1 : 0;
+	struct stat own;
+	return fstat(fd, &own) == 0 && own.st_dev == place->about.st_dev &&
+	       own.st_ino == place->about.st_ino && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
 }
 
-static int follow_links(struct place *place)
+/* Whatever standard output or error is, by any name, and others by their numbers; -1 if none. */
+static int own_descriptor(const struct place *place, const char *path)
 {
-	char path[PATH_MAX];
-	strcpy(path, place->path); /* stat() found it short enough */
-	for (int links = 0; links < LINKS_MAX; links++) {
-		struct statfs system;
-		if (enter_folder(place, path) < 0 || fstatfs(place->folder, &system) < 0)
-			return -1;
-		place->on_proc = system.f_type == PROC_SUPER_MAGIC;
-		ssize_t length = place->on_proc ? 0
-						: readlinkat(place->folder, place->name, path,
-							     sizeof(path) - 1);
-		if (length <= 0)
-			return 0;
-		path[length] = '\0';
-	}
-	errno = ELOOP;
-	return -1;
+	int number = -1, length = 0;
+	if (!place->exists)
+		return -1;
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+		if (leads_to(place, fd))
+			return fd;
+	bool named = sscanf(path, "/dev/fd/%d%n", &number, &length) == 1 ||
+		     sscanf(path, "/proc/self/fd/%d%n", &number, &length) == 1;
+	return named && !path[length] ? number : -1;
+}
+
+/* A new file, or one whose like has all that it has: one name and no access control list. */
+static bool may_be_replaced(const struct place *place, const char *path)
+{
+	struct stat link;
+	if (!place->exists)
+		return lstat(path, &link) < 0; /* else a link to nothing */
+	return place->descriptor < 0 && S_ISREG(place->about.st_mode) &&
+	       place->about.st_nlink == 1 && getxattr(path, "system.posix_acl_access", NULL, 0) < 0;
 }
 
 static int find(struct place *place, const char *path)
 {
-	*place = (struct place){.path = path, .folder = -1};
+	size_t length = strlen(path);
+	*place = (struct place){.descriptor = -1};
 	place->exists = stat(path, &place->about) == 0; /* and the kernel allows its links */
 	if (!place->exists && errno != ENOENT)
 		return -1;
-	if (place->exists && S_ISDIR(place->about.st_mode))
-		errno = EISDIR;
-	else if (place->exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
+	bool is_folder = place->exists && S_ISDIR(place->about.st_mode);
+	if (is_folder || length == 0 || path[length - 1] == '/') {
+		errno = is_folder ? EISDIR : ENOENT;
 		return -1;
-	else if (!*path)
-		errno = ENOENT;
-	else if (follow_links(place) < 0)
+	}
+	if (place->exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
 		return -1;
-	else if (place->on_proc && !place->exists) /* a descriptor that is closed */
-		errno = ENOENT;
-	else
+	place->descriptor = own_descriptor(place, path);
+	if (!may_be_replaced(place, path))
 		return 0;
-	return -1;
-}
-
-static void leave(struct place *place)
-{
-	int saved = errno;
-	if (place->folder >= 0)
-		close(place->folder);
-	errno = saved;
-}
-
-/* The descriptor of this process that the path means; -1 if none. */
-static int own_descriptor(const struct place *place)
-{
-	struct stat about;
-	char *end;
-	long number = strtol(place->name, &end, 10);
-	bool is_own = place->on_proc && place->exists && end != place->name && !*end &&
-		      number >= 0 && number <= INT_MAX && fstat((int)number, &about) == 0 &&
-		      about.st_dev == place->about.st_dev && about.st_ino == place->about.st_ino;
-	return is_own ? (int)number : -1;
+	if (!place->exists)
+		strcpy(place->path, path); /* stat() found it short enough */
+	else if (!realpath(path, place->path))
+		return -1;
+	return 0;
 }
 
 /* ---- replacing ---------------------------------------------------------------------------- */
-
-/* Attributes would be lost with the file, except those that the system gives to every new one. */
-static bool has_attributes(const char *path)
-{
-	char names[4096];
-	ssize_t bytes = listxattr(path, names, sizeof(names));
-	for (ssize_t at = 0; at < bytes; at += (ssize_t)strlen(names + at) + 1)
-		if (strncmp(names + at, "security.", strlen("security.")) != 0)
-			return true;
-	return bytes < 0 && errno == ERANGE;
-}
-
-static bool may_be_replaced(const struct place *place)
-{
-	if (place->on_proc)
-		return false;
-	return !place->exists || (S_ISREG(place->about.st_mode) && place->about.st_nlink == 1 &&
-				  !has_attributes(place->path));
-}
 
 static int make_alike(const struct place *place, int fd)
 {
@@ -152,23 +98,33 @@ static int make_alike(const struct place *place, int fd)
 	return fchmod(fd, old->st_mode & 07777);
 }
 
-/* returns a descriptor; -1 with errno, and nothing is there */
+static void remove_temporary(const struct place *place)
+{
+	int saved = errno;
+	unlink(place->temporary);
+	errno = saved;
+}
+
+/* Beside the file. returns a descriptor; -1 with errno, and nothing is there */
 static int open_temporary(struct place *place)
 {
-	int fd = -1;
+	const char *slash = strrchr(place->path, '/');
+	int fd = -1, folder = slash ? (int)(slash + 1 - place->path) : 0;
 	for (int i = 0; i < TEMPORARIES_MAX && fd < 0; i++) {
-		snprintf(place->temporary, sizeof(place->temporary), "%.*s.%d.%d.tmp", NAME_KEPT,
-			 place->name, (int)getpid(), i);
-		fd = ring_fd_lift(openat(place->folder, place->temporary,
-					 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+		int length = snprintf(place->temporary, sizeof(place->temporary),
+				      "%.*sring.%d.%d.tmp", folder, place->path, (int)getpid(), i);
+		if (length >= (int)sizeof(place->temporary)) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		fd = ring_fd_lift(open(place->temporary,
+				       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
 		if (fd < 0 && errno != EEXIST)
 			return -1;
 	}
 	if (fd >= 0 && make_alike(place, fd) < 0) {
-		int saved = errno;
-		unlinkat(place->folder, place->temporary, 0);
+		remove_temporary(place);
 		close(fd);
-		errno = saved;
 		return -1;
 	}
 	return fd;
@@ -214,15 +170,10 @@ static int replace(struct place *place, ring_output_content *content, void *cont
 	if (fd < 0)
 		return may_do_in_place(place) ? 1 : -1;
 	int err = fill(fd, content, context);
-	if (!err && renameat(place->folder, place->temporary, place->folder, place->name) < 0)
-		err = may_do_in_place(place)
-			      ? 1
-			      : -1; /* a mount point, or another's in a sticky folder */
-	if (err) {
-		int saved = errno;
-		unlinkat(place->folder, place->temporary, 0);
-		errno = saved;
-	}
+	if (!err && rename(place->temporary, place->path) < 0) /* may be a mount point, or sticky */
+		err = may_do_in_place(place) ? 1 : -1;
+	if (err)
+		remove_temporary(place);
 	return err;
 }
 
@@ -249,17 +200,12 @@ static int write_to_descriptor(int descriptor, ring_output_content *content, voi
 int ring_output_write(const char *path, ring_output_content *content, void *context)
 {
 	struct place place;
-	int err = find(&place, path);
-	int descriptor = err ? -1 : own_descriptor(&place);
-	if (descriptor >= 0) {
-		err = write_to_descriptor(descriptor, content, context);
-	} else if (!err) {
-		err = may_be_replaced(&place) ? replace(&place, content, context) : 1;
-		if (err > 0)
-			err = overwrite(path, content, context);
-	}
-	leave(&place);
-	return err;
+	if (find(&place, path) < 0)
+		return -1;
+	if (place.descriptor >= 0)
+		return write_to_descriptor(place.descriptor, content, context);
+	int err = *place.path ? replace(&place, content, context) : 1;
+	return err > 0 ? overwrite(path, content, context) : err;
 }
 
 /* ---- beforehand --------------------------------------------------------------------------- */
@@ -270,38 +216,29 @@ static int try_to_create(struct place *place)
 	if (fd < 0)
 		return -1;
 	close(fd);
-	return unlinkat(place->folder, place->temporary, 0);
-}
-
-static int check(struct place *place)
-{
-	int descriptor = own_descriptor(place);
-	int flags = descriptor < 0 ? O_WRONLY : fcntl(descriptor, F_GETFL);
-	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
-		errno = EBADF;
-		return -1;
-	}
-	if (descriptor < 0 && place->exists && S_ISSOCK(place->about.st_mode)) {
-		errno = ENXIO;
-		return -1;
-	}
-	return place->exists ? 0 : try_to_create(place); /* find() asked whether it is writable */
+	return unlink(place->temporary);
 }
 
 int ring_output_check(const char *path)
 {
 	struct place place;
-	int err = find(&place, path);
-	if (!err)
-		err = check(&place);
-	leave(&place);
-	return err;
+	if (find(&place, path) < 0)
+		return -1;
+	int flags = place.descriptor < 0 ? O_WRONLY : fcntl(place.descriptor, F_GETFL);
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+		errno = EBADF;
+		return -1;
+	}
+	if (place.descriptor < 0 && place.exists && S_ISSOCK(place.about.st_mode)) {
+		errno = ENXIO;
+		return -1;
+	}
+	return place.exists || !*place.path ? 0 : try_to_create(&place);
 }
 
 bool ring_output_is_shared(const char *path)
 {
 	struct place place;
-	bool found = find(&place, path) == 0;
-	leave(&place);
-	return found && place.exists && (place.on_proc || !S_ISREG(place.about.st_mode));
+	return find(&place, path) == 0 && place.exists &&
+	       (place.descriptor >= 0 || !S_ISREG(place.about.st_mode));
 }

@@ -3,9 +3,10 @@
  * Files that are written whole, for the library and for programs, wherever a path may lead.
  *
  * A new file, or one that can be replaced by its like, is written beside and renamed: it appears
- * complete or not at all. Devices, FIFOs, files with several names, a foreign owner or an ACL, and
- * files in folders that are not ours are emptied and written in place. A path to a descriptor of
- * this process (/dev/stdout, /dev/fd/3) means that descriptor. Symbolic links stay.
+ * complete or not at all, with the owner and the mode of the old one. Devices, FIFOs, files with
+ * several names, a foreign owner or an access control list, and files in folders that are not ours
+ * are emptied and written in place. What standard output leads to, and /dev/fd/3, are written to as
+ * the descriptors that they are. Symbolic links stay.
  */
 #ifndef RING_OUTPUT_H
 #define RING_OUTPUT_H

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -118,39 +117,19 @@ static void a_file_is_replaced(void **state)
 	assert_int_equal(look(path).st_mode & 07777, 0640);
 }
 
-/* A node of our own, as root could lose the system's; skips where there can be none. */
-static const char *make_device(const char *name, unsigned minor_number)
-{
-	const char *path = in_folder(name);
-	must_be_root();
-	if (mknod(path, S_IFCHR | 0666, makedev(1, minor_number)) < 0)
-		skip();
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		skip();
-	close(fd);
-	return path;
-}
-
-/* As root, --json /dev/null made a file of the device, for everybody on the machine. */
+/* As root, --json /dev/null made a file of the device. A node of our own, as root could lose the system's. */
 static void a_device_stays(void **state)
 {
+	const char *path = in_folder("null");
 	(void)state;
-	const char *path = make_device("null", 3);
-	assert_int_equal(ring_output_check(path), 0);
+	must_be_root();
+	if (mknod(path, S_IFCHR | 0666, makedev(1, 3)) < 0 || access(path, W_OK) < 0)
+		skip();
+	if (ring_output_check(path) < 0)
+		skip(); /* nodes mean nothing here */
 	assert_int_equal(put(path, "new"), 0);
 	assert_true(S_ISCHR(look(path).st_mode));
 	assert_true(ring_output_is_shared(path));
-}
-
-/* A full disk would have been told as success. */
-static void a_full_device_is_told(void **state)
-{
-	(void)state;
-	const char *path = make_device("full", 7);
-	errno = 0;
-	assert_int_equal(put(path, "new"), -1);
-	assert_int_equal(errno, ENOSPC);
 }
 
 /* Whoever reads from the FIFO would wait for ever. */
@@ -180,27 +159,34 @@ static void a_socket_is_refused(void **state)
 	close(fd);
 }
 
+static void check_descriptor(const char *path, const char *file)
+{
+	ino_t inode = look(file).st_ino;
+	assert_int_equal(ring_output_check(path), 0);
+	assert_true(ring_output_is_shared(path));
+	assert_int_equal(put(path, "x"), 0);
+	assert_int_equal(look(file).st_ino, inode);
+}
+
 /* --json /dev/stdout >>file would empty the file, or hide it behind another of its name. */
 static void a_descriptor_is_written_to(void **state)
 {
 	char path[64];
-	const char *file = in_folder("file");
+	const char *file = in_folder("file"), *link = in_folder("link");
 	(void)state;
-	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), kept = dup(STDERR_FILENO);
 	assert_int_equal(write(fd, "head ", 5), 5);
-	ino_t inode = look(file).st_ino;
-	const char *const forms[] = {"/dev/fd/%d", "/proc/self/fd/%d", "/proc/thread-self/fd/%d"};
-	for (int i = 0; i < 3; i++) {
-		snprintf(path, sizeof(path), forms[i], fd);
-		assert_int_equal(ring_output_check(path), 0);
-		assert_true(ring_output_is_shared(path));
-		assert_int_equal(put(path, "x"), 0);
-	}
-	const char *link = in_folder("link");
-	assert_int_equal(symlink(path, link), 0);
-	assert_int_equal(put(link, "y"), 0);
-	check_content(file, "head xxxy");
-	assert_int_equal(look(file).st_ino, inode);
+	assert_int_equal(symlink("/dev/stderr", link), 0);
+	dup2(fd, STDERR_FILENO);
+	check_descriptor("/dev/stderr", file);
+	check_descriptor(link, file);
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	check_descriptor(path, file);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	check_descriptor(path, file);
+	check_content(file, "head xxxx");
 	assert_int_equal(close(fd), 0);
 	check_refused(path, ENOENT);
 	int reader = open(file, O_RDONLY | O_CLOEXEC);
@@ -208,21 +194,6 @@ static void a_descriptor_is_written_to(void **state)
 	assert_int_equal(ring_output_check(path), -1);
 	assert_int_equal(errno, EBADF);
 	close(reader);
-}
-
-/* A pipe is no file either. */
-static void a_pipe_is_written_to(void **state)
-{
-	char path[64], text[8] = "";
-	int ends[2];
-	(void)state;
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	snprintf(path, sizeof(path), "/dev/fd/%d", ends[1]);
-	assert_int_equal(ring_output_check(path), 0);
-	assert_int_equal(put(path, "new"), 0);
-	assert_int_equal(read(ends[0], text, sizeof(text)), 3);
-	close(ends[0]);
-	close(ends[1]);
 }
 
 /* A link was replaced, and what it named stayed old. */
@@ -255,18 +226,25 @@ static void all_names_see_the_new_content(void **state)
 	assert_int_equal(look(one).st_nlink, 2);
 }
 
-/* Attributes, an ACL among them, would have been lost. */
-static void attributes_stay(void **state)
+/* Whom a list let read could not any more. */
+static void an_access_control_list_stays(void **state)
 {
+	static const char name[] = "system.posix_acl_access";
+	const struct {
+		uint32_t version;
+		struct {
+			uint16_t tag, permissions;
+			uint32_t id;
+		} entries[5];
+	} list = {2, {{1, 6, -1U}, {2, 4, NOBODY}, {4, 0, -1U}, {16, 4, -1U}, {32, 0, -1U}}};
 	const char *path = in_folder("file");
-	char value[8] = "";
 	(void)state;
 	assert_int_equal(put(path, "old"), 0);
-	if (setxattr(path, "user.kept", "yes", 3, 0) < 0)
+	if (setxattr(path, name, &list, sizeof(list), 0) < 0)
 		skip();
 	assert_int_equal(put(path, "new"), 0);
 	check_content(path, "new");
-	assert_int_equal(getxattr(path, "user.kept", value, sizeof(value)), 3);
+	assert_int_equal(getxattr(path, name, NULL, 0), sizeof(list));
 }
 
 static void folders_are_refused(void **state)
@@ -371,29 +349,13 @@ static void the_owner_stays(void **state)
 	assert_int_equal(look(path).st_mode & 07777, 0604);
 }
 
-/* A container's mounted file cannot be renamed to. */
-static void a_mount_point_is_written_in_place(void **state)
-{
-	const char *path = in_folder("mounted"), *real = in_folder("real");
-	(void)state;
-	must_be_root();
-	assert_int_equal(put(path, ""), 0);
-	assert_int_equal(put(real, "a longer old one"), 0);
-	if (mount(real, path, NULL, MS_BIND, NULL) < 0)
-		skip();
-	int err = put(path, "new");
-	umount(path);
-	assert_int_equal(err, 0);
-	check_content(real, "new");
-}
-
 /* Somebody who guesses the temporary name gets nothing written where a link of theirs leads. */
 static void a_planted_link_is_not_followed(void **state)
 {
 	char name[64];
 	(void)state;
 	assert_int_equal(put(in_folder("victim"), "old"), 0);
-	snprintf(name, sizeof(name), "file.%d.0.tmp", (int)getpid());
+	snprintf(name, sizeof(name), "ring.%d.0.tmp", (int)getpid());
 	assert_int_equal(symlink("victim", in_folder(name)), 0);
 	assert_int_equal(put(in_folder("file"), "new"), 0);
 	check_content(in_folder("victim"), "old");
@@ -429,20 +391,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(a_file_is_replaced),
 		IN_FOLDER(a_device_stays),
-		IN_FOLDER(a_full_device_is_told),
 		IN_FOLDER(a_fifo_is_written_to),
 		IN_FOLDER(a_socket_is_refused),
 		IN_FOLDER(a_descriptor_is_written_to),
-		IN_FOLDER(a_pipe_is_written_to),
 		IN_FOLDER(a_link_stays),
 		IN_FOLDER(all_names_see_the_new_content),
-		IN_FOLDER(attributes_stay),
+		IN_FOLDER(an_access_control_list_stays),
 		IN_FOLDER(folders_are_refused),
 		IN_FOLDER(names_may_be_as_long_as_names_can_be),
 		IN_FOLDER(a_writable_file_in_a_foreign_folder),
 		IN_FOLDER(a_writable_file_in_a_sticky_folder),
 		IN_FOLDER(the_owner_stays),
-		IN_FOLDER(a_mount_point_is_written_in_place),
 		IN_FOLDER(a_planted_link_is_not_followed),
 		IN_FOLDER(a_failure_leaves_the_old_file),
 	};
