@@ -29,6 +29,7 @@ const struct ring_transport ring_transport_verbs = {
 	.kind = RING_REACH_WIRE,
 	.reaches = never_reaches,
 	.present = never_present,
+	.settings = ring_verbs_settings,
 };
 #endif
 

@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 
 #include "base/region.h"
+#include "base/setting.h"
 #include "base/status.h"
 #include "doorbell.h"
 
@@ -155,6 +156,7 @@ struct ring_transport {
 	size_t (*slots)(const struct ring_link *link, void **memory);
 	const struct ring_bell *(*bell)(const struct ring_link *link);
 	const struct ring_reach_ops *reach;
+	const struct ring_setting *settings; /* RING_* variables of its own; the last has no name */
 };
 
 /* ---- connecting ---- */
@@ -415,5 +417,6 @@ extern const struct ring_transport ring_transport_loopback; /* ranks of one proc
 extern const struct ring_transport ring_transport_shm;      /* processes of one host and user */
 extern const struct ring_transport ring_transport_verbs;    /* RDMA devices: RoCE, InfiniBand */
 extern const struct ring_transport ring_transport_tcp;      /* anywhere */
+extern const struct ring_setting ring_verbs_settings[];     /* known without verbs, too */
 
 #endif

@@ -42,11 +42,10 @@ static int place_among(const struct wish *wishes, int size, int self, int *membe
 static int join(struct ring_comm *comm, const struct ring_unique_id *id, int members, int place,
 		struct ring_comm **sub)
 {
-	char port_range[RING_PORT_RANGE_TEXT];
 	struct ring_options options;
 	struct ring_failure failure = {0};
 	struct ring_creation *creation;
-	ring_config_options(&comm->config, port_range, &options);
+	ring_config_options(&comm->config, &options);
 	int err = ring_creation_begin(&creation, sub, members, place, id, &options, &failure);
 	if (err)
 		return ring_comm_refuse(comm, err, "ring_comm_split: %s", failure.text);

@@ -13,10 +13,11 @@
 struct ring_config {
 	char transport[64], interface[128], host[64], congestion[16], trace[256], link[48];
 	char algorithm[16], tuning[256], device[16];
-	uint64_t tuning_hash;      /* of that file's rows, once it has been read; 0: none */
-	int port_first, port_last; /* 0, 0: any */
+	uint64_t tuning_hash; /* of that file's rows, once it has been read; 0: none */
+	char port_range[16];
+	int port_first, port_last; /* its ends; 0, 0: any */
 	int create_timeout_ms, call_timeout_ms, peer_lost_ms;
-	uint64_t chunk_bytes; /* 0 chooses, as for the next three */
+	size_t chunk_bytes; /* 0 chooses, as for the next three */
 	int depth, chunks_per_round, channels;
 	int spins, yields; /* -1 chooses */
 };
@@ -27,10 +28,8 @@ int ring_config_resolve(struct ring_config *config, const struct ring_options *o
 
 /*
  * The options that resolve to this config again, except the trace, which is one communicator's.
- * They point into config and port_range.
+ * They point into config.
  */
-#define RING_PORT_RANGE_TEXT 16
-void ring_config_options(const struct ring_config *config, char port_range[RING_PORT_RANGE_TEXT],
-			 struct ring_options *options);
+void ring_config_options(const struct ring_config *config, struct ring_options *options);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "choose/agreement.h"
+
 #define MAGIC "ringid"
 #define MAGIC_BYTES 6
 
@@ -78,18 +80,6 @@ void ring_wire_card(struct ring_wire *wire, struct ring_peer *peer)
 		ring_wire_bytes(wire, padding, RING_CARD_BYTES - (wire->at - begin));
 }
 
-static void wire_schedule(struct ring_wire *wire, struct ring_schedule *schedule)
-{
-	ring_wire_text(wire, schedule->transport, sizeof(schedule->transport));
-	ring_wire_text(wire, schedule->link, sizeof(schedule->link));
-	ring_wire_text(wire, schedule->algorithm, sizeof(schedule->algorithm));
-	ring_wire_u64(wire, &schedule->tuning);
-	ring_wire_u64(wire, &schedule->chunk_bytes);
-	ring_wire_int(wire, &schedule->depth);
-	ring_wire_int(wire, &schedule->chunks_per_round);
-	ring_wire_int(wire, &schedule->channels);
-}
-
 void ring_wire_description(struct ring_wire *wire, struct ring_description *description)
 {
 	wire_constant(wire, RING_WIRE_VERSION);
@@ -100,7 +90,7 @@ void ring_wire_description(struct ring_wire *wire, struct ring_description *desc
 	wire_peer(wire, &description->peer);
 	if (wire->in && description->peer.rank >= description->size)
 		wire->ok = false;
-	wire_schedule(wire, &description->schedule);
+	ring_config_wire(wire, &description->schedule);
 }
 
 void ring_wire_readiness(struct ring_wire *wire, struct ring_readiness *readiness)

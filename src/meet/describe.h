@@ -10,6 +10,7 @@
 #include "health/lanes.h"
 #include "rendezvous.h"
 #include "base/wire.h"
+#include "choose/options.h"
 
 /* Kinds of letters between a rank and the root. */
 enum ring_meeting_letter {
@@ -29,18 +30,10 @@ struct ring_identity {
 	bool follows; /* the ranks have it from their environment: it is one of a series */
 };
 
-/* The options that must be alike on all ranks, as in struct ring_config. */
-struct ring_schedule {
-	char transport[64], link[48], algorithm[16];
-	uint64_t tuning; /* the hash of a file's rows; 0: none */
-	uint64_t chunk_bytes;
-	int depth, chunks_per_round, channels;
-};
-
 struct ring_description {
 	int size, create_timeout_ms;
 	struct ring_peer peer;
-	struct ring_schedule schedule;
+	struct ring_config schedule; /* only what must be alike: ring_config_wire() */
 };
 
 struct ring_readiness {

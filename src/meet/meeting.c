@@ -2,11 +2,11 @@
 /* The root's decisions; see meeting.h. Nothing here waits, sends or remembers. */
 #include "meeting.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "choose/agreement.h"
 #include "order.h"
 
 /* ---- do they agree? ---- */
@@ -29,83 +29,11 @@ int ring_meeting_admit(const struct ring_peer *peers, const bool *is_here, int s
 			 ring_peer_name(&peers[rank], other), mine, rank);
 }
 
-static int disagree(struct ring_failure *failure, const char *option, int rank, const char *value,
-		    const char *value_of_0)
+int ring_meeting_agree(const struct ring_config *schedules, int size, struct ring_failure *failure)
 {
-	return ring_fail(failure, RING_EMISMATCH,
-			 "%s is %s on rank %d but %s on rank 0; it must be alike on all ranks",
-			 option, *value ? value : "unset", rank, *value_of_0 ? value_of_0 : "unset");
-}
-
-static int compare_texts(const struct ring_schedule *mine, const struct ring_schedule *first,
-			 int rank, struct ring_failure *failure)
-{
-	const struct {
-		const char *option, *mine, *first;
-	} texts[] = {
-		{"RING_TRANSPORT", mine->transport, first->transport},
-		{"RING_LINK", mine->link, first->link},
-		{"RING_ALGORITHM", mine->algorithm, first->algorithm},
-	};
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (strcmp(texts[i].mine, texts[i].first) != 0)
-			return disagree(failure, texts[i].option, rank, texts[i].mine,
-					texts[i].first);
-	return 0;
-}
-
-/* Files may lie anywhere and be commented, as long as their rows are the same. */
-static int compare_tables(const struct ring_schedule *mine, const struct ring_schedule *first,
-			  int rank, struct ring_failure *failure)
-{
-	uint64_t hashes[2] = {mine->tuning, first->tuning};
-	char text[2][48] = {"", ""};
-	if (hashes[0] == hashes[1])
-		return 0;
-	for (int i = 0; i < 2; i++)
-		if (hashes[i])
-			snprintf(text[i], sizeof(text[i]), "a file of rows with hash %016" PRIx64,
-				 hashes[i]);
-	return disagree(failure, "RING_TUNING", rank, text[0], text[1]);
-}
-
-static int compare_numbers(const struct ring_schedule *mine, const struct ring_schedule *first,
-			   int rank, struct ring_failure *failure)
-{
-	const struct {
-		const char *option;
-		uint64_t mine, first; /* 0: unset */
-	} numbers[] = {
-		{"RING_CHUNK_BYTES", mine->chunk_bytes, first->chunk_bytes},
-		{"RING_DEPTH", (uint64_t)mine->depth, (uint64_t)first->depth},
-		{"RING_CHUNKS_PER_ROUND", (uint64_t)mine->chunks_per_round,
-		 (uint64_t)first->chunks_per_round},
-		{"RING_CHANNELS", (uint64_t)mine->channels, (uint64_t)first->channels},
-	};
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		char text[2][24] = {"", ""};
-		if (numbers[i].mine == numbers[i].first)
-			continue;
-		if (numbers[i].mine)
-			snprintf(text[0], sizeof(text[0]), "%" PRIu64, numbers[i].mine);
-		if (numbers[i].first)
-			snprintf(text[1], sizeof(text[1]), "%" PRIu64, numbers[i].first);
-		return disagree(failure, numbers[i].option, rank, text[0], text[1]);
-	}
-	return 0;
-}
-
-int ring_meeting_agree(const struct ring_schedule *schedules, int size, struct ring_failure *failure)
-{
-	const struct ring_schedule *first = &schedules[0];
 	int err = 0;
-	for (int rank = 1; rank < size && !err; rank++) {
-		err = compare_texts(&schedules[rank], first, rank, failure);
-		if (!err)
-			err = compare_tables(&schedules[rank], first, rank, failure);
-		if (!err)
-			err = compare_numbers(&schedules[rank], first, rank, failure);
-	}
+	for (int rank = 1; rank < size && !err; rank++)
+		err = ring_config_compare(&schedules[rank], rank, &schedules[0], failure);
 	return err;
 }
 
@@ -201,7 +129,7 @@ static enum ring_path find_path(const struct ring_arrangement *arrangement,
 }
 
 int ring_arrangement_link(struct ring_arrangement *arrangement, const struct ring_peer *peers,
-			  int size, const struct ring_schedule *schedule, uint32_t masked,
+			  int size, const struct ring_config *schedule, uint32_t masked,
 			  struct ring_failure *failure)
 {
 	const char *allowed = schedule->transport[0] ? schedule->transport : NULL;
@@ -224,15 +152,8 @@ int ring_arrangement_link(struct ring_arrangement *arrangement, const struct rin
 		}
 		arrangement->transports[p] = transport;
 	}
-	struct ring_config config = {
-		.chunk_bytes = schedule->chunk_bytes,
-		.depth = schedule->depth,
-		.chunks_per_round = schedule->chunks_per_round,
-		.channels = schedule->channels,
-	};
-	memcpy(config.algorithm, schedule->algorithm, sizeof(config.algorithm));
 	enum ring_path path = find_path(arrangement, peers, size);
-	arrangement->tuning = ring_tuning_make(&config, path == RING_PATH_MEMORY, size);
+	arrangement->tuning = ring_tuning_make(schedule, path == RING_PATH_MEMORY, size);
 	arrangement->tuning.turns = arrangement->turns;
 	arrangement->path = schedule->link[0] ? RING_PATH_NETWORK : path;
 	return 0;

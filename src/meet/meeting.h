@@ -26,8 +26,7 @@ int ring_meeting_admit(const struct ring_peer *peers, const bool *is_here, int s
 		       const struct ring_description *newcomer, struct ring_failure *failure);
 
 /* returns 0; RING_EMISMATCH naming option, rank and both values. schedules[size], by rank */
-int ring_meeting_agree(const struct ring_schedule *schedules, int size,
-		       struct ring_failure *failure);
+int ring_meeting_agree(const struct ring_config *schedules, int size, struct ring_failure *failure);
 
 /* Computes the order. returns 0; RING_ENOMEM. Free with ring_arrangement_free. */
 int ring_arrangement_make(struct ring_arrangement *arrangement, const struct ring_peer *peers,
@@ -39,7 +38,7 @@ void ring_arrangement_free(struct ring_arrangement *arrangement); /* all zero is
  * returns 0; RING_ENOTSUP naming two neighbours that no transport links
  */
 int ring_arrangement_link(struct ring_arrangement *arrangement, const struct ring_peer *peers,
-			  int size, const struct ring_schedule *schedule, uint32_t masked,
+			  int size, const struct ring_config *schedule, uint32_t masked,
 			  struct ring_failure *failure);
 
 /* One position's view of it; order is the arrangement's. */

@@ -246,20 +246,8 @@ static void describe(struct ring_description *description, int size, const struc
 		.size = size,
 		.create_timeout_ms = config->create_timeout_ms,
 		.peer = *self,
-		.schedule =
-			{
-				.tuning = config->tuning_hash,
-				.chunk_bytes = config->chunk_bytes,
-				.depth = config->depth,
-				.chunks_per_round = config->chunks_per_round,
-				.channels = config->channels,
-			},
+		.schedule = *config,
 	};
-	memcpy(description->schedule.transport, config->transport,
-	       sizeof(description->schedule.transport));
-	memcpy(description->schedule.link, config->link, sizeof(description->schedule.link));
-	memcpy(description->schedule.algorithm, config->algorithm,
-	       sizeof(description->schedule.algorithm));
 }
 
 static void dial_root(struct ring_join *join, const struct ring_identity *identity)

@@ -34,9 +34,9 @@ struct ring_root {
 
 	int size; /* 0 until the first description */
 	int met, told;
-	struct ring_member **by_rank; /* by_rank[size], NULL until described */
-	struct ring_peer *peers;      /* peers[size] */
-	struct ring_schedule *schedules;
+	struct ring_member **by_rank;  /* by_rank[size], NULL until described */
+	struct ring_peer *peers;       /* peers[size] */
+	struct ring_config *schedules; /* schedules[size]: what must be alike */
 	bool *is_here, *is_ready;
 	uint32_t *shunned;    /* shunned[size], by rank: as its placement says */
 	uint64_t deadline_ms; /* the earliest of the ranks that came */

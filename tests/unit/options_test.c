@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings: defaults, RING_* variables, the program's fields, and the sentence for each that is wrong. */
+#include "choose/agreement.h"
+#include "choose/option_rows.h"
 #include "choose/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +138,15 @@ static void bad_variables(void **state)
 		{"RING_LINK", "fast", "1GB/s,20us"},
 		{"RING_ALGORITHM", "tree_shot", "oneshot"},
 		{"RING_ALGORITHM", "pair", "oneshot"},
+		{"RING_VERBS_DEVICE", "mlx5_0:x", "mlx5_0:1"},
+		{"RING_VERBS_DEVICE", ":1", "mlx5_0:1"},
+		{"RING_VERBS_GID", "first", "0 to 255, or -1 to choose"},
+		{"RING_VERBS_GID", "256", "0 to 255, or -1 to choose"},
+		{"RING_VERBS_MTU", "8192", "256 to 4096"},
+		{"RING_VERBS_MTU", "1500", "256, 512, 1024, 2048 or 4096"},
+		{"RING_VERBS_TC", "256", "0 to 255"},
+		{"RING_VERBS_SL", "16", "0 to 15"},
+		{"RING_VERBS_PKEY", "-1", "0 to 65535"},
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		setenv(bad[i][0], bad[i][1], 1);
@@ -201,6 +213,69 @@ static void filling_ends_where_the_struct_does(void **state)
 		assert_int_equal(((char *)&options)[i], 'x');
 }
 
+/* A rank whose value of this row is another one. */
+static struct ring_config other_than(const struct ring_option_row *row)
+{
+	struct ring_config config = resolved(NULL);
+	void *field = (char *)&config + row->config_offset;
+	if (row->agreement == RING_ALIKE_INSIDE)
+		config.tuning_hash = 7;
+	else if (row->setting.kind == RING_SETTING_TEXT)
+		strcpy(field, "tcp");
+	else if (row->setting.kind == RING_SETTING_NUMBER)
+		*(int *)field = 7;
+	else
+		*(size_t *)field = 7;
+	return config;
+}
+
+/* As the root learns of it. */
+static struct ring_config told(struct ring_config *config)
+{
+	unsigned char bytes[512];
+	struct ring_config read = resolved(NULL);
+	struct ring_wire writer = ring_wire_writer(bytes, sizeof(bytes));
+	ring_config_wire(&writer, config);
+	struct ring_wire reader = ring_wire_reader(bytes, writer.at);
+	ring_config_wire(&reader, &read);
+	assert_true(writer.ok && ring_wire_done(&reader));
+	return read;
+}
+
+static void ranks_agree_row_by_row(void **state)
+{
+	(void)state;
+	struct ring_config usual = resolved(NULL), first = told(&usual);
+	for (int i = 0; i < ring_option_row_count; i++) {
+		const struct ring_option_row *row = &ring_option_rows[i];
+		struct ring_config other = other_than(row), there = told(&other);
+		struct ring_failure failure = {0};
+		char words[64];
+		snprintf(words, sizeof(words), "%s is ", row->setting.variable);
+		int err = ring_config_compare(&there, 3, &first, &failure);
+		assert_int_equal(err, row->agreement == RING_OWN ? 0 : RING_EMISMATCH);
+		if (err && (!strstr(failure.text, words) ||
+			    !strstr(failure.text, " on rank 3 but unset on rank 0")))
+			fail_msg("%s: %s", row->setting.variable, failure.text);
+	}
+}
+
+/* What split makes of a communicator's options is the same again. */
+static void a_config_becomes_options_again(void **state)
+{
+	(void)state;
+	setenv("RING_TRANSPORT", "shm,tcp", 1);
+	setenv("RING_PORT_RANGE", "5000-5010", 1);
+	setenv("RING_CHUNK_BYTES", "64k", 1);
+	setenv("RING_YIELDS", "3", 1);
+	struct ring_config config = resolved(NULL);
+	forget_environment(NULL);
+	struct ring_options options;
+	ring_config_options(&config, &options);
+	struct ring_config same = resolved(&options);
+	assert_memory_equal(&config, &same, sizeof(config));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, forget_environment, forget_environment)
 
 int main(void)
@@ -211,6 +286,8 @@ int main(void)
 		CASE(program_wins),
 		CASE(bad_variables),
 		CASE(bad_fields),
+		CASE(ranks_agree_row_by_row),
+		CASE(a_config_becomes_options_again),
 		CASE(older_and_impossible_sizes),
 		CASE(filling_ends_where_the_struct_does),
 	};

@@ -365,7 +365,7 @@ static void workers_are_the_first_on_their_cpus(void **state)
 
 static bool is_roomy(const struct ring_peer *peers, int n)
 {
-	const struct ring_schedule schedule = {0};
+	const struct ring_config schedule = {0};
 	struct ring_arrangement arrangement;
 	assert_int_equal(ring_arrangement_make(&arrangement, peers, n), 0);
 	assert_int_equal(ring_arrangement_link(&arrangement, peers, n, &schedule, 0, NULL), 0);

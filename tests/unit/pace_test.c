@@ -110,7 +110,7 @@ static void only_one_machine_has_one_clock(void **state)
 {
 	(void)state;
 	struct ring_peer peers[3] = {{.rank = 0}, {.rank = 1}, {.rank = 2}};
-	struct ring_schedule schedule = {.link = "1GB/s"};
+	struct ring_config schedule = {.link = "1GB/s"};
 	struct ring_arrangement arrangement;
 	struct ring_failure failure = {0};
 	for (int rank = 0; rank < 3; rank++)

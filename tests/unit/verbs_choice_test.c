@@ -275,7 +275,7 @@ static void nonsense_is_refused(void **state)
 		{"RING_VERBS_DEVICE", "mlx5_0:x"},
 		{"RING_VERBS_DEVICE", "mlx5_0:300"},
 		{"RING_VERBS_GID", "one"},
-		{"RING_VERBS_GID", "-1"},
+		{"RING_VERBS_GID", "-2"},
 		{"RING_VERBS_GID", "256"},
 		{"RING_VERBS_MTU", "1500"},
 		{"RING_VERBS_MTU", "8192"},
@@ -288,7 +288,8 @@ static void nonsense_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char said[64];
 		setenv(rows[i].variable, rows[i].value, 1);
-		snprintf(said, sizeof(said), "%s=%s is not", rows[i].variable, rows[i].value);
+		snprintf(said, sizeof(said), "%s is \"%s\", but must be ", rows[i].variable,
+			 rows[i].value);
 		assert_refused(said);
 		unsetenv(rows[i].variable);
 	}

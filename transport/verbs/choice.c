@@ -15,6 +15,7 @@
 
 #define GIDS_MAX 256
 #define LINE 128
+#define DEVICE_TEXT 255 /* of characters */
 
 /* How good a GID is, and how far a port came that has none. Larger is better. */
 enum rank_of_gid {
@@ -53,57 +54,72 @@ __attribute__((format(printf, 3, 4))) static void reject(struct search *search, 
 
 /* ---- the environment ---- */
 
-static bool read_number(const char *variable, int least, int most, int *number, char *why)
+/* "mlx5_0" or "mlx5_0:1"; false: it is neither, and *wish is as it was. */
+static bool read_device(const char *text, struct ring_verbs_wish *wish)
 {
-	const char *text = getenv(variable);
-	char *end;
-	if (!text || !*text)
-		return true;
-	long value = strtol(text, &end, 10);
-	if (*end || value < least || value > most) {
-		snprintf(why, RING_ABSENT_TEXT, "%s=%.40s is not a number from %d to %d", variable,
-			 text, least, most);
-		return false;
-	}
-	*number = (int)value;
-	return true;
-}
-
-static bool read_device(struct ring_verbs_wish *wish, char *why)
-{
-	const char *text = getenv("RING_VERBS_DEVICE");
-	size_t length = text ? strcspn(text, ":") : 0;
-	if (length == 0)
-		return true;
+	size_t length = strcspn(text, ":");
 	char *end = "";
 	long port = text[length] ? strtol(text + length + 1, &end, 10) : 0;
-	if (length >= sizeof(wish->device) || memchr(text, '/', length) || *end || port < 0 ||
-	    port > 255 || (text[length] && port == 0)) {
-		snprintf(why, RING_ABSENT_TEXT,
-			 "RING_VERBS_DEVICE=%.80s is not a device, or a device and a port, such "
-			 "as mlx5_0:1",
-			 text);
+	if (length == 0 || length >= sizeof(wish->device) || memchr(text, '/', length) || *end ||
+	    port < 0 || port > 255 || (text[length] && port == 0))
 		return false;
-	}
 	memcpy(wish->device, text, length);
+	wish->device[length] = '\0';
 	wish->port = (int)port;
 	return true;
 }
 
+static bool device_is_valid(const char *text, char allowed[RING_ALLOWED_TEXT])
+{
+	struct ring_verbs_wish wish;
+	snprintf(allowed, RING_ALLOWED_TEXT, "a device, or a device and a port, such as mlx5_0:1");
+	return read_device(text, &wish);
+}
+
+static bool mtu_is_valid(const char *text, char allowed[RING_ALLOWED_TEXT])
+{
+	long bytes = strtol(text, NULL, 10);
+	snprintf(allowed, RING_ALLOWED_TEXT, "256, 512, 1024, 2048 or 4096");
+	return (bytes & (bytes - 1)) == 0;
+}
+
+#define NUMBER(variable, name, least, most, fallback, valid)                                       \
+	{                                                                                          \
+		RING_SETTING_NUMBER, variable, offsetof(struct ring_verbs_wish, name), least,      \
+			most, fallback, valid                                                      \
+	}
+
+const struct ring_setting ring_verbs_settings[] = {
+	{RING_SETTING_TEXT, "RING_VERBS_DEVICE", 0, 0, DEVICE_TEXT, 0, device_is_valid},
+	NUMBER("RING_VERBS_GID", gid, 0, GIDS_MAX - 1, -1, NULL),
+	NUMBER("RING_VERBS_MTU", mtu, 256, 4096, 0, mtu_is_valid),
+	NUMBER("RING_VERBS_TC", traffic_class, 0, 255, 0, NULL),
+	NUMBER("RING_VERBS_SL", service_level, 0, 15, 0, NULL),
+	NUMBER("RING_VERBS_PKEY", pkey, 0, 65535, 0, NULL),
+	{.variable = NULL},
+};
+
+static void store(const struct ring_setting *setting, const struct ring_setting_value *value,
+		  struct ring_verbs_wish *wish)
+{
+	if (setting->kind == RING_SETTING_NUMBER)
+		*(int *)((char *)wish + setting->offset) = (int)value->number;
+	else if (value->text)
+		read_device(value->text, wish);
+}
+
+/* Creation has refused what is wrong, but a program may have set a variable since. */
 bool ring_verbs_wish_read(struct ring_verbs_wish *wish, char *why)
 {
-	*wish = (struct ring_verbs_wish){.gid = -1};
-	if (!read_device(wish, why) ||
-	    !read_number("RING_VERBS_GID", 0, GIDS_MAX - 1, &wish->gid, why) ||
-	    !read_number("RING_VERBS_MTU", 256, 4096, &wish->mtu, why) ||
-	    !read_number("RING_VERBS_TC", 0, 255, &wish->traffic_class, why) ||
-	    !read_number("RING_VERBS_SL", 0, 15, &wish->service_level, why) ||
-	    !read_number("RING_VERBS_PKEY", 0, 65535, &wish->pkey, why))
-		return false;
-	if (wish->mtu & (wish->mtu - 1)) {
-		snprintf(why, RING_ABSENT_TEXT,
-			 "RING_VERBS_MTU=%d is not one of 256, 512, 1024, 2048 and 4096", wish->mtu);
-		return false;
+	struct ring_failure failure = {0};
+	*wish = (struct ring_verbs_wish){0};
+	for (const struct ring_setting *setting = ring_verbs_settings; setting->variable; setting++) {
+		struct ring_setting_value value = {.number = setting->fallback};
+		if (ring_setting_read(setting, &value, &failure)) {
+			snprintf(why, RING_ABSENT_TEXT, "%.255s", failure.text);
+			return false;
+		}
+		store(setting, &value, wish);
 	}
 	return true;
 }

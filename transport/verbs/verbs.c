@@ -181,6 +181,7 @@ const struct ring_transport ring_transport_verbs = {
 	.lane = RING_LANE_TCP,
 	.kind = RING_REACH_WIRE,
 	.present = ring_verbs_present,
+	.settings = ring_verbs_settings,
 	.reaches = reaches,
 	.open = open_link,
 	.finish = finish,
