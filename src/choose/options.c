@@ -11,6 +11,7 @@
 
 #include "transport/transport.h"
 #include "option_rows.h"
+#include "unknown.h"
 
 static struct ring_setting_value load(const struct ring_setting *setting,
 				      const struct ring_options *options)
@@ -138,6 +139,7 @@ static void fill(struct ring_config *config, const struct ring_options *options)
 int ring_config_resolve(struct ring_config *config, const struct ring_options *options,
 			struct ring_failure *failure)
 {
+	ring_unknown_variables_tell();
 	int err = check_variables(failure);
 	if (err)
 		return err;

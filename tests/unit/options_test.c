@@ -3,6 +3,7 @@
 #include "choose/agreement.h"
 #include "choose/option_rows.h"
 #include "choose/options.h"
+#include "choose/unknown.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -276,6 +277,30 @@ static void a_config_becomes_options_again(void **state)
 	assert_memory_equal(&config, &same, sizeof(config));
 }
 
+static void unknown_variables(void **state)
+{
+	(void)state;
+	static const char *const sentences[][2] = {
+		{"RING_TRANPORT", "the variable RING_TRANPORT is not known; did you mean "
+				  "RING_TRANSPORT?"},
+		{"RING_VERBS_GIT", "the variable RING_VERBS_GIT is not known; did you mean "
+				   "RING_VERBS_GID?"},
+		{"RING_LOCAL_RNK", "the variable RING_LOCAL_RNK is not known; did you mean "
+				   "RING_LOCAL_RANK?"},
+		{"RING_OF_FIRE", "the variable RING_OF_FIRE is not known"},
+	};
+	char sentence[RING_UNKNOWN_TEXT];
+	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+		assert_true(ring_variable_is_unknown(sentences[i][0], sentence));
+		assert_string_equal(sentence, sentences[i][1]);
+	}
+	for (int i = 0; i < ring_option_row_count; i++)
+		assert_false(
+			ring_variable_is_unknown(ring_option_rows[i].setting.variable, sentence));
+	assert_false(ring_variable_is_unknown("RING_VERBS_SL", sentence));
+	assert_false(ring_variable_is_unknown("RING_LOG", sentence));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, forget_environment, forget_environment)
 
 int main(void)
@@ -288,6 +313,7 @@ int main(void)
 		CASE(bad_fields),
 		CASE(ranks_agree_row_by_row),
 		CASE(a_config_becomes_options_again),
+		CASE(unknown_variables),
 		CASE(older_and_impossible_sizes),
 		CASE(filling_ends_where_the_struct_does),
 	};
