@@ -17,14 +17,14 @@ static bool reads(const struct ring_comm *comm, const struct ring_request *reque
 {
 	enum ring_kind kind = request->kind;
 	return kind != RING_KIND_BARRIER && kind != RING_KIND_RECV &&
-	       (!ring_kind_is_from_root(kind) || request->root == comm->rank);
+	       (!ring_kind_is_from_root(kind) || request->root == comm->team.rank);
 }
 
 static bool writes(const struct ring_comm *comm, const struct ring_request *request)
 {
 	enum ring_kind kind = request->kind;
 	return kind != RING_KIND_BARRIER && kind != RING_KIND_SEND &&
-	       (!ring_kind_is_to_root(kind) || request->root == comm->rank);
+	       (!ring_kind_is_to_root(kind) || request->root == comm->team.rank);
 }
 
 static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_bytes)
@@ -43,14 +43,14 @@ static int check_overlap(struct ring_comm *comm, const struct ring_request *requ
 	bool sends_parts = ring_kind_has_parts_in(request->kind);
 	bool receives_parts = ring_kind_has_parts_out(request->kind);
 	bool exchange = sends_parts && receives_parts;
-	uint64_t whole = part_bytes * comm->size, own = part_bytes * comm->rank;
+	uint64_t whole = part_bytes * comm->team.size, own = part_bytes * comm->team.rank;
 	uint64_t send_bytes = sends_parts ? whole : part_bytes;
 	uint64_t recv_bytes = receives_parts ? whole : part_bytes;
 	const char *send_own = send + (sends_parts ? own : 0);
 	const char *recv_own = recv + (receives_parts ? own : 0);
 	if (!overlap(send, send_bytes, recv, recv_bytes) || (send_own == recv_own && !exchange))
 		return 0;
-	return ring_comm_refuse(comm, RING_EINVAL,
+	return ring_comm_refuse(&comm->failure, RING_EINVAL,
 				"%s: send and recv overlap; they must be disjoint%s",
 				ring_kind_name(request->kind),
 				exchange ? "" : " or exactly in place");
@@ -65,7 +65,8 @@ static int check_buffers(struct ring_comm *comm, const struct ring_request *requ
 	else if (writes(comm, request) && !request->recv)
 		missing = ring_kind_is_message(request->kind) ? "buffer" : "recv";
 	if (missing)
-		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s is NULL though count is %llu",
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
+					"%s: %s is NULL though count is %llu",
 					ring_kind_name(request->kind), missing,
 					(unsigned long long)request->count);
 	return reads(comm, request) && writes(comm, request)
@@ -76,19 +77,19 @@ static int check_buffers(struct ring_comm *comm, const struct ring_request *requ
 static int check_type(struct ring_comm *comm, const struct ring_request *request)
 {
 	if (ring_datatype_bytes(request->type) == 0)
-		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no datatype",
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "%s: %d is no datatype",
 					ring_kind_name(request->kind), request->type);
 	if (!ring_kind_reduces(request->kind))
 		return 0;
-	const struct ring_made_op *made = ring_made_op_find(&comm->made_ops, request->op);
+	const struct ring_made_op *made = ring_made_op_find(&comm->caller.made_ops, request->op);
 	if (made && (int)made->type != request->type)
-		return ring_comm_refuse(comm, RING_EINVAL,
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
 					"%s: operation %d was made for %s, not for %s",
 					ring_kind_name(request->kind), request->op,
 					ring_datatype_name(made->type),
 					ring_datatype_name(request->type));
 	if (!made && *ring_op_name(request->op) == '?')
-		return ring_comm_refuse(comm, RING_EINVAL, "%s: %d is no operation",
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "%s: %d is no operation",
 					ring_kind_name(request->kind), request->op);
 	return 0;
 }
@@ -100,11 +101,11 @@ static int check_elements(struct ring_comm *comm, const struct ring_request *req
 	if (err)
 		return err;
 	bool in_parts = ring_kind_has_parts_in(kind) || ring_kind_has_parts_out(kind);
-	uint64_t parts = in_parts ? comm->size : 1;
+	uint64_t parts = in_parts ? comm->team.size : 1;
 	uint64_t part_bytes, bytes;
 	if (__builtin_mul_overflow(request->count, ring_datatype_bytes(request->type), &part_bytes) ||
 	    __builtin_mul_overflow(part_bytes, parts, &bytes) || bytes > PTRDIFF_MAX)
-		return ring_comm_refuse(comm, RING_EINVAL,
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
 					"%s: %llu elements are more than memory can hold",
 					ring_kind_name(kind), (unsigned long long)request->count);
 	return request->count == 0 ? 0 : check_buffers(comm, request, part_bytes);
@@ -113,7 +114,7 @@ static int check_elements(struct ring_comm *comm, const struct ring_request *req
 static int check(struct ring_comm *comm, const struct ring_request *request)
 {
 	if (request->stream && ring_stream_comm(request->stream) != comm)
-		return ring_comm_refuse(comm, RING_EINVAL,
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
 					"%s: the stream is another communicator's",
 					ring_kind_name(request->kind));
 	int err = request->stream
@@ -122,23 +123,23 @@ static int check(struct ring_comm *comm, const struct ring_request *request)
 	if (err)
 		return err;
 	bool names_rank = ring_kind_has_root(request->kind) || ring_kind_is_message(request->kind);
-	if (names_rank && (request->root < 0 || request->root >= comm->size))
-		return ring_comm_refuse(comm, RING_EINVAL, "%s: %s %d is not in 0..%d",
+	if (names_rank && (request->root < 0 || request->root >= comm->team.size))
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "%s: %s %d is not in 0..%d",
 					ring_kind_name(request->kind),
 					ring_kind_is_message(request->kind) ? "peer" : "root",
-					request->root, comm->size - 1);
-	if (ring_kind_is_message(request->kind) && request->root == comm->rank &&
+					request->root, comm->team.size - 1);
+	if (ring_kind_is_message(request->kind) && request->root == comm->team.rank &&
 	    !ring_group_is_open())
-		return ring_comm_refuse(comm, RING_EINVAL,
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
 					"%s: rank %d can exchange with itself only in a group that "
 					"holds both ends",
-					ring_kind_name(request->kind), comm->rank);
+					ring_kind_name(request->kind), comm->team.rank);
 	return request->kind == RING_KIND_BARRIER ? 0 : check_elements(comm, request);
 }
 
 static struct ring_call make_call(const struct ring_comm *comm, const struct ring_request *request)
 {
-	const struct ring_made_op *made = ring_made_op_find(&comm->made_ops, request->op);
+	const struct ring_made_op *made = ring_made_op_find(&comm->caller.made_ops, request->op);
 	int type = request->type, op = made ? RING_SUM : request->op;
 	return (struct ring_call){
 		.kind = request->kind,
@@ -146,7 +147,7 @@ static struct ring_call make_call(const struct ring_comm *comm, const struct rin
 			     .output = writes(comm, request) ? request->recv : NULL,
 			     .type = type >= 0 ? type : RING_UINT8,
 			     .op = op >= 0 ? op : RING_SUM,
-			     .divisor = op == RING_AVG ? (uint64_t)comm->size : 1,
+			     .divisor = op == RING_AVG ? (uint64_t)comm->team.size : 1,
 			     .scalar = made ? made->scalar : 0},
 		.scaled = made != NULL,
 		.count = request->count,
@@ -157,19 +158,11 @@ static struct ring_call make_call(const struct ring_comm *comm, const struct rin
 	};
 }
 
-void ring_call_number(struct ring_comm *comm, struct ring_call *call)
-{
-	if (!ring_kind_is_message(call->kind))
-		comm->sequence++;
-	call->turn = comm->sequence;
-	call->record.sequence = comm->sequence;
-}
-
 /* Of the whole buffer, which may have a part for each rank. */
 static size_t buffer_bytes(const struct ring_comm *comm, const struct ring_call *call, bool in_parts)
 {
 	size_t part = call->count * ring_datatype_bytes(call->operands.type);
-	return in_parts ? part * (size_t)comm->size : part;
+	return in_parts ? part * (size_t)comm->team.size : part;
 }
 
 static size_t input_bytes(const struct ring_comm *comm, const struct ring_call *call)
@@ -187,16 +180,16 @@ static int post(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct ring_call *copy = malloc(sizeof(*copy));
 	if (!copy)
-		return ring_comm_refuse(comm, RING_ENOMEM, "%s: no memory",
+		return ring_comm_refuse(&comm->failure, RING_ENOMEM, "%s: no memory",
 					ring_kind_name(call->kind));
 	*copy = *call;
 	int err = ring_call_stop_streams(copy);
 	if (err) {
 		free(copy);
-		return ring_comm_refuse(comm, err, "%s: the stream cannot wait for it: %s",
+		return ring_comm_refuse(&comm->failure, err, "%s: the stream cannot wait for it: %s",
 					ring_kind_name(call->kind), ring_strerror(err));
 	}
-	ring_call_number(comm, copy);
+	ring_caller_number(&comm->caller, copy);
 	ring_queue_add(comm, copy);
 	return 0;
 }
@@ -226,8 +219,9 @@ static int ask_devices(struct ring_comm *comm, const struct ring_call *call, str
 	for (int i = 1; ring_devices[i]; i++) {
 		int err = ring_devices[i]->look(place->buffer, place->bytes, &place->sort, &failure);
 		if (err)
-			return ring_comm_refuse(comm, err, "%s: %s %s", ring_kind_name(call->kind),
-						place->name, failure.text);
+			return ring_comm_refuse(&comm->failure, err, "%s: %s %s",
+						ring_kind_name(call->kind), place->name,
+						failure.text);
 		if (place->sort.chip != RING_CHIP_ANY) {
 			place->device = ring_devices[i];
 			return 0;
@@ -260,14 +254,15 @@ static int take_device(struct ring_comm *comm, struct ring_call *call, const str
 	call->device = place->device;
 	call->chip = place->sort.chip;
 	call->record.memory = call->device->number;
-	if (call->device == &ring_device_cpu || ring_comm_takes(comm, call->device, call->chip))
+	if (call->device == &ring_device_cpu ||
+	    ring_caller_takes(&comm->caller, call->device, call->chip))
 		return 0;
 	describe(place, there);
-	return ring_comm_refuse(comm, RING_EINVAL,
+	return ring_comm_refuse(&comm->failure, RING_EINVAL,
 				"%s: %s is %s, but this communicator works on %s device %d: give "
 				"memory of that one, or make a communicator for each device",
-				ring_kind_name(call->kind), place->name, there, comm->device->name,
-				comm->chip);
+				ring_kind_name(call->kind), place->name, there,
+				comm->caller.device->name, comm->caller.chip);
 }
 
 /* A call is carried out by one device. returns 0; RING_EINVAL, RING_ESYSTEM */
@@ -295,7 +290,7 @@ static int find_device(struct ring_comm *comm, struct ring_call *call)
 		return take_device(comm, call, &input);
 	describe(&input, here);
 	describe(&output, there);
-	return ring_comm_refuse(comm, RING_EINVAL,
+	return ring_comm_refuse(&comm->failure, RING_EINVAL,
 				"%s: send is %s, recv is %s; both must be of the same device",
 				ring_kind_name(call->kind), here, there);
 }
@@ -326,8 +321,9 @@ static struct ring_checked_call *find_checked(struct ring_comm *comm,
 					      const struct ring_request *request)
 {
 	for (int i = 0; i < RING_CALLS_KEPT; i++)
-		if (repeats(&comm->checked[i], request) && is_where_it_was(&comm->checked[i]))
-			return &comm->checked[i];
+		if (repeats(&comm->caller.checked[i], request) &&
+		    is_where_it_was(&comm->caller.checked[i]))
+			return &comm->caller.checked[i];
 	return NULL;
 }
 
@@ -341,7 +337,8 @@ static int prepare(struct ring_comm *comm, const struct ring_request *request,
 	int err = check(comm, request);
 	if (err)
 		return err;
-	struct ring_checked_call *checked = &comm->checked[comm->next_checked % RING_CALLS_KEPT];
+	struct ring_checked_call *checked =
+		&comm->caller.checked[comm->caller.next_checked % RING_CALLS_KEPT];
 	checked->keeps = false;
 	checked->request = *request;
 	checked->call = make_call(comm, request);
@@ -351,7 +348,7 @@ static int prepare(struct ring_comm *comm, const struct ring_request *request,
 		return err;
 	checked->keeps = !checked->call.scaled && !ring_kind_is_message(request->kind) &&
 			 !request->stream && !checked->call.record.memory;
-	comm->next_checked += checked->keeps;
+	comm->caller.next_checked += checked->keeps;
 	*prepared = checked;
 	return 0;
 }
@@ -363,10 +360,10 @@ static int submit_as(struct ring_comm *comm, const struct ring_request *request,
 	if (err)
 		return err;
 	struct ring_checked_call *checked = NULL;
-	if (!comm || !ring_comm_is_mine(comm))
+	if (!comm || !ring_team_is_mine(&comm->team))
 		err = ring_comm_check(comm, ring_kind_name(request->kind));
 	else
-		err = ring_comm_failed_in(comm, comm->sequence + 1);
+		err = ring_comm_failed_in(&comm->failure, comm->caller.sequence + 1);
 	if (!err)
 		checked = find_checked(comm, request);
 	if (!err && !checked)
@@ -379,7 +376,7 @@ static int submit_as(struct ring_comm *comm, const struct ring_request *request,
 		return ring_group_add(comm, call);
 	if (call->stream)
 		return post(comm, call);
-	ring_call_number(comm, call);
+	ring_caller_number(&comm->caller, call);
 	return ring_queue_run(comm, call);
 }
 

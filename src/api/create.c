@@ -60,63 +60,69 @@ static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id
 			 struct ring_failure *failure)
 {
 	struct ring_identity identity;
-	struct ring_peer *self = &comm->peers[comm->rank];
+	struct ring_peer *self = &comm->team.peers[comm->team.rank];
 	if (ring_identity_read(id, &identity))
 		return ring_fail(failure, RING_EINVAL,
-				 "rank %d: these 128 bytes are no id of this version", comm->rank);
+				 "rank %d: these 128 bytes are no id of this version",
+				 comm->team.rank);
 	if (ring_identity_is_used(identity.job))
 		return ring_fail(failure, RING_EMISMATCH,
 				 "rank %d: this id has been used: one id makes one communicator",
-				 comm->rank);
-	int err = ring_watcher_hold(&comm->watcher, &comm->config, &identity.root, failure);
+				 comm->team.rank);
+	int err = ring_watcher_hold(&comm->links.watcher, &comm->team.config, &identity.root,
+				    failure);
 	if (err)
 		return err;
-	comm->ends = (struct ring_edge_ends){
-		.self = comm->rank,
-		.bell = &comm->bell,
-		.congestion = comm->config.congestion[0] ? comm->config.congestion : NULL,
-		.peer_lost_ms = comm->config.peer_lost_ms,
-		.pace = comm->config.link[0] ? &comm->pace : NULL,
+	comm->links.ends = (struct ring_edge_ends){
+		.self = comm->team.rank,
+		.bell = &comm->links.bell,
+		.congestion = comm->team.config.congestion[0] ? comm->team.config.congestion : NULL,
+		.peer_lost_ms = comm->team.config.peer_lost_ms,
+		.pace = comm->team.config.link[0] ? &comm->links.pace : NULL,
 	};
-	if (comm->ends.pace)
-		ring_pace_read(comm->config.link,
-			       &comm->pace.speed); /* the options have checked it */
-	err = ring_contact_open(&comm->ends.contact, comm->watcher, identity.job, identity.secret,
-				comm->rank, failure);
+	if (comm->links.ends.pace)
+		ring_pace_read(comm->team.config.link,
+			       &comm->links.pace.speed); /* the options have checked it */
+	err = ring_contact_open(&comm->links.ends.contact, comm->links.watcher, identity.job,
+				identity.secret, comm->team.rank, failure);
 	if (err)
 		return err;
-	ring_self_describe(self, comm->rank, &comm->config, comm->watcher, comm->lacks);
-	self->unshared = comm->bell.memory_fd < 0;
-	return ring_join_start(&comm->join, comm->size, self, &identity, &comm->config, failure);
+	ring_self_describe(self, comm->team.rank, &comm->team.config, comm->links.watcher,
+			   comm->team.lacks);
+	self->unshared = comm->links.bell.memory_fd < 0;
+	return ring_join_start(&comm->links.join, comm->team.size, self, &identity,
+			       &comm->team.config, failure);
 }
 
 /* Reads the file of rows, if the options name one. */
 static int read_table(struct ring_comm *comm, struct ring_failure *failure)
 {
-	if (!comm->config.tuning[0])
+	if (!comm->team.config.tuning[0])
 		return 0;
-	comm->table = calloc(1, sizeof(*comm->table));
-	if (!comm->table)
-		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", comm->rank);
-	int err = ring_tuning_file_read(comm->config.tuning, comm->table, failure);
+	comm->team.table = calloc(1, sizeof(*comm->team.table));
+	if (!comm->team.table)
+		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", comm->team.rank);
+	int err = ring_tuning_file_read(comm->team.config.tuning, comm->team.table, failure);
 	if (!err)
-		comm->config.tuning_hash = ring_tuning_hash(comm->table);
+		comm->team.config.tuning_hash = ring_tuning_hash(comm->team.table);
 	return err;
 }
 
 static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 		     const struct ring_options *options, struct ring_failure *failure)
 {
-	comm->fork_generation = ring_fork_generation();
-	comm->bell.memory_fd = comm->bell.event_fd = -1;
-	pthread_mutex_init(&comm->failing, NULL);
-	pthread_mutex_init(&comm->running, NULL);
-	comm->order = calloc((size_t)comm->size, sizeof(*comm->order));
-	comm->peers = calloc((size_t)comm->size, sizeof(*comm->peers));
-	if (!comm->order || !comm->peers)
+	comm->team.fork_generation = ring_fork_generation();
+	comm->links.bell.memory_fd = comm->links.bell.event_fd = -1;
+	comm->failure.team = &comm->team;
+	comm->failure.links = &comm->links;
+	pthread_mutex_init(&comm->failure.lock, NULL);
+	pthread_mutex_init(&comm->run.lock, NULL);
+	comm->team.order = calloc((size_t)comm->team.size, sizeof(*comm->team.order));
+	comm->team.peers = calloc((size_t)comm->team.size, sizeof(*comm->team.peers));
+	if (!comm->team.order || !comm->team.peers)
 		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory for %d ranks",
-				 comm->rank, comm->size);
-	int err = ring_config_resolve(&comm->config, options, failure);
+				 comm->team.rank, comm->team.size);
+	int err = ring_config_resolve(&comm->team.config, options, failure);
 	if (!err)
 		err = ring_memory_choose(comm, failure);
 	if (!err)
@@ -124,13 +130,13 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 	if (err)
 		return err;
 	char words[RING_FD_WORDS];
-	err = ring_bell_create(&comm->bell);
+	err = ring_bell_create(&comm->links.bell);
 	if (err)
-		return ring_fail(failure, err, "rank %d: no doorbell: %s", comm->rank,
+		return ring_fail(failure, err, "rank %d: no doorbell: %s", comm->team.rank,
 				 ring_fd_words(errno, words));
-	if (comm->config.trace[0])
-		err = ring_trace_open(&comm->trace, comm->config.trace, comm->rank, comm->size,
-				      failure);
+	if (comm->team.config.trace[0])
+		err = ring_trace_open(&comm->team.trace, comm->team.config.trace, comm->team.rank,
+				      comm->team.size, failure);
 	return err ? err : enter_meeting(comm, id, failure);
 }
 
@@ -143,27 +149,27 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 static void free_comm(struct ring_comm *comm, const struct ring_failure *reason, int goodbye_ms)
 {
 	ring_farewell_remove(comm);
-	ring_lookout_close(&comm->lookout);
-	ring_lanes_close(comm->lanes, goodbye_ms);
-	ring_join_close(comm->join, reason);
+	ring_lookout_close(&comm->links.lookout);
+	ring_lanes_close(comm->links.lanes, goodbye_ms);
+	ring_join_close(comm->links.join, reason);
 	ring_pairs_close(comm);
 	ring_far_close(comm);
-	ring_partners_free(&comm->partners);
-	for (int c = 0; c < comm->channel_count; c++)
-		ring_channel_close(&comm->channels[c]);
-	ring_contact_close(comm->ends.contact);
-	if (comm->watcher)
-		ring_watcher_drop(comm->watcher);
-	ring_bell_close(&comm->bell);
-	ring_trace_close(comm->trace);
+	ring_partners_free(&comm->run.partners);
+	for (int c = 0; c < comm->links.channel_count; c++)
+		ring_channel_close(&comm->links.channels[c]);
+	ring_contact_close(comm->links.ends.contact);
+	if (comm->links.watcher)
+		ring_watcher_drop(comm->links.watcher);
+	ring_bell_close(&comm->links.bell);
+	ring_trace_close(comm->team.trace);
 	ring_memory_close(&comm->memory);
-	ring_made_ops_free(&comm->made_ops);
-	free(comm->fds);
-	free(comm->table);
-	free(comm->order);
-	free(comm->peers);
-	pthread_mutex_destroy(&comm->running);
-	pthread_mutex_destroy(&comm->failing);
+	ring_made_ops_free(&comm->caller.made_ops);
+	free(comm->run.fds);
+	free(comm->team.table);
+	free(comm->team.order);
+	free(comm->team.peers);
+	pthread_mutex_destroy(&comm->run.lock);
+	pthread_mutex_destroy(&comm->failure.lock);
 	free(comm);
 }
 
@@ -197,8 +203,8 @@ int ring_creation_begin(struct ring_creation **begun, struct ring_comm **result,
 		free(comm);
 		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", rank);
 	}
-	comm->size = size;
-	comm->rank = rank;
+	comm->team.size = size;
+	comm->team.rank = rank;
 	creation->comm = creation->linkup.comm = comm;
 	creation->linkup.failure = &creation->failure;
 	creation->result = result;
@@ -210,7 +216,7 @@ int ring_creation_begin(struct ring_creation **begun, struct ring_comm **result,
 		free(creation);
 		return err;
 	}
-	creation->deadline_ms = ring_clock_ms() + (uint64_t)comm->config.create_timeout_ms +
+	creation->deadline_ms = ring_clock_ms() + (uint64_t)comm->team.config.create_timeout_ms +
 				RING_HEAR_MS;
 	*begun = creation;
 	return 0;
@@ -242,23 +248,26 @@ static int at_most(int most, int number)
 static void settle(struct ring_comm *comm)
 {
 	struct ring_load load = {
-		.crowded = comm->placement.crowded,
-		.sockets = has_sockets(&comm->channels[0]),
-		.paced = comm->ends.pace != NULL,
+		.crowded = comm->team.placement.crowded,
+		.sockets = has_sockets(&comm->links.channels[0]),
+		.paced = comm->links.ends.pace != NULL,
 	};
-	comm->patience = ring_patience_choose(&load);
-	comm->pace.early_ns = load.crowded ? EARLY_CROWDED_NS : EARLY_NS;
-	if (comm->config.spins >= 0)
-		comm->patience.spins = comm->config.spins;
-	if (comm->config.yields >= 0) {
-		comm->patience.yields = comm->config.yields;
-		comm->patience.ms = 0;
+	comm->team.patience = ring_patience_choose(&load);
+	comm->links.pace.early_ns = load.crowded ? EARLY_CROWDED_NS : EARLY_NS;
+	if (comm->team.config.spins >= 0)
+		comm->team.patience.spins = comm->team.config.spins;
+	if (comm->team.config.yields >= 0) {
+		comm->team.patience.yields = comm->team.config.yields;
+		comm->team.patience.ms = 0;
 	}
-	for (int c = 0; c < comm->channel_count; c++) {
-		comm->channels[c].trace = comm->trace;
-		comm->channels[c].glances = load.crowded ? 0
-							 : at_most(GLANCES, comm->patience.spins);
-		comm->channels[c].yields = load.crowded ? at_most(YIELDS, comm->patience.yields) : 0;
+	for (int c = 0; c < comm->links.channel_count; c++) {
+		comm->links.channels[c].trace = comm->team.trace;
+		comm->links.channels[c].glances = load.crowded ? 0
+							       : at_most(GLANCES,
+									 comm->team.patience.spins);
+		comm->links.channels[c].yields = load.crowded ? at_most(YIELDS,
+									comm->team.patience.yields)
+							      : 0;
 	}
 }
 
@@ -266,7 +275,7 @@ static void settle(struct ring_comm *comm)
 static int step(struct ring_creation *creation)
 {
 	struct ring_comm *comm = creation->comm;
-	int err = creation->parent ? ring_comm_failed(creation->parent) : 0;
+	int err = creation->parent ? ring_comm_failed(&creation->parent->failure) : 0;
 	if (err)
 		return ring_fail(&creation->failure, err, "%s", ring_comm_error(creation->parent));
 	if (!creation->linked) {
@@ -282,10 +291,10 @@ static int step(struct ring_creation *creation)
 static void announce(struct ring_creation *creation)
 {
 	if (creation->parent)
-		ring_bell_announce(&creation->parent->bell, true);
+		ring_bell_announce(&creation->parent->links.bell, true);
 	if (!creation->linked)
 		return;
-	ring_bell_announce(&creation->comm->bell, true);
+	ring_bell_announce(&creation->comm->links.bell, true);
 	creation->announced = true;
 }
 
@@ -301,11 +310,11 @@ static void awake_bell(struct ring_bell *bell)
 static void awake(struct ring_creation *creation)
 {
 	if (creation->parent)
-		awake_bell(&creation->parent->bell);
+		awake_bell(&creation->parent->links.bell);
 	if (creation->announced)
-		awake_bell(&creation->comm->bell);
+		awake_bell(&creation->comm->links.bell);
 	creation->announced = false;
-	ring_contact_awake(creation->comm->ends.contact);
+	ring_contact_awake(creation->comm->links.ends.contact);
 }
 
 /*
@@ -335,9 +344,9 @@ static void finish(struct ring_creation *creation, int err)
 		*creation->result = comm;
 		return;
 	}
-	ring_fail(failure, err, "rank %d: %s", comm->rank, ring_strerror(err));
-	if (comm->lanes)
-		ring_comm_fail(comm, err, comm->rank, "%s", failure->text);
+	ring_fail(failure, err, "rank %d: %s", comm->team.rank, ring_strerror(err));
+	if (comm->links.lanes)
+		ring_comm_fail(&comm->failure, err, comm->team.rank, "%s", failure->text);
 	free_comm(comm, failure, goodbye_ms(creation));
 }
 
@@ -362,7 +371,7 @@ static int poll_creation(const struct ring_creation *creation, struct pollfd *fd
 {
 	int count = 0;
 	if (creation->parent)
-		fds[count++] = (struct pollfd){creation->parent->bell.event_fd, POLLIN, 0};
+		fds[count++] = (struct pollfd){creation->parent->links.bell.event_fd, POLLIN, 0};
 	if (!creation->linked)
 		return count + ring_linkup_poll(&creation->linkup, fds + count, ms);
 	if (!creation->announced) /* it came here only now: nobody would wake it */
@@ -434,7 +443,7 @@ int ring_comm_create(struct ring_comm **comm, int size, int rank, const struct r
 
 void ring_comm_destroy(struct ring_comm *comm)
 {
-	if (!comm || comm->fork_generation != ring_fork_generation())
+	if (!comm || comm->team.fork_generation != ring_fork_generation())
 		return;
 	ring_queue_close(comm);
 	free_comm(comm, NULL, GOODBYE_MS);

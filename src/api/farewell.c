@@ -51,14 +51,14 @@ void ring_farewell_remove(struct ring_comm *comm)
 
 static bool is_idle(const struct ring_comm *comm, uint64_t until_ms)
 {
-	while (ring_flag_is_raised(&comm->busy) && ring_clock_ms() < until_ms)
+	while (ring_flag_is_raised(&comm->run.busy) && ring_clock_ms() < until_ms)
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
-	return !ring_flag_is_raised(&comm->busy);
+	return !ring_flag_is_raised(&comm->run.busy);
 }
 
 static bool is_mine(const struct ring_comm *comm)
 {
-	return comm->fork_generation == ring_fork_generation() && comm->lanes;
+	return comm->team.fork_generation == ring_fork_generation() && comm->links.lanes;
 }
 
 /*
@@ -71,12 +71,12 @@ static bool part(uint64_t now_ms)
 	for (struct ring_comm *comm = first_living; comm; comm = comm->next_living) {
 		bool idle = is_mine(comm) && is_idle(comm, now_ms + CALL_MS);
 		if (idle)
-			ring_lanes_part(comm->lanes, now_ms + FAREWELL_MS);
+			ring_lanes_part(comm->links.lanes, now_ms + FAREWELL_MS);
 		all = all && (idle || !is_mine(comm));
 	}
 	for (struct ring_comm *comm = first_living; comm; comm = comm->next_living)
 		if (is_mine(comm))
-			ring_lanes_await_parted(comm->lanes, now_ms + FAREWELL_MS);
+			ring_lanes_await_parted(comm->links.lanes, now_ms + FAREWELL_MS);
 	return all;
 }
 

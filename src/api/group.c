@@ -101,7 +101,7 @@ int ring_group_add(struct ring_comm *comm, const struct ring_call *call)
 	struct ring_call **calls = copy ? grow(member->calls, member->count, sizeof(*calls)) : NULL;
 	if (!calls) {
 		free(copy);
-		return ring_group_refuse(ring_comm_refuse(comm, RING_ENOMEM,
+		return ring_group_refuse(ring_comm_refuse(&comm->failure, RING_ENOMEM,
 							  "%s: no memory to note it in the group",
 							  ring_kind_name(call->kind)));
 	}
@@ -136,7 +136,7 @@ static struct ring_call *find_own(struct ring_call *call, enum ring_kind kind, i
 /* What a rank sends to itself is copied by the receive. returns 0; RING_EINVAL */
 static int match_own(const struct member *member)
 {
-	int self = member->comm->rank;
+	int self = member->comm->team.rank;
 	struct ring_call *batch = member->messages ? member->calls[0] : NULL;
 	struct ring_call *send = find_own(batch, RING_KIND_SEND, self);
 	struct ring_call *recv = find_own(batch, RING_KIND_RECV, self);
@@ -148,7 +148,7 @@ static int match_own(const struct member *member)
 	}
 	if (!send && !recv)
 		return 0;
-	return ring_comm_refuse(member->comm, RING_EINVAL,
+	return ring_comm_refuse(&member->comm->failure, RING_EINVAL,
 				"%s rank %d, which is oneself, has no match in the group",
 				send ? "ring_send to" : "ring_recv from", self);
 }
@@ -171,7 +171,7 @@ static int check(const struct group *group)
 {
 	int err = group->err;
 	for (struct member *member = group->members; member && !err; member = member->next) {
-		err = ring_comm_failed_in(member->comm, member->comm->sequence + 1);
+		err = ring_comm_failed_in(&member->comm->failure, member->comm->caller.sequence + 1);
 		if (!err)
 			err = match_own(member);
 		if (!err)
@@ -198,7 +198,7 @@ static bool has_stream(const struct member *member)
 static void number_calls(const struct member *member)
 {
 	for (int i = 0; i < member->count; i++)
-		ring_call_number(member->comm, member->calls[i]);
+		ring_caller_number(&member->comm->caller, member->calls[i]);
 }
 
 /* The index after the call at `index`, or after its batch, which runs at once. */
@@ -226,9 +226,9 @@ static void stop_streams(const struct member *member)
 	for (int i = 0; i < member->count && !err; i = next_turn(member, i))
 		err = ring_call_stop_streams(member->calls[i]);
 	if (err)
-		ring_comm_fail(member->comm, err, member->comm->rank,
+		ring_comm_fail(&member->comm->failure, err, member->comm->team.rank,
 			       "rank %d: a stream cannot wait for the calls of a group: %s",
-			       member->comm->rank, ring_strerror(err));
+			       member->comm->team.rank, ring_strerror(err));
 }
 
 /* Hands all calls to the queue, which frees those that belong to a stream. */
@@ -275,7 +275,7 @@ static void note_connections(const struct member *member)
 {
 	for (int i = 0; i < member->count; i++)
 		if (member->calls[i] && member->calls[i]->connects)
-			member->comm->connected = member->calls[i]->connects;
+			member->comm->caller.connected = member->calls[i]->connects;
 }
 
 static int run_calls(struct group *group)

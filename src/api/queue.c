@@ -90,9 +90,9 @@ static void *serve(void *argument)
 
 		ring_call_await_streams(queue->comm, call);
 		struct run run = {.began_ns = ring_clock_ns()};
-		pthread_mutex_lock(&queue->comm->running);
+		pthread_mutex_lock(&queue->comm->run.lock);
 		int result = ring_carry(queue->comm, call);
-		pthread_mutex_unlock(&queue->comm->running);
+		pthread_mutex_unlock(&queue->comm->run.lock);
 		run.ended_ns = ring_clock_ns();
 		ring_call_let_streams_go(call);
 
@@ -113,12 +113,12 @@ static void append(struct ring_queue *queue, struct ring_call *call)
 
 int ring_queue_open(struct ring_comm *comm, const char *call)
 {
-	if (comm->queue)
+	if (comm->caller.queue)
 		return 0;
 	struct ring_queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
-		return ring_comm_refuse(comm, RING_ENOMEM, "%s: no memory for a queue of calls",
-					call);
+		return ring_comm_refuse(&comm->failure, RING_ENOMEM,
+					"%s: no memory for a queue of calls", call);
 	queue->comm = comm;
 	queue->last = &queue->first;
 	pthread_mutex_init(&queue->lock, NULL);
@@ -127,17 +127,17 @@ int ring_queue_open(struct ring_comm *comm, const char *call)
 	int cause = ring_thread_start(&queue->thread, "ring-queue", 0, serve, queue);
 	if (cause) {
 		free(queue);
-		return ring_comm_refuse(comm, RING_ESYSTEM,
+		return ring_comm_refuse(&comm->failure, RING_ESYSTEM,
 					"%s: no thread for the queue of calls: %s", call,
 					strerror(cause));
 	}
-	comm->queue = queue;
+	comm->caller.queue = queue;
 	return 0;
 }
 
 void ring_queue_close(struct ring_comm *comm)
 {
-	struct ring_queue *queue = comm->queue;
+	struct ring_queue *queue = comm->caller.queue;
 	if (!queue)
 		return;
 	pthread_mutex_lock(&queue->lock);
@@ -149,12 +149,12 @@ void ring_queue_close(struct ring_comm *comm)
 	pthread_cond_destroy(&queue->done);
 	pthread_mutex_destroy(&queue->lock);
 	free(queue);
-	comm->queue = NULL;
+	comm->caller.queue = NULL;
 }
 
 void ring_queue_add(struct ring_comm *comm, struct ring_call *call)
 {
-	struct ring_queue *queue = comm->queue;
+	struct ring_queue *queue = comm->caller.queue;
 	pthread_mutex_lock(&queue->lock);
 	for (struct ring_call *one = call; one; one = one->together) {
 		one->done = false;
@@ -167,7 +167,7 @@ void ring_queue_add(struct ring_comm *comm, struct ring_call *call)
 
 int ring_queue_wait(struct ring_comm *comm, struct ring_call *call)
 {
-	struct ring_queue *queue = comm->queue;
+	struct ring_queue *queue = comm->caller.queue;
 	pthread_mutex_lock(&queue->lock);
 	while (!call->done)
 		pthread_cond_wait(&queue->done, &queue->lock);
@@ -179,7 +179,7 @@ int ring_stream_make(struct ring_comm *comm, const char *call, struct ring_strea
 {
 	struct ring_stream *made = calloc(1, sizeof(*made));
 	if (!made)
-		return ring_comm_refuse(comm, RING_ENOMEM, "%s: no memory", call);
+		return ring_comm_refuse(&comm->failure, RING_ENOMEM, "%s: no memory", call);
 	made->comm = comm;
 	int err = ring_queue_open(comm, call);
 	if (err) {
@@ -196,7 +196,8 @@ int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream)
 	if (err)
 		return err;
 	if (!stream)
-		return ring_comm_refuse(comm, RING_EINVAL, "ring_stream_create: stream is NULL");
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
+					"ring_stream_create: stream is NULL");
 	return ring_stream_make(comm, "ring_stream_create", stream);
 }
 
@@ -209,7 +210,7 @@ static int check(const struct ring_stream *stream, const char *call)
 /* Waits for `position`, or only looks. The queue's lock is held. */
 static int wait_for(struct ring_stream *stream, uint64_t position, bool blocks)
 {
-	struct ring_queue *queue = stream->comm->queue;
+	struct ring_queue *queue = stream->comm->caller.queue;
 	while (stream->completed < position) {
 		if (!blocks)
 			return RING_EAGAIN;
@@ -220,7 +221,7 @@ static int wait_for(struct ring_stream *stream, uint64_t position, bool blocks)
 
 static int refuse_position(const struct ring_stream *stream, uint64_t position, const char *call)
 {
-	return ring_comm_refuse(stream->comm, RING_EINVAL,
+	return ring_comm_refuse(&stream->comm->failure, RING_EINVAL,
 				"%s: position %llu, but the stream has had %llu calls", call,
 				(unsigned long long)position, (unsigned long long)stream->issued);
 }
@@ -233,7 +234,7 @@ static int look_at(struct ring_stream *stream, uint64_t position, bool blocks, c
 		return err;
 	if (position > stream->issued)
 		return refuse_position(stream, position, call);
-	struct ring_queue *queue = stream->comm->queue;
+	struct ring_queue *queue = stream->comm->caller.queue;
 	pthread_mutex_lock(&queue->lock);
 	int result = wait_for(stream, position, blocks);
 	pthread_mutex_unlock(&queue->lock);
@@ -245,7 +246,7 @@ void ring_stream_destroy(struct ring_stream *stream)
 	if (!stream)
 		return;
 	look_at(stream, ring_stream_position(stream), true, "ring_stream_destroy");
-	if (stream->user.device && ring_comm_is_mine(stream->comm))
+	if (stream->user.device && ring_team_is_mine(&stream->comm->team))
 		stream->user.device->streams->close(stream->user.stream);
 	free(stream);
 }
@@ -287,16 +288,16 @@ int ring_stream_times(struct ring_stream *stream, uint64_t position, uint64_t *b
 	if (err)
 		return err;
 	if (!began_ns || !ended_ns)
-		return ring_comm_refuse(stream->comm, RING_EINVAL, "%s: %s is NULL", call,
+		return ring_comm_refuse(&stream->comm->failure, RING_EINVAL, "%s: %s is NULL", call,
 					began_ns ? "ended_ns" : "began_ns");
 	if (position == 0 || position > stream->issued)
 		return refuse_position(stream, position, call);
 	struct run run;
-	pthread_mutex_lock(&stream->comm->queue->lock);
+	pthread_mutex_lock(&stream->comm->caller.queue->lock);
 	err = find_run(stream, position, &run);
-	pthread_mutex_unlock(&stream->comm->queue->lock);
+	pthread_mutex_unlock(&stream->comm->caller.queue->lock);
 	if (err == RING_EINVAL)
-		return ring_comm_refuse(stream->comm, err,
+		return ring_comm_refuse(&stream->comm->failure, err,
 					"%s: position %llu is forgotten: only the last %d are kept",
 					call, (unsigned long long)position, RING_STREAM_TIMES);
 	if (err)

@@ -32,7 +32,7 @@ int ring_queue_wait(struct ring_comm *comm, struct ring_call *call);
  */
 static inline int ring_queue_run(struct ring_comm *comm, struct ring_call *call)
 {
-	if (comm->queue) {
+	if (comm->caller.queue) {
 		ring_queue_add(comm, call);
 		return ring_queue_wait(comm, call);
 	}

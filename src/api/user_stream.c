@@ -32,7 +32,7 @@ static int run(struct ring_comm *comm, struct ring_call *call)
 {
 	if (ring_group_is_open())
 		return ring_group_add(comm, call);
-	ring_call_number(comm, call);
+	ring_caller_number(&comm->caller, call);
 	return ring_queue_run(comm, call);
 }
 
@@ -58,7 +58,7 @@ static int link_all(struct ring_comm *comm, const struct ring_user_stream *user)
 	if (!err)
 		err = run(comm, &barrier);
 	if (!err && !ring_group_is_open())
-		comm->connected = user->device;
+		comm->caller.connected = user->device;
 	return err;
 }
 
@@ -68,31 +68,32 @@ static int open_user_stream(struct ring_comm *comm, const char *call, void *hand
 	struct ring_failure failure = {0};
 	*user = (struct ring_user_stream){.device = find_device(), .handle = handle};
 	if (!user->device)
-		return ring_comm_refuse(comm, RING_ENOTSUP,
+		return ring_comm_refuse(&comm->failure, RING_ENOTSUP,
 					"%s: this library was built without CUDA; see what "
 					"configure says of it",
 					call);
 	int err = streams_of(user)->open(handle, &user->stream, &failure);
-	return err ? ring_comm_refuse(comm, err, "%s: %s", call, failure.text) : 0;
+	return err ? ring_comm_refuse(&comm->failure, err, "%s: %s", call, failure.text) : 0;
 }
 
 /* The communicator works on one device. returns 0; RING_EINVAL */
 static int take_device(struct ring_comm *comm, const char *call, const struct ring_user_stream *user)
 {
 	int chip = streams_of(user)->chip(user->stream);
-	if (ring_comm_takes(comm, user->device, chip))
+	if (ring_caller_takes(&comm->caller, user->device, chip))
 		return 0;
-	return ring_comm_refuse(comm, RING_EINVAL,
+	return ring_comm_refuse(&comm->failure, RING_EINVAL,
 				"%s: the stream is of %s device %d, but this communicator works on "
 				"%s device %d: make one for each device",
-				call, user->device->name, chip, comm->device->name, comm->chip);
+				call, user->device->name, chip, comm->caller.device->name,
+				comm->caller.chip);
 }
 
 static int make(struct ring_comm *comm, const char *call, void *handle, struct ring_stream **stream)
 {
 	struct ring_user_stream user;
 	struct ring_stream *made;
-	int err = ring_comm_failed_in(comm, comm->sequence + 1);
+	int err = ring_comm_failed_in(&comm->failure, comm->caller.sequence + 1);
 	if (!err)
 		err = open_user_stream(comm, call, handle, &user);
 	if (err)
@@ -105,7 +106,7 @@ static int make(struct ring_comm *comm, const char *call, void *handle, struct r
 		return err;
 	}
 	*ring_stream_user(made) = user;
-	if (comm->connected != user.device)
+	if (comm->caller.connected != user.device)
 		err = link_all(comm, &user);
 	if (err)
 		ring_stream_destroy(made);
@@ -121,7 +122,7 @@ int ring_stream_from_cuda(struct ring_comm *comm, void *cuda_stream, struct ring
 	if (!err)
 		err = ring_comm_check(comm, call);
 	if (!err && !stream)
-		err = ring_comm_refuse(comm, RING_EINVAL, "%s: stream is NULL", call);
+		err = ring_comm_refuse(&comm->failure, RING_EINVAL, "%s: stream is NULL", call);
 	if (!err)
 		err = make(comm, call, cuda_stream, stream);
 	return err && ring_group_is_open() ? ring_group_refuse(err) : err;
@@ -135,13 +136,13 @@ int ring_stream_check(struct ring_comm *comm, struct ring_stream *stream, const 
 	const struct ring_user_stream *user = ring_stream_user(stream);
 	if (!user->device)
 		return 0;
-	if (comm->connected != user->device)
-		return ring_comm_refuse(comm, RING_EINVAL,
+	if (comm->caller.connected != user->device)
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
 					"%s: the stream can be used once the group in which it was "
 					"made has ended",
 					call);
 	int err = streams_of(user)->check(user->stream, &failure);
-	return err ? ring_comm_refuse(comm, err, "%s: %s", call, failure.text) : 0;
+	return err ? ring_comm_refuse(&comm->failure, err, "%s: %s", call, failure.text) : 0;
 }
 
 /* Calls that run together wait for one another's streams, so a stream stops but once for them. */
@@ -177,21 +178,21 @@ static bool is_over(struct ring_comm *comm, const struct ring_call *call,
 	int err = streams_of(user)->has_come(user->stream, call->place);
 	if (err && err != RING_EAGAIN)
 		ring_explain_device(comm, user->device, err);
-	return err != RING_EAGAIN || ring_comm_failed_in(comm, call->turn);
+	return err != RING_EAGAIN || ring_comm_failed_in(&comm->failure, call->turn);
 }
 
 static void await(struct ring_comm *comm, const struct ring_call *call,
 		  struct ring_user_stream *user)
 {
 	while (!is_over(comm, call, user)) {
-		uint32_t ticket = ring_bell_announce(&comm->bell, false);
+		uint32_t ticket = ring_bell_announce(&comm->links.bell, false);
 		int err = ring_waker_ask_stream(&user->waker, streams_of(user), user->stream,
-						call->place, &comm->bell);
+						call->place, &comm->links.bell);
 		if (err)
 			ring_explain_device(comm, user->device, err);
 		if (!is_over(comm, call, user))
-			ring_bell_sleep(&comm->bell, ticket, NULL, 0, -1);
-		ring_bell_awake(&comm->bell);
+			ring_bell_sleep(&comm->links.bell, ticket, NULL, 0, -1);
+		ring_bell_awake(&comm->links.bell);
 	}
 }
 

@@ -37,20 +37,20 @@ static struct ring_trace_record record_of(const struct ring_call *call,
 
 static void note_begin(struct ring_comm *comm, const struct ring_call *call)
 {
-	if (!comm->trace)
+	if (!comm->team.trace)
 		return;
 	struct ring_trace_record record = record_of(call, RING_CALLED);
-	ring_trace_add(comm->trace, &record);
+	ring_trace_add(comm->team.trace, &record);
 }
 
 static void note_end(struct ring_comm *comm, const struct ring_call *call, int err)
 {
-	if (!comm->trace)
+	if (!comm->team.trace)
 		return;
 	struct ring_trace_record record = record_of(call, RING_RETURNED);
 	record.block = err;
-	record.action = err ? 0 : (int32_t)comm->way->choice.algorithm;
-	ring_trace_add(comm->trace, &record);
+	record.action = err ? 0 : (int32_t)comm->run.ways.last->choice.algorithm;
+	ring_trace_add(comm->team.trace, &record);
 }
 
 static uint64_t calls_together(const struct ring_call *call)
@@ -65,9 +65,9 @@ static uint64_t calls_together(const struct ring_call *call)
 static int start_messages(struct ring_comm *comm, struct ring_call *call)
 {
 	int err = 0;
-	comm->way = ring_way_of_messages(comm, call);
-	comm->active = NULL;
-	comm->loaded = NULL;
+	comm->run.ways.last = ring_way_of_messages(comm, call);
+	comm->run.active = NULL;
+	comm->run.ways.loaded = NULL;
 	for (; call && !err; call = call->together)
 		err = ring_pairs_add(comm, call);
 	return err;
@@ -110,7 +110,7 @@ static int hear(struct ring_comm *comm)
 static void learn(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
 {
 	struct ring_question question = way->question;
-	question.staged = comm->partners.stage.all;
+	question.staged = comm->run.partners.stage.all;
 	question.memory = ring_partners_memory(comm);
 	if (call->kind == RING_KIND_BROADCAST)
 		question.workers = ring_partners_workers(comm, call->root);
@@ -124,7 +124,7 @@ static int meet(struct ring_comm *comm, struct ring_way *way, const struct ring_
 		struct ring_waiting *waiting)
 {
 	int err;
-	comm->loaded = NULL; /* telling takes the first channel */
+	comm->run.ways.loaded = NULL; /* telling takes the first channel */
 	do {
 		if (ring_partners_tell(comm, call))
 			return ring_explain_no_memory(comm);
@@ -169,18 +169,18 @@ static bool tells(const struct ring_way *way)
 static int resume(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
 {
 	struct ring_waiting waiting = {0};
-	struct ring_channel *channel = &comm->channels[0];
+	struct ring_channel *channel = &comm->links.channels[0];
 	ring_brief_resume(&way->brief, channel, &call->operands);
 	channel->next = NULL;
-	comm->active = channel;
-	comm->loaded = way;
+	comm->run.active = channel;
+	comm->run.ways.loaded = way;
 	return ring_progress_run(comm, &waiting);
 }
 
 static int run_briefly(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
 {
-	struct ring_channel *channel = &comm->channels[0];
-	comm->loaded = NULL;
+	struct ring_channel *channel = &comm->links.channels[0];
+	comm->run.ways.loaded = NULL;
 	int done = ring_brief_run(&way->brief, channel, &call->operands, call->record.sequence);
 	if (done < 0)
 		return ring_explain_broken(comm, channel, done);
@@ -195,15 +195,15 @@ static int run_by_engine(struct ring_comm *comm, struct ring_way *way, const str
 	int err = run(comm, way, call, &waiting);
 	bool alone = way->choice.channels == 1 && !ring_device_finishes_later(call->device);
 	if (!err && way->calls == 0 && !way->reaches && alone)
-		ring_brief_prepare(&way->brief, &comm->channels[0]);
+		ring_brief_prepare(&way->brief, &comm->links.channels[0]);
 	return err;
 }
 
 static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct ring_way *way = ring_way_find(comm, call);
-	comm->way = way;
-	if (way->brief.ready && !ring_pairs_are_at_work(&comm->pairs))
+	comm->run.ways.last = way;
+	if (way->brief.ready && !ring_pairs_are_at_work(&comm->run.pairs))
 		return run_briefly(comm, way, call);
 	int err = tells(way) ? run_among_partners(comm, way, call) : run_by_engine(comm, way, call);
 	way->calls++;
@@ -216,16 +216,16 @@ static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 static int connect_all(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct ring_waiting waiting = {0};
-	comm->active = NULL;
-	comm->loaded = NULL;
+	comm->run.active = NULL;
+	comm->run.ways.loaded = NULL;
 	int err = ring_far_connect(comm, call->connects, call->chip);
 	if (err == RING_ENOMEM)
 		return ring_explain_no_memory(comm);
 	if (err)
 		return ring_explain_device(comm, call->connects, err);
-	comm->pairs.connecting = true;
+	comm->run.pairs.connecting = true;
 	err = ring_progress_run(comm, &waiting);
-	comm->pairs.connecting = false;
+	comm->run.pairs.connecting = false;
 	return err;
 }
 
@@ -234,7 +234,7 @@ static int connect_all(struct ring_comm *comm, const struct ring_call *call)
 /* The first of the call's channels whose device is still at work; NULL if none is. */
 static const struct ring_channel *find_unsettled(const struct ring_comm *comm)
 {
-	const struct ring_channel *channel = comm->active;
+	const struct ring_channel *channel = comm->run.active;
 	while (channel && ring_channel_settled(channel) != RING_EAGAIN)
 		channel = channel->next;
 	return channel;
@@ -248,14 +248,15 @@ static void settle_devices(struct ring_comm *comm)
 	for (; channel && ring_clock_ms() < until; channel = find_unsettled(comm))
 		nanosleep(&(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
 	if (channel)
-		ring_comm_add(comm, "; the %s device is still at work on rank %d's buffers",
-			      channel->device->name, comm->rank);
+		ring_comm_add(&comm->failure,
+			      "; the %s device is still at work on rank %d's buffers",
+			      channel->device->name, comm->team.rank);
 }
 
 /* Nor may a network card still write there. */
 static void withdraw_landings(const struct ring_comm *comm)
 {
-	for (const struct ring_channel *c = comm->active; c; c = c->next)
+	for (const struct ring_channel *c = comm->run.active; c; c = c->next)
 		for (int i = 0; i < c->route_count; i++)
 			if (c->routes[i].in)
 				ring_link_withdraw(c->routes[i].in);
@@ -264,11 +265,11 @@ static void withdraw_landings(const struct ring_comm *comm)
 int ring_carry(struct ring_comm *comm, struct ring_call *call)
 {
 	bool messages = ring_kind_is_message(call->kind);
-	comm->current = call;
-	int err = ring_comm_failed_in(comm, call->turn);
+	comm->run.current = call;
+	int err = ring_comm_failed_in(&comm->failure, call->turn);
 	if (err)
 		return err;
-	ring_flag_raise(&comm->busy);
+	ring_flag_raise(&comm->run.busy);
 	note_begin(comm, call);
 	ring_memory_recall(comm);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
@@ -280,14 +281,14 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 		settle_devices(comm);
 		withdraw_landings(comm);
 	}
-	ring_flag_lower(&comm->busy);
+	ring_flag_lower(&comm->run.busy);
 	note_end(comm, call, err);
-	ring_lookout_wake(&comm->lookout); /* bytes may still be under way */
+	ring_lookout_wake(&comm->links.lookout); /* bytes may still be under way */
 	if (err) {
 		ring_explain_call(comm, call);
-		ring_pairs_give_up(&comm->pairs);
+		ring_pairs_give_up(&comm->run.pairs);
 		return err;
 	}
-	comm->calls += calls_together(call);
+	comm->run.calls += calls_together(call);
 	return 0;
 }

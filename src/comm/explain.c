@@ -11,7 +11,7 @@
 
 const struct ring_channel *ring_explain_unfinished(const struct ring_comm *comm)
 {
-	const struct ring_channel *channel = comm->active;
+	const struct ring_channel *channel = comm->run.active;
 	while (channel && ring_channel_is_done(channel))
 		channel = channel->next;
 	return channel;
@@ -28,14 +28,29 @@ static struct ring_record own_record(const struct ring_channel *channel)
 	return record;
 }
 
+/* As ring_record_format() says it, and which device it is on. */
+static const char *format_record(const struct ring_comm *comm, const struct ring_record *record,
+				 char *text)
+{
+	struct ring_record of_host = *record;
+	if (record->memory == 0 || !comm->caller.device)
+		return ring_record_format(record, text);
+	of_host.memory = 0;
+	ring_record_format(&of_host, text);
+	size_t have = strlen(text);
+	snprintf(text + have, RING_RECORD_TEXT - have, ", in memory of %s device %d",
+		 comm->caller.device->name, comm->caller.chip);
+	return text;
+}
+
 int ring_explain_departed(struct ring_comm *comm, const struct ring_channel *channel, int peer)
 {
 	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
 	struct ring_record record = own_record(channel);
-	return ring_comm_fail(comm, RING_EPEER, peer,
+	return ring_comm_fail(&comm->failure, RING_EPEER, peer,
 			      "%s left the communicator while rank %d was in %s",
-			      ring_comm_rank_text(comm, peer, who), comm->rank,
-			      ring_comm_format_record(comm, &record, mine));
+			      ring_team_rank_text(&comm->team, peer, who), comm->team.rank,
+			      format_record(comm, &record, mine));
 }
 
 static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *channel)
@@ -45,10 +60,10 @@ static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *chan
 	struct ring_news news = {.err = RING_EMISMATCH,
 				 .culprit = channel->failed_peer,
 				 .call = record.kind == RING_KIND_RECV ? 0 : record.sequence};
-	snprintf(news.text, sizeof(news.text), "rank %d is in %s, but rank %d is in %s", comm->rank,
-		 ring_comm_format_record(comm, &record, mine), channel->failed_peer,
+	snprintf(news.text, sizeof(news.text), "rank %d is in %s, but rank %d is in %s",
+		 comm->team.rank, format_record(comm, &record, mine), channel->failed_peer,
 		 ring_record_format(&channel->theirs, theirs));
-	return ring_comm_fail_with(comm, &news, true);
+	return ring_comm_fail_with(&comm->failure, &news, true);
 }
 
 /*
@@ -58,11 +73,11 @@ static int tell_mismatch(struct ring_comm *comm, const struct ring_channel *chan
  */
 static int find_departed(const struct ring_comm *comm, const struct ring_channel *channel)
 {
-	const struct ring_placement *placement = &comm->placement;
+	const struct ring_placement *placement = &comm->team.placement;
 	const int suspects[] = {channel->failed_peer, placement->next.rank, placement->prev.rank};
 	int count = ring_kind_is_message(channel->plan->params.kind) ? 1 : 3;
 	for (int i = 0; i < count; i++)
-		if (ring_comm_departed(comm, suspects[i], 0))
+		if (ring_comm_departed(&comm->failure, suspects[i], 0))
 			return suspects[i];
 	return -1;
 }
@@ -78,9 +93,9 @@ static bool is_unreached(const struct ring_channel *channel, int peer)
 int ring_explain_unreached(struct ring_comm *comm, int peer)
 {
 	struct ring_news news = {.err = RING_EPEER, .culprit = peer};
-	ring_peer_unreached(&comm->peers[peer], comm->rank, comm->config.peer_lost_ms, false,
-			    news.text);
-	return ring_comm_fail_with(comm, &news, true);
+	ring_peer_unreached(&comm->team.peers[peer], comm->team.rank,
+			    comm->team.config.peer_lost_ms, false, news.text);
+	return ring_comm_fail_with(&comm->failure, &news, true);
 }
 
 /* Why the link with the peer, either way, says that it ended; NULL: it does not say. */
@@ -93,8 +108,9 @@ static const char *find_why(const struct ring_channel *channel, int peer)
 
 int ring_explain_device(struct ring_comm *comm, const struct ring_device *device, int err)
 {
-	return ring_comm_fail(comm, err, comm->rank, "rank %d: the %s device failed: %s",
-			      comm->rank, device->name, ring_strerror(err));
+	return ring_comm_fail(&comm->failure, err, comm->team.rank,
+			      "rank %d: the %s device failed: %s", comm->team.rank, device->name,
+			      ring_strerror(err));
 }
 
 int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *channel, int err)
@@ -110,32 +126,32 @@ int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *chann
 	int lost = ring_explain_lost(comm);
 	if (lost)
 		return lost;
-	ring_comm_await_failure(comm, comm->current->turn);
+	ring_comm_await_failure(&comm->failure, comm->run.current->turn);
 	int departed = find_departed(comm, channel);
 	if (departed >= 0)
 		return ring_explain_departed(comm, channel, departed);
 	const char *why = find_why(channel, peer);
 	if (why)
-		return ring_comm_fail(comm, err, peer, "%s", why);
-	return ring_comm_fail(comm, err, peer,
+		return ring_comm_fail(&comm->failure, err, peer, "%s", why);
+	return ring_comm_fail(&comm->failure, err, peer,
 			      "the link between rank %d and %s closed, or carried what no plan "
 			      "sends, and nobody heard of a death; did it leave the communicator?",
-			      comm->rank, ring_comm_rank_text(comm, peer, who));
+			      comm->team.rank, ring_team_rank_text(&comm->team, peer, who));
 }
 
 int ring_explain_unlinked(struct ring_comm *comm, int peer, int err, const char *why)
 {
 	char who[RING_RANK_TEXT];
-	ring_comm_await_failure(comm, comm->current->turn);
-	struct ring_channel *channel = comm->active;
+	ring_comm_await_failure(&comm->failure, comm->run.current->turn);
+	struct ring_channel *channel = comm->run.active;
 	if (err == RING_EPEER && channel) {
 		channel->failed_peer = peer;
 		int departed = find_departed(comm, channel);
 		if (departed >= 0)
 			return ring_explain_departed(comm, channel, departed);
 	}
-	return ring_comm_fail(comm, err, peer, "rank %d could not be linked with %s: %s%s",
-			      comm->rank, ring_comm_rank_text(comm, peer, who), why,
+	return ring_comm_fail(&comm->failure, err, peer, "rank %d could not be linked with %s: %s%s",
+			      comm->team.rank, ring_team_rank_text(&comm->team, peer, who), why,
 			      err == RING_EPEER ? "; did it leave the communicator?" : "");
 }
 
@@ -143,37 +159,39 @@ int ring_explain_unmapped(struct ring_comm *comm, int peer, int err)
 {
 	char who[RING_RANK_TEXT], words[RING_FD_WORDS];
 	const char *why = err == RING_ESYSTEM ? ring_fd_words(errno, words) : ring_strerror(err);
-	return ring_comm_fail(comm, err, peer, "rank %d could not map the memory of %s: %s",
-			      comm->rank, ring_comm_rank_text(comm, peer, who), why);
+	return ring_comm_fail(&comm->failure, err, peer,
+			      "rank %d could not map the memory of %s: %s", comm->team.rank,
+			      ring_team_rank_text(&comm->team, peer, who), why);
 }
 
 int ring_explain_lost(struct ring_comm *comm)
 {
-	if (!ring_fd_is_lost(comm->bell.event_fd))
+	if (!ring_fd_is_lost(comm->links.bell.event_fd))
 		return 0;
 	return ring_comm_fail(
-		comm, RING_ESYSTEM, comm->rank,
+		&comm->failure, RING_ESYSTEM, comm->team.rank,
 		"rank %d: this process has closed descriptors of the library; does it "
 		"call closefrom()? That is for a child behind fork()",
-		comm->rank);
+		comm->team.rank);
 }
 
 int ring_explain_no_memory(struct ring_comm *comm)
 {
-	return ring_comm_fail(comm, RING_ENOMEM, comm->rank, "rank %d: no memory", comm->rank);
+	return ring_comm_fail(&comm->failure, RING_ENOMEM, comm->team.rank, "rank %d: no memory",
+			      comm->team.rank);
 }
 
 int ring_explain_time_out(struct ring_comm *comm)
 {
 	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
 	const struct ring_channel *channel = ring_explain_unfinished(comm);
-	struct ring_record record = channel ? own_record(channel) : comm->current->record;
+	struct ring_record record = channel ? own_record(channel) : comm->run.current->record;
 	int step, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
-	bool crowded = ring_pairs_are_at_work(&comm->pairs) && ring_fd_crowded_ms() > 0;
+	bool crowded = ring_pairs_are_at_work(&comm->run.pairs) && ring_fd_crowded_ms() > 0;
 	return ring_comm_fail(
-		comm, RING_ETIMEDOUT, peer, "rank %d waited %d ms in %s, for %s; %s", comm->rank,
-		comm->config.call_timeout_ms, ring_comm_format_record(comm, &record, mine),
-		ring_comm_rank_text(comm, peer, who),
+		&comm->failure, RING_ETIMEDOUT, peer, "rank %d waited %d ms in %s, for %s; %s",
+		comm->team.rank, comm->team.config.call_timeout_ms,
+		format_record(comm, &record, mine), ring_team_rank_text(&comm->team, peer, who),
 		crowded ? "the processes of this user pass more descriptors than the system lets "
 			  "them (ulimit -n)"
 			: "is it stopped, or busy elsewhere?");
@@ -184,5 +202,11 @@ void ring_explain_call(struct ring_comm *comm, const struct ring_call *call)
 	const struct ring_channel *channel = ring_explain_unfinished(comm);
 	int step = -1, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
 	struct ring_record record = channel ? own_record(channel) : call->record;
-	ring_comm_note_call(comm, &record, peer, step);
+	char mine[RING_RECORD_TEXT];
+	ring_comm_add(&comm->failure, "; rank %d was in %s", comm->team.rank,
+		      format_record(comm, &record, mine));
+	if (peer >= 0 && step >= 0)
+		ring_comm_add(&comm->failure, ", step %d", step);
+	if (peer >= 0)
+		ring_comm_add(&comm->failure, ", waiting for rank %d", peer);
 }

@@ -20,7 +20,7 @@ int ring_far_link(const struct ring_device *device, int number)
 /* NULL without memory. */
 static struct ring_far *find(struct ring_comm *comm, const struct ring_device *device)
 {
-	struct ring_far **link = &comm->far;
+	struct ring_far **link = &comm->run.far;
 	while (*link && (*link)->device != device)
 		link = &(*link)->next;
 	if (!*link) {
@@ -41,9 +41,9 @@ int ring_far_channel(struct ring_comm *comm, const struct ring_device *device, i
 	*found = channel;
 	if (channel->device)
 		return 0;
-	size_t scratch = comm->size > 1 ? ring_tuning_scratch(&comm->placement.tuning) : 0;
-	int err = ring_channel_open(channel, comm->rank, far->device, chip, scratch);
-	channel->trace = comm->trace;
+	size_t scratch = comm->team.size > 1 ? ring_tuning_scratch(&comm->team.placement.tuning) : 0;
+	int err = ring_channel_open(channel, comm->team.rank, far->device, chip, scratch);
+	channel->trace = comm->team.trace;
 	if (err)
 		ring_channel_close(channel);
 	return err;
@@ -53,11 +53,11 @@ int ring_far_channel(struct ring_comm *comm, const struct ring_device *device, i
 static int connect_channel(struct ring_comm *comm, struct ring_channel *channel, int link,
 			   bool rings)
 {
-	int err = rings ? 0 : ring_channel_reserve(channel, comm->size);
-	const struct ring_placement *placement = &comm->placement;
-	for (int peer = 0; peer < comm->size && !err; peer++) {
+	int err = rings ? 0 : ring_channel_reserve(channel, comm->team.size);
+	const struct ring_placement *placement = &comm->team.placement;
+	for (int peer = 0; peer < comm->team.size && !err; peer++) {
 		bool next = peer == placement->next.rank, prev = peer == placement->prev.rank;
-		if (peer == comm->rank)
+		if (peer == comm->team.rank)
 			continue;
 		if (!rings || next)
 			err = ring_pairs_want_link(comm, channel, link, peer, true);
@@ -70,7 +70,7 @@ static int connect_channel(struct ring_comm *comm, struct ring_channel *channel,
 int ring_far_connect(struct ring_comm *comm, const struct ring_device *device, int chip)
 {
 	int err = ring_pairs_connect(comm, device, chip);
-	for (int number = 0; number < comm->placement.tuning.channels && !err; number++) {
+	for (int number = 0; number < comm->team.placement.tuning.channels && !err; number++) {
 		struct ring_channel *channel;
 		err = ring_far_channel(comm, device, chip, number, &channel);
 		if (!err)
@@ -83,7 +83,7 @@ int ring_far_connect(struct ring_comm *comm, const struct ring_device *device, i
 void ring_far_each(const struct ring_comm *comm, void *context,
 		   void (*visit)(void *context, const struct ring_channel *channel, int number))
 {
-	for (const struct ring_far *far = comm->far; far; far = far->next)
+	for (const struct ring_far *far = comm->run.far; far; far = far->next)
 		for (int number = 0; number < RING_CHANNELS_MAX; number++)
 			if (far->channels[number].device)
 				visit(context, &far->channels[number], number);
@@ -91,9 +91,9 @@ void ring_far_each(const struct ring_comm *comm, void *context,
 
 void ring_far_close(struct ring_comm *comm)
 {
-	while (comm->far) {
-		struct ring_far *far = comm->far;
-		comm->far = far->next;
+	while (comm->run.far) {
+		struct ring_far *far = comm->run.far;
+		comm->run.far = far->next;
 		for (int number = 0; number < RING_CHANNELS_MAX; number++)
 			ring_channel_close(&far->channels[number]);
 		free(far);

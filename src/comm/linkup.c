@@ -14,7 +14,7 @@
 
 static void add_edge(struct ring_linkup *linkup, enum ring_role role, int channel, bool outgoing)
 {
-	const struct ring_placement *placement = &linkup->comm->placement;
+	const struct ring_placement *placement = &linkup->comm->team.placement;
 	linkup->edges[linkup->edge_count++] = (struct ring_edge){
 		.role = role,
 		.channel = channel,
@@ -29,7 +29,7 @@ static void add_edge(struct ring_linkup *linkup, enum ring_role role, int channe
 /* Between two ranks one connection carries both ways, if its transport can. */
 static bool reverses(const struct ring_comm *comm)
 {
-	return comm->size == 2 && ring_transports[comm->placement.next_transport]->reverse;
+	return comm->team.size == 2 && ring_transports[comm->team.placement.next_transport]->reverse;
 }
 
 /* The root knows that no transport reaches this rank, and this rank knows why. */
@@ -38,35 +38,35 @@ static int explain_lack(struct ring_linkup *linkup)
 	const struct ring_comm *comm = linkup->comm;
 	*linkup->failure = (struct ring_failure){0};
 	return ring_fail(linkup->failure, RING_ENOTSUP,
-			 "rank %d has no transport of RING_TRANSPORT=%s: %s", comm->rank,
-			 comm->config.transport, comm->lacks);
+			 "rank %d has no transport of RING_TRANSPORT=%s: %s", comm->team.rank,
+			 comm->team.config.transport, comm->team.lacks);
 }
 
 /* The place is known: so are the connections to make. */
 static int step_placing(struct ring_linkup *linkup)
 {
 	struct ring_comm *comm = linkup->comm;
-	int err = ring_join_placed(comm->join, &comm->placement, linkup->failure);
-	if (err == RING_ENOTSUP && comm->lacks[0])
+	int err = ring_join_placed(comm->links.join, &comm->team.placement, linkup->failure);
+	if (err == RING_ENOTSUP && comm->team.lacks[0])
 		return explain_lack(linkup);
 	if (err)
 		return err;
-	err = ring_tuning_load(&comm->placement.tuning, comm->table, comm->placement.path,
-			       linkup->failure);
+	err = ring_tuning_load(&comm->team.placement.tuning, comm->team.table,
+			       comm->team.placement.path, linkup->failure);
 	if (err)
 		return err;
 	ring_linkup_drop(linkup);
-	ring_transports_shun(comm->placement.shunned, ring_clock_ms());
-	ring_contact_renew(comm->ends.contact, comm->placement.attempt);
-	comm->channel_count = comm->placement.tuning.channels;
+	ring_transports_shun(comm->team.placement.shunned, ring_clock_ms());
+	ring_contact_renew(comm->links.ends.contact, comm->team.placement.attempt);
+	comm->links.channel_count = comm->team.placement.tuning.channels;
 	linkup->stage = RING_LINKING;
-	if (comm->size == 1)
+	if (comm->team.size == 1)
 		return 0;
 	add_edge(linkup, RING_ROLE_CONTROL, 0, true);
 	add_edge(linkup, RING_ROLE_CONTROL, 0, false);
-	bool dials = !reverses(comm) || comm->rank == 0;
-	bool is_dialled = !reverses(comm) || comm->rank == 1;
-	for (int c = 0; c < comm->channel_count; c++) {
+	bool dials = !reverses(comm) || comm->team.rank == 0;
+	bool is_dialled = !reverses(comm) || comm->team.rank == 1;
+	for (int c = 0; c < comm->links.channel_count; c++) {
 		if (dials)
 			add_edge(linkup, RING_ROLE_DATA, c, true);
 		if (is_dialled)
@@ -81,11 +81,11 @@ static int report_unusable(struct ring_linkup *linkup)
 	struct ring_comm *comm = linkup->comm;
 	int transport = linkup->stuck->transport;
 	char why[RING_FAILURE_TEXT];
-	snprintf(why, sizeof(why), "rank %d could not use %s: %.400s", comm->rank,
+	snprintf(why, sizeof(why), "rank %d could not use %s: %.400s", comm->team.rank,
 		 ring_transports[transport]->name, linkup->trouble.text);
 	ring_log(RING_INFO, "%s", why);
 	linkup->stage = RING_REPORTING;
-	return ring_join_report(comm->join, 1u << transport, linkup->stuck->peer->rank, why,
+	return ring_join_report(comm->links.join, 1u << transport, linkup->stuck->peer->rank, why,
 				linkup->failure);
 }
 
@@ -111,7 +111,7 @@ static int step_edges(struct ring_linkup *linkup)
 	for (int i = 0; i < linkup->edge_count; i++) {
 		struct ring_edge *edge = &linkup->edges[i];
 		struct ring_failure trouble = {0};
-		int err = ring_edge_step(edge, &linkup->comm->ends, &trouble);
+		int err = ring_edge_step(edge, &linkup->comm->links.ends, &trouble);
 		missing += err != 0;
 		if (!err || err == RING_EAGAIN)
 			continue;
@@ -130,7 +130,7 @@ static int step_edges(struct ring_linkup *linkup)
  */
 static int hear_verdict(struct ring_linkup *linkup)
 {
-	int err = ring_join_verdict(linkup->comm->join, linkup->failure);
+	int err = ring_join_verdict(linkup->comm->links.join, linkup->failure);
 	if (err == RING_ENOTSUP)
 		linkup->stage = RING_PLACING;
 	return err;
@@ -144,7 +144,7 @@ static int step_linking(struct ring_linkup *linkup)
 	if (!err)
 		return ring_fail(linkup->failure, RING_EPEER,
 				 "rank %d: the root said go before this rank was ready",
-				 linkup->comm->rank);
+				 linkup->comm->team.rank);
 	if (err != RING_EAGAIN)
 		return err;
 	if (!linkup->stuck)
@@ -154,27 +154,28 @@ static int step_linking(struct ring_linkup *linkup)
 	if (err)
 		return err;
 	linkup->stage = RING_REPORTING;
-	return ring_join_report(linkup->comm->join, 0, linkup->comm->rank, "", linkup->failure);
+	return ring_join_report(linkup->comm->links.join, 0, linkup->comm->team.rank, "",
+				linkup->failure);
 }
 
 /* For any plan; on the first channel also for a direct plan's pieces. */
 static size_t scratch_for(const struct ring_comm *comm, int channel)
 {
-	const struct ring_tuning *tuning = &comm->placement.tuning;
+	const struct ring_tuning *tuning = &comm->team.placement.tuning;
 	size_t rounds = ring_tuning_scratch(tuning);
-	size_t pieces = (size_t)comm->size * ring_tuning_direct_chunk(tuning, comm->size);
-	if (comm->size == 1)
+	size_t pieces = (size_t)comm->team.size * ring_tuning_direct_chunk(tuning, comm->team.size);
+	if (comm->team.size == 1)
 		return 0;
-	bool direct = channel == 0 && comm->placement.path == RING_PATH_MEMORY &&
-		      comm->size <= RING_SUM_RANKS;
+	bool direct = channel == 0 && comm->team.placement.path == RING_PATH_MEMORY &&
+		      comm->team.size <= RING_SUM_RANKS;
 	return direct && pieces > rounds ? pieces : rounds;
 }
 
 static int add_links(struct ring_comm *comm, struct ring_edge *edge)
 {
-	struct ring_channel *channel = &comm->channels[edge->channel];
+	struct ring_channel *channel = &comm->links.channels[edge->channel];
 	int fd = ring_edge_socket(edge);
-	int err = fd < 0 ? 0 : ring_lookout_add(&comm->lookout, fd, edge->peer);
+	int err = fd < 0 ? 0 : ring_lookout_add(&comm->links.lookout, fd, edge->peer);
 	if (err)
 		return err;
 	struct ring_link *link = ring_edge_take_link(edge);
@@ -188,23 +189,23 @@ static int add_links(struct ring_comm *comm, struct ring_edge *edge)
 static int open_channels(struct ring_linkup *linkup)
 {
 	struct ring_comm *comm = linkup->comm;
-	for (int c = 0; c < comm->channel_count; c++) {
-		int err = ring_channel_open(&comm->channels[c], comm->rank, &ring_device_cpu, 0,
-					    scratch_for(comm, c));
+	for (int c = 0; c < comm->links.channel_count; c++) {
+		int err = ring_channel_open(&comm->links.channels[c], comm->team.rank,
+					    &ring_device_cpu, 0, scratch_for(comm, c));
 		if (err)
 			return ring_fail(linkup->failure, err, "rank %d: no memory for channel %d",
-					 comm->rank, c);
+					 comm->team.rank, c);
 	}
-	if (comm->placement.path == RING_PATH_MEMORY) {
-		ring_bell_lighten(&comm->bell);
-		ring_channel_use_board(&comm->channels[0], comm->bell.page);
+	if (comm->team.placement.path == RING_PATH_MEMORY) {
+		ring_bell_lighten(&comm->links.bell);
+		ring_channel_use_board(&comm->links.channels[0], comm->links.bell.page);
 	}
 	for (int i = 0; i < linkup->edge_count; i++) {
 		struct ring_edge *edge = &linkup->edges[i];
 		int err = edge->role == RING_ROLE_DATA ? add_links(comm, edge) : 0;
 		if (err)
 			return ring_fail(linkup->failure, err, "rank %d: a link cannot be used: %s",
-					 comm->rank, ring_strerror(err));
+					 comm->team.rank, ring_strerror(err));
 	}
 	return 0;
 }
@@ -212,21 +213,21 @@ static int open_channels(struct ring_linkup *linkup)
 static int open_lanes(struct ring_linkup *linkup)
 {
 	struct ring_comm *comm = linkup->comm;
-	if (comm->size == 1)
+	if (comm->team.size == 1)
 		return 0;
 	struct ring_lanes_params params = {
-		.self = comm->rank,
-		.prev = &comm->placement.prev,
-		.next = &comm->placement.next,
+		.self = comm->team.rank,
+		.prev = &comm->team.placement.prev,
+		.next = &comm->team.placement.next,
 		.next_fd = linkup->edges[0].fd,
 		.prev_fd = linkup->edges[1].fd,
-		.peer_lost_ms = comm->config.peer_lost_ms,
+		.peer_lost_ms = comm->team.config.peer_lost_ms,
 		.failed = ring_comm_heard,
 		.left = ring_comm_neighbour_left,
 		.waits = ring_comm_neighbour_waits,
-		.owner = comm,
+		.owner = &comm->failure,
 	};
-	int err = ring_lanes_open(&comm->lanes, comm->watcher, &params, linkup->failure);
+	int err = ring_lanes_open(&comm->links.lanes, comm->links.watcher, &params, linkup->failure);
 	for (int i = 0; !err && i < 2; i++)
 		ring_edge_take_fd(&linkup->edges[i]);
 	return err;
@@ -235,12 +236,12 @@ static int open_lanes(struct ring_linkup *linkup)
 static void open_lookout(struct ring_comm *comm)
 {
 	struct ring_lookout_params params = {
-		.self = comm->rank,
-		.peer_lost_ms = comm->config.peer_lost_ms,
+		.self = comm->team.rank,
+		.peer_lost_ms = comm->team.config.peer_lost_ms,
 		.failed = ring_comm_found_out,
-		.owner = comm,
+		.owner = &comm->failure,
 	};
-	ring_lookout_open(&comm->lookout, comm->watcher, &params);
+	ring_lookout_open(&comm->links.lookout, comm->links.watcher, &params);
 }
 
 /* Go: everybody agreed. The order is the join's, so it is copied. */
@@ -250,10 +251,11 @@ static int step_reporting(struct ring_linkup *linkup)
 	int err = hear_verdict(linkup);
 	if (err)
 		return err == RING_ENOTSUP ? 0 : err;
-	memcpy(comm->order, comm->placement.order, (size_t)comm->size * sizeof(*comm->order));
-	comm->placement.order = comm->order;
-	ring_join_close(comm->join, NULL);
-	comm->join = NULL;
+	memcpy(comm->team.order, comm->team.placement.order,
+	       (size_t)comm->team.size * sizeof(*comm->team.order));
+	comm->team.placement.order = comm->team.order;
+	ring_join_close(comm->links.join, NULL);
+	comm->links.join = NULL;
 	linkup->stage = RING_LINKED;
 	open_lookout(comm);
 	err = open_channels(linkup);
@@ -277,7 +279,7 @@ int ring_linkup_poll(const struct ring_linkup *linkup, struct pollfd *fds, int *
 {
 	const struct ring_comm *comm = linkup->comm;
 	int count = 0;
-	ring_join_poll(comm->join, &fds[count++], ms);
+	ring_join_poll(comm->links.join, &fds[count++], ms);
 	if (linkup->stage != RING_LINKING)
 		return count;
 	if (linkup->stuck) {
@@ -285,7 +287,7 @@ int ring_linkup_poll(const struct ring_linkup *linkup, struct pollfd *fds, int *
 		return count;
 	}
 	fds[count++] = (struct pollfd){
-		.fd = ring_contact_wake_fd(comm->ends.contact),
+		.fd = ring_contact_wake_fd(comm->links.ends.contact),
 		.events = POLLIN,
 	};
 	for (int i = 0; i < linkup->edge_count; i++)

@@ -43,10 +43,10 @@ static int refuse_device(const char *text, struct ring_failure *failure)
 
 int ring_memory_choose(struct ring_comm *comm, struct ring_failure *failure)
 {
-	const char *text = comm->config.device;
+	const char *text = comm->team.config.device;
 	size_t length = strcspn(text, ":");
 	long long chip = RING_CHIP_ANY;
-	comm->chip = RING_CHIP_ANY;
+	comm->caller.chip = RING_CHIP_ANY;
 	if (!text[0])
 		return 0;
 	const struct ring_device *device = find_device(text, length);
@@ -57,8 +57,8 @@ int ring_memory_choose(struct ring_comm *comm, struct ring_failure *failure)
 	if (!right)
 		return refuse_device(text, failure);
 	if (device != &ring_device_cpu)
-		comm->device = comm->memory.device = device;
-	comm->chip = (int)chip;
+		comm->caller.device = comm->memory.device = device;
+	comm->caller.chip = (int)chip;
 	return 0;
 }
 
@@ -130,7 +130,7 @@ static int note(struct ring_comm_memory *memory, struct ring_region *region)
 
 int ring_memory_lend(struct ring_comm *comm, struct ring_region *region)
 {
-	const struct ring_channel *mesh = &comm->channels[0];
+	const struct ring_channel *mesh = &comm->links.channels[0];
 	int err = note(&comm->memory, region);
 	for (int r = 0; r < mesh->route_count && !err; r++) {
 		struct ring_link *out = mesh->routes[r].out;
@@ -142,7 +142,7 @@ int ring_memory_lend(struct ring_comm *comm, struct ring_region *region)
 
 static void recall(struct ring_comm *comm, struct ring_region *region)
 {
-	const struct ring_channel *mesh = &comm->channels[0];
+	const struct ring_channel *mesh = &comm->links.channels[0];
 	for (int r = 0; r < mesh->route_count; r++) {
 		struct ring_link *out = mesh->routes[r].out;
 		if (out)
@@ -206,13 +206,13 @@ static int allocate(struct ring_comm *comm, size_t bytes, void **memory)
 				   .fd = -1};
 	int err = map_new(&made);
 	if (err)
-		return ring_comm_refuse(comm, err,
+		return ring_comm_refuse(&comm->failure, err,
 					"ring_mem_alloc: no %zu bytes of shared memory: %m",
 					made.bytes);
 	if (!add(comm, &made)) {
 		munmap(made.start, made.bytes);
 		ring_fd_close(made.fd);
-		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_alloc: no memory");
+		return ring_comm_refuse(&comm->failure, RING_ENOMEM, "ring_mem_alloc: no memory");
 	}
 	*memory = made.start;
 	return 0;
@@ -221,21 +221,24 @@ static int allocate(struct ring_comm *comm, size_t bytes, void **memory)
 static int allocate_on_device(struct ring_comm *comm, size_t bytes, void **memory)
 {
 	const struct ring_device *device = comm->memory.device;
-	struct ring_region made = {
-		.bytes = bytes, .device = device, .chip = comm->chip, .allocated = true, .fd = -1};
+	struct ring_region made = {.bytes = bytes,
+				   .device = device,
+				   .chip = comm->caller.chip,
+				   .allocated = true,
+				   .fd = -1};
 	struct ring_failure failure = {0};
 	const char *text;
 	int err = device->open(&made.chip, &text, &failure);
 	if (err)
-		return ring_comm_refuse(comm, err, "ring_mem_alloc: %s", failure.text);
+		return ring_comm_refuse(&comm->failure, err, "ring_mem_alloc: %s", failure.text);
 	err = device->alloc(made.chip, bytes, &made.start);
 	if (err)
-		return ring_comm_refuse(comm, err,
+		return ring_comm_refuse(&comm->failure, err,
 					"ring_mem_alloc: no %zu bytes on %s device %d (%s)", bytes,
 					device->name, made.chip, text);
 	if (!add(comm, &made)) {
 		device->free(made.start);
-		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_alloc: no memory");
+		return ring_comm_refuse(&comm->failure, RING_ENOMEM, "ring_mem_alloc: no memory");
 	}
 	*memory = made.start;
 	return 0;
@@ -247,9 +250,11 @@ int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory)
 	if (err)
 		return err;
 	if (!memory)
-		return ring_comm_refuse(comm, RING_EINVAL, "ring_mem_alloc: memory is NULL");
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
+					"ring_mem_alloc: memory is NULL");
 	if (bytes == 0 || bytes > PTRDIFF_MAX - (size_t)sysconf(_SC_PAGESIZE))
-		return ring_comm_refuse(comm, RING_EINVAL, "ring_mem_alloc: %zu bytes", bytes);
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_mem_alloc: %zu bytes",
+					bytes);
 	return (comm->memory.device ? allocate_on_device : allocate)(comm, bytes, memory);
 }
 
@@ -262,15 +267,15 @@ int ring_mem_free(struct ring_comm *comm, void *memory)
 	while (*link && ((*link)->start != memory || !(*link)->allocated))
 		link = &(*link)->next;
 	if (!*link)
-		return ring_comm_refuse(comm, RING_EINVAL,
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
 					"ring_mem_free: %p is not from this communicator's "
 					"ring_mem_alloc",
 					memory);
 	drop(link);
 	/* While calls run, the thread that runs them tells the peers, after this call. */
-	if (pthread_mutex_trylock(&comm->running) == 0) {
+	if (pthread_mutex_trylock(&comm->run.lock) == 0) {
 		ring_memory_recall(comm);
-		pthread_mutex_unlock(&comm->running);
+		pthread_mutex_unlock(&comm->run.lock);
 	}
 	return 0;
 }
@@ -301,7 +306,7 @@ int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 	bool host = device == &ring_device_cpu;
 	bool known = memory && bytes > 0 && (!host || is_mapped(memory, bytes));
 	if (!region || !known)
-		return ring_comm_refuse(comm, RING_EINVAL,
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
 					"ring_mem_register: %zu bytes at %p are not memory", bytes,
 					memory);
 	struct ring_region *made = add(comm, &(struct ring_region){.start = memory,
@@ -310,7 +315,7 @@ int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 								   .chip = RING_CHIP_ANY,
 								   .fd = -1});
 	if (!made)
-		return ring_comm_refuse(comm, RING_ENOMEM, "ring_mem_register: no memory");
+		return ring_comm_refuse(&comm->failure, RING_ENOMEM, "ring_mem_register: no memory");
 	*region = made;
 	return 0;
 }
@@ -324,7 +329,7 @@ int ring_mem_deregister(struct ring_comm *comm, struct ring_region *region)
 	while (*link && (*link != region || region->allocated))
 		link = &(*link)->next;
 	if (!*link)
-		return ring_comm_refuse(comm, RING_EINVAL,
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
 					"ring_mem_deregister: no such region is registered here");
 	drop(link);
 	return 0;

@@ -50,17 +50,17 @@ int ring_op_create_premul_sum(struct ring_comm *comm, const void *scalar, enum r
 		return err;
 	size_t bytes = ring_datatype_bytes(type);
 	if (!scalar || !op || bytes == 0)
-		return ring_comm_refuse(comm, RING_EINVAL, "ring_op_create_premul_sum: %s",
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_op_create_premul_sum: %s",
 					bytes == 0 ? "the type is no datatype"
 					: scalar   ? "op is NULL"
 						   : "scalar is NULL");
-	int place = free_place(&comm->made_ops);
+	int place = free_place(&comm->caller.made_ops);
 	if (place < 0)
-		return ring_comm_refuse(comm, RING_ENOMEM,
+		return ring_comm_refuse(&comm->failure, RING_ENOMEM,
 					"ring_op_create_premul_sum: %d operations exist, there is "
 					"no room for more; destroy some",
-					comm->made_ops.room);
-	struct ring_made_op *made = &comm->made_ops.table[place];
+					comm->caller.made_ops.room);
+	struct ring_made_op *made = &comm->caller.made_ops.table[place];
 	*made = (struct ring_made_op){.used = true, .type = type};
 	memcpy(&made->scalar, scalar, bytes);
 	*op = (enum ring_op)(RING_OP_PREMUL_SUM + place);
@@ -72,10 +72,10 @@ int ring_op_destroy(struct ring_comm *comm, enum ring_op op)
 	int err = ring_comm_check(comm, "ring_op_destroy");
 	if (err)
 		return err;
-	if (!ring_made_op_find(&comm->made_ops, (int)op))
-		return ring_comm_refuse(comm, RING_EINVAL,
+	if (!ring_made_op_find(&comm->caller.made_ops, (int)op))
+		return ring_comm_refuse(&comm->failure, RING_EINVAL,
 					"ring_op_destroy: %d is no operation that was made here",
 					(int)op);
-	comm->made_ops.table[(int)op - RING_OP_PREMUL_SUM].used = false;
+	comm->caller.made_ops.table[(int)op - RING_OP_PREMUL_SUM].used = false;
 	return 0;
 }

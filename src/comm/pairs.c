@@ -45,33 +45,33 @@ static bool is_wanted(const struct ring_pairs *pairs, const struct ring_channel 
 /* Where a ring may use them, links are as large as a ring's. */
 static size_t slot_bytes(const struct ring_comm *comm, int number, int peer)
 {
-	const struct ring_placement *placement = &comm->placement;
+	const struct ring_placement *placement = &comm->team.placement;
 	bool neighbours = peer == placement->next.rank || peer == placement->prev.rank;
 	return number >= RING_CHANNEL_FAR && neighbours
 		       ? placement->tuning.chunk_bytes
-		       : ring_tuning_pair_chunk(&placement->tuning, comm->size);
+		       : ring_tuning_pair_chunk(&placement->tuning, comm->team.size);
 }
 
 /* Both ends choose alike. returns an index of ring_transports, or -1 */
 static int choose_transport(const struct ring_comm *comm, const struct ring_peer *other,
 			    bool outgoing, uint32_t failed)
 {
-	const struct ring_peer *self = &comm->peers[comm->rank];
-	const char *allowed = comm->config.transport[0] ? comm->config.transport : NULL;
+	const struct ring_peer *self = &comm->team.peers[comm->team.rank];
+	const char *allowed = comm->team.config.transport[0] ? comm->team.config.transport : NULL;
 	return ring_transport_choose(outgoing ? self : other, outgoing ? other : self, allowed,
-				     comm->placement.masked | failed);
+				     comm->team.placement.masked | failed);
 }
 
 static struct ring_edge make_edge(const struct ring_comm *comm, int number, int peer, bool outgoing)
 {
-	const struct ring_peer *other = &comm->peers[peer];
+	const struct ring_peer *other = &comm->team.peers[peer];
 	return (struct ring_edge){
 		.role = RING_ROLE_DATA,
 		.channel = number,
 		.outgoing = outgoing,
 		.peer = other,
 		.transport = choose_transport(comm, other, outgoing, 0),
-		.depth = comm->placement.tuning.depth,
+		.depth = comm->team.placement.tuning.depth,
 		.slot_bytes = slot_bytes(comm, number, peer),
 	};
 }
@@ -96,7 +96,7 @@ static bool goes_both_ways(const struct ring_edge *edge)
 int ring_pairs_want_link(struct ring_comm *comm, struct ring_channel *channel, int number, int peer,
 			 bool outgoing)
 {
-	struct ring_pairs *pairs = &comm->pairs;
+	struct ring_pairs *pairs = &comm->run.pairs;
 	if (ring_channel_link(channel, peer, outgoing))
 		return 0;
 	struct ring_edge edge = make_edge(comm, number, peer, outgoing);
@@ -104,7 +104,7 @@ int ring_pairs_want_link(struct ring_comm *comm, struct ring_channel *channel, i
 	if (goes_both_ways(&edge) && there)
 		return ring_channel_add_reverse(channel, peer, !outgoing);
 	if (goes_both_ways(&edge))
-		edge.outgoing = comm->rank < peer;
+		edge.outgoing = comm->team.rank < peer;
 	if (is_wanted(pairs, channel, &edge))
 		return 0;
 	struct ring_wanted_link *wanted = calloc(1, sizeof(*wanted));
@@ -121,7 +121,7 @@ int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel, int nu
 		    const struct ring_plan *plan)
 {
 	bool rings = ring_algorithm_has(plan->params.algorithm, RING_GOES_AROUND);
-	int err = rings ? 0 : ring_channel_reserve(channel, comm->size);
+	int err = rings ? 0 : ring_channel_reserve(channel, comm->team.size);
 	for (int i = 0; !err && i < plan->edges; i++) {
 		bool outgoing;
 		int peer = ring_plan_edge(plan, i, &outgoing);
@@ -167,11 +167,11 @@ static bool fall_back(struct ring_comm *comm, struct ring_wanted_link *wanted,
 	const int next = choose_transport(comm, edge->peer, edge->outgoing, without);
 	if (next < 0)
 		return false;
-	ring_log(comm->pairs.fell_back ? RING_INFO : RING_WARN,
-		 "rank %d %s %d: a link over %s instead of %s: %s", comm->rank,
+	ring_log(comm->run.pairs.fell_back ? RING_INFO : RING_WARN,
+		 "rank %d %s %d: a link over %s instead of %s: %s", comm->team.rank,
 		 edge->outgoing ? "->" : "<-", edge->peer->rank, ring_transports[next]->name,
 		 ring_transports[failed]->name, trouble->text);
-	comm->pairs.fell_back = true;
+	comm->run.pairs.fell_back = true;
 	wanted->failed = without;
 	ring_edge_drop(edge);
 	edge->transport = next;
@@ -187,7 +187,7 @@ static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
 		return ring_fail(failure, RING_ENOTSUP, "no transport that is allowed reaches it");
 	struct ring_failure trouble = {0};
 	int err;
-	while ((err = ring_edge_step(edge, &comm->ends, &trouble)) && err != RING_EAGAIN) {
+	while ((err = ring_edge_step(edge, &comm->links.ends, &trouble)) && err != RING_EAGAIN) {
 		ring_fail(&trouble, err, "%s: %s", ring_transports[edge->transport]->name,
 			  ring_strerror(err));
 		if (!fall_back(comm, wanted, &trouble))
@@ -195,7 +195,7 @@ static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
 		trouble = (struct ring_failure){0};
 	}
 	if (err == RING_EAGAIN && keeps_vigil(wanted))
-		err = ring_vigil_step(&wanted->vigil, edge->peer, &comm->ends, failure);
+		err = ring_vigil_step(&wanted->vigil, edge->peer, &comm->links.ends, failure);
 	return err;
 }
 
@@ -209,7 +209,7 @@ static int add_links(struct ring_comm *comm, struct ring_wanted_link *wanted,
 		     struct ring_failure *failure)
 {
 	int fd = ring_edge_socket(&wanted->edge);
-	int err = fd < 0 ? 0 : ring_lookout_add(&comm->lookout, fd, wanted->edge.peer);
+	int err = fd < 0 ? 0 : ring_lookout_add(&comm->links.lookout, fd, wanted->edge.peer);
 	if (err)
 		return err;
 	struct ring_link *link = ring_edge_take_link(&wanted->edge);
@@ -224,7 +224,7 @@ static int add_links(struct ring_comm *comm, struct ring_wanted_link *wanted,
 static int step_links(struct ring_comm *comm, struct ring_failure *failure, int *peer)
 {
 	int moves = 0;
-	struct ring_wanted_link **link = &comm->pairs.wanted;
+	struct ring_wanted_link **link = &comm->run.pairs.wanted;
 	while (*link) {
 		struct ring_wanted_link *wanted = *link;
 		int err = step_link(comm, wanted, failure);
@@ -256,22 +256,22 @@ int ring_pairs_max_fds(const struct ring_pairs *pairs)
 
 void ring_pairs_announce(struct ring_comm *comm)
 {
-	if (comm->pairs.wanted)
-		ring_contact_awake(comm->ends.contact);
+	if (comm->run.pairs.wanted)
+		ring_contact_awake(comm->links.ends.contact);
 }
 
 int ring_pairs_wait_fds(const struct ring_comm *comm, struct pollfd *fds, int *timeout_ms)
 {
 	int count = 0, ms = *timeout_ms < 0 ? INT_MAX : *timeout_ms;
-	if (!comm->pairs.wanted)
+	if (!comm->run.pairs.wanted)
 		return 0;
-	for (const struct ring_wanted_link *wanted = comm->pairs.wanted; wanted;
+	for (const struct ring_wanted_link *wanted = comm->run.pairs.wanted; wanted;
 	     wanted = wanted->next) {
 		ring_edge_poll(&wanted->edge, &fds[count++], &ms);
 		if (keeps_vigil(wanted))
 			ring_vigil_poll(&wanted->vigil, &fds[count++], &ms);
 	}
-	fds[count++] = (struct pollfd){ring_contact_wake_fd(comm->ends.contact), POLLIN, 0};
+	fds[count++] = (struct pollfd){ring_contact_wake_fd(comm->links.ends.contact), POLLIN, 0};
 	*timeout_ms = ms == INT_MAX ? *timeout_ms : ms;
 	return count;
 }
@@ -281,9 +281,9 @@ int ring_pairs_wait_fds(const struct ring_comm *comm, struct pollfd *fds, int *t
 /* The pair, made if there is none yet; NULL without memory. */
 static struct ring_pair *find_pair(struct ring_comm *comm, int peer, bool outgoing)
 {
-	struct ring_pairs *pairs = &comm->pairs;
+	struct ring_pairs *pairs = &comm->run.pairs;
 	if (!pairs->ends)
-		pairs->ends = calloc(2 * (size_t)comm->size, sizeof(struct ring_pair *));
+		pairs->ends = calloc(2 * (size_t)comm->team.size, sizeof(struct ring_pair *));
 	if (!pairs->ends)
 		return NULL;
 	struct ring_pair **end = &pairs->ends[2 * peer + !outgoing];
@@ -292,14 +292,14 @@ static struct ring_pair *find_pair(struct ring_comm *comm, int peer, bool outgoi
 	struct ring_pair *pair = calloc(1, sizeof(*pair));
 	if (!pair)
 		return NULL;
-	if (ring_channel_open(&pair->channel, comm->rank, &ring_device_cpu, 0, 0)) {
+	if (ring_channel_open(&pair->channel, comm->team.rank, &ring_device_cpu, 0, 0)) {
 		ring_channel_close(&pair->channel);
 		free(pair);
 		return NULL;
 	}
 	pair->peer = peer;
 	pair->outgoing = outgoing;
-	pair->channel.trace = comm->trace;
+	pair->channel.trace = comm->team.trace;
 	*end = pair;
 	return pair;
 }
@@ -309,17 +309,17 @@ static int begin_message(struct ring_comm *comm, struct ring_pair *pair)
 {
 	struct ring_call *call = pair->todo;
 	const struct ring_operands *operands = &call->operands;
-	int receiver = pair->outgoing ? pair->peer : comm->rank;
+	int receiver = pair->outgoing ? pair->peer : comm->team.rank;
 	struct ring_plan_params params = {
 		.kind = call->kind,
 		.algorithm = ring_algorithm_of(call->kind),
-		.size = comm->size,
-		.position = comm->placement.position,
-		.order = comm->order,
+		.size = comm->team.size,
+		.position = comm->team.placement.position,
+		.order = comm->team.order,
 		.root = pair->peer,
 		.count = call->count,
 		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
-		.chunk_bytes = ring_tuning_pair_chunk(&comm->placement.tuning, comm->size),
+		.chunk_bytes = ring_tuning_pair_chunk(&comm->team.placement.tuning, comm->team.size),
 		.chunks_per_round = 1,
 		.channels = 1,
 	};
@@ -338,12 +338,12 @@ static int begin_message(struct ring_comm *comm, struct ring_pair *pair)
 int ring_pairs_add(struct ring_comm *comm, struct ring_call *call)
 {
 	bool sends = call->kind == RING_KIND_SEND;
-	if (sends && call->root == comm->rank)
+	if (sends && call->root == comm->team.rank)
 		return 0; /* the receive copies */
 	struct ring_pair *pair = find_pair(comm, call->root, sends);
 	if (!pair)
 		return RING_ENOMEM;
-	if (call->root != comm->rank) {
+	if (call->root != comm->team.rank) {
 		int err = ring_pairs_want_link(comm, &pair->channel, RING_CHANNEL_PAIR, call->root,
 					       sends);
 		if (err)
@@ -356,10 +356,10 @@ int ring_pairs_add(struct ring_comm *comm, struct ring_call *call)
 	*pair->last = call;
 	pair->last = &call->next;
 	if (idle) {
-		pair->next = comm->pairs.busy;
-		comm->pairs.busy = pair;
-		pair->channel.next = comm->active;
-		comm->active = &pair->channel;
+		pair->next = comm->run.pairs.busy;
+		comm->run.pairs.busy = pair;
+		pair->channel.next = comm->run.active;
+		comm->run.active = &pair->channel;
 	}
 	return 0;
 }
@@ -372,7 +372,7 @@ static int connect_pair(struct ring_comm *comm, int peer, bool outgoing,
 	if (!pair)
 		return RING_ENOMEM;
 	int err = ring_channel_serve(&pair->channel, device, chip);
-	if (err || peer == comm->rank)
+	if (err || peer == comm->team.rank)
 		return err;
 	return ring_pairs_want_link(comm, &pair->channel, RING_CHANNEL_PAIR, peer, outgoing);
 }
@@ -380,9 +380,9 @@ static int connect_pair(struct ring_comm *comm, int peer, bool outgoing,
 int ring_pairs_connect(struct ring_comm *comm, const struct ring_device *device, int chip)
 {
 	int err = 0;
-	for (int peer = 0; peer < comm->size && !err; peer++) {
+	for (int peer = 0; peer < comm->team.size && !err; peer++) {
 		err = connect_pair(comm, peer, false, device, chip);
-		if (!err && peer != comm->rank)
+		if (!err && peer != comm->team.rank)
 			err = connect_pair(comm, peer, true, device, chip);
 	}
 	return err;
@@ -391,7 +391,7 @@ int ring_pairs_connect(struct ring_comm *comm, const struct ring_device *device,
 int ring_pairs_step(struct ring_comm *comm, struct ring_failure *failure, int *peer)
 {
 	int moves = step_links(comm, failure, peer);
-	struct ring_pair **link = &comm->pairs.busy;
+	struct ring_pair **link = &comm->run.pairs.busy;
 	while (moves >= 0 && *link) {
 		struct ring_pair *pair = *link;
 		if (ring_channel_is_done(&pair->channel)) {
@@ -417,17 +417,17 @@ void ring_pairs_give_up(struct ring_pairs *pairs)
 void ring_pairs_each(const struct ring_comm *comm, void *context,
 		     void (*visit)(void *context, const struct ring_channel *channel))
 {
-	for (int end = 0; comm->pairs.ends && end < 2 * comm->size; end++)
-		if (comm->pairs.ends[end])
-			visit(context, &comm->pairs.ends[end]->channel);
+	for (int end = 0; comm->run.pairs.ends && end < 2 * comm->team.size; end++)
+		if (comm->run.pairs.ends[end])
+			visit(context, &comm->run.pairs.ends[end]->channel);
 }
 
 size_t ring_pairs_memory(const struct ring_comm *comm)
 {
-	size_t ends = comm->pairs.ends ? 2 * (size_t)comm->size : 0;
-	size_t bytes = ends * sizeof(*comm->pairs.ends);
+	size_t ends = comm->run.pairs.ends ? 2 * (size_t)comm->team.size : 0;
+	size_t bytes = ends * sizeof(*comm->run.pairs.ends);
 	for (size_t end = 0; end < ends; end++) {
-		const struct ring_pair *pair = comm->pairs.ends[end];
+		const struct ring_pair *pair = comm->run.pairs.ends[end];
 		bytes += pair ? sizeof(*pair) + ring_channel_memory(&pair->channel) : 0;
 	}
 	return bytes;
@@ -435,10 +435,10 @@ size_t ring_pairs_memory(const struct ring_comm *comm)
 
 void ring_pairs_close(struct ring_comm *comm)
 {
-	struct ring_pairs *pairs = &comm->pairs;
+	struct ring_pairs *pairs = &comm->run.pairs;
 	while (pairs->wanted)
 		drop_wanted(&pairs->wanted);
-	for (int end = 0; pairs->ends && end < 2 * comm->size; end++) {
+	for (int end = 0; pairs->ends && end < 2 * comm->team.size; end++) {
 		if (!pairs->ends[end])
 			continue;
 		ring_channel_close(&pairs->ends[end]->channel);

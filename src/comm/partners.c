@@ -18,7 +18,7 @@
 
 static struct ring_channel *channel_of(struct ring_comm *comm)
 {
-	return &comm->channels[0];
+	return &comm->links.channels[0];
 }
 
 static int allocate(struct ring_reached *reached, size_t size)
@@ -33,10 +33,10 @@ static int allocate(struct ring_reached *reached, size_t size)
 
 size_t ring_partners_bytes(const struct ring_comm *comm)
 {
-	const struct ring_reached *reached = &comm->partners.reached;
+	const struct ring_reached *reached = &comm->run.partners.reached;
 	size_t each = sizeof(*reached->where) + sizeof(*reached->inputs) + sizeof(*reached->outputs);
-	size_t tables = reached->where ? (size_t)comm->size * each : 0;
-	return tables + ring_stage_bytes(&comm->partners.stage);
+	size_t tables = reached->where ? (size_t)comm->team.size * each : 0;
+	return tables + ring_stage_bytes(&comm->run.partners.stage);
 }
 
 void ring_partners_free(struct ring_partners *partners)
@@ -86,28 +86,28 @@ static int prepare(struct ring_comm *comm)
 	struct ring_plan_params params = {
 		.kind = RING_KIND_BARRIER,
 		.algorithm = ring_algorithm_of_signals(),
-		.size = comm->size,
-		.position = comm->placement.position,
-		.order = comm->order,
+		.size = comm->team.size,
+		.position = comm->team.placement.position,
+		.order = comm->team.order,
 		.element_bytes = 1,
 		.channels = 1,
 	};
-	struct ring_partners *partners = &comm->partners;
+	struct ring_partners *partners = &comm->run.partners;
 	struct ring_plan plan = ring_plan_make(&params);
 	ring_known_plan_set(&partners->signals, &plan);
-	int err = allocate(&partners->reached, (size_t)comm->size);
+	int err = allocate(&partners->reached, (size_t)comm->team.size);
 	ring_stage_make(comm);
 	return err ? err : ring_pairs_want(comm, channel_of(comm), RING_CHANNEL_MESH, &plan);
 }
 
 int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)
 {
-	struct ring_partners *partners = &comm->partners;
+	struct ring_partners *partners = &comm->run.partners;
 	struct ring_channel *channel = channel_of(comm);
 	int err = partners->acquaintance == RING_PARTNERS_LINKING ? prepare(comm) : 0;
 	if (err)
 		return err;
-	struct ring_whereabouts *own = &partners->reached.where[comm->rank];
+	struct ring_whereabouts *own = &partners->reached.where[comm->team.rank];
 	*own = (struct ring_whereabouts){.input = partners->reaches};
 	if (partners->acquaintance == RING_PARTNERS_PROVING)
 		own->output_region = ring_stage_lend(comm);
@@ -115,7 +115,7 @@ int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)
 		*own = locate(comm, call);
 	ring_channel_tell(channel, &partners->signals, &call->record, &partners->reached);
 	channel->next = NULL;
-	comm->active = channel;
+	comm->run.active = channel;
 	return 0;
 }
 
@@ -124,13 +124,13 @@ int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)
 /* This rank, or a thread of the same process. */
 static bool is_here(const struct ring_comm *comm, int rank)
 {
-	return comm->peers[rank].process == comm->peers[comm->rank].process;
+	return comm->team.peers[rank].process == comm->team.peers[comm->team.rank].process;
 }
 
 /* Whether this rank can copy from and to the private memory of all others. */
 static bool reaches_all(struct ring_comm *comm)
 {
-	for (int rank = 0; rank < comm->size; rank++) {
+	for (int rank = 0; rank < comm->team.size; rank++) {
 		const struct ring_route *route = &channel_of(comm)->routes[rank];
 		if (!is_here(comm, rank) &&
 		    (ring_link_get(route->in, 0, NULL, 0) || ring_link_put(route->out, 0, NULL, 0)))
@@ -142,7 +142,7 @@ static bool reaches_all(struct ring_comm *comm)
 int ring_partners_heard(struct ring_comm *comm, int *peer)
 {
 	int err;
-	struct ring_partners *partners = &comm->partners;
+	struct ring_partners *partners = &comm->run.partners;
 	switch (partners->acquaintance) {
 	case RING_PARTNERS_LINKING:
 		partners->reaches = reaches_all(comm);
@@ -150,7 +150,7 @@ int ring_partners_heard(struct ring_comm *comm, int *peer)
 		return RING_EAGAIN;
 	case RING_PARTNERS_PROVING:
 		partners->all_reach = true;
-		for (int rank = 0; rank < comm->size; rank++)
+		for (int rank = 0; rank < comm->team.size; rank++)
 			partners->all_reach = partners->all_reach &&
 					      partners->reached.where[rank].input;
 		partners->acquaintance = RING_PARTNERS_CALLING;
@@ -165,27 +165,27 @@ int ring_partners_heard(struct ring_comm *comm, int *peer)
 enum ring_memory ring_partners_memory(const struct ring_comm *comm)
 {
 	bool shared = true;
-	for (int rank = 0; rank < comm->size; rank++) {
-		const struct ring_whereabouts *where = &comm->partners.reached.where[rank];
+	for (int rank = 0; rank < comm->team.size; rank++) {
+		const struct ring_whereabouts *where = &comm->run.partners.reached.where[rank];
 		shared = shared && where->input_region != RING_REGION_PRIVATE &&
 			 where->output_region != RING_REGION_PRIVATE;
 	}
 	if (shared)
 		return RING_MEMORY_SHARED;
-	return comm->partners.all_reach ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
+	return comm->run.partners.all_reach ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
 }
 
 uint64_t ring_partners_workers(const struct ring_comm *comm, int root)
 {
 	uint32_t cpus[RING_WORKERS_MOST];
 	uint64_t workers = 0;
-	int size = comm->size, known = 0, position = 0;
+	int size = comm->team.size, known = 0, position = 0;
 	if (size > RING_WORKERS_MOST)
 		return 0;
-	while (comm->order[position] != root)
+	while (comm->team.order[position] != root)
 		position++;
 	for (int place = 0; place < size; place++) {
-		uint32_t cpu = comm->partners.reached.where[comm->order[position]].cpu;
+		uint32_t cpu = comm->run.partners.reached.where[comm->team.order[position]].cpu;
 		int i = 0;
 		while (i < known && cpus[i] != cpu)
 			i++;
@@ -219,23 +219,23 @@ static int find(struct ring_comm *comm, int rank, uint32_t region, uint64_t plac
 static size_t input_bytes(const struct ring_comm *comm, const struct ring_call *call)
 {
 	size_t bytes = call->count * ring_datatype_bytes(call->operands.type);
-	return bytes * (size_t)ring_direct_parts_in(call->kind, comm->size);
+	return bytes * (size_t)ring_direct_parts_in(call->kind, comm->team.size);
 }
 
 static size_t output_bytes(const struct ring_comm *comm, const struct ring_call *call)
 {
 	size_t bytes = call->count * ring_datatype_bytes(call->operands.type);
-	return bytes * (size_t)ring_direct_parts_out(call->kind, comm->size);
+	return bytes * (size_t)ring_direct_parts_out(call->kind, comm->team.size);
 }
 
 int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer)
 {
-	struct ring_partners *partners = &comm->partners;
-	partners->reached.inputs[comm->rank] = (char *)call->operands.input;
-	partners->reached.outputs[comm->rank] = call->operands.output;
-	for (int rank = 0; rank < comm->size; rank++) {
+	struct ring_partners *partners = &comm->run.partners;
+	partners->reached.inputs[comm->team.rank] = (char *)call->operands.input;
+	partners->reached.outputs[comm->team.rank] = call->operands.output;
+	for (int rank = 0; rank < comm->team.size; rank++) {
 		const struct ring_whereabouts *where = &partners->reached.where[rank];
-		if (rank == comm->rank)
+		if (rank == comm->team.rank)
 			continue;
 		int err = find(comm, rank, where->input_region, where->input,
 			       input_bytes(comm, call), &partners->reached.inputs[rank]);
@@ -252,9 +252,9 @@ int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, in
 void ring_partners_leave(struct ring_comm *comm)
 {
 	ring_memory_recall(comm);
-	for (int rank = 0; rank < comm->size; rank++) {
+	for (int rank = 0; rank < comm->team.size; rank++) {
 		struct ring_link *in = channel_of(comm)->routes[rank].in;
-		if (rank != comm->rank)
+		if (rank != comm->team.rank)
 			ring_link_tidy(in);
 	}
 }
@@ -317,11 +317,12 @@ void ring_partners_fence(struct ring_comm *comm, const struct ring_call *call)
 	if (inside < 0)
 		return;
 	const char *why = shut_out(comm, call, inside);
-	ring_comm_rank_text(comm, inside, who);
-	ring_log(RING_WARN, "rank %d: %s does not move inside this rank's buffers%s%s", comm->rank,
-		 who, why ? "; it may still write to them: " : ", which it is shut out of",
+	ring_team_rank_text(&comm->team, inside, who);
+	ring_log(RING_WARN, "rank %d: %s does not move inside this rank's buffers%s%s",
+		 comm->team.rank, who,
+		 why ? "; it may still write to them: " : ", which it is shut out of",
 		 why ? why : "");
 	if (why)
-		ring_comm_add(comm, "; %s does not move and may still write to buffers: %s", who,
-			      why);
+		ring_comm_add(&comm->failure,
+			      "; %s does not move and may still write to buffers: %s", who, why);
 }

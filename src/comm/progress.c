@@ -19,9 +19,9 @@
 
 static bool all_done(const struct ring_comm *comm)
 {
-	if (comm->pairs.busy || (comm->pairs.connecting && comm->pairs.wanted))
+	if (comm->run.pairs.busy || (comm->run.pairs.connecting && comm->run.pairs.wanted))
 		return false;
-	for (const struct ring_channel *c = comm->active; c; c = c->next)
+	for (const struct ring_channel *c = comm->run.active; c; c = c->next)
 		if (!ring_channel_is_done(c))
 			return false;
 	return true;
@@ -30,21 +30,21 @@ static bool all_done(const struct ring_comm *comm)
 /* 0, or the failure that ends the current call. */
 static int ended(const struct ring_comm *comm)
 {
-	return ring_comm_failed_in(comm, comm->current->turn);
+	return ring_comm_failed_in(&comm->failure, comm->run.current->turn);
 }
 
 /* Advances everything once. returns the moves, or the failure */
 static int advance(struct ring_comm *comm)
 {
 	int moves = 0;
-	if (ring_pairs_are_at_work(&comm->pairs)) {
+	if (ring_pairs_are_at_work(&comm->run.pairs)) {
 		struct ring_failure failure = {0};
 		int peer = -1;
 		moves = ring_pairs_step(comm, &failure, &peer);
 		if (moves < 0)
 			return ring_explain_unlinked(comm, peer, moves, failure.text);
 	}
-	for (struct ring_channel *channel = comm->active; channel; channel = channel->next) {
+	for (struct ring_channel *channel = comm->run.active; channel; channel = channel->next) {
 		int moved = ring_channel_advance(channel);
 		if (moved < 0)
 			return ring_explain_broken(comm, channel, moved);
@@ -56,11 +56,11 @@ static int advance(struct ring_comm *comm)
 /* Fails the call if it waits for a neighbour that said goodbye some time ago. */
 static int check_departed(struct ring_comm *comm)
 {
-	if (!ring_comm_departed(comm, -1, LEFT_GRACE_MS))
+	if (!ring_comm_departed(&comm->failure, -1, LEFT_GRACE_MS))
 		return 0;
-	for (const struct ring_channel *c = comm->active; c; c = c->next) {
+	for (const struct ring_channel *c = comm->run.active; c; c = c->next) {
 		int step, peer = ring_channel_is_done(c) ? -1 : ring_channel_waits_for(c, &step);
-		if (peer >= 0 && ring_comm_departed(comm, peer, LEFT_GRACE_MS))
+		if (peer >= 0 && ring_comm_departed(&comm->failure, peer, LEFT_GRACE_MS))
 			return ring_explain_departed(comm, c, peer);
 	}
 	return 0;
@@ -71,25 +71,25 @@ static int check_departed(struct ring_comm *comm)
  */
 static struct pollfd *room_for_fds(struct ring_comm *comm)
 {
-	int needed = ring_pairs_max_fds(&comm->pairs) + 1;
-	for (const struct ring_channel *c = comm->active; c; c = c->next)
+	int needed = ring_pairs_max_fds(&comm->run.pairs) + 1;
+	for (const struct ring_channel *c = comm->run.active; c; c = c->next)
 		needed += 2 * c->route_count + 1;
-	if (needed > comm->fd_room) {
-		struct pollfd *fds = realloc(comm->fds, (size_t)needed * sizeof(*fds));
+	if (needed > comm->run.fd_room) {
+		struct pollfd *fds = realloc(comm->run.fds, (size_t)needed * sizeof(*fds));
 		if (!fds)
 			return NULL;
-		comm->fds = fds;
-		comm->fd_room = needed;
+		comm->run.fds = fds;
+		comm->run.fd_room = needed;
 	}
-	return comm->fds;
+	return comm->run.fds;
 }
 
 static int gather_fds(const struct ring_comm *comm, int *timeout_ms)
 {
 	int nfds = 0;
-	for (const struct ring_channel *c = comm->active; c; c = c->next)
-		nfds += ring_channel_wait_fds(c, comm->fds + nfds);
-	return nfds + ring_pairs_wait_fds(comm, comm->fds + nfds, timeout_ms);
+	for (const struct ring_channel *c = comm->run.active; c; c = c->next)
+		nfds += ring_channel_wait_fds(c, comm->run.fds + nfds);
+	return nfds + ring_pairs_wait_fds(comm, comm->run.fds + nfds, timeout_ms);
 }
 
 /* Sleeps on what the last look has left: that may have added a link. */
@@ -98,19 +98,20 @@ static void sleep_for(struct ring_comm *comm, uint32_t ticket, bool with_fds, in
 	int nfds = gather_fds(comm, &timeout_ms);
 	assert(with_fds == (nfds > 0)); /* links come and go with moves only */
 	(void)with_fds;
-	ring_bell_sleep(&comm->bell, ticket, comm->fds, nfds, timeout_ms);
+	ring_bell_sleep(&comm->links.bell, ticket, comm->run.fds, nfds, timeout_ms);
 }
 
 static bool is_collective(const struct ring_comm *comm)
 {
-	return comm->active && !ring_kind_is_message(comm->current->kind);
+	return comm->run.active && !ring_kind_is_message(comm->run.current->kind);
 }
 
 /* The neighbour that says it is in another collective than this rank; -1: none does. */
 static int find_other_call(struct ring_comm *comm, struct ring_record *theirs)
 {
 	return is_collective(comm)
-		       ? ring_comm_find_other_call(comm, &comm->active->opening.record, theirs)
+		       ? ring_comm_find_other_call(&comm->failure,
+						   &comm->run.active->opening.record, theirs)
 		       : -1;
 }
 
@@ -123,8 +124,8 @@ static bool is_idle(struct ring_comm *comm, int moves)
 /* A sleeper is woken by devices, too. returns 0, or the failure */
 static int ask_devices(struct ring_comm *comm)
 {
-	for (struct ring_channel *channel = comm->active; channel; channel = channel->next) {
-		int err = ring_channel_ask(channel, &comm->bell);
+	for (struct ring_channel *channel = comm->run.active; channel; channel = channel->next) {
+		int err = ring_channel_ask(channel, &comm->links.bell);
 		if (err)
 			return ring_explain_device(comm, channel->device, err);
 	}
@@ -139,15 +140,15 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
 		return lost;
 	if (!room_for_fds(comm))
 		return ring_explain_no_memory(comm);
-	ring_lookout_wake(&comm->lookout);
-	int longest_ms = timeout_ms, nap_ms = ring_bell_nap_ms(&comm->bell);
+	ring_lookout_wake(&comm->links.lookout);
+	int longest_ms = timeout_ms, nap_ms = ring_bell_nap_ms(&comm->links.bell);
 	bool with_fds = gather_fds(comm, &longest_ms) > 0;
-	uint32_t ticket = ring_bell_announce(&comm->bell, with_fds);
+	uint32_t ticket = ring_bell_announce(&comm->links.bell, with_fds);
 	ring_pairs_announce(comm);
-	for (const struct ring_channel *c = comm->active; c; c = c->next)
+	for (const struct ring_channel *c = comm->run.active; c; c = c->next)
 		ring_channel_arm(c);
 	int err = ask_devices(comm), moves = err ? err : advance(comm);
-	if (ring_comm_departed(comm, -1, 0))
+	if (ring_comm_departed(&comm->failure, -1, 0))
 		timeout_ms = LEFT_GRACE_MS;
 	if (nap_ms > 0 && (timeout_ms < 0 || timeout_ms > nap_ms) && is_idle(comm, moves)) {
 		sleep_for(comm, ticket, with_fds, nap_ms);
@@ -155,14 +156,14 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
 	}
 	if (is_idle(comm, moves))
 		sleep_for(comm, ticket, with_fds, timeout_ms);
-	ring_bell_awake(&comm->bell);
+	ring_bell_awake(&comm->links.bell);
 	return moves;
 }
 
 /* Ranks share CPUs, and boards tell where the others are. */
 static bool is_crowded(const struct ring_comm *comm)
 {
-	return comm->placement.crowded && comm->placement.path == RING_PATH_MEMORY;
+	return comm->team.placement.crowded && comm->team.placement.path == RING_PATH_MEMORY;
 }
 
 /*
@@ -189,7 +190,7 @@ static bool waits_for_near(const struct ring_comm *comm)
 static int ask_neighbours(struct ring_comm *comm, struct ring_waiting *waiting, uint64_t waited_ms,
 			  int *timeout_ms)
 {
-	struct ring_channel *channel = comm->active;
+	struct ring_channel *channel = comm->run.active;
 	if (!is_collective(comm))
 		return 0;
 	channel->failed_peer = find_other_call(comm, &channel->theirs);
@@ -198,8 +199,8 @@ static int ask_neighbours(struct ring_comm *comm, struct ring_waiting *waiting, 
 	int rest_ms = waited_ms < ASK_MS ? ASK_MS - (int)waited_ms : 0;
 	if (rest_ms > 0 && (*timeout_ms < 0 || *timeout_ms > rest_ms))
 		*timeout_ms = rest_ms;
-	if (rest_ms == 0 && !waiting->told && comm->lanes)
-		ring_lanes_tell(comm->lanes, &channel->opening.record);
+	if (rest_ms == 0 && !waiting->told && comm->links.lanes)
+		ring_lanes_tell(comm->links.lanes, &channel->opening.record);
 	waiting->told = rest_ms == 0;
 	return 0;
 }
@@ -207,14 +208,14 @@ static int ask_neighbours(struct ring_comm *comm, struct ring_waiting *waiting, 
 /* Nothing moved: looks again at once, yields, or sleeps. returns moves, or the failure */
 static int wait_a_little(struct ring_comm *comm, struct ring_waiting *waiting)
 {
-	const struct ring_config *config = &comm->config;
+	const struct ring_config *config = &comm->team.config;
 	int looks = waiting->looks++;
 	int err = ended(comm);
 	if (err)
 		return err;
 	bool asks = looks % LOOKS_PER_NEAR == LOOKS_PER_NEAR - 1 || is_crowded(comm);
-	bool near = asks && looks < comm->patience.spins && waits_for_near(comm);
-	bool awake = ring_wait_awake(&comm->patience, looks, near);
+	bool near = asks && looks < comm->team.patience.spins && waits_for_near(comm);
+	bool awake = ring_wait_awake(&comm->team.patience, looks, near);
 	if (awake && looks % LOOKS_PER_CLOCK != LOOKS_PER_CLOCK - 1)
 		return 0;
 	uint64_t now = ring_clock_ms();
@@ -228,7 +229,7 @@ static int wait_a_little(struct ring_comm *comm, struct ring_waiting *waiting)
 	err = check_departed(comm);
 	if (!err)
 		err = ask_neighbours(comm, waiting, now - waiting->since_ms, &timeout_ms);
-	if (err || (awake && !ring_wait_is_long(&comm->patience, now - waiting->since_ms)))
+	if (err || (awake && !ring_wait_is_long(&comm->team.patience, now - waiting->since_ms)))
 		return err;
 	return sleep_once(comm, timeout_ms);
 }

@@ -21,7 +21,7 @@ struct ring_waiting {
 };
 
 /*
- * Advances the active channels, and sends and receives, of comm->current until they are done.
+ * Advances the active channels, and sends and receives, of comm->run.current until they are done.
  * Blocks. returns 0, or the failure, which the communicator knows
  */
 int ring_progress_run(struct ring_comm *comm, struct ring_waiting *waiting);

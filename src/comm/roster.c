@@ -18,17 +18,17 @@ static void start_gathering(struct ring_roster *roster, struct ring_comm *comm)
 	struct ring_plan_params params = {
 		.kind = RING_KIND_ALL_GATHER,
 		.algorithm = ring_algorithm_of(RING_KIND_ALL_GATHER),
-		.size = comm->size,
-		.position = comm->placement.position,
-		.order = comm->order,
+		.size = comm->team.size,
+		.position = comm->team.placement.position,
+		.order = comm->team.order,
 		.count = RING_CARD_BYTES,
 		.element_bytes = 1,
-		.chunk_bytes = comm->placement.tuning.chunk_bytes,
-		.chunks_per_round = comm->placement.tuning.chunks_per_round,
+		.chunk_bytes = comm->team.placement.tuning.chunk_bytes,
+		.chunks_per_round = comm->team.placement.tuning.chunks_per_round,
 		.channels = 1,
 	};
 	struct ring_operands operands = {
-		.input = (const char *)card_of(roster, comm->rank), /* in place */
+		.input = (const char *)card_of(roster, comm->team.rank), /* in place */
 		.output = (char *)roster->cards,
 		.type = RING_UINT8,
 		.divisor = 1,
@@ -36,24 +36,24 @@ static void start_gathering(struct ring_roster *roster, struct ring_comm *comm)
 	struct ring_plan plan = ring_plan_make(&params);
 	struct ring_record record = ring_record_make(RING_KIND_ALL_GATHER, 0, RING_CARD_BYTES,
 						     RING_UINT8, -1, -1);
-	ring_channel_start(&comm->channels[0], &plan, &operands, &record);
+	ring_channel_start(&comm->links.channels[0], &plan, &operands, &record);
 }
 
 int ring_roster_begin(struct ring_roster *roster, struct ring_comm *comm, uint64_t deadline_ms,
 		      struct ring_failure *failure)
 {
 	*roster = (struct ring_roster){
-		.cards = calloc((size_t)comm->size, RING_CARD_BYTES),
+		.cards = calloc((size_t)comm->team.size, RING_CARD_BYTES),
 		.deadline_ms = deadline_ms,
 	};
 	if (!roster->cards)
 		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory for %d ranks",
-				 comm->rank, comm->size);
+				 comm->team.rank, comm->team.size);
 	/* it may have to be named */
-	comm->peers[comm->placement.next.rank] = comm->placement.next;
-	comm->peers[comm->placement.prev.rank] = comm->placement.prev;
-	struct ring_wire wire = ring_wire_writer(card_of(roster, comm->rank), RING_CARD_BYTES);
-	ring_wire_card(&wire, &comm->peers[comm->rank]);
+	comm->team.peers[comm->team.placement.next.rank] = comm->team.placement.next;
+	comm->team.peers[comm->team.placement.prev.rank] = comm->team.placement.prev;
+	struct ring_wire wire = ring_wire_writer(card_of(roster, comm->team.rank), RING_CARD_BYTES);
+	ring_wire_card(&wire, &comm->team.peers[comm->team.rank]);
 	start_gathering(roster, comm);
 	return 0;
 }
@@ -61,37 +61,37 @@ int ring_roster_begin(struct ring_roster *roster, struct ring_comm *comm, uint64
 static void explain(struct ring_comm *comm, int err)
 {
 	char who[RING_RANK_TEXT];
-	int peer = comm->channels[0].failed_peer;
-	ring_comm_rank_text(comm, peer, who);
+	int peer = comm->links.channels[0].failed_peer;
+	ring_team_rank_text(&comm->team, peer, who);
 	if (err == RING_EPEER || err == RING_EMISMATCH)
-		ring_comm_fail(comm, RING_EPEER, peer,
+		ring_comm_fail(&comm->failure, RING_EPEER, peer,
 			       "the link between rank %d and %s broke, or carried what no plan "
 			       "sends, while the communicator was being created",
-			       comm->rank, who);
+			       comm->team.rank, who);
 	else
-		ring_explain_device(comm, comm->channels[0].device, err);
+		ring_explain_device(comm, comm->links.channels[0].device, err);
 }
 
 static void time_out(struct ring_comm *comm)
 {
 	char who[RING_RANK_TEXT];
-	int step = -1, peer = ring_channel_waits_for(&comm->channels[0], &step);
-	ring_comm_fail(comm, RING_ETIMEDOUT, peer,
+	int step = -1, peer = ring_channel_waits_for(&comm->links.channels[0], &step);
+	ring_comm_fail(&comm->failure, RING_ETIMEDOUT, peer,
 		       "rank %d waited for %s, to hear who the others are, until %d ms were over; "
 		       "is it stopped?",
-		       comm->rank, ring_comm_rank_text(comm, peer, who),
-		       comm->config.create_timeout_ms);
+		       comm->team.rank, ring_team_rank_text(&comm->team, peer, who),
+		       comm->team.config.create_timeout_ms);
 }
 
 static void read_cards(const struct ring_roster *roster, struct ring_comm *comm)
 {
-	for (int rank = 0; rank < comm->size; rank++) {
-		struct ring_peer *peer = &comm->peers[rank];
+	for (int rank = 0; rank < comm->team.size; rank++) {
+		struct ring_peer *peer = &comm->team.peers[rank];
 		struct ring_wire wire = ring_wire_reader(card_of(roster, rank), RING_CARD_BYTES);
 		*peer = (struct ring_peer){0};
 		ring_wire_card(&wire, peer);
 		if (!ring_wire_done(&wire) || peer->rank != rank)
-			ring_comm_fail(comm, RING_EPEER, rank,
+			ring_comm_fail(&comm->failure, RING_EPEER, rank,
 				       "what rank %d tells about itself makes no sense", rank);
 	}
 }
@@ -119,7 +119,7 @@ static int advance(struct ring_channel *channel)
 int ring_roster_step(struct ring_roster *roster, struct ring_comm *comm,
 		     struct ring_failure *failure)
 {
-	struct ring_channel *channel = &comm->channels[0];
+	struct ring_channel *channel = &comm->links.channels[0];
 	uint64_t now = ring_clock_ms();
 	int moves = 1;
 	while (moves > 0 && !roster->broken)
@@ -142,7 +142,8 @@ int ring_roster_step(struct ring_roster *roster, struct ring_comm *comm,
 	 * Ranks that are through may fail in their first call: that ends no creation that can go
 	 * on.
 	 */
-	int err = lost || late ? ring_comm_failed(comm) : ring_comm_failed_in(comm, 0);
+	int err = lost || late ? ring_comm_failed(&comm->failure)
+			       : ring_comm_failed_in(&comm->failure, 0);
 	if (err)
 		return ring_fail(failure, err, "%s", ring_comm_error(comm));
 	if (!done)
@@ -156,9 +157,9 @@ int ring_roster_poll(const struct ring_roster *roster, const struct ring_comm *c
 {
 	uint64_t now = ring_clock_ms(), until = roster->deadline_ms;
 	int count = 0;
-	fds[count++] = (struct pollfd){.fd = comm->bell.event_fd, .events = POLLIN};
+	fds[count++] = (struct pollfd){.fd = comm->links.bell.event_fd, .events = POLLIN};
 	if (!roster->broken)
-		count += ring_channel_wait_fds(&comm->channels[0], fds + count);
+		count += ring_channel_wait_fds(&comm->links.channels[0], fds + count);
 	else if (roster->broken_ms + RING_NEWS_GRACE_MS < until)
 		until = roster->broken_ms + RING_NEWS_GRACE_MS;
 	uint64_t left = until > now ? until - now : 0;

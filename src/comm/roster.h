@@ -18,12 +18,12 @@ struct ring_roster {
 	uint64_t broken_ms;
 };
 
-/* comm is linked and comm->peers[rank] is this rank. returns 0; RING_ENOMEM */
+/* comm is linked and comm->team.peers[rank] is this rank. returns 0; RING_ENOMEM */
 int ring_roster_begin(struct ring_roster *roster, struct ring_comm *comm, uint64_t deadline_ms,
 		      struct ring_failure *failure);
 
 /*
- * Goes on as far as possible. returns 0 once comm->peers is complete; RING_EAGAIN; the
+ * Goes on as far as possible. returns 0 once comm->team.peers is complete; RING_EAGAIN; the
  * communicator's failure, which the others know or were told
  */
 int ring_roster_step(struct ring_roster *roster, struct ring_comm *comm,

@@ -21,24 +21,24 @@ static void unmap(struct ring_region *region)
 
 static size_t bytes_of(const struct ring_comm *comm)
 {
-	return ring_sealed_memory(ring_staged_bytes(RING_PLACE_BYTES, comm->size));
+	return ring_sealed_memory(ring_staged_bytes(RING_PLACE_BYTES, comm->team.size));
 }
 
 void ring_stage_make(struct ring_comm *comm)
 {
 	struct ring_region made = {.bytes = bytes_of(comm), .allocated = true, .free = unmap};
-	if (!ring_staged_can(RING_KIND_ALL_REDUCE, comm->size, 0) ||
+	if (!ring_staged_can(RING_KIND_ALL_REDUCE, comm->team.size, 0) ||
 	    ring_sealed_create("ringccl-stage", made.bytes, &made.fd, &made.start))
 		return;
-	comm->partners.stage.own = ring_region_add(&made);
-	if (!comm->partners.stage.own)
+	comm->run.partners.stage.own = ring_region_add(&made);
+	if (!comm->run.partners.stage.own)
 		unmap(&made);
 }
 
 uint32_t ring_stage_lend(struct ring_comm *comm)
 {
-	const struct ring_region *own = comm->partners.stage.own;
-	const struct ring_channel *mesh = &comm->channels[0];
+	const struct ring_region *own = comm->run.partners.stage.own;
+	const struct ring_channel *mesh = &comm->links.channels[0];
 	bool lent = own && own->number < RING_REGION_UNUSED;
 	for (int r = 0; lent && r < mesh->route_count; r++) {
 		struct ring_link *out = mesh->routes[r].out;
@@ -49,8 +49,8 @@ uint32_t ring_stage_lend(struct ring_comm *comm)
 
 static bool all_have_one(const struct ring_comm *comm)
 {
-	for (int rank = 0; rank < comm->size; rank++)
-		if (comm->partners.reached.where[rank].output_region == RING_REGION_PRIVATE)
+	for (int rank = 0; rank < comm->team.size; rank++)
+		if (comm->run.partners.reached.where[rank].output_region == RING_REGION_PRIVATE)
 			return false;
 	return true;
 }
@@ -58,11 +58,11 @@ static bool all_have_one(const struct ring_comm *comm)
 /* A stage of this process is held: its owner may be gone while this rank still reads there. */
 static int find(struct ring_comm *comm, int rank, void **place)
 {
-	uint32_t region = comm->partners.reached.where[rank].output_region;
-	struct ring_link *in = comm->channels[0].routes[rank].in;
-	if (comm->peers[rank].process == comm->peers[comm->rank].process) {
+	uint32_t region = comm->run.partners.reached.where[rank].output_region;
+	struct ring_link *in = comm->links.channels[0].routes[rank].in;
+	if (comm->team.peers[rank].process == comm->team.peers[comm->team.rank].process) {
 		struct ring_region *held = ring_region_hold_number(region);
-		comm->partners.stage.held[rank] = held;
+		comm->run.partners.stage.held[rank] = held;
 		*place = held ? held->start : NULL;
 		return held ? 0 : RING_EPEER;
 	}
@@ -72,20 +72,20 @@ static int find(struct ring_comm *comm, int rank, void **place)
 
 int ring_stage_find(struct ring_comm *comm, int *peer)
 {
-	struct ring_stage *stage = &comm->partners.stage;
+	struct ring_stage *stage = &comm->run.partners.stage;
 	int err = 0;
-	*peer = comm->rank;
+	*peer = comm->team.rank;
 	if (!all_have_one(comm))
 		return 0;
-	stage->size = (unsigned)comm->size;
+	stage->size = (unsigned)comm->team.size;
 	stage->all = calloc(stage->size, sizeof(*stage->all));
 	stage->held = calloc(stage->size, sizeof(struct ring_region *));
-	comm->partners.reached.stages = stage->all;
+	comm->run.partners.reached.stages = stage->all;
 	if (!stage->all || !stage->held)
 		return RING_ENOMEM;
-	for (int rank = 0; rank < comm->size && !err; rank++) {
+	for (int rank = 0; rank < comm->team.size && !err; rank++) {
 		void *place = stage->own->start;
-		err = rank == comm->rank ? 0 : find(comm, rank, &place);
+		err = rank == comm->team.rank ? 0 : find(comm, rank, &place);
 		stage->all[rank] = err ? NULL : place;
 		*peer = rank;
 	}

@@ -9,13 +9,13 @@ static struct ring_question question_of(const struct ring_comm *comm, const stru
 {
 	return (struct ring_question){
 		.kind = call->kind,
-		.ranks = comm->size,
-		.order = comm->order,
+		.ranks = comm->team.size,
+		.order = comm->team.order,
 		.bytes = call->count * ring_datatype_bytes(call->operands.type),
-		.path = comm->placement.path,
+		.path = comm->team.placement.path,
 		.memory = RING_MEMORY_PRIVATE,
 		.scaled = call->scaled,
-		.staged = comm->partners.stage.all,
+		.staged = comm->run.partners.stage.all,
 		.apart = call->device->apart,
 	};
 }
@@ -31,8 +31,8 @@ static uint64_t place_of(const struct ring_question *question)
 /* All else that a choice depends on is the same while a communicator lives. */
 static const struct ring_answer *answer(struct ring_comm *comm, const struct ring_question *question)
 {
-	const struct ring_tuning *tuning = &comm->placement.tuning;
-	struct ring_answer *answer = &comm->answers[place_of(question)];
+	const struct ring_tuning *tuning = &comm->team.placement.tuning;
+	struct ring_answer *answer = &comm->run.ways.answers[place_of(question)];
 	if (!answer->given || !ring_question_equals(&answer->question, question))
 		*answer = (struct ring_answer){
 			.given = true,
@@ -47,7 +47,7 @@ static const struct ring_answer *answer(struct ring_comm *comm, const struct rin
 
 static struct ring_way *make(struct ring_comm *comm, const struct ring_call *call)
 {
-	struct ring_way *way = &comm->ways[comm->next_way++ % RING_WAYS_KEPT];
+	struct ring_way *way = &comm->run.ways.kept[comm->run.ways.next++ % RING_WAYS_KEPT];
 	ring_brief_count(&way->brief);
 	way->record = call->record;
 	way->calls = 0;
@@ -61,14 +61,14 @@ static struct ring_way *make(struct ring_comm *comm, const struct ring_call *cal
 struct ring_way *ring_way_find(struct ring_comm *comm, const struct ring_call *call)
 {
 	for (int i = 0; i < RING_WAYS_KEPT; i++)
-		if (ring_record_repeats(&call->record, &comm->ways[i].record))
-			return &comm->ways[i];
+		if (ring_record_repeats(&call->record, &comm->run.ways.kept[i].record))
+			return &comm->run.ways.kept[i];
 	return make(comm, call);
 }
 
 struct ring_way *ring_way_of_messages(struct ring_comm *comm, const struct ring_call *call)
 {
-	struct ring_way *way = &comm->ways[RING_WAYS_KEPT];
+	struct ring_way *way = &comm->run.ways.kept[RING_WAYS_KEPT];
 	struct ring_question question = question_of(comm, call);
 	ring_way_choose_again(comm, way, &question);
 	return way;
@@ -81,12 +81,12 @@ void ring_way_choose_again(struct ring_comm *comm, struct ring_way *way,
 {
 	way->question = *question;
 	if (ring_kind_is_message(question->kind))
-		way->choice = ring_tuning_choose(&comm->placement.tuning, question);
+		way->choice = ring_tuning_choose(&comm->team.placement.tuning, question);
 	else
 		way->choice = answer(comm, question)->choice;
 	way->planned = false;
-	if (comm->loaded == way)
-		comm->loaded = NULL;
+	if (comm->run.ways.loaded == way)
+		comm->run.ways.loaded = NULL;
 }
 
 /* For the first channel's plan. */
@@ -97,9 +97,9 @@ static struct ring_plan_params params_of(const struct ring_comm *comm, const str
 	return (struct ring_plan_params){
 		.kind = call->kind,
 		.algorithm = choice->algorithm,
-		.size = comm->size,
-		.position = comm->placement.position,
-		.order = comm->order,
+		.size = comm->team.size,
+		.position = comm->team.placement.position,
+		.order = comm->team.order,
 		.root = call->root,
 		.scaled = call->scaled,
 		.count = call->count,
@@ -108,7 +108,7 @@ static struct ring_plan_params params_of(const struct ring_comm *comm, const str
 		.past = choice->past,
 		.place_bytes = RING_PLACE_BYTES,
 		.chunks_per_round = choice->chunks_per_round,
-		.boards = comm->placement.path == RING_PATH_MEMORY && !call->device->has_chips,
+		.boards = comm->team.placement.path == RING_PATH_MEMORY && !call->device->has_chips,
 		.apart = call->device->apart,
 		.workers = choice->workers,
 		.channels = choice->channels,
@@ -119,7 +119,7 @@ static struct ring_plan_params params_of(const struct ring_comm *comm, const str
 static int find_channel(struct ring_comm *comm, const struct ring_call *call, int number,
 			struct ring_channel **channel)
 {
-	*channel = &comm->channels[number];
+	*channel = &comm->links.channels[number];
 	return call->device->has_chips
 		       ? ring_far_channel(comm, call->device, call->chip, number, channel)
 		       : 0;
@@ -155,7 +155,7 @@ static int plan(struct ring_comm *comm, struct ring_way *way, const struct ring_
 static int plan_all(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
 {
 	struct ring_plan_params params = params_of(comm, way, call);
-	struct ring_channel **link = &comm->active;
+	struct ring_channel **link = &comm->run.active;
 	int err = 0;
 	for (; params.channel < params.channels && !err; params.channel++) {
 		struct ring_channel *channel;
@@ -173,7 +173,7 @@ static int plan_all(struct ring_comm *comm, struct ring_way *way, const struct r
 
 static void start_again(struct ring_comm *comm, const struct ring_call *call)
 {
-	for (struct ring_channel *channel = comm->active; channel; channel = channel->next)
+	for (struct ring_channel *channel = comm->run.active; channel; channel = channel->next)
 		ring_channel_start_again(channel, &call->operands, call->record.sequence);
 }
 
@@ -185,19 +185,19 @@ static int start_known(struct ring_comm *comm, struct ring_way *way, const struc
 		return err;
 	ring_channel_start_known(channel, &way->known, &call->operands, &call->record);
 	channel->next = NULL;
-	comm->active = channel;
+	comm->run.active = channel;
 	return 0;
 }
 
 int ring_way_start(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
 {
 	int err = 0;
-	if (comm->loaded == way)
+	if (comm->run.ways.loaded == way)
 		start_again(comm, call);
 	else if (way->planned && way->choice.channels == 1)
 		err = start_known(comm, way, call);
 	else
 		err = plan_all(comm, way, call);
-	comm->loaded = err ? NULL : way;
+	comm->run.ways.loaded = err ? NULL : way;
 	return err;
 }

@@ -39,6 +39,14 @@ struct ring_answer {
 	struct ring_choice choice;
 };
 
+struct ring_ways {
+	struct ring_way kept[RING_WAYS_KEPT + 1]; /* the last is for sends and receives */
+	unsigned next;                            /* the next to be replaced */
+	struct ring_answer answers[RING_ANSWERS_KEPT];
+	struct ring_way *last;         /* of the last call */
+	const struct ring_way *loaded; /* whose plans the active channels have, or NULL */
+};
+
 /* The way of such calls, made if there is none; then the oldest is forgotten. */
 struct ring_way *ring_way_find(struct ring_comm *comm, const struct ring_call *call);
 

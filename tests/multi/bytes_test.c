@@ -27,7 +27,7 @@ static const size_t counts[] = {0, 1, 2, 3, 7, 8, 9, 64, 1000, 4099, 30011};
 static int position_of(const struct ring_comm *comm)
 {
 	int position = 0;
-	while (comm->order[position] != comm->rank)
+	while (comm->team.order[position] != comm->team.rank)
 		position++;
 	return position;
 }

@@ -19,26 +19,26 @@ static enum ring_memory memory_of(const struct ring_comm *comm, bool shared)
 {
 	if (shared)
 		return RING_MEMORY_SHARED;
-	return comm->partners.all_reach ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
+	return comm->run.partners.all_reach ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
 }
 
 struct call_way choice_of(const struct ring_comm *comm, const struct call *call, bool shared)
 {
 	struct ring_question question = {
 		.kind = kind_of(call),
-		.ranks = comm->size,
-		.order = comm->order,
+		.ranks = comm->team.size,
+		.order = comm->team.order,
 		.bytes = call->count * element_bytes(call->type),
-		.path = comm->placement.path,
+		.path = comm->team.placement.path,
 		.memory = memory_of(comm, shared),
 		.scaled = call->scalars != NULL,
-		.staged = comm->partners.stage.all != NULL,
+		.staged = comm->run.partners.stage.all != NULL,
 		.apart = place_is_far() && kind_of(call) != RING_KIND_BARRIER,
 	};
-	if (!ring_tuning_reaches(&comm->placement.tuning, &question))
+	if (!ring_tuning_reaches(&comm->team.placement.tuning, &question))
 		question.memory = RING_MEMORY_PRIVATE;
-	struct ring_choice choice = ring_tuning_choose(&comm->placement.tuning, &question);
-	struct call_way way = {.size = comm->size, .order = comm->order};
+	struct ring_choice choice = ring_tuning_choose(&comm->team.placement.tuning, &question);
+	struct call_way way = {.size = comm->team.size, .order = comm->team.order};
 	if (choice.algorithm == RING_ALGORITHM_ONE_SHOT || choice.algorithm == RING_ALGORITHM_BRUCK)
 		way.algorithm = BY_ONE_SHOT;
 	else if (choice.algorithm == RING_ALGORITHM_TWO_SHOT ||

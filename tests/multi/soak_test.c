@@ -103,7 +103,7 @@ static void join_party(const struct harness_rank *self, struct ring_comm *comm, 
 	struct board *board = self->shared;
 	*party = (struct party){.self = self,
 				.comm = comm,
-				.order = comm->order,
+				.order = comm->team.order,
 				.size = ring_comm_size(comm),
 				.rank = ring_comm_rank(comm)};
 	for (int r = 0; r < party->size; r++) {

@@ -33,13 +33,13 @@ static const struct pair_kind loopback = {.name = "loopback", .transport = &ring
 /* Links to and from a rank that is this one. Returns 0 or the error. */
 static int link_with(struct ring_comm *comm, int peer, struct pair *pair)
 {
-	struct ring_channel *channel = &comm->channels[0];
-	const struct ring_tuning *tuning = &comm->placement.tuning;
+	struct ring_channel *channel = &comm->links.channels[0];
+	const struct ring_tuning *tuning = &comm->team.placement.tuning;
 	int err = pair_init(pair) ? pair_open(pair, &loopback, (unsigned)tuning->depth,
 					      tuning->chunk_bytes, 1)
 				  : RING_ESYSTEM;
 	for (int end = 0; !err && end < 2; end++) {
-		pair->ends[end]->self = comm->rank;
+		pair->ends[end]->self = comm->team.rank;
 		pair->ends[end]->peer = peer;
 		err = ring_channel_add_link(channel, pair->ends[end]);
 	}
@@ -51,15 +51,15 @@ static int link_with(struct ring_comm *comm, int peer, struct pair *pair)
 static int pretend(struct ring_comm *comm, int size)
 {
 	struct pair *pairs = calloc((size_t)size, sizeof(*pairs));
-	int *order = realloc(comm->order, (size_t)size * sizeof(*order));
+	int *order = realloc(comm->team.order, (size_t)size * sizeof(*order));
 	if (!pairs || !order)
 		return RING_ENOMEM;
-	comm->size = size;
-	comm->order = order;
-	int err = ring_channel_reserve(&comm->channels[0], size);
+	comm->team.size = size;
+	comm->team.order = order;
+	int err = ring_channel_reserve(&comm->links.channels[0], size);
 	for (int rank = 0; !err && rank < size; rank++) {
 		order[rank] = rank;
-		err = rank == comm->rank ? 0 : link_with(comm, rank, &pairs[rank]);
+		err = rank == comm->team.rank ? 0 : link_with(comm, rank, &pairs[rank]);
 	}
 	return err;
 }

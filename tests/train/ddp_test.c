@@ -249,13 +249,13 @@ static uint64_t formula_at(const struct trainer *trainer, bool compressed, int p
 
 static uint64_t formula(const struct trainer *trainer, bool compressed)
 {
-	return formula_at(trainer, compressed, trainer->comm->placement.position);
+	return formula_at(trainer, compressed, trainer->comm->team.placement.position);
 }
 
 static uint64_t formula_of_all(const struct trainer *trainer, bool compressed)
 {
 	uint64_t bytes = 0;
-	for (int position = 0; position < trainer->comm->size; position++)
+	for (int position = 0; position < trainer->comm->team.size; position++)
 		bytes += formula_at(trainer, compressed, position);
 	return bytes;
 }

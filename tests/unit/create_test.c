@@ -62,14 +62,14 @@ static void assert_known(int size)
 {
 	for (int rank = 0; rank < size; rank++) {
 		for (int other = 0; other < size; other++) {
-			const struct ring_peer *told = &comms[rank]->peers[other];
-			const struct ring_peer *own = &comms[other]->peers[other];
+			const struct ring_peer *told = &comms[rank]->team.peers[other];
+			const struct ring_peer *own = &comms[other]->team.peers[other];
 			assert_int_equal(told->rank, other);
 			assert_int_equal(told->pid, getpid());
 			assert_memory_equal(told, own, sizeof(*told));
 			assert_int_equal(told->cpus[0], 0);
 			assert_int_equal(ring_transport_choose(told, own, NULL,
-							       comms[rank]->placement.masked),
+							       comms[rank]->team.placement.masked),
 					 0);
 		}
 	}

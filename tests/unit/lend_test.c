@@ -53,11 +53,11 @@ struct rig {
 static void open_rig(struct rig *rig)
 {
 	memset(rig, 0, sizeof(*rig));
-	rig->comm.fork_generation = ring_fork_generation();
-	pthread_mutex_init(&rig->comm.failing, NULL);
-	pthread_mutex_init(&rig->comm.running, NULL);
-	rig->comm.channels[0].routes = rig->routes;
-	rig->comm.channels[0].route_count = LINKS + 1;
+	rig->comm.team.fork_generation = ring_fork_generation();
+	pthread_mutex_init(&rig->comm.failure.lock, NULL);
+	pthread_mutex_init(&rig->comm.run.lock, NULL);
+	rig->comm.links.channels[0].routes = rig->routes;
+	rig->comm.links.channels[0].route_count = LINKS + 1;
 	for (int i = 0; i < LINKS; i++) {
 		rig->recorders[i].link.transport = &sharing;
 		rig->routes[i + 1].out = &rig->recorders[i].link;
@@ -67,7 +67,7 @@ static void open_rig(struct rig *rig)
 static void close_rig(struct rig *rig)
 {
 	ring_memory_close(&rig->comm.memory);
-	pthread_mutex_destroy(&rig->comm.failing);
+	pthread_mutex_destroy(&rig->comm.failure.lock);
 }
 
 static char *allocate(struct rig *rig, size_t bytes)
@@ -195,9 +195,9 @@ static void others_recall_it_later(void **state)
 		struct ring_region *found = ring_region_find(memory, 1);
 		assert_int_equal(ring_memory_lend(&rig->comm, found), 0);
 	}
-	pthread_mutex_lock(&owner.comm.running);
+	pthread_mutex_lock(&owner.comm.run.lock);
 	assert_int_equal(ring_mem_free(&owner.comm, memory), 0);
-	pthread_mutex_unlock(&owner.comm.running);
+	pthread_mutex_unlock(&owner.comm.run.lock);
 	for (int i = 0; i < 2; i++) {
 		struct rig *rig = i ? &user : &owner;
 		assert_int_equal(rig->recorders[0].forgotten, 0);

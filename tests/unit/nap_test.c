@@ -80,7 +80,7 @@ static void *be_the_other(void *nothing)
 /* Of rank 0, to the other. */
 static void hide_doorbell(void)
 {
-	struct ring_channel *channel = &comms[1]->channels[0];
+	struct ring_channel *channel = &comms[1]->links.channels[0];
 	for (int i = 0; i < channel->route_count; i++)
 		if (channel->routes[i].bell)
 			channel->routes[i].bell = &unseen;
@@ -107,11 +107,11 @@ static void who_sees_nobody_asleep_is_seen_a_moment_later(void **state)
 	(void)state;
 	pthread_t other;
 	create();
-	if (!ring_doorbell_is_light(comms[0]->bell.page))
+	if (!ring_doorbell_is_light(comms[0]->links.bell.page))
 		skip(); /* the kernel cannot fence others, and nobody relies on it */
 	assert_int_equal(sem_init(&may_call, 0, 0) | sem_init(&has_called, 0, 0), 0);
 	assert_int_equal(pthread_create(&other, NULL, be_the_other, NULL), 0);
-	comms[0]->patience = (struct ring_patience){0};
+	comms[0]->team.patience = (struct ring_patience){0};
 	for (int call = 0; call < CALLS; call++) {
 		hide_doorbell();
 		sleeps = 0;

@@ -57,7 +57,7 @@ static void unmake(void)
 /* Moves one rank on; returns how many of fds it waits for. */
 static int step(int rank, struct ring_roster *roster, struct pollfd *fds, int *ms)
 {
-	ring_bell_announce(&comms[rank]->bell, true);
+	ring_bell_announce(&comms[rank]->links.bell, true);
 	ends[rank].err = ring_roster_step(roster, comms[rank], &ends[rank].failure);
 	if (ends[rank].err != RING_EAGAIN)
 		return 0;
@@ -67,8 +67,8 @@ static int step(int rank, struct ring_roster *roster, struct pollfd *fds, int *m
 static void awake(int rank)
 {
 	uint64_t count;
-	ring_bell_awake(&comms[rank]->bell);
-	(void)!read(comms[rank]->bell.event_fd, &count, sizeof(count));
+	ring_bell_awake(&comms[rank]->links.bell);
+	(void)!read(comms[rank]->links.bell.event_fd, &count, sizeof(count));
 }
 
 /* All ranks but `idle` gather for at most so long, asleep as long as they may. */
@@ -119,7 +119,7 @@ static void gathers_again(void **state)
 		gather(-1, 10000);
 		for (int rank = 0; rank < RANKS; rank++) {
 			assert_int_equal(ends[rank].err, 0);
-			assert_memory_equal(comms[rank]->peers, comms[0]->peers,
+			assert_memory_equal(comms[rank]->team.peers, comms[0]->team.peers,
 					    RANKS * sizeof(struct ring_peer));
 		}
 		unmake();
@@ -130,8 +130,8 @@ static void gathers_again(void **state)
 static void forget_others(struct ring_comm *comm)
 {
 	for (int rank = 0; rank < RANKS; rank++)
-		if (rank != comm->rank)
-			comm->peers[rank] = (struct ring_peer){0};
+		if (rank != comm->team.rank)
+			comm->team.peers[rank] = (struct ring_peer){0};
 }
 
 /* One rank does not move: whoever waits for it says so, the others hear it. */
@@ -171,7 +171,7 @@ static void calls_do_not_end_it(void **state)
 	(void)state;
 	const struct ring_news news = {.err = RING_EMISMATCH, .culprit = 2, .text = "so", .call = 1};
 	make(NULL);
-	ring_comm_fail_with(comms[1], &news, true);
+	ring_comm_fail_with(&comms[1]->failure, &news, true);
 	for (int rank = 0; rank < RANKS; rank++)
 		while (!ring_comm_status(comms[rank]))
 			usleep(1000);
@@ -212,7 +212,7 @@ static void nonsense_is_refused(void **state)
 {
 	(void)state;
 	make(NULL);
-	comms[3]->peers[3].rank = 1;
+	comms[3]->team.peers[3].rank = 1;
 	gather(-1, 10000);
 	for (int rank = 0; rank < RANKS; rank++)
 		assert_ended(rank, RING_EPEER, "what rank 3 tells about itself makes no sense");
@@ -224,8 +224,8 @@ static void broken_link_is_told(void **state)
 {
 	(void)state;
 	make("tcp");
-	int next = comms[0]->placement.next.rank;
-	struct ring_link *out = ring_channel_link(&comms[0]->channels[0], next, true);
+	int next = comms[0]->team.placement.next.rank;
+	struct ring_link *out = ring_channel_link(&comms[0]->links.channels[0], next, true);
 	assert_int_equal(ring_link_send(out, "x", 1), 0);
 	assert_int_equal(ring_link_poll(out), 0);
 	uint64_t begin_ms = ring_clock_ms();

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a communicator ends: its first failure stays and spreads, and the neighbours say goodbye. Any
+ * thread may call these functions. What failed, in a sentence, is explain.c's.
+ */
+#ifndef RING_COMM_FAILURE_H
+#define RING_COMM_FAILURE_H
+
+#include <pthread.h>
+
+#include "base/flag.h"
+#include "links.h"
+#include "plan/record.h"
+#include "team.h"
+
+struct ring_comm_failure {
+	const struct ring_team *team;
+	struct ring_links *links; /* lanes that tell the others, and the doorbell */
+
+	pthread_mutex_t lock;
+	struct ring_flag failed; /* raised once `first` is complete */
+	struct ring_failure first;
+	uint64_t first_call;         /* the first call that it ends; 0: all */
+	struct ring_failure refused; /* the last call that was refused; under the lock */
+
+	/* prev, next said goodbye, and when */
+	struct ring_flag left[2];
+	uint64_t left_ms[2];
+
+	/* prev, next: the call in which it says that it waits; under the lock */
+	struct ring_record waits[2];
+};
+
+/* The time that control lanes have to say why a link broke. */
+#define RING_NEWS_GRACE_MS 500
+
+/*
+ * Makes the news the communicator's failure, unless there is one already, and tells the other ranks
+ * if `tell`. returns the communicator's failure
+ */
+int ring_comm_fail_with(struct ring_comm_failure *failure, const struct ring_news *news, bool tell);
+
+/* The same for a failure that ends all calls, told to the others. */
+__attribute__((format(printf, 4, 5))) int ring_comm_fail(struct ring_comm_failure *failure, int err,
+							 int culprit, const char *format, ...);
+
+/* 0, or the communicator's failure. */
+static inline int ring_comm_failed(const struct ring_comm_failure *failure)
+{
+	return ring_flag_is_raised(&failure->failed) ? failure->first.err : 0;
+}
+
+/*
+ * 0, or the failure if it ends call number `call`. A mismatch ends no earlier call: all ranks made
+ * those alike, so they complete.
+ */
+static inline int ring_comm_failed_in(const struct ring_comm_failure *failure, uint64_t call)
+{
+	int err = ring_comm_failed(failure);
+	return err && failure->first_call <= call ? err : 0;
+}
+
+/*
+ * Sleeps until a failure that ends call number `call` is known, at most for the grace; for the one
+ * thread that may sleep on the doorbell. returns the failure, or 0
+ */
+int ring_comm_await_failure(struct ring_comm_failure *failure, uint64_t call);
+
+/* Refuses a call: nothing happened, the communicator stays usable. returns err */
+__attribute__((format(printf, 3, 4))) int ring_comm_refuse(struct ring_comm_failure *failure,
+							   int err, const char *format, ...);
+
+/* Adds to the failure's sentence. */
+__attribute__((format(printf, 2, 3))) void ring_comm_add(struct ring_comm_failure *failure,
+							 const char *format, ...);
+
+/* The failure's sentence, or that of the last call that was refused. */
+void ring_comm_sentence(struct ring_comm_failure *failure, char text[RING_FAILURE_TEXT]);
+
+/* Callbacks for the lookout and the lanes; owner is the struct ring_comm_failure. */
+void ring_comm_found_out(void *owner, const struct ring_news *news);
+void ring_comm_heard(void *owner, const struct ring_news *news);
+void ring_comm_neighbour_left(void *owner, int rank);
+void ring_comm_neighbour_waits(void *owner, int rank, const struct ring_record *record);
+
+/* The neighbour that says it waits in another call of that number, and in which; -1: none does. */
+int ring_comm_find_other_call(struct ring_comm_failure *failure, const struct ring_record *mine,
+			      struct ring_record *theirs);
+
+/* True if `peer` (-1: any neighbour) said goodbye at least grace_ms ago. */
+bool ring_comm_departed(const struct ring_comm_failure *failure, int peer, int grace_ms);
+
+#endif
