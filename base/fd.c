@@ -23,9 +23,8 @@
 #include "clock.h"
 #include "fork_lock.h"
 #include "lift.h"
+#include "waits.h"
 
-#define CROWDED_FIRST_MS 1
-#define CROWDED_LAST_MS 32
 #define DISCARD_BYTES (64 << 20) /* most that is thrown away: more than any receive buffer */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -227,7 +226,7 @@ int ring_fd_crowded_ms(void)
 	uint64_t now = crowded_pause_ms ? ring_clock_ms() : 0;
 	if (!crowded_pause_ms)
 		return 0;
-	return now < crowded_until_ms ? (int)(crowded_until_ms - now) : CROWDED_FIRST_MS;
+	return now < crowded_until_ms ? (int)(crowded_until_ms - now) : RING_CROWDED_FIRST_MS;
 }
 
 static bool is_too_early(void)
@@ -237,8 +236,10 @@ static bool is_too_early(void)
 
 static void note_crowded(bool crowded)
 {
-	int longer_ms = crowded_pause_ms ? 2 * crowded_pause_ms : CROWDED_FIRST_MS;
-	crowded_pause_ms = !crowded ? 0 : longer_ms < CROWDED_LAST_MS ? longer_ms : CROWDED_LAST_MS;
+	int longer_ms = crowded_pause_ms ? 2 * crowded_pause_ms : RING_CROWDED_FIRST_MS;
+	crowded_pause_ms = !crowded                           ? 0
+			   : longer_ms < RING_CROWDED_LAST_MS ? longer_ms
+							      : RING_CROWDED_LAST_MS;
 	if (crowded)
 		crowded_until_ms = ring_clock_ms() + (uint64_t)crowded_pause_ms;
 }

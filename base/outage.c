@@ -9,19 +9,17 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
+#include "waits.h"
+
 #ifndef TCP_RTO_MAX_MS
 #define TCP_RTO_MAX_MS 44 /* Linux 6.15; an older one sends again after twice the time, each time */
 #endif
 
-#define LAST_TRY_MS 1200 /* for sending once more after lost_ms */
-#define ANSWER_MS 200    /* for the answer to that */
-#define SHUT_TRIES 2     /* one probe of a shut window may get lost */
+#define SHUT_TRIES 2 /* one probe of a shut window may get lost */
 
 #define PROBES_MAX 60 /* the kernel counts to 127 */
 #define PAUSE_MAX 32767
 #define TRIES_MIN 8 /* the kernel gives up after 15 by default: not before us */
-#define AGAIN_MIN_MS 1000
-#define AGAIN_MAX_MS 120000
 
 /* Options that this kernel does not have, or a Unix socket does not need, may fail. */
 static void set(int fd, int level, int option, int value)
@@ -46,14 +44,15 @@ void ring_outage_bear(int fd, int lost_ms)
 	set(fd, IPPROTO_TCP, TCP_KEEPIDLE, pause);
 	set(fd, IPPROTO_TCP, TCP_KEEPINTVL, pause);
 	set(fd, IPPROTO_TCP, TCP_KEEPCNT, (seconds + pause - 1) / pause + 1);
-	set(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, clamp(lost_ms / TRIES_MIN, AGAIN_MIN_MS, AGAIN_MAX_MS));
+	set(fd, IPPROTO_TCP, TCP_RTO_MAX_MS,
+	    clamp(lost_ms / TRIES_MIN, RING_RESEND_MIN_MS, RING_RESEND_MAX_MS));
 }
 
 /* With this set the kernel counts time, not probes, from the last answer on. */
 void ring_outage_limit(int fd, int lost_ms)
 {
 	set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
-	    lost_ms > INT_MAX - LAST_TRY_MS ? INT_MAX : lost_ms + LAST_TRY_MS);
+	    lost_ms > INT_MAX - RING_OUTAGE_TRY_MS ? INT_MAX : lost_ms + RING_OUTAGE_TRY_MS);
 }
 
 bool ring_outage_look(int fd, struct ring_sight *sight)
@@ -93,9 +92,9 @@ static bool was_tried_in_vain(struct ring_outage *outage, const struct ring_sigh
 		outage->over_ms = now_ms;
 	if (!outage->tried_ms && sight->tries - outage->tries >= needed)
 		outage->tried_ms = now_ms;
-	if (!sight->shut && now_ms - outage->over_ms >= LAST_TRY_MS)
+	if (!sight->shut && now_ms - outage->over_ms >= RING_OUTAGE_TRY_MS)
 		return true;
-	return outage->tried_ms && now_ms - outage->tried_ms >= ANSWER_MS;
+	return outage->tried_ms && now_ms - outage->tried_ms >= RING_OUTAGE_ANSWER_MS;
 }
 
 bool ring_outage_judge(struct ring_outage *outage, const struct ring_sight *sight, int lost_ms,

@@ -14,9 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RING_OUTAGE_LOOK_MS 250  /* from one look to the next */
-#define RING_OUTAGE_HURRY_MS 100 /* the same, while the last try is waited for */
-
 /* What the kernel tells of a connection. */
 struct ring_sight {
 	uint64_t acked;    /* bytes that the other end has acknowledged */

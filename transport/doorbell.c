@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "sealed.h"
 #include "base/status.h"
+#include "base/waits.h"
 
 #define PAGE_BYTES ((sizeof(struct ring_doorbell_page) + 4095) / 4096 * 4096)
 

@@ -29,8 +29,6 @@
 
 #include "board.h"
 
-#define RING_NAP_MS 1
-
 enum ring_sleep { RING_AWAKE = 0, RING_SLEEPS_ON_WORD = 1, RING_SLEEPS_ON_EVENT = 2 };
 
 /* A doorbell's shared words, and its owner's board. */

@@ -6,8 +6,9 @@
 
 #include "base/number.h"
 
+/* In bytes per second, and in ns. */
 #define BANDWIDTH_MAX 1e12
-#define LATENCY_MAX_NS 1e10
+#define LATENCY_MAX 1e10
 
 struct unit {
 	const char *name;
@@ -46,7 +47,7 @@ bool ring_pace_read(const char *text, struct ring_pace_speed *speed)
 	    bandwidth > BANDWIDTH_MAX)
 		return false;
 	if (comma &&
-	    (!read_quantity(comma + 1, end, latencies, &latency_ns) || latency_ns > LATENCY_MAX_NS))
+	    (!read_quantity(comma + 1, end, latencies, &latency_ns) || latency_ns > LATENCY_MAX))
 		return false;
 	*speed = (struct ring_pace_speed){.latency_ns = (uint64_t)(latency_ns + 0.5),
 					  .bytes_per_second = bandwidth};

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fork_lock.h"
 #include "base/log.h"
+#include "base/waits.h"
 
 #ifndef HAVE_VERBS
 /* Keeps the row's place: indices are the same everywhere. */

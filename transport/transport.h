@@ -399,7 +399,6 @@ uint32_t ring_transports_present(const char *allowed, char why[RING_ABSENT_TEXT]
  * Notes that links over these transports (bits) failed to or from this host. For RING_SHUN_MS from
  * then on those that may be absent count as that, wherever TCP is allowed as well. Any thread.
  */
-#define RING_SHUN_MS 600000
 void ring_transports_shun(uint32_t transports, uint64_t now_ms);
 uint32_t ring_transports_shunned(uint64_t now_ms);
 

@@ -2,10 +2,12 @@
 /* The kernels of a GPU: one for each type and operation, ring_reduce_TYPE_OP, and ring_stop. */
 #include "reduce_kernel.h"
 
+#include "base/waits.h"
+
 #define RING_STOP_FUNCTION static __device__
 #define RING_STOP_WRITE(word, value) (*(volatile uint32_t *)(word) = (value))
 #define RING_STOP_READ(word) (*(const volatile uint32_t *)(word))
-#define RING_STOP_PAUSE() __nanosleep(500)
+#define RING_STOP_PAUSE() __nanosleep(RING_STOP_NAP_NS)
 #include "stop_kernel.h"
 
 #define KERNEL(OP, op, TYPE, type, ...)                                                            \

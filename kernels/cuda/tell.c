@@ -11,10 +11,7 @@
 #include <time.h>
 
 #include "base/thread.h"
-
-/* Between two looks: from the first on, and at most. */
-#define PAUSE_NS (20 * 1000)
-#define PAUSE_MOST_NS (1000 * 1000)
+#include "base/waits.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t asked = PTHREAD_COND_INITIALIZER, visited = PTHREAD_COND_INITIALIZER;
@@ -104,7 +101,7 @@ static bool pause_for(long ns)
 static void *look_around(void *unused)
 {
 	(void)unused;
-	long pause_ns = PAUSE_NS;
+	long pause_ns = RING_TELL_FIRST_NS;
 	pthread_mutex_lock(&lock);
 	for (uint64_t round = 1;; round++) {
 		struct ring_cuda_telling *telling;
@@ -115,9 +112,9 @@ static void *look_around(void *unused)
 			moves |= pause_for(pause_ns);
 		else
 			moves = pthread_cond_wait(&asked, &lock) == 0;
-		pause_ns = moves ? PAUSE_NS : 2 * pause_ns;
-		if (pause_ns > PAUSE_MOST_NS)
-			pause_ns = PAUSE_MOST_NS;
+		pause_ns = moves ? RING_TELL_FIRST_NS : 2 * pause_ns;
+		if (pause_ns > RING_TELL_LAST_NS)
+			pause_ns = RING_TELL_LAST_NS;
 	}
 	return NULL;
 }

@@ -15,6 +15,7 @@
 #include "farewell.h"
 #include "meet/describe.h"
 #include "base/fd.h"
+#include "base/waits.h"
 #include "group.h"
 #include "meet/identity.h"
 #include "comm/linkup.h"
@@ -23,18 +24,6 @@
 #include "meet/self.h"
 #include "engine/trace.h"
 #include "choose/tuning_file.h"
-
-#define GOODBYE_MS 1000
-/*
- * How early a rank with paced links wakes, as waking takes long. (Late, with and without: 8 B after
- * 20 us by 8 and 18 us; 1 MiB at 1 GB/s by 1.0 and 3.2 %.) Less early where ranks share CPUs, as
- * its looks cost others more. (64 KiB on 7 ranks of 2 CPUs, 50 -> 10 us: 3.0 -> 2.1 ms.)
- */
-#define EARLY_NS 50000
-#define EARLY_CROWDED_NS 10000
-
-#define GLANCES 4 /* more, up to 100, gained nothing */
-#define YIELDS 4  /* mostly one is enough for a late rank */
 
 #define FDS_MAX (RING_LINKUP_FDS + 1) /* the parent's doorbell */
 
@@ -245,6 +234,11 @@ static int at_most(int most, int number)
 	return number < most ? number : most;
 }
 
+/*
+ * A rank with paced links wakes early. (Late, with and without: 8 B after 20 us by 8 and 18 us; 1
+ * MiB at 1 GB/s by 1.0 and 3.2 %.) Less early where ranks share CPUs. (64 KiB on 7 ranks of 2 CPUs,
+ * 50 -> 10 us: 3.0 -> 2.1 ms.)
+ */
 static void settle(struct ring_comm *comm)
 {
 	struct ring_load load = {
@@ -253,7 +247,7 @@ static void settle(struct ring_comm *comm)
 		.paced = comm->links.ends.pace != NULL,
 	};
 	comm->team.patience = ring_patience_choose(&load);
-	comm->links.pace.early_ns = load.crowded ? EARLY_CROWDED_NS : EARLY_NS;
+	comm->links.pace.early_ns = load.crowded ? RING_EARLY_CROWDED_NS : RING_EARLY_NS;
 	if (comm->team.config.spins >= 0)
 		comm->team.patience.spins = comm->team.config.spins;
 	if (comm->team.config.yields >= 0) {
@@ -263,9 +257,9 @@ static void settle(struct ring_comm *comm)
 	for (int c = 0; c < comm->links.channel_count; c++) {
 		comm->links.channels[c].trace = comm->team.trace;
 		comm->links.channels[c].glances = load.crowded ? 0
-							       : at_most(GLANCES,
+							       : at_most(RING_GLANCE_LOOKS,
 									 comm->team.patience.spins);
-		comm->links.channels[c].yields = load.crowded ? at_most(YIELDS,
+		comm->links.channels[c].yields = load.crowded ? at_most(RING_GLANCE_YIELDS,
 									comm->team.patience.yields)
 							      : 0;
 	}
@@ -325,7 +319,7 @@ static int goodbye_ms(const struct ring_creation *creation)
 {
 	uint64_t now = ring_clock_ms();
 	uint64_t left = now < creation->deadline_ms ? creation->deadline_ms - now : 0;
-	return left < GOODBYE_MS ? (int)left : GOODBYE_MS;
+	return left < RING_GOODBYE_MS ? (int)left : RING_GOODBYE_MS;
 }
 
 /* It has ended: hands the communicator out, or takes it apart so that the others learn why. */
@@ -446,5 +440,5 @@ void ring_comm_destroy(struct ring_comm *comm)
 	if (!comm || comm->team.fork_generation != ring_fork_generation())
 		return;
 	ring_queue_close(comm);
-	free_comm(comm, NULL, GOODBYE_MS);
+	free_comm(comm, NULL, RING_GOODBYE_MS);
 }

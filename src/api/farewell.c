@@ -2,10 +2,10 @@
 /*
  * The list of communicators that live, and what happens to them at exit; see farewell.h.
  *
- * Other threads may still run then, even inside a call, and a signal handler may have called exit()
- * in the middle of anything: nothing is freed or allocated, and no lock is waited for longer than
- * FAREWELL_MS. A communicator that is inside a call gets no goodbye: that call has not returned,
- * and the others learn of a death.
+ * Other threads may still run then, even inside a call, and a signal handler may have called
+ * exit() in the middle of anything: nothing is freed or allocated, and nothing is waited for
+ * longer than the RING_EXIT_ waits. A communicator that is inside a call gets no goodbye: that
+ * call has not returned, and the others learn of a death.
  */
 #include "farewell.h"
 
@@ -15,11 +15,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/fork_lock.h"
+#include "base/waits.h"
 #include "comm/comm.h"
-
-#define FAREWELL_MS 500 /* most that it adds to an exit, if a neighbour does not listen */
-#define CALL_MS 50      /* a call's thread may lag behind one that saw the call return */
-#define LOOK_NS 1000000
 
 RING_FORK_LOCK(living)
 
@@ -52,7 +49,7 @@ void ring_farewell_remove(struct ring_comm *comm)
 static bool is_idle(const struct ring_comm *comm, uint64_t until_ms)
 {
 	while (ring_flag_is_raised(&comm->run.busy) && ring_clock_ms() < until_ms)
-		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = RING_EXIT_LOOK_NS}, NULL);
 	return !ring_flag_is_raised(&comm->run.busy);
 }
 
@@ -69,14 +66,14 @@ static bool part(uint64_t now_ms)
 {
 	bool all = true;
 	for (struct ring_comm *comm = first_living; comm; comm = comm->next_living) {
-		bool idle = is_mine(comm) && is_idle(comm, now_ms + CALL_MS);
+		bool idle = is_mine(comm) && is_idle(comm, now_ms + RING_EXIT_CALL_MS);
 		if (idle)
-			ring_lanes_part(comm->links.lanes, now_ms + FAREWELL_MS);
+			ring_lanes_part(comm->links.lanes, now_ms + RING_EXIT_GOODBYE_MS);
 		all = all && (idle || !is_mine(comm));
 	}
 	for (struct ring_comm *comm = first_living; comm; comm = comm->next_living)
 		if (is_mine(comm))
-			ring_lanes_await_parted(comm->links.lanes, now_ms + FAREWELL_MS);
+			ring_lanes_await_parted(comm->links.lanes, now_ms + RING_EXIT_GOODBYE_MS);
 	return all;
 }
 
@@ -85,7 +82,7 @@ __attribute__((destructor)) static void say_farewell(void)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
+	until.tv_sec += RING_EXIT_LOCK_S;
 	if (process != getpid() || pthread_mutex_timedlock(&living, &until))
 		return;
 	if (first_living && part(ring_clock_ms()))

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/datatype.h"
+#include "base/waits.h"
 #include "comm.h"
 #include "explain.h"
 #include "fpenv.h"
@@ -17,8 +18,6 @@
 
 #define CALLS_TOLD                                                                                 \
 	64 /* 1 call in so many asks where buffers lie, if asking made no difference before */
-#define SETTLE_MS 1000  /* for devices' jobs under way, after a failed call */
-#define SETTLE_NS 50000 /* between looks at them */
 
 static struct ring_trace_record record_of(const struct ring_call *call,
 					  enum ring_trace_counter counter)
@@ -243,10 +242,10 @@ static const struct ring_channel *find_unsettled(const struct ring_comm *comm)
 /* After a failed call its caller may free the buffers: no job may still use them. */
 static void settle_devices(struct ring_comm *comm)
 {
-	uint64_t until = ring_clock_ms() + SETTLE_MS;
+	uint64_t until = ring_clock_ms() + RING_SETTLE_MS;
 	const struct ring_channel *channel = find_unsettled(comm);
 	for (; channel && ring_clock_ms() < until; channel = find_unsettled(comm))
-		nanosleep(&(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = RING_BUFFERS_LOOK_NS}, NULL);
 	if (channel)
 		ring_comm_add(&comm->failure,
 			      "; the %s device is still at work on rank %d's buffers",

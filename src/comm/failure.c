@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/waits.h"
 
 /* ---- the first failure ----------------------------------------------------------------------- */
 
@@ -60,7 +61,7 @@ int ring_comm_refuse(struct ring_comm_failure *failure, int err, const char *for
 int ring_comm_await_failure(struct ring_comm_failure *failure, uint64_t call)
 {
 	struct ring_bell *bell = &failure->links->bell;
-	uint64_t now = ring_clock_ms(), until = now + RING_NEWS_GRACE_MS;
+	uint64_t now = ring_clock_ms(), until = now + RING_NEWS_MS;
 	for (; now < until && !ring_comm_failed_in(failure, call); now = ring_clock_ms()) {
 		uint32_t ticket = ring_bell_announce(bell, false);
 		if (!ring_comm_failed_in(failure, call))

@@ -31,9 +31,6 @@ struct ring_comm_failure {
 	struct ring_record waits[2];
 };
 
-/* The time that control lanes have to say why a link broke. */
-#define RING_NEWS_GRACE_MS 500
-
 /*
  * Makes the news the communicator's failure, unless there is one already, and tells the other ranks
  * if `tell`. returns the communicator's failure

@@ -9,8 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-
-#define EXPLAIN_MS 300 /* for the root to say that an unreachable neighbour has died */
+#include "base/waits.h"
 
 static void add_edge(struct ring_linkup *linkup, enum ring_role role, int channel, bool outgoing)
 {
@@ -96,7 +95,7 @@ static int give_up_edge(struct ring_linkup *linkup)
 		*linkup->failure = linkup->trouble;
 		return linkup->trouble.err;
 	}
-	if (!linkup->stuck->connected && ring_clock_ms() < linkup->stuck_ms + EXPLAIN_MS)
+	if (!linkup->stuck->connected && ring_clock_ms() < linkup->stuck_ms + RING_EXPLAIN_MS)
 		return RING_EAGAIN;
 	if (linkup->stuck->role == RING_ROLE_DATA)
 		return report_unusable(linkup);
@@ -283,7 +282,7 @@ int ring_linkup_poll(const struct ring_linkup *linkup, struct pollfd *fds, int *
 	if (linkup->stage != RING_LINKING)
 		return count;
 	if (linkup->stuck) {
-		*ms = *ms < EXPLAIN_MS ? *ms : EXPLAIN_MS;
+		*ms = *ms < RING_EXPLAIN_MS ? *ms : RING_EXPLAIN_MS;
 		return count;
 	}
 	fds[count++] = (struct pollfd){

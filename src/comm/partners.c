@@ -10,9 +10,7 @@
 #include "comm.h"
 #include "base/datatype.h"
 #include "base/log.h"
-
-#define FENCE_MS 500 /* a peer that is still inside after so long is stopped */
-#define FENCE_NS 50000
+#include "base/waits.h"
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
 
@@ -309,11 +307,11 @@ static const char *shut_out(struct ring_comm *comm, const struct ring_call *call
 void ring_partners_fence(struct ring_comm *comm, const struct ring_call *call)
 {
 	char who[RING_RANK_TEXT];
-	uint64_t until = ring_clock_ms() + FENCE_MS;
+	uint64_t until = ring_clock_ms() + RING_FENCE_MS;
 	leave_all(comm);
 	int inside = find_inside(comm);
 	for (; inside >= 0 && ring_clock_ms() < until; inside = find_inside(comm))
-		nanosleep(&(struct timespec){.tv_nsec = FENCE_NS}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = RING_BUFFERS_LOOK_NS}, NULL);
 	if (inside < 0)
 		return;
 	const char *why = shut_out(comm, call, inside);

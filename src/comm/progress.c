@@ -9,13 +9,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/waits.h"
 #include "comm.h"
 #include "explain.h"
-
-#define LOOKS_PER_CLOCK 64 /* empty looks between readings of the clock */
-#define LOOKS_PER_NEAR 8   /* and between checks whether a peer needs this CPU */
-#define LEFT_GRACE_MS 200  /* for what a departed rank had sent before */
-#define ASK_MS 250         /* before it asks its neighbours which call they are in */
 
 static bool all_done(const struct ring_comm *comm)
 {
@@ -56,11 +52,11 @@ static int advance(struct ring_comm *comm)
 /* Fails the call if it waits for a neighbour that said goodbye some time ago. */
 static int check_departed(struct ring_comm *comm)
 {
-	if (!ring_comm_departed(&comm->failure, -1, LEFT_GRACE_MS))
+	if (!ring_comm_departed(&comm->failure, -1, RING_LEFT_MS))
 		return 0;
 	for (const struct ring_channel *c = comm->run.active; c; c = c->next) {
 		int step, peer = ring_channel_is_done(c) ? -1 : ring_channel_waits_for(c, &step);
-		if (peer >= 0 && ring_comm_departed(&comm->failure, peer, LEFT_GRACE_MS))
+		if (peer >= 0 && ring_comm_departed(&comm->failure, peer, RING_LEFT_MS))
 			return ring_explain_departed(comm, c, peer);
 	}
 	return 0;
@@ -149,7 +145,7 @@ static int sleep_once(struct ring_comm *comm, int timeout_ms)
 		ring_channel_arm(c);
 	int err = ask_devices(comm), moves = err ? err : advance(comm);
 	if (ring_comm_departed(&comm->failure, -1, 0))
-		timeout_ms = LEFT_GRACE_MS;
+		timeout_ms = RING_LEFT_MS;
 	if (nap_ms > 0 && (timeout_ms < 0 || timeout_ms > nap_ms) && is_idle(comm, moves)) {
 		sleep_for(comm, ticket, with_fds, nap_ms);
 		moves = advance(comm);
@@ -196,7 +192,7 @@ static int ask_neighbours(struct ring_comm *comm, struct ring_waiting *waiting, 
 	channel->failed_peer = find_other_call(comm, &channel->theirs);
 	if (channel->failed_peer >= 0)
 		return ring_explain_broken(comm, channel, RING_EMISMATCH);
-	int rest_ms = waited_ms < ASK_MS ? ASK_MS - (int)waited_ms : 0;
+	int rest_ms = waited_ms < RING_ASK_MS ? RING_ASK_MS - (int)waited_ms : 0;
 	if (rest_ms > 0 && (*timeout_ms < 0 || *timeout_ms > rest_ms))
 		*timeout_ms = rest_ms;
 	if (rest_ms == 0 && !waiting->told && comm->links.lanes)
@@ -213,10 +209,10 @@ static int wait_a_little(struct ring_comm *comm, struct ring_waiting *waiting)
 	int err = ended(comm);
 	if (err)
 		return err;
-	bool asks = looks % LOOKS_PER_NEAR == LOOKS_PER_NEAR - 1 || is_crowded(comm);
+	bool asks = looks % RING_NEAR_LOOKS == RING_NEAR_LOOKS - 1 || is_crowded(comm);
 	bool near = asks && looks < comm->team.patience.spins && waits_for_near(comm);
 	bool awake = ring_wait_awake(&comm->team.patience, looks, near);
-	if (awake && looks % LOOKS_PER_CLOCK != LOOKS_PER_CLOCK - 1)
+	if (awake && looks % RING_CLOCK_LOOKS != RING_CLOCK_LOOKS - 1)
 		return 0;
 	uint64_t now = ring_clock_ms();
 	if (!waiting->deadline_ms && config->call_timeout_ms > 0)

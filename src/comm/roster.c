@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/waits.h"
 #include "explain.h"
 #include "meet/describe.h"
 
@@ -129,7 +130,7 @@ int ring_roster_step(struct ring_roster *roster, struct ring_comm *comm,
 		roster->broken_ms = now;
 	}
 	bool done = !roster->broken && ring_channel_is_done(channel);
-	bool lost = roster->broken && now >= roster->broken_ms + RING_NEWS_GRACE_MS;
+	bool lost = roster->broken && now >= roster->broken_ms + RING_NEWS_MS;
 	bool late = !done && now >= roster->deadline_ms;
 	if (done)
 		read_cards(roster, comm);
@@ -160,8 +161,8 @@ int ring_roster_poll(const struct ring_roster *roster, const struct ring_comm *c
 	fds[count++] = (struct pollfd){.fd = comm->links.bell.event_fd, .events = POLLIN};
 	if (!roster->broken)
 		count += ring_channel_wait_fds(&comm->links.channels[0], fds + count);
-	else if (roster->broken_ms + RING_NEWS_GRACE_MS < until)
-		until = roster->broken_ms + RING_NEWS_GRACE_MS;
+	else if (roster->broken_ms + RING_NEWS_MS < until)
+		until = roster->broken_ms + RING_NEWS_MS;
 	uint64_t left = until > now ? until - now : 0;
 	if (left < (uint64_t)*ms)
 		*ms = (int)left;

@@ -17,12 +17,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/waits.h"
 #include "interface.h"
 
-/* After this the kernel asks again, and then ever more rarely: we ask each time. */
-#define SILENCE_MS 1000
-#define PAUSE_FIRST_MS 5
-#define PAUSE_LAST_MS 250
 #define REFUSALS_MAX 9 /* they take 0.8 s: an unreachable peer is known within a second */
 
 static bool is_local(const struct ring_dial *dial)
@@ -68,9 +65,9 @@ void ring_dial_stop(struct ring_dial *dial)
 static int try_later(struct ring_dial *dial)
 {
 	ring_dial_stop(dial);
-	dial->pause_ms = dial->pause_ms ? dial->pause_ms * 2 : PAUSE_FIRST_MS;
-	if (dial->pause_ms > PAUSE_LAST_MS)
-		dial->pause_ms = PAUSE_LAST_MS;
+	dial->pause_ms = dial->pause_ms ? dial->pause_ms * 2 : RING_DIAL_FIRST_MS;
+	if (dial->pause_ms > RING_DIAL_LAST_MS)
+		dial->pause_ms = RING_DIAL_LAST_MS;
 	dial->retry_ms = ring_clock_ms() + (uint64_t)dial->pause_ms;
 	return RING_EAGAIN;
 }
@@ -139,7 +136,7 @@ bool ring_local_is_own_user(int fd)
 
 static bool is_silent(const struct ring_dial *dial)
 {
-	return dial->lost_ms > 0 && ring_clock_ms() - dial->begun_ms >= SILENCE_MS;
+	return dial->lost_ms > 0 && ring_clock_ms() - dial->begun_ms >= RING_DIAL_SILENCE_MS;
 }
 
 static int finish_connecting(struct ring_dial *dial)
@@ -219,7 +216,7 @@ int ring_dial_poll(const struct ring_dial *dial, struct pollfd *pollfd)
 {
 	*pollfd = (struct pollfd){.fd = dial->fd, .events = dial->events};
 	if (dial->fd >= 0)
-		return PAUSE_LAST_MS;
+		return RING_DIAL_LAST_MS;
 	uint64_t now = ring_clock_ms();
 	return now < dial->retry_ms ? (int)(dial->retry_ms - now) : 0;
 }

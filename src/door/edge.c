@@ -7,10 +7,9 @@
 #include "transport/paced.h"
 #include "peer.h"
 #include "base/fd.h"
+#include "base/waits.h"
 #include "interface.h"
 #include "plan/record.h"
-
-#define RELINK_LOOK_MS 1 /* as finish() in transport.h has it */
 
 bool ring_edge_is_unreached(const struct ring_edge *edge)
 {
@@ -120,7 +119,7 @@ void ring_edge_poll(const struct ring_edge *edge, struct pollfd *pollfd, int *ms
 		pollfd->fd = ring_link_wait_fd(edge->link, &pollfd->events);
 	int crowded_ms = ring_fd_crowded_ms();
 	if (edge->link && pollfd->fd < 0)
-		patience_ms = crowded_ms > RELINK_LOOK_MS ? crowded_ms : RELINK_LOOK_MS;
+		patience_ms = crowded_ms > RING_FINISH_LOOK_MS ? crowded_ms : RING_FINISH_LOOK_MS;
 	if (patience_ms < *ms)
 		*ms = patience_ms;
 }

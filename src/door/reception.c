@@ -24,12 +24,10 @@
 #include "base/fd.h"
 #include "interface.h"
 #include "base/log.h"
+#include "base/waits.h"
 
 #define GUESTS_MAX 64
-#define GUEST_MS 5000 /* to prove itself */
-#define FAIR_MS 100   /* to prove itself while others wait */
 #define ACCEPTS_AT_ONCE 16
-#define SHORTAGE_MS 100 /* without descriptors or memory, before trying again */
 
 struct listener {
 	struct ring_watch watch;
@@ -224,7 +222,7 @@ static void welcome(const struct listener *listener, int fd)
 		free(guest);
 		return;
 	}
-	ring_watcher_alarm(reception->watcher, guest, guest_is_slow, GUEST_MS);
+	ring_watcher_alarm(reception->watcher, guest, guest_is_slow, RING_GUEST_MS);
 	guest->next = reception->guests;
 	reception->guests = guest;
 	reception->guest_count++;
@@ -238,7 +236,7 @@ static bool is_room(struct ring_reception *reception)
 	struct guest *oldest = reception->guests;
 	while (oldest->next)
 		oldest = oldest->next;
-	if (ring_clock_ms() - oldest->since_ms < FAIR_MS)
+	if (ring_clock_ms() - oldest->since_ms < RING_GUEST_FAIR_MS)
 		return false;
 	dismiss(oldest, "it did not greet while others waited");
 	return true;
@@ -277,13 +275,13 @@ static void accept_guests(struct ring_watch *watch, uint32_t events)
 	(void)events;
 	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
 		if (!is_room(reception)) {
-			pause_accepting(reception, FAIR_MS / 4);
+			pause_accepting(reception, RING_GUEST_LOOK_MS);
 			return;
 		}
 		int fd = ring_fd_accept(watch->fd);
 		if (fd < 0 && is_shortage(errno)) {
 			starve(reception, errno);
-			pause_accepting(reception, SHORTAGE_MS);
+			pause_accepting(reception, RING_SHORTAGE_MS);
 			return;
 		}
 		if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))

@@ -20,12 +20,12 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/waits.h"
 #include "interface.h"
 #include "reception.h"
 
 #define STACK_BYTES (256 << 10)
 #define EVENTS_AT_ONCE 64
-#define LOST_NAP_US 20000
 
 /* The watch on a descriptor; serial tells it from an earlier one on the same number. */
 struct seat {
@@ -320,7 +320,7 @@ static void *watch(void *argument)
 		ring_watcher_unlock(watcher);
 		int count = epoll_wait(watcher->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
 		if (count < 0 && errno != EINTR)
-			usleep(LOST_NAP_US); /* nothing is heard any more, but alarms still ring */
+			usleep(RING_WATCHER_NAP_US);
 		ring_watcher_lock(watcher);
 		int drops = watcher->ending ? 0 : work(watcher, events, count);
 		ring_watcher_unlock(watcher);

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "base/datatype.h"
+#include "base/waits.h"
 #include "exchange.h"
 #include "job.h"
 #include "small.h"

@@ -5,8 +5,7 @@
 #include <limits.h>
 #include <sched.h>
 
-#define MEMORY_SPINS 20000
-#define SOCKET_YIELDS 300
+#include "base/waits.h"
 
 /*
  * A rank that sleeps may wake late: a CPU without work halts, and the host may run a virtual
@@ -23,11 +22,11 @@ struct ring_patience ring_patience_choose(const struct ring_load *load)
 	if (load->paced)
 		return (struct ring_patience){0};
 	if (load->sockets)
-		return load->crowded ? (struct ring_patience){.yields = SOCKET_YIELDS}
-				     : (struct ring_patience){.spins = 500};
-	return (struct ring_patience){.spins = load->crowded ? RING_FAR_LOOKS : MEMORY_SPINS,
-				      .yields = INT_MAX - MEMORY_SPINS, /* ms is what ends it */
-				      .ms = 20};
+		return load->crowded ? (struct ring_patience){.yields = RING_SOCKET_YIELDS}
+				     : (struct ring_patience){.spins = RING_SOCKET_LOOKS};
+	return (struct ring_patience){.spins = load->crowded ? RING_FAR_LOOKS : RING_MEMORY_LOOKS,
+				      .yields = INT_MAX - RING_MEMORY_LOOKS,
+				      .ms = RING_LOOKING_MS};
 }
 
 bool ring_wait_awake(const struct ring_patience *patience, int looks, bool near)

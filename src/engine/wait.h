@@ -10,9 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In a row, by a rank that shares its CPU, at ranks that do not need it: about 1 us. */
-#define RING_FAR_LOOKS 50
-
 /* Who shares the CPUs with a rank, and what a look costs it. */
 struct ring_load {
 	bool crowded; /* its machine has more ranks than CPUs */

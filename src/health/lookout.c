@@ -6,8 +6,7 @@
 
 #include "base/clock.h"
 #include "base/outage.h"
-
-#define IDLE_LOOKS 2
+#include "base/waits.h"
 
 /* One connection. */
 struct ring_lookout_post {
@@ -54,7 +53,7 @@ static void look(void *owner)
 	lookout->idle = busy ? 0 : lookout->idle + 1;
 	lookout->over = lookout->over || lost;
 	int next_ms = late ? RING_OUTAGE_HURRY_MS : RING_OUTAGE_LOOK_MS;
-	if (!lookout->over && lookout->idle < IDLE_LOOKS &&
+	if (!lookout->over && lookout->idle < RING_OUTAGE_IDLE_LOOKS &&
 	    !ring_watcher_alarm(lookout->watcher, lookout, look, next_ms))
 		ring_flag_raise(&lookout->looks);
 }

@@ -9,9 +9,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-
-#define PATIENCE_MS 500 /* before it knocks */
-#define GRACE_MS 200    /* for what a departed rank had sent before */
+#include "base/waits.h"
 
 static void go_to(struct ring_vigil *vigil, int stage, int ms)
 {
@@ -31,7 +29,7 @@ static void knock(struct ring_vigil *vigil, const struct ring_edge_ends *ends)
 	else if (ring_edge_is_unreached(&vigil->edge))
 		go_to(vigil, RING_VIGIL_ENDED, 0);
 	else if (cause == 0 || cause == ECONNREFUSED)
-		go_to(vigil, RING_VIGIL_ENDED, GRACE_MS);
+		go_to(vigil, RING_VIGIL_ENDED, RING_LEFT_MS);
 	else
 		vigil->stage = RING_VIGIL_POINTLESS;
 }
@@ -57,7 +55,7 @@ int ring_vigil_step(struct ring_vigil *vigil, const struct ring_peer *peer,
 						 .channel = RING_CHANNEL_VIGIL,
 						 .outgoing = true,
 						 .peer = peer};
-		go_to(vigil, RING_VIGIL_PATIENT, PATIENCE_MS);
+		go_to(vigil, RING_VIGIL_PATIENT, RING_VIGIL_MS);
 		break;
 	case RING_VIGIL_PATIENT:
 		if (is_due)
@@ -65,7 +63,7 @@ int ring_vigil_step(struct ring_vigil *vigil, const struct ring_peer *peer,
 		break;
 	case RING_VIGIL_KEPT:
 		if (is_over(&vigil->edge))
-			go_to(vigil, RING_VIGIL_ENDED, GRACE_MS);
+			go_to(vigil, RING_VIGIL_ENDED, RING_LEFT_MS);
 		break;
 	case RING_VIGIL_ENDED:
 		if (is_due)

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/waits.h"
 #include "order.h"
 #include "root_parts.h"
 
-#define SETTLE_MS 150 /* after a transport failed: others may fail too, or a death be the cause */
 #define BEHIND_MAX 64 /* placements that wait for their sockets at once; each has the whole order */
 
 static void place(struct ring_member *member, int position, unsigned char *letter)
@@ -110,7 +110,8 @@ void ring_root_take_readiness(struct ring_member *member, struct ring_wire *wire
 	} else {
 		if (!root->failing) {
 			memcpy(root->why, readiness.why, sizeof(root->why));
-			ring_watcher_alarm(root->watcher, &root->settling, try_again, SETTLE_MS);
+			ring_watcher_alarm(root->watcher, &root->settling, try_again,
+					   RING_RELINK_MS);
 		}
 		root->failing |= readiness.failed;
 		shun(root, member->rank, readiness.peer, readiness.failed);

@@ -15,6 +15,7 @@
 #include "describe.h"
 #include "door/dial.h"
 #include "base/fd.h"
+#include "base/waits.h"
 #include "door/interface.h"
 #include "door/mail.h"
 

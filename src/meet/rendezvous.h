@@ -29,9 +29,6 @@ struct ring_placement {
 	enum ring_path path;
 };
 
-/* A rank waits this much longer than its timeout, to hear the root's sentence about it. */
-#define RING_HEAR_MS 500
-
 struct ring_join;
 struct ring_identity; /* describe.h */
 

@@ -26,9 +26,8 @@
 #include "identity.h"
 #include "door/interface.h"
 #include "base/log.h"
+#include "base/waits.h"
 #include "root_parts.h"
-
-#define LINGER_MS 1000 /* at the end: for ranks that come late or hear slowly */
 
 /* ---- the end ---- */
 
@@ -131,7 +130,7 @@ void ring_root_conclude(struct ring_root *root, const struct ring_news *verdict)
 	ring_log(verdict->err ? RING_WARN : RING_INFO, "meeting at %s: %s", root->address,
 		 verdict->err ? verdict->text : "all ranks are linked");
 	ring_watcher_alarm(root->watcher, &root->settling, NULL, -1);
-	ring_watcher_alarm(root->watcher, root, end, LINGER_MS);
+	ring_watcher_alarm(root->watcher, root, end, RING_LINGER_MS);
 	for (struct ring_member *member = root->members; member; member = member->next)
 		tell_verdict(member);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "transport/transport.h"
+#include "base/waits.h"
 
 /* Two processes of one host and user. */
 static void describe(struct ring_peer peers[2])

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/waits.h"
 #include "ringccl.h"
 #include "tests/unit/meet.h"
 #include "transport/doorbell.h"

@@ -20,6 +20,7 @@
 #include "comm/comm.h"
 #include "api/create.h"
 #include "transport/doorbell_words.h"
+#include "base/waits.h"
 
 #define RANKS 2
 #define CALLS 10

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/outage.h"
+#include "base/waits.h"
 
 #define LOST_MS 5000
 

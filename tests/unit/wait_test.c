@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How long a rank looks before it sleeps, as a function of who shares the CPUs. */
 #include "engine/wait.h"
+#include "base/waits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

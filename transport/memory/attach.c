@@ -11,12 +11,12 @@
 #include "base/copy.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/waits.h"
 
 /*
  * Pids are given out in turn: before a dead process's pid is used again, thousands of processes
  * must begin, which takes longer than this.
  */
-#define PROOF_HOLDS_MS 5
 
 void ring_attach_init(struct ring_attach *attach, int self, int peer, int socket,
 		      const struct ring_offer *theirs)
@@ -81,7 +81,7 @@ static int prove(struct ring_attach *attach)
 {
 	if (prove_writing(attach))
 		return RING_ENOTSUP;
-	if (attach->proved_ms && ring_clock_ms() - attach->proved_ms <= PROOF_HOLDS_MS)
+	if (attach->proved_ms && ring_clock_ms() - attach->proved_ms <= RING_PROOF_HOLDS_MS)
 		return 0;
 	return prove_anew(attach);
 }

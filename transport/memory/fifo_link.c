@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/waits.h"
 #include "transport/sealed.h"
 
 /* Copying more than this takes so long that a sleeper is woken for it alone. */
@@ -16,7 +17,6 @@
  * ask the connection, which the kernel closes with its holder: 1024 looks take some 10 us, a system
  * call 0.3 us. A rank that sleeps hears of deaths from the control lanes instead.
  */
-#define LOOKS_PER_CHECK 1024
 
 void ring_fifo_link_init(struct ring_fifo_link *link, const struct ring_transport *transport,
 			 const struct ring_link_params *params, struct ring_fifo *fifo)
@@ -55,7 +55,7 @@ static int check_other_end(struct ring_fifo_link *link)
 	if (link->end.closed || link->gone)
 		return RING_EPEER;
 	/* The next look finds what was put before the end, so only that look fails. */
-	if (++link->idle % LOOKS_PER_CHECK == 0 && connection_ended(link->fd))
+	if (++link->idle % RING_END_LOOKS == 0 && connection_ended(link->fd))
 		link->gone = true;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/waits.h"
 #include "link.h"
 
 #define COMPLETIONS 8 /* taken at once */
@@ -17,7 +18,6 @@
 #define NUMBER_MASK (LANDED_BIT - 1)
 
 /* An idle look is a load or two, so it cannot see that the other process died; see fifo_link.c. */
-#define LOOKS_PER_CHECK 1024
 
 /* ---- posting ---- */
 
@@ -235,7 +235,7 @@ static int check_other_end(struct ring_verbs_link *link)
 		hear_last_word(link);
 		return 0;
 	}
-	if (!link->checks && ++link->idle % LOOKS_PER_CHECK != 0)
+	if (!link->checks && ++link->idle % RING_END_LOOKS != 0)
 		return 0;
 	struct pollfd end = {.fd = link->fd, .events = POLLRDHUP};
 	link->checks = false;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fork_lock.h"
+#include "base/waits.h"
 #include "meet/describe.h"
 #include "door/watcher.h"
 
@@ -25,8 +26,6 @@ static const struct ring_launcher *const launchers[] = {
 	&ring_launcher_indexed_job,
 };
 #define LAUNCHERS (sizeof(launchers) / sizeof(launchers[0]))
-
-#define FIND_MS 60000 /* for ring_job_find if the environment says nonsense of timeouts */
 
 const char *ring_launch_variable(const char *name)
 {
@@ -119,7 +118,7 @@ static int find_place(const struct ring_launcher **launcher, struct ring_launch 
 int ring_job_find(const char **name, int *rank, int *size)
 {
 	struct ring_failure failure = {0};
-	struct ring_launch launch = {.size = 1, .deadline_ms = ring_clock_ms() + FIND_MS};
+	struct ring_launch launch = {.size = 1, .deadline_ms = ring_clock_ms() + RING_FIND_MS};
 	struct ring_config config;
 	const struct ring_launcher *launcher = NULL;
 	if (!ring_config_resolve(&config, NULL, NULL))

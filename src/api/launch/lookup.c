@@ -15,15 +15,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/waits.h"
 #include "door/interface.h"
 #include "ringccl.h"
-
-#define PAUSE_FIRST_MS 100
-#define PAUSE_LAST_MS 2000
-#define QUIET_MS 5000   /* then people are told what is waited for */
-#define STAGGER_MS 250  /* as RFC 8305 has it */
-#define SILENCE_MS 1000 /* the kernel asks ever more rarely: we begin anew */
-#define REFUSED_MS 100  /* before the same address is tried again */
 
 static int left_ms(uint64_t deadline_ms)
 {
@@ -98,8 +92,8 @@ static int look_up_once(const char *name, int port, uint64_t deadline_ms,
 int ring_lookup(const char *name, int port, uint64_t deadline_ms, struct ring_addresses *found,
 		char why[RING_LOOKUP_WORDS])
 {
-	uint64_t loud_ms = ring_clock_ms() + QUIET_MS;
-	int pause_ms = PAUSE_FIRST_MS;
+	uint64_t loud_ms = ring_clock_ms() + RING_NAME_QUIET_MS;
+	int pause_ms = RING_NAME_FIRST_MS;
 	while (look_up_once(name, port, deadline_ms, found, why)) {
 		int left = left_ms(deadline_ms), nap_ms = pause_ms < left ? pause_ms : left;
 		if (left == 0)
@@ -110,7 +104,7 @@ int ring_lookup(const char *name, int port, uint64_t deadline_ms, struct ring_ad
 			loud_ms = UINT64_MAX;
 		}
 		nanosleep(&(struct timespec){nap_ms / 1000, nap_ms % 1000 * 1000000L}, NULL);
-		pause_ms = 2 * pause_ms < PAUSE_LAST_MS ? 2 * pause_ms : PAUSE_LAST_MS;
+		pause_ms = 2 * pause_ms < RING_NAME_LAST_MS ? 2 * pause_ms : RING_NAME_LAST_MS;
 	}
 	return 0;
 }
@@ -175,9 +169,9 @@ static bool is_reached(struct attempt *attempt, const struct sockaddr_storage *t
 	if (over && !cause && !getsockopt(attempt->fd, SOL_SOCKET, SO_ERROR, &cause, &length) &&
 	    !cause)
 		return true;
-	if (over || now - attempt->begun_ms >= SILENCE_MS) {
+	if (over || now - attempt->begun_ms >= RING_DIAL_SILENCE_MS) {
 		ring_fd_close(attempt->fd);
-		*attempt = (struct attempt){.fd = -1, .due_ms = now + REFUSED_MS};
+		*attempt = (struct attempt){.fd = -1, .due_ms = now + RING_REFUSED_MS};
 	}
 	return false;
 }
@@ -189,8 +183,8 @@ int ring_lookup_reached(const struct ring_addresses *found, uint64_t deadline_ms
 	struct pollfd fds[RING_ADDRESSES_MAX];
 	int got = -1;
 	for (int i = 0; i < found->count; i++)
-		attempts[i] = (struct attempt){.fd = -1,
-					       .due_ms = ring_clock_ms() + (uint64_t)i * STAGGER_MS};
+		attempts[i] = (struct attempt){
+			.fd = -1, .due_ms = ring_clock_ms() + (uint64_t)i * RING_STAGGER_MS};
 	while (got < 0 && left_ms(deadline_ms) > 0) {
 		for (int i = 0; i < found->count && got < 0; i++) {
 			if (is_reached(&attempts[i], &found->list[i]))
@@ -198,7 +192,7 @@ int ring_lookup_reached(const struct ring_addresses *found, uint64_t deadline_ms
 			fds[i] = (struct pollfd){.fd = attempts[i].fd, .events = POLLOUT};
 		}
 		if (got < 0)
-			poll(fds, (nfds_t)found->count, REFUSED_MS / 2);
+			poll(fds, (nfds_t)found->count, RING_REFUSED_LOOK_MS);
 	}
 	for (int i = 0; i < found->count; i++)
 		ring_fd_close(attempts[i].fd);

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/waits.h"
 #include "kvs.h"
 
 #define LINE_TEXT 2048 /* an answer with the longest value there is (1024) fits */
 #define KVSNAME_TEXT 256
-#define LEAVE_MS 1000
 
 static char kvsname[KVSNAME_TEXT];
 static int fd;
@@ -195,7 +195,8 @@ static void leave(void)
 {
 	char line[LINE_TEXT];
 	if (socket_inode && inode_of(fd) == socket_inode)
-		ask("cmd=finalize\n", "finalize_ack", line, ring_clock_ms() + LEAVE_MS, NULL);
+		ask("cmd=finalize\n", "finalize_ack", line,
+		    ring_clock_ms() + RING_LAUNCHER_LEAVE_MS, NULL);
 }
 
 static const struct ring_kvs kvs = {

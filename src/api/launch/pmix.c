@@ -17,12 +17,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/thread.h"
+#include "base/waits.h"
 #include "hex.h"
 #include "kvs.h"
 #include "meet/describe.h"
 
 #define SONAME "libpmix.so.2"
-#define LEAVE_MS 1000
 #define ANCESTORS_MAX 16 /* wrappers between the launcher and this process */
 
 /* ---- the used part of pmix.h; the standard fixes these names and numbers ---- */
@@ -357,7 +357,8 @@ static void finalize(struct call *call)
 static void leave(void)
 {
 	struct call done;
-	run_call(new_call(finalize), &done, "leaving", ring_clock_ms() + LEAVE_MS, NULL);
+	run_call(new_call(finalize), &done, "leaving", ring_clock_ms() + RING_LAUNCHER_LEAVE_MS,
+		 NULL);
 }
 
 static const struct ring_kvs kvs = {
