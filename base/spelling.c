@@ -38,7 +38,7 @@ void ring_spelling_try(struct ring_spelling *spelling, const char *known)
 	if (letters > LETTERS_MOST || strlen(known) > LETTERS_MOST)
 		return;
 	int changes = count_changes(spelling->wrong, known);
-	int most = letters < 3 ? 0 : letters < 6 ? 1 : 2;
+	int most = letters < 3 ? 0 : letters < 5 ? 1 : 2;
 	if (changes > most || (spelling->best && changes >= spelling->changes))
 		return;
 	spelling->best = known;

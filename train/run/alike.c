@@ -17,28 +17,27 @@ static int compare(struct train_team *team, const struct agree_item *items, size
 	return train_exit_of(train_team_failed(team, err, "comparing options"));
 }
 
-static struct agree_item item_of(const struct train_options *options,
-				 const struct train_option_row *row)
+static struct agree_item item_of(const struct train_options *options, const struct option_row *row)
 {
 	const void *field = (const char *)options + row->offset;
 	char name[24];
 	snprintf(name, sizeof(name), "--%s", row->name);
 	switch (row->kind) {
-	case TRAIN_OPTION_FLAG:
+	case OPTION_FLAG:
 		return agree_text(name, *(const bool *)field ? "given" : NULL);
-	case TRAIN_OPTION_UNFLAG:
+	case OPTION_UNFLAG:
 		return agree_text(name, *(const bool *)field ? NULL : "given");
-	case TRAIN_OPTION_INT:
+	case OPTION_INT:
 		return agree_number(name, *(const int *)field);
-	case TRAIN_OPTION_CHOICE:
-		return agree_text(name, train_option_word(row, *(const int *)field));
-	case TRAIN_OPTION_LONG:
+	case OPTION_CHOICE:
+		return agree_text(name, option_word(row->choices, *(const int *)field));
+	case OPTION_LONG:
 		return agree_number(name, *(const long *)field);
-	case TRAIN_OPTION_NUMBER:
+	case OPTION_NUMBER:
 		return agree_number(name, (int64_t) * (const uint64_t *)field);
-	case TRAIN_OPTION_REAL:
+	case OPTION_REAL:
 		return agree_real(name, *(const double *)field);
-	case TRAIN_OPTION_MEGABYTES:
+	case OPTION_MEGABYTES:
 		return agree_real(name, (double)*(const size_t *)field / (1 << 20));
 	default:
 		return agree_text(name, *(const char *const *)field);
@@ -47,13 +46,13 @@ static struct agree_item item_of(const struct train_options *options,
 
 int train_alike_options(struct train_team *team, const struct train_options *options)
 {
-	struct agree_item *items = calloc((size_t)train_option_row_count, sizeof(*items));
+	struct agree_item *items = calloc((size_t)train_option_table.count, sizeof(*items));
 	size_t count = 0;
 	if (!items)
 		return train_exit_of(train_team_failed(team, RING_ENOMEM, "comparing options"));
-	for (int i = 0; i < train_option_row_count; i++) {
-		const struct train_option_row *row = &train_option_rows[i];
-		if (row->sameness == TRAIN_OWN || row->kind == TRAIN_OPTION_HEADING)
+	for (int i = 0; i < train_option_table.count; i++) {
+		const struct option_row *row = &train_option_table.rows[i];
+		if (row->sameness == TRAIN_OWN || row->kind == OPTION_HEADING)
 			continue;
 		items[count] = item_of(options, row);
 		if (row->sameness == TRAIN_ALL_OR_NONE)

@@ -43,9 +43,9 @@ static bool refuse(const char *why)
 /* Whether an option takes a value and is not about the sweep itself. */
 static bool can_sweep(const char *name)
 {
-	for (int i = 0; i < train_option_row_count; i++) {
-		const struct train_option_row *row = &train_option_rows[i];
-		if (row->kind != TRAIN_OPTION_HEADING && strcmp(row->name, name) == 0)
+	for (int i = 0; i < train_option_table.count; i++) {
+		const struct option_row *row = &train_option_table.rows[i];
+		if (row->name && strcmp(row->name, name) == 0)
 			return row->value && strcmp(name, "sweep") != 0 && strcmp(name, "json") != 0;
 	}
 	return false;

@@ -1,226 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line of option_rows.c: prints help, reads options, and decides those that were not
- * given.
- */
+/* Reads the options of option_rows.c, and decides those that were not given. */
 #include "options.h"
 
-#include <getopt.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "option_rows.h"
-#include "ringccl.h"
-
-/* getopt_long returns FIRST + a row's index. */
-#define FIRST 256
-#define MOST_ROWS 80
-
-/* ---- help --------------------------------------------------------------------------------- */
-
-/* Prints the help of an option, wrapped and indented. */
-static void print_wrapped(const char *text, int indent, int width)
-{
-	int column = indent;
-	while (*text) {
-		int length = (int)strcspn(text, " ");
-		if (column > indent && column + length + 1 > width) {
-			printf("\n%*s", indent, "");
-			column = indent;
-		}
-		column += printf("%s%.*s", column > indent ? " " : "", length, text);
-		text += length;
-		text += strspn(text, " ");
-	}
-	putchar('\n');
-}
-
-static void print_usage(void)
-{
-	puts("usage: ring_train [options]\n"
-	     "Trains a small model on several ranks, and reports where the time went. ringccl\n"
-	     "averages the gradients while backward runs. Starts the ranks itself, or is a rank\n"
-	     "that a launcher such as ring_run or torchrun started.");
-	for (int i = 0; i < train_option_row_count; i++) {
-		const struct train_option_row *row = &train_option_rows[i];
-		if (row->kind == TRAIN_OPTION_HEADING) {
-			printf("\n%s:\n", row->help);
-			continue;
-		}
-		char name[64];
-		snprintf(name, sizeof(name), "--%s %s", row->name, row->value ? row->value : "");
-		if (row->letter)
-			printf("  -%c, %-23s ", row->letter, name);
-		else
-			printf("      %-23s ", name);
-		print_wrapped(row->help, 30, 100);
-	}
-}
-
-static bool refuse(const struct train_option_row *row, const char *wanted, const char *text)
-{
-	fprintf(stderr, "ring_train: --%s wants %s, not '%s'\n", row->name, wanted, text);
-	return false;
-}
-
-/* ---- reading ------------------------------------------------------------------------------ */
-
-/* A number of the row's range, whole unless it is a TRAIN_OPTION_REAL or TRAIN_OPTION_MEGABYTES. */
-static bool read_number(const struct train_option_row *row, const char *text, double *number)
-{
-	bool whole = row->kind == TRAIN_OPTION_INT || row->kind == TRAIN_OPTION_LONG;
-	char wanted[96], *end;
-	*number = strtod(text, &end);
-	bool fits = end != text && !*end && *number <= row->high && *number >= row->low;
-	if (fits && (!whole || *number == (double)(long)*number))
-		return true;
-	if (whole)
-		snprintf(wanted, sizeof(wanted), "a number from %.0f to %.0f", row->low, row->high);
-	else
-		snprintf(wanted, sizeof(wanted), "a number from %g to %g", row->low, row->high);
-	return refuse(row, wanted, text);
-}
-
-/* The number of a word in "weak|strong". */
-static bool read_choice(const struct train_option_row *row, const char *text, int *value)
-{
-	size_t length = strlen(text);
-	int number = 0;
-	for (const char *word = row->choices; word; number++) {
-		if (strncmp(word, text, length) == 0 && (word[length] == '|' || !word[length])) {
-			*value = number;
-			return true;
-		}
-		word = strchr(word, '|');
-		word += word ? 1 : 0;
-	}
-	return refuse(row, row->choices, text);
-}
-
-static bool read_reference(struct train_options *options, const char *text)
-{
-	if (options->reference_count == TRAIN_RECORDS) {
-		fprintf(stderr, "ring_train: more than %d references\n", TRAIN_RECORDS);
-		return false;
-	}
-	options->references[options->reference_count++] = text;
-	return true;
-}
-
-/* JSON's whole numbers are read as signed ones of 64 bits. */
-static bool read_seed(const struct train_option_row *row, const char *text, uint64_t *seed)
-{
-	char *end;
-	*seed = strtoull(text, &end, 0);
-	if (end != text && !*end && !strchr(text, '-') && *seed <= INT64_MAX)
-		return true;
-	return refuse(row, "a number from 0 to 9223372036854775807", text);
-}
-
-static bool read_option(struct train_options *options, const struct train_option_row *row,
-			const char *text)
-{
-	void *field = (char *)options + row->offset;
-	double number = 0;
-	bool is_json;
-	switch (row->kind) {
-	case TRAIN_OPTION_FLAG:
-	case TRAIN_OPTION_UNFLAG:
-		*(bool *)field = row->kind == TRAIN_OPTION_FLAG;
-		return true;
-	case TRAIN_OPTION_TEXT:
-		is_json = strcmp(row->name, "json") == 0;
-		*(const char **)field = is_json && strcmp(text, "-") == 0 ? "/dev/stdout" : text;
-		return true;
-	case TRAIN_OPTION_CHOICE:
-		return read_choice(row, text, field);
-	case TRAIN_OPTION_REFERENCE:
-		return read_reference(options, text);
-	case TRAIN_OPTION_NUMBER:
-		return read_seed(row, text, field);
-	default:
-		break;
-	}
-	if (!read_number(row, text, &number))
-		return false;
-	if (row->kind == TRAIN_OPTION_INT)
-		*(int *)field = (int)number;
-	else if (row->kind == TRAIN_OPTION_LONG)
-		*(long *)field = (long)number;
-	else if (row->kind == TRAIN_OPTION_REAL)
-		*(double *)field = number;
-	else
-		*(size_t *)field = (size_t)(number * (1 << 20));
-	return true;
-}
-
-/* The tables that getopt_long reads. */
-static void list_for_getopt(struct option *longs, char *letters)
-{
-	for (int i = 0; i < train_option_row_count; i++) {
-		if (train_option_rows[i].kind == TRAIN_OPTION_HEADING)
-			continue;
-		int has_value = train_option_rows[i].value ? required_argument : no_argument;
-		*longs++ = (struct option){train_option_rows[i].name, has_value, NULL, FIRST + i};
-		if (!train_option_rows[i].letter)
-			continue;
-		*letters++ = train_option_rows[i].letter;
-		if (train_option_rows[i].value)
-			*letters++ = ':';
-	}
-	*longs = (struct option){0};
-	*letters = '\0';
-}
-
-/* The row that getopt_long found; NULL: no known option. */
-static const struct train_option_row *find_row(int found)
-{
-	if (found >= FIRST)
-		return &train_option_rows[found - FIRST];
-	for (int i = 0; i < train_option_row_count; i++) {
-		if (train_option_rows[i].letter && train_option_rows[i].letter == found)
-			return &train_option_rows[i];
-	}
-	return NULL;
-}
 
 /* Reads all arguments into options. returns true to go on */
 static bool read_all(struct train_options *options, int argc, char **argv, int *status)
 {
-	struct option longs[MOST_ROWS + 1];
-	char letters[2 * MOST_ROWS + 1];
-	list_for_getopt(longs, letters);
-	int found;
-	*status = TRAIN_EXIT_OK;
-	optind = 0; /* begin again: the preset is read first, then the rest */
-	while ((found = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		const struct train_option_row *row = find_row(found);
-		if (row && row->kind == TRAIN_OPTION_HELP) {
-			print_usage();
-			return false;
-		}
-		if (row && row->kind == TRAIN_OPTION_VERSION) {
-			printf("ring_train %d.%d.%d\n", RING_VERSION_MAJOR, RING_VERSION_MINOR,
-			       RING_VERSION_PATCH);
-			return false;
-		}
-		if (!row)
-			fputs("ring_train: see ring_train --help\n", stderr);
-		if (!row || !read_option(options, row, optarg)) {
-			*status = TRAIN_EXIT_USAGE;
-			return false;
-		}
-	}
-	if (optind == argc)
-		return true;
-	fprintf(stderr, "ring_train: what is '%s'? See ring_train --help\n", argv[optind]);
+	int index = options_read(&train_option_table, options, NULL, argc, argv, status);
+	if (index < 0 || index == argc)
+		return index == argc;
 	*status = TRAIN_EXIT_USAGE;
-	return false;
+	return option_refuse_word(&train_option_table, argv[index]);
 }
-
-/* ---- deciding ----------------------------------------------------------------------------- */
 
 static bool complain(const char *sentence)
 {
@@ -335,9 +129,7 @@ bool train_options_parse(struct train_options *options, int argc, char **argv, i
 	struct train_recipe recipe;
 	if (!train_preset(given.preset, &parsed.shape) ||
 	    !train_preset_recipe(given.preset, &recipe)) {
-		fprintf(stderr, "ring_train: there is no preset '%s'; see ring_train --help\n",
-			given.preset);
-		return false;
+		return option_complain(&train_option_table, "there is no preset '%s'", given.preset);
 	}
 	/* Reads again, over the preset: other options override it, wherever they stand. */
 	parsed.optimizer = recipe.optimizer;
