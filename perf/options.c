@@ -4,16 +4,14 @@
  */
 #include "options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "perf/calls/collective.h"
 #include "perf/calls/memory.h"
-#include "parse.h"
-#include "ringccl.h"
 #include "perf/calls/types.h"
+#include "tools/options.h"
 
 #define MAX_RANKS 1024
 
@@ -21,156 +19,36 @@
 #define TUNING_FACTOR 16
 #define TUNING_SECONDS 0.02
 
-static const char usage[] =
-	"usage: ring_perf [options]\n"
-	"Measures and checks collectives. Starts two ranks, or --ranks of them, unless a "
-	"launcher\n"
-	"such as ring_run has started it as a rank already.\n"
-	"\n"
-	"      --ranks N            start N ranks on this machine\n"
-	"      --threads            ranks are threads of one process\n"
-	"  -t, --nthreads N         ranks are N threads of one process, ...\n"
-	"  -g, --ngpus N            ... each of which has N GPUs, and a rank for each\n"
-	"      --device NAME        the device that has the buffers: cpu, cuda\n"
-	"      --ranks-per-gpu N    ranks that share a GPU, 1\n"
-	"      --transport LIST     use only these transports, \"shm,tcp\"\n"
-	"      --link PACE          slow links down to this: \"1GB/s,20us\" (RING_LINK)\n"
-	"      --collective NAME    all_reduce, reduce_scatter, all_gather, broadcast, reduce, "
-	"gather,\n"
-	"                           scatter, all_to_all, sendrecv, barrier, all\n"
-	"\n"
-	"  -b, --minbytes SIZE      first size, 8; K, M and G are binary, fractions allowed\n"
-	"  -e, --maxbytes SIZE      last size, 32M\n"
-	"  -i, --stepbytes SIZE     add this from row to row\n"
-	"  -f, --stepfactor FACTOR  multiply by this from row to row, 4\n"
-	"      --sizes LIST         these sizes instead, \"8,64K,1M\"\n"
-	"  -n, --iters N            timed samples of a row, 20\n"
-	"  -w, --warmup_iters N     calls before them, 5\n"
-	"      --seconds SECONDS    warm up for a tenth of it, and take only as many samples as "
-	"fit\n"
-	"      --rest SECONDS       idle time before each sample\n"
-	"  -c, --check N            checked calls of a row, 1; 0 checks nothing\n"
-	"  -o, --op NAME            sum, prod, max, min, avg, mulsum, all\n"
-	"  -d, --datatype NAME      int8, uint8, int32, uint32, int64, uint64, half, float, "
-	"double,\n"
-	"                           bfloat16, f8e4m3, f8e5m2, all\n"
-	"  -r, --root RANK          of broadcast, reduce, gather and scatter, 0; -1 or all is each "
-	"in turn\n"
-	"      --random             check with random floats, not exactly summable ones\n"
-	"      --seed N             seed of the data, 1\n"
-	"      --stream             call through a stream\n"
-	"      --memory KIND        private, or shared: from ring_mem_alloc\n"
-	"      --in-place           measure out of place only what has no in-place form\n"
-	"      --fresh              rewrite the input before each timed call\n"
-	"      --hot                do not touch the buffers (default); with --fresh: both in "
-	"turn\n"
-	"  -T, --timeout SECONDS    timeout of creation and of each call\n"
-	"  -N, --run_cycles N       measure everything N times, 1; 0: until it is ended\n"
-	"  -m, -a, -z, -p, -C N     of nccl-tests; change nothing here\n"
-	"\n"
-	"      --explain            tell what carries each call and what decided that; measure "
-	"nothing\n"
-	"      --tune FILE          measure all algorithms, and write numbers for RING_TUNING\n"
-	"      --verdict            end with a summary in plain words\n"
-	"  -J, --json FILE          write everything as JSON; - is standard output\n"
-	"      --csv FILE           write the rows as CSV\n"
-	"      --trace FILE         write a Chrome trace of all ranks; with %r for the rank, one "
-	"file per rank\n"
-	"  -h, --help               show this and exit\n"
-	"      --version            show the version and exit\n";
+/* ---- values of their own ------------------------------------------------------------------ */
 
-enum long_option {
-	RANKS = 256,
-	THREADS,
-	TRANSPORT,
-	COLLECTIVE,
-	RANDOM,
-	SEED,
-	STREAM,
-	MEMORY,
-	SIZES,
-	SECONDS,
-	REST,
-	IN_PLACE,
-	FRESH,
-	HOT,
-	TIMEOUT,
-	EXPLAIN,
-	TUNE,
-	VERDICT,
-	JSON,
-	CSV,
-	TRACE,
-	DEVICE,
-	LINK,
-	RANKS_PER_GPU,
-	VERSION,
-};
+/* A name's index among `count` names, or PERF_ALL. */
+static bool read_name(const struct option_given *given, const char *text, const char *const *names,
+		      int count, int *value)
+{
+	char wanted[256] = "";
+	for (int i = 0; i < count; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*value = i;
+			return true;
+		}
+		strcat(strcat(wanted, names[i]), ", ");
+	}
+	*value = PERF_ALL;
+	return strcmp(text, "all") == 0 || option_refuse(given, strcat(wanted, "or all"));
+}
 
-static const struct option long_options[] = {
-	{"minbytes", required_argument, NULL, 'b'},
-	{"maxbytes", required_argument, NULL, 'e'},
-	{"stepbytes", required_argument, NULL, 'i'},
-	{"stepfactor", required_argument, NULL, 'f'},
-	{"iters", required_argument, NULL, 'n'},
-	{"warmup_iters", required_argument, NULL, 'w'},
-	{"check", required_argument, NULL, 'c'},
-	{"op", required_argument, NULL, 'o'},
-	{"datatype", required_argument, NULL, 'd'},
-	{"root", required_argument, NULL, 'r'},
-	{"nthreads", required_argument, NULL, 't'},
-	{"ngpus", required_argument, NULL, 'g'},
-	{"agg_iters", required_argument, NULL, 'm'},
-	{"average", required_argument, NULL, 'a'},
-	{"blocking", required_argument, NULL, 'z'},
-	{"parallel_init", required_argument, NULL, 'p'},
-	{"report_cputime", required_argument, NULL, 'C'},
-	{"run_cycles", required_argument, NULL, 'N'},
-	{"output_file", required_argument, NULL, 'J'},
-	{"cudagraph", required_argument, NULL, 'G'},
-	{"local_register", required_argument, NULL, 'R'},
-	{"stream_null", required_argument, NULL, 'y'},
-	{"device_implementation", required_argument, NULL, 'D'},
-	{"link", required_argument, NULL, LINK},
-	{"ranks", required_argument, NULL, RANKS},
-	{"device", required_argument, NULL, DEVICE},
-	{"ranks-per-gpu", required_argument, NULL, RANKS_PER_GPU},
-	{"threads", no_argument, NULL, THREADS},
-	{"transport", required_argument, NULL, TRANSPORT},
-	{"collective", required_argument, NULL, COLLECTIVE},
-	{"random", no_argument, NULL, RANDOM},
-	{"seed", required_argument, NULL, SEED},
-	{"stream", no_argument, NULL, STREAM},
-	{"memory", required_argument, NULL, MEMORY},
-	{"sizes", required_argument, NULL, SIZES},
-	{"seconds", required_argument, NULL, SECONDS},
-	{"rest", required_argument, NULL, REST},
-	{"in-place", no_argument, NULL, IN_PLACE},
-	{"fresh", no_argument, NULL, FRESH},
-	{"hot", no_argument, NULL, HOT},
-	{"timeout", required_argument, NULL, TIMEOUT},
-	{"explain", no_argument, NULL, EXPLAIN},
-	{"tune", required_argument, NULL, TUNE},
-	{"verdict", no_argument, NULL, VERDICT},
-	{"json", required_argument, NULL, JSON},
-	{"csv", required_argument, NULL, CSV},
-	{"trace", required_argument, NULL, TRACE},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, VERSION},
-	{0},
-};
-
-static bool parse_collective(const char *text, int *value)
+static bool read_collective(const struct option_given *given, void *options)
 {
 	const char *names[PERF_COLLECTIVES];
 	for (int i = 0; i < PERF_COLLECTIVES; i++)
 		names[i] = perf_collectives[i].name;
-	return perf_parse_name("--collective", text, names, PERF_COLLECTIVES, value);
+	return read_name(given, given->text, names, PERF_COLLECTIVES,
+			 &((struct perf_options *)options)->collective);
 }
 
-static bool parse_type(const char *text, int *value)
+static bool read_type(const struct option_given *given, void *options)
 {
-	const char *names[PERF_TYPES];
+	const char *names[PERF_TYPES], *text = given->text;
 	for (int i = 0; i < PERF_TYPES; i++)
 		names[i] = perf_types[i].name;
 	static const char *const others[][2] = {
@@ -180,241 +58,210 @@ static bool parse_type(const char *text, int *value)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcmp(text, others[i][0]) == 0)
 			text = others[i][1];
-	return perf_parse_name("-d", text, names, PERF_TYPES, value);
+	return read_name(given, text, names, PERF_TYPES, &((struct perf_options *)options)->type);
 }
 
-static bool parse_op(const char *text, int *value)
+static bool read_op(const struct option_given *given, void *options)
 {
 	const char *names[PERF_OPS];
 	for (int i = 0; i < PERF_OPS; i++)
 		names[i] = perf_ops[i].name;
-	return perf_parse_name("-o", text, names, PERF_OPS, value);
+	return read_name(given, given->text, names, PERF_OPS, &((struct perf_options *)options)->op);
 }
 
-static bool parse_root(const char *text, int *root)
+static bool read_root(const struct option_given *given, void *options)
 {
-	if (strcmp(text, "all") == 0) {
-		*root = PERF_ALL;
+	int *root = &((struct perf_options *)options)->root;
+	*root = PERF_ALL;
+	return strcmp(given->text, "all") == 0 ||
+	       option_read_int(given, PERF_ALL, MAX_RANKS - 1, root);
+}
+
+static bool read_memory(const struct option_given *given, void *options)
+{
+	bool shared = strcmp(given->text, "shared") == 0;
+	((struct perf_options *)options)->shared = shared;
+	return shared || strcmp(given->text, "private") == 0 ||
+	       option_refuse(given, "private or shared");
+}
+
+/* "8,64K,1M": from small to large. */
+static bool read_sizes(const struct option_given *given, void *options)
+{
+	struct perf_options *into = options;
+	const char *at = given->text;
+	size_t before = 0;
+	for (int count = 0; count < PERF_MOST_SIZES; count++) {
+		char *end;
+		size_t size = option_read_size(at, &end);
+		if (size <= before || (*end && *end != ','))
+			break;
+		into->sizes[count] = before = size;
+		at = end + 1;
+		if (*end)
+			continue;
+		into->size_count = count + 1;
+		into->min_bytes = into->sizes[0];
+		into->max_bytes = size;
 		return true;
 	}
-	return perf_parse_int("-r", text, PERF_ALL, MAX_RANKS - 1, root);
+	return option_refuse(given, "sizes from small to large such as 8,64K,1.5G");
 }
 
-static bool parse_memory(const char *text, bool *shared)
+static bool read_link(const struct option_given *given, void *options)
 {
-	*shared = strcmp(text, "shared") == 0;
-	return *shared || strcmp(text, "private") == 0 ||
-	       perf_refuse("--memory", "private or shared", text);
+	(void)options;
+	return setenv("RING_LINK", given->text, 1) == 0;
 }
 
-static bool parse_seed(const char *text, uint64_t *seed)
+static bool read_device(const struct option_given *given, void *options)
 {
-	char *end;
-	*seed = strtoull(text, &end, 0);
-	return (end != text && !*end && !strchr(text, '-') && *seed <= INT64_MAX) ||
-	       perf_refuse("--seed", "a number from 0 to 9223372036854775807", text);
-}
-
-static bool parse_sizes(struct perf_options *options, const char *text)
-{
-	int count = perf_parse_sizes("--sizes", text, PERF_MOST_SIZES, options->sizes);
-	options->size_count = count;
-	options->min_bytes = options->sizes[0];
-	options->max_bytes = options->sizes[count > 0 ? count - 1 : 0];
-	return count > 0;
-}
-
-static const char *file_of(const char *text)
-{
-	return strcmp(text, "-") == 0 ? "/dev/stdout" : text;
-}
-
-static bool parse_device(const char *text, const char **device)
-{
-	*device = strcmp(text, "cpu") == 0 ? NULL : text;
-	return !*device || perf_device_is_known(text);
-}
-
-/* Options of nccl-tests that change nothing here, as that is so anyway. */
-static bool parse_harmless(int letter, const char *text)
-{
-	char name[] = {'-', (char)letter, '\0'};
-	int value;
-	return perf_parse_int(name, text, 0, 1000000, &value);
+	const char **device = &((struct perf_options *)options)->device;
+	*device = strcmp(given->text, "cpu") == 0 ? NULL : given->text;
+	return !*device || perf_device_is_known(*device);
 }
 
 /* Options of nccl-tests for which there is something else: only their "no", 0, is taken. */
-static bool parse_foreign(int letter, const char *text)
+static bool read_foreign(const struct option_given *given, void *options)
 {
-	static const struct {
-		int letter;
-		const char *instead;
-	} rows[] = {
-		{'G', "calls cannot be captured in CUDA graphs; leave it out"},
-		{'R', "buffers that the library registers are --memory shared"},
-		{'y', "there is no null stream; --stream calls through a stream"},
-		{'D', "kernels of one's own cannot communicate; leave it out"},
-		{'M', "memory use is not reported; leave it out"},
-	};
-	char name[] = {'-', (char)letter, '\0'};
+	(void)options;
 	int value;
-	if (!perf_parse_int(name, text, 0, 1000000, &value))
+	if (!option_read_int(given, 0, 1000000, &value))
 		return false;
-	for (size_t i = 0; value > 0 && i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].letter == letter)
-			fprintf(stderr, "ring_perf: -%c: %s\n", letter, rows[i].instead);
-	return value == 0;
+	return value == 0 ||
+	       option_complain(given->table, "%s: %s", given->name, given->row->choices);
 }
 
-/* Which options were given: the others' defaults depend on them. */
-struct given {
-	bool collective, min, max, step, factor, seconds, memory, ranks_per_gpu;
+/* ---- the rows ----------------------------------------------------------------------------- */
+
+#define AT(field) offsetof(struct perf_options, field)
+#define FOREIGN(letter, name, instead)                                                             \
+	{                                                                                          \
+		OPTION_OWN, letter, name, "N", .choices = instead, .read = read_foreign            \
+	}
+#define HARMLESS(letter, name)                                                                     \
+	{                                                                                          \
+		OPTION_INT, letter, name, "N", AT(ignored), 0, 1000000                             \
+	}
+
+static const struct option_row rows[] = {
+	{OPTION_HEADING, .help = "Ranks, and what they call"},
+	{OPTION_INT, 0, "ranks", "N", AT(ranks), 1, MAX_RANKS,
+	 .help = "start N ranks on this machine"},
+	{OPTION_FLAG, 0, "threads", NULL, AT(threads), .help = "ranks are threads of one process"},
+	{OPTION_INT, 't', "nthreads", "N", AT(nthreads), 1, MAX_RANKS,
+	 .help = "ranks are N threads of one process, ..."},
+	{OPTION_INT, 'g', "ngpus", "N", AT(ngpus), 1, MAX_RANKS,
+	 .help = "... each of which has N GPUs, and a rank for each"},
+	{OPTION_OWN, 0, "device", "NAME", .read = read_device,
+	 .help = "the device that has the buffers: cpu, cuda"},
+	{OPTION_INT, 0, "ranks-per-gpu", "N", AT(ranks_per_gpu), 1, MAX_RANKS,
+	 .help = "ranks that share a GPU, 1"},
+	{OPTION_TEXT, 0, "transport", "LIST", AT(transport),
+	 .help = "use only these transports, \"shm,tcp\""},
+	{OPTION_OWN, 0, "link", "PACE", .read = read_link,
+	 .help = "slow links down to this: \"1GB/s,20us\" (RING_LINK)"},
+	{OPTION_OWN, 0, "collective", "NAME", .read = read_collective,
+	 .help = "all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter, "
+		 "all_to_all, sendrecv, barrier, all"},
+
+	{OPTION_HEADING, .help = "Sizes, samples and checks"},
+	{OPTION_SIZE, 'b', "minbytes", "SIZE", AT(min_bytes),
+	 .help = "first size, 8; K, M and G are binary, fractions allowed"},
+	{OPTION_SIZE, 'e', "maxbytes", "SIZE", AT(max_bytes), .help = "last size, 32M"},
+	{OPTION_SIZE, 'i', "stepbytes", "SIZE", AT(step_bytes), .help = "add this from row to row"},
+	{OPTION_ABOVE, 'f', "stepfactor", "FACTOR", AT(step_factor), 1, 1e6,
+	 .help = "multiply by this from row to row, 4"},
+	{OPTION_OWN, 0, "sizes", "LIST", .read = read_sizes,
+	 .help = "these sizes instead, \"8,64K,1M\""},
+	{OPTION_INT, 'n', "iters", "N", AT(effort.samples), 1, 1000000,
+	 .help = "timed samples of a row, 20"},
+	{OPTION_INT, 'w', "warmup_iters", "N", AT(effort.warmup), 0, 1000000,
+	 .help = "calls before them, 5"},
+	{OPTION_ABOVE, 0, "seconds", "SECONDS", AT(effort.seconds), 0, 1e6,
+	 .help = "warm up for a tenth of it, and take only as many samples as fit"},
+	{OPTION_ABOVE, 0, "rest", "SECONDS", AT(effort.rest_s), 0, 1e6,
+	 .help = "idle time before each sample"},
+	{OPTION_INT, 'c', "check", "N", AT(checks), 0, 1000000,
+	 .help = "checked calls of a row, 1; 0 checks nothing"},
+	{OPTION_OWN, 'o', "op", "NAME", .read = read_op,
+	 .help = "sum, prod, max, min, avg, mulsum, all"},
+	{OPTION_OWN, 'd', "datatype", "NAME", .read = read_type,
+	 .help = "int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, "
+		 "f8e4m3, f8e5m2, all"},
+	{OPTION_OWN, 'r', "root", "RANK", .read = read_root,
+	 .help = "of broadcast, reduce, gather and scatter, 0; -1 or all is each in turn"},
+	{OPTION_FLAG, 0, "random", NULL, AT(random),
+	 .help = "check with random floats, not exactly summable ones"},
+	{OPTION_NUMBER, 0, "seed", "N", AT(seed), .help = "seed of the data, 1"},
+	{OPTION_FLAG, 0, "stream", NULL, AT(stream), .help = "call through a stream"},
+	{OPTION_OWN, 0, "memory", "KIND", .read = read_memory,
+	 .help = "private, or shared: from ring_mem_alloc"},
+	{OPTION_FLAG, 0, "in-place", NULL, AT(in_place),
+	 .help = "measure out of place only what has no in-place form"},
+	{OPTION_FLAG, 0, "fresh", NULL, AT(effort.wanted[PERF_FRESH]),
+	 .help = "rewrite the input before each timed call"},
+	{OPTION_FLAG, 0, "hot", NULL, AT(effort.wanted[PERF_HOT]),
+	 .help = "do not touch the buffers (default); with --fresh: both in turn"},
+	{OPTION_ABOVE, 'T', "timeout", "SECONDS", AT(timeout_s), 0, 1e6,
+	 .help = "timeout of creation and of each call"},
+	{OPTION_INT, 'N', "run_cycles", "N", AT(cycles), 0, 1000000,
+	 .help = "measure everything N times, 1; 0: until it is ended"},
+	{OPTION_NOTE, .value = "-m, -a, -z, -p, -C N", .help = "of nccl-tests; change nothing here"},
+	HARMLESS('m', "agg_iters"),
+	HARMLESS('a', "average"),
+	HARMLESS('z', "blocking"),
+	HARMLESS('p', "parallel_init"),
+	HARMLESS('C', "report_cputime"),
+	FOREIGN('G', "cudagraph", "calls cannot be captured in CUDA graphs; leave it out"),
+	FOREIGN('R', "local_register", "buffers that the library registers are --memory shared"),
+	FOREIGN('y', "stream_null", "there is no null stream; --stream calls through a stream"),
+	FOREIGN('D', "device_implementation",
+		"kernels of one's own cannot communicate; leave it out"),
+	FOREIGN('M', NULL, "memory use is not reported; leave it out"),
+
+	{OPTION_HEADING, .help = "Results"},
+	{OPTION_FLAG, 0, "explain", NULL, AT(explain),
+	 .help = "tell what carries each call and what decided that; measure nothing"},
+	{OPTION_TEXT, 0, "tune", "FILE", AT(tune),
+	 .help = "measure all algorithms, and write numbers for RING_TUNING"},
+	{OPTION_FLAG, 0, "verdict", NULL, AT(verdict), .help = "end with a summary in plain words"},
+	{OPTION_FILE, 'J', "json", "FILE", AT(json),
+	 .help = "write everything as JSON; - is standard output"},
+	{OPTION_FILE, 0, "output_file", "FILE", AT(json), .help = NULL},
+	{OPTION_FILE, 0, "csv", "FILE", AT(csv), .help = "write the rows as CSV"},
+	{OPTION_TEXT, 0, "trace", "FILE", AT(trace),
+	 .help = "write a Chrome trace of all ranks; with %r for the rank, one file per rank"},
+	{OPTION_HELP, 'h', "help", .help = "show this and exit"},
+	{OPTION_VERSION, 0, "version", .help = "show the version and exit"},
 };
 
-/* The options with nccl-tests' letters. */
-static bool parse_letter(struct perf_options *options, struct given *given, int letter,
-			 const char *text)
+static const struct option_table table = {
+	.program = "ring_perf",
+	.usage = "usage: ring_perf [options]\n"
+		 "Measures and checks collectives. Starts two ranks, or --ranks of them, unless a\n"
+		 "launcher such as ring_run has started it as a rank already.",
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+};
+
+static bool given(const struct option_found *found, const char *name)
 {
-	switch (letter) {
-	case 'b':
-		given->min = true;
-		return perf_parse_size("-b", text, &options->min_bytes);
-	case 'e':
-		given->max = true;
-		return perf_parse_size("-e", text, &options->max_bytes);
-	case 'i':
-		given->step = true;
-		return perf_parse_size("-i", text, &options->step_bytes);
-	case 'f':
-		given->factor = true;
-		return perf_parse_real("-f", text, 1, &options->step_factor);
-	case 'n':
-		return perf_parse_int("-n", text, 1, 1000000, &options->effort.samples);
-	case 'w':
-		return perf_parse_int("-w", text, 0, 1000000, &options->effort.warmup);
-	case 'c':
-		return perf_parse_int("-c", text, 0, 1000000, &options->checks);
-	case 'o':
-		return parse_op(text, &options->op);
-	case 'd':
-		return parse_type(text, &options->type);
-	case 'r':
-		return parse_root(text, &options->root);
-	case 't':
-		return perf_parse_int("-t", text, 1, MAX_RANKS, &options->nthreads);
-	case 'g':
-		return perf_parse_int("-g", text, 1, MAX_RANKS, &options->ngpus);
-	case 'T':
-		return perf_parse_real("-T", text, 0, &options->timeout_s);
-	case 'N':
-		return perf_parse_int("-N", text, 0, 1000000, &options->cycles);
-	case 'J':
-		options->json = file_of(text);
-		return true;
-	case 'm':
-	case 'a':
-	case 'z':
-	case 'p':
-	case 'C':
-		return parse_harmless(letter, text);
-	case 'G':
-	case 'R':
-	case 'y':
-	case 'D':
-	case 'M':
-		return parse_foreign(letter, text);
-	default: /* getopt has printed a complaint */
-		fputs("ring_perf: see ring_perf --help\n", stderr);
-		return false;
-	}
+	return option_is_given(&table, found, name);
 }
 
-static bool parse_option(struct perf_options *options, struct given *given, int option,
-			 const char *text)
-{
-	switch (option) {
-	case RANKS:
-		return perf_parse_int("--ranks", text, 1, MAX_RANKS, &options->ranks);
-	case COLLECTIVE:
-		given->collective = true;
-		return parse_collective(text, &options->collective);
-	case SEED:
-		return parse_seed(text, &options->seed);
-	case LINK:
-		return setenv("RING_LINK", text, 1) == 0;
-	case DEVICE:
-		return parse_device(text, &options->device);
-	case RANKS_PER_GPU:
-		given->ranks_per_gpu = true;
-		return perf_parse_int("--ranks-per-gpu", text, 1, MAX_RANKS,
-				      &options->ranks_per_gpu);
-	case MEMORY:
-		given->memory = true;
-		return parse_memory(text, &options->shared);
-	case TIMEOUT:
-		return perf_parse_real("--timeout", text, 0, &options->timeout_s);
-	case THREADS:
-		options->threads = true;
-		return true;
-	case RANDOM:
-		options->random = true;
-		return true;
-	case STREAM:
-		options->stream = true;
-		return true;
-	case SIZES:
-		given->min = given->max = true;
-		return parse_sizes(options, text);
-	case SECONDS:
-		given->seconds = true;
-		return perf_parse_real("--seconds", text, 0, &options->effort.seconds);
-	case REST:
-		return perf_parse_real("--rest", text, 0, &options->effort.rest_s);
-	case IN_PLACE:
-		options->in_place = true;
-		return true;
-	case FRESH:
-		options->effort.wanted[PERF_FRESH] = true;
-		return true;
-	case HOT:
-		options->effort.wanted[PERF_HOT] = true;
-		return true;
-	case EXPLAIN:
-		options->explain = true;
-		return true;
-	case TUNE:
-		options->tune = text;
-		return true;
-	case VERDICT:
-		options->verdict = true;
-		return true;
-	case TRANSPORT:
-		options->transport = text;
-		return true;
-	case JSON:
-		options->json = file_of(text);
-		return true;
-	case CSV:
-		options->csv = file_of(text);
-		return true;
-	case TRACE:
-		options->trace = text;
-		return true;
-	default:
-		return parse_letter(options, given, option, text);
-	}
-}
+/* ---- what was not given ------------------------------------------------------------------- */
 
 /* Few sizes and few samples, so that --tune takes seconds. */
-static void settle_tuning(struct perf_options *options, const struct given *given)
+static void settle_tuning(struct perf_options *options, const struct option_found *found)
 {
-	if (!given->collective)
+	if (!given(found, "collective"))
 		options->collective = PERF_ALL;
-	if (!given->max)
+	if (!given(found, "maxbytes") && options->size_count == 0)
 		options->max_bytes = TUNING_MAX_BYTES;
-	if (!given->factor && !given->step)
+	if (!given(found, "stepfactor") && !given(found, "stepbytes"))
 		options->step_factor = TUNING_FACTOR;
-	if (!given->seconds)
+	if (!given(found, "seconds"))
 		options->effort.seconds = TUNING_SECONDS;
 }
 
@@ -433,14 +280,14 @@ int perf_options_grid(const struct perf_options *options)
 }
 
 /* Whether the options about devices and threads go together. */
-static bool settle_devices(struct perf_options *options, const struct given *given)
+static bool settle_devices(struct perf_options *options, const struct option_found *found)
 {
 	int grid = perf_options_grid(options);
-	if (!options->device && given->ranks_per_gpu)
+	if (!options->device && given(found, "ranks-per-gpu"))
 		return refuse("--ranks-per-gpu is for ranks on GPUs: add --device cuda");
 	if (!options->device && options->ngpus > 1)
 		return refuse("-g counts GPUs: add --device cuda, or count threads by -t");
-	if (options->device && given->memory)
+	if (options->device && given(found, "memory"))
 		return refuse("--memory is about the host's memory; leave it out with --device");
 	if (options->device && options->tune)
 		return refuse("--tune measures calls on the host's memory; leave out --device");
@@ -454,19 +301,21 @@ static bool settle_devices(struct perf_options *options, const struct given *giv
 }
 
 /* Sets the options that were not given. */
-static bool settle(struct perf_options *options, const struct given *given)
+static bool settle(struct perf_options *options, const struct option_found *found)
 {
-	if (!settle_devices(options, given))
+	bool has_first = given(found, "minbytes") || options->size_count > 0;
+	bool has_last = given(found, "maxbytes") || options->size_count > 0;
+	if (!settle_devices(options, found))
 		return false;
 	if (options->tune)
-		settle_tuning(options, given);
-	if (given->step && !given->factor)
+		settle_tuning(options, found);
+	if (given(found, "stepbytes") && !given(found, "stepfactor"))
 		options->step_factor = 0;
 	bool *wanted = options->effort.wanted;
 	wanted[PERF_HOT] = (wanted[PERF_HOT] && !options->tune) || !wanted[PERF_FRESH];
-	if (given->min && !given->max && options->max_bytes < options->min_bytes)
+	if (has_first && !has_last && options->max_bytes < options->min_bytes)
 		options->max_bytes = options->min_bytes;
-	if (given->max && !given->min && options->min_bytes > options->max_bytes)
+	if (has_last && !has_first && options->min_bytes > options->max_bytes)
 		options->min_bytes = options->max_bytes;
 	if (options->min_bytes <= options->max_bytes)
 		return true;
@@ -488,29 +337,11 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 		.ranks_per_gpu = 1,
 		.cycles = 1,
 	};
-	struct given given = {0};
-	int option;
-	*status = PERF_EXIT_OK;
-	while ((option = getopt_long(argc, argv,
-				     "b:e:i:f:n:w:c:o:d:r:t:g:m:a:z:T:p:C:N:R:y:D:J:M:G:h",
-				     long_options, NULL)) != -1) {
-		if (option == 'h') {
-			fputs(usage, stdout);
-			return false;
-		}
-		if (option == VERSION) {
-			printf("ring_perf %d.%d.%d\n", RING_VERSION_MAJOR, RING_VERSION_MINOR,
-			       RING_VERSION_PATCH);
-			return false;
-		}
-		*status = PERF_EXIT_USAGE;
-		if (!parse_option(options, &given, option, optarg))
-			return false;
-		*status = PERF_EXIT_OK;
-	}
-	if (optind < argc)
-		fprintf(stderr, "ring_perf: what is '%s'? See ring_perf --help\n", argv[optind]);
-	bool ok = optind == argc && settle(options, &given);
+	struct option_found found = {0};
+	int index = options_read(&table, options, &found, argc, argv, status);
+	if (index < 0)
+		return false;
+	bool ok = index == argc ? settle(options, &found) : option_refuse_word(&table, argv[index]);
 	*status = ok ? PERF_EXIT_OK : PERF_EXIT_USAGE;
 	return ok;
 }

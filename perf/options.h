@@ -58,6 +58,7 @@ struct perf_options {
 	const char *json, *csv;        /* files to write; NULL */
 	int cycles;                    /* how often all is measured; 0: without end */
 	const char *tune;              /* numbers for RING_TUNING, instead of results; NULL */
+	int ignored;                   /* what nccl-tests' other options said */
 };
 
 /*

@@ -452,8 +452,8 @@ static void what_cannot_be_shown_is_refused(void **state)
 	static const struct {
 		const char *arguments, *said;
 	} refused[] = {
-		{"-n 65", "--ranks wants a whole number from 1 to 64, not '65'"},
-		{"-n 4x", "--ranks wants a whole number from 1 to 64, not '4x'"},
+		{"-n 65", "-n wants a whole number from 1 to 64, not '65'"},
+		{"--ranks 4x", "--ranks wants a whole number from 1 to 64, not '4x'"},
 		{"-n 4 --root 4", "rank 4 cannot be root: the ranks are 0 to 3"},
 		{"--collective allreduce", "there is no collective 'allreduce'"},
 		{"--algorithm nccl", "there is no algorithm 'nccl'"},

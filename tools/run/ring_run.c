@@ -3,150 +3,93 @@
  * ring_run starts the ranks of a job on this machine. This file reads the command line; launcher.c
  * does the work. For several hosts, use a launcher that they already have.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/finish.h"
-#include "launcher.h"
-#include "ringccl.h"
+#include "tools/options.h"
 #include "tools/standard_files.h"
+#include "launcher.h"
 
 #define MAX_RANKS 1024
-#define USAGE_ERROR 2
-
-static const char usage[] =
-	"usage: ring_run -n RANKS [options] PROGRAM [ARGUMENT...]\n"
-	"Starts RANKS copies of PROGRAM on this machine, as the ranks of one job, and ends them "
-	"together.\n"
-	"\n"
-	"  -n, --ranks RANKS      number of ranks, 1 to 1024\n"
-	"  -t, --tag              put \"[rank] \" before every line of output\n"
-	"  -x, --env NAME=VALUE   set a variable for the ranks; may be repeated\n"
-	"  -x, --env NAME         refuse to start unless it is set: others can read a VALUE above\n"
-	"      --no-bind          as many ranks as CPUs, or more, are bound to them in turn; do "
-	"not\n"
-	"      --timeout SECONDS  end the job if it takes longer\n"
-	"      --grace MS         time for the others to report once a rank has failed; 200\n"
-	"      --signal-grace MS  time for ranks to end after SIGINT, SIGTERM, SIGHUP; 10000\n"
-	"  -h, --help             show this and exit\n"
-	"      --version          show the version and exit\n"
-	"\n"
-	"The exit status is that of the first rank that fails, 128 + signal if it was killed.\n";
-
-static _Noreturn void complain(const char *format, const char *what)
-{
-	char sentence[512]; /* cuts what a user gave, which may have any length */
-	snprintf(sentence, sizeof(sentence), format, what);
-	fprintf(stderr, "ring_run: %s; see ring_run --help\n", sentence);
-	exit(USAGE_ERROR);
-}
-
-/* A whole number in [low, high]; complains about anything else. */
-static int parse_int(const char *option, const char *text, int low, int high)
-{
-	char *end;
-	long value = strtol(text, &end, 10);
-	if (end == text || *end || value < low || value > high) {
-		char message[128];
-		snprintf(message, sizeof(message), "%s wants a number from %d to %d, not '%%s'",
-			 option, low, high);
-		complain(message, text);
-	}
-	return (int)value;
-}
-
-static double parse_seconds(const char *text)
-{
-	char *end;
-	double seconds = strtod(text, &end);
-	if (end == text || *end || !(seconds > 0 && seconds < 1e9))
-		complain("--timeout wants seconds above 0, not '%s'", text);
-	return seconds;
-}
 
 /*
  * Sets a variable. Without a value, only checks that it is set: all variables are passed on anyway.
  */
-static void set_variable(const char *assignment)
+static bool set_variable(const struct option_given *given, void *options)
 {
-	const char *equals = strchr(assignment, '=');
-	if (equals == assignment || !*assignment)
-		complain("--env wants NAME=VALUE or NAME, not '%s'", assignment);
-	if (!equals && !getenv(assignment))
-		complain("--env %s: it is not set in the environment", assignment);
+	(void)options;
+	const char *equals = strchr(given->text, '=');
+	if (equals == given->text || !given->text[0])
+		return option_refuse(given, "NAME=VALUE or NAME");
+	if (!equals && !getenv(given->text))
+		return option_complain(given->table, "%s %s: it is not set in the environment",
+				       given->name, given->text);
 	if (!equals)
-		return;
-	char *name = strndup(assignment, (size_t)(equals - assignment));
-	if (!name || setenv(name, equals + 1, 1) < 0)
-		complain("cannot set a variable: %s", "out of memory");
+		return true;
+	char *name = strndup(given->text, (size_t)(equals - given->text));
+	bool set = name && setenv(name, equals + 1, 1) == 0;
 	free(name);
+	return set || option_complain(given->table, "cannot set a variable: out of memory");
 }
+
+#define AT(field) offsetof(struct launch, field)
+
+static const struct option_row rows[] = {
+	{OPTION_INT, 'n', "ranks", "RANKS", AT(ranks), 1, MAX_RANKS,
+	 .help = "number of ranks, 1 to 1024"},
+	{OPTION_FLAG, 't', "tag", NULL, AT(tag),
+	 .help = "put \"[rank] \" before every line of output"},
+	{OPTION_OWN, 'x', "env", "NAME=VALUE", .read = set_variable,
+	 .help = "set a variable for the ranks; may be repeated"},
+	{OPTION_NOTE, .value = "-x, --env NAME",
+	 .help = "refuse to start unless it is set: others can read a VALUE above"},
+	{OPTION_UNFLAG, 0, "no-bind", NULL, AT(bind),
+	 .help = "as many ranks as CPUs, or more, are bound to them in turn; do not"},
+	{OPTION_ABOVE, 0, "timeout", "SECONDS", AT(timeout_s), 0, 1e9,
+	 .help = "end the job if it takes longer"},
+	{OPTION_INT, 0, "grace", "MS", AT(grace_ms), 0, 3600000,
+	 .help = "time for the others to report once a rank has failed; 200"},
+	{OPTION_INT, 0, "signal-grace", "MS", AT(signal_grace_ms), 0, 3600000,
+	 .help = "time for ranks to end after SIGINT, SIGTERM, SIGHUP; 10000"},
+	{OPTION_HELP, 'h', "help", .help = "show this and exit"},
+	{OPTION_VERSION, 0, "version", .help = "show the version and exit"},
+};
+
+static const struct option_table table = {
+	.program = "ring_run",
+	.usage =
+		"usage: ring_run -n RANKS [options] PROGRAM [ARGUMENT...]\n"
+		"Starts RANKS copies of PROGRAM on this machine, as the ranks of one job, and ends "
+		"them together.\n",
+	.ending = "The exit status is that of the first rank that fails, 128 + signal if it was "
+		  "killed.",
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+	.ends_at_word = true, /* what follows is the program's */
+};
 
 int main(int argc, char **argv)
 {
-	enum { TIMEOUT = 256, GRACE, SIGNAL_GRACE, NO_BIND, VERSION };
-	static const struct option options[] = {
-		{"ranks", required_argument, NULL, 'n'},
-		{"tag", no_argument, NULL, 't'},
-		{"env", required_argument, NULL, 'x'},
-		{"timeout", required_argument, NULL, TIMEOUT},
-		{"grace", required_argument, NULL, GRACE},
-		{"signal-grace", required_argument, NULL, SIGNAL_GRACE},
-		{"no-bind", no_argument, NULL, NO_BIND},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, VERSION},
-		{0},
-	};
 	struct launch launch = {.name = "ring_run",
 				.capture = true,
 				.bind = true,
 				.grace_ms = 200,
 				.signal_grace_ms = LAUNCH_SIGNAL_GRACE_MS};
+	int status;
 
 	standard_files_open();
-	int option;
-	while ((option = getopt_long(argc, argv, "+n:tx:h", options, NULL)) != -1) {
-		switch (option) {
-		case 'n':
-			launch.ranks = parse_int("-n", optarg, 1, MAX_RANKS);
-			break;
-		case 't':
-			launch.tag = true;
-			break;
-		case 'x':
-			set_variable(optarg);
-			break;
-		case TIMEOUT:
-			launch.timeout_s = parse_seconds(optarg);
-			break;
-		case GRACE:
-			launch.grace_ms = parse_int("--grace", optarg, 0, 3600000);
-			break;
-		case SIGNAL_GRACE:
-			launch.signal_grace_ms = parse_int("--signal-grace", optarg, 0, 3600000);
-			break;
-		case NO_BIND:
-			launch.bind = false;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return finish_output("ring_run", 0, 1);
-		case VERSION:
-			printf("ring_run %d.%d.%d\n", RING_VERSION_MAJOR, RING_VERSION_MINOR,
-			       RING_VERSION_PATCH);
-			return finish_output("ring_run", 0, 1);
-		default:
-			fputs("ring_run: see ring_run --help\n", stderr);
-			return USAGE_ERROR; /* getopt has printed a complaint */
-		}
-	}
+	int index = options_read(&table, &launch, NULL, argc, argv, &status);
+	if (index < 0)
+		return finish_output("ring_run", status, 1);
 	if (launch.ranks == 0)
-		complain("%s", "how many ranks? Give -n");
-	if (optind == argc)
-		complain("%s", "which program?");
-	launch.argv = argv + optind;
-	launch.path = argv[optind];
+		option_complain(&table, "how many ranks? Give -n");
+	else if (index == argc)
+		option_complain(&table, "which program?");
+	if (launch.ranks == 0 || index == argc)
+		return OPTION_EXIT_USAGE;
+	launch.argv = argv + index;
+	launch.path = argv[index];
 	return launch_ranks(&launch);
 }

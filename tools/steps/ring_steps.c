@@ -4,15 +4,15 @@
  * added to what. This file reads the command line; the walk and its pictures have their own files.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/finish.h"
-#include "ringccl.h"
+#include "tools/options.h"
 #include "tools/standard_files.h"
+#include "ringccl.h"
 #include "json.h"
 #include "picture.h"
 #include "text.h"
@@ -20,72 +20,6 @@
 #include "tools/whole_file.h"
 
 enum { EXIT_OK = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
-
-static const char usage[] =
-	"usage: ring_steps [options]\n"
-	"Shows a plan step by step: which rank sends which piece to which other, and what is "
-	"added.\n"
-	"\n"
-	"  -n, --ranks N             number of ranks, 4; 1 to 64\n"
-	"      --collective NAME     all_reduce, reduce_scatter, all_gather, broadcast, reduce, "
-	"gather,\n"
-	"                            scatter, all_to_all, sendrecv, barrier\n"
-	"      --algorithm NAME      ring, oneshot, stride, twoshot, bruck, staged, direct, tree, "
-	"pair\n"
-	"      --count N             elements of 4 bytes, of the vector or of each part\n"
-	"      --chunk SIZE          bytes of the largest message; default: whole blocks\n"
-	"      --chunks-per-round N  RING_CHUNKS_PER_ROUND, 2\n"
-	"      --depth N             RING_DEPTH, 4: messages of a link in a step\n"
-	"  -r, --root RANK           of broadcast, reduce, gather and scatter, 0\n"
-	"      --values              each step in full: entries, sums as numbers, what each rank "
-	"has\n"
-	"      --trace FILE          show a recorded call; one trace of all ranks, or one each\n"
-	"      --call N              number of the recorded call; default: the program's last "
-	"collective\n"
-	"      --list                list the recorded calls\n"
-	"      --svg FILE            all steps as one picture, instead of text\n"
-	"      --html FILE           a page with a slider, instead of text\n"
-	"      --json FILE           everything as JSON, instead of text\n"
-	"  -h, --help                show this and exit\n"
-	"      --version             show the version and exit\n";
-
-enum long_option {
-	COLLECTIVE = 256,
-	ALGORITHM,
-	COUNT,
-	CHUNK,
-	CHUNKS_PER_ROUND,
-	DEPTH,
-	VALUES,
-	TRACE,
-	CALL,
-	LIST,
-	SVG,
-	HTML,
-	JSON,
-	VERSION,
-};
-
-static const struct option long_options[] = {
-	{"ranks", required_argument, NULL, 'n'},
-	{"collective", required_argument, NULL, COLLECTIVE},
-	{"algorithm", required_argument, NULL, ALGORITHM},
-	{"count", required_argument, NULL, COUNT},
-	{"chunk", required_argument, NULL, CHUNK},
-	{"chunks-per-round", required_argument, NULL, CHUNKS_PER_ROUND},
-	{"depth", required_argument, NULL, DEPTH},
-	{"root", required_argument, NULL, 'r'},
-	{"values", no_argument, NULL, VALUES},
-	{"trace", required_argument, NULL, TRACE},
-	{"call", required_argument, NULL, CALL},
-	{"list", no_argument, NULL, LIST},
-	{"svg", required_argument, NULL, SVG},
-	{"html", required_argument, NULL, HTML},
-	{"json", required_argument, NULL, JSON},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, VERSION},
-	{0},
-};
 
 struct job {
 	struct steps_choice choice;
@@ -116,47 +50,23 @@ static __attribute__((format(printf, 1, 2))) bool complain(const char *format, .
 
 /* ---- the command line ---------------------------------------------------------------------- */
 
-/* A whole number in [low, high]; K and M are binary. */
-static bool parse_number(const char *option, const char *text, uint64_t low, uint64_t high,
-			 uint64_t *value)
+static bool read_kind(const struct option_given *given, void *job)
 {
-	char *end;
-	errno = 0;
-	uint64_t number = strtoull(text, &end, 10);
-	int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 0;
-	bool good = end > text && *text != '-' && end[shift > 0] == 0 && errno == 0 &&
-		    number <= high >> shift && number << shift >= low;
-	if (!good)
-		return complain("%s wants a whole number from %llu to %llu, not '%s'", option,
-				(unsigned long long)low, (unsigned long long)high, text);
-	*value = number << shift;
-	return true;
-}
-
-static bool parse_int(const char *option, const char *text, int low, int high, int *value)
-{
-	uint64_t number;
-	if (!parse_number(option, text, (uint64_t)low, (uint64_t)high, &number))
-		return false;
-	*value = (int)number;
-	return true;
-}
-
-static bool parse_kind(const char *text, enum ring_kind *kind)
-{
-	int found = steps_kind_find(text);
+	int found = steps_kind_find(given->text);
 	if (found < 0)
-		return complain("there is no collective '%s'; ring_steps --help lists them", text);
-	*kind = (enum ring_kind)found;
+		return complain("there is no collective '%s'; ring_steps --help lists them",
+				given->text);
+	((struct job *)job)->choice.kind = (enum ring_kind)found;
 	return true;
 }
 
-static bool parse_algorithm(const char *text, enum ring_algorithm *algorithm)
+static bool read_algorithm(const struct option_given *given, void *job)
 {
-	int found = steps_algorithm_find(text);
+	int found = steps_algorithm_find(given->text);
 	if (found < 0)
-		return complain("there is no algorithm '%s'; ring_steps --help lists them", text);
-	*algorithm = (enum ring_algorithm)found;
+		return complain("there is no algorithm '%s'; ring_steps --help lists them",
+				given->text);
+	((struct job *)job)->choice.algorithm = (enum ring_algorithm)found;
 	return true;
 }
 
@@ -168,76 +78,66 @@ static bool add_trace(struct job *job, const char *path)
 	return true;
 }
 
-static bool parse_option(int option, struct job *job)
+static bool read_trace_name(const struct option_given *given, void *job)
 {
-	struct steps_choice *choice = &job->choice;
-	switch (option) {
-	case 'n':
-		return parse_int("--ranks", optarg, 1, STEPS_RANKS_MOST, &choice->ranks);
-	case 'r':
-		return parse_int("--root", optarg, 0, STEPS_RANKS_MOST - 1, &choice->root);
-	case COLLECTIVE:
-		return parse_kind(optarg, &choice->kind);
-	case ALGORITHM:
-		return parse_algorithm(optarg, &choice->algorithm);
-	case COUNT:
-		return parse_number("--count", optarg, 1, UINT32_MAX, &choice->count);
-	case CHUNK:
-		return parse_number("--chunk", optarg, STEPS_ELEMENT_BYTES, UINT32_MAX,
-				    &choice->chunk_bytes);
-	case CHUNKS_PER_ROUND:
-		return parse_int("--chunks-per-round", optarg, 1, 64, &choice->chunks_per_round);
-	case DEPTH:
-		return parse_int("--depth", optarg, 1, 1024, &choice->depth);
-	case VALUES:
-		job->values = true;
-		return true;
-	case CALL:
-		return parse_number("--call", optarg, 1, UINT64_MAX >> 20, &job->call);
-	case LIST:
-		job->list = true;
-		return true;
-	case TRACE:
-		return add_trace(job, optarg);
-	case SVG:
-		job->svg = optarg;
-		return true;
-	case HTML:
-		job->html = optarg;
-		return true;
-	case JSON:
-		job->json = optarg;
-		return true;
-	default: /* getopt has printed what is wrong */
-		return complain("see ring_steps --help");
-	}
+	return add_trace(job, given->text);
 }
+
+#define AT(field) offsetof(struct job, field)
+
+static const struct option_row rows[] = {
+	{OPTION_INT, 'n', "ranks", "N", AT(choice.ranks), 1, STEPS_RANKS_MOST,
+	 .help = "number of ranks, 4; 1 to 64"},
+	{OPTION_OWN, 0, "collective", "NAME", .read = read_kind,
+	 .help = "all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter, "
+		 "all_to_all, sendrecv, barrier"},
+	{OPTION_OWN, 0, "algorithm", "NAME", .read = read_algorithm,
+	 .help = "ring, oneshot, stride, twoshot, bruck, staged, direct, tree, pair"},
+	{OPTION_COUNT, 0, "count", "N", AT(choice.count), 1, UINT32_MAX,
+	 .help = "elements of 4 bytes, of the vector or of each part"},
+	{OPTION_COUNT, 0, "chunk", "SIZE", AT(choice.chunk_bytes), STEPS_ELEMENT_BYTES, UINT32_MAX,
+	 .help = "bytes of the largest message; default: whole blocks"},
+	{OPTION_INT, 0, "chunks-per-round", "N", AT(choice.chunks_per_round), 1, 64,
+	 .help = "RING_CHUNKS_PER_ROUND, 2"},
+	{OPTION_INT, 0, "depth", "N", AT(choice.depth), 1, 1024,
+	 .help = "RING_DEPTH, 4: messages of a link in a step"},
+	{OPTION_INT, 'r', "root", "RANK", AT(choice.root), 0, STEPS_RANKS_MOST - 1,
+	 .help = "of broadcast, reduce, gather and scatter, 0"},
+	{OPTION_FLAG, 0, "values", NULL, AT(values),
+	 .help = "each step in full: entries, sums as numbers, what each rank has"},
+	{OPTION_OWN, 0, "trace", "FILE", .read = read_trace_name,
+	 .help = "show a recorded call; one trace of all ranks, or one each"},
+	{OPTION_COUNT, 0, "call", "N", AT(call), 1, (double)(UINT64_MAX >> 20),
+	 .help = "number of the recorded call; default: the program's last collective"},
+	{OPTION_FLAG, 0, "list", NULL, AT(list), .help = "list the recorded calls"},
+	{OPTION_TEXT, 0, "svg", "FILE", AT(svg), .help = "all steps as one picture, instead of text"},
+	{OPTION_TEXT, 0, "html", "FILE", AT(html), .help = "a page with a slider, instead of text"},
+	{OPTION_TEXT, 0, "json", "FILE", AT(json), .help = "everything as JSON, instead of text"},
+	{OPTION_HELP, 'h', "help", .help = "show this and exit"},
+	{OPTION_VERSION, 0, "version", .help = "show the version and exit"},
+};
+
+static const struct option_table table = {
+	.program = "ring_steps",
+	.usage = "usage: ring_steps [options]\n"
+		 "Shows a plan step by step: which rank sends which piece to which other, and what "
+		 "is added.\n",
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+};
 
 /* returns false to end with *status, everything is printed */
 static bool parse_command(int argc, char **argv, struct job *job, int *status)
 {
-	int option;
-	while ((option = getopt_long(argc, argv, "n:r:h", long_options, NULL)) != -1) {
-		*status = EXIT_OK;
-		if (option == 'h') {
-			fputs(usage, stdout);
-			return false;
-		}
-		if (option == VERSION) {
-			printf("ring_steps %d.%d.%d\n", RING_VERSION_MAJOR, RING_VERSION_MINOR,
-			       RING_VERSION_PATCH);
-			return false;
-		}
-		*status = EXIT_USAGE;
-		if (!parse_option(option, job))
-			return false;
-	}
+	int index = options_read(&table, job, NULL, argc, argv, status);
+	if (index < 0)
+		return false;
 	*status = EXIT_USAGE;
-	while (job->trace_count > 0 && optind < argc)
-		if (!add_trace(job, argv[optind++]))
+	while (job->trace_count > 0 && index < argc)
+		if (!add_trace(job, argv[index++]))
 			return false;
-	if (optind < argc)
-		return complain("what is '%s'? See ring_steps --help", argv[optind]);
+	if (index < argc)
+		return option_refuse_word(&table, argv[index]);
 	if (job->list && job->trace_count == 0)
 		return complain("--list is of calls that were recorded: give --trace FILE, too");
 	return true;
