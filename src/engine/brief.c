@@ -40,7 +40,7 @@ void ring_brief_prepare(struct ring_brief *brief, struct ring_channel *channel)
 {
 	struct ring_known_plan *known = channel->known;
 	ring_brief_count(brief);
-	brief->ready = channel->is_small && !channel->trace &&
+	brief->ready = channel->on_boards && known->is_small && !channel->trace &&
 		       channel->reserved; /* else routes may move */
 	if (!brief->ready)
 		return;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "channel_parts.h"
-#include "direct.h"
 #include "exchange.h"
 #include "job.h"
 #include "reaching.h"
@@ -15,63 +14,10 @@
 #include "small.h"
 #include "base/status.h"
 
-static void use(struct ring_channel *channel, struct ring_known_plan *known)
-{
-	channel->known = known;
-	channel->plan = &known->plan;
-}
-
 void ring_channel_use_board(struct ring_channel *channel, struct ring_doorbell_page *page)
 {
 	channel->board = &page->board;
 	channel->light = ring_doorbell_is_light(page);
-}
-
-void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
-			const struct ring_operands *operands, const struct ring_record *record)
-{
-	ring_known_plan_set(channel->own, plan);
-	ring_channel_start_known(channel, channel->own, operands, record);
-}
-
-void ring_channel_start_known(struct ring_channel *channel, struct ring_known_plan *known,
-			      const struct ring_operands *operands, const struct ring_record *record)
-{
-	size_t scratch = ring_plan_scratch_bytes(&known->plan);
-	if (channel->scratch_used < scratch)
-		channel->scratch_used = scratch;
-	use(channel, known);
-	channel->tells = false;
-	channel->on_boards = channel->board && known->plan.exchanges > 0;
-	channel->sheet_bytes = sizeof(*record) + known->plan.opening;
-	channel->root_says = ring_kind_is_from_root(known->plan.params.kind);
-	channel->is_small = channel->on_boards && known->is_small;
-	channel->opening.record = *record;
-	ring_channel_start_again(channel, operands, record->sequence);
-}
-
-void ring_channel_start_again(struct ring_channel *channel, const struct ring_operands *operands,
-			      uint64_t sequence)
-{
-	channel->exchanges += channel->on_boards ? channel->plan->exchanges : 0;
-	channel->written = 0;
-	channel->heard = 0;
-	channel->operands = *operands;
-	channel->opening.record.sequence = sequence;
-	channel->posted = channel->sent = channel->started = channel->reduced = 0;
-	channel->expected = 0;
-}
-
-void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *known,
-		       const struct ring_record *record, const struct ring_reached *reached)
-{
-	ring_channel_start_known(channel, known, &(struct ring_operands){.type = RING_UINT8},
-				 record);
-	channel->reached = reached;
-	channel->tells = true;
-	channel->sheet_bytes = sizeof(*record) + sizeof(struct ring_whereabouts);
-	memcpy(channel->opening.payload, &reached->where[channel->self],
-	       sizeof(reached->where[channel->self]));
 }
 
 /*
@@ -192,65 +138,22 @@ static int post_sends(struct ring_channel *channel)
 }
 
 /* Starts entry `started`. returns 1; 0 if it cannot start yet; an error */
-static int start(struct ring_channel *channel)
+static int start(struct ring_channel *channel, const struct ring_transfer *in)
 {
-	const struct ring_transfer *in = ring_channel_incoming(channel, channel->started);
-	bool direct = ring_transfer_is_direct(in);
-	if (channel->sent < in->needs || (direct && channel->reduced < channel->started))
+	if (channel->sent < in->needs ||
+	    (channel->reduced < channel->started && ring_transfer_is_direct(in)))
 		return 0;
 	const char *payload = NULL;
 	int moved = ring_transfer_is_message(in, channel->self) ? ring_receive(channel, in, &payload)
 								: 1;
 	if (moved <= 0)
 		return moved;
-	int err = direct ? ring_direct_start(channel, in) : ring_job_submit(channel, in, payload);
-	if (err)
-		return err;
-	ring_channel_note(channel, RING_STARTED, channel->started, in);
-	channel->started++;
-	return 1;
-}
-
-/* Gives back the slots of messages that are not needed any more. */
-static void release(const struct ring_channel *channel, const struct ring_transfer *in)
-{
-	struct ring_link *link = NULL;
-	if (in->action != RING_HOLD && ring_transfer_is_message(in, channel->self) &&
-	    !ring_channel_is_on_board(channel, in))
-		link = ring_channel_route(channel, in->peer)->in;
-	if (link)
-		ring_link_release(link);
-	for (int k = 0; in->held.releases && k < in->held.count; k++) {
-		struct ring_transfer room;
-		const struct ring_transfer *hold =
-			ring_known_plan_peek(channel->known, in->held.first + (uint64_t)k, &room);
-		link = ring_channel_route(channel, hold->peer)->in;
-		if (hold->bytes > 0 && !ring_channel_is_on_board(channel, hold))
-			ring_link_release(link);
-	}
-}
-
-/* Moves `reduced` over what the device has finished and gives the slots back. */
-static int finish(struct ring_channel *channel)
-{
-	uint64_t pending;
-	int moves = 0;
-	int err = ring_channel_pending(channel, &pending);
-	if (err)
-		return err;
-	for (; channel->reduced + pending < channel->started; channel->reduced++, moves++) {
-		const struct ring_transfer *in = ring_channel_incoming(channel, channel->reduced);
-		err = ring_transfer_is_direct(in) ? ring_direct_finish(channel, in) : 0;
-		if (err)
-			return err;
-		release(channel, in);
-		ring_channel_note(channel, RING_REDUCED, channel->reduced, in);
-	}
-	return moves;
+	int err = ring_job_start(channel, in, payload);
+	return err ? err : 1;
 }
 
 /*
- * What lies there was sent, and the sender of what replaces it in the user's memory makes this
+ * The old contents have been sent, and the rank whose data replaces them is known to be in this
  * call.
  */
 static bool may_land(const struct ring_channel *channel, const struct ring_transfer *in,
@@ -301,40 +204,111 @@ static bool completes_next(const struct ring_channel *channel, uint64_t before)
 }
 
 /* Sends first: at a call's start this rank's messages can go, and the others' have hardly come. */
-int ring_channel_advance(struct ring_channel *channel)
+static int advance(struct ring_channel *channel)
 {
-	if (channel->is_small)
-		return ring_small_advance(channel);
-	if (channel->on_boards && ring_plan_reaches(channel->plan))
-		return ring_reaching_advance(channel);
 	int moves = channel->sent < channel->plan->outgoing ? post_sends(channel) : 0;
 	if (moves < 0)
 		return moves;
 	while (channel->started < channel->plan->incoming) {
 		if (channel->announces)
 			announce(channel);
-		bool holds = ring_channel_incoming(channel, channel->started)->action == RING_HOLD;
+		const struct ring_transfer *in = ring_channel_incoming(channel, channel->started);
+		const bool holds = in->action == RING_HOLD;
 		const uint64_t before = channel->reduced;
-		int moved = start(channel);
+		int moved = start(channel, in);
 		if (moved < 0)
 			return moved;
 		if (moved == 0)
 			break;
-		moved = holds ? 0 : finish(channel); /* messages that are held give no slots back */
+		moved = holds ? 0
+			      : ring_job_finish(
+					channel); /* messages that are held give no slots back */
 		if (moved < 0)
 			return moved;
 		moves++;
 		if (completes_next(channel, before))
 			break; /* send on what is still in cache */
 	}
-	int finished = channel->reduced < channel->started ? finish(channel) : 0;
+	int finished = channel->reduced < channel->started ? ring_job_finish(channel) : 0;
 	return finished < 0 ? finished : moves + finished;
 }
+
+int ring_channel_advance(struct ring_channel *channel)
+{
+	return channel->advance(channel);
+}
+
+/* ---- starting -------------------------------------------------------------------------------- */
+
+/* Chooses the loop that carries out its plan. */
+static void choose_loop(struct ring_channel *channel)
+{
+	channel->advance = advance;
+	if (channel->on_boards && channel->known->is_small)
+		channel->advance = ring_small_advance;
+	else if (channel->on_boards && ring_plan_reaches(channel->plan))
+		channel->advance = ring_reaching_advance;
+}
+
+static void use(struct ring_channel *channel, struct ring_known_plan *known)
+{
+	channel->known = known;
+	channel->plan = &known->plan;
+}
+
+void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
+			const struct ring_operands *operands, const struct ring_record *record)
+{
+	ring_known_plan_set(channel->own, plan);
+	ring_channel_start_known(channel, channel->own, operands, record);
+}
+
+void ring_channel_start_known(struct ring_channel *channel, struct ring_known_plan *known,
+			      const struct ring_operands *operands, const struct ring_record *record)
+{
+	size_t scratch = ring_plan_scratch_bytes(&known->plan);
+	if (channel->scratch_used < scratch)
+		channel->scratch_used = scratch;
+	use(channel, known);
+	channel->tells = false;
+	channel->on_boards = channel->board && known->plan.exchanges > 0;
+	channel->sheet_bytes = sizeof(*record) + known->plan.opening;
+	channel->root_says = ring_kind_is_from_root(known->plan.params.kind);
+	choose_loop(channel);
+	channel->opening.record = *record;
+	ring_channel_start_again(channel, operands, record->sequence);
+}
+
+void ring_channel_start_again(struct ring_channel *channel, const struct ring_operands *operands,
+			      uint64_t sequence)
+{
+	channel->exchanges += channel->on_boards ? channel->plan->exchanges : 0;
+	channel->written = 0;
+	channel->heard = 0;
+	channel->operands = *operands;
+	channel->opening.record.sequence = sequence;
+	channel->posted = channel->sent = channel->started = channel->reduced = 0;
+	channel->expected = 0;
+}
+
+void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *known,
+		       const struct ring_record *record, const struct ring_reached *reached)
+{
+	ring_channel_start_known(channel, known, &(struct ring_operands){.type = RING_UINT8},
+				 record);
+	channel->reached = reached;
+	channel->tells = true;
+	channel->sheet_bytes = sizeof(*record) + sizeof(struct ring_whereabouts);
+	memcpy(channel->opening.payload, &reached->where[channel->self],
+	       sizeof(reached->where[channel->self]));
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 /* The incoming entry that is next. */
 static uint64_t next_in(const struct ring_channel *channel)
 {
-	return channel->is_small && channel->started == 0 ? channel->heard : channel->started;
+	return channel->started < channel->heard ? channel->heard : channel->started;
 }
 
 int ring_channel_waits_for(const struct ring_channel *channel, int *step)
@@ -367,8 +341,7 @@ static bool is_elsewhere(const struct ring_channel *channel, const struct ring_t
 bool ring_channel_waits_elsewhere(const struct ring_channel *channel)
 {
 	const struct ring_known_plan *known = channel->known;
-	const uint64_t next = next_in(channel);
-	const uint64_t end = channel->is_small ? known->hears : known->plan.incoming;
+	const uint64_t next = next_in(channel), end = known->plan.incoming;
 	struct ring_transfer rooms[2];
 	if (!channel->on_boards || next >= end)
 		return false;

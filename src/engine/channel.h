@@ -17,10 +17,11 @@
  * Where ranks have boards, a rank writes what it says to all others once, on its board: such
  * entries are counted like messages, but no link carries them.
  *
- * Entries that reach into peers' memory are direct.c's; each starts when all before it are
- * complete. receive.c takes what peers say, and job.c gives it to the device. Plans without
- * messages on links have loops of their own: small calls small.c, those that reach into memory
- * reaching.c.
+ * receive.c takes what peers say, exchange.c writes what this rank says on its board, and job.c
+ * gives the device its jobs. Entries that reach into peers' memory are direct.c's; each starts when
+ * all before it are complete. When a plan starts, a channel chooses the loop of these moves:
+ * channel.c has one for all plans. Plans that send nothing on links have loops of their own: small
+ * calls small.c's, those that reach into memory reaching.c's.
  */
 #ifndef RING_CHANNEL_H
 #define RING_CHANNEL_H
@@ -53,6 +54,7 @@ struct ring_route {
 	const struct ring_bell *bell; /* the peer's, once `out` is there; NULL: it has none */
 	struct ring_board *board;     /* the peer's, once `in` is there */
 	struct ring_arrival sheet;    /* what ring_receive() last read there */
+	const char *said;             /* the last payload, on the board or on `in` */
 	uint64_t sent_messages, sent_bytes, received_messages, received_bytes; /* payload only */
 	struct ring_opening opening; /* what goes to this rank alone, behind the record */
 };
@@ -103,7 +105,8 @@ struct ring_channel {
 
 	/* of the current call */
 	struct ring_known_plan *known;
-	const struct ring_plan *plan; /* the known one's */
+	const struct ring_plan *plan;                 /* the known one's */
+	int (*advance)(struct ring_channel *channel); /* moves the counters of such a plan */
 	struct ring_operands operands;
 	struct ring_opening opening;           /* this rank's, as all are told */
 	uint64_t written;                      /* exchanges of the plan, on its board */
@@ -112,7 +115,6 @@ struct ring_channel {
 	const struct ring_reached *reached;    /* where all buffers lie; plans that reach there */
 	bool tells;                            /* each signal tells where this rank's buffers lie */
 	bool on_boards;                        /* what opens messages is written on boards */
-	bool is_small;                         /* on boards, and small.c's */
 	uint64_t heard;                        /* peers that a small call has heard */
 	const char *said[RING_KNOWN_OUTGOING]; /* what each of them said behind its record */
 	uint64_t posted, sent, started, reduced;

@@ -67,19 +67,10 @@ static inline size_t ring_channel_sheet_bytes(const struct ring_channel *channel
 static inline size_t ring_channel_message_bytes(const struct ring_channel *channel,
 						const struct ring_transfer *transfer)
 {
-	return transfer->bytes + (transfer->opens ? sizeof(struct ring_record) : 0) +
-	       (transfer->opens && channel->tells ? sizeof(struct ring_whereabouts) : 0);
-}
-
-/* The payload of a message. A board has all of the peer's input. */
-static inline const char *ring_channel_payload(const struct ring_channel *channel,
-					       const struct ring_transfer *in,
-					       const struct ring_arrival *message)
-{
-	if (!in->opens)
-		return message->data;
-	uint64_t skip = channel->on_boards ? in->source.offset : 0;
-	return (const char *)message->data + sizeof(struct ring_record) + skip;
+	if (!transfer->opens)
+		return transfer->bytes;
+	return transfer->bytes + sizeof(struct ring_record) +
+	       (channel->tells ? sizeof(struct ring_whereabouts) : 0);
 }
 
 /* All jobs go through these two. */

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding the operands of a job; see job.h. */
+/* Finding the operands of a job, and giving slots back; see job.h. */
 #include "job.h"
 
 #include "channel_parts.h"
+#include "direct.h"
 #include "base/datatype.h"
 
-/* The message that HOLD number `index` keeps: no later one was taken from that link. */
+/* The message that HOLD number `index` keeps: that peer has said nothing since. */
 static inline const void *held_payload(const struct ring_channel *channel,
 				       const struct ring_transfer *in, int index)
 {
 	struct ring_transfer room;
 	const struct ring_transfer *hold =
 		ring_known_plan_peek(channel->known, in->held.first + (uint64_t)index, &room);
-	const struct ring_route *route = ring_channel_route(channel, hold->peer);
-	if (ring_channel_is_on_board(channel, hold))
-		return ring_channel_payload(channel, hold, &route->sheet) + in->held.skip;
-	const struct ring_arrival *message = ring_link_arrival(route->in, route->taken - 1);
-	return ring_channel_payload(channel, hold, message) + in->held.skip;
+	return ring_channel_route(channel, hold->peer)->said + in->held.skip;
 }
 
 /* The same where all summands were collected in scratch. */
@@ -78,8 +75,8 @@ int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in
 	return ring_channel_reduce(channel, job);
 }
 
-int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in,
-		    const void *arrived)
+/* Always exactly one job. */
+static int submit(struct ring_channel *channel, const struct ring_transfer *in, const void *arrived)
 {
 	if ((in->action == RING_REDUCE || in->action == RING_SCALE) && in->bytes > 0) {
 		struct ring_reduction job; /* most of it is not used */
@@ -97,4 +94,52 @@ int ring_job_submit(struct ring_channel *channel, const struct ring_transfer *in
 	bool nothing = in->action == RING_SIGNAL || in->action == RING_HOLD || source == result;
 	bool past = channel->known->past && in->result.buffer == RING_OUTPUT;
 	return ring_channel_copy(channel, result, source, nothing ? 0 : in->bytes, past);
+}
+
+int ring_job_start(struct ring_channel *channel, const struct ring_transfer *in, const void *arrived)
+{
+	int err = ring_transfer_is_direct(in) ? ring_direct_start(channel, in)
+					      : submit(channel, in, arrived);
+	if (err)
+		return err;
+	ring_channel_note(channel, RING_STARTED, channel->started, in);
+	channel->started++;
+	return 0;
+}
+
+/* Gives back the slots of messages that are not needed any more. */
+static void release(const struct ring_channel *channel, const struct ring_transfer *in)
+{
+	struct ring_link *link = NULL;
+	if (in->action != RING_HOLD && ring_transfer_is_message(in, channel->self) &&
+	    !ring_channel_is_on_board(channel, in))
+		link = ring_channel_route(channel, in->peer)->in;
+	if (link)
+		ring_link_release(link);
+	for (int k = 0; in->held.releases && k < in->held.count; k++) {
+		struct ring_transfer room;
+		const struct ring_transfer *hold =
+			ring_known_plan_peek(channel->known, in->held.first + (uint64_t)k, &room);
+		link = ring_channel_route(channel, hold->peer)->in;
+		if (hold->bytes > 0 && !ring_channel_is_on_board(channel, hold))
+			ring_link_release(link);
+	}
+}
+
+int ring_job_finish(struct ring_channel *channel)
+{
+	uint64_t pending;
+	int moves = 0;
+	int err = ring_channel_pending(channel, &pending);
+	if (err)
+		return err;
+	for (; channel->reduced + pending < channel->started; channel->reduced++, moves++) {
+		const struct ring_transfer *in = ring_channel_incoming(channel, channel->reduced);
+		err = ring_transfer_is_direct(in) ? ring_direct_finish(channel, in) : 0;
+		if (err)
+			return err;
+		release(channel, in);
+		ring_channel_note(channel, RING_REDUCED, channel->reduced, in);
+	}
+	return moves;
 }

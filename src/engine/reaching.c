@@ -2,7 +2,6 @@
 /* Working, telling and hearing in turn; see reaching.h. */
 #include "reaching.h"
 
-#include "direct.h"
 #include "exchange.h"
 #include "job.h"
 #include "receive.h"
@@ -42,38 +41,20 @@ static int hear(struct ring_channel *channel)
 	return moved < 0 ? moved : (int)(j - before);
 }
 
-/* Moves `reduced` over what the device has finished. returns 0, or an error */
-static int finish(struct ring_channel *channel)
-{
-	uint64_t pending;
-	int err = ring_channel_pending(channel, &pending);
-	while (!err && channel->reduced + pending < channel->started) {
-		const struct ring_transfer *in = ring_channel_incoming(channel, channel->reduced);
-		err = ring_transfer_is_direct(in) ? ring_direct_finish(channel, in) : 0;
-		if (!err)
-			ring_channel_note(channel, RING_REDUCED, channel->reduced++, in);
-	}
-	return err;
-}
-
 /* Gives the entries to the device, each when all before it are done. returns as hear */
 static int work(struct ring_channel *channel)
 {
 	const uint64_t before = channel->started + channel->reduced;
-	int err = channel->reduced < channel->started ? finish(channel) : 0;
-	while (!err && channel->reduced == channel->started &&
+	int moved = channel->reduced < channel->started ? ring_job_finish(channel) : 0;
+	while (moved >= 0 && channel->reduced == channel->started &&
 	       channel->started < channel->plan->incoming) {
 		const struct ring_transfer *in = ring_channel_incoming(channel, channel->started);
 		if (in->opens)
 			break;
-		err = ring_transfer_is_direct(in) ? ring_direct_start(channel, in)
-						  : ring_job_submit(channel, in, NULL);
-		if (err)
-			break;
-		ring_channel_note(channel, RING_STARTED, channel->started++, in);
-		err = finish(channel);
+		int err = ring_job_start(channel, in, NULL);
+		moved = err ? err : ring_job_finish(channel);
 	}
-	return err ? err : (int)(channel->started + channel->reduced - before);
+	return moved < 0 ? moved : (int)(channel->started + channel->reduced - before);
 }
 
 int ring_reaching_advance(struct ring_channel *channel)

@@ -141,6 +141,16 @@ static void bring_to_room(const struct ring_route *route)
 	message->data = room;
 }
 
+/* The payload of a message. A board has all of the peer's input. */
+static const char *payload_of(const struct ring_channel *channel, const struct ring_transfer *in,
+			      const struct ring_arrival *message)
+{
+	if (!in->opens)
+		return message->data;
+	uint64_t skip = channel->on_boards ? in->source.offset : 0;
+	return (const char *)message->data + sizeof(struct ring_record) + skip;
+}
+
 int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, const char **payload)
 {
 	struct ring_route *route = ring_channel_route(channel, in->peer);
@@ -152,7 +162,7 @@ int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, c
 		return found;
 	if (route->rooms && !ring_channel_is_on_board(channel, in))
 		bring_to_room(route);
-	*payload = ring_channel_payload(channel, in, message);
+	*payload = payload_of(channel, in, message);
 	route->taken += !ring_channel_is_on_board(channel, in);
 	if (in->opens)
 		route->heard = channel->opening.record.sequence;

@@ -29,12 +29,13 @@ static inline const char *ring_receive_said(const struct ring_channel *channel,
 }
 
 /*
- * Counts it, and keeps where the peer's buffers lie if it says that. A rank's last signal to ranks
- * that reach it says that it is done: then all payload between the two is counted.
+ * Counts and keeps it, and where the peer's buffers lie if it says that. A rank's last signal to
+ * ranks that reach it says that it is done: then all payload between the two is counted.
  */
 static inline void ring_receive_count(struct ring_channel *channel, const struct ring_transfer *in,
 				      struct ring_route *route, const char *payload)
 {
+	route->said = payload;
 	route->received_messages += in->bytes > 0;
 	route->received_bytes += in->bytes;
 	if (channel->tells)
