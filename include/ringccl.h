@@ -13,8 +13,8 @@
  * order     All ranks make the same collective calls in the same order. A call that differs in
  *           kind, count, type, operation or root ends as RING_EMISMATCH on every rank, and no
  *           rank's buffers have been touched. Sends and receives match pair by pair, in order.
- * memory    Once a call has failed no rank writes to its buffers any more, also not one that was
- *           stopped and goes on later; where that cannot be promised the sentence says so, as
+ * memory    Once a call has failed no rank writes to its buffers any more, not even a rank that
+ *           was stopped and later continues; where that cannot be promised the sentence says so, as
  *           ringccl(7) explains.
  *
  * buffers   Host memory, or that of a CUDA device (cudaMalloc()): all of one call in either, on all
@@ -82,7 +82,7 @@ enum ring_datatype {
  * Reductions; the values equal NCCL's.
  *
  * RING_SUM   integers wrap; 16- and 8-bit floats are computed in float32 and rounded to nearest
- *            even, once per hop of a ring, once per stride, once in all in a shot: too large a
+ *            even, once per hop of a ring, once per stride, once in total in a shot: too large a
  *            16-bit number becomes infinite, an 8-bit one the largest there is (448 or 57344,
  *            also what was infinite)
  * RING_AVG   the sum, divided by the number of ranks once, at the last addition; integers truncate
@@ -155,7 +155,7 @@ struct ring_link_stats {
 	int peer;               /* the rank at the other end                              */
 	int channel;            /* which ring it belongs to; -1: a link beside the rings  */
 	int outgoing;           /* 1: this rank sends on it                               */
-	char transport[16];     /* "loopback", "shm", "tcp"                               */
+	char transport[16];     /* "loopback", "shm", "verbs", "tcp"                      */
 	uint64_t messages;      /* transfers with payload                                 */
 	uint64_t payload_bytes; /* bytes of user data, without headers and entry records  */
 };
@@ -163,11 +163,11 @@ struct ring_link_stats {
 /* How a call was carried, and why so. */
 struct ring_carried {
 	char algorithm[16]; /* RING_ALGORITHM's names, or "pair"; "" before any call */
-	char path[16];      /* what links ranks: "memory", "socket", "network", "mixed"         */
+	char path[16];      /* what links ranks: "memory", "socket", "network", "verbs", "mixed" */
 	char memory[16]; /* whose buffers, as far as it matters: "private", "reachable", "shared" */
 	uint64_t chunk_bytes; /* largest message                                                  */
 	int channels;         /* rings used at once                                               */
-	char reason[320]; /* what decided: a row of a table, RING_ALGORITHM, or that no row fits */
+	char reason[320]; /* what decided: predicted times, a row of RING_TUNING, RING_ALGORITHM */
 };
 
 #define RING_STATS_LINKS 32

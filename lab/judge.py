@@ -42,7 +42,7 @@ def evaluate(node, numbers):
         if numbers.get(node.id) is None:
             raise Missing(node.id)
         if not isinstance(numbers[node.id], (int, float)):
-            raise ValueError(f"{node.id} is no number")
+            raise ValueError(f"{node.id} is not a number")
         return float(numbers[node.id])
     if isinstance(node, ast.BinOp):
         return OPERATORS[type(node.op)](evaluate(node.left, numbers), evaluate(node.right, numbers))

@@ -77,7 +77,7 @@ static int check_buffers(struct ring_comm *comm, const struct ring_request *requ
 static int check_type(struct ring_comm *comm, const struct ring_request *request)
 {
 	if (ring_datatype_bytes(request->type) == 0)
-		return ring_comm_refuse(&comm->failure, RING_EINVAL, "%s: %d is no datatype",
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "%s: %d is not a datatype",
 					ring_kind_name(request->kind), request->type);
 	if (!ring_kind_reduces(request->kind))
 		return 0;
@@ -89,7 +89,7 @@ static int check_type(struct ring_comm *comm, const struct ring_request *request
 					ring_datatype_name(made->type),
 					ring_datatype_name(request->type));
 	if (!made && *ring_op_name(request->op) == '?')
-		return ring_comm_refuse(&comm->failure, RING_EINVAL, "%s: %d is no operation",
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "%s: %d is not an operation",
 					ring_kind_name(request->kind), request->op);
 	return 0;
 }

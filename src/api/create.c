@@ -52,7 +52,7 @@ static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id
 	struct ring_peer *self = &comm->team.peers[comm->team.rank];
 	if (ring_identity_read(id, &identity))
 		return ring_fail(failure, RING_EINVAL,
-				 "rank %d: these 128 bytes are no id of this version",
+				 "rank %d: these 128 bytes are not an id of this version",
 				 comm->team.rank);
 	if (ring_identity_is_used(identity.job))
 		return ring_fail(failure, RING_EMISMATCH,

@@ -51,7 +51,7 @@ int ring_op_create_premul_sum(struct ring_comm *comm, const void *scalar, enum r
 	size_t bytes = ring_datatype_bytes(type);
 	if (!scalar || !op || bytes == 0)
 		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_op_create_premul_sum: %s",
-					bytes == 0 ? "the type is no datatype"
+					bytes == 0 ? "the type is not a datatype"
 					: scalar   ? "op is NULL"
 						   : "scalar is NULL");
 	int place = free_place(&comm->caller.made_ops);
@@ -73,9 +73,9 @@ int ring_op_destroy(struct ring_comm *comm, enum ring_op op)
 	if (err)
 		return err;
 	if (!ring_made_op_find(&comm->caller.made_ops, (int)op))
-		return ring_comm_refuse(&comm->failure, RING_EINVAL,
-					"ring_op_destroy: %d is no operation that was made here",
-					(int)op);
+		return ring_comm_refuse(
+			&comm->failure, RING_EINVAL,
+			"ring_op_destroy: %d is not an operation that was made here", (int)op);
 	comm->caller.made_ops.table[(int)op - RING_OP_PREMUL_SUM].used = false;
 	return 0;
 }

@@ -43,18 +43,18 @@ static const struct bad_call bad_calls[] = {
 	{{ALL_TO_ALL, 1, RING_FLOAT32, RING_SUM, 0, NULL}, "send is NULL", NO_SEND, false},
 	{{ALL_TO_ALL, 1, RING_FLOAT32, RING_SUM, 0, NULL}, "recv is NULL", NO_RECV, false},
 
-	{{ALL_REDUCE, 1, NO_TYPE, RING_SUM, 0, NULL}, "99 is no datatype", NONE, false},
+	{{ALL_REDUCE, 1, NO_TYPE, RING_SUM, 0, NULL}, "99 is not a datatype", NONE, false},
 	{{BROADCAST, 1, (enum ring_datatype) - 1, RING_SUM, 0, NULL}, "-1 is no", NONE, false},
-	{{REDUCE, 1, NO_TYPE, RING_SUM, 0, NULL}, "99 is no datatype", NONE, false},
-	{{GATHER, 0, NO_TYPE, RING_SUM, 0, NULL}, "99 is no datatype", NONE, false},
-	{{SCATTER, 1, NO_TYPE, RING_SUM, 0, NULL}, "99 is no datatype", NONE, false},
-	{{ALL_TO_ALL, 1, NO_TYPE, RING_SUM, 0, NULL}, "99 is no datatype", NONE, false},
-	{{SEND, 1, NO_TYPE, RING_SUM, 1, NULL}, "99 is no datatype", NONE, true},
-	{{RECV, 1, NO_TYPE, RING_SUM, 1, NULL}, "99 is no datatype", NONE, true},
+	{{REDUCE, 1, NO_TYPE, RING_SUM, 0, NULL}, "99 is not a datatype", NONE, false},
+	{{GATHER, 0, NO_TYPE, RING_SUM, 0, NULL}, "99 is not a datatype", NONE, false},
+	{{SCATTER, 1, NO_TYPE, RING_SUM, 0, NULL}, "99 is not a datatype", NONE, false},
+	{{ALL_TO_ALL, 1, NO_TYPE, RING_SUM, 0, NULL}, "99 is not a datatype", NONE, false},
+	{{SEND, 1, NO_TYPE, RING_SUM, 1, NULL}, "99 is not a datatype", NONE, true},
+	{{RECV, 1, NO_TYPE, RING_SUM, 1, NULL}, "99 is not a datatype", NONE, true},
 
-	{{REDUCE_SCATTER, 1, RING_FLOAT32, NO_OP, 0, NULL}, "7 is no operation", NONE, false},
-	{{REDUCE, 1, RING_FLOAT32, NO_OP, 0, NULL}, "7 is no operation", NONE, false},
-	{{ALL_REDUCE, 0, RING_FLOAT32, NO_OP, 0, NULL}, "7 is no operation", NONE, false},
+	{{REDUCE_SCATTER, 1, RING_FLOAT32, NO_OP, 0, NULL}, "7 is not an operation", NONE, false},
+	{{REDUCE, 1, RING_FLOAT32, NO_OP, 0, NULL}, "7 is not an operation", NONE, false},
+	{{ALL_REDUCE, 0, RING_FLOAT32, NO_OP, 0, NULL}, "7 is not an operation", NONE, false},
 
 	{{BROADCAST, 1, RING_FLOAT32, RING_SUM, -1, NULL}, "root -1", NONE, false},
 	{{BROADCAST, 1, RING_FLOAT32, RING_SUM, N, NULL}, "root 3", NONE, false},
@@ -335,7 +335,7 @@ static int groups(struct harness_rank *self, struct ring_comm *comm)
 	return expect_verdict(self, "an end without a start", ring_group_end(), RING_EINVAL, NULL,
 			      "group") ||
 	       spoilt_group(self, comm, &bad_root, "root 3") ||
-	       spoilt_group(self, comm, &bad_op, "7 is no operation") ||
+	       spoilt_group(self, comm, &bad_op, "7 is not an operation") ||
 	       spoilt_group(self, comm, &bad_peer, "peer 3") ||
 	       spoilt_group(self, comm, &own_send, "match") ||
 	       spoilt_group(self, comm, &own_recv, "match") || own_messages_differ(self, comm) ||
@@ -368,11 +368,11 @@ static int operations(struct harness_rank *self, struct ring_comm *comm)
 		bad = harness_fail(self, "destroying: %s", ring_comm_error(comm));
 	bad |= expect_verdict(self, "a destroyed one",
 			      ring_reduce(comm, a, b, COUNT / 2, RING_FLOAT64, dead, 0, NULL),
-			      RING_EINVAL, comm, "no operation");
+			      RING_EINVAL, comm, "not an operation");
 	bad |= expect_verdict(self, "destroying it twice", ring_op_destroy(comm, dead), RING_EINVAL,
-			      comm, "no operation");
+			      comm, "not an operation");
 	bad |= expect_verdict(self, "destroying a sum", ring_op_destroy(comm, RING_SUM),
-			      RING_EINVAL, comm, "no operation");
+			      RING_EINVAL, comm, "not an operation");
 	if (ring_all_reduce(comm, a, b, COUNT / 2, RING_FLOAT64, op, NULL) ||
 	    ring_op_destroy(comm, op))
 		bad = harness_fail(self, "a good operation: %s", ring_comm_error(comm));
@@ -416,7 +416,7 @@ static int strangers(struct harness_rank *self, struct ring_comm *comm)
 	}
 	bad |= expect_verdict(self, "another's operation",
 			      ring_all_reduce(comm, a, b, COUNT, RING_FLOAT32, op, NULL),
-			      RING_EINVAL, comm, "no operation");
+			      RING_EINVAL, comm, "not an operation");
 	ring_stream_destroy(stream);
 	ring_comm_destroy(other);
 	return bad || expect_works(self, comm, "another's stream");

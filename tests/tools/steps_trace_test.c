@@ -330,8 +330,8 @@ static void what_is_no_trace_is_refused(void **state)
 	struct steps_choice choice = choice_of(RING_KIND_ALL_REDUCE, RING_ALGORITHM_RING);
 	char *text = write_trace(&choice, 1), sentence[512];
 	struct steps_trace trace = {0};
-	refuse_text("{\"ranks\": 4}\n", 13, "trace, line 1: this is no trace of RING_TRACE");
-	refuse_text("\n", 1, "trace, line 1: this is no trace of RING_TRACE");
+	refuse_text("{\"ranks\": 4}\n", 13, "trace, line 1: this is not a trace of RING_TRACE");
+	refuse_text("\n", 1, "trace, line 1: this is not a trace of RING_TRACE");
 	assert_true(read_text(text, strlen(text), &trace, sentence));
 	assert_false(read_text(text, strlen(text), &trace, sentence));
 	assert_string_equal(sentence, "trace, line 2: the trace of this rank is there twice");

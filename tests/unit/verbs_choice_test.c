@@ -248,7 +248,7 @@ static void whatever_is_missing_is_named(void **state)
 	assert_refused("no RDMA device has a port 3 (RING_VERBS_DEVICE)");
 	setenv("RING_VERBS_DEVICE", "mlx5_0", 1);
 	setenv("RING_VERBS_GID", "7", 1);
-	assert_refused("RING_VERBS_GID=7 is no RoCE v2 address of port 1 of mlx5_0");
+	assert_refused("RING_VERBS_GID=7 is not among the RoCE v2 addresses of port 1 of mlx5_0");
 	unsetenv("RING_VERBS_GID");
 	for (int i = 0; i < 4; i++)
 		put_gid("mlx5_0", 1, i, NONE, "RoCE v2");

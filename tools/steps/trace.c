@@ -53,7 +53,7 @@ static bool parse_head(struct reading *reading, const char *line)
 	       "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped\":%" SCNu64
 	       "},\"traceEvents\":[%n",
 	       &reading->dropped, &length);
-	return is_whole(line, length) || refuse(reading, "this is no trace of RING_TRACE");
+	return is_whole(line, length) || refuse(reading, "this is not a trace of RING_TRACE");
 }
 
 /* This line begins the events of a rank; those of other ranks may follow them. */
@@ -284,7 +284,7 @@ static bool parse_event(struct reading *reading, const char *line)
 {
 	struct event event = {0};
 	if (!scan_event(line, &event) || event.row < 0)
-		return refuse(reading, "this is no record of a trace");
+		return refuse(reading, "this is not a record of a trace");
 	if (event.rank != reading->rank)
 		return refuse(reading, "this record is of another rank than those before it");
 	return event.row == 0 ? add_call(reading, &event) : add_record(reading, &event);

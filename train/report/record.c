@@ -261,7 +261,7 @@ int train_record_read(const char *path, struct train_summary *summary)
 	free(line);
 	fclose(file);
 	if (!ok || !has[0] || !has[1])
-		return refuse(path, "is no record of a whole run of ring_train (--json)");
+		return refuse(path, "is not a record of a whole run of ring_train (--json)");
 	*summary = read;
 	return 0;
 }
@@ -273,7 +273,7 @@ int train_record_read_predictions(const char *path, double *values)
 	forget_metrics(values);
 	if (!json_is_object(object)) {
 		json_decref(object);
-		return refuse(path, object ? "is no JSON object" : error.text);
+		return refuse(path, object ? "is not a JSON object" : error.text);
 	}
 	const json_t *predicted = json_object_get(object, "predicted");
 	read_metrics(json_is_object(predicted) ? predicted : object, values);

@@ -239,7 +239,7 @@ static void look_at_port(struct search *search, const char *device, int port)
 	look_at_gids(search, &choice);
 	if (wanted >= 0)
 		reject(search, NO_GID,
-		       "RING_VERBS_GID=%d is no %saddress of port %d of %.63s; "
+		       "RING_VERBS_GID=%d is not among the %saddresses of port %d of %.63s; "
 		       "`ibv_devinfo -v -d %.63s` lists them",
 		       wanted, choice.ethernet ? "RoCE v2 " : "", port, device, device);
 	else

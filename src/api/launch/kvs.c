@@ -95,7 +95,8 @@ static int get_id(const struct ring_kvs *kvs, const char *key, uint64_t deadline
 		failure, RING_EPEER,
 		strcmp(text, NO_ID) == 0
 			? "rank %d: rank 0 cannot serve the meeting; its own message says why"
-			: "rank %d: what rank 0 put is no id: do all ranks use the same library?",
+			: "rank %d: what rank 0 put is not an id: do all ranks use the same "
+			  "library?",
 		launch->rank);
 }
 

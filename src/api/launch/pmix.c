@@ -381,7 +381,7 @@ static int get_number(const char *key, int *number, uint64_t deadline_ms,
 	if (value->type == PMIX_UINT32 && value->data.uint32 <= RING_SIZE_MAX)
 		*number = (int)value->data.uint32;
 	else
-		err = ring_fail(failure, RING_EINVAL, "PMIx: %s is no number of ranks", key);
+		err = ring_fail(failure, RING_EINVAL, "PMIx: %s is not a number of ranks", key);
 	free(value);
 	return err;
 }

@@ -17,7 +17,7 @@ static int enter(const struct ring_launcher *launcher, const struct ring_config 
 	if (!err && ring_identity_read(&launch->id, &identity))
 		err = ring_fail(
 			failure, RING_EINVAL,
-			"RING_ID is no id of this version: do ring_run and this program use "
+			"RING_ID is not an id of this version: do ring_run and this program use "
 			"the same library?");
 	if (err)
 		return err;

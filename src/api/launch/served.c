@@ -78,7 +78,7 @@ static int resolve(const struct ring_served *served, bool one_host, const struct
 	struct ring_addresses found;
 	if (ring_lookup(served->address, served->port, launch->deadline_ms, &found, why))
 		return ring_fail(failure, RING_ETIMEDOUT,
-				 "%s=%.200s is no host that rank %d can find in time: %s",
+				 "%s=%.200s is not a host that rank %d can find in time: %s",
 				 served->address_of, served->address, launch->rank, why);
 	return choose(served, &found, one_host, launch, address, failure);
 }
