@@ -357,7 +357,7 @@ static int operations(struct harness_rank *self, struct ring_comm *comm)
 			      RING_EINVAL, comm, "op is NULL");
 	bad |= expect_verdict(self, "no type",
 			      ring_op_create_premul_sum(comm, &scalar, NO_TYPE, &op), RING_EINVAL,
-			      comm, "no datatype");
+			      comm, "not a datatype");
 	if (ring_op_create_premul_sum(comm, &scalar, RING_FLOAT64, &op) ||
 	    ring_op_create_premul_sum(comm, &scalar, RING_FLOAT64, &dead))
 		return harness_fail(self, "no operation: %s", ring_comm_error(comm));
