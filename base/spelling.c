@@ -10,24 +10,28 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Levenshtein's distance of two words of at most LETTERS_MOST letters, row by row of its table. */
+/*
+ * How many letters of a are to be changed, added, left out or exchanged with the next to make b:
+ * changes[i][j] is that of their first i and j letters.
+ */
 static int count_changes(const char *a, const char *b)
 {
-	int row[LETTERS_MOST + 1];
-	int length = (int)strlen(b);
-	for (int j = 0; j <= length; j++)
-		row[j] = j;
-	for (int i = 1; a[i - 1]; i++) {
-		int above_left = row[0];
-		row[0] = i;
-		for (int j = 1; j <= length; j++) {
-			int above = row[j];
-			int changed = above_left + (a[i - 1] != b[j - 1]);
-			row[j] = least(changed, 1 + least(above, row[j - 1]));
-			above_left = above;
+	int changes[LETTERS_MOST + 1][LETTERS_MOST + 1];
+	const int rows = (int)strlen(a), columns = (int)strlen(b);
+	for (int i = 0; i <= rows; i++)
+		changes[i][0] = i;
+	for (int j = 0; j <= columns; j++)
+		changes[0][j] = j;
+	for (int i = 1; i <= rows; i++) {
+		for (int j = 1; j <= columns; j++) {
+			int changed = changes[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+			int skipped = 1 + least(changes[i - 1][j], changes[i][j - 1]);
+			changes[i][j] = least(changed, skipped);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				changes[i][j] = least(changes[i][j], 1 + changes[i - 2][j - 2]);
 		}
 	}
-	return row[length];
+	return changes[rows][columns];
 }
 
 void ring_spelling_try(struct ring_spelling *spelling, const char *known)
@@ -38,7 +42,7 @@ void ring_spelling_try(struct ring_spelling *spelling, const char *known)
 	if (letters > LETTERS_MOST || strlen(known) > LETTERS_MOST)
 		return;
 	int changes = count_changes(spelling->wrong, known);
-	int most = letters < 3 ? 0 : letters < 5 ? 1 : 2;
+	int most = letters < 3 ? 0 : letters < 6 ? 1 : 2;
 	if (changes > most || (spelling->best && changes >= spelling->changes))
 		return;
 	spelling->best = known;

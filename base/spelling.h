@@ -6,7 +6,7 @@
 /* Begins with {.wrong = word}; `best` is the nearest known word so far, NULL: none is near. */
 struct ring_spelling {
 	const char *wrong, *best;
-	int changes; /* letters to change, add or leave out; only of `best` */
+	int changes; /* letters to change, add, leave out or exchange; of `best` */
 };
 
 void ring_spelling_try(struct ring_spelling *spelling, const char *known);

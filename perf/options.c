@@ -141,7 +141,7 @@ static bool read_foreign(const struct option_given *given, void *options)
 	}
 #define HARMLESS(letter, name)                                                                     \
 	{                                                                                          \
-		OPTION_INT, letter, name, "N", AT(ignored), 0, 1000000                             \
+		OPTION_INT, letter, name, "N", AT(ignored), 0, 1000000, .help = NULL               \
 	}
 
 static const struct option_row rows[] = {
@@ -341,7 +341,7 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 	int index = options_read(&table, options, &found, argc, argv, status);
 	if (index < 0)
 		return false;
-	bool ok = index == argc ? settle(options, &found) : option_refuse_word(&table, argv[index]);
+	bool ok = settle(options, &found);
 	*status = ok ? PERF_EXIT_OK : PERF_EXIT_USAGE;
 	return ok;
 }

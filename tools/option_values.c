@@ -153,6 +153,7 @@ bool option_store(const struct option_given *given, void *options)
 		*(bool *)field = row->kind == OPTION_FLAG;
 		return true;
 	case OPTION_TEXT:
+	case OPTION_OUTPUT:
 		*(const char **)field = given->text;
 		return true;
 	case OPTION_FILE:

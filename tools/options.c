@@ -224,8 +224,11 @@ int options_read(const struct option_table *table, void *options, struct option_
 		if (found)
 			found->is_given[given.row - table->rows] = true;
 	}
-	*status = 0;
-	return optind;
+	*status = optind < argc && !table->takes_words ? OPTION_EXIT_USAGE : 0;
+	if (*status == 0)
+		return optind;
+	option_refuse_word(table, argv[optind]);
+	return -1;
 }
 
 bool option_is_given(const struct option_table *table, const struct option_found *found,

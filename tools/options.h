@@ -28,6 +28,7 @@ enum option_kind {
 	OPTION_MEGABYTES, /* size_t: "0.5" becomes bytes */
 	OPTION_TEXT,      /* const char * */
 	OPTION_FILE,      /* const char *: - is standard output */
+	OPTION_OUTPUT,    /* const char *: a file that will be written */
 	OPTION_CHOICE,    /* int: the number of a word in `choices` */
 	OPTION_OWN,       /* as `read` does it */
 	OPTION_HELP,
@@ -65,7 +66,8 @@ struct option_table {
 	const char *ending;          /* behind them; NULL */
 	const struct option_row *rows;
 	int count;         /* at most OPTION_ROWS_MOST */
-	bool ends_at_word; /* options end at the first argument that is none */
+	bool takes_words;  /* arguments that are no options: the program reads them */
+	bool ends_at_word; /* ... and all that follow, options or not */
 };
 
 /* Which rows were given. */

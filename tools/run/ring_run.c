@@ -67,6 +67,7 @@ static const struct option_table table = {
 		  "killed.",
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
+	.takes_words = true,
 	.ends_at_word = true, /* what follows is the program's */
 };
 

@@ -124,6 +124,7 @@ static const struct option_table table = {
 		 "is added.\n",
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
+	.takes_words = true, /* traces, behind --trace */
 };
 
 /* returns false to end with *status, everything is printed */

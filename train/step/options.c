@@ -9,11 +9,7 @@
 /* Reads all arguments into options. returns true to go on */
 static bool read_all(struct train_options *options, int argc, char **argv, int *status)
 {
-	int index = options_read(&train_option_table, options, NULL, argc, argv, status);
-	if (index < 0 || index == argc)
-		return index == argc;
-	*status = TRAIN_EXIT_USAGE;
-	return option_refuse_word(&train_option_table, argv[index]);
+	return options_read(&train_option_table, options, NULL, argc, argv, status) >= 0;
 }
 
 static bool complain(const char *sentence)
