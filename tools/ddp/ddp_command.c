@@ -293,6 +293,47 @@ static void settle(struct ddp_job *job)
 	job->choice.link = (struct model_link){.latency = 0, .bandwidth = 50e9};
 }
 
+#define AT(field) offsetof(struct ddp_job, field)
+
+static const struct option_row rows[] = {
+	MODEL_CHOICE_ROWS,
+	MODEL_ROW(ranks, "ranks", "LIST", AT(ranks), MODEL_RANKS_HELP),
+	{OPTION_TEXT, 0, "profile", "FILE", AT(profile),
+	 .help = "of ring_train --profile on one rank"},
+	{OPTION_TEXT, 0, "shape", "NAME", AT(shape),
+	 .help = "seed001, llama7b, lab, mlp40 or seed002"},
+	MODEL_ROW(count, "parameters", "N", AT(parameters), "instead of the shape's, such as 7e9"),
+	MODEL_ROW(count, "element-bytes", "N", AT(element_bytes), "bytes of a gradient"),
+	MODEL_ROW(count, "buckets", "N", AT(bucket_count), "equal buckets instead of the shape's"),
+	MODEL_ROW(size, "bucket", "SIZE", AT(bucket_cap), "close a bucket at this size, 25M"),
+	MODEL_ROW(size, "first-bucket", "SIZE", AT(first_cap), "close the first one at this, 1M"),
+	MODEL_ROW(time, "compute", "TIME", AT(compute), "of forward and backward, 200ms"),
+	MODEL_ROW(time, "data", "TIME", AT(data), "to fetch a batch"),
+	MODEL_ROW(time, "optimizer", "TIME", AT(optimizer), "of the optimizer"),
+	MODEL_ROW(real, "slowdown", "SHARE", AT(slowdown),
+		  "how much communication slows backward down"),
+	MODEL_ROW(time, "jitter", "TIME", AT(jitter), "standard deviation of a rank's compute"),
+	{OPTION_OUTPUT, 0, "csv", "FILE", AT(csv), .help = "write the times there"},
+	{OPTION_OUTPUT, 0, "json", "FILE", AT(json),
+	 .help = "write a prediction for the last number of ranks, for ring_train --model"},
+	{OPTION_TEXT, 0, "mode", "NAME", AT(mode), .help = "its mode: overlap, flat, naive or off"},
+	{OPTION_OUTPUT, 0, "plot", "FILE", AT(plot), .help = "draw efficiency as SVG, with gnuplot"},
+	MODEL_ROW(texts, "compare", "FILE", AT(compare),
+		  "compare with a record of ring_train; may be repeated"),
+	{OPTION_FLAG, 0, "exposed", NULL, AT(exposed),
+	 .help = "compare exposed communication, not the step"},
+	MODEL_ROW(errors, "check", "MEDIAN,WORST", AT(most),
+		  "fail above these errors, such as 0.10,0.25"),
+	MODEL_HELP_ROW,
+};
+
+static const struct option_table table = {
+	.program = "ring_model ddp",
+	.usage = "usage: ring_model ddp [options]\nPredicts a step of data-parallel training.\n",
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+};
+
 int model_ddp_command(int argc, char **argv)
 {
 	static struct ddp_job job; /* too large for a small stack */
@@ -302,43 +343,9 @@ int model_ddp_command(int argc, char **argv)
 			       .mode = "overlap",
 			       .most = model_errors_any()};
 	model_parse_list("2..1024*2", model_parse_ranks, &job.ranks);
-	const struct model_option options[] = {
-		MODEL_CHOICE_OPTIONS(&job.choice),
-		{"ranks", MODEL_RANKS_LIST, &job.ranks, MODEL_RANKS_HELP},
-		{"profile", MODEL_TEXT, &job.profile, "FILE  of ring_train --profile on one rank"},
-		{"shape", MODEL_TEXT, &job.shape, "NAME  seed001, llama7b, lab, mlp40 or seed002"},
-		{"parameters", MODEL_COUNT, &job.parameters,
-		 "N  instead of the shape's, such as 7e9"},
-		{"element-bytes", MODEL_COUNT, &job.element_bytes, "N  bytes of a gradient"},
-		{"buckets", MODEL_COUNT, &job.bucket_count,
-		 "N  equal buckets instead of the shape's"},
-		{"bucket", MODEL_SIZE, &job.bucket_cap, "SIZE  close a bucket at this size, 25M"},
-		{"first-bucket", MODEL_SIZE, &job.first_cap, "SIZE  close the first one at this, 1M"},
-		{"compute", MODEL_TIME, &job.compute, "TIME  of forward and backward, 200ms"},
-		{"data", MODEL_TIME, &job.data, "TIME  to fetch a batch"},
-		{"optimizer", MODEL_TIME, &job.optimizer, "TIME  of the optimizer"},
-		{"slowdown", MODEL_REAL, &job.slowdown,
-		 "SHARE  how much communication slows backward down"},
-		{"jitter", MODEL_TIME, &job.jitter, "TIME  standard deviation of a rank's compute"},
-		{"csv", MODEL_OUTPUT, &job.csv, "FILE  write the times there"},
-		{"json", MODEL_OUTPUT, &job.json,
-		 "FILE  write a prediction for the last number of ranks, for ring_train --model"},
-		{"mode", MODEL_TEXT, &job.mode, "NAME  its mode: overlap, flat, naive or off"},
-		{"plot", MODEL_OUTPUT, &job.plot, "FILE  draw efficiency as SVG, with gnuplot"},
-		{"compare", MODEL_PAIRS, &job.compare,
-		 "FILE  compare with a record of ring_train; may be repeated"},
-		{"exposed", MODEL_FLAG, &job.exposed, " compare exposed communication, not the step"},
-		{"check", MODEL_ERRORS, &job.most,
-		 "MEDIAN,WORST  fail above these errors, such as 0.10,0.25"},
-		{0},
-	};
-	const struct model_command command = {"ddp", "",
-					      "Predicts a step of data-parallel training.", options};
-	int status, first = model_options_parse(&command, argc, argv, &status);
-	if (first < 0)
+	int status;
+	if (model_options_parse(&table, &job, argc, argv, &status) < 0)
 		return status;
-	if (first < argc)
-		return model_complain("ddp", "what is '%s'? See --help", argv[first]);
 	settle(&job);
 	bool compares = job.compare.count > 0; /* then each record has a machine */
 	if (!(compares || model_machine_make("ddp", &job.choice, MODEL_ANY, &job.machine)) ||

@@ -113,6 +113,28 @@ static bool prepare(struct choose_job *job)
 	return find_memory(job) && find_numbers(job);
 }
 
+#define AT(field) offsetof(struct choose_job, field)
+
+static const struct option_row rows[] = {
+	MODEL_ROW(collective, "collective", "NAME", AT(collective), "all_reduce"),
+	MODEL_ROW(ranks, "ranks", "LIST", AT(ranks), MODEL_RANKS_HELP),
+	MODEL_ROW(sizes, "sizes", "LIST", AT(sizes), "such as 8,64K or 1K..64M*4"),
+	MODEL_ROW(path, "path", "NAME", AT(path), "memory, socket, network, verbs or mixed"),
+	{OPTION_TEXT, 0, "memory", "NAME", AT(memory), .help = "private, reachable or shared"},
+	MODEL_ROW(count, "cpus", "N", AT(cpus), "CPUs of all ranks together; default: one each"),
+	{OPTION_TEXT, 0, "tuning", "FILE", AT(file),
+	 .help = "numbers of ring_perf --tune or ring_model fit"},
+	MODEL_HELP_ROW,
+};
+
+static const struct option_table table = {
+	.program = "ring_model choose",
+	.usage = "usage: ring_model choose [options]\nShows what the library chooses, and the "
+		 "times that it predicts.\n",
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+};
+
 int model_choose_command(int argc, char **argv)
 {
 	static struct choose_job job;
@@ -121,24 +143,9 @@ int model_choose_command(int argc, char **argv)
 				  .sizes = {5, {8, 4 << 10, 64 << 10, 1 << 20, 16 << 20}},
 				  .path = RING_PATH_MEMORY,
 				  .memory = "reachable"};
-	const struct model_option options[] = {
-		{"collective", MODEL_COLLECTIVE, &job.collective, "NAME  all_reduce"},
-		{"ranks", MODEL_RANKS_LIST, &job.ranks, MODEL_RANKS_HELP},
-		{"sizes", MODEL_SIZES_LIST, &job.sizes, "LIST  such as 8,64K or 1K..64M*4"},
-		{"path", MODEL_PATH, &job.path, "NAME  memory, socket, network, verbs or mixed"},
-		{"memory", MODEL_TEXT, &job.memory, "NAME  private, reachable or shared"},
-		{"cpus", MODEL_COUNT, &job.cpus, "N  CPUs of all ranks together; default: one each"},
-		{"tuning", MODEL_TEXT, &job.file,
-		 "FILE  numbers of ring_perf --tune or ring_model fit"},
-		{0}};
-	const struct model_command command = {
-		"choose", "", "Shows what the library chooses, and the times that it predicts.",
-		options};
-	int status, first = model_options_parse(&command, argc, argv, &status);
-	if (first < 0)
+	int status;
+	if (model_options_parse(&table, &job, argc, argv, &status) < 0)
 		return status;
-	if (first < argc)
-		return model_complain("choose", "what is '%s'? See --help", argv[first]);
 	if (!prepare(&job))
 		return MODEL_EXIT_USAGE;
 	show(&job);

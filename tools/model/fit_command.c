@@ -192,22 +192,32 @@ static bool write_file(const struct fit_job *job)
 	return !job->output || whole_file_put("ring_model", job->output, job->text, job->bytes);
 }
 
+#define AT(field) offsetof(struct fit_job, field)
+
+static const struct option_row rows[] = {
+	{OPTION_OUTPUT, 0, "output", "FILE", AT(output), .help = "write the numbers there"},
+	MODEL_ROW(size, "from", "SIZE", AT(from), "leave out smaller calls"),
+	MODEL_ROW(size, "to", "SIZE", AT(to), "leave out larger calls"),
+	MODEL_ROW(size, "chunk", "SIZE", AT(chunk),
+		  "of the largest message, instead of the record's"),
+	{OPTION_FLAG, 0, "show-all", NULL, AT(show_all),
+	 .help = "show every row beside its prediction"},
+	MODEL_HELP_ROW,
+};
+
+static const struct option_table table = {
+	.program = "ring_model fit",
+	.usage = "usage: ring_model fit [options] FILE...\nFits the library's cost model to "
+		 "records of ring_perf --json.\n",
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+	.takes_words = true,
+};
+
 int model_fit_command(int argc, char **argv)
 {
 	struct fit_job job = {.to = INFINITY};
-	const struct model_option options[] = {
-		{"output", MODEL_OUTPUT, &job.output, "FILE  write the numbers there"},
-		{"from", MODEL_SIZE, &job.from, "SIZE  leave out smaller calls"},
-		{"to", MODEL_SIZE, &job.to, "SIZE  leave out larger calls"},
-		{"chunk", MODEL_SIZE, &job.chunk,
-		 "SIZE  of the largest message, instead of the record's"},
-		{"show-all", MODEL_FLAG, &job.show_all, " show every row beside its prediction"},
-		{0},
-	};
-	const struct model_command command = {
-		"fit", " FILE...", "Fits the library's cost model to records of ring_perf --json.",
-		options};
-	int status, first = model_options_parse(&command, argc, argv, &status);
+	int status, first = model_options_parse(&table, &job, argc, argv, &status);
 	if (first < 0)
 		return status;
 	bool done = read_records(&job, argc - first, argv + first) && are_alike(&job) &&

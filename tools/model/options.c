@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Command lines as tables, and the machine that options describe. */
+/* The values of options, and the machine that they describe. */
 #include "options.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +9,6 @@
 
 #include "compare.h"
 #include "tools/whole_file.h"
-
-#define OPTIONS_MAX 40
 
 int model_complain(const char *command, const char *format, ...)
 {
@@ -25,15 +22,7 @@ int model_complain(const char *command, const char *format, ...)
 	return MODEL_EXIT_USAGE;
 }
 
-/* ---- tables of options -------------------------------------------------------------------- */
-
-static void show_help(const struct model_command *command)
-{
-	printf("usage: ring_model %s [options]%s\n%s\n\n", command->name, command->arguments,
-	       command->purpose);
-	for (const struct model_option *option = command->options; option->name; option++)
-		printf("  --%s %s\n", option->name, option->help);
-}
+/* ---- values ------------------------------------------------------------------------------- */
 
 static bool parse_collective(const char *text, const struct model_collective **value)
 {
@@ -70,95 +59,57 @@ static bool append_text(const char *text, struct model_texts *texts)
 	return true;
 }
 
-static bool parse_value(const struct model_option *option, const char *text)
+static bool refuse(const struct option_given *given)
 {
-	switch (option->kind) {
-	case MODEL_FLAG:
-		*(bool *)option->value = true;
-		return true;
-	case MODEL_TEXT:
-	case MODEL_OUTPUT:
-		*(const char **)option->value = text;
-		return true;
-	case MODEL_REAL:
-		return model_parse_real(text, option->value);
-	case MODEL_COUNT:
-		return model_parse_count(text, option->value);
-	case MODEL_SIZE:
-		return model_parse_size(text, option->value);
-	case MODEL_TIME:
-		return model_parse_time(text, option->value);
-	case MODEL_RATE:
-		return model_parse_rate(text, option->value);
-	case MODEL_LINK:
-		return model_parse_link(text, option->value);
-	case MODEL_RANKS_LIST:
-		return model_parse_list(text, model_parse_ranks, option->value);
-	case MODEL_SIZES_LIST:
-		return model_parse_list(text, model_parse_size, option->value);
-	case MODEL_PAIRS:
-		return append_text(text, option->value);
-	case MODEL_ERRORS:
-		return model_parse_errors(text, option->value);
-	case MODEL_COLLECTIVE:
-		return parse_collective(text, option->value);
-	case MODEL_PATH:
-		return parse_path(text, option->value);
-	case MODEL_ALGORITHM:
-		return parse_algorithm(text, option->value);
-	}
-	return false;
+	char wanted[192];
+	snprintf(wanted, sizeof(wanted), "%s (%s)", given->row->value, given->row->help);
+	return option_refuse(given, wanted);
 }
 
-static void fill_getopt(const struct model_option *options, struct option names[OPTIONS_MAX])
-{
-	int count = 0;
-	for (; options[count].name && count < OPTIONS_MAX - 2; count++)
-		names[count] = (struct option){options[count].name,
-					       options[count].kind == MODEL_FLAG ? no_argument
-										 : required_argument,
-					       NULL, 0};
-	names[count++] = (struct option){"help", no_argument, NULL, 'h'};
-	names[count] = (struct option){0};
-}
+/* A reader that parses `text` into `field`. */
+#define READER(what, parse)                                                                        \
+	bool model_read_##what(const struct option_given *given, void *options)                    \
+	{                                                                                          \
+		const char *text = given->text;                                                    \
+		void *field = (char *)options + given->row->offset;                                \
+		return (parse) || refuse(given);                                                   \
+	}
+
+READER(real, model_parse_real(text, field))
+READER(count, model_parse_count(text, field))
+READER(size, model_parse_size(text, field))
+READER(time, model_parse_time(text, field))
+READER(rate, model_parse_rate(text, field))
+READER(link, model_parse_link(text, field))
+READER(ranks, model_parse_list(text, model_parse_ranks, field))
+READER(sizes, model_parse_list(text, model_parse_size, field))
+READER(texts, append_text(text, field))
+READER(errors, model_parse_errors(text, field))
+READER(collective, parse_collective(text, field))
+READER(path, parse_path(text, field))
+READER(algorithm, parse_algorithm(text, field))
 
 /* Whether all output files can be written; checked before anything is computed. */
-static bool can_write(const struct model_option *options)
+static bool can_write(const struct option_table *table, const void *options)
 {
-	for (const struct model_option *option = options; option->name; option++)
-		if (option->kind == MODEL_OUTPUT &&
-		    !whole_file_check("ring_model", *(const char **)option->value))
+	for (int i = 0; i < table->count; i++) {
+		const void *field = (const char *)options + table->rows[i].offset;
+		if (table->rows[i].kind == OPTION_OUTPUT &&
+		    !whole_file_check("ring_model", *(const char *const *)field))
 			return false;
+	}
 	return true;
 }
 
-int model_options_parse(const struct model_command *command, int argc, char **argv, int *status)
+int model_options_parse(const struct option_table *table, void *options, int argc, char **argv,
+			int *status)
 {
-	struct option names[OPTIONS_MAX];
-	int letter, index = 0;
-	fill_getopt(command->options, names);
-	optind = 1;
-	while ((letter = getopt_long(argc, argv, "h", names, &index)) != -1) {
-		if (letter == 'h') {
-			show_help(command);
-			*status = MODEL_EXIT_OK;
-			return -1;
-		}
-		*status = MODEL_EXIT_USAGE;
-		if (letter == '?') /* getopt has printed a complaint */
-			return -1;
-		const struct model_option *option = &command->options[index];
-		if (!parse_value(option, optarg)) {
-			model_complain(command->name, "--%s wants %s, not '%s'", option->name,
-				       option->help, optarg);
-			return -1;
-		}
-	}
-	*status = MODEL_EXIT_BAD;
-	if (!can_write(command->options))
+	int first = options_read(table, options, NULL, argc, argv, status);
+	if (first >= 0 && !can_write(table, options)) {
+		*status = MODEL_EXIT_BAD;
 		return -1;
-	*status = MODEL_EXIT_OK;
-	return optind;
+	}
+	return first;
 }
 
 /* ---- the machine -------------------------------------------------------------------------- */

@@ -1,33 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line of a command as a table: each row has an option's name, its type and where its
- * value goes. The same table makes --help.
- */
+/* Kinds of values that the commands' tables of options have beside those of tools/options.h. */
 #ifndef MODEL_OPTIONS_H
 #define MODEL_OPTIONS_H
 
 #include "choose/tuning_file.h"
+#include "tools/options.h"
 #include "call.h"
 #include "parse.h"
-
-enum model_option_kind {
-	MODEL_FLAG,   /* bool                                      */
-	MODEL_TEXT,   /* const char *                              */
-	MODEL_OUTPUT, /* const char *: a file that can be written  */
-	MODEL_REAL,   /* double, like those below without a type   */
-	MODEL_COUNT,
-	MODEL_SIZE,
-	MODEL_TIME,
-	MODEL_RATE,
-	MODEL_LINK,       /* struct model_link                         */
-	MODEL_RANKS_LIST, /* struct model_list                         */
-	MODEL_SIZES_LIST, /* struct model_list                         */
-	MODEL_PAIRS,      /* struct model_texts: may be given again    */
-	MODEL_ERRORS,     /* struct model_errors                       */
-	MODEL_COLLECTIVE, /* const struct model_collective *           */
-	MODEL_PATH,       /* int: enum ring_path                       */
-	MODEL_ALGORITHM,  /* int: as struct model_machine's            */
-};
 
 #define MODEL_TEXTS_MAX 32
 
@@ -36,27 +15,39 @@ struct model_texts {
 	const char *at[MODEL_TEXTS_MAX];
 };
 
-struct model_option {
-	const char *name;
-	enum model_option_kind kind;
-	void *value;
-	const char *help;
-};
+/* Readers, for MODEL_ROW, and what they store. */
+bool model_read_real(const struct option_given *given, void *options); /* double, as the next */
+bool model_read_count(const struct option_given *given, void *options);
+bool model_read_size(const struct option_given *given, void *options);
+bool model_read_time(const struct option_given *given, void *options);
+bool model_read_rate(const struct option_given *given, void *options);
+bool model_read_link(const struct option_given *given, void *options);  /* struct model_link */
+bool model_read_ranks(const struct option_given *given, void *options); /* struct model_list */
+bool model_read_sizes(const struct option_given *given, void *options);
+bool model_read_texts(const struct option_given *given, void *options); /* struct model_texts */
+bool model_read_errors(const struct option_given *given, void *options);
+bool model_read_collective(const struct option_given *given, void *options);
+bool model_read_path(const struct option_given *given, void *options);      /* int */
+bool model_read_algorithm(const struct option_given *given, void *options); /* int */
 
-struct model_command {
-	const char *name, *arguments, *purpose;
-	const struct model_option *options; /* ends with a name of NULL */
-};
-
-#define MODEL_RANKS_HELP "LIST  up to 65536, such as 2,4 or 2..8 or 2..1024*2"
+#define MODEL_ROW(what, name, value, offset, text)                                                 \
+	{                                                                                          \
+		OPTION_OWN, 0, name, value, offset, .read = model_read_##what, .help = text        \
+	}
+#define MODEL_HELP_ROW                                                                             \
+	{                                                                                          \
+		OPTION_HELP, 'h', "help", .help = "show this and exit"                             \
+	}
+#define MODEL_RANKS_HELP "up to 65536, such as 2,4 or 2..8 or 2..1024*2"
 
 enum model_exit { MODEL_EXIT_OK = 0, MODEL_EXIT_BAD = 1, MODEL_EXIT_USAGE = 2 };
 
 /*
- * Reads options into their values; argv[0] is the command's name. returns the index of the first
- * argument that is no option; -1: end with *status, everything is printed
+ * Reads options, and checks that outputs can be written. returns the index of the first argument
+ * that is no option; -1: end with *status, everything is printed
  */
-int model_options_parse(const struct model_command *command, int argc, char **argv, int *status);
+int model_options_parse(const struct option_table *table, void *options, int argc, char **argv,
+			int *status);
 
 /* Complains in one line. returns MODEL_EXIT_USAGE */
 int model_complain(const char *command, const char *format, ...)
@@ -78,25 +69,25 @@ struct model_choice {
 
 extern const struct model_choice model_choice_none;
 
-/* Rows of a command's table. */
-#define MODEL_CHOICE_OPTIONS(choice)                                                                \
-	{"model", MODEL_TEXT, &(choice)->file,                                                      \
-	 "FILE  numbers of ring_model fit or ring_perf --tune"},                                    \
-		{"path", MODEL_PATH, &(choice)->path,                                               \
-		 "NAME  which of its paths: memory, socket, network, verbs or mixed"},              \
-		{"link", MODEL_LINK, &(choice)->link, "RATE[,LATENCY]  such as 1GB/s,20us"},        \
-		{"reduce-rate", MODEL_RATE, &(choice)->reduce_rate, "RATE  of reducing"},           \
-		{"overhead", MODEL_TIME, &(choice)->overhead, "TIME  per call"},                    \
-		{"chunk", MODEL_SIZE, &(choice)->chunk, "SIZE  of the largest message"},            \
-		{"algorithm", MODEL_ALGORITHM, &(choice)->algorithm,                                \
-		 "NAME  what carries calls, ring; chosen: what the library chooses"},               \
-		{"cpus", MODEL_COUNT, &(choice)->cpus,                                              \
-		 "N  CPUs of all ranks together; default: one each"},                               \
-		{"ranks-per-host", MODEL_COUNT, &(choice)->ranks_per_host,                          \
-		 "N  ranks on each host; default: all on one"},                                     \
-	{                                                                                           \
-		"between", MODEL_LINK, &(choice)->between, "RATE[,LATENCY]  of links between hosts" \
-	}
+/* Rows of a command's table, which has a struct model_choice at AT(choice). */
+#define MODEL_CHOICE_ROWS                                                                          \
+	{OPTION_TEXT,     0,                                                                       \
+	 "model",         "FILE",                                                                  \
+	 AT(choice.file), .help = "numbers of ring_model fit or ring_perf --tune"},                \
+		MODEL_ROW(path, "path", "NAME", AT(choice.path),                                   \
+			  "which of its paths: memory, socket, network, verbs or mixed"),          \
+		MODEL_ROW(link, "link", "RATE[,LATENCY]", AT(choice.link), "such as 1GB/s,20us"),  \
+		MODEL_ROW(rate, "reduce-rate", "RATE", AT(choice.reduce_rate), "of reducing"),     \
+		MODEL_ROW(time, "overhead", "TIME", AT(choice.overhead), "per call"),              \
+		MODEL_ROW(size, "chunk", "SIZE", AT(choice.chunk), "of the largest message"),      \
+		MODEL_ROW(algorithm, "algorithm", "NAME", AT(choice.algorithm),                    \
+			  "what carries calls, ring; chosen: what the library chooses"),           \
+		MODEL_ROW(count, "cpus", "N", AT(choice.cpus),                                     \
+			  "CPUs of all ranks together; default: one each"),                        \
+		MODEL_ROW(count, "ranks-per-host", "N", AT(choice.ranks_per_host),                 \
+			  "ranks on each host; default: all on one"),                              \
+		MODEL_ROW(link, "between", "RATE[,LATENCY]", AT(choice.between),                   \
+			  "of links between hosts")
 
 /*
  * The machine that the options describe.

@@ -163,6 +163,30 @@ static bool show(const struct predict_job *job)
 	return model_csv_begin(&csv, job->csv) && model_csv_end(&csv, show_times(job, csv.out));
 }
 
+#define AT(field) offsetof(struct predict_job, field)
+
+static const struct option_row rows[] = {
+	MODEL_CHOICE_ROWS,
+	MODEL_ROW(ranks, "ranks", "LIST", AT(ranks), MODEL_RANKS_HELP),
+	MODEL_ROW(sizes, "sizes", "LIST", AT(sizes), "of the whole vector, 1K..64M*4"),
+	MODEL_ROW(collective, "collective", "NAME", AT(collective), "all_reduce"),
+	{OPTION_FLAG, 0, "algorithms", NULL, AT(algorithms),
+	 .help = "compare the ring with trees and other all-reduces"},
+	{OPTION_OUTPUT, 0, "csv", "FILE", AT(csv), .help = "write the times there"},
+	{OPTION_TEXT, 0, "compare", "FILE", AT(compare),
+	 .help = "compare with a record of ring_perf"},
+	MODEL_ROW(errors, "check", "MEDIAN,WORST", AT(most),
+		  "fail above these errors, such as 0.10,0.25"),
+	MODEL_HELP_ROW,
+};
+
+static const struct option_table table = {
+	.program = "ring_model predict",
+	.usage = "usage: ring_model predict [options]\nPredicts the time of a collective.\n",
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+};
+
 int model_predict_command(int argc, char **argv)
 {
 	struct predict_job job = {.choice = model_choice_none,
@@ -170,26 +194,9 @@ int model_predict_command(int argc, char **argv)
 				  .collective = model_collective_find("all_reduce"),
 				  .most = model_errors_any()};
 	model_parse_list("1K..64M*4", model_parse_size, &job.sizes);
-	const struct model_option options[] = {
-		MODEL_CHOICE_OPTIONS(&job.choice),
-		{"ranks", MODEL_RANKS_LIST, &job.ranks, MODEL_RANKS_HELP},
-		{"sizes", MODEL_SIZES_LIST, &job.sizes, "LIST  of the whole vector, 1K..64M*4"},
-		{"collective", MODEL_COLLECTIVE, &job.collective, "NAME  all_reduce"},
-		{"algorithms", MODEL_FLAG, &job.algorithms,
-		 " compare the ring with trees and other all-reduces"},
-		{"csv", MODEL_OUTPUT, &job.csv, "FILE  write the times there"},
-		{"compare", MODEL_TEXT, &job.compare, "FILE  compare with a record of ring_perf"},
-		{"check", MODEL_ERRORS, &job.most,
-		 "MEDIAN,WORST  fail above these errors, such as 0.10,0.25"},
-		{0},
-	};
-	const struct model_command command = {"predict", "", "Predicts the time of a collective.",
-					      options};
-	int status, first = model_options_parse(&command, argc, argv, &status);
-	if (first < 0)
+	int status;
+	if (model_options_parse(&table, &job, argc, argv, &status) < 0)
 		return status;
-	if (first < argc)
-		return model_complain("predict", "what is '%s'? See --help", argv[first]);
 	if (!job.compare && !model_machine_make("predict", &job.choice, MODEL_ANY, &job.machine))
 		return MODEL_EXIT_USAGE;
 	bool good = job.compare ? compare(&job) : show(&job);

@@ -274,6 +274,42 @@ static bool make_world(struct simulate_job *job)
 		model_machine_make("simulate", &job->choice, MODEL_ANY, &job->world.machine));
 }
 
+#define AT(field) offsetof(struct simulate_job, field)
+
+static const struct option_row rows[] = {
+	MODEL_CHOICE_ROWS,
+	MODEL_ROW(rate, "copy-rate", "RATE", AT(copy_rate), "of copying; default: takes no time"),
+	MODEL_ROW(ranks, "ranks", "LIST", AT(ranks), MODEL_RANKS_HELP),
+	MODEL_ROW(sizes, "sizes", "LIST", AT(sizes), "of the whole vector, 1M"),
+	MODEL_ROW(collective, "collective", "NAME", AT(collective), "all_reduce"),
+	MODEL_ROW(real, "root", "RANK", AT(root), "0"),
+	MODEL_ROW(count, "chunks-per-round", "N", AT(chunks_per_round), "RING_CHUNKS_PER_ROUND, 2"),
+	MODEL_ROW(count, "depth", "N", AT(depth), "RING_DEPTH, 4"),
+	MODEL_ROW(count, "channels", "N", AT(channels), "RING_CHANNELS, 1"),
+	{OPTION_FLAG, 0, "whole-blocks", NULL, AT(whole_blocks), .help = "one chunk for each block"},
+	MODEL_ROW(texts, "wire", "FROM-TO=RATE[,LATENCY]", AT(wires), "this link is different"),
+	MODEL_ROW(texts, "slow", "RANK=FACTOR", AT(slow), "its links are slower"),
+	MODEL_ROW(texts, "late", "RANK=TIME", AT(late), "it enters later"),
+	MODEL_ROW(time, "jitter", "TIME", AT(world.jitter),
+		  "all enter later, half a normal distribution"),
+	MODEL_ROW(count, "seed", "N", AT(seed), "of the jitter, 1"),
+	MODEL_ROW(count, "repeat", "N", AT(repeat), "runs, of which the median is shown"),
+	{OPTION_OUTPUT, 0, "csv", "FILE", AT(csv), .help = "write the times there"},
+	{OPTION_TEXT, 0, "compare", "FILE", AT(compare),
+	 .help = "compare with a record of ring_perf"},
+	MODEL_ROW(errors, "check", "MEDIAN,WORST", AT(most),
+		  "fail above these errors, such as 0.10,0.25"),
+	MODEL_HELP_ROW,
+};
+
+static const struct option_table table = {
+	.program = "ring_model simulate",
+	.usage = "usage: ring_model simulate [options]\nSimulates a collective, message by "
+		 "message.\n",
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+};
+
 int model_simulate_command(int argc, char **argv)
 {
 	struct simulate_job job = {.choice = model_choice_none,
@@ -286,39 +322,9 @@ int model_simulate_command(int argc, char **argv)
 				   .repeat = 1,
 				   .seed = 1,
 				   .most = model_errors_any()};
-	const struct model_option options[] = {
-		MODEL_CHOICE_OPTIONS(&job.choice),
-		{"copy-rate", MODEL_RATE, &job.copy_rate, "RATE  of copying; default: takes no time"},
-		{"ranks", MODEL_RANKS_LIST, &job.ranks, MODEL_RANKS_HELP},
-		{"sizes", MODEL_SIZES_LIST, &job.sizes, "LIST  of the whole vector, 1M"},
-		{"collective", MODEL_COLLECTIVE, &job.collective, "NAME  all_reduce"},
-		{"root", MODEL_REAL, &job.root, "RANK  0"},
-		{"chunks-per-round", MODEL_COUNT, &job.chunks_per_round,
-		 "N  RING_CHUNKS_PER_ROUND, 2"},
-		{"depth", MODEL_COUNT, &job.depth, "N  RING_DEPTH, 4"},
-		{"channels", MODEL_COUNT, &job.channels, "N  RING_CHANNELS, 1"},
-		{"whole-blocks", MODEL_FLAG, &job.whole_blocks, " one chunk for each block"},
-		{"wire", MODEL_PAIRS, &job.wires, "FROM-TO=RATE[,LATENCY]  this link is different"},
-		{"slow", MODEL_PAIRS, &job.slow, "RANK=FACTOR  its links are slower"},
-		{"late", MODEL_PAIRS, &job.late, "RANK=TIME  it enters later"},
-		{"jitter", MODEL_TIME, &job.world.jitter,
-		 "TIME  all enter later, half a normal distribution"},
-		{"seed", MODEL_COUNT, &job.seed, "N  of the jitter, 1"},
-		{"repeat", MODEL_COUNT, &job.repeat, "N  runs, of which the median is shown"},
-		{"csv", MODEL_OUTPUT, &job.csv, "FILE  write the times there"},
-		{"compare", MODEL_TEXT, &job.compare, "FILE  compare with a record of ring_perf"},
-		{"check", MODEL_ERRORS, &job.most,
-		 "MEDIAN,WORST  fail above these errors, such as 0.10,0.25"},
-		{0},
-	};
-	const struct model_command command = {"simulate", "",
-					      "Simulates a collective, message by message.",
-					      options};
-	int status, first = model_options_parse(&command, argc, argv, &status);
-	if (first < 0)
+	int status;
+	if (model_options_parse(&table, &job, argc, argv, &status) < 0)
 		return status;
-	if (first < argc)
-		return model_complain("simulate", "what is '%s'? See --help", argv[first]);
 	if (!make_world(&job))
 		return MODEL_EXIT_USAGE;
 	bool good = job.compare ? compare(&job) : show(&job);
