@@ -97,15 +97,27 @@ static int read_table(struct ring_comm *comm, struct ring_failure *failure)
 	return err;
 }
 
+/* The parts know those that they need. */
+static void introduce(struct ring_comm *comm)
+{
+	const struct ring_team *team = &comm->team;
+	struct ring_links *links = &comm->links;
+	comm->failure = (struct ring_comm_failure){.team = team, .links = links};
+	comm->run.pairs = (struct ring_pairs){.team = team, .links = links};
+	comm->run.far = (struct ring_far){.team = team};
+	comm->run.partners = (struct ring_partners){.team = team,
+						    .mesh = &links->channels[0],
+						    .memory = &comm->memory};
+	pthread_mutex_init(&comm->failure.lock, NULL);
+	pthread_mutex_init(&comm->run.lock, NULL);
+}
+
 static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 		     const struct ring_options *options, struct ring_failure *failure)
 {
 	comm->team.fork_generation = ring_fork_generation();
 	comm->links.bell.memory_fd = comm->links.bell.event_fd = -1;
-	comm->failure.team = &comm->team;
-	comm->failure.links = &comm->links;
-	pthread_mutex_init(&comm->failure.lock, NULL);
-	pthread_mutex_init(&comm->run.lock, NULL);
+	introduce(comm);
 	comm->team.order = calloc((size_t)comm->team.size, sizeof(*comm->team.order));
 	comm->team.peers = calloc((size_t)comm->team.size, sizeof(*comm->team.peers));
 	if (!comm->team.order || !comm->team.peers)
@@ -113,7 +125,9 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
 				 comm->team.rank, comm->team.size);
 	int err = ring_config_resolve(&comm->team.config, options, failure);
 	if (!err)
-		err = ring_memory_choose(comm, failure);
+		err = ring_memory_choose(comm->team.config.device, &comm->caller.device,
+					 &comm->caller.chip, failure);
+	comm->memory.device = comm->caller.device;
 	if (!err)
 		err = read_table(comm, failure);
 	if (err)
@@ -141,8 +155,8 @@ static void free_comm(struct ring_comm *comm, const struct ring_failure *reason,
 	ring_lookout_close(&comm->links.lookout);
 	ring_lanes_close(comm->links.lanes, goodbye_ms);
 	ring_join_close(comm->links.join, reason);
-	ring_pairs_close(comm);
-	ring_far_close(comm);
+	ring_pairs_close(&comm->run.pairs);
+	ring_far_close(&comm->run.far);
 	ring_partners_free(&comm->run.partners);
 	for (int c = 0; c < comm->links.channel_count; c++)
 		ring_channel_close(&comm->links.channels[c]);

@@ -177,7 +177,7 @@ static bool is_over(struct ring_comm *comm, const struct ring_call *call,
 {
 	int err = streams_of(user)->has_come(user->stream, call->place);
 	if (err && err != RING_EAGAIN)
-		ring_explain_device(comm, user->device, err);
+		ring_explain_device(&comm->failure, user->device, err);
 	return err != RING_EAGAIN || ring_comm_failed_in(&comm->failure, call->turn);
 }
 
@@ -189,7 +189,7 @@ static void await(struct ring_comm *comm, const struct ring_call *call,
 		int err = ring_waker_ask_stream(&user->waker, streams_of(user), user->stream,
 						call->place, &comm->links.bell);
 		if (err)
-			ring_explain_device(comm, user->device, err);
+			ring_explain_device(&comm->failure, user->device, err);
 		if (!is_over(comm, call, user))
 			ring_bell_sleep(&comm->links.bell, ticket, NULL, 0, -1);
 		ring_bell_awake(&comm->links.bell);

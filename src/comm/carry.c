@@ -14,6 +14,7 @@
 #include "explain.h"
 #include "fpenv.h"
 #include "progress.h"
+#include "start.h"
 #include "engine/trace.h"
 
 #define CALLS_TOLD                                                                                 \
@@ -60,22 +61,39 @@ static uint64_t calls_together(const struct ring_call *call)
 	return calls;
 }
 
+static struct ring_question question_of(const struct ring_comm *comm, const struct ring_call *call)
+{
+	return (struct ring_question){
+		.kind = call->kind,
+		.ranks = comm->team.size,
+		.order = comm->team.order,
+		.bytes = call->count * ring_datatype_bytes(call->operands.type),
+		.path = comm->team.placement.path,
+		.memory = RING_MEMORY_PRIVATE,
+		.scaled = call->scaled,
+		.staged = comm->run.partners.stage.all,
+		.apart = call->device->apart,
+	};
+}
+
 /* Sends and receives that were called together. returns 0; RING_ENOMEM */
 static int start_messages(struct ring_comm *comm, struct ring_call *call)
 {
 	int err = 0;
-	comm->run.ways.last = ring_way_of_messages(comm, call);
+	struct ring_question question = question_of(comm, call);
+	comm->run.ways.last = ring_way_of_messages(&comm->run.ways, &comm->team.placement.tuning,
+						   &question);
 	comm->run.active = NULL;
 	comm->run.ways.loaded = NULL;
 	for (; call && !err; call = call->together)
-		err = ring_pairs_add(comm, call);
+		err = ring_pairs_add(&comm->run.pairs, call, &comm->run.active);
 	return err;
 }
 
 static int run_messages(struct ring_comm *comm, struct ring_call *call)
 {
 	struct ring_waiting waiting = {0};
-	return start_messages(comm, call) ? ring_explain_no_memory(comm)
+	return start_messages(comm, call) ? ring_explain_no_memory(&comm->failure)
 					  : ring_progress_run(comm, &waiting);
 }
 
@@ -83,10 +101,11 @@ static int run_messages(struct ring_comm *comm, struct ring_call *call)
 static int run(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call,
 	       struct ring_waiting *waiting)
 {
-	int err = ring_way_start(comm, way, call);
+	int err = ring_start_way(comm, way, call);
 	if (err == RING_ENOMEM)
-		return ring_explain_no_memory(comm);
-	return err ? ring_explain_device(comm, call->device, err) : ring_progress_run(comm, waiting);
+		return ring_explain_no_memory(&comm->failure);
+	return err ? ring_explain_device(&comm->failure, call->device, err)
+		   : ring_progress_run(comm, waiting);
 }
 
 /* ---- among partners -------------------------------------------------------------------------- */
@@ -94,15 +113,15 @@ static int run(struct ring_comm *comm, struct ring_way *way, const struct ring_c
 /* Finds the others' buffers. returns 0, or the failure */
 static int reach(struct ring_comm *comm, const struct ring_call *call)
 {
-	int peer, err = ring_partners_reach(comm, call, &peer);
-	return err ? ring_explain_unmapped(comm, peer, err) : 0;
+	int peer, err = ring_partners_reach(&comm->run.partners, call, &peer);
+	return err ? ring_explain_unmapped(&comm->failure, peer, err) : 0;
 }
 
 /* Takes in what all have told. returns 0; RING_EAGAIN; or the failure */
 static int hear(struct ring_comm *comm)
 {
-	int peer, err = ring_partners_heard(comm, &peer);
-	return err && err != RING_EAGAIN ? ring_explain_unmapped(comm, peer, err) : err;
+	int peer, err = ring_partners_heard(&comm->run.partners, &peer);
+	return err && err != RING_EAGAIN ? ring_explain_unmapped(&comm->failure, peer, err) : err;
 }
 
 /* What the choice depends on, now that all have told. */
@@ -110,12 +129,12 @@ static void learn(struct ring_comm *comm, struct ring_way *way, const struct rin
 {
 	struct ring_question question = way->question;
 	question.staged = comm->run.partners.stage.all;
-	question.memory = ring_partners_memory(comm);
+	question.memory = ring_partners_memory(&comm->run.partners);
 	if (call->kind == RING_KIND_BROADCAST)
-		question.workers = ring_partners_workers(comm, call->root);
+		question.workers = ring_partners_workers(&comm->run.partners, call->root);
 	if (question.staged != way->question.staged || question.memory != way->question.memory ||
 	    question.workers != way->question.workers)
-		ring_way_choose_again(comm, way, &question);
+		ring_way_choose_again(&comm->run.ways, &comm->team.placement.tuning, way, &question);
 }
 
 /* Ranks tell one another where their buffers lie, and find them. returns 0, or the failure */
@@ -125,8 +144,9 @@ static int meet(struct ring_comm *comm, struct ring_way *way, const struct ring_
 	int err;
 	comm->run.ways.loaded = NULL; /* telling takes the first channel */
 	do {
-		if (ring_partners_tell(comm, call))
-			return ring_explain_no_memory(comm);
+		if (ring_partners_tell(&comm->run.partners, &comm->run.pairs, call))
+			return ring_explain_no_memory(&comm->failure);
+		comm->run.active = comm->run.partners.mesh;
 		err = ring_progress_run(comm, waiting);
 		if (!err)
 			err = hear(comm);
@@ -146,9 +166,9 @@ static int run_among_partners(struct ring_comm *comm, struct ring_way *way,
 	if (!err)
 		err = run(comm, way, call, &waiting);
 	if (err)
-		ring_partners_fence(comm, call);
+		ring_partners_fence(&comm->run.partners, call, &comm->failure);
 	else
-		ring_partners_leave(comm);
+		ring_partners_leave(&comm->run.partners);
 	return err;
 }
 
@@ -198,9 +218,18 @@ static int run_by_engine(struct ring_comm *comm, struct ring_way *way, const str
 	return err;
 }
 
+static struct ring_way *make_way(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_question question = question_of(comm, call);
+	return ring_way_make(&comm->run.ways, &comm->team.placement.tuning, &call->record,
+			     &question);
+}
+
 static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 {
-	struct ring_way *way = ring_way_find(comm, call);
+	struct ring_way *way = ring_way_find(&comm->run.ways, &call->record);
+	if (!way)
+		way = make_way(comm, call);
 	comm->run.ways.last = way;
 	if (way->brief.ready && !ring_pairs_are_at_work(&comm->run.pairs))
 		return run_briefly(comm, way, call);
@@ -217,11 +246,11 @@ static int connect_all(struct ring_comm *comm, const struct ring_call *call)
 	struct ring_waiting waiting = {0};
 	comm->run.active = NULL;
 	comm->run.ways.loaded = NULL;
-	int err = ring_far_connect(comm, call->connects, call->chip);
+	int err = ring_far_connect(&comm->run.far, &comm->run.pairs, call->connects, call->chip);
 	if (err == RING_ENOMEM)
-		return ring_explain_no_memory(comm);
+		return ring_explain_no_memory(&comm->failure);
 	if (err)
-		return ring_explain_device(comm, call->connects, err);
+		return ring_explain_device(&comm->failure, call->connects, err);
 	comm->run.pairs.connecting = true;
 	err = ring_progress_run(comm, &waiting);
 	comm->run.pairs.connecting = false;
@@ -270,7 +299,7 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 		return err;
 	ring_flag_raise(&comm->run.busy);
 	note_begin(comm, call);
-	ring_memory_recall(comm);
+	ring_memory_recall(&comm->memory, &comm->links.channels[0]);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
 	err = messages ? run_messages(comm, call) : run_collective(comm, call);
 	if (!err && call->connects)

@@ -110,13 +110,14 @@ static void add_pair_stats(void *context, const struct ring_channel *channel)
 static uint64_t count_memory(const struct ring_comm *comm)
 {
 	uint64_t bytes = sizeof(*comm) + ring_sealed_memory(1) /* doorbell */ +
-			 ring_pairs_memory(comm) + ring_trace_memory(comm->team.trace) +
-			 ring_memory_allocated(&comm->memory) + ring_partners_bytes(comm);
+			 ring_pairs_memory(&comm->run.pairs) + ring_trace_memory(comm->team.trace) +
+			 ring_memory_allocated(&comm->memory) +
+			 ring_partners_bytes(&comm->run.partners);
 	bytes += (uint64_t)comm->team.size * (sizeof(*comm->team.order) + sizeof(*comm->team.peers));
 	bytes += (uint64_t)comm->run.fd_room * sizeof(*comm->run.fds);
 	for (int c = 0; c < comm->links.channel_count; c++)
 		bytes += ring_channel_memory(&comm->links.channels[c]);
-	ring_far_each(comm, &bytes, add_far_memory);
+	ring_far_each(&comm->run.far, &bytes, add_far_memory);
 	return bytes;
 }
 
@@ -153,8 +154,8 @@ int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 	all.memory_bytes = count_memory(comm);
 	for (int c = 0; c < comm->links.channel_count; c++)
 		add_ring_stats(&all, comm, &comm->links.channels[c], c);
-	ring_far_each(comm, &(struct far_stats){&all, comm}, add_far_stats);
-	ring_pairs_each(comm, &all, add_pair_stats);
+	ring_far_each(&comm->run.far, &(struct far_stats){&all, comm}, add_far_stats);
+	ring_pairs_each(&comm->run.pairs, &all, add_pair_stats);
 	if (comm->run.calls > 0)
 		tell_last(&all.last, comm);
 	pthread_mutex_unlock(running);

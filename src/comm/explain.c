@@ -9,12 +9,11 @@
 #include "base/outage.h"
 #include "meet/describe.h"
 
-const struct ring_channel *ring_explain_unfinished(const struct ring_comm *comm)
+const struct ring_channel *ring_explain_unfinished(const struct ring_channel *active)
 {
-	const struct ring_channel *channel = comm->run.active;
-	while (channel && ring_channel_is_done(channel))
-		channel = channel->next;
-	return channel;
+	while (active && ring_channel_is_done(active))
+		active = active->next;
+	return active;
 }
 
 /* What this rank says it does on a channel: the record of a message is what its sender says. */
@@ -90,12 +89,12 @@ static bool is_unreached(const struct ring_channel *channel, int peer)
 	return (out && ring_outage_is_cause(out->cause)) || (in && ring_outage_is_cause(in->cause));
 }
 
-int ring_explain_unreached(struct ring_comm *comm, int peer)
+int ring_explain_unreached(struct ring_comm_failure *failure, int peer)
 {
 	struct ring_news news = {.err = RING_EPEER, .culprit = peer};
-	ring_peer_unreached(&comm->team.peers[peer], comm->team.rank,
-			    comm->team.config.peer_lost_ms, false, news.text);
-	return ring_comm_fail_with(&comm->failure, &news, true);
+	ring_peer_unreached(&failure->team->peers[peer], failure->team->rank,
+			    failure->team->config.peer_lost_ms, false, news.text);
+	return ring_comm_fail_with(failure, &news, true);
 }
 
 /* Why the link with the peer, either way, says that it ended; NULL: it does not say. */
@@ -106,11 +105,10 @@ static const char *find_why(const struct ring_channel *channel, int peer)
 	return out && out->why ? out->why : in ? in->why : NULL;
 }
 
-int ring_explain_device(struct ring_comm *comm, const struct ring_device *device, int err)
+int ring_explain_device(struct ring_comm_failure *failure, const struct ring_device *device, int err)
 {
-	return ring_comm_fail(&comm->failure, err, comm->team.rank,
-			      "rank %d: the %s device failed: %s", comm->team.rank, device->name,
-			      ring_strerror(err));
+	return ring_comm_fail(failure, err, failure->team->rank, "rank %d: the %s device failed: %s",
+			      failure->team->rank, device->name, ring_strerror(err));
 }
 
 int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *channel, int err)
@@ -120,10 +118,10 @@ int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *chann
 	if (err == RING_EMISMATCH)
 		return tell_mismatch(comm, channel);
 	if (err != RING_EPEER)
-		return ring_explain_device(comm, channel->device, err);
+		return ring_explain_device(&comm->failure, channel->device, err);
 	if (is_unreached(channel, peer))
-		return ring_explain_unreached(comm, peer);
-	int lost = ring_explain_lost(comm);
+		return ring_explain_unreached(&comm->failure, peer);
+	int lost = ring_explain_lost(&comm->failure);
 	if (lost)
 		return lost;
 	ring_comm_await_failure(&comm->failure, comm->run.current->turn);
@@ -139,7 +137,7 @@ int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *chann
 			      comm->team.rank, ring_team_rank_text(&comm->team, peer, who));
 }
 
-int ring_explain_unlinked(struct ring_comm *comm, int peer, int err, const char *why)
+static int explain_unlinked(struct ring_comm *comm, int peer, int err, const char *why)
 {
 	char who[RING_RANK_TEXT];
 	ring_comm_await_failure(&comm->failure, comm->run.current->turn);
@@ -155,36 +153,45 @@ int ring_explain_unlinked(struct ring_comm *comm, int peer, int err, const char 
 			      err == RING_EPEER ? "; did it leave the communicator?" : "");
 }
 
-int ring_explain_unmapped(struct ring_comm *comm, int peer, int err)
+int ring_explain_pairs(struct ring_comm *comm, const struct ring_pairs_trouble *trouble, int err)
+{
+	if (trouble->device)
+		return ring_explain_device(&comm->failure, trouble->device, err);
+	if (trouble->unreached)
+		return ring_explain_unreached(&comm->failure, trouble->peer);
+	return explain_unlinked(comm, trouble->peer, err, trouble->failure.text);
+}
+
+int ring_explain_unmapped(struct ring_comm_failure *failure, int peer, int err)
 {
 	char who[RING_RANK_TEXT], words[RING_FD_WORDS];
 	const char *why = err == RING_ESYSTEM ? ring_fd_words(errno, words) : ring_strerror(err);
-	return ring_comm_fail(&comm->failure, err, peer,
-			      "rank %d could not map the memory of %s: %s", comm->team.rank,
-			      ring_team_rank_text(&comm->team, peer, who), why);
+	return ring_comm_fail(failure, err, peer, "rank %d could not map the memory of %s: %s",
+			      failure->team->rank, ring_team_rank_text(failure->team, peer, who),
+			      why);
 }
 
-int ring_explain_lost(struct ring_comm *comm)
+int ring_explain_lost(struct ring_comm_failure *failure)
 {
-	if (!ring_fd_is_lost(comm->links.bell.event_fd))
+	if (!ring_fd_is_lost(failure->links->bell.event_fd))
 		return 0;
 	return ring_comm_fail(
-		&comm->failure, RING_ESYSTEM, comm->team.rank,
+		failure, RING_ESYSTEM, failure->team->rank,
 		"rank %d: this process has closed descriptors of the library; does it "
 		"call closefrom()? That is for a child behind fork()",
-		comm->team.rank);
+		failure->team->rank);
 }
 
-int ring_explain_no_memory(struct ring_comm *comm)
+int ring_explain_no_memory(struct ring_comm_failure *failure)
 {
-	return ring_comm_fail(&comm->failure, RING_ENOMEM, comm->team.rank, "rank %d: no memory",
-			      comm->team.rank);
+	return ring_comm_fail(failure, RING_ENOMEM, failure->team->rank, "rank %d: no memory",
+			      failure->team->rank);
 }
 
 int ring_explain_time_out(struct ring_comm *comm)
 {
 	char who[RING_RANK_TEXT], mine[RING_RECORD_TEXT];
-	const struct ring_channel *channel = ring_explain_unfinished(comm);
+	const struct ring_channel *channel = ring_explain_unfinished(comm->run.active);
 	struct ring_record record = channel ? own_record(channel) : comm->run.current->record;
 	int step, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
 	bool crowded = ring_pairs_are_at_work(&comm->run.pairs) && ring_fd_crowded_ms() > 0;
@@ -199,7 +206,7 @@ int ring_explain_time_out(struct ring_comm *comm)
 
 void ring_explain_call(struct ring_comm *comm, const struct ring_call *call)
 {
-	const struct ring_channel *channel = ring_explain_unfinished(comm);
+	const struct ring_channel *channel = ring_explain_unfinished(comm->run.active);
 	int step = -1, peer = channel ? ring_channel_waits_for(channel, &step) : -1;
 	struct ring_record record = channel ? own_record(channel) : call->record;
 	char mine[RING_RECORD_TEXT];

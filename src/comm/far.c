@@ -4,12 +4,14 @@
 
 #include <stdlib.h>
 
-#include "comm.h"
+#include "links.h"
+#include "pairs.h"
+#include "team.h"
 
-struct ring_far {
+struct ring_far_set {
 	const struct ring_device *device;
 	struct ring_channel channels[RING_CHANNELS_MAX]; /* those that have a device are open */
-	struct ring_far *next;
+	struct ring_far_set *next;
 };
 
 int ring_far_link(const struct ring_device *device, int number)
@@ -18,9 +20,9 @@ int ring_far_link(const struct ring_device *device, int number)
 }
 
 /* NULL without memory. */
-static struct ring_far *find(struct ring_comm *comm, const struct ring_device *device)
+static struct ring_far_set *find(struct ring_far *far, const struct ring_device *device)
 {
-	struct ring_far **link = &comm->run.far;
+	struct ring_far_set **link = &far->sets;
 	while (*link && (*link)->device != device)
 		link = &(*link)->next;
 	if (!*link) {
@@ -31,71 +33,74 @@ static struct ring_far *find(struct ring_comm *comm, const struct ring_device *d
 	return *link;
 }
 
-int ring_far_channel(struct ring_comm *comm, const struct ring_device *device, int chip, int number,
+int ring_far_channel(struct ring_far *far, const struct ring_device *device, int chip, int number,
 		     struct ring_channel **found)
 {
-	struct ring_far *far = find(comm, device);
-	if (!far)
+	const struct ring_team *team = far->team;
+	struct ring_far_set *set = find(far, device);
+	if (!set)
 		return RING_ENOMEM;
-	struct ring_channel *channel = &far->channels[number];
+	struct ring_channel *channel = &set->channels[number];
 	*found = channel;
 	if (channel->device)
 		return 0;
-	size_t scratch = comm->team.size > 1 ? ring_tuning_scratch(&comm->team.placement.tuning) : 0;
-	int err = ring_channel_open(channel, comm->team.rank, far->device, chip, scratch);
-	channel->trace = comm->team.trace;
+	size_t scratch = team->size > 1 ? ring_tuning_scratch(&team->placement.tuning) : 0;
+	int err = ring_channel_open(channel, team->rank, device, chip, scratch);
+	channel->trace = team->trace;
 	if (err)
 		ring_channel_close(channel);
 	return err;
 }
 
 /* The mesh's links, and so the first ring's; or a further ring's. */
-static int connect_channel(struct ring_comm *comm, struct ring_channel *channel, int link,
+static int connect_channel(struct ring_pairs *pairs, struct ring_channel *channel, int link,
 			   bool rings)
 {
-	int err = rings ? 0 : ring_channel_reserve(channel, comm->team.size);
-	const struct ring_placement *placement = &comm->team.placement;
-	for (int peer = 0; peer < comm->team.size && !err; peer++) {
+	const struct ring_team *team = pairs->team;
+	int err = rings ? 0 : ring_channel_reserve(channel, team->size);
+	const struct ring_placement *placement = &team->placement;
+	for (int peer = 0; peer < team->size && !err; peer++) {
 		bool next = peer == placement->next.rank, prev = peer == placement->prev.rank;
-		if (peer == comm->team.rank)
+		if (peer == team->rank)
 			continue;
 		if (!rings || next)
-			err = ring_pairs_want_link(comm, channel, link, peer, true);
+			err = ring_pairs_want_link(pairs, channel, link, peer, true);
 		if (!err && (!rings || prev))
-			err = ring_pairs_want_link(comm, channel, link, peer, false);
+			err = ring_pairs_want_link(pairs, channel, link, peer, false);
 	}
 	return err;
 }
 
-int ring_far_connect(struct ring_comm *comm, const struct ring_device *device, int chip)
+int ring_far_connect(struct ring_far *far, struct ring_pairs *pairs,
+		     const struct ring_device *device, int chip)
 {
-	int err = ring_pairs_connect(comm, device, chip);
-	for (int number = 0; number < comm->team.placement.tuning.channels && !err; number++) {
+	int err = ring_pairs_connect(pairs, device, chip);
+	for (int number = 0; number < far->team->placement.tuning.channels && !err; number++) {
 		struct ring_channel *channel;
-		err = ring_far_channel(comm, device, chip, number, &channel);
+		err = ring_far_channel(far, device, chip, number, &channel);
 		if (!err)
-			err = connect_channel(comm, channel, ring_far_link(device, number),
+			err = connect_channel(pairs, channel, ring_far_link(device, number),
 					      number > 0);
 	}
 	return err;
 }
 
-void ring_far_each(const struct ring_comm *comm, void *context,
+void ring_far_each(const struct ring_far *far, void *context,
 		   void (*visit)(void *context, const struct ring_channel *channel, int number))
 {
-	for (const struct ring_far *far = comm->run.far; far; far = far->next)
+	for (const struct ring_far_set *set = far->sets; set; set = set->next)
 		for (int number = 0; number < RING_CHANNELS_MAX; number++)
-			if (far->channels[number].device)
-				visit(context, &far->channels[number], number);
+			if (set->channels[number].device)
+				visit(context, &set->channels[number], number);
 }
 
-void ring_far_close(struct ring_comm *comm)
+void ring_far_close(struct ring_far *far)
 {
-	while (comm->run.far) {
-		struct ring_far *far = comm->run.far;
-		comm->run.far = far->next;
+	while (far->sets) {
+		struct ring_far_set *set = far->sets;
+		far->sets = set->next;
 		for (int number = 0; number < RING_CHANNELS_MAX; number++)
-			ring_channel_close(&far->channels[number]);
-		free(far);
+			ring_channel_close(&set->channels[number]);
+		free(set);
 	}
 }

@@ -12,8 +12,14 @@
 
 #include "engine/channel.h"
 
-struct ring_comm;
-struct ring_far;
+struct ring_far_set;
+struct ring_pairs;
+struct ring_team;
+
+struct ring_far {
+	const struct ring_team *team;
+	struct ring_far_set *sets; /* one for each device; NULL at first */
+};
 
 /* Tells the links of channel number `number` from others between the same ranks. */
 int ring_far_link(const struct ring_device *device, int number);
@@ -22,7 +28,7 @@ int ring_far_link(const struct ring_device *device, int number);
  * Finds the device's channel number `number`, and opens it on that chip if need be. returns 0;
  * RING_ENOMEM, RING_ESYSTEM
  */
-int ring_far_channel(struct ring_comm *comm, const struct ring_device *device, int chip, int number,
+int ring_far_channel(struct ring_far *far, const struct ring_device *device, int chip, int number,
 		     struct ring_channel **channel);
 
 /*
@@ -30,12 +36,13 @@ int ring_far_channel(struct ring_comm *comm, const struct ring_device *device, i
  * them allocates or pins any more, which would wait for all that the device was given. The others
  * do so, too. returns 0; RING_ENOMEM, RING_ESYSTEM
  */
-int ring_far_connect(struct ring_comm *comm, const struct ring_device *device, int chip);
+int ring_far_connect(struct ring_far *far, struct ring_pairs *pairs,
+		     const struct ring_device *device, int chip);
 
 /* Calls visit for every channel there is, with its number. */
-void ring_far_each(const struct ring_comm *comm, void *context,
+void ring_far_each(const struct ring_far *far, void *context,
 		   void (*visit)(void *context, const struct ring_channel *channel, int number));
 
-void ring_far_close(struct ring_comm *comm);
+void ring_far_close(struct ring_far *far);
 
 #endif

@@ -6,9 +6,11 @@
 #ifndef RING_MEMORY_H
 #define RING_MEMORY_H
 
+#include <stdbool.h>
+
 #include "base/region.h"
 
-struct ring_comm;
+struct ring_channel;
 struct ring_failure;
 
 /* All zero at first. */
@@ -24,10 +26,27 @@ struct ring_comm_memory {
 };
 
 /*
- * Takes the device that the options name, for calls and for what is allocated. returns 0;
- * RING_EINVAL, with the sentence
+ * Finds the device that the option names, for calls and for what is allocated; NULL, RING_CHIP_ANY:
+ * any. returns 0; RING_EINVAL, with the sentence
  */
-int ring_memory_choose(struct ring_comm *comm, struct ring_failure *failure);
+int ring_memory_choose(const char *option, const struct ring_device **device, int *chip,
+		       struct ring_failure *failure);
+
+/*
+ * Allocates on the memory's device, on that chip if it has any. returns 0; RING_ENOMEM,
+ * RING_ESYSTEM ..., with the sentence
+ */
+int ring_memory_allocate(struct ring_comm_memory *memory, size_t bytes, int chip, void **start,
+			 struct ring_failure *failure);
+
+/* Adds memory that is there. returns the region; NULL: no memory */
+struct ring_region *ring_memory_add(struct ring_comm_memory *memory, const struct ring_region *made);
+
+/* Frees what was allocated here. returns false: this was not */
+bool ring_memory_free(struct ring_comm_memory *memory, const void *start);
+
+/* Forgets what was added here, and not allocated. returns false: this was not */
+bool ring_memory_forget(struct ring_comm_memory *memory, const struct ring_region *region);
 
 /* Frees and forgets all, once the links are closed. */
 void ring_memory_close(struct ring_comm_memory *memory);
@@ -41,7 +60,8 @@ size_t ring_memory_allocated(const struct ring_comm_memory *memory);
  * the thread that runs calls. returns 0; what share() returned; RING_ENOTSUP if a link has no
  * share(), or the memory is private by now
  */
-int ring_memory_lend(struct ring_comm *comm, struct ring_region *region);
+int ring_memory_lend(struct ring_comm_memory *memory, const struct ring_channel *mesh,
+		     struct ring_region *region);
 
 /*
  * Makes memory private that a peer may still write to: `bytes` bytes at `start` keep values and
@@ -50,10 +70,20 @@ int ring_memory_lend(struct ring_comm *comm, struct ring_region *region);
  */
 int ring_memory_take_back(struct ring_region *region, const void *start, size_t bytes);
 
+/* Regions have changed since the last look at which lent ones live. */
+void ring_memory_recall_freed(struct ring_comm_memory *memory, const struct ring_channel *mesh,
+			      uint64_t epoch);
+
 /*
  * Tells the peers of lent memory that was freed since the last time. For the thread that runs
  * calls. Cheap.
  */
-void ring_memory_recall(struct ring_comm *comm);
+static inline void ring_memory_recall(struct ring_comm_memory *memory,
+				      const struct ring_channel *mesh)
+{
+	uint64_t epoch = ring_region_epoch();
+	if (memory->lent_epoch != epoch)
+		ring_memory_recall_freed(memory, mesh, epoch);
+}
 
 #endif

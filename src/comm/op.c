@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm.h"
 #include "base/datatype.h"
+#include "plan/record.h"
 
 #define MADE_OPS_MAX 4096
 
@@ -42,40 +42,21 @@ static int free_place(struct ring_made_ops *ops)
 	return place;
 }
 
-int ring_op_create_premul_sum(struct ring_comm *comm, const void *scalar, enum ring_datatype type,
-			      enum ring_op *op)
+int ring_made_ops_add(struct ring_made_ops *ops, enum ring_datatype type, const void *scalar)
 {
-	int err = ring_comm_check(comm, "ring_op_create_premul_sum");
-	if (err)
-		return err;
-	size_t bytes = ring_datatype_bytes(type);
-	if (!scalar || !op || bytes == 0)
-		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_op_create_premul_sum: %s",
-					bytes == 0 ? "the type is not a datatype"
-					: scalar   ? "op is NULL"
-						   : "scalar is NULL");
-	int place = free_place(&comm->caller.made_ops);
+	int place = free_place(ops);
 	if (place < 0)
-		return ring_comm_refuse(&comm->failure, RING_ENOMEM,
-					"ring_op_create_premul_sum: %d operations exist, there is "
-					"no room for more; destroy some",
-					comm->caller.made_ops.room);
-	struct ring_made_op *made = &comm->caller.made_ops.table[place];
+		return RING_ENOMEM;
+	struct ring_made_op *made = &ops->table[place];
 	*made = (struct ring_made_op){.used = true, .type = type};
-	memcpy(&made->scalar, scalar, bytes);
-	*op = (enum ring_op)(RING_OP_PREMUL_SUM + place);
-	return 0;
+	memcpy(&made->scalar, scalar, ring_datatype_bytes(type));
+	return RING_OP_PREMUL_SUM + place;
 }
 
-int ring_op_destroy(struct ring_comm *comm, enum ring_op op)
+bool ring_made_ops_drop(struct ring_made_ops *ops, int op)
 {
-	int err = ring_comm_check(comm, "ring_op_destroy");
-	if (err)
-		return err;
-	if (!ring_made_op_find(&comm->caller.made_ops, (int)op))
-		return ring_comm_refuse(
-			&comm->failure, RING_EINVAL,
-			"ring_op_destroy: %d is not an operation that was made here", (int)op);
-	comm->caller.made_ops.table[(int)op - RING_OP_PREMUL_SUM].used = false;
-	return 0;
+	bool found = ring_made_op_find(ops, op) != NULL;
+	if (found)
+		ops->table[op - RING_OP_PREMUL_SUM].used = false;
+	return found;
 }

@@ -25,6 +25,12 @@ struct ring_made_ops {
 /* NULL if op is none that was made and still exists. Valid until the next one is made. */
 const struct ring_made_op *ring_made_op_find(const struct ring_made_ops *ops, int op);
 
+/* returns the new operation; RING_ENOMEM: there is no room for more */
+int ring_made_ops_add(struct ring_made_ops *ops, enum ring_datatype type, const void *scalar);
+
+/* returns false: there is no such operation */
+bool ring_made_ops_drop(struct ring_made_ops *ops, int op);
+
 void ring_made_ops_free(struct ring_made_ops *ops);
 
 #endif

@@ -5,10 +5,11 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "comm.h"
 #include "base/datatype.h"
 #include "base/log.h"
-#include "explain.h"
+#include "call.h"
+#include "links.h"
+#include "team.h"
 #include "door/edge.h"
 #include "health/vigil.h"
 
@@ -43,36 +44,36 @@ static bool is_wanted(const struct ring_pairs *pairs, const struct ring_channel 
 }
 
 /* Where a ring may use them, links are as large as a ring's. */
-static size_t slot_bytes(const struct ring_comm *comm, int number, int peer)
+static size_t slot_bytes(const struct ring_team *team, int number, int peer)
 {
-	const struct ring_placement *placement = &comm->team.placement;
+	const struct ring_placement *placement = &team->placement;
 	bool neighbours = peer == placement->next.rank || peer == placement->prev.rank;
 	return number >= RING_CHANNEL_FAR && neighbours
 		       ? placement->tuning.chunk_bytes
-		       : ring_tuning_pair_chunk(&placement->tuning, comm->team.size);
+		       : ring_tuning_pair_chunk(&placement->tuning, team->size);
 }
 
 /* Both ends choose alike. returns an index of ring_transports, or -1 */
-static int choose_transport(const struct ring_comm *comm, const struct ring_peer *other,
+static int choose_transport(const struct ring_team *team, const struct ring_peer *other,
 			    bool outgoing, uint32_t failed)
 {
-	const struct ring_peer *self = &comm->team.peers[comm->team.rank];
-	const char *allowed = comm->team.config.transport[0] ? comm->team.config.transport : NULL;
+	const struct ring_peer *self = &team->peers[team->rank];
+	const char *allowed = team->config.transport[0] ? team->config.transport : NULL;
 	return ring_transport_choose(outgoing ? self : other, outgoing ? other : self, allowed,
-				     comm->team.placement.masked | failed);
+				     team->placement.masked | failed);
 }
 
-static struct ring_edge make_edge(const struct ring_comm *comm, int number, int peer, bool outgoing)
+static struct ring_edge make_edge(const struct ring_team *team, int number, int peer, bool outgoing)
 {
-	const struct ring_peer *other = &comm->team.peers[peer];
+	const struct ring_peer *other = &team->peers[peer];
 	return (struct ring_edge){
 		.role = RING_ROLE_DATA,
 		.channel = number,
 		.outgoing = outgoing,
 		.peer = other,
-		.transport = choose_transport(comm, other, outgoing, 0),
-		.depth = comm->team.placement.tuning.depth,
-		.slot_bytes = slot_bytes(comm, number, peer),
+		.transport = choose_transport(team, other, outgoing, 0),
+		.depth = team->placement.tuning.depth,
+		.slot_bytes = slot_bytes(team, number, peer),
 	};
 }
 
@@ -93,18 +94,17 @@ static bool goes_both_ways(const struct ring_edge *edge)
 	return mesh && edge->transport >= 0 && ring_transports[edge->transport]->reverse;
 }
 
-int ring_pairs_want_link(struct ring_comm *comm, struct ring_channel *channel, int number, int peer,
-			 bool outgoing)
+int ring_pairs_want_link(struct ring_pairs *pairs, struct ring_channel *channel, int number,
+			 int peer, bool outgoing)
 {
-	struct ring_pairs *pairs = &comm->run.pairs;
 	if (ring_channel_link(channel, peer, outgoing))
 		return 0;
-	struct ring_edge edge = make_edge(comm, number, peer, outgoing);
+	struct ring_edge edge = make_edge(pairs->team, number, peer, outgoing);
 	struct ring_link *there = ring_channel_link(channel, peer, !outgoing);
 	if (goes_both_ways(&edge) && there)
 		return ring_channel_add_reverse(channel, peer, !outgoing);
 	if (goes_both_ways(&edge))
-		edge.outgoing = comm->team.rank < peer;
+		edge.outgoing = pairs->team->rank < peer;
 	if (is_wanted(pairs, channel, &edge))
 		return 0;
 	struct ring_wanted_link *wanted = calloc(1, sizeof(*wanted));
@@ -117,15 +117,15 @@ int ring_pairs_want_link(struct ring_comm *comm, struct ring_channel *channel, i
 	return 0;
 }
 
-int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel, int number,
+int ring_pairs_want(struct ring_pairs *pairs, struct ring_channel *channel, int number,
 		    const struct ring_plan *plan)
 {
 	bool rings = ring_algorithm_has(plan->params.algorithm, RING_GOES_AROUND);
-	int err = rings ? 0 : ring_channel_reserve(channel, comm->team.size);
+	int err = rings ? 0 : ring_channel_reserve(channel, pairs->team->size);
 	for (int i = 0; !err && i < plan->edges; i++) {
 		bool outgoing;
 		int peer = ring_plan_edge(plan, i, &outgoing);
-		err = ring_pairs_want_link(comm, channel, number, peer, outgoing);
+		err = ring_pairs_want_link(pairs, channel, number, peer, outgoing);
 	}
 	return err;
 }
@@ -156,7 +156,7 @@ static bool keeps_vigil(const struct ring_wanted_link *wanted)
  * end that finds out closes the connection, by which the other one does, and both go on with the
  * next transport over a new one. False: there is none.
  */
-static bool fall_back(struct ring_comm *comm, struct ring_wanted_link *wanted,
+static bool fall_back(struct ring_pairs *pairs, struct ring_wanted_link *wanted,
 		      const struct ring_failure *trouble)
 {
 	struct ring_edge *edge = &wanted->edge;
@@ -164,14 +164,14 @@ static bool fall_back(struct ring_comm *comm, struct ring_wanted_link *wanted,
 	if (!edge->connected || edge->starved || ring_transports[failed]->kind != RING_REACH_WIRE)
 		return false;
 	const uint32_t without = wanted->failed | UINT32_C(1) << failed;
-	const int next = choose_transport(comm, edge->peer, edge->outgoing, without);
+	const int next = choose_transport(pairs->team, edge->peer, edge->outgoing, without);
 	if (next < 0)
 		return false;
-	ring_log(comm->run.pairs.fell_back ? RING_INFO : RING_WARN,
-		 "rank %d %s %d: a link over %s instead of %s: %s", comm->team.rank,
+	ring_log(pairs->fell_back ? RING_INFO : RING_WARN,
+		 "rank %d %s %d: a link over %s instead of %s: %s", pairs->team->rank,
 		 edge->outgoing ? "->" : "<-", edge->peer->rank, ring_transports[next]->name,
 		 ring_transports[failed]->name, trouble->text);
-	comm->run.pairs.fell_back = true;
+	pairs->fell_back = true;
 	wanted->failed = without;
 	ring_edge_drop(edge);
 	edge->transport = next;
@@ -179,7 +179,7 @@ static bool fall_back(struct ring_comm *comm, struct ring_wanted_link *wanted,
 	return true;
 }
 
-static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
+static int step_link(struct ring_pairs *pairs, struct ring_wanted_link *wanted,
 		     struct ring_failure *failure)
 {
 	struct ring_edge *edge = &wanted->edge;
@@ -187,15 +187,15 @@ static int step_link(struct ring_comm *comm, struct ring_wanted_link *wanted,
 		return ring_fail(failure, RING_ENOTSUP, "no transport that is allowed reaches it");
 	struct ring_failure trouble = {0};
 	int err;
-	while ((err = ring_edge_step(edge, &comm->links.ends, &trouble)) && err != RING_EAGAIN) {
+	while ((err = ring_edge_step(edge, &pairs->links->ends, &trouble)) && err != RING_EAGAIN) {
 		ring_fail(&trouble, err, "%s: %s", ring_transports[edge->transport]->name,
 			  ring_strerror(err));
-		if (!fall_back(comm, wanted, &trouble))
+		if (!fall_back(pairs, wanted, &trouble))
 			return ring_fail(failure, err, "%s", trouble.text);
 		trouble = (struct ring_failure){0};
 	}
 	if (err == RING_EAGAIN && keeps_vigil(wanted))
-		err = ring_vigil_step(&wanted->vigil, edge->peer, &comm->links.ends, failure);
+		err = ring_vigil_step(&wanted->vigil, edge->peer, &pairs->links->ends, failure);
 	return err;
 }
 
@@ -205,11 +205,11 @@ static bool is_unreached(const struct ring_wanted_link *wanted)
 	return ring_edge_is_unreached(&wanted->edge) || ring_edge_is_unreached(&wanted->vigil.edge);
 }
 
-static int add_links(struct ring_comm *comm, struct ring_wanted_link *wanted,
+static int add_links(struct ring_pairs *pairs, struct ring_wanted_link *wanted,
 		     struct ring_failure *failure)
 {
 	int fd = ring_edge_socket(&wanted->edge);
-	int err = fd < 0 ? 0 : ring_lookout_add(&comm->links.lookout, fd, wanted->edge.peer);
+	int err = fd < 0 ? 0 : ring_lookout_add(&pairs->links->lookout, fd, wanted->edge.peer);
 	if (err)
 		return err;
 	struct ring_link *link = ring_edge_take_link(&wanted->edge);
@@ -221,23 +221,22 @@ static int add_links(struct ring_comm *comm, struct ring_wanted_link *wanted,
 }
 
 /* returns the links that were finished, or an error */
-static int step_links(struct ring_comm *comm, struct ring_failure *failure, int *peer)
+static int step_links(struct ring_pairs *pairs, struct ring_pairs_trouble *trouble)
 {
 	int moves = 0;
-	struct ring_wanted_link **link = &comm->run.pairs.wanted;
+	struct ring_wanted_link **link = &pairs->wanted;
 	while (*link) {
 		struct ring_wanted_link *wanted = *link;
-		int err = step_link(comm, wanted, failure);
+		int err = step_link(pairs, wanted, &trouble->failure);
 		if (err == RING_EAGAIN) {
 			link = &wanted->next;
 			continue;
 		}
 		if (!err)
-			err = add_links(comm, wanted, failure);
-		if (err && is_unreached(wanted))
-			ring_explain_unreached(comm, wanted->edge.peer->rank);
+			err = add_links(pairs, wanted, &trouble->failure);
 		if (err) {
-			*peer = wanted->edge.peer->rank;
+			trouble->peer = wanted->edge.peer->rank;
+			trouble->unreached = is_unreached(wanted);
 			return err;
 		}
 		drop_wanted(link);
@@ -254,24 +253,23 @@ int ring_pairs_max_fds(const struct ring_pairs *pairs)
 	return count;
 }
 
-void ring_pairs_announce(struct ring_comm *comm)
+void ring_pairs_announce(const struct ring_pairs *pairs)
 {
-	if (comm->run.pairs.wanted)
-		ring_contact_awake(comm->links.ends.contact);
+	if (pairs->wanted)
+		ring_contact_awake(pairs->links->ends.contact);
 }
 
-int ring_pairs_wait_fds(const struct ring_comm *comm, struct pollfd *fds, int *timeout_ms)
+int ring_pairs_wait_fds(const struct ring_pairs *pairs, struct pollfd *fds, int *timeout_ms)
 {
 	int count = 0, ms = *timeout_ms < 0 ? INT_MAX : *timeout_ms;
-	if (!comm->run.pairs.wanted)
+	if (!pairs->wanted)
 		return 0;
-	for (const struct ring_wanted_link *wanted = comm->run.pairs.wanted; wanted;
-	     wanted = wanted->next) {
+	for (const struct ring_wanted_link *wanted = pairs->wanted; wanted; wanted = wanted->next) {
 		ring_edge_poll(&wanted->edge, &fds[count++], &ms);
 		if (keeps_vigil(wanted))
 			ring_vigil_poll(&wanted->vigil, &fds[count++], &ms);
 	}
-	fds[count++] = (struct pollfd){ring_contact_wake_fd(comm->links.ends.contact), POLLIN, 0};
+	fds[count++] = (struct pollfd){ring_contact_wake_fd(pairs->links->ends.contact), POLLIN, 0};
 	*timeout_ms = ms == INT_MAX ? *timeout_ms : ms;
 	return count;
 }
@@ -279,11 +277,10 @@ int ring_pairs_wait_fds(const struct ring_comm *comm, struct pollfd *fds, int *t
 /* ---- messages ---- */
 
 /* The pair, made if there is none yet; NULL without memory. */
-static struct ring_pair *find_pair(struct ring_comm *comm, int peer, bool outgoing)
+static struct ring_pair *find_pair(struct ring_pairs *pairs, int peer, bool outgoing)
 {
-	struct ring_pairs *pairs = &comm->run.pairs;
 	if (!pairs->ends)
-		pairs->ends = calloc(2 * (size_t)comm->team.size, sizeof(struct ring_pair *));
+		pairs->ends = calloc(2 * (size_t)pairs->team->size, sizeof(struct ring_pair *));
 	if (!pairs->ends)
 		return NULL;
 	struct ring_pair **end = &pairs->ends[2 * peer + !outgoing];
@@ -292,34 +289,35 @@ static struct ring_pair *find_pair(struct ring_comm *comm, int peer, bool outgoi
 	struct ring_pair *pair = calloc(1, sizeof(*pair));
 	if (!pair)
 		return NULL;
-	if (ring_channel_open(&pair->channel, comm->team.rank, &ring_device_cpu, 0, 0)) {
+	if (ring_channel_open(&pair->channel, pairs->team->rank, &ring_device_cpu, 0, 0)) {
 		ring_channel_close(&pair->channel);
 		free(pair);
 		return NULL;
 	}
 	pair->peer = peer;
 	pair->outgoing = outgoing;
-	pair->channel.trace = comm->team.trace;
+	pair->channel.trace = pairs->team->trace;
 	*end = pair;
 	return pair;
 }
 
 /* returns 0; RING_ENOMEM, RING_ESYSTEM: the channel cannot work on such memory */
-static int begin_message(struct ring_comm *comm, struct ring_pair *pair)
+static int begin_message(struct ring_pairs *pairs, struct ring_pair *pair)
 {
 	struct ring_call *call = pair->todo;
 	const struct ring_operands *operands = &call->operands;
-	int receiver = pair->outgoing ? pair->peer : comm->team.rank;
+	int receiver = pair->outgoing ? pair->peer : pairs->team->rank;
 	struct ring_plan_params params = {
 		.kind = call->kind,
 		.algorithm = ring_algorithm_of(call->kind),
-		.size = comm->team.size,
-		.position = comm->team.placement.position,
-		.order = comm->team.order,
+		.size = pairs->team->size,
+		.position = pairs->team->placement.position,
+		.order = pairs->team->order,
 		.root = pair->peer,
 		.count = call->count,
 		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
-		.chunk_bytes = ring_tuning_pair_chunk(&comm->team.placement.tuning, comm->team.size),
+		.chunk_bytes = ring_tuning_pair_chunk(&pairs->team->placement.tuning,
+						      pairs->team->size),
 		.chunks_per_round = 1,
 		.channels = 1,
 	};
@@ -335,16 +333,16 @@ static int begin_message(struct ring_comm *comm, struct ring_pair *pair)
 	return 0;
 }
 
-int ring_pairs_add(struct ring_comm *comm, struct ring_call *call)
+int ring_pairs_add(struct ring_pairs *pairs, struct ring_call *call, struct ring_channel **active)
 {
 	bool sends = call->kind == RING_KIND_SEND;
-	if (sends && call->root == comm->team.rank)
+	if (sends && call->root == pairs->team->rank)
 		return 0; /* the receive copies */
-	struct ring_pair *pair = find_pair(comm, call->root, sends);
+	struct ring_pair *pair = find_pair(pairs, call->root, sends);
 	if (!pair)
 		return RING_ENOMEM;
-	if (call->root != comm->team.rank) {
-		int err = ring_pairs_want_link(comm, &pair->channel, RING_CHANNEL_PAIR, call->root,
+	if (call->root != pairs->team->rank) {
+		int err = ring_pairs_want_link(pairs, &pair->channel, RING_CHANNEL_PAIR, call->root,
 					       sends);
 		if (err)
 			return err;
@@ -356,48 +354,50 @@ int ring_pairs_add(struct ring_comm *comm, struct ring_call *call)
 	*pair->last = call;
 	pair->last = &call->next;
 	if (idle) {
-		pair->next = comm->run.pairs.busy;
-		comm->run.pairs.busy = pair;
-		pair->channel.next = comm->run.active;
-		comm->run.active = &pair->channel;
+		pair->next = pairs->busy;
+		pairs->busy = pair;
+		pair->channel.next = *active;
+		*active = &pair->channel;
 	}
 	return 0;
 }
 
 /* One that receives from this rank itself has no link. */
-static int connect_pair(struct ring_comm *comm, int peer, bool outgoing,
+static int connect_pair(struct ring_pairs *pairs, int peer, bool outgoing,
 			const struct ring_device *device, int chip)
 {
-	struct ring_pair *pair = find_pair(comm, peer, outgoing);
+	struct ring_pair *pair = find_pair(pairs, peer, outgoing);
 	if (!pair)
 		return RING_ENOMEM;
 	int err = ring_channel_serve(&pair->channel, device, chip);
-	if (err || peer == comm->team.rank)
+	if (err || peer == pairs->team->rank)
 		return err;
-	return ring_pairs_want_link(comm, &pair->channel, RING_CHANNEL_PAIR, peer, outgoing);
+	return ring_pairs_want_link(pairs, &pair->channel, RING_CHANNEL_PAIR, peer, outgoing);
 }
 
-int ring_pairs_connect(struct ring_comm *comm, const struct ring_device *device, int chip)
+int ring_pairs_connect(struct ring_pairs *pairs, const struct ring_device *device, int chip)
 {
 	int err = 0;
-	for (int peer = 0; peer < comm->team.size && !err; peer++) {
-		err = connect_pair(comm, peer, false, device, chip);
-		if (!err && peer != comm->team.rank)
-			err = connect_pair(comm, peer, true, device, chip);
+	for (int peer = 0; peer < pairs->team->size && !err; peer++) {
+		err = connect_pair(pairs, peer, false, device, chip);
+		if (!err && peer != pairs->team->rank)
+			err = connect_pair(pairs, peer, true, device, chip);
 	}
 	return err;
 }
 
-int ring_pairs_step(struct ring_comm *comm, struct ring_failure *failure, int *peer)
+int ring_pairs_step(struct ring_pairs *pairs, struct ring_pairs_trouble *trouble)
 {
-	int moves = step_links(comm, failure, peer);
-	struct ring_pair **link = &comm->run.pairs.busy;
+	int moves = step_links(pairs, trouble);
+	struct ring_pair **link = &pairs->busy;
 	while (moves >= 0 && *link) {
 		struct ring_pair *pair = *link;
 		if (ring_channel_is_done(&pair->channel)) {
-			int err = begin_message(comm, pair);
-			if (err)
-				return ring_explain_device(comm, pair->channel.device, err);
+			int err = begin_message(pairs, pair);
+			if (err) {
+				trouble->device = pair->channel.device;
+				return err;
+			}
 			moves++;
 		}
 		if (pair->todo)
@@ -414,36 +414,36 @@ void ring_pairs_give_up(struct ring_pairs *pairs)
 		pairs->busy->todo = NULL;
 }
 
-void ring_pairs_each(const struct ring_comm *comm, void *context,
+void ring_pairs_each(const struct ring_pairs *pairs, void *context,
 		     void (*visit)(void *context, const struct ring_channel *channel))
 {
-	for (int end = 0; comm->run.pairs.ends && end < 2 * comm->team.size; end++)
-		if (comm->run.pairs.ends[end])
-			visit(context, &comm->run.pairs.ends[end]->channel);
+	for (int end = 0; pairs->ends && end < 2 * pairs->team->size; end++)
+		if (pairs->ends[end])
+			visit(context, &pairs->ends[end]->channel);
 }
 
-size_t ring_pairs_memory(const struct ring_comm *comm)
+size_t ring_pairs_memory(const struct ring_pairs *pairs)
 {
-	size_t ends = comm->run.pairs.ends ? 2 * (size_t)comm->team.size : 0;
-	size_t bytes = ends * sizeof(*comm->run.pairs.ends);
+	size_t ends = pairs->ends ? 2 * (size_t)pairs->team->size : 0;
+	size_t bytes = ends * sizeof(*pairs->ends);
 	for (size_t end = 0; end < ends; end++) {
-		const struct ring_pair *pair = comm->run.pairs.ends[end];
+		const struct ring_pair *pair = pairs->ends[end];
 		bytes += pair ? sizeof(*pair) + ring_channel_memory(&pair->channel) : 0;
 	}
 	return bytes;
 }
 
-void ring_pairs_close(struct ring_comm *comm)
+void ring_pairs_close(struct ring_pairs *pairs)
 {
-	struct ring_pairs *pairs = &comm->run.pairs;
 	while (pairs->wanted)
 		drop_wanted(&pairs->wanted);
-	for (int end = 0; pairs->ends && end < 2 * comm->team.size; end++) {
+	for (int end = 0; pairs->ends && end < 2 * pairs->team->size; end++) {
 		if (!pairs->ends[end])
 			continue;
 		ring_channel_close(&pairs->ends[end]->channel);
 		free(pairs->ends[end]);
 	}
 	free(pairs->ends);
-	*pairs = (struct ring_pairs){0};
+	pairs->ends = NULL;
+	pairs->busy = NULL;
 }

@@ -13,12 +13,16 @@
 #include "engine/channel.h"
 #include "base/status.h"
 
-struct ring_comm;
 struct ring_call;
+struct ring_links;
 struct ring_pair;
+struct ring_team;
 struct ring_wanted_link;
 
 struct ring_pairs {
+	const struct ring_team *team;
+	struct ring_links *links; /* the door that new links come through */
+
 	struct ring_pair **ends;         /* [2 * size]: to rank r at 2r, from it at 2r + 1 */
 	struct ring_pair *busy;          /* those with messages to do */
 	struct ring_wanted_link *wanted; /* links that are being made */
@@ -26,28 +30,36 @@ struct ring_pairs {
 	bool connecting;                 /* the call is about those, and done when they are there */
 };
 
+/* Why pairs cannot go on. All zero at first. */
+struct ring_pairs_trouble {
+	const struct ring_device *device; /* that failed; NULL: a link cannot be made */
+	int peer;                         /* with whom */
+	bool unreached;                   /* as nothing comes through */
+	struct ring_failure failure;
+};
+
 /*
  * Gives the call's channel the links that the plan needs; `number` (edge.h) tells them from others.
  * returns 0; RING_ENOMEM, RING_ESYSTEM
  */
-int ring_pairs_want(struct ring_comm *comm, struct ring_channel *channel, int number,
+int ring_pairs_want(struct ring_pairs *pairs, struct ring_channel *channel, int number,
 		    const struct ring_plan *plan);
 
 /*
  * Gives a channel a link to a rank, or from it. Nothing if the channel has it, or will have it.
  * returns 0; RING_ENOMEM, RING_ESYSTEM
  */
-int ring_pairs_want_link(struct ring_comm *comm, struct ring_channel *channel, int number, int peer,
-			 bool outgoing);
+int ring_pairs_want_link(struct ring_pairs *pairs, struct ring_channel *channel, int number,
+			 int peer, bool outgoing);
 
 /*
  * Makes all pairs fit for memory of the device, whose links they want. returns 0; RING_ENOMEM,
  * RING_ESYSTEM
  */
-int ring_pairs_connect(struct ring_comm *comm, const struct ring_device *device, int chip);
+int ring_pairs_connect(struct ring_pairs *pairs, const struct ring_device *device, int chip);
 
 /* Adds a send or receive to its pair, whose channel becomes active. returns 0; RING_ENOMEM */
-int ring_pairs_add(struct ring_comm *comm, struct ring_call *call);
+int ring_pairs_add(struct ring_pairs *pairs, struct ring_call *call, struct ring_channel **active);
 
 static inline bool ring_pairs_are_at_work(const struct ring_pairs *pairs)
 {
@@ -56,30 +68,30 @@ static inline bool ring_pairs_are_at_work(const struct ring_pairs *pairs)
 
 /*
  * Goes on with links that are being made, and begins the next message of idle pairs. Never blocks.
- * returns how many moves that were, or an error with its sentence and rank
+ * returns how many moves that were, or an error and why
  */
-int ring_pairs_step(struct ring_comm *comm, struct ring_failure *failure, int *peer);
+int ring_pairs_step(struct ring_pairs *pairs, struct ring_pairs_trouble *trouble);
 
 /* From now on a rank that dials wakes the sleeper; call it before the last look. */
-void ring_pairs_announce(struct ring_comm *comm);
+void ring_pairs_announce(const struct ring_pairs *pairs);
 
 /*
  * What a sleeper must watch while links are being made, as the last step left them; lowers
  * *timeout_ms (-1: none).
  */
 int ring_pairs_max_fds(const struct ring_pairs *pairs);
-int ring_pairs_wait_fds(const struct ring_comm *comm, struct pollfd *fds, int *timeout_ms);
+int ring_pairs_wait_fds(const struct ring_pairs *pairs, struct pollfd *fds, int *timeout_ms);
 
 /* Forgets messages that a failed call left behind. */
 void ring_pairs_give_up(struct ring_pairs *pairs);
 
 /* Bytes that the pairs and their links hold; links of the mesh are channel 0's. */
-size_t ring_pairs_memory(const struct ring_comm *comm);
+size_t ring_pairs_memory(const struct ring_pairs *pairs);
 
 /* Calls visit for every pair's channel there is. */
-void ring_pairs_each(const struct ring_comm *comm, void *context,
+void ring_pairs_each(const struct ring_pairs *pairs, void *context,
 		     void (*visit)(void *context, const struct ring_channel *channel));
 
-void ring_pairs_close(struct ring_comm *comm);
+void ring_pairs_close(struct ring_pairs *pairs);
 
 #endif

@@ -7,17 +7,16 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "comm.h"
+#include "call.h"
 #include "base/datatype.h"
 #include "base/log.h"
 #include "base/waits.h"
+#include "failure.h"
+#include "memory.h"
+#include "pairs.h"
+#include "team.h"
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
-
-static struct ring_channel *channel_of(struct ring_comm *comm)
-{
-	return &comm->links.channels[0];
-}
 
 static int allocate(struct ring_reached *reached, size_t size)
 {
@@ -29,12 +28,12 @@ static int allocate(struct ring_reached *reached, size_t size)
 	return reached->where && reached->inputs && reached->outputs ? 0 : RING_ENOMEM;
 }
 
-size_t ring_partners_bytes(const struct ring_comm *comm)
+size_t ring_partners_bytes(const struct ring_partners *partners)
 {
-	const struct ring_reached *reached = &comm->run.partners.reached;
+	const struct ring_reached *reached = &partners->reached;
 	size_t each = sizeof(*reached->where) + sizeof(*reached->inputs) + sizeof(*reached->outputs);
-	size_t tables = reached->where ? (size_t)comm->team.size * each : 0;
-	return tables + ring_stage_bytes(&comm->run.partners.stage);
+	size_t tables = reached->where ? (size_t)partners->team->size * each : 0;
+	return tables + ring_stage_bytes(&partners->stage);
 }
 
 void ring_partners_free(struct ring_partners *partners)
@@ -49,9 +48,10 @@ void ring_partners_free(struct ring_partners *partners)
 /*
  * The region that a buffer lies in; RING_REGION_PRIVATE if it is private or cannot be lent to all.
  */
-static uint32_t lend(struct ring_comm *comm, struct ring_region *region)
+static uint32_t lend(const struct ring_partners *partners, struct ring_region *region)
 {
-	bool lent = region && region->number < RING_REGION_UNUSED && !ring_memory_lend(comm, region);
+	bool lent = region && region->number < RING_REGION_UNUSED &&
+		    !ring_memory_lend(partners->memory, partners->mesh, region);
 	return lent ? (uint32_t)region->number : RING_REGION_PRIVATE;
 }
 
@@ -61,98 +61,94 @@ static uint64_t place_in(const void *buffer, uint32_t number, const struct ring_
 	return number == RING_REGION_PRIVATE ? address : address - (uintptr_t)region->start;
 }
 
-static struct ring_whereabouts locate(struct ring_comm *comm, const struct ring_call *call)
+static struct ring_whereabouts locate(const struct ring_partners *partners,
+				      const struct ring_call *call)
 {
 	const struct ring_operands *operands = &call->operands;
 	struct ring_whereabouts where = {.input_region = RING_REGION_UNUSED,
 					 .output_region = RING_REGION_UNUSED,
 					 .cpu = (uint32_t)sched_getcpu()};
 	if (operands->input) {
-		where.input_region = lend(comm, call->input_region);
+		where.input_region = lend(partners, call->input_region);
 		where.input = place_in(operands->input, where.input_region, call->input_region);
 	}
 	if (operands->output) {
-		where.output_region = lend(comm, call->output_region);
+		where.output_region = lend(partners, call->output_region);
 		where.output = place_in(operands->output, where.output_region, call->output_region);
 	}
 	return where;
 }
 
 /* Before the first exchange: room, the plan of all of them, and its links. */
-static int prepare(struct ring_comm *comm)
+static int prepare(struct ring_partners *partners, struct ring_pairs *pairs)
 {
+	const struct ring_team *team = partners->team;
 	struct ring_plan_params params = {
 		.kind = RING_KIND_BARRIER,
 		.algorithm = ring_algorithm_of_signals(),
-		.size = comm->team.size,
-		.position = comm->team.placement.position,
-		.order = comm->team.order,
+		.size = team->size,
+		.position = team->placement.position,
+		.order = team->order,
 		.element_bytes = 1,
 		.channels = 1,
 	};
-	struct ring_partners *partners = &comm->run.partners;
 	struct ring_plan plan = ring_plan_make(&params);
 	ring_known_plan_set(&partners->signals, &plan);
-	int err = allocate(&partners->reached, (size_t)comm->team.size);
-	ring_stage_make(comm);
-	return err ? err : ring_pairs_want(comm, channel_of(comm), RING_CHANNEL_MESH, &plan);
+	int err = allocate(&partners->reached, (size_t)team->size);
+	ring_stage_make(&partners->stage, team->size);
+	return err ? err : ring_pairs_want(pairs, partners->mesh, RING_CHANNEL_MESH, &plan);
 }
 
-int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call)
+int ring_partners_tell(struct ring_partners *partners, struct ring_pairs *pairs,
+		       const struct ring_call *call)
 {
-	struct ring_partners *partners = &comm->run.partners;
-	struct ring_channel *channel = channel_of(comm);
-	int err = partners->acquaintance == RING_PARTNERS_LINKING ? prepare(comm) : 0;
+	struct ring_channel *channel = partners->mesh;
+	int err = partners->acquaintance == RING_PARTNERS_LINKING ? prepare(partners, pairs) : 0;
 	if (err)
 		return err;
-	struct ring_whereabouts *own = &partners->reached.where[comm->team.rank];
+	struct ring_whereabouts *own = &partners->reached.where[partners->team->rank];
 	*own = (struct ring_whereabouts){.input = partners->reaches};
 	if (partners->acquaintance == RING_PARTNERS_PROVING)
-		own->output_region = ring_stage_lend(comm);
+		own->output_region = ring_stage_lend(&partners->stage, partners->mesh);
 	if (partners->acquaintance == RING_PARTNERS_CALLING)
-		*own = locate(comm, call);
+		*own = locate(partners, call);
 	ring_channel_tell(channel, &partners->signals, &call->record, &partners->reached);
 	channel->next = NULL;
-	comm->run.active = channel;
 	return 0;
 }
 
 /* ---- what the others can do ------------------------------------------------------------------ */
 
-/* This rank, or a thread of the same process. */
-static bool is_here(const struct ring_comm *comm, int rank)
-{
-	return comm->team.peers[rank].process == comm->team.peers[comm->team.rank].process;
-}
-
 /* Whether this rank can copy from and to the private memory of all others. */
-static bool reaches_all(struct ring_comm *comm)
+static bool reaches_all(const struct ring_partners *partners)
 {
-	for (int rank = 0; rank < comm->team.size; rank++) {
-		const struct ring_route *route = &channel_of(comm)->routes[rank];
-		if (!is_here(comm, rank) &&
+	const struct ring_team *team = partners->team;
+	for (int rank = 0; rank < team->size; rank++) {
+		const struct ring_route *route = &partners->mesh->routes[rank];
+		if (!ring_team_is_here(team, rank) &&
 		    (ring_link_get(route->in, 0, NULL, 0) || ring_link_put(route->out, 0, NULL, 0)))
 			return false;
 	}
 	return true;
 }
 
-int ring_partners_heard(struct ring_comm *comm, int *peer)
+int ring_partners_heard(struct ring_partners *partners, int *peer)
 {
+	const struct ring_team *team = partners->team;
 	int err;
-	struct ring_partners *partners = &comm->run.partners;
 	switch (partners->acquaintance) {
 	case RING_PARTNERS_LINKING:
-		partners->reaches = reaches_all(comm);
+		partners->reaches = reaches_all(partners);
 		partners->acquaintance = RING_PARTNERS_PROVING;
 		return RING_EAGAIN;
 	case RING_PARTNERS_PROVING:
 		partners->all_reach = true;
-		for (int rank = 0; rank < comm->team.size; rank++)
+		for (int rank = 0; rank < team->size; rank++)
 			partners->all_reach = partners->all_reach &&
 					      partners->reached.where[rank].input;
 		partners->acquaintance = RING_PARTNERS_CALLING;
-		err = ring_stage_find(comm, peer);
+		err = ring_stage_find(&partners->stage, team, partners->mesh, &partners->reached,
+				      peer);
 		return err ? err : RING_EAGAIN;
 	case RING_PARTNERS_CALLING:
 		break;
@@ -160,30 +156,32 @@ int ring_partners_heard(struct ring_comm *comm, int *peer)
 	return 0;
 }
 
-enum ring_memory ring_partners_memory(const struct ring_comm *comm)
+enum ring_memory ring_partners_memory(const struct ring_partners *partners)
 {
+	const struct ring_team *team = partners->team;
 	bool shared = true;
-	for (int rank = 0; rank < comm->team.size; rank++) {
-		const struct ring_whereabouts *where = &comm->run.partners.reached.where[rank];
+	for (int rank = 0; rank < team->size; rank++) {
+		const struct ring_whereabouts *where = &partners->reached.where[rank];
 		shared = shared && where->input_region != RING_REGION_PRIVATE &&
 			 where->output_region != RING_REGION_PRIVATE;
 	}
 	if (shared)
 		return RING_MEMORY_SHARED;
-	return comm->run.partners.all_reach ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
+	return partners->all_reach ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
 }
 
-uint64_t ring_partners_workers(const struct ring_comm *comm, int root)
+uint64_t ring_partners_workers(const struct ring_partners *partners, int root)
 {
+	const struct ring_team *team = partners->team;
 	uint32_t cpus[RING_WORKERS_MOST];
 	uint64_t workers = 0;
-	int size = comm->team.size, known = 0, position = 0;
+	int size = team->size, known = 0, position = 0;
 	if (size > RING_WORKERS_MOST)
 		return 0;
-	while (comm->team.order[position] != root)
+	while (team->order[position] != root)
 		position++;
 	for (int place = 0; place < size; place++) {
-		uint32_t cpu = comm->run.partners.reached.where[comm->team.order[position]].cpu;
+		uint32_t cpu = partners->reached.where[team->order[position]].cpu;
 		int i = 0;
 		while (i < known && cpus[i] != cpu)
 			i++;
@@ -199,13 +197,13 @@ uint64_t ring_partners_workers(const struct ring_comm *comm, int root)
 /* ---- where the others' buffers lie ----------------------------------------------------------- */
 
 /* *here: NULL if it can only be copied from and to. */
-static int find(struct ring_comm *comm, int rank, uint32_t region, uint64_t place, size_t bytes,
-		char **here)
+static int find(const struct ring_partners *partners, int rank, uint32_t region, uint64_t place,
+		size_t bytes, char **here)
 {
-	struct ring_link *in = channel_of(comm)->routes[rank].in;
+	struct ring_link *in = partners->mesh->routes[rank].in;
 	void *address = NULL;
 	int err = 0;
-	if (region == RING_REGION_PRIVATE && is_here(comm, rank))
+	if (region == RING_REGION_PRIVATE && ring_team_is_here(partners->team, rank))
 		address = (void *)(uintptr_t)place;
 	else if (region != RING_REGION_PRIVATE && region != RING_REGION_UNUSED)
 		err = ring_link_map(in, region, place, bytes, &address);
@@ -214,32 +212,32 @@ static int find(struct ring_comm *comm, int rank, uint32_t region, uint64_t plac
 }
 
 /* Bytes of the call's buffers. */
-static size_t input_bytes(const struct ring_comm *comm, const struct ring_call *call)
+static size_t input_bytes(const struct ring_partners *partners, const struct ring_call *call)
 {
 	size_t bytes = call->count * ring_datatype_bytes(call->operands.type);
-	return bytes * (size_t)ring_direct_parts_in(call->kind, comm->team.size);
+	return bytes * (size_t)ring_direct_parts_in(call->kind, partners->team->size);
 }
 
-static size_t output_bytes(const struct ring_comm *comm, const struct ring_call *call)
+static size_t output_bytes(const struct ring_partners *partners, const struct ring_call *call)
 {
 	size_t bytes = call->count * ring_datatype_bytes(call->operands.type);
-	return bytes * (size_t)ring_direct_parts_out(call->kind, comm->team.size);
+	return bytes * (size_t)ring_direct_parts_out(call->kind, partners->team->size);
 }
 
-int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer)
+int ring_partners_reach(struct ring_partners *partners, const struct ring_call *call, int *peer)
 {
-	struct ring_partners *partners = &comm->run.partners;
-	partners->reached.inputs[comm->team.rank] = (char *)call->operands.input;
-	partners->reached.outputs[comm->team.rank] = call->operands.output;
-	for (int rank = 0; rank < comm->team.size; rank++) {
+	const struct ring_team *team = partners->team;
+	partners->reached.inputs[team->rank] = (char *)call->operands.input;
+	partners->reached.outputs[team->rank] = call->operands.output;
+	for (int rank = 0; rank < team->size; rank++) {
 		const struct ring_whereabouts *where = &partners->reached.where[rank];
-		if (rank == comm->team.rank)
+		if (rank == team->rank)
 			continue;
-		int err = find(comm, rank, where->input_region, where->input,
-			       input_bytes(comm, call), &partners->reached.inputs[rank]);
+		int err = find(partners, rank, where->input_region, where->input,
+			       input_bytes(partners, call), &partners->reached.inputs[rank]);
 		if (!err)
-			err = find(comm, rank, where->output_region, where->output,
-				   output_bytes(comm, call), &partners->reached.outputs[rank]);
+			err = find(partners, rank, where->output_region, where->output,
+				   output_bytes(partners, call), &partners->reached.outputs[rank]);
 		*peer = rank;
 		if (err)
 			return err;
@@ -247,12 +245,13 @@ int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, in
 	return 0;
 }
 
-void ring_partners_leave(struct ring_comm *comm)
+void ring_partners_leave(const struct ring_partners *partners)
 {
-	ring_memory_recall(comm);
-	for (int rank = 0; rank < comm->team.size; rank++) {
-		struct ring_link *in = channel_of(comm)->routes[rank].in;
-		if (rank != comm->team.rank)
+	const struct ring_team *team = partners->team;
+	ring_memory_recall(partners->memory, partners->mesh);
+	for (int rank = 0; rank < team->size; rank++) {
+		struct ring_link *in = partners->mesh->routes[rank].in;
+		if (rank != team->rank)
 			ring_link_tidy(in);
 	}
 }
@@ -263,22 +262,22 @@ void ring_partners_leave(struct ring_comm *comm)
  * A peer that is still inside, -1 if none is. All are asked in any case, which shuts their gates.
  * One in this process comes first: from it nothing can be taken back.
  */
-static int find_inside(struct ring_comm *comm)
+static int find_inside(const struct ring_partners *partners)
 {
-	const struct ring_channel *channel = channel_of(comm);
+	const struct ring_channel *channel = partners->mesh;
 	int inside = -1;
 	for (int r = 0; r < channel->route_count; r++) {
 		struct ring_link *in = channel->routes[r].in;
 		bool out = !in || !ring_link_can_reach(in) || !ring_link_revoke(in);
-		if (!out && (inside < 0 || is_here(comm, in->peer)))
+		if (!out && (inside < 0 || ring_team_is_here(partners->team, in->peer)))
 			inside = in->peer;
 	}
 	return inside;
 }
 
-static void leave_all(struct ring_comm *comm)
+static void leave_all(const struct ring_partners *partners)
 {
-	const struct ring_channel *channel = channel_of(comm);
+	const struct ring_channel *channel = partners->mesh;
 	for (int r = 0; r < channel->route_count; r++) {
 		struct ring_link *out = channel->routes[r].out;
 		if (out && ring_link_can_reach(out))
@@ -290,37 +289,39 @@ static void leave_all(struct ring_comm *comm)
  * A stopped peer may write to the call's output once it goes on. returns why that cannot be
  * prevented; NULL: it is
  */
-static const char *shut_out(struct ring_comm *comm, const struct ring_call *call, int peer)
+static const char *shut_out(const struct ring_partners *partners, const struct ring_call *call,
+			    int peer)
 {
 	struct ring_region *region = call->output_region;
-	if (is_here(comm, peer))
+	if (ring_team_is_here(partners->team, peer))
 		return "it is a thread of this process";
 	int err = region && call->operands.output
 			  ? ring_memory_take_back(region, call->operands.output,
-						  output_bytes(comm, call))
+						  output_bytes(partners, call))
 			  : 0;
 	if (err == RING_ENOTSUP)
 		return "they are memory that another communicator shares, too";
 	return err ? "there is no memory for a copy of its own" : NULL;
 }
 
-void ring_partners_fence(struct ring_comm *comm, const struct ring_call *call)
+void ring_partners_fence(const struct ring_partners *partners, const struct ring_call *call,
+			 struct ring_comm_failure *failure)
 {
 	char who[RING_RANK_TEXT];
 	uint64_t until = ring_clock_ms() + RING_FENCE_MS;
-	leave_all(comm);
-	int inside = find_inside(comm);
-	for (; inside >= 0 && ring_clock_ms() < until; inside = find_inside(comm))
+	leave_all(partners);
+	int inside = find_inside(partners);
+	for (; inside >= 0 && ring_clock_ms() < until; inside = find_inside(partners))
 		nanosleep(&(struct timespec){.tv_nsec = RING_BUFFERS_LOOK_NS}, NULL);
 	if (inside < 0)
 		return;
-	const char *why = shut_out(comm, call, inside);
-	ring_team_rank_text(&comm->team, inside, who);
+	const char *why = shut_out(partners, call, inside);
+	ring_team_rank_text(partners->team, inside, who);
 	ring_log(RING_WARN, "rank %d: %s does not move inside this rank's buffers%s%s",
-		 comm->team.rank, who,
+		 partners->team->rank, who,
 		 why ? "; it may still write to them: " : ", which it is shut out of",
 		 why ? why : "");
 	if (why)
-		ring_comm_add(&comm->failure,
-			      "; %s does not move and may still write to buffers: %s", who, why);
+		ring_comm_add(failure, "; %s does not move and may still write to buffers: %s", who,
+			      why);
 }

@@ -20,13 +20,20 @@
 #include "stage.h"
 #include "choose/tuning.h"
 
-struct ring_comm;
 struct ring_call;
+struct ring_comm_failure;
+struct ring_comm_memory;
+struct ring_pairs;
+struct ring_team;
 
 enum ring_acquaintance { RING_PARTNERS_LINKING, RING_PARTNERS_PROVING, RING_PARTNERS_CALLING };
 
-/* What a rank knows of all others; arrays by rank. All zero at first. */
+/* What a rank knows of all others; arrays by rank. The rest is zero at first. */
 struct ring_partners {
+	const struct ring_team *team;
+	struct ring_channel *mesh;       /* the first channel: its links go to all */
+	struct ring_comm_memory *memory; /* what is lent */
+
 	enum ring_acquaintance acquaintance;
 	bool reaches;   /* this rank copies from and to all others' private memory */
 	bool all_reach; /* so does every rank */
@@ -36,40 +43,42 @@ struct ring_partners {
 };
 
 /* Begins the next exchange, on the first channel. returns 0; RING_ENOMEM */
-int ring_partners_tell(struct ring_comm *comm, const struct ring_call *call);
+int ring_partners_tell(struct ring_partners *partners, struct ring_pairs *pairs,
+		       const struct ring_call *call);
 
 /*
  * Takes in an exchange. returns 0: all is told; RING_EAGAIN: another one must follow; an error of
  * ring_stage_find(), and whose stage it was
  */
-int ring_partners_heard(struct ring_comm *comm, int *peer);
+int ring_partners_heard(struct ring_partners *partners, int *peer);
 
 /* Whose memory the buffers of the call are: the same answer on all ranks. */
-enum ring_memory ring_partners_memory(const struct ring_comm *comm);
+enum ring_memory ring_partners_memory(const struct ring_partners *partners);
 
 /*
  * The first rank on each CPU, from the call's root on, as bits by places behind root: the same
  * answer on all ranks. 0: each rank has a CPU, or there are too many for the bits.
  */
-uint64_t ring_partners_workers(const struct ring_comm *comm, int root);
+uint64_t ring_partners_workers(const struct ring_partners *partners, int root);
 
 /*
  * Finds everybody's buffers, for a direct plan. returns 0; what map() of transport.h returned, and
  * whose
  */
-int ring_partners_reach(struct ring_comm *comm, const struct ring_call *call, int *peer);
+int ring_partners_reach(struct ring_partners *partners, const struct ring_call *call, int *peer);
 
 /* The call is over: lets go of memory that peers have freed. */
-void ring_partners_leave(struct ring_comm *comm);
+void ring_partners_leave(const struct ring_partners *partners);
 
 /*
  * The call has failed: from here on no peer writes to this rank's memory. Waits a while until those
  * that still do are done or dead; a stopped one is shut out, or named in the failure's sentence.
  */
-void ring_partners_fence(struct ring_comm *comm, const struct ring_call *call);
+void ring_partners_fence(const struct ring_partners *partners, const struct ring_call *call,
+			 struct ring_comm_failure *failure);
 
 /* Bytes that are held. */
-size_t ring_partners_bytes(const struct ring_comm *comm);
+size_t ring_partners_bytes(const struct ring_partners *partners);
 
 void ring_partners_free(struct ring_partners *partners);
 

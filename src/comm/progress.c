@@ -34,11 +34,10 @@ static int advance(struct ring_comm *comm)
 {
 	int moves = 0;
 	if (ring_pairs_are_at_work(&comm->run.pairs)) {
-		struct ring_failure failure = {0};
-		int peer = -1;
-		moves = ring_pairs_step(comm, &failure, &peer);
+		struct ring_pairs_trouble trouble = {0};
+		moves = ring_pairs_step(&comm->run.pairs, &trouble);
 		if (moves < 0)
-			return ring_explain_unlinked(comm, peer, moves, failure.text);
+			return ring_explain_pairs(comm, &trouble, moves);
 	}
 	for (struct ring_channel *channel = comm->run.active; channel; channel = channel->next) {
 		int moved = ring_channel_advance(channel);
@@ -85,7 +84,7 @@ static int gather_fds(const struct ring_comm *comm, int *timeout_ms)
 	int nfds = 0;
 	for (const struct ring_channel *c = comm->run.active; c; c = c->next)
 		nfds += ring_channel_wait_fds(c, comm->run.fds + nfds);
-	return nfds + ring_pairs_wait_fds(comm, comm->run.fds + nfds, timeout_ms);
+	return nfds + ring_pairs_wait_fds(&comm->run.pairs, comm->run.fds + nfds, timeout_ms);
 }
 
 /* Sleeps on what the last look has left: that may have added a link. */
@@ -123,7 +122,7 @@ static int ask_devices(struct ring_comm *comm)
 	for (struct ring_channel *channel = comm->run.active; channel; channel = channel->next) {
 		int err = ring_channel_ask(channel, &comm->links.bell);
 		if (err)
-			return ring_explain_device(comm, channel->device, err);
+			return ring_explain_device(&comm->failure, channel->device, err);
 	}
 	return 0;
 }
@@ -131,16 +130,16 @@ static int ask_devices(struct ring_comm *comm)
 /* Announces, looks once more, sleeps. returns moves of the last look, or the failure */
 static int sleep_once(struct ring_comm *comm, int timeout_ms)
 {
-	int lost = ring_explain_lost(comm);
+	int lost = ring_explain_lost(&comm->failure);
 	if (lost)
 		return lost;
 	if (!room_for_fds(comm))
-		return ring_explain_no_memory(comm);
+		return ring_explain_no_memory(&comm->failure);
 	ring_lookout_wake(&comm->links.lookout);
 	int longest_ms = timeout_ms, nap_ms = ring_bell_nap_ms(&comm->links.bell);
 	bool with_fds = gather_fds(comm, &longest_ms) > 0;
 	uint32_t ticket = ring_bell_announce(&comm->links.bell, with_fds);
-	ring_pairs_announce(comm);
+	ring_pairs_announce(&comm->run.pairs);
 	for (const struct ring_channel *c = comm->run.active; c; c = c->next)
 		ring_channel_arm(c);
 	int err = ask_devices(comm), moves = err ? err : advance(comm);
@@ -169,7 +168,7 @@ static bool is_crowded(const struct ring_comm *comm)
  */
 static bool waits_for_near(const struct ring_comm *comm)
 {
-	const struct ring_channel *channel = ring_explain_unfinished(comm);
+	const struct ring_channel *channel = ring_explain_unfinished(comm->run.active);
 	if (is_crowded(comm))
 		return !channel || !ring_channel_waits_elsewhere(channel);
 	int step, peer = channel ? ring_channel_waits_for(channel, &step) : -1;

@@ -70,7 +70,7 @@ static void explain(struct ring_comm *comm, int err)
 			       "sends, while the communicator was being created",
 			       comm->team.rank, who);
 	else
-		ring_explain_device(comm, comm->links.channels[0].device, err);
+		ring_explain_device(&comm->failure, comm->links.channels[0].device, err);
 }
 
 static void time_out(struct ring_comm *comm)

@@ -22,7 +22,7 @@ struct ring_run {
 	struct ring_channel *active; /* the call's channels */
 	struct ring_ways ways;
 	struct ring_pairs pairs;
-	struct ring_far *far; /* channels of other devices than the host */
+	struct ring_far far; /* channels of other devices than the host */
 	struct ring_partners partners;
 	struct pollfd *fds; /* room to sleep on */
 	int fd_room;

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "transport/sealed.h"
-#include "comm.h"
 #include "base/fd.h"
+#include "engine/channel.h"
+#include "engine/reached.h"
+#include "team.h"
 
 static void unmap(struct ring_region *region)
 {
@@ -19,26 +21,25 @@ static void unmap(struct ring_region *region)
 	ring_fd_close(region->fd);
 }
 
-static size_t bytes_of(const struct ring_comm *comm)
+static size_t bytes_for(int ranks)
 {
-	return ring_sealed_memory(ring_staged_bytes(RING_PLACE_BYTES, comm->team.size));
+	return ring_sealed_memory(ring_staged_bytes(RING_PLACE_BYTES, ranks));
 }
 
-void ring_stage_make(struct ring_comm *comm)
+void ring_stage_make(struct ring_stage *stage, int ranks)
 {
-	struct ring_region made = {.bytes = bytes_of(comm), .allocated = true, .free = unmap};
-	if (!ring_staged_can(RING_KIND_ALL_REDUCE, comm->team.size, 0) ||
+	struct ring_region made = {.bytes = bytes_for(ranks), .allocated = true, .free = unmap};
+	if (!ring_staged_can(RING_KIND_ALL_REDUCE, ranks, 0) ||
 	    ring_sealed_create("ringccl-stage", made.bytes, &made.fd, &made.start))
 		return;
-	comm->run.partners.stage.own = ring_region_add(&made);
-	if (!comm->run.partners.stage.own)
+	stage->own = ring_region_add(&made);
+	if (!stage->own)
 		unmap(&made);
 }
 
-uint32_t ring_stage_lend(struct ring_comm *comm)
+uint32_t ring_stage_lend(const struct ring_stage *stage, const struct ring_channel *mesh)
 {
-	const struct ring_region *own = comm->run.partners.stage.own;
-	const struct ring_channel *mesh = &comm->links.channels[0];
+	const struct ring_region *own = stage->own;
 	bool lent = own && own->number < RING_REGION_UNUSED;
 	for (int r = 0; lent && r < mesh->route_count; r++) {
 		struct ring_link *out = mesh->routes[r].out;
@@ -47,45 +48,48 @@ uint32_t ring_stage_lend(struct ring_comm *comm)
 	return lent ? (uint32_t)own->number : RING_REGION_PRIVATE;
 }
 
-static bool all_have_one(const struct ring_comm *comm)
+static bool all_have_one(const struct ring_reached *reached, int ranks)
 {
-	for (int rank = 0; rank < comm->team.size; rank++)
-		if (comm->run.partners.reached.where[rank].output_region == RING_REGION_PRIVATE)
+	for (int rank = 0; rank < ranks; rank++)
+		if (reached->where[rank].output_region == RING_REGION_PRIVATE)
 			return false;
 	return true;
 }
 
 /* A stage of this process is held: its owner may be gone while this rank still reads there. */
-static int find(struct ring_comm *comm, int rank, void **place)
+static int hold(struct ring_region **held, uint32_t region, void **place)
 {
-	uint32_t region = comm->run.partners.reached.where[rank].output_region;
-	struct ring_link *in = comm->links.channels[0].routes[rank].in;
-	if (comm->team.peers[rank].process == comm->team.peers[comm->team.rank].process) {
-		struct ring_region *held = ring_region_hold_number(region);
-		comm->run.partners.stage.held[rank] = held;
-		*place = held ? held->start : NULL;
-		return held ? 0 : RING_EPEER;
-	}
-	int err = ring_link_map(in, region, 0, bytes_of(comm), place);
+	*held = ring_region_hold_number(region);
+	*place = *held ? (*held)->start : NULL;
+	return *held ? 0 : RING_EPEER;
+}
+
+static int map(struct ring_link *in, uint32_t region, size_t bytes, void **place)
+{
+	int err = ring_link_map(in, region, 0, bytes, place);
 	return err ? err : ring_link_keep(in, region);
 }
 
-int ring_stage_find(struct ring_comm *comm, int *peer)
+int ring_stage_find(struct ring_stage *stage, const struct ring_team *team,
+		    const struct ring_channel *mesh, struct ring_reached *reached, int *peer)
 {
-	struct ring_stage *stage = &comm->run.partners.stage;
 	int err = 0;
-	*peer = comm->team.rank;
-	if (!all_have_one(comm))
+	*peer = team->rank;
+	if (!all_have_one(reached, team->size))
 		return 0;
-	stage->size = (unsigned)comm->team.size;
+	stage->size = (unsigned)team->size;
 	stage->all = calloc(stage->size, sizeof(*stage->all));
 	stage->held = calloc(stage->size, sizeof(struct ring_region *));
-	comm->run.partners.reached.stages = stage->all;
+	reached->stages = stage->all;
 	if (!stage->all || !stage->held)
 		return RING_ENOMEM;
-	for (int rank = 0; rank < comm->team.size && !err; rank++) {
+	for (int rank = 0; rank < team->size && !err; rank++) {
 		void *place = stage->own->start;
-		err = rank == comm->team.rank ? 0 : find(comm, rank, &place);
+		uint32_t region = reached->where[rank].output_region;
+		if (rank != team->rank && ring_team_is_here(team, rank))
+			err = hold(&stage->held[rank], region, &place);
+		else if (rank != team->rank)
+			err = map(mesh->routes[rank].in, region, bytes_for(team->size), &place);
 		stage->all[rank] = err ? NULL : place;
 		*peer = rank;
 	}

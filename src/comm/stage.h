@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ring_comm;
+struct ring_channel;
+struct ring_reached;
 struct ring_region;
+struct ring_team;
 
 /* All zero at first. */
 struct ring_stage {
@@ -22,20 +24,22 @@ struct ring_stage {
 	unsigned size;             /* how many */
 };
 
-/* Makes this rank's, if it may be used. A rank that cannot have one goes without. */
-void ring_stage_make(struct ring_comm *comm);
+/* Makes this rank's, if `ranks` may use theirs. A rank that cannot have one goes without. */
+void ring_stage_make(struct ring_stage *stage, int ranks);
 
 /*
  * Lets all others map it. returns its region; RING_REGION_PRIVATE if there is none that they can
  * map
  */
-uint32_t ring_stage_lend(struct ring_comm *comm);
+uint32_t ring_stage_lend(const struct ring_stage *stage, const struct ring_channel *mesh);
 
 /*
- * Maps all others' stages, whose regions `where` of partners.h tells. returns 0, also if not all
- * have one; RING_ENOMEM; RING_EPEER, or what map() of transport.h returned, and whose it is
+ * Maps all others' stages, whose regions `reached` tells, and tells it where they are. returns 0,
+ * also if not all have one; RING_ENOMEM; RING_EPEER, or what map() of transport.h returned, and
+ * whose it is
  */
-int ring_stage_find(struct ring_comm *comm, int *peer);
+int ring_stage_find(struct ring_stage *stage, const struct ring_team *team,
+		    const struct ring_channel *mesh, struct ring_reached *reached, int *peer);
 
 /* Bytes that this rank's takes. */
 size_t ring_stage_bytes(const struct ring_stage *stage);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The way of equal calls: the question, the choice and the plan. Programs repeat a few calls, so a
- * communicator keeps the last few ways and finds them again.
+ * communicator keeps the last few ways and finds them again. start.h starts them.
  */
 #ifndef RING_WAY_H
 #define RING_WAY_H
@@ -9,9 +9,6 @@
 #include "choose/tuning.h"
 #include "engine/brief.h"
 #include "plan/record.h"
-
-struct ring_comm;
-struct ring_call;
 
 #define RING_WAYS_KEPT 8
 
@@ -47,20 +44,20 @@ struct ring_ways {
 	const struct ring_way *loaded; /* whose plans the active channels have, or NULL */
 };
 
-/* The way of such calls, made if there is none; then the oldest is forgotten. */
-struct ring_way *ring_way_find(struct ring_comm *comm, const struct ring_call *call);
+/* The way of such calls; NULL if there is none yet. */
+struct ring_way *ring_way_find(struct ring_ways *ways, const struct ring_record *record);
+
+/* Makes the way of such calls; the oldest is forgotten. */
+struct ring_way *ring_way_make(struct ring_ways *ways, const struct ring_tuning *tuning,
+			       const struct ring_record *record,
+			       const struct ring_question *question);
 
 /* The way of sends and receives; their pairs keep the plans. */
-struct ring_way *ring_way_of_messages(struct ring_comm *comm, const struct ring_call *call);
+struct ring_way *ring_way_of_messages(struct ring_ways *ways, const struct ring_tuning *tuning,
+				      const struct ring_question *question);
 
 /* The question has another answer now, so another choice may be right. */
-void ring_way_choose_again(struct ring_comm *comm, struct ring_way *way,
-			   const struct ring_question *question);
-
-/*
- * Starts the way's plans on their channels, made if need be. returns 0; RING_ENOMEM; RING_ESYSTEM:
- * the call's device
- */
-int ring_way_start(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call);
+void ring_way_choose_again(struct ring_ways *ways, const struct ring_tuning *tuning,
+			   struct ring_way *way, const struct ring_question *question);
 
 #endif

@@ -77,6 +77,16 @@ static char *allocate(struct rig *rig, size_t bytes)
 	return memory;
 }
 
+static int lend(struct rig *rig, struct ring_region *region)
+{
+	return ring_memory_lend(&rig->comm.memory, &rig->comm.links.channels[0], region);
+}
+
+static void recall(struct rig *rig)
+{
+	ring_memory_recall(&rig->comm.memory, &rig->comm.links.channels[0]);
+}
+
 static const void *home_of(const char *start, size_t bytes)
 {
 	const struct ring_region *found = ring_region_find(start, bytes);
@@ -159,8 +169,8 @@ static void all_links_are_told(void **state)
 	char *memory = allocate(&rig, 1), *kept = allocate(&rig, 1);
 	struct ring_region *found = ring_region_find(memory, 1);
 	uint64_t region = found->number;
-	assert_int_equal(ring_memory_lend(&rig.comm, found), 0);
-	assert_int_equal(ring_memory_lend(&rig.comm, ring_region_find(kept, 1)), 0);
+	assert_int_equal(lend(&rig, found), 0);
+	assert_int_equal(lend(&rig, ring_region_find(kept, 1)), 0);
 	assert_int_equal(ring_mem_free(&rig.comm, memory), 0);
 	for (int i = 0; i < LINKS; i++) {
 		assert_int_equal(rig.recorders[i].shared, 2);
@@ -177,7 +187,7 @@ static void what_was_not_lent_is_not_recalled(void **state)
 	struct rig rig;
 	open_rig(&rig);
 	assert_int_equal(ring_mem_free(&rig.comm, allocate(&rig, 1)), 0);
-	ring_memory_recall(&rig.comm);
+	recall(&rig);
 	assert_int_equal(rig.recorders[0].forgotten, 0);
 	close_rig(&rig);
 }
@@ -193,7 +203,7 @@ static void others_recall_it_later(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct rig *rig = i ? &user : &owner;
 		struct ring_region *found = ring_region_find(memory, 1);
-		assert_int_equal(ring_memory_lend(&rig->comm, found), 0);
+		assert_int_equal(lend(rig, found), 0);
 	}
 	pthread_mutex_lock(&owner.comm.run.lock);
 	assert_int_equal(ring_mem_free(&owner.comm, memory), 0);
@@ -201,8 +211,8 @@ static void others_recall_it_later(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct rig *rig = i ? &user : &owner;
 		assert_int_equal(rig->recorders[0].forgotten, 0);
-		ring_memory_recall(&rig->comm);
-		ring_memory_recall(&rig->comm);
+		recall(rig);
+		recall(rig);
 		assert_int_equal(rig->recorders[0].forgotten, 1);
 	}
 	close_rig(&owner);
@@ -216,12 +226,12 @@ static void a_link_may_refuse(void **state)
 	open_rig(&rig);
 	struct ring_region *found = ring_region_find(allocate(&rig, 1), 1);
 	rig.recorders[1].err = RING_EAGAIN;
-	assert_int_equal(ring_memory_lend(&rig.comm, found), RING_EAGAIN);
+	assert_int_equal(lend(&rig, found), RING_EAGAIN);
 	rig.recorders[1].err = 0;
-	assert_int_equal(ring_memory_lend(&rig.comm, found), 0);
+	assert_int_equal(lend(&rig, found), 0);
 	rig.recorders[2].link.transport = &aloof;
-	assert_int_equal(ring_memory_lend(&rig.comm, found), RING_ENOTSUP);
-	ring_memory_recall(&rig.comm);
+	assert_int_equal(lend(&rig, found), RING_ENOTSUP);
+	recall(&rig);
 	close_rig(&rig);
 }
 

@@ -357,10 +357,9 @@ static void workers_are_the_first_on_their_cpus(void **state)
 		struct ring_whereabouts where[5];
 		for (int rank = 0; rank < cases[i].size; rank++)
 			where[rank].cpu = cases[i].cpus[rank];
-		struct ring_comm comm = {.team.size = cases[i].size,
-					 .run.partners.reached.where = where};
-		comm.team.order = orders[cases[i].size];
-		assert_int_equal(ring_partners_workers(&comm, cases[i].root), cases[i].workers);
+		struct ring_team team = {.size = cases[i].size, .order = orders[cases[i].size]};
+		struct ring_partners partners = {.team = &team, .reached.where = where};
+		assert_int_equal(ring_partners_workers(&partners, cases[i].root), cases[i].workers);
 	}
 }
 

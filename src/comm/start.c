@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Planning a way's calls, and starting them on their channels; see start.h. */
+#include "start.h"
+
+#include "base/datatype.h"
+
+/* For the first channel's plan. */
+static struct ring_plan_params params_of(const struct ring_comm *comm, const struct ring_way *way,
+					 const struct ring_call *call)
+{
+	const struct ring_choice *choice = &way->choice;
+	return (struct ring_plan_params){
+		.kind = call->kind,
+		.algorithm = choice->algorithm,
+		.size = comm->team.size,
+		.position = comm->team.placement.position,
+		.order = comm->team.order,
+		.root = call->root,
+		.scaled = call->scaled,
+		.count = call->count,
+		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
+		.chunk_bytes = choice->chunk_bytes,
+		.past = choice->past,
+		.place_bytes = RING_PLACE_BYTES,
+		.chunks_per_round = choice->chunks_per_round,
+		.boards = comm->team.placement.path == RING_PATH_MEMORY && !call->device->has_chips,
+		.apart = call->device->apart,
+		.workers = choice->workers,
+		.channels = choice->channels,
+	};
+}
+
+/* Channel `number` for the call's memory. returns 0; RING_ENOMEM, RING_ESYSTEM */
+static int find_channel(struct ring_comm *comm, const struct ring_call *call, int number,
+			struct ring_channel **channel)
+{
+	*channel = &comm->links.channels[number];
+	return call->device->has_chips
+		       ? ring_far_channel(&comm->run.far, call->device, call->chip, number, channel)
+		       : 0;
+}
+
+/* The host's rings have their links from the beginning. */
+static int want_links(struct ring_comm *comm, struct ring_channel *channel,
+		      const struct ring_call *call, const struct ring_plan *plan)
+{
+	const struct ring_plan_params *params = &plan->params;
+	if (call->device->has_chips)
+		return ring_pairs_want(&comm->run.pairs, channel,
+				       ring_far_link(call->device, params->channel), plan);
+	return ring_algorithm_has(params->algorithm, RING_GOES_AROUND)
+		       ? 0
+		       : ring_pairs_want(&comm->run.pairs, channel, RING_CHANNEL_MESH, plan);
+}
+
+/* Plans a channel, and starts it. returns 0; RING_ENOMEM, RING_ESYSTEM */
+static int plan(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call,
+		const struct ring_plan_params *params, struct ring_channel *channel)
+{
+	struct ring_known_plan *known = params->channel == 0 ? &way->known : channel->own;
+	struct ring_plan made = ring_plan_make(params);
+	int err = want_links(comm, channel, call, &made);
+	if (err)
+		return err;
+	ring_known_plan_set(known, &made);
+	ring_channel_start_known(channel, known, &call->operands, &call->record);
+	return 0;
+}
+
+static int plan_all(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
+{
+	struct ring_plan_params params = params_of(comm, way, call);
+	struct ring_channel **link = &comm->run.active;
+	int err = 0;
+	for (; params.channel < params.channels && !err; params.channel++) {
+		struct ring_channel *channel;
+		err = find_channel(comm, call, params.channel, &channel);
+		if (err)
+			break;
+		err = plan(comm, way, call, &params, channel);
+		*link = channel;
+		link = &channel->next;
+	}
+	*link = NULL;
+	way->planned = !err;
+	return err;
+}
+
+static void start_again(struct ring_comm *comm, const struct ring_call *call)
+{
+	for (struct ring_channel *channel = comm->run.active; channel; channel = channel->next)
+		ring_channel_start_again(channel, &call->operands, call->record.sequence);
+}
+
+static int start_known(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
+{
+	struct ring_channel *channel;
+	int err = find_channel(comm, call, 0, &channel);
+	if (err)
+		return err;
+	ring_channel_start_known(channel, &way->known, &call->operands, &call->record);
+	channel->next = NULL;
+	comm->run.active = channel;
+	return 0;
+}
+
+int ring_start_way(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
+{
+	int err = 0;
+	if (comm->run.ways.loaded == way)
+		start_again(comm, call);
+	else if (way->planned && way->choice.channels == 1)
+		err = start_known(comm, way, call);
+	else
+		err = plan_all(comm, way, call);
+	comm->run.ways.loaded = err ? NULL : way;
+	return err;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* How a call starts on its way: channels with their links get plans, and the call's buffers. */
+#ifndef RING_START_H
+#define RING_START_H
+
+#include "comm.h"
+
+/*
+ * Starts the way's plans on their channels, made if need be. returns 0; RING_ENOMEM; RING_ESYSTEM:
+ * the call's device
+ */
+int ring_start_way(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call);
+
+#endif
