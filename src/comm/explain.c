@@ -19,10 +19,10 @@ const struct ring_channel *ring_explain_unfinished(const struct ring_channel *ac
 /* What this rank says it does on a channel: the record of a message is what its sender says. */
 static struct ring_record own_record(const struct ring_channel *channel)
 {
-	struct ring_record record = channel->opening.record;
-	if (record.kind == RING_KIND_SEND && channel->plan->params.kind == RING_KIND_RECV) {
+	struct ring_record record = channel->call.opening.record;
+	if (record.kind == RING_KIND_SEND && channel->call.plan->params.kind == RING_KIND_RECV) {
 		record.kind = RING_KIND_RECV;
-		record.root = channel->plan->params.root;
+		record.root = channel->call.plan->params.root;
 	}
 	return record;
 }
@@ -74,7 +74,7 @@ static int find_departed(const struct ring_comm *comm, const struct ring_channel
 {
 	const struct ring_placement *placement = &comm->team.placement;
 	const int suspects[] = {channel->failed_peer, placement->next.rank, placement->prev.rank};
-	int count = ring_kind_is_message(channel->plan->params.kind) ? 1 : 3;
+	int count = ring_kind_is_message(channel->call.plan->params.kind) ? 1 : 3;
 	for (int i = 0; i < count; i++)
 		if (ring_comm_departed(&comm->failure, suspects[i], 0))
 			return suspects[i];

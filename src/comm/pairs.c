@@ -148,7 +148,7 @@ static bool keeps_vigil(const struct ring_wanted_link *wanted)
 	const struct ring_edge *edge = &wanted->edge;
 	return !edge->outgoing && !edge->connected &&
 	       (edge->channel == RING_CHANNEL_PAIR || is_again(edge) || goes_both_ways(edge) ||
-		!wanted->channel->plan->mutual);
+		!wanted->channel->call.plan->mutual);
 }
 
 /*

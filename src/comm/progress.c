@@ -106,7 +106,7 @@ static int find_other_call(struct ring_comm *comm, struct ring_record *theirs)
 {
 	return is_collective(comm)
 		       ? ring_comm_find_other_call(&comm->failure,
-						   &comm->run.active->opening.record, theirs)
+						   &comm->run.active->call.opening.record, theirs)
 		       : -1;
 }
 
@@ -195,7 +195,7 @@ static int ask_neighbours(struct ring_comm *comm, struct ring_waiting *waiting, 
 	if (rest_ms > 0 && (*timeout_ms < 0 || *timeout_ms > rest_ms))
 		*timeout_ms = rest_ms;
 	if (rest_ms == 0 && !waiting->told && comm->links.lanes)
-		ring_lanes_tell(comm->links.lanes, &channel->opening.record);
+		ring_lanes_tell(comm->links.lanes, &channel->call.opening.record);
 	waiting->told = rest_ms == 0;
 	return 0;
 }

@@ -26,9 +26,9 @@ static struct ring_brief_peer peer_of(const struct ring_channel *channel,
 /* For a call that only adds what one peer says to this rank's own input; else NULL. */
 static const struct ring_pair_loops *loops_for(const struct ring_channel *channel)
 {
-	const struct ring_known_plan *known = channel->known;
+	const struct ring_known_plan *known = channel->call.known;
 	const struct ring_transfer *in = &known->incoming[0].transfer;
-	const struct ring_operands *operands = &channel->operands;
+	const struct ring_operands *operands = &channel->call.operands;
 	bool adds = known->plan.incoming == 1 && known->hears == 1 && in->action == RING_REDUCE &&
 		    in->result.buffer == RING_OUTPUT && operands->divisor == 1;
 	return adds && channel->device->pair_loops
@@ -38,17 +38,17 @@ static const struct ring_pair_loops *loops_for(const struct ring_channel *channe
 
 void ring_brief_prepare(struct ring_brief *brief, struct ring_channel *channel)
 {
-	struct ring_known_plan *known = channel->known;
+	struct ring_known_plan *known = channel->call.known;
 	ring_brief_count(brief);
-	brief->ready = channel->on_boards && known->is_small && !channel->trace &&
+	brief->ready = channel->call.on_boards && known->is_small && !channel->trace &&
 		       channel->reserved; /* else routes may move */
 	if (!brief->ready)
 		return;
 	brief->known = known;
-	brief->record = channel->opening.record;
+	brief->record = channel->call.opening.record;
 	brief->said_bytes = ring_channel_sheet_bytes(channel, channel->self) -
 			    sizeof(struct ring_record);
-	brief->light = channel->light;
+	brief->light = channel->board.light;
 	brief->tells = known->plan.outgoing;
 	for (uint64_t i = 0; i < brief->tells; i++) {
 		struct ring_brief_peer *peer = &brief->told[i];
@@ -60,7 +60,7 @@ void ring_brief_prepare(struct ring_brief *brief, struct ring_channel *channel)
 		brief->heard[j] = peer_of(channel, &known->incoming[j].transfer);
 	brief->loops = loops_for(channel);
 	if (brief->loops)
-		brief->elements = ring_datatype_elements(channel->operands.type,
+		brief->elements = ring_datatype_elements(channel->call.operands.type,
 							 brief->heard[0].bytes);
 }
 
@@ -86,8 +86,8 @@ void ring_brief_count(struct ring_brief *brief)
 static void say(struct ring_brief *brief, struct ring_channel *channel, const void *input,
 		uint64_t sequence)
 {
-	const uint64_t exchange = channel->exchanges;
-	unsigned char *text = ring_board_begin(channel->board, exchange);
+	const uint64_t exchange = channel->board.exchanges;
+	unsigned char *text = ring_board_begin(channel->board.own, exchange);
 	ring_exchange_tell_cpu(channel);
 	if (brief->said_bytes == sizeof(uint64_t))
 		memcpy(text + sizeof(brief->record), input, sizeof(uint64_t));
@@ -95,7 +95,7 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
 		memcpy(text + sizeof(brief->record), input, brief->said_bytes);
 	memcpy(text, &brief->record, sizeof(brief->record));
 	memcpy(text + offsetof(struct ring_record, sequence), &sequence, sizeof(sequence));
-	ring_board_end(channel->board, exchange, sizeof(brief->record) + brief->said_bytes);
+	ring_board_end(channel->board.own, exchange, sizeof(brief->record) + brief->said_bytes);
 	brief->record.sequence = sequence;
 	if (brief->light)
 		ring_doorbell_published_lightly();
@@ -115,7 +115,7 @@ static void say(struct ring_brief *brief, struct ring_channel *channel, const vo
  */
 static void approach_next(const struct ring_brief *brief, const struct ring_channel *channel)
 {
-	ring_board_approach(channel->board, channel->exchanges + 1,
+	ring_board_approach(channel->board.own, channel->board.exchanges + 1,
 			    sizeof(brief->record) + brief->said_bytes);
 }
 
@@ -154,7 +154,7 @@ static inline const char *look_again(const struct ring_brief *brief,
 static bool hear(const struct ring_brief *brief, const struct ring_channel *channel,
 		 const char *said[])
 {
-	const uint64_t exchange = channel->exchanges;
+	const uint64_t exchange = channel->board.exchanges;
 	if (channel->glances > 0)
 		ring_wait_relax();
 	for (uint64_t k = 0; k < brief->hears; k++) {
@@ -174,8 +174,8 @@ static bool hear(const struct ring_brief *brief, const struct ring_channel *chan
 static bool hear_sharing(const struct ring_brief *brief, const struct ring_channel *channel,
 			 const char *said[])
 {
-	const uint64_t exchange = channel->exchanges;
-	const uint32_t cpu = ring_board_cpu(channel->board);
+	const uint64_t exchange = channel->board.exchanges;
+	const uint32_t cpu = ring_board_cpu(channel->board.own);
 	for (uint64_t k = 0; k < brief->hears; k++) {
 		const struct ring_brief_peer *peer = &brief->heard[k];
 		bool near = ring_board_cpu(peer->route->board) == cpu;
@@ -222,7 +222,7 @@ int ring_brief_run(struct ring_brief *brief, struct ring_channel *channel,
 {
 	const char *said[RING_KNOWN_OUTGOING];
 	int err = 0;
-	channel->exchanges++;
+	channel->board.exchanges++;
 	say(brief, channel, operands->input, sequence);
 	bool heard = channel->yields > 0 ? hear_sharing(brief, channel, said)
 					 : hear(brief, channel, said);
@@ -240,7 +240,7 @@ int ring_brief_run(struct ring_brief *brief, struct ring_channel *channel,
 void ring_brief_resume(struct ring_brief *brief, struct ring_channel *channel,
 		       const struct ring_operands *operands)
 {
-	channel->exchanges--;
+	channel->board.exchanges--;
 	ring_channel_start_known(channel, brief->known, operands, &brief->record);
-	channel->written = 1;
+	channel->call.written = 1;
 }

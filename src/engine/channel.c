@@ -16,8 +16,8 @@
 
 void ring_channel_use_board(struct ring_channel *channel, struct ring_doorbell_page *page)
 {
-	channel->board = &page->board;
-	channel->light = ring_doorbell_is_light(page);
+	channel->board.own = &page->board;
+	channel->board.light = ring_doorbell_is_light(page);
 }
 
 /*
@@ -40,8 +40,8 @@ static const void *open_with(struct ring_channel *channel, struct ring_route *ro
 			     const void *payload, size_t bytes)
 {
 	if (bytes == 0)
-		return &channel->opening;
-	route->opening.record = channel->opening.record;
+		return &channel->call.opening;
+	route->opening.record = channel->call.opening.record;
 	memcpy(route->opening.payload, payload, bytes);
 	return &route->opening;
 }
@@ -68,9 +68,9 @@ static int post_on_link(struct ring_channel *channel, const struct ring_transfer
 /* Hands entry `posted` to its link, or tells of it. returns 1; 0 if it cannot go yet; an error */
 static int post(struct ring_channel *channel)
 {
-	const struct ring_transfer *out = ring_channel_outgoing(channel, channel->posted);
+	const struct ring_transfer *out = ring_channel_outgoing(channel, channel->call.posted);
 	int err = 0;
-	if (channel->reduced < out->needs)
+	if (channel->call.reduced < out->needs)
 		return 0;
 	if (ring_channel_is_on_board(channel, out))
 		err = ring_exchange_say(channel, out) ? 0 : RING_EAGAIN;
@@ -78,8 +78,8 @@ static int post(struct ring_channel *channel)
 		err = post_on_link(channel, out);
 	if (err)
 		return err == RING_EAGAIN ? 0 : err;
-	ring_channel_note(channel, RING_POSTED, channel->posted, out);
-	channel->posted++;
+	ring_channel_note(channel, RING_POSTED, channel->call.posted, out);
+	channel->call.posted++;
 	return 1;
 }
 
@@ -87,8 +87,8 @@ static int post(struct ring_channel *channel)
 static int retire(struct ring_channel *channel)
 {
 	int moves = 0;
-	for (; channel->sent < channel->posted; channel->sent++, moves++) {
-		const struct ring_transfer *out = ring_channel_outgoing(channel, channel->sent);
+	for (; channel->call.sent < channel->call.posted; channel->call.sent++, moves++) {
+		const struct ring_transfer *out = ring_channel_outgoing(channel, channel->call.sent);
 		if (ring_transfer_is_message(out, channel->self) &&
 		    !ring_channel_is_on_board(channel, out)) {
 			struct ring_route *route = ring_channel_route(channel, out->peer);
@@ -96,7 +96,7 @@ static int retire(struct ring_channel *channel)
 				break;
 			route->retired++;
 		}
-		ring_channel_note(channel, RING_SENT, channel->sent, out);
+		ring_channel_note(channel, RING_SENT, channel->call.sent, out);
 	}
 	return moves;
 }
@@ -104,7 +104,7 @@ static int retire(struct ring_channel *channel)
 /* Polls the links that still hold something. */
 static int poll_sends(struct ring_channel *channel)
 {
-	for (int i = 0; channel->sent < channel->posted && i < channel->route_count; i++) {
+	for (int i = 0; channel->call.sent < channel->call.posted && i < channel->route_count; i++) {
 		struct ring_link *out = channel->routes[i].out;
 		if (!out || out->sent == channel->routes[i].queued)
 			continue;
@@ -122,9 +122,9 @@ static int poll_sends(struct ring_channel *channel)
 static int post_sends(struct ring_channel *channel)
 {
 	int moves = 0;
-	const bool idle = channel->sent == channel->posted;
+	const bool idle = channel->call.sent == channel->call.posted;
 	int err = poll_sends(channel);
-	while (!err && channel->posted < channel->plan->outgoing) {
+	while (!err && channel->call.posted < channel->call.plan->outgoing) {
 		int moved = post(channel);
 		if (moved < 0)
 			return moved;
@@ -140,8 +140,8 @@ static int post_sends(struct ring_channel *channel)
 /* Starts entry `started`. returns 1; 0 if it cannot start yet; an error */
 static int start(struct ring_channel *channel, const struct ring_transfer *in)
 {
-	if (channel->sent < in->needs ||
-	    (channel->reduced < channel->started && ring_transfer_is_direct(in)))
+	if (channel->call.sent < in->needs ||
+	    (channel->call.reduced < channel->call.started && ring_transfer_is_direct(in)))
 		return 0;
 	const char *payload = NULL;
 	int moved = ring_transfer_is_message(in, channel->self) ? ring_receive(channel, in, &payload)
@@ -159,8 +159,9 @@ static int start(struct ring_channel *channel, const struct ring_transfer *in)
 static bool may_land(const struct ring_channel *channel, const struct ring_transfer *in,
 		     const struct ring_route *route)
 {
-	bool heard = channel->on_boards || route->heard == channel->opening.record.sequence;
-	return channel->sent >= in->needs && (heard || in->result.buffer == RING_SCRATCH);
+	bool heard = channel->call.on_boards ||
+		     route->heard == channel->call.opening.record.sequence;
+	return channel->call.sent >= in->needs && (heard || in->result.buffer == RING_SCRATCH);
 }
 
 /*
@@ -170,11 +171,12 @@ static bool may_land(const struct ring_channel *channel, const struct ring_trans
  */
 static void announce(struct ring_channel *channel)
 {
-	const uint64_t agreed = channel->plan->agreed;
-	for (; channel->expected < channel->plan->incoming; channel->expected++) {
-		if (channel->expected >= agreed && channel->started < agreed)
+	const uint64_t agreed = channel->call.plan->agreed;
+	for (; channel->call.expected < channel->call.plan->incoming; channel->call.expected++) {
+		if (channel->call.expected >= agreed && channel->call.started < agreed)
 			return;
-		const struct ring_transfer *in = ring_channel_incoming(channel, channel->expected);
+		const struct ring_transfer *in = ring_channel_incoming(channel,
+								       channel->call.expected);
 		if (!ring_transfer_is_message(in, channel->self) ||
 		    ring_channel_is_on_board(channel, in))
 			continue;
@@ -197,24 +199,25 @@ static void announce(struct ring_channel *channel)
 /* Whether the next entry to be sent has become ready since `reduced` was `before`. */
 static bool completes_next(const struct ring_channel *channel, uint64_t before)
 {
-	if (channel->posted == channel->plan->outgoing)
+	if (channel->call.posted == channel->call.plan->outgoing)
 		return false;
-	uint64_t needs = ring_channel_outgoing(channel, channel->posted)->needs;
-	return before < needs && needs <= channel->reduced;
+	uint64_t needs = ring_channel_outgoing(channel, channel->call.posted)->needs;
+	return before < needs && needs <= channel->call.reduced;
 }
 
 /* Sends first: at a call's start this rank's messages can go, and the others' have hardly come. */
 static int advance(struct ring_channel *channel)
 {
-	int moves = channel->sent < channel->plan->outgoing ? post_sends(channel) : 0;
+	int moves = channel->call.sent < channel->call.plan->outgoing ? post_sends(channel) : 0;
 	if (moves < 0)
 		return moves;
-	while (channel->started < channel->plan->incoming) {
+	while (channel->call.started < channel->call.plan->incoming) {
 		if (channel->announces)
 			announce(channel);
-		const struct ring_transfer *in = ring_channel_incoming(channel, channel->started);
+		const struct ring_transfer *in = ring_channel_incoming(channel,
+								       channel->call.started);
 		const bool holds = in->action == RING_HOLD;
-		const uint64_t before = channel->reduced;
+		const uint64_t before = channel->call.reduced;
 		int moved = start(channel, in);
 		if (moved < 0)
 			return moved;
@@ -229,13 +232,13 @@ static int advance(struct ring_channel *channel)
 		if (completes_next(channel, before))
 			break; /* send on what is still in cache */
 	}
-	int finished = channel->reduced < channel->started ? ring_job_finish(channel) : 0;
+	int finished = channel->call.reduced < channel->call.started ? ring_job_finish(channel) : 0;
 	return finished < 0 ? finished : moves + finished;
 }
 
 int ring_channel_advance(struct ring_channel *channel)
 {
-	return channel->advance(channel);
+	return channel->call.advance(channel);
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */
@@ -243,17 +246,17 @@ int ring_channel_advance(struct ring_channel *channel)
 /* Chooses the loop that carries out its plan. */
 static void choose_loop(struct ring_channel *channel)
 {
-	channel->advance = advance;
-	if (channel->on_boards && channel->known->is_small)
-		channel->advance = ring_small_advance;
-	else if (channel->on_boards && ring_plan_reaches(channel->plan))
-		channel->advance = ring_reaching_advance;
+	channel->call.advance = advance;
+	if (channel->call.on_boards && channel->call.known->is_small)
+		channel->call.advance = ring_small_advance;
+	else if (channel->call.on_boards && ring_plan_reaches(channel->call.plan))
+		channel->call.advance = ring_reaching_advance;
 }
 
 static void use(struct ring_channel *channel, struct ring_known_plan *known)
 {
-	channel->known = known;
-	channel->plan = &known->plan;
+	channel->call.known = known;
+	channel->call.plan = &known->plan;
 }
 
 void ring_channel_start(struct ring_channel *channel, const struct ring_plan *plan,
@@ -270,25 +273,25 @@ void ring_channel_start_known(struct ring_channel *channel, struct ring_known_pl
 	if (channel->scratch_used < scratch)
 		channel->scratch_used = scratch;
 	use(channel, known);
-	channel->tells = false;
-	channel->on_boards = channel->board && known->plan.exchanges > 0;
-	channel->sheet_bytes = sizeof(*record) + known->plan.opening;
-	channel->root_says = ring_kind_is_from_root(known->plan.params.kind);
+	channel->call.tells = false;
+	channel->call.on_boards = channel->board.own && known->plan.exchanges > 0;
+	channel->call.sheet_bytes = sizeof(*record) + known->plan.opening;
+	channel->call.root_says = ring_kind_is_from_root(known->plan.params.kind);
 	choose_loop(channel);
-	channel->opening.record = *record;
+	channel->call.opening.record = *record;
 	ring_channel_start_again(channel, operands, record->sequence);
 }
 
 void ring_channel_start_again(struct ring_channel *channel, const struct ring_operands *operands,
 			      uint64_t sequence)
 {
-	channel->exchanges += channel->on_boards ? channel->plan->exchanges : 0;
-	channel->written = 0;
-	channel->heard = 0;
-	channel->operands = *operands;
-	channel->opening.record.sequence = sequence;
-	channel->posted = channel->sent = channel->started = channel->reduced = 0;
-	channel->expected = 0;
+	channel->board.exchanges += channel->call.on_boards ? channel->call.plan->exchanges : 0;
+	channel->call.written = 0;
+	channel->call.heard = 0;
+	channel->call.operands = *operands;
+	channel->call.opening.record.sequence = sequence;
+	channel->call.posted = channel->call.sent = channel->call.started = channel->call.reduced = 0;
+	channel->call.expected = 0;
 }
 
 void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *known,
@@ -296,10 +299,10 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
 {
 	ring_channel_start_known(channel, known, &(struct ring_operands){.type = RING_UINT8},
 				 record);
-	channel->reached = reached;
-	channel->tells = true;
-	channel->sheet_bytes = sizeof(*record) + sizeof(struct ring_whereabouts);
-	memcpy(channel->opening.payload, &reached->where[channel->self],
+	channel->call.reached = reached;
+	channel->call.tells = true;
+	channel->call.sheet_bytes = sizeof(*record) + sizeof(struct ring_whereabouts);
+	memcpy(channel->call.opening.payload, &reached->where[channel->self],
 	       sizeof(reached->where[channel->self]));
 }
 
@@ -308,19 +311,21 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
 /* The incoming entry that is next. */
 static uint64_t next_in(const struct ring_channel *channel)
 {
-	return channel->started < channel->heard ? channel->heard : channel->started;
+	return channel->call.started < channel->call.heard ? channel->call.heard
+							   : channel->call.started;
 }
 
 int ring_channel_waits_for(const struct ring_channel *channel, int *step)
 {
-	if (next_in(channel) < channel->plan->incoming) {
-		struct ring_transfer in = ring_plan_incoming(channel->plan, next_in(channel));
+	if (next_in(channel) < channel->call.plan->incoming) {
+		struct ring_transfer in = ring_plan_incoming(channel->call.plan, next_in(channel));
 		*step = in.step;
-		if (channel->sent >= in.needs && in.peer != channel->self)
+		if (channel->call.sent >= in.needs && in.peer != channel->self)
 			return in.peer;
 	}
-	if (channel->sent < channel->plan->outgoing) {
-		struct ring_transfer out = ring_plan_outgoing(channel->plan, channel->sent);
+	if (channel->call.sent < channel->call.plan->outgoing) {
+		struct ring_transfer out = ring_plan_outgoing(channel->call.plan,
+							      channel->call.sent);
 		*step = out.step;
 		return out.peer;
 	}
@@ -334,16 +339,16 @@ static bool is_elsewhere(const struct ring_channel *channel, const struct ring_t
 	uint64_t exchange = ring_channel_exchange(channel, in->exchange);
 	struct ring_arrival said;
 	return route && route->board &&
-	       (ring_board_cpu(route->board) != ring_board_cpu(channel->board) ||
+	       (ring_board_cpu(route->board) != ring_board_cpu(channel->board.own) ||
 		ring_board_read(route->board, exchange, &said));
 }
 
 bool ring_channel_waits_elsewhere(const struct ring_channel *channel)
 {
-	const struct ring_known_plan *known = channel->known;
+	const struct ring_known_plan *known = channel->call.known;
 	const uint64_t next = next_in(channel), end = known->plan.incoming;
 	struct ring_transfer rooms[2];
-	if (!channel->on_boards || next >= end)
+	if (!channel->call.on_boards || next >= end)
 		return false;
 	const struct ring_transfer *first = ring_known_plan_peek(known, next, &rooms[0]);
 	for (uint64_t j = next; j < end; j++) {
@@ -359,10 +364,10 @@ bool ring_channel_waits_elsewhere(const struct ring_channel *channel)
 /* The rank whose message starts next, -1 if something else comes first. */
 static int listens_to(const struct ring_channel *channel)
 {
-	if (next_in(channel) == channel->plan->incoming)
+	if (next_in(channel) == channel->call.plan->incoming)
 		return -1;
-	struct ring_transfer in = ring_plan_incoming(channel->plan, next_in(channel));
-	return channel->sent >= in.needs ? in.peer : -1;
+	struct ring_transfer in = ring_plan_incoming(channel->call.plan, next_in(channel));
+	return channel->call.sent >= in.needs ? in.peer : -1;
 }
 
 void ring_channel_arm(const struct ring_channel *channel)

@@ -33,6 +33,7 @@
 #include "staging.h"
 #include "waker.h"
 
+struct ring_channel;
 struct ring_reached;
 struct ring_trace;
 
@@ -76,34 +77,15 @@ struct ring_left {
 	uint64_t jobs; /* given to the queue, all finished */
 };
 
-struct ring_channel {
-	int self; /* rank */
-	struct ring_route ring_routes[RING_RING_ROUTES];
-	struct ring_route *routes; /* ring_routes; once reserved: one for every rank, by rank */
-	int route_count;
-	bool reserved;
-	bool announces; /* some link wants to know what comes next */
-	int glances; /* extra looks in a row at what a peer must say next; 0: others need the CPU */
-	int yields;  /* if they do: how often brief.c yields it before it gives up */
-	struct ring_board *board; /* this rank's, if all have one; the others' are in routes */
-	bool light;               /* the doorbell before it is (doorbell_words.h) */
-	uint64_t exchanges;       /* over boards, with the current call's; the same on all ranks */
-	const struct ring_device *device;
-	struct ring_device_queue *queue;
-	uint64_t jobs;                    /* given to the queue */
-	const struct ring_device *fitted; /* for whom the links are; NULL: the host alone */
-	struct ring_left other;           /* the device that it served before */
-	char *scratch;
-	size_t scratch_bytes;
-	size_t scratch_used;      /* the most that a call used */
-	struct ring_trace *trace; /* NULL: no trace */
+/* This rank's board, if all have one; the others' are in routes. */
+struct ring_own_board {
+	struct ring_board *own; /* NULL: there is none */
+	bool light;             /* the doorbell before it is (doorbell_words.h) */
+	uint64_t exchanges;     /* with the current call's; the same on all ranks */
+};
 
-	struct ring_waker waker;
-	struct ring_staging staging; /* where the device is apart from the host */
-
-	struct ring_known_plan *own; /* for plans that nobody else keeps */
-
-	/* of the current call */
+/* The current call. */
+struct ring_channel_call {
 	struct ring_known_plan *known;
 	const struct ring_plan *plan;                 /* the known one's */
 	int (*advance)(struct ring_channel *channel); /* moves the counters of such a plan */
@@ -119,6 +101,30 @@ struct ring_channel {
 	const char *said[RING_KNOWN_OUTGOING]; /* what each of them said behind its record */
 	uint64_t posted, sent, started, reduced;
 	uint64_t expected; /* incoming entries already announced, if the channel announces */
+};
+
+struct ring_channel {
+	int self; /* rank */
+	struct ring_route ring_routes[RING_RING_ROUTES];
+	struct ring_route *routes; /* ring_routes; once reserved: one for every rank, by rank */
+	int route_count;
+	bool reserved;
+	bool announces; /* some link wants to know what comes next */
+	int glances; /* extra looks in a row at what a peer must say next; 0: others need the CPU */
+	int yields;  /* if they do: how often brief.c yields it before it gives up */
+	struct ring_own_board board;
+	const struct ring_device *device;
+	struct ring_device_queue *queue;
+	uint64_t jobs;                    /* given to the queue */
+	const struct ring_device *fitted; /* for whom the links are; NULL: the host alone */
+	struct ring_left other;           /* the device that it served before */
+	char *scratch;
+	size_t scratch_used;      /* the most that a call used */
+	struct ring_trace *trace; /* NULL: no trace */
+	struct ring_waker waker;
+	struct ring_staging staging; /* where the device is apart from the host */
+	struct ring_known_plan *own; /* for plans that nobody else keeps */
+	struct ring_channel_call call;
 	struct ring_channel *next; /* of the call's channels */
 
 	/* of the failure that advance() returned */
@@ -176,8 +182,8 @@ size_t ring_channel_memory(const struct ring_channel *channel);
 void ring_channel_close(struct ring_channel *channel);
 
 /*
- * Begins a call. The last one must be done. The plan's scratch must fit scratch_bytes; `known` must
- * stay until the next call.
+ * Begins a call. The last one must be done. The plan's scratch must fit the channel's; `known`
+ * must stay until the next call.
  */
 void ring_channel_start_known(struct ring_channel *channel, struct ring_known_plan *known,
 			      const struct ring_operands *operands,
@@ -207,8 +213,8 @@ int ring_channel_advance(struct ring_channel *channel);
 
 static inline bool ring_channel_is_done(const struct ring_channel *channel)
 {
-	return channel->reduced == channel->plan->incoming &&
-	       channel->sent == channel->plan->outgoing;
+	return channel->call.reduced == channel->call.plan->incoming &&
+	       channel->call.sent == channel->call.plan->outgoing;
 }
 
 /* Whether it waits in an exchange over boards, for no rank that was last seen on this CPU. */

@@ -42,8 +42,8 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 	channel->own = calloc(1, sizeof(*channel->own));
 	if (!channel->own)
 		return RING_ENOMEM;
-	channel->known = channel->own;
-	channel->plan = &channel->own->plan;
+	channel->call.known = channel->own;
+	channel->call.plan = &channel->own->plan;
 	int err = take_device(channel, device, chip);
 	if (err || scratch_bytes == 0)
 		return err;
@@ -52,7 +52,6 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 	if (err)
 		return err;
 	channel->scratch = memory;
-	channel->scratch_bytes = scratch_bytes;
 	return 0;
 }
 
@@ -60,7 +59,7 @@ int ring_channel_ask(struct ring_channel *channel, const struct ring_bell *bell)
 {
 	struct ring_staging *staging = &channel->staging;
 	int err = 0;
-	if (channel->reduced < channel->started)
+	if (channel->call.reduced < channel->call.started)
 		err = ring_waker_ask(&channel->waker, channel->device, channel->queue, bell);
 	if (!err && staging->queue && ring_staging_settled(staging) == RING_EAGAIN)
 		err = ring_waker_ask(&staging->waker, staging->device, staging->queue, bell);

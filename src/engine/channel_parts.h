@@ -23,45 +23,45 @@ static inline struct ring_route *ring_channel_route(const struct ring_channel *c
 static inline const struct ring_transfer *ring_channel_outgoing(const struct ring_channel *channel,
 								uint64_t i)
 {
-	return ring_known_plan_outgoing(channel->known, i);
+	return ring_known_plan_outgoing(channel->call.known, i);
 }
 
 static inline const struct ring_transfer *ring_channel_incoming(const struct ring_channel *channel,
 								uint64_t j)
 {
-	return ring_known_plan_incoming(channel->known, j);
+	return ring_known_plan_incoming(channel->call.known, j);
 }
 
 /* A buffer may be NULL where the call neither reads nor writes it. */
 static inline char *ring_channel_address(const struct ring_channel *channel, struct ring_place place)
 {
-	char *buffer = channel->operands.output;
+	char *buffer = channel->call.operands.output;
 	if (place.buffer == RING_INPUT)
-		buffer = (char *)channel->operands.input;
+		buffer = (char *)channel->call.operands.input;
 	else if (place.buffer == RING_SCRATCH || place.buffer == RING_SUMMANDS)
 		buffer = channel->scratch;
 	else if (place.buffer == RING_STAGE)
-		buffer = channel->reached->stages[channel->self];
+		buffer = channel->call.reached->stages[channel->self];
 	return buffer ? buffer + place.offset : NULL;
 }
 
 static inline bool ring_channel_is_on_board(const struct ring_channel *channel,
 					    const struct ring_transfer *transfer)
 {
-	return channel->on_boards && transfer->opens;
+	return channel->call.on_boards && transfer->opens;
 }
 
 /* An exchange's number on boards, which count those of all calls. */
 static inline uint64_t ring_channel_exchange(const struct ring_channel *channel, uint64_t exchange)
 {
-	return channel->exchanges - channel->plan->exchanges + exchange + 1;
+	return channel->board.exchanges - channel->call.plan->exchanges + exchange + 1;
 }
 
 /* What a rank writes on its board. */
 static inline size_t ring_channel_sheet_bytes(const struct ring_channel *channel, int rank)
 {
-	bool says = !channel->root_says || rank == channel->plan->params.root;
-	return says ? channel->sheet_bytes : sizeof(struct ring_record);
+	bool says = !channel->call.root_says || rank == channel->call.plan->params.root;
+	return says ? channel->call.sheet_bytes : sizeof(struct ring_record);
 }
 
 static inline size_t ring_channel_message_bytes(const struct ring_channel *channel,
@@ -70,7 +70,7 @@ static inline size_t ring_channel_message_bytes(const struct ring_channel *chann
 	if (!transfer->opens)
 		return transfer->bytes;
 	return transfer->bytes + sizeof(struct ring_record) +
-	       (channel->tells ? sizeof(struct ring_whereabouts) : 0);
+	       (channel->call.tells ? sizeof(struct ring_whereabouts) : 0);
 }
 
 /* All jobs go through these two. */
@@ -113,13 +113,13 @@ static inline void ring_channel_note(struct ring_channel *channel, enum ring_tra
 	bool outgoing = counter == RING_POSTED || counter == RING_SENT;
 	ring_trace_add(channel->trace,
 		       &(struct ring_trace_record){.time_ns = ring_clock_ns(),
-						   .call = channel->opening.record.sequence,
+						   .call = channel->call.opening.record.sequence,
 						   .index = index,
-						   .channel = channel->plan->params.channel,
+						   .channel = channel->call.plan->params.channel,
 						   .peer = transfer->peer,
 						   .step = transfer->step,
 						   .counter = counter,
-						   .block = ring_plan_block_of(channel->plan,
+						   .block = ring_plan_block_of(channel->call.plan,
 									       transfer, outgoing),
 						   .action = transfer->action,
 						   .bytes = transfer->bytes});

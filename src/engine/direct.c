@@ -16,9 +16,9 @@ static struct span ranks_of(const struct ring_channel *channel, const struct rin
 			    enum ring_buffer buffer)
 {
 	if (buffer == RING_ALL_INPUTS || buffer == RING_ALL_OUTPUTS || buffer == RING_ALL_STAGES)
-		return (struct span){0, channel->plan->params.size, -1};
+		return (struct span){0, channel->call.plan->params.size, -1};
 	if (buffer == RING_OTHER_OUTPUTS)
-		return (struct span){0, channel->plan->params.size, in->peer};
+		return (struct span){0, channel->call.plan->params.size, in->peer};
 	bool peers = buffer == RING_PEER_INPUT || buffer == RING_PEER_OUTPUT ||
 		     buffer == RING_PEER_STAGE;
 	int rank = peers ? in->peer : channel->self;
@@ -49,8 +49,8 @@ static bool is_on_stage(const struct ring_transfer *in)
 static char *summand_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
 {
 	if (rank == channel->self)
-		return (char *)channel->operands.input + in->result.offset;
-	return channel->reached->stages[rank] + in->source.offset;
+		return (char *)channel->call.operands.input + in->result.offset;
+	return channel->call.reached->stages[rank] + in->source.offset;
 }
 
 /* NULL where it is not mapped. */
@@ -58,20 +58,20 @@ static char *input_of(const struct ring_channel *channel, const struct ring_tran
 {
 	if (is_on_stage(in))
 		return summand_of(channel, in, rank);
-	char *input = channel->reached->inputs[rank];
+	char *input = channel->call.reached->inputs[rank];
 	return input ? input + in->source.offset : NULL;
 }
 
 static char *output_of(const struct ring_channel *channel, const struct ring_transfer *in, int rank)
 {
-	char *output = rank == channel->self ? channel->operands.output
-					     : channel->reached->outputs[rank];
+	char *output = rank == channel->self ? channel->call.operands.output
+					     : channel->call.reached->outputs[rank];
 	return output ? output + in->result.offset : NULL;
 }
 
 static char *scratch_of(const struct ring_channel *channel, int rank)
 {
-	uint64_t chunk_bytes = channel->plan->chunk * channel->plan->params.element_bytes;
+	uint64_t chunk_bytes = channel->call.plan->chunk * channel->call.plan->params.element_bytes;
 	return channel->scratch + (uint64_t)rank * chunk_bytes;
 }
 
@@ -112,7 +112,7 @@ static int leave(struct ring_channel *channel, const struct ring_transfer *in, i
 
 static int enter(struct ring_channel *channel, const struct ring_transfer *in)
 {
-	for (int rank = 0; rank < channel->plan->params.size; rank++) {
+	for (int rank = 0; rank < channel->call.plan->params.size; rank++) {
 		struct ring_link *out = channel->routes[rank].out;
 		int err = is_touched(channel, in, rank) ? ring_link_enter(out) : 0;
 		if (err) {
@@ -132,11 +132,12 @@ static void begin(const struct ring_channel *channel, const struct ring_transfer
 		  struct ring_reduction *job)
 {
 	job->nsources = job->nscalars = job->nresults = 0;
-	job->count = ring_datatype_elements(channel->operands.type, in->bytes);
-	job->type = channel->operands.type;
-	job->op = channel->operands.op;
+	job->count = ring_datatype_elements(channel->call.operands.type, in->bytes);
+	job->type = channel->call.operands.type;
+	job->op = channel->call.operands.op;
 	job->divisor = 1;
-	job->past = in->action == RING_COPY ? channel->known->past : channel->plan->params.past;
+	job->past = in->action == RING_COPY ? channel->call.known->past
+					    : channel->call.plan->params.past;
 }
 
 /* Copies a peer's input to a place in scratch; a mere copy goes straight to the result. */
@@ -144,7 +145,7 @@ static int fetch(struct ring_channel *channel, const struct ring_transfer *in, i
 		 char **here)
 {
 	struct ring_link *link = channel->routes[rank].in;
-	uint64_t address = channel->reached->where[rank].input + in->source.offset;
+	uint64_t address = channel->call.reached->where[rank].input + in->source.offset;
 	*here = in->action == RING_COPY ? result_here(channel, in) : scratch_of(channel, place);
 	int err = ring_link_get(link, address, *here, in->bytes);
 	return err ? ring_channel_fail(channel, rank, RING_EPEER) : 0;
@@ -195,7 +196,7 @@ static bool adds_as_they_come(const struct ring_plan_params *params)
 static int gather_summands(struct ring_channel *channel, const struct ring_transfer *in,
 			   struct ring_reduction *job)
 {
-	const struct ring_plan *plan = channel->plan;
+	const struct ring_plan *plan = channel->call.plan;
 	bool folds = adds_as_they_come(&plan->params);
 	int err = 0;
 	for (int k = 0; k < plan->params.size && !err; k++) {
@@ -225,7 +226,7 @@ static void gather_results(const struct ring_channel *channel, const struct ring
 		if (rank != channel->self && holds(results, rank) && output_of(channel, in, rank))
 			job->results[job->nresults++] = output_of(channel, in, rank);
 	if (in->source.buffer == RING_ALL_STAGES)
-		job->results[job->nresults++] = channel->reached->stages[channel->self] +
+		job->results[job->nresults++] = channel->call.reached->stages[channel->self] +
 						in->source.offset;
 }
 
@@ -243,13 +244,13 @@ int ring_direct_start(struct ring_channel *channel, const struct ring_transfer *
 	else
 		err = gather_summands(channel, in, &job);
 	if (err) {
-		leave(channel, in, channel->plan->params.size);
+		leave(channel, in, channel->call.plan->params.size);
 		return err;
 	}
 	gather_results(channel, in, &job);
 	if (job.nresults == 0)
 		return ring_channel_copy(channel, NULL, NULL, 0, false);
-	job.divisor = in->last ? channel->operands.divisor : 1;
+	job.divisor = in->last ? channel->call.operands.divisor : 1;
 	return ring_channel_reduce(channel, &job);
 }
 
@@ -261,10 +262,10 @@ static int hand_out(struct ring_channel *channel, const struct ring_transfer *in
 {
 	struct span results = results_of(channel, in);
 	const char *here = result_here(channel, in);
-	for (int distance = 1; distance < channel->plan->params.size; distance++) {
-		int rank = ring_plan_at(channel->plan, distance);
+	for (int distance = 1; distance < channel->call.plan->params.size; distance++) {
+		int rank = ring_plan_at(channel->call.plan, distance);
 		struct ring_link *link = channel->routes[rank].out;
-		uint64_t address = channel->reached->where[rank].output + in->result.offset;
+		uint64_t address = channel->call.reached->where[rank].output + in->result.offset;
 		if (!holds(results, rank) || output_of(channel, in, rank))
 			continue;
 		if (ring_link_put(link, address, here, in->bytes))
@@ -275,7 +276,7 @@ static int hand_out(struct ring_channel *channel, const struct ring_transfer *in
 
 void ring_direct_count(struct ring_channel *channel, int peer)
 {
-	const struct ring_plan *plan = channel->plan;
+	const struct ring_plan *plan = channel->call.plan;
 	struct ring_route *route = &channel->routes[peer];
 	uint64_t sent = ring_direct_payload(plan, channel->self, peer);
 	uint64_t received = ring_direct_payload(plan, peer, channel->self);
@@ -288,6 +289,6 @@ void ring_direct_count(struct ring_channel *channel, int peer)
 int ring_direct_finish(struct ring_channel *channel, const struct ring_transfer *in)
 {
 	int err = hand_out(channel, in);
-	int shut = leave(channel, in, channel->plan->params.size);
+	int shut = leave(channel, in, channel->call.plan->params.size);
 	return err || shut < 0 ? err : ring_channel_fail(channel, shut, RING_EPEER);
 }

@@ -12,7 +12,7 @@
 static inline void ring_exchange_tell_cpu(const struct ring_channel *channel)
 {
 	if (channel->yields > 0)
-		ring_board_stay(channel->board, (uint32_t)sched_getcpu());
+		ring_board_stay(channel->board.own, (uint32_t)sched_getcpu());
 }
 
 /* Writes what this rank says in an exchange of the plan. Tell the others next. */
@@ -34,7 +34,7 @@ static inline bool ring_exchange_tell(struct ring_channel *channel, const struct
 /* The same; writes it before it tells the first peer. */
 static inline bool ring_exchange_say(struct ring_channel *channel, const struct ring_transfer *out)
 {
-	if (channel->written == out->exchange)
+	if (channel->call.written == out->exchange)
 		ring_exchange_write(channel, out->exchange);
 	return ring_exchange_tell(channel, out);
 }

@@ -12,7 +12,7 @@ static inline const void *held_payload(const struct ring_channel *channel,
 {
 	struct ring_transfer room;
 	const struct ring_transfer *hold =
-		ring_known_plan_peek(channel->known, in->held.first + (uint64_t)index, &room);
+		ring_known_plan_peek(channel->call.known, in->held.first + (uint64_t)index, &room);
 	return ring_channel_route(channel, hold->peer)->said + in->held.skip;
 }
 
@@ -20,7 +20,7 @@ static inline const void *held_payload(const struct ring_channel *channel,
 static int gather_summands(const struct ring_channel *channel, const struct ring_transfer *in,
 			   const void *sources[])
 {
-	const struct ring_plan *plan = channel->plan;
+	const struct ring_plan *plan = channel->call.plan;
 	const uint64_t bytes = plan->length * plan->params.element_bytes;
 	for (int k = 0; k < plan->params.size; k++)
 		sources[k] = ring_channel_address(channel, in->source) +
@@ -32,7 +32,7 @@ static int gather_summands(const struct ring_channel *channel, const struct ring
 static int gather_pile(const struct ring_channel *channel, const struct ring_transfer *in,
 		       const void *arrived, const void *sources[])
 {
-	const struct ring_plan *plan = channel->plan;
+	const struct ring_plan *plan = channel->call.plan;
 	int count = 0;
 	if (arrived)
 		sources[count++] = arrived;
@@ -71,7 +71,7 @@ int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in
 	job->type = operands->type;
 	job->op = operands->op;
 	job->divisor = in->last ? operands->divisor : 1;
-	job->past = channel->plan->params.past;
+	job->past = channel->call.plan->params.past;
 	return ring_channel_reduce(channel, job);
 }
 
@@ -83,8 +83,8 @@ static int submit(struct ring_channel *channel, const struct ring_transfer *in, 
 		job.nsources = gather_sources(channel, in, arrived, job.sources);
 		job.results[0] = ring_channel_address(channel, in->result);
 		job.nresults = 1;
-		return ring_job_reduce(channel, in, &channel->operands,
-				       channel->plan->params.scaled, &job);
+		return ring_job_reduce(channel, in, &channel->call.operands,
+				       channel->call.plan->params.scaled, &job);
 	}
 	char *result = ring_channel_address(channel, in->result);
 	const void *source = arrived;
@@ -92,7 +92,7 @@ static int submit(struct ring_channel *channel, const struct ring_transfer *in, 
 		source = in->held.count > 0 ? held_payload(channel, in, 0)
 					    : ring_channel_address(channel, in->source);
 	bool nothing = in->action == RING_SIGNAL || in->action == RING_HOLD || source == result;
-	bool past = channel->known->past && in->result.buffer == RING_OUTPUT;
+	bool past = channel->call.known->past && in->result.buffer == RING_OUTPUT;
 	return ring_channel_copy(channel, result, source, nothing ? 0 : in->bytes, past);
 }
 
@@ -102,8 +102,8 @@ int ring_job_start(struct ring_channel *channel, const struct ring_transfer *in,
 					      : submit(channel, in, arrived);
 	if (err)
 		return err;
-	ring_channel_note(channel, RING_STARTED, channel->started, in);
-	channel->started++;
+	ring_channel_note(channel, RING_STARTED, channel->call.started, in);
+	channel->call.started++;
 	return 0;
 }
 
@@ -118,8 +118,8 @@ static void release(const struct ring_channel *channel, const struct ring_transf
 		ring_link_release(link);
 	for (int k = 0; in->held.releases && k < in->held.count; k++) {
 		struct ring_transfer room;
-		const struct ring_transfer *hold =
-			ring_known_plan_peek(channel->known, in->held.first + (uint64_t)k, &room);
+		const struct ring_transfer *hold = ring_known_plan_peek(
+			channel->call.known, in->held.first + (uint64_t)k, &room);
 		link = ring_channel_route(channel, hold->peer)->in;
 		if (hold->bytes > 0 && !ring_channel_is_on_board(channel, hold))
 			ring_link_release(link);
@@ -133,13 +133,15 @@ int ring_job_finish(struct ring_channel *channel)
 	int err = ring_channel_pending(channel, &pending);
 	if (err)
 		return err;
-	for (; channel->reduced + pending < channel->started; channel->reduced++, moves++) {
-		const struct ring_transfer *in = ring_channel_incoming(channel, channel->reduced);
+	for (; channel->call.reduced + pending < channel->call.started;
+	     channel->call.reduced++, moves++) {
+		const struct ring_transfer *in = ring_channel_incoming(channel,
+								       channel->call.reduced);
 		err = ring_transfer_is_direct(in) ? ring_direct_finish(channel, in) : 0;
 		if (err)
 			return err;
 		release(channel, in);
-		ring_channel_note(channel, RING_REDUCED, channel->reduced, in);
+		ring_channel_note(channel, RING_REDUCED, channel->call.reduced, in);
 	}
 	return moves;
 }

@@ -9,25 +9,25 @@
 /* Once an exchange's work is done, tells so to all ranks there are links to. returns the moves */
 static int tell(struct ring_channel *channel)
 {
-	uint64_t i = channel->posted, before = i;
-	for (; i < channel->plan->outgoing; i++) {
+	uint64_t i = channel->call.posted, before = i;
+	for (; i < channel->call.plan->outgoing; i++) {
 		const struct ring_transfer *out = ring_channel_outgoing(channel, i);
-		if (channel->reduced < out->needs || !ring_exchange_say(channel, out))
+		if (channel->call.reduced < out->needs || !ring_exchange_say(channel, out))
 			break;
 		ring_channel_note(channel, RING_POSTED, i, out);
 		ring_channel_note(channel, RING_SENT, i, out);
 	}
-	channel->posted = channel->sent = i;
+	channel->call.posted = channel->call.sent = i;
 	return (int)(i - before);
 }
 
 /* Hears one peer after the other. returns the moves, or an error */
 static int hear(struct ring_channel *channel)
 {
-	const uint64_t before = channel->started;
+	const uint64_t before = channel->call.started;
 	uint64_t j = before;
 	int moved = 1;
-	for (; j < channel->plan->incoming; j++) {
+	for (; j < channel->call.plan->incoming; j++) {
 		const struct ring_transfer *in = ring_channel_incoming(channel, j);
 		uint64_t exchange = ring_channel_exchange(channel, in->exchange);
 		const char *said;
@@ -37,24 +37,25 @@ static int hear(struct ring_channel *channel)
 		ring_channel_note(channel, RING_STARTED, j, in);
 		ring_channel_note(channel, RING_REDUCED, j, in);
 	}
-	channel->started = channel->reduced = j;
+	channel->call.started = channel->call.reduced = j;
 	return moved < 0 ? moved : (int)(j - before);
 }
 
 /* Gives the entries to the device, each when all before it are done. returns as hear */
 static int work(struct ring_channel *channel)
 {
-	const uint64_t before = channel->started + channel->reduced;
-	int moved = channel->reduced < channel->started ? ring_job_finish(channel) : 0;
-	while (moved >= 0 && channel->reduced == channel->started &&
-	       channel->started < channel->plan->incoming) {
-		const struct ring_transfer *in = ring_channel_incoming(channel, channel->started);
+	const uint64_t before = channel->call.started + channel->call.reduced;
+	int moved = channel->call.reduced < channel->call.started ? ring_job_finish(channel) : 0;
+	while (moved >= 0 && channel->call.reduced == channel->call.started &&
+	       channel->call.started < channel->call.plan->incoming) {
+		const struct ring_transfer *in = ring_channel_incoming(channel,
+								       channel->call.started);
 		if (in->opens)
 			break;
 		int err = ring_job_start(channel, in, NULL);
 		moved = err ? err : ring_job_finish(channel);
 	}
-	return moved < 0 ? moved : (int)(channel->started + channel->reduced - before);
+	return moved < 0 ? moved : (int)(channel->call.started + channel->call.reduced - before);
 }
 
 int ring_reaching_advance(struct ring_channel *channel)
@@ -64,8 +65,8 @@ int ring_reaching_advance(struct ring_channel *channel)
 		int worked = work(channel);
 		if (worked < 0)
 			return worked;
-		moved = channel->posted < channel->plan->outgoing ? tell(channel) : 0;
-		int heard = channel->reduced == channel->started ? hear(channel) : 0;
+		moved = channel->call.posted < channel->call.plan->outgoing ? tell(channel) : 0;
+		int heard = channel->call.reduced == channel->call.started ? hear(channel) : 0;
 		if (heard < 0)
 			return heard;
 		moved += worked + heard;

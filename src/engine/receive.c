@@ -9,7 +9,7 @@
 /* If ranks disagree, messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER */
 static int compare_records(struct ring_channel *channel, const struct ring_arrival *message)
 {
-	const struct ring_record *mine = &channel->opening.record;
+	const struct ring_record *mine = &channel->call.opening.record;
 	if (message->bytes < sizeof(*mine))
 		return RING_EPEER;
 	if (ring_record_equals(message->data, mine))
@@ -45,7 +45,8 @@ static const struct ring_arrival *sent_by(struct ring_channel *channel, struct r
 static bool has_gone_on(const struct ring_channel *channel, const struct ring_route *route,
 			struct ring_arrival *next)
 {
-	return channel->board && ring_board_read(route->board, channel->exchanges + 1, next);
+	return channel->board.own &&
+	       ring_board_read(route->board, channel->board.exchanges + 1, next);
 }
 
 /*
@@ -147,7 +148,7 @@ static const char *payload_of(const struct ring_channel *channel, const struct r
 {
 	if (!in->opens)
 		return message->data;
-	uint64_t skip = channel->on_boards ? in->source.offset : 0;
+	uint64_t skip = channel->call.on_boards ? in->source.offset : 0;
 	return (const char *)message->data + sizeof(struct ring_record) + skip;
 }
 
@@ -165,7 +166,7 @@ int ring_receive(struct ring_channel *channel, const struct ring_transfer *in, c
 	*payload = payload_of(channel, in, message);
 	route->taken += !ring_channel_is_on_board(channel, in);
 	if (in->opens)
-		route->heard = channel->opening.record.sequence;
+		route->heard = channel->call.opening.record.sequence;
 	ring_receive_count(channel, in, route, *payload);
 	return 1;
 }

@@ -23,7 +23,7 @@ static inline const char *ring_receive_said(const struct ring_channel *channel,
 {
 	const unsigned char *said = ring_board_says(route->board, exchange,
 						    ring_channel_sheet_bytes(channel, in->peer));
-	if (!said || !ring_record_equals(said, &channel->opening.record))
+	if (!said || !ring_record_equals(said, &channel->call.opening.record))
 		return NULL;
 	return (const char *)said + sizeof(struct ring_record) + in->source.offset;
 }
@@ -38,9 +38,11 @@ static inline void ring_receive_count(struct ring_channel *channel, const struct
 	route->said = payload;
 	route->received_messages += in->bytes > 0;
 	route->received_bytes += in->bytes;
-	if (channel->tells)
-		memcpy(&channel->reached->where[in->peer], payload, sizeof(struct ring_whereabouts));
-	if (ring_plan_reaches(channel->plan) && in->exchange + 1 == channel->plan->exchanges)
+	if (channel->call.tells)
+		memcpy(&channel->call.reached->where[in->peer], payload,
+		       sizeof(struct ring_whereabouts));
+	if (ring_plan_reaches(channel->call.plan) &&
+	    in->exchange + 1 == channel->call.plan->exchanges)
 		ring_direct_count(channel, in->peer);
 }
 

@@ -10,7 +10,7 @@
 static void note_outgoing(struct ring_channel *channel, uint64_t from, uint64_t to)
 {
 	for (uint64_t i = from; channel->trace && i < to; i++) {
-		const struct ring_transfer *out = &channel->known->outgoing[i].transfer;
+		const struct ring_transfer *out = &channel->call.known->outgoing[i].transfer;
 		ring_channel_note(channel, RING_POSTED, i, out);
 		ring_channel_note(channel, RING_SENT, i, out);
 	}
@@ -20,7 +20,7 @@ static void note_incoming(struct ring_channel *channel, enum ring_trace_counter 
 			  uint64_t from, uint64_t to)
 {
 	for (uint64_t j = from; channel->trace && j < to; j++)
-		ring_channel_note(channel, counter, j, &channel->known->incoming[j].transfer);
+		ring_channel_note(channel, counter, j, &channel->call.known->incoming[j].transfer);
 }
 
 /*
@@ -30,14 +30,14 @@ static void note_incoming(struct ring_channel *channel, enum ring_trace_counter 
  */
 static int say(struct ring_channel *channel)
 {
-	const struct ring_known_plan *known = channel->known;
-	uint64_t before = channel->posted, i = before;
-	if (channel->written == 0)
+	const struct ring_known_plan *known = channel->call.known;
+	uint64_t before = channel->call.posted, i = before;
+	if (channel->call.written == 0)
 		ring_exchange_write(channel, 0);
 	while (i < known->plan.outgoing && ring_exchange_tell(channel, &known->outgoing[i].transfer))
 		i++;
 	note_outgoing(channel, before, i);
-	channel->posted = channel->sent = i;
+	channel->call.posted = channel->call.sent = i;
 	if (known->hears > 0 && channel->glances > 0)
 		ring_wait_relax();
 	return (int)(i - before);
@@ -46,15 +46,15 @@ static int say(struct ring_channel *channel)
 /* Hears one peer after the other. returns the moves, or an error */
 static int hear(struct ring_channel *channel)
 {
-	const struct ring_known_plan *known = channel->known;
-	const uint64_t exchange = ring_channel_exchange(channel, 0), before = channel->heard;
+	const struct ring_known_plan *known = channel->call.known;
+	const uint64_t exchange = ring_channel_exchange(channel, 0), before = channel->call.heard;
 	int moved = 1;
 	for (uint64_t k = before; moved > 0 && k < known->hears; k++) {
 		const struct ring_transfer *in = &known->incoming[k].transfer;
-		moved = ring_receive_written(channel, in, exchange, &channel->said[k]);
-		channel->heard += moved > 0;
+		moved = ring_receive_written(channel, in, exchange, &channel->call.said[k]);
+		channel->call.heard += moved > 0;
 	}
-	return moved < 0 ? moved : (int)(channel->heard - before);
+	return moved < 0 ? moved : (int)(channel->call.heard - before);
 }
 
 static char *address(const struct ring_operands *operands, struct ring_place place)
@@ -120,36 +120,37 @@ int ring_small_take(struct ring_channel *channel, const struct ring_known_plan *
 /* Holding takes no job. returns 0, or an error */
 static int take(struct ring_channel *channel)
 {
-	const uint64_t incoming = channel->plan->incoming;
-	int err = ring_small_take(channel, channel->known, &channel->operands, channel->said);
+	const uint64_t incoming = channel->call.plan->incoming;
+	int err = ring_small_take(channel, channel->call.known, &channel->call.operands,
+				  channel->call.said);
 	if (err)
 		return err;
 	note_incoming(channel, RING_STARTED, 0, incoming);
-	channel->started = incoming;
+	channel->call.started = incoming;
 	return 0;
 }
 
 /* There is no slot to give back. returns the moves, or an error */
 static int count_taken(struct ring_channel *channel)
 {
-	uint64_t pending, before = channel->reduced;
+	uint64_t pending, before = channel->call.reduced;
 	int err = ring_channel_pending(channel, &pending);
 	if (err)
 		return err;
-	channel->reduced = channel->started - pending;
-	note_incoming(channel, RING_REDUCED, before, channel->reduced);
-	return (int)(channel->reduced - before);
+	channel->call.reduced = channel->call.started - pending;
+	note_incoming(channel, RING_REDUCED, before, channel->call.reduced);
+	return (int)(channel->call.reduced - before);
 }
 
 int ring_small_advance(struct ring_channel *channel)
 {
-	const uint64_t peers = channel->plan->outgoing, hears = channel->known->hears;
-	int moves = channel->posted < peers ? say(channel) : 0;
-	int moved = channel->heard < hears ? hear(channel) : 0;
-	if (moved < 0 || channel->heard < hears || channel->posted < peers)
+	const uint64_t peers = channel->call.plan->outgoing, hears = channel->call.known->hears;
+	int moves = channel->call.posted < peers ? say(channel) : 0;
+	int moved = channel->call.heard < hears ? hear(channel) : 0;
+	if (moved < 0 || channel->call.heard < hears || channel->call.posted < peers)
 		return moved < 0 ? moved : moves + moved;
 	moves += moved;
-	int err = channel->started == 0 ? take(channel) : 0;
+	int err = channel->call.started == 0 ? take(channel) : 0;
 	moved = err ? err : count_taken(channel);
 	return moved < 0 ? moved : moves + moved;
 }

@@ -43,7 +43,7 @@ static int link_with(struct ring_comm *comm, int peer, struct pair *pair)
 		pair->ends[end]->peer = peer;
 		err = ring_channel_add_link(channel, pair->ends[end]);
 	}
-	channel->routes[peer].board = channel->board;
+	channel->routes[peer].board = channel->board.own;
 	return err;
 }
 

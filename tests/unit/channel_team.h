@@ -280,7 +280,7 @@ static void make_reached(struct team *team, int rank)
 						.outputs = member->outputs,
 						.stages = member->stages};
 	for (int c = 0; c < team->channels; c++)
-		member->channels[c].reached = &member->reached;
+		member->channels[c].call.reached = &member->reached;
 }
 
 /* Any shape, from the seed; size 0 is any too. */

@@ -90,15 +90,15 @@ static void a_waiting_channel_says_for_whom(void **state)
 		ring_channel_advance(&team->members[1].channels[0]);
 	struct ring_channel *channel = &team->members[1].channels[0];
 	int step = 7;
-	assert_int_equal(ring_channel_waits_for(channel, &step), channel->plan->prev);
+	assert_int_equal(ring_channel_waits_for(channel, &step), channel->call.plan->prev);
 	assert_int_equal(step, -1); /* its record */
 
 	struct pollfd fds[2 * RING_RING_ROUTES];
 	int count = ring_channel_wait_fds(channel, fds);
 	assert_int_equal(count, 2);
 	for (int i = 0; i < count; i++)
-		assert_int_equal(fds[i].fd, fds[i].events == POLLIN ? channel->plan->prev
-								    : channel->plan->next);
+		assert_int_equal(fds[i].fd, fds[i].events == POLLIN ? channel->call.plan->prev
+								    : channel->call.plan->next);
 	free_team(team);
 }
 

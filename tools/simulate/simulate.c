@@ -407,10 +407,10 @@ static void enter(struct simulator *simulator, int position)
  */
 static uint64_t waits_for_sent(const struct ring_channel *channel)
 {
-	if (channel->sent == channel->posted)
+	if (channel->call.sent == channel->call.posted)
 		return RING_NEVER;
-	if (channel->started < channel->plan->incoming &&
-	    ring_plan_incoming(channel->plan, channel->started).needs <= channel->sent)
+	if (channel->call.started < channel->call.plan->incoming &&
+	    ring_plan_incoming(channel->call.plan, channel->call.started).needs <= channel->call.sent)
 		return RING_NEVER;
 	uint64_t earliest = RING_NEVER;
 	for (int i = 0; i < channel->route_count; i++) {
