@@ -84,9 +84,11 @@ struct ring_model model_around(const struct model_machine *machine, int ranks)
 
 static struct ring_tuning tuning_of(const struct model_machine *machine, int ranks)
 {
-	struct ring_config config = {.chunk_bytes = machine->chunk};
-	struct ring_tuning tuning = ring_tuning_make(&config, machine->path == RING_PATH_MEMORY,
+	struct ring_config none = {0};
+	struct ring_tuning tuning = ring_tuning_make(&none, machine->path == RING_PATH_MEMORY,
 						     ranks);
+	if (machine->chunk > 0)
+		tuning.chunk_bytes = machine->chunk; /* a config's is a size_t */
 	tuning.algorithm = machine->algorithm;
 	tuning.table = machine->table;
 	tuning.turns = model_turns(ranks, machine->cpus);
