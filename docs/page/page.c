@@ -126,7 +126,7 @@ char *page_costs(double parameters, double element_bytes, int buckets, double ba
 			    .wire = model_number_of_rate(between_bandwidth)},
 		.ranks_per_host = ranks_per_host,
 		.path = RING_PATH_NETWORK,
-		.algorithm = RING_ALGORITHM_RING,
+		.algorithm = ring_algorithm_of(RING_KIND_ALL_REDUCE),
 		.chunk = MODEL_WHOLE_BLOCKS,
 	};
 	struct model_training training = {.buckets = made};

@@ -186,7 +186,7 @@ static void count_rounds(struct ring_work *work, const struct ring_plan *real)
 	const struct ring_plan_params *params = &real->params;
 	uint64_t parts = params->kind == RING_KIND_ALL_REDUCE ? (uint64_t)params->size : 1;
 	uint64_t block = (params->count + parts - 1) / parts * params->element_bytes;
-	if (params->algorithm != RING_ALGORITHM_RING || is_chain(params->kind) ||
+	if (!ring_algorithm_has(params->algorithm, RING_GOES_AROUND) || is_chain(params->kind) ||
 	    block <= params->chunk_bytes)
 		return;
 	work->piece = params->chunk_bytes;

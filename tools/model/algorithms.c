@@ -35,7 +35,7 @@ static double piece_of(const struct model_machine *machine, double bytes)
 
 static double ring_with(struct model_machine machine, uint64_t chunk, int ranks, double bytes)
 {
-	machine.algorithm = RING_ALGORITHM_RING;
+	machine.algorithm = ring_algorithm_of(RING_KIND_ALL_REDUCE);
 	machine.chunk = chunk;
 	return model_call_of(&machine, RING_KIND_ALL_REDUCE, ranks, bytes).seconds;
 }

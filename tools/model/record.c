@@ -88,7 +88,8 @@ static enum ring_memory memory_of(const json_t *row, enum ring_algorithm algorit
 	for (int memory = 0; memory < RING_MEMORIES; memory++)
 		if (strcmp(said, ring_memory_name((enum ring_memory)memory)) == 0)
 			return (enum ring_memory)memory;
-	bool reaches = algorithm == RING_ALGORITHM_DIRECT && setting->memory == RING_MEMORY_PRIVATE;
+	bool reaches = ring_algorithm_has(algorithm, RING_NEEDS_REACH) &&
+		       setting->memory == RING_MEMORY_PRIVATE;
 	return reaches ? RING_MEMORY_REACHABLE : setting->memory;
 }
 
@@ -99,7 +100,8 @@ static bool read_call(const json_t *row, const struct setting *setting, struct m
 	const char *carried = json_string_value(json_object_get(row, "algorithm"));
 	const char *transport = json_string_value(json_object_get(row, "transport"));
 	const struct model_collective *collective = name ? model_collective_find(name) : NULL;
-	int algorithm = carried ? ring_algorithm_find(carried) : RING_ALGORITHM_RING;
+	int algorithm = carried ? ring_algorithm_find(carried)
+				: (int)ring_algorithm_of(RING_KIND_ALL_REDUCE);
 	double count = model_json_number(row, "count"), bytes = model_json_number(row, "size");
 	double chunk = model_json_number(row, "chunk_bytes");
 	if (!collective || collective->kind == RING_KIND_SEND || algorithm < 0 || !transport ||

@@ -195,10 +195,11 @@ static bool show(struct simulate_job *job)
 
 /* ---- beside a record ---------------------------------------------------------------------- */
 
-/* Memory that ranks share is not simulated, and a tree needs data. */
+/* Memory that ranks share is not simulated. */
 static bool is_simulated(const struct model_sample *sample)
 {
-	return sample->timed.params.algorithm < RING_ALGORITHM_STAGED;
+	return !ring_algorithm_has(sample->timed.params.algorithm,
+				   RING_NEEDS_STAGES | RING_NEEDS_REACH);
 }
 
 /* Links, chunks and CPUs are the row's, unless the options say another. */
