@@ -3,7 +3,6 @@
  * kernel_perf measures the CPU's reduction kernels, in the caches and in memory, beside loops that
  * move the same bytes and compute nothing. One thread; compared loops are measured in turns.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,23 +18,7 @@
 #include "kernels/cpu/cpu.h"
 #include "tools/finish.h"
 #include "tools/json.h"
-
-static const char usage[] =
-	"usage: kernel_perf [options]\n"
-	"Rates of the CPU's reduction kernels: result = a op b (pair) and result = result op b "
-	"(onto),\n"
-	"in GB/s of bytes read and written, medians of interleaved repetitions.\n"
-	"\n"
-	"  --type NAME      one type: int8 ... float, bfloat16, f8e5m2 (all)\n"
-	"  --op NAME        one operation: sum, prod, max, min; or all (sum)\n"
-	"  --family NAME    one family of kernels (the one that the library uses)\n"
-	"  --all-families   all that this CPU runs\n"
-	"  --bytes N        of each vector in memory (268435456)\n"
-	"  --repeat N       repetitions (9)\n"
-	"  --json           JSON instead of a table\n"
-	"  --check          exit status 1 unless, in memory, float sums reach 0.95 of the rate of\n"
-	"                   moving the same bytes, and sums of 16 and 8 bits 0.9 of float's\n"
-	"  --help           this text\n";
+#include "tools/options.h"
 
 #define PAST_BYTES (32 << 20) /* larger results are written past the caches */
 #define AHEAD_BYTES 2048      /* how far ahead memory is prefetched */
@@ -424,76 +407,62 @@ static size_t cache_bytes(int name, size_t otherwise)
 	return bytes > 0 ? (size_t)bytes : otherwise;
 }
 
-static int bad_value(const char *option, const char *value)
+/* Vectors are whole lines of a cache. */
+static bool read_bytes(const struct option_given *given, void *settings)
 {
-	fprintf(stderr, "kernel_perf: --%s: %s makes no sense\n", option, value);
-	return 2;
+	size_t bytes = (size_t)strtoull(given->text, NULL, 10) / 64 * 64;
+	((struct settings *)settings)->bytes = bytes;
+	return bytes > 0 || option_refuse(given, "64 bytes or more");
 }
 
-/* returns 0; 1: help was printed; 2: a complaint was printed */
-static int parse(int argc, char **argv, struct settings *settings)
+#define AT(field) offsetof(struct settings, field)
+
+static const struct option_row rows[] = {
+	{OPTION_TEXT, 0, "type", "NAME", AT(type),
+	 .help = "one type: int8 ... float, bfloat16, f8e5m2 (all)"},
+	{OPTION_TEXT, 0, "op", "NAME", AT(op),
+	 .help = "one operation: sum, prod, max, min; or all (sum)"},
+	{OPTION_TEXT, 0, "family", "NAME", AT(family),
+	 .help = "one family of kernels (the one that the library uses)"},
+	{OPTION_FLAG, 0, "all-families", NULL, AT(all_families), .help = "all that this CPU runs"},
+	{OPTION_OWN, 0, "bytes", "N", .read = read_bytes,
+	 .help = "of each vector in memory (268435456)"},
+	{OPTION_INT, 0, "repeat", "N", AT(repeat), 1, 1e6, .help = "repetitions (9)"},
+	{OPTION_FLAG, 0, "json", NULL, AT(json), .help = "JSON instead of a table"},
+	{OPTION_FLAG, 0, "check", NULL, AT(check),
+	 .help = "exit status 1 unless, in memory, float sums reach 0.95 of the rate of moving the "
+		 "same bytes, and sums of 16 and 8 bits 0.9 of float's"},
+	{OPTION_HELP, 'h', "help", .help = "show this and exit"},
+};
+
+static const struct option_table table = {
+	.program = "kernel_perf",
+	.usage = "usage: kernel_perf [options]\n"
+		 "Rates of the CPU's reduction kernels: result = a op b (pair) and result = result "
+		 "op "
+		 "b (onto),\n"
+		 "in GB/s of bytes read and written, medians of interleaved repetitions.\n",
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+};
+
+/* returns false to end with *status */
+static bool parse(int argc, char **argv, struct settings *settings, int *status)
 {
-	static const struct option options[] = {
-		{"type", required_argument, NULL, 't'},   {"op", required_argument, NULL, 'o'},
-		{"family", required_argument, NULL, 'f'}, {"all-families", no_argument, NULL, 'a'},
-		{"bytes", required_argument, NULL, 'b'},  {"repeat", required_argument, NULL, 'r'},
-		{"json", no_argument, NULL, 'j'},         {"check", no_argument, NULL, 'c'},
-		{"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
-	};
-	int option;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 't':
-			settings->type = optarg;
-			break;
-		case 'o':
-			settings->op = optarg;
-			break;
-		case 'f':
-			settings->family = optarg;
-			break;
-		case 'a':
-			settings->all_families = true;
-			break;
-		case 'b':
-			settings->bytes = (size_t)strtoull(optarg, NULL, 10) / 64 * 64;
-			if (settings->bytes == 0)
-				return bad_value("bytes", optarg);
-			break;
-		case 'r':
-			settings->repeat = atoi(optarg);
-			if (settings->repeat < 1)
-				return bad_value("repeat", optarg);
-			break;
-		case 'j':
-			settings->json = true;
-			break;
-		case 'c':
-			settings->check = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return 1;
-		default:
-			return 2;
-		}
-	}
-	if (optind < argc)
-		return bad_value("", argv[optind]);
-	if (settings->check &&
-	    (settings->type || settings->all_families || strcmp(settings->op, "sum") != 0)) {
-		fprintf(stderr, "kernel_perf: --check is for sums of all types by one family\n");
-		return 2;
-	}
-	return 0;
+	if (options_read(&table, settings, NULL, argc, argv, status) < 0)
+		return false;
+	*status = OPTION_EXIT_USAGE;
+	return !settings->check ||
+	       (!settings->type && !settings->all_families && strcmp(settings->op, "sum") == 0) ||
+	       option_complain(&table, "--check is for sums of all types by one family");
 }
 
 int main(int argc, char **argv)
 {
 	struct settings settings = {.op = "sum", .bytes = 256 << 20, .repeat = 9};
-	int err = parse(argc, argv, &settings);
-	if (err)
-		return finish_output("kernel_perf", err == 1 ? 0 : err, 2);
+	int status;
+	if (!parse(argc, argv, &settings, &status))
+		return finish_output("kernel_perf", status, 2);
 	if (!add_all(&settings)) {
 		fprintf(stderr, "kernel_perf: no such family, type or operation here\n");
 		return 2;
