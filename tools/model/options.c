@@ -198,8 +198,9 @@ bool model_machine_make(const char *command, const struct model_choice *choice, 
 		.ranks_per_host = (int)choice->ranks_per_host,
 		.path = RING_PATH_NETWORK,
 		.memory = RING_MEMORY_REACHABLE,
-		.algorithm = choice->algorithm == MODEL_ANY ? ring_algorithm_of(RING_KIND_ALL_REDUCE)
-							    : choice->algorithm,
+		.algorithm = choice->algorithm == MODEL_ANY
+				     ? (int)ring_algorithm_of(RING_KIND_ALL_REDUCE)
+				     : choice->algorithm,
 		.chunk = (uint64_t)choice->chunk,
 		.cpus = choice->cpus,
 	};
