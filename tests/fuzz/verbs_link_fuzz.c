@@ -57,10 +57,10 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_
 }
 
 /* A landing that is right but for what the input says. */
-static void write_landing(const struct ring_verbs_link *link)
+static void write_landing(const struct ring_verbs_sender *sender)
 {
-	const uint64_t number = link->posted + next_byte() % DEPTH;
-	struct ring_verbs_landing *landing = &link->landings[number % DEPTH];
+	const uint64_t number = sender->posted + next_byte() % DEPTH;
+	struct ring_verbs_landing *landing = &sender->landings[number % DEPTH];
 	*landing = (struct ring_verbs_landing){number, (uintptr_t)place, 2, RING_VERBS_LANDS + 30};
 	if (next_byte() % 4 == 0)
 		landing->address = UINT64_MAX - next_byte();
@@ -73,9 +73,10 @@ static void write_landing(const struct ring_verbs_link *link)
 static int poll_queue(struct ibv_cq *cq, int room, struct ibv_wc *completion)
 {
 	const struct ring_verbs_link *link = cq->cq_context;
+	const struct ring_verbs_sender *sender = (const struct ring_verbs_sender *)link;
 	const uint8_t what = next_byte();
 	assert(room > 0);
-	const bool is_receive = link->base.outgoing ? what & 1 : cq == link->cq;
+	const bool is_receive = link->base.outgoing ? what & 1 : cq == link->queue.cq;
 	unsigned *open = is_receive ? &receives : &requests;
 	if (what < 64 || *open == 0)
 		return 0;
@@ -83,12 +84,13 @@ static int poll_queue(struct ibv_cq *cq, int room, struct ibv_wc *completion)
 	const bool strange = what & 8; /* what a peer may send, and does not */
 	uint64_t due = link->base.arrived;
 	if (link->base.outgoing)
-		due = link->freed + (link->posted > link->freed) + ((link->posted + 2) << 15) +
-		      (UINT64_C(1) << 30);
+		due = sender->freed + (sender->posted > sender->freed) +
+		      ((sender->posted + 2) << 15) + (UINT64_C(1) << 30);
 	if (link->base.outgoing && what & 16)
-		write_landing(link);
+		write_landing(sender);
 	if (is_receive && link->stage == RING_VERBS_TRIED && what & 32)
-		ring_verbs_packet_fill(link->trial, ring_verbs_packet_bytes(link), &link->other.end);
+		ring_verbs_packet_fill(link->trial.packet, ring_verbs_packet_bytes(link),
+				       &link->other.end);
 	*completion = (struct ibv_wc){
 		.status = what >= 250 ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS,
 		.opcode = !is_receive ? IBV_WC_RDMA_WRITE
@@ -190,16 +192,16 @@ static struct ring_verbs_link *make_link(int fd, bool outgoing, struct ring_verb
 		abort();
 	struct ring_verbs_link *link = (struct ring_verbs_link *)base;
 	link->port = port;
-	link->qp = qp;
-	link->cq = &cqs[0];
-	link->notice_cq = outgoing ? NULL : &cqs[1];
+	link->queue.qp = qp;
+	link->queue.cq = &cqs[0];
+	link->queue.notice_cq = outgoing ? NULL : &cqs[1];
 	const size_t bytes = DEPTH * (STRIDE + sizeof(struct ring_verbs_landing));
-	link->slots = malloc(bytes + RING_VERBS_PACKET);
-	link->trial = link->slots + bytes;
-	link->stride = STRIDE;
-	link->landings = outgoing ? (void *)(link->slots + DEPTH * STRIDE) : link->own_landings;
-	link->inline_bytes = DEPTH * sizeof(struct ring_verbs_landing);
-	link->mr = mr;
+	unsigned char *memory = malloc(bytes + RING_VERBS_PACKET);
+	link->slots = (struct ring_verbs_slots){mr, memory, STRIDE};
+	link->trial.packet = memory + bytes;
+	if (outgoing)
+		ring_verbs_sender(base)->landings = (void *)(memory + DEPTH * STRIDE);
+	link->queue.inline_bytes = DEPTH * sizeof(struct ring_verbs_landing);
 	link->stage = RING_VERBS_OFFERED;
 	link->own = (struct ring_verbs_offer){.magic = RING_VERBS_MAGIC,
 					      .depth = DEPTH,
@@ -231,16 +233,16 @@ static void check_place(struct ring_verbs_link *link, uint64_t k)
 	const struct ring_arrival *arrival = ring_link_arrival(&link->base, k);
 	const struct ring_arrival *landing = &expected[k % DEPTH];
 	assert(arrival->bytes - 1 < SLOT_BYTES);
-	assert(arrival->data == link->slots + k % DEPTH * STRIDE ||
+	assert(arrival->data == link->slots.start + k % DEPTH * STRIDE ||
 	       (arrival->data == landing->data && arrival->bytes == landing->bytes));
 }
 
-static void expect(struct ring_verbs_link *link, uint8_t what)
+static void expect(struct ring_link *link, uint8_t what)
 {
 	struct ring_arrival landing = {what & 2 ? place + what : NULL,
 				       RING_VERBS_LANDS + what / 128};
-	expected[link->expected % DEPTH] = landing;
-	ring_link_expect(&link->base, landing.bytes, (void *)landing.data);
+	expected[ring_verbs_receiver(link)->expected % DEPTH] = landing;
+	ring_link_expect(link, landing.bytes, (void *)landing.data);
 }
 
 static void use(struct ring_link *link)
@@ -255,15 +257,16 @@ static void use(struct ring_link *link)
 					     what & 4 ? RING_VERBS_LANDS + 30 : 1 + what);
 		else if (!link->outgoing && what & 1 && link->released < link->arrived)
 			ring_link_release(link);
-		else if (!link->outgoing && verbs->expected < link->released + DEPTH)
-			expect(verbs, what);
+		else if (!link->outgoing &&
+			 ring_verbs_receiver(link)->expected < link->released + DEPTH)
+			expect(link, what);
 		if (!err || err == RING_EAGAIN)
 			err = ring_link_poll(link);
 		assert(link->arrived - link->released <= DEPTH);
 		for (uint64_t k = link->released; k < link->arrived; k++)
 			check_place(verbs, k);
-		assert(link->sent <= verbs->posted);
-		if (what == 255)
+		assert(!link->outgoing || link->sent <= ring_verbs_sender(link)->posted);
+		if (!link->outgoing && what == 255)
 			ring_link_withdraw(link);
 	}
 }
@@ -284,7 +287,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	input = data;
 	left = size;
 	struct ring_verbs_link *link = make_link(fds[0], next_byte() & 1, &port, &qp, cqs, &mr);
-	void *slots = link->slots;
+	void *slots = link->slots.start;
 	struct ring_region *region = ring_region_add(
 		&(struct ring_region){.start = place, .bytes = PLACE_BYTES, .fd = -1});
 	say(fds[1], &link->own);
@@ -293,8 +296,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		err = ring_link_finish(&link->base);
 	if (err == 0)
 		use(&link->base);
-	link->slots = NULL; /* not a mapping of its own */
-	link->mr = NULL;
+	link->slots.start = NULL; /* not a mapping of its own */
+	link->slots.mr = NULL;
 	ring_link_close(&link->base);
 	ring_region_release(region);
 	free(slots);

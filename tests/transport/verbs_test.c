@@ -43,10 +43,20 @@ static struct ring_verbs_link *end_of(struct pair *pair, int end)
 	return (struct ring_verbs_link *)pair->ends[end];
 }
 
+static struct ring_verbs_sender *sender_of(struct pair *pair)
+{
+	return ring_verbs_sender(pair->ends[SENDER]);
+}
+
+static struct ring_verbs_receiver *receiver_of(struct pair *pair)
+{
+	return ring_verbs_receiver(pair->ends[RECEIVER]);
+}
+
 static void stop(struct ring_verbs_link *link)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	assert_int_equal(link->port->library->modify_qp(link->qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(link->port->library->modify_qp(link->queue.qp, &attr, IBV_QP_STATE), 0);
 }
 
 /* Both ends do what they do in a call, until both have failed. */
@@ -138,7 +148,7 @@ static void nonsense_is_refused(void **state)
 	(void)state;
 	struct pair pair;
 	make_pair(&pair);
-	end_of(&pair, SENDER)->posted = 2; /* message 2 where 0 is due */
+	sender_of(&pair)->posted = 2; /* message 2 where 0 is due */
 	assert_int_equal(ring_link_send(pair.ends[SENDER], "message", 7), 0);
 	while (poll_link(pair.ends[RECEIVER]) == 0)
 		;
@@ -147,7 +157,7 @@ static void nonsense_is_refused(void **state)
 	pair_close(&pair);
 	make_pair(&pair);
 	pair.ends[RECEIVER]->released = 3; /* slots given back in which there was nothing */
-	assert_true(ring_verbs_post_notice(end_of(&pair, RECEIVER)));
+	assert_true(ring_verbs_post_notice(receiver_of(&pair)));
 	while (poll_link(pair.ends[SENDER]) == 0)
 		;
 	assert_non_null(strstr(pair.ends[SENDER]->why, "the receiver's notice is nonsense"));
@@ -166,7 +176,7 @@ static void a_child_disturbs_nothing(void **state)
 		pid_t child = fork();
 		assert_true(child >= 0);
 		if (child == 0) {
-			bool closed = fcntl(receiver->channel->fd, F_GETFD) < 0 &&
+			bool closed = fcntl(receiver->queue.channel->fd, F_GETFD) < 0 &&
 				      fcntl(receiver->port->context->cmd_fd, F_GETFD) < 0;
 			_exit(closed ? 0 : 1);
 		}
@@ -197,13 +207,13 @@ static unsigned char *map_at(void *place, size_t bytes, int content)
 static uint64_t send_and_compare(struct pair *pair, const unsigned char *source, size_t bytes)
 {
 	struct ring_link *receiver = pair->ends[RECEIVER];
-	const uint64_t copied = end_of(pair, SENDER)->copied, message = receiver->arrived;
+	const uint64_t copied = sender_of(pair)->copied, message = receiver->arrived;
 	send_whole(pair, source, bytes);
 	poll_until(pair, &receiver->arrived, message + 1);
 	assert_int_equal(bytes_of(receiver, message), bytes);
 	assert_memory_equal(data_of(receiver, message), source, bytes);
 	release(receiver);
-	return end_of(pair, SENDER)->copied - copied;
+	return sender_of(pair)->copied - copied;
 }
 
 static struct ring_region *make_known(void *memory, size_t bytes)
@@ -268,10 +278,10 @@ static void free_place(struct place *place)
 /* Tells where the next message may land, and waits until the sender has heard that. */
 static void expect_at(struct pair *pair, size_t bytes, void *landing)
 {
-	const struct ring_verbs_link *receiver = end_of(pair, RECEIVER);
+	const struct ring_verbs_receiver *receiver = receiver_of(pair);
 	ring_link_expect(pair->ends[RECEIVER], bytes, landing);
 	if (receiver->news)
-		poll_until(pair, &end_of(pair, SENDER)->expected, receiver->expected);
+		poll_until(pair, &sender_of(pair)->expected, receiver->expected);
 }
 
 static bool all_are(const unsigned char *memory, size_t bytes, unsigned char content)
@@ -309,7 +319,7 @@ static void what_lasts_is_landed_in(void **state)
 		assert_true(all_are(place.memory, LARGE_BYTES, 'a'));
 		assert_true(all_are(place.memory + 3 * LARGE_BYTES, LARGE_BYTES, 'a'));
 	}
-	assert_int_equal(end_of(&pair, SENDER)->landed, 3 * DEPTH * LARGE_BYTES);
+	assert_int_equal(sender_of(&pair)->landed, 3 * DEPTH * LARGE_BYTES);
 
 	/* What does not last, has another size, or no place is not landed in. */
 	expect_at(&pair, LARGE_BYTES, other);
@@ -318,7 +328,7 @@ static void what_lasts_is_landed_in(void **state)
 	assert_ptr_not_equal(send_large(&pair, 'y'), place.memory);
 	expect_at(&pair, LARGE_BYTES, NULL);
 	send_large(&pair, 'z');
-	assert_int_equal(end_of(&pair, SENDER)->landed, 3 * DEPTH * LARGE_BYTES);
+	assert_int_equal(sender_of(&pair)->landed, 3 * DEPTH * LARGE_BYTES);
 
 	/* What is told too late is not, nor by a later message. */
 	const void *slot = send_large(&pair, 'v');
@@ -352,7 +362,7 @@ static void large_messages_wait_to_be_told(void **state)
 	}
 	expect_at(&pair, LARGE_BYTES, place.memory);
 	send_large(&pair, 'b');
-	poll_until(&pair, &end_of(&pair, SENDER)->freed, receiver->released);
+	poll_until(&pair, &sender_of(&pair)->freed, receiver->released);
 
 	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), 0);
 	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), RING_EAGAIN);
@@ -371,7 +381,7 @@ static void large_messages_wait_to_be_told(void **state)
 	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), RING_EAGAIN);
 	while (receiver->released < receiver->arrived)
 		release(receiver);
-	poll_until(&pair, &end_of(&pair, SENDER)->freed, receiver->released);
+	poll_until(&pair, &sender_of(&pair)->freed, receiver->released);
 	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), 0);
 	pair_close(&pair);
 	free_place(&place);
@@ -409,8 +419,8 @@ static void wrong_landings_are_refused(void **state)
 	(void)state;
 	make_pair_of(&pair, LARGE_BYTES);
 	ring_link_expect(pair.ends[RECEIVER], LARGE_BYTES, place.memory);
-	end_of(&pair, RECEIVER)->own_landings[0].address = UINT64_MAX - 1;
-	poll_until(&pair, &end_of(&pair, SENDER)->expected, 1);
+	receiver_of(&pair)->landings[0].address = UINT64_MAX - 1;
+	poll_until(&pair, &sender_of(&pair)->expected, 1);
 	assert_int_equal(ring_link_send(pair.ends[SENDER], source, LARGE_BYTES), RING_EPEER);
 	assert_non_null(
 		strstr(pair.ends[SENDER]->why, "message 0 cannot land at 0xfffffffffffffffe"));
@@ -418,7 +428,7 @@ static void wrong_landings_are_refused(void **state)
 
 	make_pair_of(&pair, LARGE_BYTES);
 	expect_at(&pair, LARGE_BYTES, place.memory);
-	end_of(&pair, RECEIVER)->own_landings[0].bytes = 0; /* it never said so */
+	receiver_of(&pair)->landings[0].bytes = 0; /* it never said so */
 	assert_int_equal(ring_link_send(pair.ends[SENDER], source, LARGE_BYTES), 0);
 	while (poll_link(pair.ends[RECEIVER]) == 0)
 		;
@@ -434,8 +444,8 @@ static void few_notices_give_all_slots_back(void **state)
 	struct pair pair;
 	(void)state;
 	make_pair(&pair);
-	struct ring_verbs_link *receiver = end_of(&pair, RECEIVER);
-	struct ring_link *base = &receiver->base;
+	struct ring_verbs_receiver *receiver = receiver_of(&pair);
+	struct ring_link *base = pair.ends[RECEIVER];
 	const uint64_t *told = &receiver->told.released;
 	send_whole(&pair, "one", 3);
 	poll_until(&pair, &base->arrived, 1);
@@ -448,7 +458,7 @@ static void few_notices_give_all_slots_back(void **state)
 	while (base->released < base->arrived)
 		release(base);
 	assert_true(base->released - *told < DEPTH / 2);
-	poll_until(&pair, &end_of(&pair, SENDER)->freed, *told);
+	poll_until(&pair, &sender_of(&pair)->freed, *told);
 	for (int i = 0; i < DEPTH / 2; i++)
 		send_whole(&pair, "there is room", 13);
 	pair_close(&pair);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The device's part of a link: queues and registered slots. */
+/* What a link has of the device: queues and registered slots. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,34 +39,34 @@ static int fail_registering(struct ring_verbs_link *link, int cause, size_t byte
 	return RING_ENOMEM;
 }
 
-/* Slots, behind a sender's its landings, and behind these room for the trial's packets. */
+/* Slots, then a sender's landings, then room for the trial's packet. */
 static size_t slots_bytes(const struct ring_verbs_link *link)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t landing = link->base.outgoing ? sizeof(*link->landings) : 0;
-	size_t bytes = link->base.depth * (link->stride + landing) + RING_VERBS_PACKET;
+	size_t landing = link->base.outgoing ? sizeof(struct ring_verbs_landing) : 0;
+	size_t bytes = link->base.depth * (link->slots.stride + landing) + RING_VERBS_PACKET;
 	return (bytes + page - 1) / page * page;
 }
 
 /*
- * Pages of its own: what is registered is never next to what a program frees. A receiver that
- * spoils what is about to be sent to it harms nobody else.
+ * The memory has pages of its own, so what is registered is never next to what a program frees. A
+ * receiver may write to all of it, but spoils only messages to itself.
  */
 static int make_slots(struct ring_verbs_link *link)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	link->stride = ring_fifo_stride(link->base.slot_bytes);
+	link->slots.stride = ring_fifo_stride(link->base.slot_bytes);
 	size_t bytes = slots_bytes(link);
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return fail(link, errno, "no memory for slots");
-	link->slots = memory;
-	link->landings = link->own_landings;
+	link->slots.start = memory;
 	if (link->base.outgoing)
-		link->landings = (void *)(link->slots + link->base.depth * link->stride);
-	link->trial = link->slots + bytes - RING_VERBS_PACKET;
-	link->mr = (link->port->library->reg_mr)(link->port->pd, memory, bytes, access);
-	if (!link->mr)
+		ring_verbs_sender(&link->base)->landings =
+			(void *)(link->slots.start + link->base.depth * link->slots.stride);
+	link->trial.packet = link->slots.start + bytes - RING_VERBS_PACKET;
+	link->slots.mr = (link->port->library->reg_mr)(link->port->pd, memory, bytes, access);
+	if (!link->slots.mr)
 		return fail_registering(link, errno, bytes);
 	link->base.memory_bytes += bytes;
 	return 0;
@@ -80,25 +80,25 @@ static int make_queues(struct ring_verbs_link *link)
 	struct ibv_context *context = link->port->context;
 	const int requests = (int)ring_verbs_requests(&link->base);
 	const int receives = (int)ring_verbs_receives(&link->base);
-	link->channel = library->create_comp_channel(context);
-	if (!link->channel)
+	link->queue.channel = library->create_comp_channel(context);
+	if (!link->queue.channel)
 		return fail(link, errno, "no completion channel");
-	ring_fd_adopt(link->channel->fd);
-	link->cq = library->create_cq(context, receives + (link->base.outgoing ? requests : 0),
-				      NULL, link->channel, 0);
+	ring_fd_adopt(link->queue.channel->fd);
+	link->queue.cq = library->create_cq(context, receives + (link->base.outgoing ? requests : 0),
+					    NULL, link->queue.channel, 0);
 	if (!link->base.outgoing)
-		link->notice_cq = library->create_cq(context, requests, NULL, NULL, 0);
-	if (!link->cq || (!link->base.outgoing && !link->notice_cq))
+		link->queue.notice_cq = library->create_cq(context, requests, NULL, NULL, 0);
+	if (!link->queue.cq || (!link->base.outgoing && !link->queue.notice_cq))
 		return fail(link, errno, "no completion queue");
 	return 0;
 }
 
-/* Asks for short messages within requests; devices that have no such room refuse. */
+/* Asks for room for short messages within requests; devices that have none refuse. */
 static int make_pair(struct ring_verbs_link *link)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = link->notice_cq ? link->notice_cq : link->cq,
-		.recv_cq = link->cq,
+		.send_cq = link->queue.notice_cq ? link->queue.notice_cq : link->queue.cq,
+		.recv_cq = link->queue.cq,
 		.cap = {.max_send_wr = ring_verbs_requests(&link->base),
 			.max_recv_wr = ring_verbs_receives(&link->base),
 			.max_send_sge = 1,
@@ -108,21 +108,21 @@ static int make_pair(struct ring_verbs_link *link)
 		.sq_sig_all = 1,
 	};
 	struct ibv_qp_init_attr asked = attr;
-	link->qp = link->port->library->create_qp(link->port->pd, &asked);
-	if (!link->qp) {
+	link->queue.qp = link->port->library->create_qp(link->port->pd, &asked);
+	if (!link->queue.qp) {
 		asked = attr;
 		asked.cap.max_inline_data = 0;
-		link->qp = link->port->library->create_qp(link->port->pd, &asked);
+		link->queue.qp = link->port->library->create_qp(link->port->pd, &asked);
 	}
-	if (!link->qp)
+	if (!link->queue.qp)
 		return fail(link, errno, "no queue pair");
-	link->inline_bytes = asked.cap.max_inline_data;
+	link->queue.inline_bytes = asked.cap.max_inline_data;
 	return 0;
 }
 
 static int initialise_pair(struct ring_verbs_link *link)
 {
-	int cause = ring_verbs_pair_initialise(link->port, link->qp, IBV_ACCESS_REMOTE_WRITE);
+	int cause = ring_verbs_pair_initialise(link->port, link->queue.qp, IBV_ACCESS_REMOTE_WRITE);
 	if (cause)
 		return fail(link, cause, "the queue pair cannot be initialised");
 	if (!ring_verbs_post_receives(link, ring_verbs_receives(&link->base)))
@@ -133,23 +133,25 @@ static int initialise_pair(struct ring_verbs_link *link)
 static int watch(struct ring_verbs_link *link)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP};
-	link->epoll = ring_fd_epoll();
-	if (link->epoll < 0 || epoll_ctl(link->epoll, EPOLL_CTL_ADD, link->fd, &event) ||
-	    epoll_ctl(link->epoll, EPOLL_CTL_ADD, link->channel->fd, &event))
+	link->queue.epoll = ring_fd_epoll();
+	if (link->queue.epoll < 0 || epoll_ctl(link->queue.epoll, EPOLL_CTL_ADD, link->fd, &event) ||
+	    epoll_ctl(link->queue.epoll, EPOLL_CTL_ADD, link->queue.channel->fd, &event))
 		return fail(link, errno, "its completions cannot be awaited");
 	return 0;
 }
 
 static void describe(struct ring_verbs_link *link)
 {
+	const void *written = link->base.outgoing ? (void *)ring_verbs_sender(&link->base)->landings
+						  : link->slots.start;
 	link->own = (struct ring_verbs_offer){
 		.magic = RING_VERBS_MAGIC,
 		.depth = link->base.depth,
 		.slot_bytes = link->base.slot_bytes,
-		.address = link->base.outgoing ? (uintptr_t)link->landings : (uintptr_t)link->slots,
-		.trial = (uintptr_t)link->trial,
-		.rkey = link->mr->rkey,
-		.end = ring_verbs_pair_end(link->port, link->qp),
+		.address = (uintptr_t)written,
+		.trial = (uintptr_t)link->trial.packet,
+		.rkey = link->slots.mr->rkey,
+		.end = ring_verbs_pair_end(link->port, link->queue.qp),
 	};
 }
 
@@ -172,32 +174,32 @@ int ring_verbs_queue_make(struct ring_verbs_link *link)
 void ring_verbs_queue_free(struct ring_verbs_link *link)
 {
 	const struct ring_verbs_library *library = link->port ? link->port->library : NULL;
-	if (link->qp)
-		library->destroy_qp(link->qp);
-	if (link->cq)
-		library->destroy_cq(link->cq);
-	if (link->notice_cq)
-		library->destroy_cq(link->notice_cq);
-	if (link->channel) {
-		ring_fd_release(link->channel->fd);
-		library->destroy_comp_channel(link->channel);
+	if (link->queue.qp)
+		library->destroy_qp(link->queue.qp);
+	if (link->queue.cq)
+		library->destroy_cq(link->queue.cq);
+	if (link->queue.notice_cq)
+		library->destroy_cq(link->queue.notice_cq);
+	if (link->queue.channel) {
+		ring_fd_release(link->queue.channel->fd);
+		library->destroy_comp_channel(link->queue.channel);
 	}
-	if (link->mr)
-		library->dereg_mr(link->mr);
-	if (link->slots)
-		munmap(link->slots, slots_bytes(link));
-	ring_fd_close(link->epoll);
+	if (link->slots.mr)
+		library->dereg_mr(link->slots.mr);
+	if (link->slots.start)
+		munmap(link->slots.start, slots_bytes(link));
+	ring_fd_close(link->queue.epoll);
 	ring_verbs_port_drop(link->port);
 }
 
 int ring_verbs_queue_connect(struct ring_verbs_link *link)
 {
 	const struct ring_verbs_end *own = &link->own.end, *other = &link->other.end;
-	int cause = ring_verbs_pair_receive(link->port, link->qp, own, other);
+	int cause = ring_verbs_pair_receive(link->port, link->queue.qp, own, other);
 	if (cause)
 		return fail(link, cause,
 			    "the other end's address cannot be reached from GID (RING_VERBS_GID, "
 			    "RING_VERBS_DEVICE)");
-	cause = ring_verbs_pair_send(link->port, link->qp, own, link->peer_lost_ms);
+	cause = ring_verbs_pair_send(link->port, link->queue.qp, own, link->peer_lost_ms);
 	return cause ? fail(link, cause, "the queue pair cannot be made ready to send") : 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trial of a way before its link is called usable. Connections and small packets pass where
- * the MTU of the path is smaller than that of its ends, and the first large message would not: so
- * each direction has to bring one packet of the size that the two ports agreed on.
+ * The trial of a path before its link is called usable. Where the MTU of the path is smaller than
+ * that of its ends, connections and small packets pass, and large messages do not. So each
+ * direction has to bring one packet of the size that the two ports agreed on.
  *
  *	receiver                                  sender
  *	first notice, a packet without payload  ->
@@ -10,7 +10,7 @@
  *	compares it                             <-  a full packet
  *	says so, over the connection            ->
  *
- * What is written is known to both: it comes of the number of the writing end's first packet.
+ * Both ends know the bytes: they are computed from the number of the writing end's first packet.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -38,9 +38,9 @@ void ring_verbs_packet_fill(unsigned char *packet, uint32_t bytes, const struct 
 
 static bool post_full_packet(struct ring_verbs_link *link)
 {
-	struct ibv_sge piece = {.addr = (uintptr_t)link->trial,
+	struct ibv_sge piece = {.addr = (uintptr_t)link->trial.packet,
 				.length = ring_verbs_packet_bytes(link),
-				.lkey = link->mr->lkey};
+				.lkey = link->slots.mr->lkey};
 	struct ibv_send_wr request = {
 		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
 		.sg_list = &piece,
@@ -48,9 +48,9 @@ static bool post_full_packet(struct ring_verbs_link *link)
 		.wr.rdma = {.remote_addr = link->other.trial, .rkey = link->other.rkey},
 	};
 	struct ibv_send_wr *bad;
-	ring_verbs_packet_fill(link->trial, piece.length, &link->own.end);
-	link->trial_ms = ring_clock_ms();
-	return ibv_post_send(link->qp, &request, &bad) == 0;
+	ring_verbs_packet_fill(link->trial.packet, piece.length, &link->own.end);
+	link->trial.posted_ms = ring_clock_ms();
+	return ibv_post_send(link->queue.qp, &request, &bad) == 0;
 }
 
 static int compare(struct ring_verbs_link *link)
@@ -58,7 +58,7 @@ static int compare(struct ring_verbs_link *link)
 	unsigned char due[RING_VERBS_PACKET];
 	const uint32_t bytes = ring_verbs_packet_bytes(link);
 	ring_verbs_packet_fill(due, bytes, &link->other.end);
-	return memcmp(link->trial, due, bytes) == 0
+	return memcmp(link->trial.packet, due, bytes) == 0
 		       ? 0
 		       : ring_verbs_lose(link, "a packet of %" PRIu32 " bytes came with other bytes",
 					 bytes);
@@ -66,13 +66,15 @@ static int compare(struct ring_verbs_link *link)
 
 static int take(struct ring_verbs_link *link, const struct ibv_wc *completion)
 {
-	const bool went = link->base.outgoing && link->tried + 1 == FULL_WENT;
+	const bool went = link->base.outgoing && link->trial.taken + 1 == FULL_WENT;
 	if (completion->status != IBV_WC_SUCCESS)
 		return ring_verbs_fail(link, completion);
 	if (went != !(completion->opcode & IBV_WC_RECV))
 		return ring_verbs_lose(link, "what came for its trial is nonsense");
 	/* The full packet's notice tells nothing new. */
-	return link->base.outgoing && !went ? ring_verbs_take_notice(link, completion) : 0;
+	return link->base.outgoing && !went
+		       ? ring_verbs_take_notice(ring_verbs_sender(&link->base), completion)
+		       : 0;
 }
 
 /* Takes completions in until there were `count`. returns 0; RING_EAGAIN; RING_EPEER */
@@ -80,8 +82,8 @@ static int take_until(struct ring_verbs_link *link, unsigned count)
 {
 	struct pollfd end = {.fd = link->fd, .events = POLLRDHUP};
 	struct ibv_wc completion;
-	while (link->tried < count) {
-		int found = ibv_poll_cq(link->cq, 1, &completion);
+	while (link->trial.taken < count) {
+		int found = ibv_poll_cq(link->queue.cq, 1, &completion);
 		if (found < 0)
 			return ring_verbs_lose(link, "its completions cannot be read");
 		if (found == 0)
@@ -92,23 +94,26 @@ static int take_until(struct ring_verbs_link *link, unsigned count)
 		int err = take(link, &completion);
 		if (err)
 			return err;
-		link->tried++;
+		link->trial.taken++;
 	}
 	return 0;
 }
 
-/* Some devices try for ever what their system does not let out. returns RING_EAGAIN; RING_EPEER */
+/*
+ * Some devices try for ever to send what their system does not let out. returns RING_EAGAIN;
+ * RING_EPEER
+ */
 static int await_acknowledgement(struct ring_verbs_link *link)
 {
 	const struct ibv_wc unanswered = {.status = IBV_WC_RETRY_EXC_ERR};
-	return ring_clock_ms() < link->trial_ms + (uint64_t)link->peer_lost_ms
+	return ring_clock_ms() < link->trial.posted_ms + (uint64_t)link->peer_lost_ms
 		       ? RING_EAGAIN
 		       : ring_verbs_fail(link, &unanswered);
 }
 
 static int send_trial(struct ring_verbs_link *link)
 {
-	const bool posted = link->tried >= FULL_CAME;
+	const bool posted = link->trial.taken >= FULL_CAME;
 	int err = take_until(link, FULL_CAME);
 	if (!err && !posted)
 		err = compare(link);
@@ -121,12 +126,13 @@ static int send_trial(struct ring_verbs_link *link)
 }
 
 /* Its one receive is the other end's full packet. */
-static int receive_trial(struct ring_verbs_link *link)
+static int receive_trial(struct ring_verbs_receiver *receiver)
 {
-	int err = ring_verbs_poll_notices(link);
+	struct ring_verbs_link *link = &receiver->link;
+	int err = ring_verbs_poll_notices(receiver);
 	if (!err)
 		err = take_until(link, 1);
-	if (link->under_way > 0 && (!err || err == RING_EAGAIN))
+	if (receiver->under_way > 0 && (!err || err == RING_EAGAIN))
 		return await_acknowledgement(link);
 	if (!err && !ring_verbs_post_receives(link, 1))
 		err = ring_verbs_refuse(link, "no receive can be posted");
@@ -135,15 +141,17 @@ static int receive_trial(struct ring_verbs_link *link)
 
 int ring_verbs_trial_begin(struct ring_verbs_link *link)
 {
+	struct ring_verbs_receiver *receiver = ring_verbs_receiver(&link->base);
 	if (link->base.outgoing)
 		return 0;
-	if (!ring_verbs_post_notice(link) || !post_full_packet(link))
+	if (!ring_verbs_post_notice(receiver) || !post_full_packet(link))
 		return ring_verbs_refuse(link, "the first notice cannot be posted");
-	link->under_way++;
+	receiver->under_way++;
 	return 0;
 }
 
 int ring_verbs_trial_step(struct ring_verbs_link *link)
 {
-	return link->base.outgoing ? send_trial(link) : receive_trial(link);
+	return link->base.outgoing ? send_trial(link)
+				   : receive_trial(ring_verbs_receiver(&link->base));
 }

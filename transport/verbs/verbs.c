@@ -2,13 +2,13 @@
 /*
  * Links over RDMA verbs, for hosts whose network cards move memory themselves: RoCE v2, and
  * InfiniBand, which is untested. This file sets a link up and takes it down: both ends exchange
- * offers over the connection, connect their queue pairs, and try the way once before the link is
- * called usable; so where a network does not let it through, ranks go by TCP instead.
+ * offers over the connection, connect their queue pairs, and try the path once before the link is
+ * called usable. Where a network does not let it through, ranks use TCP instead.
  *
  *	offer {queue pair, slots, address}  <->  offer
  *	ready to receive                    <->  ready to receive
  *	the trial, over the queue pairs     <->  the trial (trial.c)
- *	                                    <-   it has come through
+ *	                                    <-   all of it came through
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,9 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 {
 	if (ring_fifo_memory(params->depth, params->slot_bytes) == 0)
 		return RING_EINVAL;
-	struct ring_verbs_link *link = calloc(1, sizeof(*link));
+	const size_t bytes = params->outgoing ? sizeof(struct ring_verbs_sender)
+					      : sizeof(struct ring_verbs_receiver);
+	struct ring_verbs_link *link = calloc(1, bytes);
 	if (!link)
 		return RING_ENOMEM;
 	link->base = (struct ring_link){
@@ -41,11 +43,11 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 		.peer = params->peer,
 		.depth = params->depth,
 		.slot_bytes = params->slot_bytes,
-		.memory_bytes = sizeof(*link),
+		.memory_bytes = bytes,
 	};
 	link->fd = params->fd;
 	link->peer_lost_ms = params->peer_lost_ms;
-	link->epoll = -1;
+	link->queue.epoll = -1;
 	ring_outage_bear(link->fd, params->peer_lost_ms);
 	*opened = &link->base;
 	return 0;
@@ -53,7 +55,7 @@ static int open_link(const struct ring_link_params *params, struct ring_link **o
 
 /* ---- telling each other ---- */
 
-/* What is said before the link is open always fits the socket. */
+/* Words before the link is open are few, and always fit into the socket. */
 static int say(struct ring_verbs_link *link, const void *words, size_t bytes)
 {
 	ssize_t sent = send(link->fd, words, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -127,7 +129,7 @@ static int begin_trial(struct ring_verbs_link *link)
 	return err ? err : ring_verbs_trial_begin(link);
 }
 
-/* The receiver has seen all of it last: the link is usable once it says so. */
+/* The receiver is the last to see all of the trial: the link is usable once it says that. */
 static int agree(struct ring_verbs_link *link)
 {
 	char through;
@@ -156,12 +158,12 @@ static int wait_fd(const struct ring_link *base, short *events)
 {
 	const struct ring_verbs_link *link = (const struct ring_verbs_link *)base;
 	bool open = link->stage == RING_VERBS_OPEN;
-	bool waits = open ? ring_verbs_waits(link) : link->stage != RING_VERBS_TRIED;
+	bool waits = open ? ring_verbs_waits(base) : link->stage != RING_VERBS_TRIED;
 	*events = waits ? POLLIN : 0;
-	return !waits ? -1 : open ? link->epoll : link->fd;
+	return !waits ? -1 : open ? link->queue.epoll : link->fd;
 }
 
-/* The sender's messages are acknowledged, or it has given them up. */
+/* All that the sender posted is acknowledged, or given up. */
 static void close_link(struct ring_link *base)
 {
 	struct ring_verbs_link *link = (struct ring_verbs_link *)base;

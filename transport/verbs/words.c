@@ -76,7 +76,7 @@ static const char *write_gid(const unsigned char gid[16], char text[INET6_ADDRST
 	return text;
 }
 
-/* In the trial, whose small packet did come through. */
+/* In the trial, after its small packet came through. */
 static int fail_packet(struct ring_verbs_link *link)
 {
 	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
@@ -91,7 +91,7 @@ static int fail_packet(struct ring_verbs_link *link)
 
 int ring_verbs_fail(struct ring_verbs_link *link, const struct ibv_wc *completion)
 {
-	if (link->stage == RING_VERBS_TRIED && link->greeted &&
+	if (link->stage == RING_VERBS_TRIED && link->trial.greeted &&
 	    completion->status == IBV_WC_RETRY_EXC_ERR)
 		return fail_packet(link);
 	return ring_verbs_lose(link, "%s: %s",
