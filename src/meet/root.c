@@ -42,6 +42,16 @@ static void free_member(struct ring_member *member)
 	free(member);
 }
 
+static void free_seats(struct ring_seats *seats)
+{
+	free(seats->by_rank);
+	free(seats->peers);
+	free(seats->schedules);
+	free(seats->is_here);
+	free(seats->is_ready);
+	free(seats->shunned);
+}
+
 static void end(void *owner)
 {
 	struct ring_root *root = owner;
@@ -49,16 +59,11 @@ static void end(void *owner)
 	ring_watcher_close_port(watcher, &root->port);
 	ring_identity_note_used(root->port.job);
 	ring_watcher_alarm(watcher, root, NULL, -1);
-	ring_watcher_alarm(watcher, &root->settling, NULL, -1);
+	ring_watcher_alarm(watcher, &root->linking, NULL, -1);
 	while (root->members)
 		free_member(root->members);
-	ring_arrangement_free(&root->arrangement);
-	free(root->by_rank);
-	free(root->peers);
-	free(root->schedules);
-	free(root->is_here);
-	free(root->is_ready);
-	free(root->shunned);
+	ring_arrangement_free(&root->linking.arrangement);
+	free_seats(&root->seats);
 	bool holds = root->holds;
 	free(root);
 	if (holds)
@@ -86,8 +91,8 @@ static void door_starved(struct ring_port *port, const char *why)
 
 static bool everybody_left(const struct ring_root *root)
 {
-	return root->stage == RING_ENDING && !root->members && root->size &&
-	       root->told >= root->size;
+	return root->stage == RING_ENDING && !root->members && root->seats.size &&
+	       root->told >= root->seats.size;
 }
 
 /* If a post fails, the connection broke: its own event tells. */
@@ -97,7 +102,7 @@ void ring_root_post(struct ring_member *member, uint32_t kind, const void *body,
 	ring_mail_post(&member->mail, kind, body, bytes);
 	if (!member->behind && ring_mail_pending(&member->mail)) {
 		member->behind = true;
-		root->behind++;
+		root->linking.behind++;
 	}
 	ring_watcher_change(root->watcher, &member->watch,
 			    member->behind ? EPOLLIN | EPOLLOUT : EPOLLIN);
@@ -125,11 +130,11 @@ void ring_root_conclude(struct ring_root *root, const struct ring_news *verdict)
 		return;
 	root->stage = RING_ENDING;
 	root->verdict = *verdict;
-	if (root->follows)
+	if (root->series.exists)
 		serve_next(root);
 	ring_log(verdict->err ? RING_WARN : RING_INFO, "meeting at %s: %s", root->address,
 		 verdict->err ? verdict->text : "all ranks are linked");
-	ring_watcher_alarm(root->watcher, &root->settling, NULL, -1);
+	ring_watcher_alarm(root->watcher, &root->linking, NULL, -1);
 	ring_watcher_alarm(root->watcher, root, end, RING_LINGER_MS);
 	for (struct ring_member *member = root->members; member; member = member->next)
 		tell_verdict(member);
@@ -150,17 +155,18 @@ void ring_root_fail(struct ring_root *root, int err, int culprit, const char *fo
 static void out_of_time(void *owner)
 {
 	struct ring_root *root = owner;
+	const struct ring_seats *seats = &root->seats;
 	char ranks[RING_RANKS_TEXT];
 	if (root->stage == RING_GATHERING) {
-		int missing = ring_ranks_lacking(root->is_here, root->size, ranks);
+		int missing = ring_ranks_lacking(seats->is_here, seats->size, ranks);
 		ring_root_fail(
 			root, RING_ETIMEDOUT, RING_RANK_ROOT,
 			"%s never came within %d ms (%d of %d met at %s); %s running, and is "
 			"that port open to %s?",
-			ranks, root->patience_ms, root->met, root->size, root->address,
+			ranks, root->patience_ms, seats->met, seats->size, root->address,
 			missing == 1 ? "is it" : "are they", missing == 1 ? "it" : "them");
 	} else {
-		ring_ranks_lacking(root->is_ready, root->size, ranks);
+		ring_ranks_lacking(seats->is_ready, seats->size, ranks);
 		ring_root_fail(
 			root, RING_ETIMEDOUT, RING_RANK_ROOT,
 			"%s met the others at %s but did not link with the neighbours within %d "
@@ -170,18 +176,18 @@ static void out_of_time(void *owner)
 	}
 }
 
-static int make_seats(struct ring_root *root, int size)
+static int make_seats(struct ring_seats *seats, int size)
 {
 	size_t count = (size_t)size;
-	root->size = size;
-	root->by_rank = calloc(count, sizeof(*root->by_rank));
-	root->peers = calloc(count, sizeof(*root->peers));
-	root->schedules = calloc(count, sizeof(*root->schedules));
-	root->is_here = calloc(count, sizeof(*root->is_here));
-	root->is_ready = calloc(count, sizeof(*root->is_ready));
-	root->shunned = calloc(count, sizeof(*root->shunned));
-	bool made = root->by_rank && root->peers && root->schedules && root->is_here &&
-		    root->is_ready && root->shunned;
+	seats->size = size;
+	seats->by_rank = calloc(count, sizeof(*seats->by_rank));
+	seats->peers = calloc(count, sizeof(*seats->peers));
+	seats->schedules = calloc(count, sizeof(*seats->schedules));
+	seats->is_here = calloc(count, sizeof(*seats->is_here));
+	seats->is_ready = calloc(count, sizeof(*seats->is_ready));
+	seats->shunned = calloc(count, sizeof(*seats->shunned));
+	bool made = seats->by_rank && seats->peers && seats->schedules && seats->is_here &&
+		    seats->is_ready && seats->shunned;
 	return made ? 0 : RING_ENOMEM;
 }
 
@@ -189,14 +195,16 @@ static int make_seats(struct ring_root *root, int size)
 static bool fits(struct ring_member *member, const struct ring_description *description)
 {
 	struct ring_root *root = member->root;
+	struct ring_seats *seats = &root->seats;
 	struct ring_failure failure = {0};
 	int rank = description->peer.rank;
-	if (!root->size && make_seats(root, description->size)) {
+	if (!seats->size && make_seats(seats, description->size)) {
 		ring_root_fail(root, RING_ENOMEM, RING_RANK_ROOT,
 			       "the root has no memory for %d ranks", description->size);
 		return false;
 	}
-	int err = ring_meeting_admit(root->peers, root->is_here, root->size, description, &failure);
+	int err = ring_meeting_admit(seats->peers, seats->is_here, seats->size, description,
+				     &failure);
 	if (err)
 		ring_root_fail(root, err, rank, "%s", failure.text);
 	return !err;
@@ -205,7 +213,7 @@ static bool fits(struct ring_member *member, const struct ring_description *desc
 static void hurry(struct ring_root *root, int timeout_ms)
 {
 	uint64_t deadline_ms = ring_clock_ms() + (uint64_t)timeout_ms;
-	if (root->met > 1 && deadline_ms >= root->deadline_ms)
+	if (root->seats.met > 1 && deadline_ms >= root->deadline_ms)
 		return;
 	root->deadline_ms = deadline_ms;
 	root->patience_ms = timeout_ms;
@@ -215,6 +223,7 @@ static void hurry(struct ring_root *root, int timeout_ms)
 static void take_description(struct ring_member *member, struct ring_wire *wire)
 {
 	struct ring_root *root = member->root;
+	struct ring_seats *seats = &root->seats;
 	struct ring_description description;
 	ring_wire_description(wire, &description);
 	if (root->stage == RING_ENDING)
@@ -227,13 +236,13 @@ static void take_description(struct ring_member *member, struct ring_wire *wire)
 	if (!fits(member, &description))
 		return;
 	member->described = true;
-	root->by_rank[member->rank] = member;
-	root->peers[member->rank] = description.peer;
-	root->schedules[member->rank] = description.schedule;
-	root->is_here[member->rank] = true;
-	root->met++;
+	seats->by_rank[member->rank] = member;
+	seats->peers[member->rank] = description.peer;
+	seats->schedules[member->rank] = description.schedule;
+	seats->is_here[member->rank] = true;
+	seats->met++;
 	hurry(root, description.create_timeout_ms);
-	if (root->met == root->size)
+	if (seats->met == seats->size)
 		ring_root_begin_linking(root);
 }
 
@@ -266,12 +275,12 @@ static void lose_member(struct ring_member *member)
 	char name[RING_PEER_NAME];
 	snprintf(name, sizeof(name), "rank %d", member->rank);
 	if (member->described)
-		ring_peer_name(&root->peers[member->rank], name);
+		ring_peer_name(&root->seats.peers[member->rank], name);
 	if (root->stage != RING_ENDING)
 		ring_root_fail(root, RING_EPEER, member->rank,
 			       "%s died while the communicator was being created", name);
 	if (member->behind)
-		root->behind--;
+		root->linking.behind--;
 	free_member(member);
 	if (everybody_left(root))
 		end(root);
@@ -284,7 +293,7 @@ static void member_moved(struct ring_watch *watch, uint32_t events)
 	(void)events;
 	if (member->behind && !ring_mail_flush(&member->mail)) {
 		member->behind = false;
-		root->behind--;
+		root->linking.behind--;
 		ring_watcher_change(root->watcher, watch, EPOLLIN);
 		ring_root_place_more(root);
 	}
@@ -314,7 +323,7 @@ static void rank_arrived(struct ring_port *port, const struct ring_hello *hello,
 	member->watch = (struct ring_watch){fd, EPOLLIN, member_moved};
 	member->root = root;
 	member->rank = hello->from;
-	root->follows = root->follows || hello->channel != 0;
+	root->series.exists = root->series.exists || hello->channel != 0;
 	ring_mail_init(&member->mail, fd, RING_LETTER_BYTES);
 	if (ring_mail_reserve(&member->mail) || ring_watcher_add(root->watcher, &member->watch)) {
 		ring_fd_close(fd);
@@ -349,11 +358,9 @@ static struct ring_root *open_root(struct ring_watcher *watcher, const struct ri
 	if (number > 0)
 		ring_identity_follow(&identity, number);
 	root->watcher = watcher;
-	root->first = *first;
-	root->number = number;
-	root->attempt = first_attempt;
+	root->series = (struct ring_series){.first = *first, .number = number};
 	root->holds = holds;
-	root->settling.root = root;
+	root->linking = (struct ring_linking){.root = root, .attempt = first_attempt};
 	root->port = (struct ring_port){.job = identity.job,
 					.rank = RING_RANK_ROOT,
 					.arrived = rank_arrived,
@@ -369,9 +376,10 @@ static struct ring_root *open_root(struct ring_watcher *watcher, const struct ri
 /* Whether one of the ranks is of this very process. */
 static bool is_among_ranks(const struct ring_root *root)
 {
+	const struct ring_seats *seats = &root->seats;
 	uint64_t process = ring_watcher_process(root->watcher);
-	for (int rank = 0; rank < root->size; rank++)
-		if (root->is_here[rank] && root->peers[rank].process == process)
+	for (int rank = 0; rank < seats->size; rank++)
+		if (seats->is_here[rank] && seats->peers[rank].process == process)
 			return true;
 	return false;
 }
@@ -383,8 +391,10 @@ static bool is_among_ranks(const struct ring_root *root)
  */
 static void serve_next(struct ring_root *root)
 {
+	const struct ring_series *series = &root->series;
 	bool passes = root->holds && !is_among_ranks(root);
-	struct ring_root *next = open_root(root->watcher, &root->first, root->number + 1, 0, passes);
+	struct ring_root *next = open_root(root->watcher, &series->first, series->number + 1, 0,
+					   passes);
 	if (!next) {
 		ring_log(RING_WARN, "meeting at %s: no memory for a further one", root->address);
 		return;

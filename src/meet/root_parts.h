@@ -20,36 +20,48 @@ struct ring_member {
 	struct ring_member *next, **link;
 };
 
-struct ring_root {
-	struct ring_port port;
-	struct ring_watcher *watcher;
-	bool holds;                 /* it holds the watcher; else the next root does, or others */
-	struct ring_identity first; /* of the series that the meeting may belong to */
-	unsigned number;            /* the meeting's number in it */
-	bool follows;               /* it belongs to one */
-	char address[RING_ADDRESS_TEXT];
-	enum { RING_GATHERING, RING_PLACED, RING_ENDING } stage;
-	struct ring_news verdict; /* ENDING; err 0: go */
-	struct ring_member *members;
-
+/* The ranks that the meeting is for; all but size and met are arrays [size], by rank. */
+struct ring_seats {
 	int size; /* 0 until the first description */
-	int met, told;
-	struct ring_member **by_rank;  /* by_rank[size], NULL until described */
-	struct ring_peer *peers;       /* peers[size] */
-	struct ring_config *schedules; /* schedules[size]: what must be alike */
+	int met;
+	struct ring_member **by_rank; /* NULL until described */
+	struct ring_peer *peers;
+	struct ring_config *schedules; /* what must be alike */
 	bool *is_here, *is_ready;
-	uint32_t *shunned;    /* shunned[size], by rank: as its placement says */
-	uint64_t deadline_ms; /* the earliest of the ranks that came */
-	int patience_ms;      /* the timeout it comes from */
+	uint32_t *shunned; /* as the rank's placement says */
+};
 
+/* How ranks link, in attempts that each do without one more transport. */
+struct ring_linking {
+	struct ring_root *root;
 	struct ring_arrangement arrangement;
 	uint32_t attempt;
 	uint32_t masked, failing; /* transports given up; those that failed in this attempt */
 	char why[RING_NEWS_TEXT]; /* the first of these failures */
-	int placed, behind;       /* placements sent in this attempt, those not yet through */
-	struct settling {
-		struct ring_root *root;
-	} settling;
+	int placed, behind;       /* placements sent in this attempt; those not yet through */
+};
+
+/* The meetings of ranks that have their id from the environment, one after the other. */
+struct ring_series {
+	struct ring_identity first;
+	unsigned number; /* of this meeting */
+	bool exists;     /* this meeting belongs to one */
+};
+
+struct ring_root {
+	struct ring_port port;
+	struct ring_watcher *watcher;
+	bool holds; /* it holds the watcher; else the next root does, or others */
+	char address[RING_ADDRESS_TEXT];
+	enum { RING_GATHERING, RING_PLACED, RING_ENDING } stage;
+	struct ring_member *members;
+	struct ring_series series;
+	struct ring_seats seats;
+	uint64_t deadline_ms; /* the earliest of the ranks that came */
+	int patience_ms;      /* the timeout it comes from */
+	struct ring_linking linking;
+	struct ring_news verdict; /* ENDING; err 0: go */
+	int told;                 /* the verdict */
 };
 
 /* root.c: a letter to one rank. If it cannot be sent, the connection broke: its own event tells. */
