@@ -299,6 +299,7 @@ static void unknown_variables(void **state)
 			ring_variable_is_unknown(ring_option_rows[i].setting.variable, sentence));
 	assert_false(ring_variable_is_unknown("RING_VERBS_SL", sentence));
 	assert_false(ring_variable_is_unknown("RING_LOG", sentence));
+	assert_false(ring_variable_is_unknown("RING_TEST_LONG", sentence));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, forget_environment, forget_environment)
