@@ -84,7 +84,7 @@ static int bad_creations(struct harness_rank *self)
 	bad |= expect_verdict(self, "rank 2 of 2", ring_comm_create(&comm, 2, 2, &id, NULL),
 			      RING_EINVAL, NULL, "rank 2 of 2");
 	bad |= expect_verdict(self, "noise", ring_comm_create(&comm, 1, 0, &noise, NULL),
-			      RING_EINVAL, NULL, "no id");
+			      RING_EINVAL, NULL, "not an id");
 	ring_options_init(&options);
 	options.size = 0;
 	bad |= expect_verdict(self, "no size", ring_comm_create(&comm, 1, 0, &id, &options),

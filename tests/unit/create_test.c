@@ -136,7 +136,7 @@ static void beginning_refuses_nonsense(void **state)
 	memset(&id, 'x', sizeof(id));
 	assert_int_equal(ring_creation_begin(&creation, &comms[0], 2, 0, &id, NULL, &failure),
 			 RING_EINVAL);
-	assert_non_null(strstr(failure.text, "no id of this version"));
+	assert_non_null(strstr(failure.text, "not an id of this version"));
 	failure.err = 0;
 	assert_int_equal(ring_creation_begin(&creation, &comms[0], 1 << 20, 0, &id, NULL, &failure),
 			 RING_EINVAL);
