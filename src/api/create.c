@@ -379,7 +379,8 @@ static int poll_creation(const struct ring_creation *creation, struct pollfd *fd
 {
 	int count = 0;
 	if (creation->parent)
-		fds[count++] = (struct pollfd){creation->parent->links.bell.event_fd, POLLIN, 0};
+		fds[count++] = (struct pollfd){.fd = creation->parent->links.bell.event_fd,
+					       .events = POLLIN};
 	if (!creation->linked)
 		return count + ring_linkup_poll(&creation->linkup, fds + count, ms);
 	if (!creation->announced) /* it came here only now: nobody would wake it */

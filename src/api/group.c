@@ -102,8 +102,8 @@ int ring_group_add(struct ring_comm *comm, const struct ring_call *call)
 	if (!calls) {
 		free(copy);
 		return ring_group_refuse(ring_comm_refuse(&comm->failure, RING_ENOMEM,
-							  "%s: no memory to note it in the group",
-							  ring_kind_name(call->kind)));
+							  ring_kind_name(call->kind),
+							  "no memory to note it in the group"));
 	}
 	*copy = *call;
 	member->calls = calls;
@@ -149,8 +149,8 @@ static int match_own(const struct member *member)
 	if (!send && !recv)
 		return 0;
 	return ring_comm_refuse(&member->comm->failure, RING_EINVAL,
-				"%s rank %d, which is oneself, has no match in the group",
-				send ? "ring_send to" : "ring_recv from", self);
+				ring_kind_name(send ? RING_KIND_SEND : RING_KIND_RECV),
+				"rank %d, which is oneself, has no match in the group", self);
 }
 
 /* What streams of the program's are like may have changed since the calls were noted. */

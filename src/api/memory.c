@@ -12,13 +12,13 @@ int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory)
 	if (err)
 		return err;
 	if (!memory)
-		return ring_comm_refuse(&comm->failure, RING_EINVAL,
-					"ring_mem_alloc: memory is NULL");
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_mem_alloc",
+					"memory is NULL");
 	if (bytes == 0 || bytes > PTRDIFF_MAX - (size_t)sysconf(_SC_PAGESIZE))
-		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_mem_alloc: %zu bytes",
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_mem_alloc", "%zu bytes",
 					bytes);
 	err = ring_memory_allocate(&comm->memory, bytes, comm->caller.chip, memory, &failure);
-	return err ? ring_comm_refuse(&comm->failure, err, "ring_mem_alloc: %s", failure.text) : 0;
+	return err ? ring_comm_refuse(&comm->failure, err, "ring_mem_alloc", "%s", failure.text) : 0;
 }
 
 int ring_mem_free(struct ring_comm *comm, void *memory)
@@ -27,8 +27,8 @@ int ring_mem_free(struct ring_comm *comm, void *memory)
 	if (err)
 		return err;
 	if (!ring_memory_free(&comm->memory, memory))
-		return ring_comm_refuse(&comm->failure, RING_EINVAL,
-					"ring_mem_free: %p is not from this communicator's "
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_mem_free",
+					"%p is not from this communicator's "
 					"ring_mem_alloc",
 					memory);
 	/* While calls run, the thread that runs them tells the peers, after this call. */
@@ -65,9 +65,8 @@ int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 	bool host = device == &ring_device_cpu;
 	bool known = memory && bytes > 0 && (!host || is_mapped(memory, bytes));
 	if (!region || !known)
-		return ring_comm_refuse(&comm->failure, RING_EINVAL,
-					"ring_mem_register: %zu bytes at %p are not memory", bytes,
-					memory);
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_mem_register",
+					"%zu bytes at %p are not memory", bytes, memory);
 	struct ring_region there = {.start = memory,
 				    .bytes = bytes,
 				    .device = host ? NULL : device,
@@ -75,7 +74,8 @@ int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 				    .fd = -1};
 	struct ring_region *made = ring_memory_add(&comm->memory, &there);
 	if (!made)
-		return ring_comm_refuse(&comm->failure, RING_ENOMEM, "ring_mem_register: no memory");
+		return ring_comm_refuse(&comm->failure, RING_ENOMEM, "ring_mem_register",
+					"no memory");
 	*region = made;
 	return 0;
 }
@@ -86,7 +86,7 @@ int ring_mem_deregister(struct ring_comm *comm, struct ring_region *region)
 	if (err)
 		return err;
 	if (!ring_memory_forget(&comm->memory, region))
-		return ring_comm_refuse(&comm->failure, RING_EINVAL,
-					"ring_mem_deregister: no such region is registered here");
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_mem_deregister",
+					"no such region is registered here");
 	return 0;
 }

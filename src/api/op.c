@@ -11,14 +11,15 @@ int ring_op_create_premul_sum(struct ring_comm *comm, const void *scalar, enum r
 		return err;
 	size_t bytes = ring_datatype_bytes(type);
 	if (!scalar || !op || bytes == 0)
-		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_op_create_premul_sum: %s",
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_op_create_premul_sum",
+					"%s",
 					bytes == 0 ? "the type is not a datatype"
 					: scalar   ? "op is NULL"
 						   : "scalar is NULL");
 	int made = ring_made_ops_add(&comm->caller.made_ops, type, scalar);
 	if (made < 0)
-		return ring_comm_refuse(&comm->failure, RING_ENOMEM,
-					"ring_op_create_premul_sum: %d operations exist, there is "
+		return ring_comm_refuse(&comm->failure, RING_ENOMEM, "ring_op_create_premul_sum",
+					"%d operations exist, there is "
 					"no room for more; destroy some",
 					comm->caller.made_ops.room);
 	*op = (enum ring_op)made;
@@ -31,8 +32,7 @@ int ring_op_destroy(struct ring_comm *comm, enum ring_op op)
 	if (err)
 		return err;
 	if (!ring_made_ops_drop(&comm->caller.made_ops, (int)op))
-		return ring_comm_refuse(
-			&comm->failure, RING_EINVAL,
-			"ring_op_destroy: %d is not an operation that was made here", (int)op);
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_op_destroy",
+					"%d is not an operation that was made here", (int)op);
 	return 0;
 }

@@ -117,8 +117,8 @@ int ring_queue_open(struct ring_comm *comm, const char *call)
 		return 0;
 	struct ring_queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
-		return ring_comm_refuse(&comm->failure, RING_ENOMEM,
-					"%s: no memory for a queue of calls", call);
+		return ring_comm_refuse(&comm->failure, RING_ENOMEM, call,
+					"no memory for a queue of calls");
 	queue->comm = comm;
 	queue->last = &queue->first;
 	pthread_mutex_init(&queue->lock, NULL);
@@ -127,9 +127,8 @@ int ring_queue_open(struct ring_comm *comm, const char *call)
 	int cause = ring_thread_start(&queue->thread, "ring-queue", 0, serve, queue);
 	if (cause) {
 		free(queue);
-		return ring_comm_refuse(&comm->failure, RING_ESYSTEM,
-					"%s: no thread for the queue of calls: %s", call,
-					strerror(cause));
+		return ring_comm_refuse(&comm->failure, RING_ESYSTEM, call,
+					"no thread for the queue of calls: %s", strerror(cause));
 	}
 	comm->caller.queue = queue;
 	return 0;
@@ -179,7 +178,7 @@ int ring_stream_make(struct ring_comm *comm, const char *call, struct ring_strea
 {
 	struct ring_stream *made = calloc(1, sizeof(*made));
 	if (!made)
-		return ring_comm_refuse(&comm->failure, RING_ENOMEM, "%s: no memory", call);
+		return ring_comm_refuse(&comm->failure, RING_ENOMEM, call, "no memory");
 	made->comm = comm;
 	int err = ring_queue_open(comm, call);
 	if (err) {
@@ -196,8 +195,8 @@ int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream)
 	if (err)
 		return err;
 	if (!stream)
-		return ring_comm_refuse(&comm->failure, RING_EINVAL,
-					"ring_stream_create: stream is NULL");
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_stream_create",
+					"stream is NULL");
 	return ring_stream_make(comm, "ring_stream_create", stream);
 }
 
@@ -221,8 +220,8 @@ static int wait_for(struct ring_stream *stream, uint64_t position, bool blocks)
 
 static int refuse_position(const struct ring_stream *stream, uint64_t position, const char *call)
 {
-	return ring_comm_refuse(&stream->comm->failure, RING_EINVAL,
-				"%s: position %llu, but the stream has had %llu calls", call,
+	return ring_comm_refuse(&stream->comm->failure, RING_EINVAL, call,
+				"position %llu, but the stream has had %llu calls",
 				(unsigned long long)position, (unsigned long long)stream->issued);
 }
 
@@ -288,7 +287,7 @@ int ring_stream_times(struct ring_stream *stream, uint64_t position, uint64_t *b
 	if (err)
 		return err;
 	if (!began_ns || !ended_ns)
-		return ring_comm_refuse(&stream->comm->failure, RING_EINVAL, "%s: %s is NULL", call,
+		return ring_comm_refuse(&stream->comm->failure, RING_EINVAL, call, "%s is NULL",
 					began_ns ? "ended_ns" : "began_ns");
 	if (position == 0 || position > stream->issued)
 		return refuse_position(stream, position, call);
@@ -297,9 +296,9 @@ int ring_stream_times(struct ring_stream *stream, uint64_t position, uint64_t *b
 	err = find_run(stream, position, &run);
 	pthread_mutex_unlock(&stream->comm->caller.queue->lock);
 	if (err == RING_EINVAL)
-		return ring_comm_refuse(&stream->comm->failure, err,
-					"%s: position %llu is forgotten: only the last %d are kept",
-					call, (unsigned long long)position, RING_STREAM_TIMES);
+		return ring_comm_refuse(&stream->comm->failure, err, call,
+					"position %llu is forgotten: only the last %d are kept",
+					(unsigned long long)position, RING_STREAM_TIMES);
 	if (err)
 		return err;
 	*began_ns = run.began_ns;

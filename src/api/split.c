@@ -48,12 +48,12 @@ static int join(struct ring_comm *comm, const struct ring_unique_id *id, int mem
 	ring_config_options(&comm->team.config, &options);
 	int err = ring_creation_begin(&creation, sub, members, place, id, &options, &failure);
 	if (err)
-		return ring_comm_refuse(&comm->failure, err, "ring_comm_split: %s", failure.text);
+		return ring_comm_refuse(&comm->failure, err, "ring_comm_split", "%s", failure.text);
 	ring_creation_depend(creation, comm);
 	err = ring_creations_run(&creation, 1);
 	if (err == RING_EPEER && ring_comm_await_failure(&comm->failure, comm->caller.sequence))
 		return ring_comm_failed(&comm->failure);
-	return err ? ring_comm_refuse(&comm->failure, err, "ring_comm_split: %s",
+	return err ? ring_comm_refuse(&comm->failure, err, "ring_comm_split", "%s",
 				      ring_comm_error(NULL))
 		   : 0;
 }
@@ -76,11 +76,11 @@ static int meet(struct ring_comm *comm, const struct wish *wishes, struct ring_u
 	int failed = joins && first == comm->team.rank ? ring_unique_id_create(&mine) : 0;
 	int err = ring_all_gather_own(comm, &mine, ids, sizeof(mine));
 	if (!err && failed)
-		err = ring_comm_refuse(&comm->failure, failed, "ring_comm_split: %s",
+		err = ring_comm_refuse(&comm->failure, failed, "ring_comm_split", "%s",
 				       ring_comm_error(NULL));
 	else if (!err && joins && ring_unique_id_job(&ids[first]) == 0)
-		err = ring_comm_refuse(&comm->failure, RING_EPEER,
-				       "ring_comm_split: rank %d could not serve the meeting of "
+		err = ring_comm_refuse(&comm->failure, RING_EPEER, "ring_comm_split",
+				       "rank %d could not serve the meeting of "
 				       "color %d",
 				       first, wishes[comm->team.rank].color);
 	else if (!err && joins)
@@ -98,19 +98,19 @@ int ring_comm_split(struct ring_comm *comm, int color, int key, struct ring_comm
 	if (err)
 		return err;
 	if (!sub || color < RING_COLOR_NONE)
-		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_comm_split: %s",
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_comm_split", "%s",
 					sub ? "a color is 0 or more, or RING_COLOR_NONE"
 					    : "sub is NULL");
 	if (ring_group_is_open())
-		return ring_group_refuse(
-			ring_comm_refuse(&comm->failure, RING_EINVAL,
-					 "ring_comm_split: not in a group; end it first"));
+		return ring_group_refuse(ring_comm_refuse(&comm->failure, RING_EINVAL,
+							  "ring_comm_split",
+							  "not in a group; end it first"));
 	size_t size = (size_t)comm->team.size;
-	struct wish mine = {color, key}, *wishes = malloc(size * sizeof(*wishes));
+	struct wish mine = {.color = color, .key = key}, *wishes = malloc(size * sizeof(*wishes));
 	struct ring_unique_id *ids = malloc(size * sizeof(*ids));
-	err = wishes && ids
-		      ? 0
-		      : ring_comm_refuse(&comm->failure, RING_ENOMEM, "ring_comm_split: no memory");
+	err = wishes && ids ? 0
+			    : ring_comm_refuse(&comm->failure, RING_ENOMEM, "ring_comm_split",
+					       "no memory");
 	if (!err)
 		err = ring_all_gather_own(comm, &mine, wishes, sizeof(mine));
 	if (!err)

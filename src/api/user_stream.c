@@ -68,12 +68,11 @@ static int open_user_stream(struct ring_comm *comm, const char *call, void *hand
 	struct ring_failure failure = {0};
 	*user = (struct ring_user_stream){.device = find_device(), .handle = handle};
 	if (!user->device)
-		return ring_comm_refuse(&comm->failure, RING_ENOTSUP,
-					"%s: this library was built without CUDA; see what "
-					"configure says of it",
-					call);
+		return ring_comm_refuse(&comm->failure, RING_ENOTSUP, call,
+					"this library was built without CUDA; see what "
+					"configure says of it");
 	int err = streams_of(user)->open(handle, &user->stream, &failure);
-	return err ? ring_comm_refuse(&comm->failure, err, "%s: %s", call, failure.text) : 0;
+	return err ? ring_comm_refuse(&comm->failure, err, call, "%s", failure.text) : 0;
 }
 
 /* The communicator works on one device. returns 0; RING_EINVAL */
@@ -82,10 +81,10 @@ static int take_device(struct ring_comm *comm, const char *call, const struct ri
 	int chip = streams_of(user)->chip(user->stream);
 	if (ring_caller_takes(&comm->caller, user->device, chip))
 		return 0;
-	return ring_comm_refuse(&comm->failure, RING_EINVAL,
-				"%s: the stream is of %s device %d, but this communicator works on "
+	return ring_comm_refuse(&comm->failure, RING_EINVAL, call,
+				"the stream is of %s device %d, but this communicator works on "
 				"%s device %d: make one for each device",
-				call, user->device->name, chip, comm->caller.device->name,
+				user->device->name, chip, comm->caller.device->name,
 				comm->caller.chip);
 }
 
@@ -122,7 +121,7 @@ int ring_stream_from_cuda(struct ring_comm *comm, void *cuda_stream, struct ring
 	if (!err)
 		err = ring_comm_check(comm, call);
 	if (!err && !stream)
-		err = ring_comm_refuse(&comm->failure, RING_EINVAL, "%s: stream is NULL", call);
+		err = ring_comm_refuse(&comm->failure, RING_EINVAL, call, "stream is NULL");
 	if (!err)
 		err = make(comm, call, cuda_stream, stream);
 	return err && ring_group_is_open() ? ring_group_refuse(err) : err;
@@ -137,12 +136,11 @@ int ring_stream_check(struct ring_comm *comm, struct ring_stream *stream, const 
 	if (!user->device)
 		return 0;
 	if (comm->caller.connected != user->device)
-		return ring_comm_refuse(&comm->failure, RING_EINVAL,
-					"%s: the stream can be used once the group in which it was "
-					"made has ended",
-					call);
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, call,
+					"the stream can be used once the group in which it was "
+					"made has ended");
 	int err = streams_of(user)->check(user->stream, &failure);
-	return err ? ring_comm_refuse(&comm->failure, err, "%s: %s", call, failure.text) : 0;
+	return err ? ring_comm_refuse(&comm->failure, err, call, "%s", failure.text) : 0;
 }
 
 /* Calls that run together wait for one another's streams, so a stream stops but once for them. */

@@ -141,8 +141,8 @@ int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 		return err;
 	if (!stats || stats->size < offsetof(struct ring_stats, last))
 		return ring_comm_refuse(
-			(struct ring_comm_failure *)&comm->failure, RING_EINVAL,
-			"ring_comm_stats: %s",
+			(struct ring_comm_failure *)&comm->failure, RING_EINVAL, "ring_comm_stats",
+			"%s",
 			stats ? "stats->size is not set to sizeof(struct ring_stats)"
 			      : "stats is NULL");
 	size_t size = stats->size < sizeof(*stats) ? stats->size : sizeof(*stats);
@@ -154,7 +154,8 @@ int ring_comm_stats(const struct ring_comm *comm, struct ring_stats *stats)
 	all.memory_bytes = count_memory(comm);
 	for (int c = 0; c < comm->links.channel_count; c++)
 		add_ring_stats(&all, comm, &comm->links.channels[c], c);
-	ring_far_each(&comm->run.far, &(struct far_stats){&all, comm}, add_far_stats);
+	ring_far_each(&comm->run.far, &(struct far_stats){.stats = &all, .comm = comm},
+		      add_far_stats);
 	ring_pairs_each(&comm->run.pairs, &all, add_pair_stats);
 	if (comm->run.calls > 0)
 		tell_last(&all.last, comm);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A communicator as one rank holds it, in parts by owner, each with a header of its own. create.c
- * makes it, comm.c answers for it, collective.c checks calls, group.c collects them, queue.c
- * decides who runs them, carry.c turns them into plans and runs those.
+ * makes it, comm.c answers for it, submit.c takes calls, group.c collects them, queue.c decides who
+ * runs them, carry.c turns them into plans and runs those.
  */
 #ifndef RING_COMM_H
 #define RING_COMM_H

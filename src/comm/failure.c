@@ -2,7 +2,6 @@
 /* How a communicator's first failure stays and spreads, and who said goodbye; see failure.h. */
 #include "failure.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,17 +43,25 @@ int ring_comm_fail(struct ring_comm_failure *failure, int err, int culprit, cons
 	return ring_comm_fail_with(failure, &news, true);
 }
 
-int ring_comm_refuse(struct ring_comm_failure *failure, int err, const char *format, ...)
+int ring_comm_refuse_with(struct ring_comm_failure *failure, int err, const char *call,
+			  const char *format, va_list args)
 {
 	char text[RING_FAILURE_TEXT];
-	va_list args;
-	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
 	pthread_mutex_lock(&failure->lock);
 	failure->refused = (struct ring_failure){0};
-	ring_fail(&failure->refused, err, "%s", text);
+	ring_fail(&failure->refused, err, "%s: %s", call, text);
 	pthread_mutex_unlock(&failure->lock);
+	return err;
+}
+
+int ring_comm_refuse(struct ring_comm_failure *failure, int err, const char *call,
+		     const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	ring_comm_refuse_with(failure, err, call, format, args);
+	va_end(args);
 	return err;
 }
 

@@ -7,6 +7,7 @@
 #define RING_COMM_FAILURE_H
 
 #include <pthread.h>
+#include <stdarg.h>
 
 #include "base/flag.h"
 #include "links.h"
@@ -63,9 +64,17 @@ static inline int ring_comm_failed_in(const struct ring_comm_failure *failure, u
  */
 int ring_comm_await_failure(struct ring_comm_failure *failure, uint64_t call);
 
-/* Refuses a call: nothing happened, the communicator stays usable. returns err */
-__attribute__((format(printf, 3, 4))) int ring_comm_refuse(struct ring_comm_failure *failure,
-							   int err, const char *format, ...);
+/*
+ * Refuses `call`, with whose name the sentence begins: nothing happened, the communicator stays
+ * usable. returns err
+ */
+__attribute__((format(printf, 4, 5))) int ring_comm_refuse(struct ring_comm_failure *failure,
+							   int err, const char *call,
+							   const char *format, ...);
+
+__attribute__((format(printf, 4, 0))) int ring_comm_refuse_with(struct ring_comm_failure *failure,
+								int err, const char *call,
+								const char *format, va_list args);
 
 /* Adds to the failure's sentence. */
 __attribute__((format(printf, 2, 3))) void ring_comm_add(struct ring_comm_failure *failure,

@@ -269,7 +269,8 @@ int ring_pairs_wait_fds(const struct ring_pairs *pairs, struct pollfd *fds, int 
 		if (keeps_vigil(wanted))
 			ring_vigil_poll(&wanted->vigil, &fds[count++], &ms);
 	}
-	fds[count++] = (struct pollfd){ring_contact_wake_fd(pairs->links->ends.contact), POLLIN, 0};
+	fds[count++] = (struct pollfd){.fd = ring_contact_wake_fd(pairs->links->ends.contact),
+				       .events = POLLIN};
 	*timeout_ms = ms == INT_MAX ? *timeout_ms : ms;
 	return count;
 }

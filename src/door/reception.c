@@ -137,7 +137,7 @@ static void keep_visitor(struct ring_reception *reception, const struct ring_por
 		ring_fd_close(fd);
 		return;
 	}
-	*visitor = (struct visitor){*hello, fd, reception->visitors};
+	*visitor = (struct visitor){.hello = *hello, .fd = fd, .next = reception->visitors};
 	reception->visitors = visitor;
 	uint64_t one = 1;
 	if (port->wake >= 0 && write(port->wake, &one, sizeof(one)) < 0)
@@ -212,7 +212,7 @@ static void welcome(const struct listener *listener, int fd)
 	}
 	if (!local)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	guest->watch = (struct ring_watch){fd, EPOLLIN, guest_moved};
+	guest->watch = (struct ring_watch){.fd = fd, .events = EPOLLIN, .ready = guest_moved};
 	guest->reception = reception;
 	guest->early_is_fine = listener->known;
 	guest->since_ms = ring_clock_ms();
@@ -398,7 +398,8 @@ int ring_reception_open(struct ring_reception **opened, struct ring_watcher *wat
 	if (!reception)
 		return ring_fail(failure, RING_ENOMEM, "no memory for the listeners");
 	reception->watcher = watcher;
-	reception->tcp.watch = (struct ring_watch){-1, EPOLLIN, accept_guests};
+	reception->tcp.watch =
+		(struct ring_watch){.fd = -1, .events = EPOLLIN, .ready = accept_guests};
 	reception->tcp.reception = reception;
 	reception->local = reception->tcp;
 	reception->local.local = true;
@@ -447,7 +448,9 @@ static int listen_as_well(struct ring_reception *reception, const struct sockadd
 	if (!known)
 		return ring_fail(failure, RING_ENOMEM, "no memory for a listener");
 	int fd = listen_at((const struct sockaddr *)address, ring_address_length(address));
-	known->watch = (struct ring_watch){fd, reception->tcp.watch.events, accept_guests};
+	known->watch = (struct ring_watch){.fd = fd,
+					   .events = reception->tcp.watch.events,
+					   .ready = accept_guests};
 	known->reception = reception;
 	known->known = true;
 	known->address = *address;

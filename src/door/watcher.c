@@ -222,8 +222,10 @@ int ring_watcher_alarm(struct ring_watcher *watcher, void *owner, void (*expired
 	cancel_alarm(watcher, owner);
 	struct alarm *alarm = ms < 0 ? NULL : malloc(sizeof(*alarm));
 	if (alarm) {
-		*alarm = (struct alarm){owner, expired, ring_clock_ms() + (uint64_t)ms,
-					watcher->alarms};
+		*alarm = (struct alarm){.owner = owner,
+					.expired = expired,
+					.due_ms = ring_clock_ms() + (uint64_t)ms,
+					.next = watcher->alarms};
 		watcher->alarms = alarm;
 		if (!in_watcher_thread(watcher))
 			wake_up(watcher);
@@ -379,7 +381,8 @@ static struct ring_watcher *make_watcher(void)
 	pthread_mutexattr_destroy(&recursive);
 	watcher->generation = ring_fork_generation();
 	watcher->epoll_fd = ring_fd_epoll();
-	watcher->wake = (struct ring_watch){ring_fd_event(), EPOLLIN, woken_up};
+	watcher->wake =
+		(struct ring_watch){.fd = ring_fd_event(), .events = EPOLLIN, .ready = woken_up};
 	ring_random(&watcher->process, sizeof(watcher->process));
 	return watcher;
 }

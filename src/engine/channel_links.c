@@ -204,7 +204,9 @@ int ring_channel_serve(struct ring_channel *channel, const struct ring_device *d
 	assert(!channel->scratch);
 	struct ring_left next = channel->other;
 	assert(!next.device || next.device == device);
-	channel->other = (struct ring_left){channel->device, channel->queue, channel->jobs};
+	channel->other = (struct ring_left){.device = channel->device,
+					    .queue = channel->queue,
+					    .jobs = channel->jobs};
 	channel->queue = NULL;
 	channel->jobs = next.jobs;
 	if (!next.device) {

@@ -22,7 +22,7 @@ static struct span ranks_of(const struct ring_channel *channel, const struct rin
 	bool peers = buffer == RING_PEER_INPUT || buffer == RING_PEER_OUTPUT ||
 		     buffer == RING_PEER_STAGE;
 	int rank = peers ? in->peer : channel->self;
-	return (struct span){rank, rank + 1, -1};
+	return (struct span){.first = rank, .end = rank + 1, .without = -1};
 }
 
 static struct span sources_of(const struct ring_channel *channel, const struct ring_transfer *in)

@@ -90,8 +90,8 @@ static int send_message(struct ring_link *base, const void *source, size_t bytes
 	int err = fill(link, room_of(link, link->taken), source, bytes);
 	if (err)
 		return err;
-	link->messages[link->taken++ % RING_DEPTH_MAX] = (struct staged){link->staging->copies,
-									 bytes};
+	link->messages[link->taken++ % RING_DEPTH_MAX] =
+		(struct staged){.copies = link->staging->copies, .bytes = bytes};
 	return 0;
 }
 

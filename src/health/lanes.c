@@ -182,7 +182,7 @@ static void open_lane(struct ring_lanes *lanes, const struct ring_peer *peer, in
 	struct lane *lane = &lanes->lane[lanes->count++];
 	lane->lanes = lanes;
 	lane->peer = *peer;
-	lane->watch = (struct ring_watch){fd, EPOLLIN, lane_moved};
+	lane->watch = (struct ring_watch){.fd = fd, .events = EPOLLIN, .ready = lane_moved};
 	ring_mail_init(&lane->mail, fd, RING_LETTER_BYTES);
 	ring_outage_bear(fd, lanes->params.peer_lost_ms);
 	ring_outage_limit(fd, lanes->params.peer_lost_ms);

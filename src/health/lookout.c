@@ -77,7 +77,8 @@ int ring_lookout_add(struct ring_lookout *lookout, int fd, const struct ring_pee
 		lookout->room = posts ? room : lookout->room;
 	}
 	if (!err)
-		lookout->posts[lookout->count++] = (struct ring_lookout_post){fd, peer, {0}};
+		lookout->posts[lookout->count++] = (struct ring_lookout_post){.fd = fd,
+									      .peer = peer};
 	ring_watcher_unlock(lookout->watcher);
 	return err;
 }

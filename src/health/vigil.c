@@ -85,7 +85,7 @@ void ring_vigil_poll(const struct ring_vigil *vigil, struct pollfd *pollfd, int 
 	if (vigil->stage == RING_VIGIL_KNOCKING)
 		ring_edge_poll(&vigil->edge, pollfd, ms);
 	if (vigil->stage == RING_VIGIL_KEPT)
-		*pollfd = (struct pollfd){vigil->edge.fd, POLLIN, 0};
+		*pollfd = (struct pollfd){.fd = vigil->edge.fd, .events = POLLIN};
 	if (vigil->stage != RING_VIGIL_PATIENT && vigil->stage != RING_VIGIL_ENDED)
 		return;
 	uint64_t now = ring_clock_ms();

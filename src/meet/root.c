@@ -320,7 +320,7 @@ static void rank_arrived(struct ring_port *port, const struct ring_hello *hello,
 		ring_fd_close(fd);
 		return;
 	}
-	member->watch = (struct ring_watch){fd, EPOLLIN, member_moved};
+	member->watch = (struct ring_watch){.fd = fd, .events = EPOLLIN, .ready = member_moved};
 	member->root = root;
 	member->rank = hello->from;
 	root->series.exists = root->series.exists || hello->channel != 0;

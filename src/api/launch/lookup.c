@@ -103,7 +103,9 @@ int ring_lookup(const char *name, int port, uint64_t deadline_ms, struct ring_ad
 				 left / 1000);
 			loud_ms = UINT64_MAX;
 		}
-		nanosleep(&(struct timespec){nap_ms / 1000, nap_ms % 1000 * 1000000L}, NULL);
+		nanosleep(&(struct timespec){.tv_sec = nap_ms / 1000,
+					     .tv_nsec = nap_ms % 1000 * 1000000L},
+			  NULL);
 		pause_ms = 2 * pause_ms < RING_NAME_LAST_MS ? 2 * pause_ms : RING_NAME_LAST_MS;
 	}
 	return 0;

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether the arguments of a call make sense, all but where its buffers lie (place.h). Nothing has
+ * happened yet when a call is refused.
+ */
+#ifndef RING_CHECK_H
+#define RING_CHECK_H
+
+#include "comm/comm.h"
+
+/* Whether this rank's send, or recv, is a buffer of the call. */
+bool ring_request_reads(const struct ring_request *request, int rank);
+bool ring_request_writes(const struct ring_request *request, int rank);
+
+/* returns 0; RING_EINVAL, or what ring_stream_check() returned, with the sentence */
+int ring_request_check(struct ring_comm *comm, const struct ring_request *request);
+
+#endif

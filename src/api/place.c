@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a call's buffers lie; see place.h. */
+#include "place.h"
+
+#include <stdio.h>
+
+#include "base/datatype.h"
+
+/* Where a buffer lies. */
+struct place {
+	const char *name; /* "send" */
+	const void *buffer;
+	size_t bytes;
+	const struct ring_device *device;
+	struct ring_memory_sort sort;
+	struct ring_region *region; /* that peers of this host may map; NULL: it is private */
+};
+
+static void describe(const struct place *place, char text[96])
+{
+	if (place->device != &ring_device_cpu)
+		snprintf(text, 96, "memory of %s device %d", place->device->name, place->sort.chip);
+	else
+		snprintf(text, 96, "%s", place->sort.what ? place->sort.what : "memory of the host");
+}
+
+/* Asks all devices; what none has is the host's. returns 0; RING_EINVAL, RING_ESYSTEM */
+static int ask_devices(struct ring_comm *comm, const struct ring_call *call, struct place *place)
+{
+	struct ring_failure failure = {0};
+	for (int i = 1; ring_devices[i]; i++) {
+		int err = ring_devices[i]->look(place->buffer, place->bytes, &place->sort, &failure);
+		if (err)
+			return ring_comm_refuse(&comm->failure, err, ring_kind_name(call->kind),
+						"%s %s", place->name, failure.text);
+		if (place->sort.chip != RING_CHIP_ANY) {
+			place->device = ring_devices[i];
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* What the library allocated it knows; devices are asked for the rest. returns as ask_devices() */
+static int find_place(struct ring_comm *comm, const struct ring_call *call, struct place *place)
+{
+	place->device = &ring_device_cpu;
+	place->sort = (struct ring_memory_sort){.chip = RING_CHIP_ANY};
+	if (!place->buffer || place->bytes == 0)
+		return 0;
+	struct ring_region *region = ring_region_find(place->buffer, place->bytes);
+	if (!region || !region->allocated)
+		return ask_devices(comm, call, place);
+	if (region->device)
+		place->device = region->device;
+	place->sort.chip = region->chip;
+	place->region = region->fd >= 0 ? region : NULL;
+	return 0;
+}
+
+/* The communicator's device is that of the first call on one. returns 0; RING_EINVAL */
+static int take_device(struct ring_comm *comm, struct ring_call *call, const struct place *place)
+{
+	char there[96];
+	call->device = place->device;
+	call->chip = place->sort.chip;
+	call->record.memory = call->device->number;
+	if (call->device == &ring_device_cpu ||
+	    ring_caller_takes(&comm->caller, call->device, call->chip))
+		return 0;
+	describe(place, there);
+	return ring_comm_refuse(&comm->failure, RING_EINVAL, ring_kind_name(call->kind),
+				"%s is %s, but this communicator works on %s device %d: give "
+				"memory of that one, or make a communicator for each device",
+				place->name, there, comm->caller.device->name, comm->caller.chip);
+}
+
+/* Of the whole buffer, which may have a part for each rank. */
+static size_t buffer_bytes(const struct ring_comm *comm, const struct ring_call *call, bool in_parts)
+{
+	size_t part = call->count * ring_datatype_bytes(call->operands.type);
+	return in_parts ? part * (size_t)comm->team.size : part;
+}
+
+static size_t input_bytes(const struct ring_comm *comm, const struct ring_call *call)
+{
+	return buffer_bytes(comm, call, ring_kind_has_parts_in(call->kind));
+}
+
+static size_t output_bytes(const struct ring_comm *comm, const struct ring_call *call)
+{
+	return buffer_bytes(comm, call, ring_kind_has_parts_out(call->kind));
+}
+
+int ring_call_find_device(struct ring_comm *comm, struct ring_call *call)
+{
+	const struct ring_operands *operands = &call->operands;
+	char here[96], there[96];
+	struct place input = {.name = ring_kind_is_message(call->kind) ? "buffer" : "send",
+			      .buffer = operands->input,
+			      .bytes = input_bytes(comm, call)};
+	struct place output = {.name = ring_kind_is_message(call->kind) ? "buffer" : "recv",
+			       .buffer = operands->output,
+			       .bytes = output_bytes(comm, call)};
+	int err = find_place(comm, call, &input);
+	if (!err)
+		err = find_place(comm, call, &output);
+	if (err)
+		return err;
+	call->input_region = input.region;
+	call->output_region = output.region;
+	if (!operands->input)
+		return take_device(comm, call, &output);
+	if (!operands->output ||
+	    (input.device == output.device && input.sort.chip == output.sort.chip))
+		return take_device(comm, call, &input);
+	describe(&input, here);
+	describe(&output, there);
+	return ring_comm_refuse(&comm->failure, RING_EINVAL, ring_kind_name(call->kind),
+				"send is %s, recv is %s; both must be of the same device", here,
+				there);
+}
