@@ -190,7 +190,7 @@ static void count_rounds(struct ring_work *work, const struct ring_plan *real)
 	    block <= params->chunk_bytes)
 		return;
 	work->piece = params->chunk_bytes;
-	work->steps = real->steps;
+	work->steps = real->around.steps;
 	work->round = params->chunk_bytes * (uint64_t)params->chunks_per_round;
 	work->rounds = block / work->round;
 	work->rest = block % work->round;

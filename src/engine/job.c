@@ -21,7 +21,7 @@ static int gather_summands(const struct ring_channel *channel, const struct ring
 			   const void *sources[])
 {
 	const struct ring_plan *plan = channel->call.plan;
-	const uint64_t bytes = plan->length * plan->params.element_bytes;
+	const uint64_t bytes = plan->share.length * plan->params.element_bytes;
 	for (int k = 0; k < plan->params.size; k++)
 		sources[k] = ring_channel_address(channel, in->source) +
 			     (uint64_t)ring_plan_summand(plan, in, k) * bytes;

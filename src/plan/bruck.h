@@ -98,9 +98,9 @@ RING_PURE struct ring_plan ring_bruck_make(const struct ring_plan_params *params
 	struct ring_plan plan = ring_plan_begin(params);
 	int steps = ring_bruck_steps(params->size), most = ring_bruck_most(params->size);
 	plan.edges = 2 * steps;
-	plan.begin = ring_share_begin(params->count, params->channels, params->channel);
-	plan.length = ring_share_length(params->count, params->channels, params->channel);
-	plan.chunk = most * plan.length;
+	plan.share.begin = ring_share_begin(params->count, params->channels, params->channel);
+	plan.share.length = ring_share_length(params->count, params->channels, params->channel);
+	plan.chunk = most * plan.share.length;
 	plan.outgoing = steps;
 	plan.incoming = 1 + steps;
 	if (params->size > 1) { /* else one's own is the result */
@@ -146,7 +146,7 @@ RING_PURE int ring_bruck_place(const struct ring_plan *plan, int behind, int k)
 /* Bytes of an input. */
 RING_PURE uint64_t ring_bruck_bytes(const struct ring_plan *plan)
 {
-	return plan->length * plan->params.element_bytes;
+	return plan->share.length * plan->params.element_bytes;
 }
 
 RING_PURE struct ring_transfer ring_bruck_outgoing(const struct ring_plan *plan, uint64_t i)
@@ -165,7 +165,7 @@ RING_PURE struct ring_transfer ring_bruck_outgoing(const struct ring_plan *plan,
 /* What this rank begins with. */
 RING_PURE struct ring_transfer ring_bruck_own(const struct ring_plan *plan)
 {
-	uint64_t begin = plan->begin * plan->params.element_bytes;
+	uint64_t begin = plan->share.begin * plan->params.element_bytes;
 	uint64_t place = ring_bruck_place_of(plan, 0) * ring_bruck_bytes(plan);
 	bool alone = plan->params.size == 1;
 	return (struct ring_transfer){
@@ -183,7 +183,7 @@ RING_PURE struct ring_transfer ring_bruck_own(const struct ring_plan *plan)
  */
 RING_PURE struct ring_transfer ring_bruck_sum(const struct ring_plan *plan, uint64_t index)
 {
-	uint64_t begin = plan->begin * plan->params.element_bytes, sum = begin;
+	uint64_t begin = plan->share.begin * plan->params.element_bytes, sum = begin;
 	int behind = ring_one_shot_owner(plan, index);
 	uint64_t bytes = ring_one_shot_block(plan, ring_plan_at(plan, behind), &sum,
 					     ring_bruck_bytes(plan));
@@ -203,7 +203,7 @@ RING_PURE struct ring_transfer ring_bruck_part(const struct ring_plan *plan, uin
 {
 	int at = (int)place;
 	uint64_t rank = ring_bruck_swaps(plan) ? plan->params.order[at] : ring_plan_at(plan, -at);
-	uint64_t begin = plan->params.count * rank + plan->begin;
+	uint64_t begin = plan->params.count * rank + plan->share.begin;
 	return (struct ring_transfer){
 		.action = RING_COPY,
 		.peer = ring_plan_self(plan),

@@ -116,17 +116,18 @@ RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *param
 	uint64_t others = params->size - 1;
 	plan.edges = 2 * (params->size - 1);
 	int shares = ring_direct_shares(params);
-	plan.block = params->count / shares;
-	plan.longer_blocks = params->count % shares;
-	plan.length = ring_direct_share(&plan, ring_direct_own_share(&plan), &plan.begin);
+	plan.block.elements = params->count / shares;
+	plan.block.longer = params->count % shares;
+	plan.share.length = ring_direct_share(&plan, ring_direct_own_share(&plan),
+					      &plan.share.begin);
 	while (params->kind == RING_KIND_REDUCE && ring_plan_at(&plan, plan.behind) != params->root)
 		plan.behind++;
-	ring_plan_cut(&plan, plan.length, 1);
+	ring_plan_cut(&plan, plan.share.length, 1);
 	plan.scratch_chunks = ring_kind_reduces(params->kind) ? params->size : 0;
-	plan.fan_in = params->kind == RING_KIND_ALL_TO_ALL ? params->size - 1 : 1;
+	plan.fan.in = params->kind == RING_KIND_ALL_TO_ALL ? params->size - 1 : 1;
 	plan.exchanges = others > 0;
 	plan.outgoing = others;
-	plan.incoming = plan.rounds * plan.fan_in + ring_direct_copies(&plan) + others;
+	plan.incoming = plan.rounds * plan.fan.in + ring_direct_copies(&plan) + others;
 	plan.mutual = true;
 	return plan;
 }
@@ -207,11 +208,11 @@ RING_PURE struct ring_transfer ring_direct_incoming(const struct ring_plan *plan
 	uint64_t work = plan->incoming - plan->outgoing;
 	if (j >= work)
 		return ring_plan_signal(ring_plan_at(plan, -(int)(j - work) - 1), 0);
-	if (j >= plan->rounds * plan->fan_in)
-		return ring_direct_copy(plan, (int)(j - plan->rounds * plan->fan_in));
+	if (j >= plan->rounds * plan->fan.in)
+		return ring_direct_copy(plan, (int)(j - plan->rounds * plan->fan.in));
 	enum ring_kind kind = plan->params.kind;
-	uint64_t chunk = plan->fan_in == 1 ? j : j / plan->fan_in;
-	int step = (int)(j - chunk * plan->fan_in), self = ring_plan_self(plan);
+	uint64_t chunk = plan->fan.in == 1 ? j : j / plan->fan.in;
+	int step = (int)(j - chunk * plan->fan.in), self = ring_plan_self(plan);
 	int peer = ring_direct_peer(plan, step), size = plan->params.size;
 	bool exchanges = kind == RING_KIND_ALL_TO_ALL;
 	struct ring_transfer transfer = {

@@ -182,13 +182,13 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 		plan.opening = ring_one_shot_input_bytes(params);
 	bool hub = ring_one_shot_is_hub(&plan);
 	plan.edges = hub ? 2 * (params->size - 1) : 4;
-	plan.fan_out = plan.opening > 0 ? others : ring_one_shot_receivers(&plan);
-	plan.fan_in = ring_one_shot_heard(&plan) + ring_one_shot_results(&plan);
+	plan.fan.out = plan.opening > 0 ? others : ring_one_shot_receivers(&plan);
+	plan.fan.in = ring_one_shot_heard(&plan) + ring_one_shot_results(&plan);
 	if (plan.opening == 0)
 		plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);
 	plan.exchanges = others > 0 && ring_one_shot_is_exchange(&plan);
-	plan.outgoing = plan.signals + plan.rounds * plan.fan_out;
-	plan.incoming = plan.signals + plan.rounds * plan.fan_in + ring_one_shot_keeps(&plan);
+	plan.outgoing = plan.signals + plan.rounds * plan.fan.out;
+	plan.incoming = plan.signals + plan.rounds * plan.fan.in + ring_one_shot_keeps(&plan);
 	plan.agreed = plan.signals;
 	plan.mutual = hub;
 	return plan;
@@ -237,7 +237,7 @@ RING_PURE struct ring_transfer ring_one_shot_outgoing(const struct ring_plan *pl
 	if (i < plan->signals)
 		return ring_one_shot_outgoing_signal(plan, i);
 	uint64_t chunk;
-	int step = ring_one_shot_split(plan, i - plan->signals, plan->fan_out, &chunk);
+	int step = ring_one_shot_split(plan, i - plan->signals, plan->fan.out, &chunk);
 	int peer = ring_plan_at(plan, step + 1);
 	if (ring_kind_is_to_root(plan->params.kind) && plan->opening == 0)
 		peer = plan->params.root;
@@ -304,7 +304,7 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 		bytes = ring_one_shot_block(plan, ring_plan_at(plan, behind), &own, bytes);
 		sum = own;
 	}
-	struct ring_transfer transfer = ring_plan_sum(plan, plan->signals + chunk * plan->fan_in,
+	struct ring_transfer transfer = ring_plan_sum(plan, plan->signals + chunk * plan->fan.in,
 						      behind, own, sum);
 	if (plan->params.size == 2) {
 		transfer.peer = plan->next;
@@ -313,9 +313,9 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 	}
 	transfer.bytes = bytes;
 	transfer.held.skip = own - begin;
-	transfer.held.releases = (uint64_t)step + 1 == plan->fan_in;
+	transfer.held.releases = (uint64_t)step + 1 == plan->fan.in;
 	if (kind == RING_KIND_ALL_REDUCE)
-		transfer.needs = plan->signals + (chunk + 1) * plan->fan_out;
+		transfer.needs = plan->signals + (chunk + 1) * plan->fan.out;
 	return transfer;
 }
 
@@ -352,7 +352,7 @@ RING_PURE struct ring_transfer ring_one_shot_keep(const struct ring_plan *plan)
 					 .peer = self,
 					 .source = {RING_INPUT, 0},
 					 .result = {RING_OUTPUT, 0},
-					 .bytes = plan->length * plan->params.element_bytes,
+					 .bytes = plan->share.length * plan->params.element_bytes,
 					 .needs = plan->outgoing,
 					 .step = plan->params.size - 1};
 	ring_plan_piece(plan, ring_one_shot_input_part(kind, self), 0, &transfer.source.offset);
@@ -365,10 +365,10 @@ RING_PURE struct ring_transfer ring_one_shot_incoming(const struct ring_plan *pl
 	if (j < plan->signals)
 		return ring_one_shot_incoming_signal(plan, j);
 	j -= plan->signals;
-	if (j == plan->rounds * plan->fan_in)
+	if (j == plan->rounds * plan->fan.in)
 		return ring_one_shot_keep(plan);
 	uint64_t chunk;
-	int step = ring_one_shot_split(plan, j, plan->fan_in, &chunk);
+	int step = ring_one_shot_split(plan, j, plan->fan.in, &chunk);
 	int heard = (int)ring_one_shot_heard(plan);
 	if (step < heard)
 		return ring_one_shot_hear(plan, chunk, step);
@@ -392,7 +392,8 @@ RING_PURE struct ring_plan_cost ring_one_shot_cost(const struct ring_plan *plan)
 	return (struct ring_plan_cost){.steps = plan->params.size > 1,
 				       .agreement = plan->signals > 0 &&
 						    !ring_one_shot_is_exchange(plan),
-				       .sent_bytes = ring_one_shot_receivers(plan) * plan->length *
+				       .sent_bytes = ring_one_shot_receivers(plan) *
+						     plan->share.length *
 						     plan->params.element_bytes};
 }
 

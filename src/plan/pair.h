@@ -62,9 +62,9 @@ RING_PURE int ring_pair_edge(const struct ring_plan *plan, int index, bool *outg
 RING_PURE struct ring_plan_cost ring_pair_cost(const struct ring_plan *plan)
 {
 	bool sends = plan->params.kind == RING_KIND_SEND && plan->edges > 0;
-	return (struct ring_plan_cost){.steps = plan->edges > 0,
-				       .sent_bytes = sends ? plan->length * plan->params.element_bytes
-							   : 0};
+	return (struct ring_plan_cost){
+		.steps = plan->edges > 0,
+		.sent_bytes = sends ? plan->share.length * plan->params.element_bytes : 0};
 }
 
 #endif

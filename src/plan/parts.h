@@ -210,31 +210,42 @@ struct ring_plan {
 	uint64_t scratch_chunks; /* reduced chunks that may wait to be sent */
 	int next, prev;          /* ranks */
 
-	/* RING, STRIDE, TWO_SHOT, STAGED, DIRECT */
-	uint64_t block, longer_blocks; /* elements of a block; so many blocks have one more */
+	/* RING, STRIDE, TWO_SHOT, STAGED, DIRECT: the blocks of a vector */
+	struct {
+		uint64_t elements;
+		uint64_t longer; /* so many blocks, the first ones, have one element more */
+	} block;
+
+	/*
+	 * ONE_SHOT, BRUCK, DIRECT, TREE, PAIR, chains of the RING: this channel's elements of the
+	 * vector, or of each part
+	 */
+	struct {
+		uint64_t begin, length;
+	} share;
+
+	/* ONE_SHOT, TWO_SHOT, STAGED, DIRECT: entries per chunk; one's own part is in `in` */
+	struct {
+		uint64_t out, in;
+	} fan;
 
 	/* RING */
-	int first, steps;  /* the ring's steps that this kind walks: [first, first+steps) */
-	uint64_t scalings; /* steps before them, in which what is sent first is scaled: 0 or 1 */
-	int hop;           /* REDUCE, BROADCAST, TREE: place in the chain or tree, from 0 */
-
-	/* ONE_SHOT, BRUCK, DIRECT, TREE, PAIR, chains of the RING */
-	uint64_t begin, length; /* this channel's elements of the vector, or of each part */
-
-	/* ONE_SHOT, TWO_SHOT, STAGED, DIRECT */
-	uint64_t fan_out, fan_in; /* entries per chunk; one's own part is in fan_in */
-
-	/* TREE */
-	int children;
-
-	/* ONE_SHOT, TREE */
-	uint64_t opening; /* of a small call: bytes of input, which goes with the record; or 0 */
+	struct {
+		int first, steps;  /* the steps that this kind walks: [first, first+steps) */
+		uint64_t scalings; /* before them, steps that scale what is sent first: 0 or 1 */
+	} around;
 
 	/* STRIDE */
-	int stride, strides; /* its positions; how many from the first sum to the block's owner */
+	struct {
+		int positions; /* of one stride */
+		int count;     /* strides from the first sum to the block's owner */
+	} stride;
 
-	/* DIRECT */
-	int behind; /* the rank that sums add last, as a distance along the ring */
+	int hop;      /* REDUCE, BROADCAST, TREE: place in the chain or tree, from 0 */
+	int children; /* TREE */
+	int behind;   /* DIRECT: the rank that sums add last, as a distance along the ring */
+	/* ONE_SHOT, TREE, of a small call: bytes of input, which goes with the record; or 0 */
+	uint64_t opening;
 };
 
 /* Steps and bytes of one rank on one channel. */
@@ -272,8 +283,8 @@ RING_PURE void ring_plan_cut_blocks(struct ring_plan *plan, uint64_t chunks_per_
 {
 	const struct ring_plan_params *params = &plan->params;
 	uint64_t longest = params->count;
-	plan->block = params->count / params->size;
-	plan->longer_blocks = params->count % params->size;
+	plan->block.elements = params->count / params->size;
+	plan->block.longer = params->count % params->size;
 	if (params->kind == RING_KIND_ALL_REDUCE)
 		longest = ring_share_length(longest, params->size, 0);
 	longest = ring_share_length(longest, params->channels, 0);
@@ -284,9 +295,9 @@ RING_PURE void ring_plan_cut_blocks(struct ring_plan *plan, uint64_t chunks_per_
 RING_PURE uint64_t ring_plan_whole_block(const struct ring_plan *plan, int rank, uint64_t *begin)
 {
 	uint64_t before = rank;
-	bool longer = before < plan->longer_blocks;
-	*begin = plan->block * before + (longer ? before : plan->longer_blocks);
-	return plan->block + longer;
+	bool longer = before < plan->block.longer;
+	*begin = plan->block.elements * before + (longer ? before : plan->block.longer);
+	return plan->block.elements + longer;
 }
 
 /* This channel's share of `length` elements from *begin on. */
@@ -327,17 +338,18 @@ RING_PURE uint64_t ring_plan_chunk(const struct ring_plan *plan, int rank, uint6
 RING_PURE void ring_plan_cut_part(struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
-	plan->begin = ring_share_begin(params->count, params->channels, params->channel);
-	plan->length = ring_share_length(params->count, params->channels, params->channel);
-	ring_plan_cut(plan, plan->length, 1);
+	plan->share.begin = ring_share_begin(params->count, params->channels, params->channel);
+	plan->share.length = ring_share_length(params->count, params->channels, params->channel);
+	ring_plan_cut(plan, plan->share.length, 1);
 }
 
 /* Bytes of chunk `index` < rounds of that share of part `part`, and where they begin. */
 RING_PURE uint64_t ring_plan_piece(const struct ring_plan *plan, int part, uint64_t index,
 				   uint64_t *offset)
 {
-	uint64_t skip = index * plan->chunk, rest = plan->length - skip;
-	*offset = (plan->params.count * part + plan->begin + skip) * plan->params.element_bytes;
+	uint64_t skip = index * plan->chunk, rest = plan->share.length - skip;
+	*offset = (plan->params.count * part + plan->share.begin + skip) *
+		  plan->params.element_bytes;
 	return (rest < plan->chunk ? rest : plan->chunk) * plan->params.element_bytes;
 }
 

@@ -211,10 +211,11 @@ RING_PURE uint64_t ring_plan_said(const struct ring_plan *plan, int rank)
 /* The rank whose block has the byte at `offset` of a vector. */
 RING_PURE int ring_plan_block_at(const struct ring_plan *plan, uint64_t offset)
 {
-	uint64_t element = offset / plan->params.element_bytes, longer = plan->block + 1;
-	if (element < plan->longer_blocks * longer)
+	uint64_t element = offset / plan->params.element_bytes, longer = plan->block.elements + 1;
+	if (element < plan->block.longer * longer)
 		return (int)(element / longer);
-	return (int)(plan->longer_blocks + (element - plan->longer_blocks * longer) / plan->block);
+	return (int)(plan->block.longer +
+		     (element - plan->block.longer * longer) / plan->block.elements);
 }
 
 /* For people: whose block an entry is about; -1 if it is about none, or more than one. */
@@ -231,8 +232,8 @@ RING_PURE int ring_plan_block_of(const struct ring_plan *plan, const struct ring
 	    transfer->action != RING_SCALE)
 		return params->order[ring_plan_mod(params->position - transfer->step - 2 + outgoing,
 						   params->size)];
-	if (params->kind == RING_KIND_ALL_REDUCE && plan->block > 0 && whole &&
-	    transfer->bytes <= (plan->block + 1) * params->element_bytes)
+	if (params->kind == RING_KIND_ALL_REDUCE && plan->block.elements > 0 && whole &&
+	    transfer->bytes <= (plan->block.elements + 1) * params->element_bytes)
 		return ring_plan_block_at(plan, place->offset);
 	return -1;
 }

@@ -95,7 +95,7 @@ RING_PURE struct ring_ring_index ring_ring_split(const struct ring_plan *plan, u
 RING_PURE uint64_t ring_ring_incoming_steps(const struct ring_plan *plan)
 {
 	bool copies_own = plan->params.kind == RING_KIND_ALL_GATHER || plan->params.size == 1;
-	return plan->scalings + plan->steps + (copies_own ? 1 : 0);
+	return plan->around.scalings + plan->around.steps + (copies_own ? 1 : 0);
 }
 
 RING_PURE int ring_ring_hop(const struct ring_plan *plan)
@@ -114,7 +114,7 @@ RING_PURE void ring_ring_make_chain(struct ring_plan *plan)
 	ring_plan_cut_part(plan);
 	plan->outgoing += last ? 0 : plan->rounds;
 	plan->incoming += !first || last || first_receives ? plan->rounds : 0;
-	if (params->kind == RING_KIND_REDUCE && (params->size > 2 || plan->scalings)) {
+	if (params->kind == RING_KIND_REDUCE && (params->size > 2 || plan->around.scalings)) {
 		uint64_t room = 2 * (uint64_t)params->chunks_per_round;
 		plan->scratch_chunks = room < plan->rounds ? room : plan->rounds;
 	}
@@ -123,12 +123,12 @@ RING_PURE void ring_ring_make_chain(struct ring_plan *plan)
 RING_PURE void ring_ring_make_blocks(struct ring_plan *plan)
 {
 	int n = plan->params.size;
-	plan->first = plan->params.kind == RING_KIND_ALL_GATHER ? n - 1 : 0;
-	plan->steps = plan->params.kind == RING_KIND_ALL_REDUCE ? 2 * (n - 1) : n - 1;
+	plan->around.first = plan->params.kind == RING_KIND_ALL_GATHER ? n - 1 : 0;
+	plan->around.steps = plan->params.kind == RING_KIND_ALL_REDUCE ? 2 * (n - 1) : n - 1;
 	ring_plan_cut_blocks(plan, (uint64_t)plan->params.chunks_per_round);
-	if (ring_ring_reduces(plan) && (n > 2 || plan->scalings))
+	if (ring_ring_reduces(plan) && (n > 2 || plan->around.scalings))
 		plan->scratch_chunks = 2 * plan->chunks;
-	plan->outgoing += plan->rounds * plan->steps * plan->chunks;
+	plan->outgoing += plan->rounds * plan->around.steps * plan->chunks;
 	plan->incoming += plan->rounds * ring_ring_incoming_steps(plan) * plan->chunks;
 }
 
@@ -143,7 +143,7 @@ RING_PURE struct ring_plan ring_ring_make(const struct ring_plan_params *params)
 	struct ring_plan plan = ring_plan_begin(params);
 	int n = params->size;
 	plan.edges = n > 1 ? 2 : 0;
-	plan.scalings = params->scaled && n > 1 ? 1 : 0;
+	plan.around.scalings = params->scaled && n > 1 ? 1 : 0;
 	plan.signals = ring_ring_proves(&plan) ? n > 1 : (uint64_t)n - 1;
 	plan.outgoing = plan.incoming = plan.signals;
 	if (ring_ring_is_chain(&plan))
@@ -163,7 +163,7 @@ RING_PURE uint64_t ring_ring_scratch_offset(const struct ring_plan *plan, uint64
 /* Where a broadcast's hop 0 sends from, a reduction's hop 0, and all others. */
 RING_PURE enum ring_buffer ring_ring_chain_source(const struct ring_plan *plan)
 {
-	if (plan->hop == 0 && !plan->scalings)
+	if (plan->hop == 0 && !plan->around.scalings)
 		return RING_INPUT;
 	return plan->params.kind == RING_KIND_REDUCE ? RING_SCRATCH : RING_OUTPUT;
 }
@@ -215,7 +215,7 @@ RING_PURE struct ring_transfer ring_ring_chain_incoming(const struct ring_plan *
  */
 RING_PURE uint64_t ring_ring_scratch_steps(const struct ring_plan *plan)
 {
-	return plan->params.size - 2 + plan->scalings;
+	return plan->params.size - 2 + plan->around.scalings;
 }
 
 RING_PURE uint64_t ring_ring_scratch_number(const struct ring_plan *plan, uint64_t round,
@@ -230,8 +230,8 @@ RING_PURE uint64_t ring_ring_scratch_number(const struct ring_plan *plan, uint64
 RING_PURE uint64_t ring_ring_sender_of(const struct ring_plan *plan, uint64_t number)
 {
 	uint64_t of_round = ring_ring_scratch_steps(plan) * plan->chunks;
-	return plan->signals + number / of_round * plan->steps * plan->chunks + number % of_round +
-	       (1 - plan->scalings) * plan->chunks;
+	return plan->signals + number / of_round * plan->around.steps * plan->chunks +
+	       number % of_round + (1 - plan->around.scalings) * plan->chunks;
 }
 
 /* Puts the result into scratch, where it must wait for what was there to be sent. */
@@ -256,14 +256,15 @@ RING_PURE struct ring_transfer ring_ring_outgoing(const struct ring_plan *plan, 
 		return ring_ring_chain_outgoing(plan, i);
 
 	int n = plan->params.size, p = plan->params.position;
-	struct ring_ring_index at = ring_ring_split(plan, i, plan->steps);
-	int step = plan->first + (int)at.step;
+	struct ring_ring_index at = ring_ring_split(plan, i, plan->around.steps);
+	int step = plan->around.first + (int)at.step;
 	int owner = plan->params.order[ring_plan_mod(p - 1 - step, n)];
 	uint64_t offset;
 	struct ring_transfer transfer = {.action = RING_SEND, .peer = plan->next, .step = step};
 	transfer.bytes = ring_plan_chunk(plan, owner, at.round * plan->chunks + at.chunk, &offset);
 
-	uint64_t made = at.step + plan->scalings; /* incoming steps of the round that it needs */
+	uint64_t made = at.step +
+			plan->around.scalings; /* incoming steps of the round that it needs */
 	if (made == 0) {
 		if (plan->params.kind == RING_KIND_ALL_GATHER)
 			offset = ring_ring_part_offset(plan, owner, offset);
@@ -319,10 +320,10 @@ RING_PURE struct ring_transfer ring_ring_incoming(const struct ring_plan *plan, 
 
 	int n = plan->params.size, p = plan->params.position;
 	struct ring_ring_index at = ring_ring_split(plan, j, ring_ring_incoming_steps(plan));
-	if (at.step < plan->scalings)
+	if (at.step < plan->around.scalings)
 		return ring_ring_scaling(plan, at);
-	int in_round = (int)(at.step - plan->scalings), step = plan->first + in_round;
-	bool own = in_round == plan->steps;
+	int in_round = (int)(at.step - plan->around.scalings), step = plan->around.first + in_round;
+	bool own = in_round == plan->around.steps;
 	int owner = plan->params.order[own ? p : ring_plan_mod(p - 2 - step, n)];
 	uint64_t offset;
 	struct ring_transfer transfer = {.action = own && plan->params.scaled ? RING_SCALE
@@ -362,7 +363,7 @@ RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)
 	if (params->kind == RING_KIND_BARRIER)
 		return (struct ring_plan_cost){.steps = n - 1};
 	if (ring_ring_is_chain(plan)) {
-		elements = plan->hop < n - 1 ? plan->length : 0;
+		elements = plan->hop < n - 1 ? plan->share.length : 0;
 		return (struct ring_plan_cost){.steps = n - 1,
 					       .agreement = ring_ring_agreement(plan),
 					       .sent_bytes = elements * params->element_bytes};
@@ -373,7 +374,7 @@ RING_PURE struct ring_plan_cost ring_ring_cost(const struct ring_plan *plan)
 		elements += total - ring_plan_block(plan, self, &begin);
 	if (params->kind != RING_KIND_REDUCE_SCATTER)
 		elements += total - ring_plan_block(plan, plan->next, &begin);
-	return (struct ring_plan_cost){.steps = plan->steps,
+	return (struct ring_plan_cost){.steps = plan->around.steps,
 				       .agreement = ring_ring_agreement(plan),
 				       .sent_bytes = elements * params->element_bytes};
 }

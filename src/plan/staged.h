@@ -50,20 +50,20 @@ RING_PURE uint64_t ring_staged_before(const struct ring_plan *plan, uint64_t exc
 {
 	uint64_t copied_in = ring_staged_least(exchange + 1, plan->rounds);
 	uint64_t copied_out = exchange < 2 ? 0 : exchange - 1;
-	return (exchange + copied_in + copied_out) * plan->fan_out +
+	return (exchange + copied_in + copied_out) * plan->fan.out +
 	       ring_staged_least(exchange, plan->rounds);
 }
 
 /* The same, up to the last signal of the exchange before it. */
 RING_PURE uint64_t ring_staged_begin(const struct ring_plan *plan, uint64_t exchange)
 {
-	return exchange == 0 ? 0 : ring_staged_before(plan, exchange - 1) + plan->fan_out;
+	return exchange == 0 ? 0 : ring_staged_before(plan, exchange - 1) + plan->fan.out;
 }
 
 /* The exchange that incoming entry j leads to or belongs to; behind the last one, their number. */
 RING_PURE uint64_t ring_staged_exchange(const struct ring_plan *plan, uint64_t j)
 {
-	uint64_t exchange = j / (3 * plan->fan_out + 1); /* each has as many at most */
+	uint64_t exchange = j / (3 * plan->fan.out + 1); /* each has as many at most */
 	while (exchange <= plan->rounds && j >= ring_staged_begin(plan, exchange + 1))
 		exchange++;
 	return exchange;
@@ -80,10 +80,10 @@ RING_PURE struct ring_plan ring_staged_make(const struct ring_plan_params *param
 {
 	struct ring_plan plan = ring_plan_begin(params);
 	plan.edges = 2 * (params->size - 1);
-	plan.fan_out = (uint64_t)params->size - 1;
+	plan.fan.out = (uint64_t)params->size - 1;
 	ring_plan_cut_blocks(&plan, 1);
 	plan.exchanges = params->size > 1 ? plan.rounds + 1 : 0;
-	plan.outgoing = plan.exchanges * plan.fan_out;
+	plan.outgoing = plan.exchanges * plan.fan.out;
 	plan.incoming = ring_staged_before(&plan, plan.rounds + 1);
 	plan.mutual = true;
 	return plan;
@@ -104,7 +104,7 @@ RING_PURE uint64_t ring_staged_place(const struct ring_plan *plan, uint64_t roun
 
 RING_PURE struct ring_transfer ring_staged_outgoing(const struct ring_plan *plan, uint64_t i)
 {
-	uint64_t exchange = i / plan->fan_out, distance = i % plan->fan_out + 1;
+	uint64_t exchange = i / plan->fan.out, distance = i % plan->fan.out + 1;
 	struct ring_transfer signal = ring_plan_signal(ring_plan_at(plan, (int)distance),
 						       ring_staged_before(plan, exchange));
 	signal.exchange = exchange;
@@ -163,10 +163,10 @@ RING_PURE struct ring_transfer ring_staged_incoming(const struct ring_plan *plan
 	if (sums && entry == 0)
 		return ring_staged_sum(plan, exchange - 1);
 	entry -= sums;
-	if (exchange < plan->rounds && entry < plan->fan_out)
+	if (exchange < plan->rounds && entry < plan->fan.out)
 		return ring_staged_copy_in(plan, exchange, ring_plan_at(plan, (int)entry + 1));
 	return ring_staged_copy_out(plan, exchange - 2,
-				    ring_plan_at(plan, -(int)(entry % plan->fan_out) - 1));
+				    ring_plan_at(plan, -(int)(entry % plan->fan.out) - 1));
 }
 
 RING_PURE int ring_staged_edge(const struct ring_plan *plan, int index, bool *outgoing)

@@ -76,24 +76,24 @@ RING_PURE int ring_stride_choose(int size)
 /* Blocks of which a rank sends the input to the one `apart` < m ahead. */
 RING_PURE int ring_stride_blocks(const struct ring_plan *plan, int apart)
 {
-	return (plan->params.size - 1 - apart) / plan->stride + 1;
+	return (plan->params.size - 1 - apart) / plan->stride.positions + 1;
 }
 
 /* The same, to all of those. */
 RING_PURE int ring_stride_inputs(const struct ring_plan *plan)
 {
-	return plan->params.size - 1 - plan->strides;
+	return plan->params.size - 1 - plan->stride.count;
 }
 
 /* Entries of a chunk on links of less than m positions, and of m; a signal is the first on each. */
 RING_PURE int ring_stride_near(const struct ring_plan *plan)
 {
-	return plan->stride - 1 + ring_stride_inputs(plan);
+	return plan->stride.positions - 1 + ring_stride_inputs(plan);
 }
 
 RING_PURE int ring_stride_far(const struct ring_plan *plan)
 {
-	return plan->strides > 0 ? 1 + plan->strides : 0;
+	return plan->stride.count > 0 ? 1 + plan->stride.count : 0;
 }
 
 /* All entries of a chunk: there, the own, and back. */
@@ -105,7 +105,7 @@ RING_PURE int ring_stride_entries(const struct ring_plan *plan)
 /* Incoming entries up to the last signal: then every rank that this one hears of has agreed. */
 RING_PURE int ring_stride_agreed(const struct ring_plan *plan)
 {
-	return ring_stride_near(plan) + 1 + (plan->strides > 0);
+	return ring_stride_near(plan) + 1 + (plan->stride.count > 0);
 }
 
 RING_PURE bool ring_stride_can(enum ring_kind kind, int size, uint64_t bytes)
@@ -118,9 +118,9 @@ RING_PURE struct ring_plan ring_stride_make(const struct ring_plan_params *param
 {
 	struct ring_plan plan = ring_plan_begin(params);
 	uint64_t room = 2 * (uint64_t)params->chunks_per_round; /* of a ring's scratch */
-	plan.stride = params->count > 0 ? ring_stride_choose(params->size) : params->size;
-	plan.strides = (params->size - 1) / plan.stride;
-	plan.edges = 4 * (plan.stride - 1 + (plan.strides > 0));
+	plan.stride.positions = params->count > 0 ? ring_stride_choose(params->size) : params->size;
+	plan.stride.count = (params->size - 1) / plan.stride.positions;
+	plan.edges = 4 * (plan.stride.positions - 1 + (plan.stride.count > 0));
 	plan.signals = params->size > 1;
 	plan.scratch_chunks = ring_stride_inputs(&plan);
 	if (plan.scratch_chunks > room)
@@ -165,8 +165,8 @@ RING_PURE void ring_stride_find_near(const struct ring_plan *plan, int index,
 RING_PURE void ring_stride_find_far(const struct ring_plan *plan, int index,
 				    struct ring_stride_hop *hop)
 {
-	hop->apart = plan->stride;
-	hop->strides = index == 0 ? -1 : hop->back ? index - 1 : plan->strides - index;
+	hop->apart = plan->stride.positions;
+	hop->strides = index == 0 ? -1 : hop->back ? index - 1 : plan->stride.count - index;
 }
 
 /* Entry i of either sequence. */
@@ -178,7 +178,7 @@ RING_PURE struct ring_stride_hop ring_stride_find(const struct ring_plan *plan, 
 	if (index < near)
 		ring_stride_find_near(plan, index, &hop);
 	else if (index == near)
-		hop.strides = plan->strides;
+		hop.strides = plan->stride.count;
 	else if (index <= near + 2 * far)
 		ring_stride_find_far(plan, hop.back ? index - near - 1 - far : index - near - 1,
 				     &hop);
@@ -199,25 +199,27 @@ RING_PURE struct ring_transfer ring_stride_part(const struct ring_plan *plan,
 	part.bytes = ring_plan_chunk(plan, ring_plan_at(plan, distance), hop->chunk,
 				     &part.source.offset);
 	part.result = (struct ring_place){RING_OUTPUT, part.source.offset};
-	part.step = hop->back ? plan->strides + 1 + hop->strides : plan->strides - hop->strides;
-	if (hop->apart < plan->stride) /* the first step, or the last */
-		part.step = hop->back ? 2 * plan->strides + 1 : 0;
+	part.step = hop->back ? plan->stride.count + 1 + hop->strides
+			      : plan->stride.count - hop->strides;
+	if (hop->apart < plan->stride.positions) /* the first step, or the last */
+		part.step = hop->back ? 2 * plan->stride.count + 1 : 0;
 	return part;
 }
 
 /* Inputs in the pile of a rank so many strides away from the owner. */
 RING_PURE int ring_stride_height(const struct ring_plan *plan, int strides)
 {
-	bool first = strides == plan->strides;
-	return first ? plan->params.size - 1 - strides * plan->stride : plan->stride - 1;
+	bool first = strides == plan->stride.count;
+	return first ? plan->params.size - 1 - strides * plan->stride.positions
+		     : plan->stride.positions - 1;
 }
 
 /* Where in scratch number `index` of that pile lies. */
 RING_PURE struct ring_place ring_stride_piled(const struct ring_plan *plan, int strides, int index)
 {
-	if (strides < plan->strides)
-		index += ring_stride_height(plan, plan->strides) +
-			 (plan->strides - 1 - strides) * (plan->stride - 1);
+	if (strides < plan->stride.count)
+		index += ring_stride_height(plan, plan->stride.count) +
+			 (plan->stride.count - 1 - strides) * (plan->stride.positions - 1);
 	return (struct ring_place){RING_SCRATCH, index * plan->chunk * plan->params.element_bytes};
 }
 
@@ -228,8 +230,8 @@ RING_PURE struct ring_place ring_stride_piled(const struct ring_plan *plan, int 
 RING_PURE uint64_t ring_stride_needs(const struct ring_plan *plan,
 				     const struct ring_stride_hop *hop, uint64_t i)
 {
-	int first = hop->back ? 0 : plan->strides - 1;
-	if (hop->apart == plan->stride)
+	int first = hop->back ? 0 : plan->stride.count - 1;
+	if (hop->apart == plan->stride.positions)
 		return i - (hop->strides == first);
 	uint64_t end = (hop->chunk + 1) * ring_stride_entries(plan);
 	return hop->back ? end - ring_stride_near(plan) : 0;
@@ -238,7 +240,7 @@ RING_PURE uint64_t ring_stride_needs(const struct ring_plan *plan,
 RING_PURE struct ring_transfer ring_stride_outgoing(const struct ring_plan *plan, uint64_t i)
 {
 	struct ring_stride_hop hop = ring_stride_find(plan, i);
-	int away = hop.strides * plan->stride;
+	int away = hop.strides * plan->stride.positions;
 	struct ring_transfer out = ring_stride_part(plan, &hop, hop.back ? away : away + hop.apart);
 	out.peer = ring_plan_at(plan, hop.back ? -hop.apart : hop.apart);
 	out.source.buffer = hop.back ? RING_OUTPUT : RING_INPUT;
@@ -247,7 +249,7 @@ RING_PURE struct ring_transfer ring_stride_outgoing(const struct ring_plan *plan
 		out.action = RING_SEND;
 	if (hop.apart == 0)
 		out.bytes = 0;
-	bool sum = hop.apart == plan->stride && hop.strides >= 0 && !hop.back;
+	bool sum = hop.apart == plan->stride.positions && hop.strides >= 0 && !hop.back;
 	if (sum && ring_stride_height(plan, hop.strides + 1) > 0)
 		out.source = ring_stride_piled(plan, hop.strides + 1, 0);
 	return out;
@@ -281,13 +283,13 @@ RING_PURE void ring_stride_pile_up(const struct ring_plan *plan, const struct ri
 RING_PURE struct ring_transfer ring_stride_incoming(const struct ring_plan *plan, uint64_t j)
 {
 	struct ring_stride_hop hop = ring_stride_find(plan, j);
-	int away = hop.strides * plan->stride;
+	int away = hop.strides * plan->stride.positions;
 	struct ring_transfer in = ring_stride_part(plan, &hop, hop.back ? away + hop.apart : away);
 	in.peer = ring_plan_at(plan, hop.back ? hop.apart : -hop.apart);
 	if (hop.strides < 0)
 		return in;
 	in.action = RING_COPY;
-	if (!hop.back && hop.apart > 0 && hop.apart < plan->stride)
+	if (!hop.back && hop.apart > 0 && hop.apart < plan->stride.positions)
 		ring_stride_pile_up(plan, &hop, &in);
 	else if (!hop.back)
 		ring_stride_add(plan, hop.strides, &in);
@@ -306,13 +308,13 @@ RING_PURE int ring_stride_edge(const struct ring_plan *plan, int index, bool *ou
 /* Inputs and sums go towards each owner; a result's sender has whole strides to go to the owner. */
 RING_PURE struct ring_plan_cost ring_stride_cost(const struct ring_plan *plan)
 {
-	int size = plan->params.size, m = plan->stride;
+	int size = plan->params.size, m = plan->stride.positions;
 	uint64_t begin, elements = 0;
 	for (int away = 1; away < size; away++) {
 		elements += ring_plan_block(plan, ring_plan_at(plan, away), &begin);
 		elements += ring_plan_block(plan, ring_plan_at(plan, (away - 1) / m * m), &begin);
 	}
-	return (struct ring_plan_cost){.steps = size > 1 ? 2 * (plan->strides + 1) : 0,
+	return (struct ring_plan_cost){.steps = size > 1 ? 2 * (plan->stride.count + 1) : 0,
 				       .sent_bytes = elements * plan->params.element_bytes};
 }
 

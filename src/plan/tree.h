@@ -104,7 +104,7 @@ RING_PURE void ring_tree_make_up(struct ring_plan *plan)
 	if (size == 1) /* the own input is the result */
 		return;
 	plan->incoming += plan->children + (is_root ? ring_one_shot_blocks(plan) : 1);
-	plan->chunk = most * plan->length;
+	plan->chunk = most * plan->share.length;
 	plan->scratch_chunks = (ring_tree_ranks(plan->hop, size) + most - 1) / most;
 }
 
@@ -128,7 +128,7 @@ RING_PURE void ring_tree_make_down(struct ring_plan *plan)
 	plan->incoming = children + 1;
 	if (!ring_tree_is_cut(plan))
 		return;
-	ring_plan_cut(plan, plan->length, 1);
+	ring_plan_cut(plan, plan->share.length, 1);
 	plan->signals += up;
 	plan->outgoing += plan->rounds * children;
 	plan->incoming = plan->signals + plan->rounds;
@@ -147,9 +147,9 @@ RING_PURE uint64_t ring_tree_agreed(const struct ring_plan *plan)
 RING_PURE struct ring_plan ring_tree_make(const struct ring_plan_params *params)
 {
 	struct ring_plan plan = {.params = *params};
-	plan.begin = ring_share_begin(params->count, params->channels, params->channel);
-	plan.length = ring_share_length(params->count, params->channels, params->channel);
-	plan.chunk = plan.length;
+	plan.share.begin = ring_share_begin(params->count, params->channels, params->channel);
+	plan.share.length = ring_share_length(params->count, params->channels, params->channel);
+	plan.chunk = plan.share.length;
 	plan.hop = ring_tree_place(&plan);
 	for (int away = ring_tree_farthest(plan.hop, params->size); away > 0; away /= 2)
 		plan.children++;
@@ -234,13 +234,13 @@ RING_PURE struct ring_transfer ring_tree_incoming_chunk(const struct ring_plan *
 RING_PURE struct ring_transfer ring_tree_vector(const struct ring_plan *plan,
 						enum ring_action action, int peer)
 {
-	uint64_t offset = plan->begin * plan->params.element_bytes;
+	uint64_t offset = plan->share.begin * plan->params.element_bytes;
 	return (struct ring_transfer){
 		.action = action,
 		.peer = peer,
 		.source = {RING_INPUT, offset},
 		.result = {RING_OUTPUT, offset},
-		.bytes = plan->length * plan->params.element_bytes,
+		.bytes = plan->share.length * plan->params.element_bytes,
 		.opens = peer != ring_plan_self(plan),
 	};
 }
@@ -250,7 +250,7 @@ RING_PURE struct ring_transfer ring_tree_inputs(const struct ring_plan *plan,
 						enum ring_action action, int peer, int first,
 						int inputs)
 {
-	uint64_t bytes = plan->length * plan->params.element_bytes;
+	uint64_t bytes = plan->share.length * plan->params.element_bytes;
 	struct ring_place place = {RING_SCRATCH, first * bytes};
 	return (struct ring_transfer){.action = action,
 				      .peer = peer,
@@ -375,7 +375,8 @@ RING_PURE struct ring_plan_cost ring_tree_cost(const struct ring_plan *plan)
 		vectors += (uint64_t)ring_tree_ranks(plan->hop, params->size);
 	return (struct ring_plan_cost){.steps = levels * (up ? 2 : 1),
 				       .agreement = up ? 0 : levels,
-				       .sent_bytes = vectors * plan->length * params->element_bytes};
+				       .sent_bytes = vectors * plan->share.length *
+						     params->element_bytes};
 }
 
 #endif

@@ -49,11 +49,11 @@ RING_PURE struct ring_plan ring_two_shot_make(const struct ring_plan_params *par
 	uint64_t others = params->size - 1;
 	plan.edges = 2 * (params->size - 1);
 	plan.signals = others;
-	plan.fan_out = others;
-	plan.fan_in = others + 1;
+	plan.fan.out = others;
+	plan.fan.in = others + 1;
 	ring_plan_cut_blocks(&plan, 1);
 	plan.outgoing = plan.signals + plan.rounds * 2 * others;
-	plan.incoming = plan.signals + plan.rounds * (plan.fan_in + others);
+	plan.incoming = plan.signals + plan.rounds * (plan.fan.in + others);
 	plan.agreed = plan.signals;
 	plan.mutual = true;
 	plan.sends_on = params->size > 2;
@@ -71,7 +71,7 @@ struct ring_two_shot_index {
 RING_PURE struct ring_two_shot_index ring_two_shot_split(const struct ring_plan *plan,
 							 uint64_t index, uint64_t first)
 {
-	uint64_t ahead = ring_two_shot_ahead(plan), second = plan->fan_out;
+	uint64_t ahead = ring_two_shot_ahead(plan), second = plan->fan.out;
 	if (index < ahead * first)
 		return (struct ring_two_shot_index){false, index / first, (int)(index % first)};
 	index -= ahead * first;
@@ -92,14 +92,14 @@ RING_PURE uint64_t ring_two_shot_summed(const struct ring_plan *plan, uint64_t c
 {
 	uint64_t ahead = ring_two_shot_ahead(plan);
 	uint64_t results = chunk < ahead ? 0 : chunk - ahead;
-	return plan->signals + (chunk + 1) * plan->fan_in + results * plan->fan_out;
+	return plan->signals + (chunk + 1) * plan->fan.in + results * plan->fan.out;
 }
 
 RING_PURE struct ring_transfer ring_two_shot_outgoing(const struct ring_plan *plan, uint64_t i)
 {
 	if (i < plan->signals)
 		return ring_plan_signal(ring_plan_at(plan, (int)i + 1), 0);
-	struct ring_two_shot_index at = ring_two_shot_split(plan, i - plan->signals, plan->fan_out);
+	struct ring_two_shot_index at = ring_two_shot_split(plan, i - plan->signals, plan->fan.out);
 	int peer = ring_plan_at(plan, at.entry + 1), self = ring_plan_self(plan);
 	struct ring_transfer transfer = {.action = RING_SEND,
 					 .peer = peer,
@@ -116,13 +116,13 @@ RING_PURE struct ring_transfer ring_two_shot_incoming(const struct ring_plan *pl
 {
 	if (j < plan->signals)
 		return ring_plan_signal(ring_plan_at(plan, -(int)j - 1), 0);
-	struct ring_two_shot_index at = ring_two_shot_split(plan, j - plan->signals, plan->fan_in);
+	struct ring_two_shot_index at = ring_two_shot_split(plan, j - plan->signals, plan->fan.in);
 	int peer = at.second ? ring_plan_at(plan, -at.entry - 1) : ring_plan_self(plan);
 	uint64_t offset, bytes = ring_plan_chunk(plan, peer, at.chunk, &offset);
-	if (!at.second && at.entry < (int)plan->fan_out)
+	if (!at.second && at.entry < (int)plan->fan.out)
 		return ring_plan_hold(plan, at.entry, bytes);
 	if (!at.second) {
-		struct ring_transfer sum = ring_plan_sum(plan, j - plan->fan_out, 0, offset, offset);
+		struct ring_transfer sum = ring_plan_sum(plan, j - plan->fan.out, 0, offset, offset);
 		sum.bytes = bytes;
 		return sum;
 	}

@@ -248,7 +248,7 @@ static void draw(enum ring_kind kind, int size, char *text)
 			text += sprintf(text, "%s %d", copies && !copied ? " |" : "",
 					(int)(copies ? in.result : in.source).offset);
 			copied = copies;
-			assert_int_equal(out.step, mine.first + (int)(i - mine.signals));
+			assert_int_equal(out.step, mine.around.first + (int)(i - mine.signals));
 			assert_int_equal(in.step, out.step);
 			if (out.source.buffer != RING_SCRATCH && kind == RING_KIND_ALL_REDUCE)
 				assert_int_equal(out.source.offset,
@@ -382,7 +382,7 @@ static void draw_strides(int size, char *text)
 		for (uint64_t i = 0; i < plan.outgoing; i++) {
 			struct ring_transfer out = ring_plan_outgoing(&plan, i);
 			struct ring_stride_hop hop = ring_stride_find(&plan, i);
-			int away = hop.strides * plan.stride + (hop.back ? 0 : hop.apart);
+			int away = hop.strides * plan.stride.positions + (hop.back ? 0 : hop.apart);
 			if (out.bytes > 0)
 				text += sprintf(text, " %d:%d", out.peer, ring_plan_at(&plan, away));
 		}

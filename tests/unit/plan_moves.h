@@ -355,7 +355,7 @@ static struct value add_summands(const struct world *world, const struct actor *
 	for (int k = 0; k < plan->params.size; k++) {
 		struct ring_place place = in->source;
 		uint64_t input = (uint64_t)ring_plan_summand(plan, in, k);
-		place.offset += input * plan->length * plan->params.element_bytes;
+		place.offset += input * plan->share.length * plan->params.element_bytes;
 		struct value next = values_at(world, actor, place, in->bytes)[i];
 		sum = k == 0 ? next : add(world, sum, next);
 	}

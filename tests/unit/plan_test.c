@@ -260,7 +260,8 @@ static void workers_share_a_broadcast(void **state)
 		s.root = cases[i].root;
 		s.workers = cases[i].workers;
 		for (int rank = 0; rank < s.size; rank++)
-			assert_int_equal(plan_of(&s, rank, 0).length, cases[i].shares[rank] - '0');
+			assert_int_equal(plan_of(&s, rank, 0).share.length,
+					 cases[i].shares[rank] - '0');
 	}
 }
 

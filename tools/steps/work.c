@@ -116,7 +116,7 @@ static struct steps_value add_summands(const struct steps_world *world,
 	struct steps_value sum = {0};
 	for (int k = 0; k < plan->params.size; k++) {
 		struct ring_place place = in->source;
-		place.offset += (uint64_t)ring_plan_summand(plan, in, k) * plan->length *
+		place.offset += (uint64_t)ring_plan_summand(plan, in, k) * plan->share.length *
 				steps_element_bytes(&world->walk->choice);
 		sum = add(sum, steps_values_at(world, actor, actor->rank, place)[i]);
 	}
