@@ -49,6 +49,7 @@ static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id
 			 struct ring_failure *failure)
 {
 	struct ring_identity identity;
+	struct sockaddr_storage address;
 	struct ring_peer *self = &comm->team.peers[comm->team.rank];
 	if (ring_identity_read(id, &identity))
 		return ring_fail(failure, RING_EINVAL,
@@ -62,6 +63,10 @@ static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id
 				    failure);
 	if (err)
 		return err;
+	err = ring_watcher_receive(comm->links.watcher, &comm->team.config, &identity.root,
+				   &address, failure);
+	if (err)
+		return err;
 	comm->links.ends = (struct ring_edge_ends){
 		.self = comm->team.rank,
 		.bell = &comm->links.bell,
@@ -72,11 +77,11 @@ static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id
 	if (comm->links.ends.pace)
 		ring_pace_read(comm->team.config.link,
 			       &comm->links.pace.speed); /* the options have checked it */
-	err = ring_contact_open(&comm->links.ends.contact, comm->links.watcher, identity.job,
-				identity.secret, comm->team.rank, failure);
+	err = ring_contact_open(&comm->links.ends.contact, comm->links.watcher, &address,
+				identity.job, identity.secret, comm->team.rank, failure);
 	if (err)
 		return err;
-	ring_self_describe(self, comm->team.rank, &comm->team.config, comm->links.watcher,
+	ring_self_describe(self, comm->team.rank, &comm->team.config, comm->links.watcher, &address,
 			   comm->team.lacks);
 	self->unshared = comm->links.bell.memory_fd < 0;
 	return ring_join_start(&comm->links.join, comm->team.size, self, &identity,

@@ -11,16 +11,19 @@
 
 struct ring_contact {
 	struct ring_watcher *watcher;
-	struct ring_port port; /* port.wake: a connection has come */
+	struct sockaddr_storage address; /* its own */
+	struct ring_port port;           /* port.wake: a connection has come */
 };
 
-int ring_contact_open(struct ring_contact **opened, struct ring_watcher *watcher, uint64_t job,
+int ring_contact_open(struct ring_contact **opened, struct ring_watcher *watcher,
+		      const struct sockaddr_storage *address, uint64_t job,
 		      const unsigned char *secret, int rank, struct ring_failure *failure)
 {
 	struct ring_contact *contact = calloc(1, sizeof(*contact));
 	if (!contact)
 		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", rank);
 	contact->watcher = watcher;
+	contact->address = *address;
 	contact->port = (struct ring_port){.job = job, .rank = rank, .wake = ring_fd_event()};
 	memcpy(contact->port.secret, secret, RING_SECRET_BYTES);
 	if (contact->port.wake < 0) {
@@ -71,7 +74,7 @@ void ring_contact_dial(const struct ring_contact *contact, const struct ring_pee
 	if (purpose->lane == RING_LANE_LOCAL)
 		ring_dial_local(dial, peer->local);
 	else
-		ring_dial_tcp(dial, &peer->tcp, ring_watcher_address(contact->watcher));
+		ring_dial_tcp(dial, &peer->tcp, &contact->address);
 	dial->hello = hello_for(contact, peer, purpose);
 	memcpy(dial->secret, contact->port.secret, RING_SECRET_BYTES);
 }
@@ -79,8 +82,7 @@ void ring_contact_dial(const struct ring_contact *contact, const struct ring_pee
 /* Where no network is up, all connections come through the local listener. */
 static bool must_be_local(const struct ring_contact *contact, const struct ring_purpose *purpose)
 {
-	return purpose->lane == RING_LANE_LOCAL ||
-	       ring_watcher_address(contact->watcher)->ss_family == AF_UNIX;
+	return purpose->lane == RING_LANE_LOCAL || contact->address.ss_family == AF_UNIX;
 }
 
 int ring_contact_fetch(struct ring_contact *contact, const struct ring_peer *peer,

@@ -21,8 +21,12 @@ struct ring_purpose {
 	bool outgoing; /* this rank dials; else the peer does */
 };
 
-/* The caller holds the watcher until the contact is closed. returns 0; RING_ENOMEM, RING_ESYSTEM */
-int ring_contact_open(struct ring_contact **contact, struct ring_watcher *watcher, uint64_t job,
+/*
+ * The caller holds the watcher until the contact is closed; `address` is where it receives
+ * (ring_watcher_receive), and what it dials from. returns 0; RING_ENOMEM, RING_ESYSTEM
+ */
+int ring_contact_open(struct ring_contact **contact, struct ring_watcher *watcher,
+		      const struct sockaddr_storage *address, uint64_t job,
 		      const unsigned char *secret, int rank, struct ring_failure *failure);
 
 /* Closes the door and what was not fetched. NULL is allowed; a forked child leaves both open. */

@@ -34,8 +34,8 @@ struct listener {
 	struct ring_reception *reception;
 	bool local;
 	bool known; /* at a port known beforehand; ranks may come before their meeting */
-	struct sockaddr_storage address; /* of a known one */
-	struct listener *next;           /* another known one */
+	struct sockaddr_storage address;
+	struct listener *next; /* another one beside the first */
 };
 
 struct guest {
@@ -56,8 +56,7 @@ struct visitor {
 
 struct ring_reception {
 	struct ring_watcher *watcher;
-	struct listener tcp, local, *known;
-	struct sockaddr_storage address;
+	struct listener tcp, local, *others;
 	char local_name[32];
 	struct guest *guests; /* newest first */
 	int guest_count;
@@ -295,8 +294,8 @@ static void listen_for(struct ring_reception *reception, uint32_t events)
 {
 	ring_watcher_change(reception->watcher, &reception->tcp.watch, events);
 	ring_watcher_change(reception->watcher, &reception->local.watch, events);
-	for (struct listener *known = reception->known; known; known = known->next)
-		ring_watcher_change(reception->watcher, &known->watch, events);
+	for (struct listener *other = reception->others; other; other = other->next)
+		ring_watcher_change(reception->watcher, &other->watch, events);
 }
 
 /* Newcomers wait in the kernel's queue. */
@@ -343,10 +342,11 @@ static int listen_at(const struct sockaddr *address, socklen_t length)
 	return fd;
 }
 
-static int listen_tcp(struct ring_reception *reception, const struct ring_config *config,
+/* At a port of the range that the options give, else at any. The address gets the port. */
+static int listen_tcp(struct listener *listener, const struct ring_config *config,
 		      struct ring_failure *failure)
 {
-	struct sockaddr_storage *address = &reception->address;
+	struct sockaddr_storage *address = &listener->address;
 	socklen_t length = ring_address_length(address);
 	char text[RING_ADDRESS_TEXT], words[RING_FD_WORDS];
 	int fd = -1;
@@ -365,7 +365,7 @@ static int listen_tcp(struct ring_reception *reception, const struct ring_config
 				 ring_address_format(address, text), config->port_first,
 				 config->port_last, strerror(cause));
 	}
-	reception->tcp.watch.fd = fd;
+	listener->watch.fd = fd;
 	length = sizeof(*address);
 	getsockname(fd, (struct sockaddr *)address, &length);
 	return 0;
@@ -403,14 +403,15 @@ int ring_reception_open(struct ring_reception **opened, struct ring_watcher *wat
 	reception->tcp.reception = reception;
 	reception->local = reception->tcp;
 	reception->local.local = true;
-	int err = ring_interface_choose(config->interface, towards, &reception->address, failure);
-	bool isolated = !err && reception->address.ss_family == AF_UNIX; /* no network is up */
+	int err = ring_interface_choose(config->interface, towards, &reception->tcp.address,
+					failure);
+	bool isolated = !err && reception->tcp.address.ss_family == AF_UNIX; /* no network is up */
 	if (!err && !isolated)
-		err = listen_tcp(reception, config, failure);
+		err = listen_tcp(&reception->tcp, config, failure);
 	if (!err)
 		err = listen_local(reception, failure);
 	if (isolated)
-		ring_address_set_local(&reception->address, reception->local_name);
+		ring_address_set_local(&reception->tcp.address, reception->local_name);
 	if (!err && ((!isolated && ring_watcher_add(watcher, &reception->tcp.watch)) ||
 		     ring_watcher_add(watcher, &reception->local.watch)))
 		err = ring_fail(failure, RING_ESYSTEM, "cannot watch the listeners: %m");
@@ -421,7 +422,7 @@ int ring_reception_open(struct ring_reception **opened, struct ring_watcher *wat
 		return err;
 	}
 	char text[RING_ADDRESS_TEXT];
-	ring_log(RING_INFO, "listening at %s", ring_address_format(&reception->address, text));
+	ring_log(RING_INFO, "listening at %s", ring_address_format(&reception->tcp.address, text));
 	*opened = reception;
 	return 0;
 }
@@ -434,37 +435,54 @@ static bool is_same_listener(const struct sockaddr_storage *a, const struct sock
 static bool listens_at(const struct ring_reception *reception,
 		       const struct sockaddr_storage *address)
 {
-	const struct listener *known = reception->known;
-	while (known && !is_same_listener(&known->address, address))
-		known = known->next;
-	return known || is_same_listener(&reception->address, address);
+	const struct listener *other = reception->others;
+	while (other && !is_same_listener(&other->address, address))
+		other = other->next;
+	return other || is_same_listener(&reception->tcp.address, address);
+}
+
+/* Takes a listener with a socket in, or frees it. returns 0; RING_ESYSTEM */
+static int take_in(struct ring_reception *reception, struct listener *listener,
+		   struct ring_failure *failure)
+{
+	char text[RING_ADDRESS_TEXT], words[RING_FD_WORDS];
+	const char *there = ring_address_format(&listener->address, text);
+	if (listener->watch.fd < 0 || ring_watcher_add(reception->watcher, &listener->watch)) {
+		ring_fail(failure, RING_ESYSTEM, "cannot listen at %s: %s", there,
+			  ring_fd_words(errno, words));
+		ring_fd_close(listener->watch.fd);
+		free(listener);
+		return RING_ESYSTEM;
+	}
+	listener->next = reception->others;
+	reception->others = listener;
+	ring_log(RING_INFO, "listening at %s as well", there);
+	return 0;
+}
+
+static struct listener *make_listener(struct ring_reception *reception,
+				      const struct sockaddr_storage *address)
+{
+	struct listener *listener = calloc(1, sizeof(*listener));
+	if (!listener)
+		return NULL;
+	listener->watch = (struct ring_watch){.fd = -1,
+					      .events = reception->tcp.watch.events,
+					      .ready = accept_guests};
+	listener->reception = reception;
+	listener->address = *address;
+	return listener;
 }
 
 static int listen_as_well(struct ring_reception *reception, const struct sockaddr_storage *address,
 			  struct ring_failure *failure)
 {
-	char text[RING_ADDRESS_TEXT], words[RING_FD_WORDS];
-	struct listener *known = calloc(1, sizeof(*known));
+	struct listener *known = make_listener(reception, address);
 	if (!known)
 		return ring_fail(failure, RING_ENOMEM, "no memory for a listener");
-	int fd = listen_at((const struct sockaddr *)address, ring_address_length(address));
-	known->watch = (struct ring_watch){.fd = fd,
-					   .events = reception->tcp.watch.events,
-					   .ready = accept_guests};
-	known->reception = reception;
 	known->known = true;
-	known->address = *address;
-	if (fd < 0 || ring_watcher_add(reception->watcher, &known->watch)) {
-		ring_fail(failure, RING_ESYSTEM, "cannot listen at %s: %s",
-			  ring_address_format(address, text), ring_fd_words(errno, words));
-		ring_fd_close(fd);
-		free(known);
-		return RING_ESYSTEM;
-	}
-	known->next = reception->known;
-	reception->known = known;
-	ring_log(RING_INFO, "listening at %s as well", ring_address_format(address, text));
-	return 0;
+	known->watch.fd = listen_at((const struct sockaddr *)address, ring_address_length(address));
+	return take_in(reception, known, failure);
 }
 
 int ring_watcher_listen(struct ring_watcher *watcher, const struct sockaddr_storage *address,
@@ -473,6 +491,74 @@ int ring_watcher_listen(struct ring_watcher *watcher, const struct sockaddr_stor
 	ring_watcher_lock(watcher);
 	struct ring_reception *reception = ring_watcher_reception(watcher);
 	int err = listens_at(reception, address) ? 0 : listen_as_well(reception, address, failure);
+	ring_watcher_unlock(watcher);
+	return err;
+}
+
+/* ---- where a communicator is reached ---- */
+
+/* Whether it receives there, at a port that the options allow. */
+static bool serves(const struct listener *listener, const struct sockaddr_storage *wanted,
+		   const struct ring_config *config)
+{
+	struct sockaddr_storage host = listener->address;
+	struct sockaddr_in four; /* sockaddr_in6 has its port at the same place */
+	memcpy(&four, &host, sizeof(four));
+	int port = ntohs(four.sin_port);
+	bool allowed = !config->port_last ||
+		       (port >= config->port_first && port <= config->port_last);
+	four.sin_port = 0;
+	memcpy(&host, &four, sizeof(four));
+	return !listener->known && allowed && is_same_listener(&host, wanted);
+}
+
+static const struct listener *find_serving(const struct ring_reception *reception,
+					   const struct sockaddr_storage *wanted,
+					   const struct ring_config *config)
+{
+	const struct listener *other = reception->others;
+	if (serves(&reception->tcp, wanted, config))
+		return &reception->tcp;
+	while (other && !serves(other, wanted, config))
+		other = other->next;
+	return other;
+}
+
+static int receive_at(struct ring_reception *reception, const struct ring_config *config,
+		      struct sockaddr_storage *address, struct ring_failure *failure)
+{
+	const struct listener *found = find_serving(reception, address, config);
+	if (found) {
+		*address = found->address;
+		return 0;
+	}
+	struct listener *made = make_listener(reception, address);
+	if (!made)
+		return ring_fail(failure, RING_ENOMEM, "no memory for a listener");
+	int err = listen_tcp(made, config, failure);
+	if (err) {
+		free(made);
+		return err;
+	}
+	*address = made->address;
+	return take_in(reception, made, failure);
+}
+
+int ring_watcher_receive(struct ring_watcher *watcher, const struct ring_config *config,
+			 const struct sockaddr_storage *towards, struct sockaddr_storage *address,
+			 struct ring_failure *failure)
+{
+	ring_watcher_lock(watcher);
+	struct ring_reception *reception = ring_watcher_reception(watcher);
+	struct sockaddr_storage wanted;
+	int err = ring_interface_choose(config->interface, towards, &wanted, failure);
+	bool isolated = reception->tcp.address.ss_family == AF_UNIX; /* no network was up */
+	if (!err && !isolated && wanted.ss_family != AF_UNIX)
+		err = receive_at(reception, config, &wanted, failure);
+	else if (!err)
+		wanted = reception->tcp.address;
+	if (!err)
+		*address = wanted;
 	ring_watcher_unlock(watcher);
 	return err;
 }
@@ -509,18 +595,18 @@ void ring_reception_close(struct ring_reception *reception)
 	ring_watcher_alarm(reception->watcher, reception, NULL, -1);
 	close_listener(reception, &reception->tcp);
 	close_listener(reception, &reception->local);
-	while (reception->known) {
-		struct listener *known = reception->known;
-		reception->known = known->next;
-		close_listener(reception, known);
-		free(known);
+	while (reception->others) {
+		struct listener *other = reception->others;
+		reception->others = other->next;
+		close_listener(reception, other);
+		free(other);
 	}
 	free(reception);
 }
 
 const struct sockaddr_storage *ring_watcher_address(const struct ring_watcher *watcher)
 {
-	return &ring_watcher_reception(watcher)->address;
+	return &ring_watcher_reception(watcher)->tcp.address;
 }
 
 const char *ring_watcher_local_name(const struct ring_watcher *watcher)

@@ -9,8 +9,6 @@
 #include "watcher.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -21,7 +19,6 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/waits.h"
-#include "interface.h"
 #include "reception.h"
 
 #define STACK_BYTES (256 << 10)
@@ -48,7 +45,6 @@ struct ring_watcher {
 	int holders; /* guarded by `holding` */
 	int drops;   /* from callbacks, not yet done */
 	bool ending;
-	char interface[sizeof(((struct ring_config *)0)->interface)]; /* as its first holder said */
 	bool left; /* to its thread, which nobody joins: it frees all */
 	int epoll_fd;
 	struct ring_watch wake; /* an eventfd that ends epoll_wait */
@@ -409,61 +405,15 @@ static int start(struct ring_watcher **started, const struct ring_config *config
 		free_watcher(watcher);
 		return err;
 	}
-	snprintf(watcher->interface, sizeof(watcher->interface), "%s", config->interface);
 	*started = watcher;
 	return 0;
-}
-
-/* Where another holder wants to receive: nowhere else than the process does already. */
-static int check_interface(const struct ring_watcher *watcher, const struct ring_config *config,
-			   const struct sockaddr_storage *towards, struct ring_failure *failure)
-{
-	struct sockaddr_storage there = *ring_watcher_address(watcher), wanted;
-	char here[RING_ADDRESS_TEXT], other[RING_ADDRESS_TEXT];
-	if (!config->interface[0] || strcmp(config->interface, watcher->interface) == 0 ||
-	    there.ss_family == AF_UNIX)
-		return 0;
-	int err = ring_interface_choose(config->interface, towards, &wanted, failure);
-	if (err)
-		return err;
-	((struct sockaddr_in *)&there)->sin_port = 0; /* IPv6 has it at the same place */
-	ring_address_format(&there, here);
-	ring_address_format(&wanted, other);
-	if (strcmp(here, other) == 0)
-		return 0;
-	return ring_fail(
-		failure, RING_EINVAL,
-		"the interface \"%.64s\" (RING_INTERFACE) is that of %s, but this process "
-		"receives at %s already, for an id or a communicator that came before: one "
-		"interface serves all of a process; let RING_INTERFACE choose it",
-		config->interface, other, here);
-}
-
-static int check_port(const struct ring_watcher *watcher, const struct ring_config *config,
-		      struct ring_failure *failure)
-{
-	const struct sockaddr_storage *there = ring_watcher_address(watcher);
-	char here[RING_ADDRESS_TEXT];
-	int port = ntohs(((const struct sockaddr_in *)there)->sin_port);
-	if (!config->port_last || there->ss_family == AF_UNIX ||
-	    (port >= config->port_first && port <= config->port_last))
-		return 0;
-	return ring_fail(
-		failure, RING_EINVAL,
-		"the ports %d-%d (RING_PORT_RANGE) are not those of this process, which "
-		"receives at %s already, for an id or a communicator that came before: one "
-		"port serves all of a process; let RING_PORT_RANGE choose it",
-		config->port_first, config->port_last, ring_address_format(there, here));
 }
 
 int ring_watcher_hold(struct ring_watcher **watcher, const struct ring_config *config,
 		      const struct sockaddr_storage *towards, struct ring_failure *failure)
 {
 	pthread_mutex_lock(&holding);
-	int err = current ? check_interface(current, config, towards, failure)
-			  : start(&current, config, towards, failure);
-	if (!err)
-		err = check_port(current, config, failure);
+	int err = current ? 0 : start(&current, config, towards, failure);
 	if (!err) {
 		current->holders++;
 		*watcher = current;

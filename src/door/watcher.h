@@ -29,8 +29,7 @@ struct ring_watch {
 
 /*
  * The process's watcher, started with the first holder and ended by the last. The first holder's
- * config chooses interface and port, and others may name no others; towards as for
- * ring_interface_choose.
+ * config chooses interface and port of its first listener; towards as for ring_interface_choose.
  * returns 0; RING_EINVAL, RING_ENOMEM, RING_ESYSTEM with the sentence
  */
 int ring_watcher_hold(struct ring_watcher **watcher, const struct ring_config *config,
@@ -52,9 +51,18 @@ void ring_watcher_wait(struct ring_watcher *watcher, pthread_cond_t *changed, ui
 /* False in a forked child that finds its parent's. */
 bool ring_watcher_is_mine(const struct ring_watcher *watcher);
 
-/* Where this process listens; constant while held. */
+/* Where this process listens first of all; constant while held. */
 const struct sockaddr_storage *ring_watcher_address(const struct ring_watcher *watcher);
 const char *ring_watcher_local_name(const struct ring_watcher *watcher);
+/*
+ * Where a communicator of these options is reached, whose root is `towards`: at a listener that
+ * there is if its interface and port are right, else at one more, until the watcher ends.
+ * returns 0; RING_EINVAL, RING_ENOMEM, RING_ESYSTEM with the sentence
+ */
+int ring_watcher_receive(struct ring_watcher *watcher, const struct ring_config *config,
+			 const struct sockaddr_storage *towards, struct sockaddr_storage *address,
+			 struct ring_failure *failure);
+
 /* random number of this process */
 uint64_t ring_watcher_process(const struct ring_watcher *watcher);
 

@@ -70,8 +70,9 @@ int ring_identity_serve(struct ring_identity *identity, const struct ring_config
 	*identity = (struct ring_identity){0};
 	ring_random(&identity->job, sizeof(identity->job));
 	ring_random(identity->secret, sizeof(identity->secret));
-	identity->root = *ring_watcher_address(watcher);
-	err = ring_root_start(watcher, identity, 0);
+	err = ring_watcher_receive(watcher, config, towards, &identity->root, failure);
+	if (!err)
+		err = ring_root_start(watcher, identity, 0);
 	if (err)
 		ring_watcher_drop(watcher);
 	return err;

@@ -25,7 +25,8 @@ static void read_boot_id(unsigned char boot_id[16])
 }
 
 void ring_self_describe(struct ring_peer *self, int rank, const struct ring_config *config,
-			const struct ring_watcher *watcher, char lacks[RING_ABSENT_TEXT])
+			const struct ring_watcher *watcher, const struct sockaddr_storage *address,
+			char lacks[RING_ABSENT_TEXT])
 {
 	struct stat netns;
 	*self = (struct ring_peer){
@@ -33,7 +34,7 @@ void ring_self_describe(struct ring_peer *self, int rank, const struct ring_conf
 		.pid = getpid(),
 		.uid = getuid(),
 		.process = ring_watcher_process(watcher),
-		.tcp = *ring_watcher_address(watcher),
+		.tcp = *address,
 	};
 	snprintf(self->local, sizeof(self->local), "%s", ring_watcher_local_name(watcher));
 	read_boot_id(self->boot_id);

@@ -9,6 +9,7 @@
 
 /* lacks: as `why` of ring_transports_present(), for the transports that config names. */
 void ring_self_describe(struct ring_peer *self, int rank, const struct ring_config *config,
-			const struct ring_watcher *watcher, char lacks[RING_ABSENT_TEXT]);
+			const struct ring_watcher *watcher, const struct sockaddr_storage *address,
+			char lacks[RING_ABSENT_TEXT]);
 
 #endif

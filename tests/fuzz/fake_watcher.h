@@ -129,6 +129,14 @@ int ring_watcher_hold(struct ring_watcher **watcher, const struct ring_config *c
 	return RING_ESYSTEM;
 }
 
+int ring_watcher_receive(struct ring_watcher *watcher, const struct ring_config *config,
+			 const struct sockaddr_storage *towards, struct sockaddr_storage *address,
+			 struct ring_failure *failure)
+{
+	(void)watcher, (void)config, (void)towards, (void)address, (void)failure;
+	return RING_ESYSTEM;
+}
+
 const struct sockaddr_storage *ring_watcher_address(const struct ring_watcher *watcher)
 {
 	(void)watcher;

@@ -51,8 +51,10 @@ static int open_ranks(void **state)
 		snprintf(rank->peer.local, sizeof(rank->peer.local), "%s",
 			 ring_watcher_local_name(watcher));
 		assert_int_equal(ring_bell_create(&rank->bell), 0);
-		assert_int_equal(
-			ring_contact_open(&rank->ends.contact, watcher, JOB, secret, i, NULL), 0);
+		assert_int_equal(ring_contact_open(&rank->ends.contact, watcher,
+						   ring_watcher_address(watcher), JOB, secret, i,
+						   NULL),
+				 0);
 	}
 	return 0;
 }
@@ -251,7 +253,9 @@ static void unknown_rank_is_refused(void **state)
 	struct ring_contact *gone;
 	struct ring_peer peer = ranks[1].peer;
 	peer.rank = 7;
-	assert_int_equal(ring_contact_open(&gone, watcher, JOB, secret, 7, NULL), 0);
+	assert_int_equal(ring_contact_open(&gone, watcher, ring_watcher_address(watcher), JOB,
+					   secret, 7, NULL),
+			 0);
 	ring_contact_close(gone);
 	for (int transport = 0; transport < ring_transport_count; transport++)
 		assert_true(fail_to_reach(&peer, transport, "rank 0 -> rank 7 (host host, ") < 1500);

@@ -165,7 +165,8 @@ static int enter(struct rank *rank)
 	snprintf(self.local, sizeof(self.local), "%s", ring_watcher_local_name(rank->watcher));
 	snprintf(self.host, sizeof(self.host), "%s", rank->host);
 	rank->ends.self = rank->number;
-	err = ring_contact_open(&rank->ends.contact, rank->watcher, identity.job, identity.secret,
+	err = ring_contact_open(&rank->ends.contact, rank->watcher,
+				ring_watcher_address(rank->watcher), identity.job, identity.secret,
 				rank->number, &rank->failure);
 	return err ? err
 		   : ring_join_start(&rank->join, rank->size, &self, &identity, &rank->config,

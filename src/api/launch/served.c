@@ -168,7 +168,10 @@ int ring_served_enter(const struct ring_served *served, struct ring_identity *id
 		if (!ring_served_secret()[0])
 			warn_without_secret(launch->number, &address, one_host);
 		err = serve(served, config, identity, one_host, failure);
-		identity->root = *ring_watcher_address(launch->watcher); /* the shortest way */
+		if (!err) /* the shortest way */
+			err = ring_watcher_receive(launch->watcher, config,
+						   tells_way ? &address : NULL, &identity->root,
+						   failure);
 	}
 	ring_identity_write(identity, &launch->id);
 	return err;
