@@ -10,10 +10,11 @@ from pathlib import Path
 from launching import LIMIT_S, Failed, run
 from targets import are_hosts
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+MEASURING = [HERE.parent / "limits" / name for name in ("samples.c", "sampling.c")]  # as ring_perf does it
 SAVED_US = 2000  # how much links between hosts save up; with less they miss their rate where CPUs are busy
 FLAGS = ("-O2", "-Wall", "-Wextra")
-C = ("-std=gnu11", *FLAGS)
+C = ("-std=gnu11", *FLAGS, f"-I{HERE.parent.parent}")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ringccl" / "peers"
 INSTALL_S = 1800
 
@@ -44,7 +45,7 @@ class Peer:
     def build(self, folder):
         self.folder = folder
         objects = []
-        for source in (HERE / "driver.c", HERE.parent / "samples.c", HERE.parent / "sampling.c"):
+        for source in (HERE / "driver.c", *MEASURING):
             objects.append(folder / f"{source.stem}.o")
             run(["cc", *C, "-c", source, "-o", objects[-1]])
         command, libraries = self.compilation()
@@ -223,7 +224,7 @@ class Torch(Pypi, RingRun):
         """Builds the driver: Python, with the measuring part as a library."""
         self.folder = folder
         library = folder / "libtorch_driver.so"
-        sources = [HERE / "driver.c", HERE.parent / "samples.c", HERE.parent / "sampling.c", HERE / "torch_driver.c"]
+        sources = [HERE / "driver.c", *MEASURING, HERE / "torch_driver.c"]
         run(["cc", *C, "-fPIC", "-shared", "-Dmain=driver_main", *sources, "-o", library])
         self.driver().write_text(f"#!/bin/sh\nexec '{self.program('python')}' '{HERE / 'torch_driver.py'}' '{library}' \"$@\"\n",
                                  encoding="utf-8")

@@ -360,10 +360,12 @@ static int listen_tcp(struct listener *listener, const struct ring_config *confi
 	if (fd < 0) {
 		int cause = errno;
 		set_port(address, 0);
-		return ring_fail(failure, RING_ESYSTEM,
-				 "cannot listen at %s on any port of RING_PORT_RANGE %d-%d: %s",
-				 ring_address_format(address, text), config->port_first,
-				 config->port_last, strerror(cause));
+		return ring_fail(
+			failure, RING_ESYSTEM,
+			"cannot listen at %s on any port of RING_PORT_RANGE %d-%d: %s; each "
+			"process of a host needs one, and so does what starts ranks",
+			ring_address_format(address, text), config->port_first, config->port_last,
+			strerror(cause));
 	}
 	listener->watch.fd = fd;
 	length = sizeof(*address);
