@@ -103,14 +103,14 @@ int ring_partners_tell(struct ring_partners *partners, struct ring_pairs *pairs,
 		       const struct ring_call *call)
 {
 	struct ring_channel *channel = partners->mesh;
-	int err = partners->acquaintance == RING_PARTNERS_LINKING ? prepare(partners, pairs) : 0;
+	int err = partners->phase == RING_PARTNERS_LINKING ? prepare(partners, pairs) : 0;
 	if (err)
 		return err;
 	struct ring_whereabouts *own = &partners->reached.where[partners->team->rank];
 	*own = (struct ring_whereabouts){.input = partners->reaches};
-	if (partners->acquaintance == RING_PARTNERS_PROVING)
+	if (partners->phase == RING_PARTNERS_PROVING)
 		own->output_region = ring_stage_lend(&partners->stage, partners->mesh);
-	if (partners->acquaintance == RING_PARTNERS_CALLING)
+	if (partners->phase == RING_PARTNERS_CALLING)
 		*own = locate(partners, call);
 	ring_channel_tell(channel, &partners->signals, &call->record, &partners->reached);
 	channel->next = NULL;
@@ -136,17 +136,17 @@ int ring_partners_heard(struct ring_partners *partners, int *peer)
 {
 	const struct ring_team *team = partners->team;
 	int err;
-	switch (partners->acquaintance) {
+	switch (partners->phase) {
 	case RING_PARTNERS_LINKING:
 		partners->reaches = reaches_all(partners);
-		partners->acquaintance = RING_PARTNERS_PROVING;
+		partners->phase = RING_PARTNERS_PROVING;
 		return RING_EAGAIN;
 	case RING_PARTNERS_PROVING:
 		partners->all_reach = true;
 		for (int rank = 0; rank < team->size; rank++)
 			partners->all_reach = partners->all_reach &&
 					      partners->reached.where[rank].input;
-		partners->acquaintance = RING_PARTNERS_CALLING;
+		partners->phase = RING_PARTNERS_CALLING;
 		err = ring_stage_find(&partners->stage, team, partners->mesh, &partners->reached,
 				      peer);
 		return err ? err : RING_EAGAIN;

@@ -26,7 +26,7 @@ struct ring_comm_memory;
 struct ring_pairs;
 struct ring_team;
 
-enum ring_acquaintance { RING_PARTNERS_LINKING, RING_PARTNERS_PROVING, RING_PARTNERS_CALLING };
+enum ring_partners_phase { RING_PARTNERS_LINKING, RING_PARTNERS_PROVING, RING_PARTNERS_CALLING };
 
 /* What a rank knows of all others; arrays by rank. The rest is zero at first. */
 struct ring_partners {
@@ -34,7 +34,7 @@ struct ring_partners {
 	struct ring_channel *mesh;       /* the first channel: its links go to all */
 	struct ring_comm_memory *memory; /* what is lent */
 
-	enum ring_acquaintance acquaintance;
+	enum ring_partners_phase phase;
 	bool reaches;   /* this rank copies from and to all others' private memory */
 	bool all_reach; /* so does every rank */
 	struct ring_known_plan signals; /* of every exchange */
