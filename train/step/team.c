@@ -6,6 +6,7 @@
 #include "team.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,7 @@ static void list_transports(struct train_team *team)
 struct place {
 	char boot[40]; /* ranks with the same boot id have one host and one clock */
 	double now;
+	cpu_set_t usable; /* the CPUs it may run on */
 	struct machine machine;
 };
 
@@ -136,6 +138,8 @@ static void describe_place(struct place *place)
 	if (file)
 		fclose(file);
 	machine_describe(&place->machine);
+	if (sched_getaffinity(0, sizeof(place->usable), &place->usable) != 0)
+		CPU_SET(0, &place->usable); /* machine_describe() counts one then, too */
 }
 
 /* The lowest rank on the same host. */
@@ -147,18 +151,17 @@ static int find_host(const struct place *places, int rank)
 	return first;
 }
 
-/* A host counts once, with the most CPUs that a rank of it may use. */
+/* A host counts once, with the CPUs that its ranks together may use: each may have its own. */
 static void count_hosts(struct train_team *team, const struct place *places)
 {
 	for (int host = 0; host < team->size; host++) {
-		int most = 0;
-		for (int rank = 0; rank < team->size; rank++) {
-			int cpus = places[rank].machine.cpus;
-			if (find_host(places, rank) == host && cpus > most)
-				most = cpus;
-		}
-		team->cpus += most;
-		team->hosts += most > 0;
+		cpu_set_t usable;
+		CPU_ZERO(&usable);
+		for (int rank = host; rank < team->size; rank++)
+			if (find_host(places, rank) == host)
+				CPU_OR(&usable, &usable, &places[rank].usable);
+		team->cpus += CPU_COUNT(&usable);
+		team->hosts += find_host(places, host) == host;
 	}
 }
 
