@@ -107,13 +107,12 @@ static void introduce(struct ring_comm *comm)
 {
 	const struct ring_team *team = &comm->team;
 	struct ring_links *links = &comm->links;
-	comm->failure = (struct ring_comm_failure){.team = team, .links = links};
+	ring_comm_failure_open(&comm->failure, team, links);
 	comm->run.pairs = (struct ring_pairs){.team = team, .links = links};
 	comm->run.far = (struct ring_far){.team = team};
 	comm->run.partners = (struct ring_partners){.team = team,
 						    .mesh = &links->channels[0],
 						    .memory = &comm->memory};
-	pthread_mutex_init(&comm->failure.lock, NULL);
 	pthread_mutex_init(&comm->run.lock, NULL);
 }
 
@@ -177,7 +176,7 @@ static void free_comm(struct ring_comm *comm, const struct ring_failure *reason,
 	free(comm->team.order);
 	free(comm->team.peers);
 	pthread_mutex_destroy(&comm->run.lock);
-	pthread_mutex_destroy(&comm->failure.lock);
+	ring_comm_failure_close(&comm->failure);
 	free(comm);
 }
 

@@ -9,6 +9,18 @@
 #include "base/log.h"
 #include "base/waits.h"
 
+void ring_comm_failure_open(struct ring_comm_failure *failure, const struct ring_team *team,
+			    struct ring_links *links)
+{
+	*failure = (struct ring_comm_failure){.team = team, .links = links};
+	pthread_mutex_init(&failure->lock, NULL);
+}
+
+void ring_comm_failure_close(struct ring_comm_failure *failure)
+{
+	pthread_mutex_destroy(&failure->lock);
+}
+
 /* ---- the first failure ----------------------------------------------------------------------- */
 
 int ring_comm_fail_with(struct ring_comm_failure *failure, const struct ring_news *news, bool tell)

@@ -32,6 +32,11 @@ struct ring_comm_failure {
 	struct ring_record waits[2];
 };
 
+/* `links` may still be closed. */
+void ring_comm_failure_open(struct ring_comm_failure *failure, const struct ring_team *team,
+			    struct ring_links *links);
+void ring_comm_failure_close(struct ring_comm_failure *failure);
+
 /*
  * Makes the news the communicator's failure, unless there is one already, and tells the other ranks
  * if `tell`. returns the communicator's failure
