@@ -105,6 +105,7 @@ static int run_with_references(const struct train_options *options, int argc, ch
 		train_arguments_add(&arguments, "--reference");
 		train_arguments_add(&arguments, all[i].path);
 	}
+	train_arguments_add(&arguments, "--main-run");
 	if (status == TRAIN_EXIT_OK)
 		status = run_children(arguments.argv, ranks);
 	for (int i = 0; i < count; i++)

@@ -94,6 +94,23 @@ static int run_rank(struct train_options *options, int rank)
 	return status;
 }
 
+/* A launcher has started these ranks, and nobody starts others before them. */
+static bool suits_launcher(const struct train_options *options)
+{
+	const char *reference = options->with_reference ? "--with-reference"
+				: options->with_control ? "--with-control"
+							: NULL;
+	if (options->sweep)
+		fputs("ring_train: --sweep starts its ranks itself; leave out the launcher\n",
+		      stderr);
+	else if (reference)
+		fprintf(stderr,
+			"ring_train: %s starts its ranks itself: leave out the launcher and say "
+			"--ranks N, or give --reference FILE, an earlier run's record\n",
+			reference);
+	return !options->sweep && !reference;
+}
+
 static int run(int argc, char **argv)
 {
 	struct train_options options;
@@ -109,11 +126,7 @@ static int run(int argc, char **argv)
 	case ROLE_REFUSED:
 		return TRAIN_EXIT_USAGE;
 	case ROLE_RANK:
-		if (!options.sweep)
-			return run_rank(&options, rank);
-		fputs("ring_train: --sweep starts its ranks itself; leave out the launcher\n",
-		      stderr);
-		return TRAIN_EXIT_USAGE;
+		return suits_launcher(&options) ? run_rank(&options, rank) : TRAIN_EXIT_USAGE;
 	case ROLE_STARTS:
 		break;
 	}

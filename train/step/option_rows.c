@@ -15,6 +15,15 @@ static bool read_reference(const struct option_given *given, void *options)
 	return true;
 }
 
+/* --with-reference and --with-control have been followed: this is the run after them. */
+static bool read_main(const struct option_given *given, void *options)
+{
+	struct train_options *into = options;
+	(void)given;
+	into->with_reference = into->with_control = false;
+	return true;
+}
+
 #define AT(field) offsetof(struct train_options, field)
 
 static const struct option_row rows[] = {
@@ -158,6 +167,7 @@ static const struct option_row rows[] = {
 	 .help = "first run the same with --mode off"},
 	{OPTION_TEXT, 0, "as-control", "FILE", AT(as_control), .sameness = TRAIN_OWN,
 	 .help = "write only this record; --with-control starts this"},
+	{OPTION_OWN, 0, "main-run", NULL, .read = read_main, .sameness = TRAIN_OWN},
 	{OPTION_TEXT, 0, "sweep", "OPTION=VALUES", AT(sweep), .sameness = TRAIN_OWN,
 	 .help = "train once for each value, and compare: bucket-mb=1,4,25; semicolons separate "
 		 "values that have commas"},
