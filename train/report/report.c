@@ -215,8 +215,10 @@ void train_report_print(FILE *out, const struct train_summary *summary,
 	}
 	print_ranks(out, summary, steps, each);
 	fputc('\n', out);
-	print_payload(out, summary);
-	print_missing(out, summary);
+	if (each > 0) { /* else all was done before, or stopped */
+		print_payload(out, summary);
+		print_missing(out, summary);
+	}
 	print_source(out, summary->values);
 	print_busy(out, summary);
 }

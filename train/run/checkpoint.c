@@ -312,9 +312,6 @@ static int check_head(const char *path, const struct head *head, const struct he
 		return refuse(path, "is not a checkpoint");
 	if (head->byte_order != BYTE_ORDER_MARK || head->format != FORMAT)
 		return refuse(path, "is of another version or machine");
-	if (head->real_bytes != wanted->real_bytes || head->optimizer != wanted->optimizer ||
-	    head->moment_count != wanted->moment_count)
-		return refuse(path, "is of another optimizer");
 	for (int i = 0; i < NUMBERS; i++) {
 		if (head->shape[i] == wanted->shape[i])
 			continue;
@@ -324,6 +321,10 @@ static int check_head(const char *path, const struct head *head, const struct he
 	}
 	if (head->parameter_count != wanted->parameter_count)
 		return refuse(path, "has another number of parameters");
+	/* Moments are as many as parameters, so these come first. */
+	if (head->real_bytes != wanted->real_bytes || head->optimizer != wanted->optimizer ||
+	    head->moment_count != wanted->moment_count)
+		return refuse(path, "is of another optimizer");
 	return 0;
 }
 

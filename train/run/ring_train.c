@@ -36,6 +36,15 @@ static void print_beginning(const struct train_run *run)
 	fflush(stdout);
 }
 
+/* A run that goes on from a finished one makes no step, and its report has no times. */
+static void print_done(const struct train_run *run)
+{
+	if (run->done.count + run->controls.count == 0 && !run->stop && !run->options->quiet)
+		printf("nothing was left to do: step %" PRIu64
+		       " is the last; more --steps or --epochs go on\n",
+		       run->state.step);
+}
+
 /* Waits until rank 0 has written everything: a launcher may end it once others are gone. */
 static int end_early(struct train_run *run, int status)
 {
@@ -61,6 +70,8 @@ static int train(struct train_options *options, struct train_team *team)
 		status = train_export(&run);
 	if (status == TRAIN_EXIT_OK) {
 		status = train_run_steps(&run);
+		if (status == TRAIN_EXIT_OK && team->rank == 0)
+			print_done(&run);
 		if (status == TRAIN_EXIT_OK && !run.stop)
 			status = train_run_alone(&run);
 		if (status == TRAIN_EXIT_OK && !run.stop)

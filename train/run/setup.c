@@ -30,10 +30,16 @@ static int refuse_batch(const struct train_run *run, const struct train_state *s
 	return TRAIN_EXIT_USAGE;
 }
 
-static int refuse_data(const struct train_run *run)
+/* All examples depend on the seed: their points, or their order and lengths. */
+static int refuse_data(const struct train_run *run, const struct train_state *saved)
 {
-	if (run->team->rank == 0)
-		fputs("ring_train: the checkpoint has other examples: --text or --context "
+	if (run->team->rank == 0 && saved->seed != run->state.seed)
+		fprintf(stderr,
+			"ring_train: the checkpoint's examples are of --seed %" PRIu64
+			", this run's of --seed %" PRIu64 "; --seed %" PRIu64 " goes on\n",
+			saved->seed, run->state.seed, saved->seed);
+	else if (run->team->rank == 0)
+		fputs("ring_train: the checkpoint has other examples: --text or --lengths "
 		      "differs\n",
 		      stderr);
 	return TRAIN_EXIT_USAGE;
@@ -66,7 +72,7 @@ static int resume(struct train_run *run)
 	if (restored.state.global_batch != run->state.global_batch)
 		return refuse_batch(run, &restored.state);
 	if (restored.state.data != run->state.data)
-		return refuse_data(run);
+		return refuse_data(run, &restored.state);
 	err = train_team_broadcast(team, run->optimizer.moments,
 				   run->optimizer.count * sizeof(train_real));
 	if (err)
