@@ -11,6 +11,7 @@
 #include "perf/calls/collective.h"
 #include "perf/calls/memory.h"
 #include "perf/calls/types.h"
+#include "tools/machine.h"
 #include "tools/options.h"
 
 #define MAX_RANKS 1024
@@ -108,12 +109,6 @@ static bool read_sizes(const struct option_given *given, void *options)
 	return option_refuse(given, "sizes from small to large such as 8,64K,1.5G");
 }
 
-static bool read_link(const struct option_given *given, void *options)
-{
-	(void)options;
-	return setenv("RING_LINK", given->text, 1) == 0;
-}
-
 static bool read_device(const struct option_given *given, void *options)
 {
 	const char **device = &((struct perf_options *)options)->device;
@@ -159,7 +154,7 @@ static const struct option_row rows[] = {
 	 .help = "ranks that share a GPU, 1"},
 	{OPTION_TEXT, 0, "transport", "LIST", AT(transport),
 	 .help = "use only these transports, \"shm,tcp\""},
-	{OPTION_OWN, 0, "link", "PACE", .read = read_link,
+	{OPTION_OWN, 0, "link", "PACE", .read = machine_read_link,
 	 .help = "slow links down to this: \"1GB/s,20us\" (RING_LINK)"},
 	{OPTION_OWN, 0, "collective", "NAME", .read = read_collective,
 	 .help = "all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter, "

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "options.h"
+#include "ringccl.h"
 
 static void read_cpu_model(char *model, size_t bytes)
 {
@@ -66,6 +68,19 @@ const char *machine_link(void)
 {
 	const char *link = getenv("RING_LINK");
 	return link ? link : "";
+}
+
+bool machine_read_link(const struct option_given *given, void *options)
+{
+	const char *pace = given->text;
+	struct ring_options library;
+	(void)options;
+	if (setenv("RING_LINK", pace, 1) != 0)
+		return false;
+	ring_options_init(&library); /* leaves out what is wrong */
+	if (!*pace || (library.link && strcmp(library.link, pace) == 0))
+		return true;
+	return option_refuse(given, "RATE[,LATENCY] (such as 1GB/s,20us)");
 }
 
 /*

@@ -6,7 +6,10 @@
 #ifndef TOOLS_MACHINE_H
 #define TOOLS_MACHINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+struct option_given;
 
 struct machine {
 	char host[64], cpu[64]; /* name and model; "unknown" */
@@ -22,6 +25,9 @@ void machine_clean(struct machine *machine);
 
 /* RING_LINK, the pace of links; "": none */
 const char *machine_link(void);
+
+/* Reads --link PACE into it, for ranks of this process and of those that it starts; "" is none. */
+bool machine_read_link(const struct option_given *given, void *options);
 
 /* CPU seconds since the machine, or this process, started. NAN: not known */
 struct machine_use {

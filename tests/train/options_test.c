@@ -99,6 +99,7 @@ static void test_refusals(void **state)
 		"--lengths uniform:1:9 --export a",
 		"--sampler none --export a",
 		"--slow-rank 1:40",
+		"--link 1GB",
 		"--extra-fresh",
 		"--batch 4 --global-batch 8",
 		"--scaling strong --batch 4",

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "tools/machine.h"
+
 #define MAX_RANKS 1024
 
 static bool read_reference(const struct option_given *given, void *options)
@@ -116,7 +118,7 @@ static const struct option_row rows[] = {
 	 .help = "compare all ranks' parameters every K steps; 50; 0: never"},
 	{OPTION_TEXT, 0, "transport", "LIST", AT(transport), .sameness = TRAIN_OWN,
 	 .help = "use only these transports, \"shm,tcp\""},
-	{OPTION_TEXT, 0, "link", "PACE", AT(link), .sameness = TRAIN_OWN,
+	{OPTION_OWN, 0, "link", "PACE", .read = machine_read_link, .sameness = TRAIN_OWN,
 	 .help = "slow links down to this: \"1GB/s,20us\" (RING_LINK)"},
 	{OPTION_REAL, 0, "timeout", "SECONDS", AT(timeout_s), 0, 1e6, .sameness = TRAIN_OWN,
 	 .help = "timeout of joining and of each call"},

@@ -62,7 +62,6 @@ struct train_options {
 	bool sync_every_micro; /* average after each micro-batch, as without no_sync */
 	int hash_every;        /* steps between comparisons of all ranks' parameters; 0: never */
 	const char *transport; /* as in struct ring_options; NULL */
-	const char *link;      /* RING_LINK: paced links, "1GB/s,20us"; NULL */
 	double timeout_s;      /* of creation and of each call; 0 leaves the defaults */
 
 	const char *checkpoint; /* folder; NULL: none */

@@ -206,8 +206,6 @@ int train_team_others(struct train_team *team, const struct machine_use *since, 
 
 int train_team_join(struct train_team *team, const struct train_options *options, int rank)
 {
-	if (options->link)
-		setenv("RING_LINK", options->link, 1);
 	struct ring_options ring;
 	ring_options_init(&ring);
 	if (options->transport)
