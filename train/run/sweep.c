@@ -179,8 +179,27 @@ static int run_all(struct sweep *sweep, int argc, char **argv)
 	return status;
 }
 
+/* Each run would find checkpoints of the one before, or replace its file. */
+static bool shares_no_file(const struct train_options *options)
+{
+	const char *name = options->checkpoint ? "--checkpoint"
+			   : options->export   ? "--export"
+			   : options->trace    ? "--trace"
+			   : options->profile  ? "--profile"
+			   : options->plot     ? "--plot"
+					       : NULL;
+	if (name)
+		fprintf(stderr,
+			"ring_train: --sweep trains several times: leave out %s, whose files all "
+			"runs would share\n",
+			name);
+	return !name;
+}
+
 int train_sweep(const struct train_options *options, int argc, char **argv)
 {
+	if (!shares_no_file(options))
+		return TRAIN_EXIT_USAGE;
 	struct sweep *sweep = calloc(1, sizeof(*sweep));
 	int status = TRAIN_EXIT_SYSTEM;
 	if (sweep)
