@@ -76,11 +76,18 @@ static int check_abilities(struct ring_cuda_chip *chip, struct ring_failure *fai
 	return err;
 }
 
-/* Images that a driver is too old for are refused with one of several errors. */
+/* What drivers say to an image that they are too old for. */
+static bool is_of_the_image(int result)
+{
+	return result == RING_CUDA_INVALID_IMAGE || result == RING_CUDA_NO_BINARY_FOR_GPU ||
+	       result == RING_CUDA_INVALID_PTX || result == RING_CUDA_UNSUPPORTED_PTX_VERSION;
+}
+
 static int refuse_image(const struct ring_cuda_chip *chip, int result, struct ring_failure *failure)
 {
 	int version = RING_CUDA_LEAST;
-	if (chip->driver->driver_version(&version) || version >= RING_CUDA_LEAST)
+	if (!is_of_the_image(result) || chip->driver->driver_version(&version) ||
+	    version >= RING_CUDA_LEAST)
 		return ring_cuda_error(result, "loading the kernels", failure);
 	return ring_fail(
 		failure, RING_ENOTSUP,
