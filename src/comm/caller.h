@@ -3,7 +3,7 @@
 #ifndef RING_CALLER_H
 #define RING_CALLER_H
 
-#include "call.h"
+#include "team/call.h"
 #include "op.h"
 
 #define RING_CALLS_KEPT 4

@@ -8,11 +8,11 @@
 #define RING_COMM_H
 
 #include "caller.h"
-#include "failure.h"
-#include "links.h"
-#include "memory.h"
+#include "team/failure.h"
+#include "team/links.h"
+#include "team/memory.h"
 #include "run.h"
-#include "team.h"
+#include "team/team.h"
 
 struct ring_comm {
 	struct ring_team team;            /* nobody's any more: it stays as it was created */

@@ -10,9 +10,9 @@
 #include <pthread.h>
 
 #include "base/flag.h"
-#include "far.h"
-#include "pairs.h"
-#include "partners.h"
+#include "team/far.h"
+#include "team/pairs.h"
+#include "team/partners.h"
 #include "way.h"
 
 struct ring_run {
