@@ -22,7 +22,6 @@
 
 #include "clock.h"
 #include "fork_lock.h"
-#include "lift.h"
 #include "waits.h"
 
 #define DISCARD_BYTES (64 << 20) /* most that is thrown away: more than any receive buffer */

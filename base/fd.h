@@ -10,11 +10,14 @@
 #ifndef RING_FD_H
 #define RING_FD_H
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define RING_FDS_PASSED_MAX 16
 
@@ -81,5 +84,21 @@ void ring_fd_part(void);
  * Grows by one in every child of fork(): an object made under another generation is the parent's.
  */
 unsigned ring_fork_generation(void);
+
+/*
+ * Moves a file that was just opened to a number above 2, close-on-exec: if a program has closed its
+ * standard input, output or error, the kernel hands out that number next, and what is printed would
+ * go there. returns it; -1 with errno
+ */
+static inline int ring_fd_lift(int fd)
+{
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	int lifted = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int err = errno;
+	close(fd);
+	errno = err;
+	return lifted;
+}
 
 #endif

@@ -13,7 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "lift.h"
+#include "fd.h"
 
 #define TEMPORARIES_MAX 100 /* names that are tried */
 

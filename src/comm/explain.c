@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/fd.h"
-#include "base/outage.h"
+#include "transport/outage.h"
 #include "meet/describe.h"
 
 const struct ring_channel *ring_explain_unfinished(const struct ring_channel *active)

@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "base/outage.h"
+#include "transport/outage.h"
 #include "greeting.h"
 
 struct ring_dial {

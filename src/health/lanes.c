@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/outage.h"
+#include "transport/outage.h"
 #include "door/mail.h"
 
 enum { LETTER_NEWS = 1, LETTER_GOODBYE, LETTER_GOODBYE_HEARD, LETTER_WAITS };

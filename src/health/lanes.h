@@ -5,7 +5,7 @@
  * first counts. The watcher drives them, so they work while the rank computes.
  *
  * A lane that closes without goodbye is a death. The kernel ends one whose other end cannot be
- * reached (base/outage.h), at no cost to an idle process; a stopped process keeps its lanes.
+ * reached (transport/outage.h), at no cost to an idle process; a stopped process keeps its lanes.
  */
 #ifndef RING_LANES_H
 #define RING_LANES_H

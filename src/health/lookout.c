@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/outage.h"
+#include "transport/outage.h"
 #include "base/waits.h"
 
 /* One connection. */

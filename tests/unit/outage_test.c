@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a connection has had no answer for too long: the judgement of base/outage.h, look by look, on a clock
+ * When a connection has had no answer for too long: the judgement of transport/outage.h, look by look, on a clock
  * that is made up.
  */
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/outage.h"
+#include "transport/outage.h"
 #include "base/waits.h"
 
 #define LOST_MS 5000

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/trial.h"
+#include "transport/memory/trial.h"
 
 #define BYTES 32768
 #define FAST_NS (BYTES / 8) /* of a copy of so many bytes */

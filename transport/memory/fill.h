@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "base/trial.h"
+#include "trial.h"
 
 /*
  * Copies to a slot; others may be told of it at once. copies: one per link, for all that the sender

@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/outage.h"
+#include "transport/outage.h"
 #include "transport/sealed.h"
 #include "transport/slot_fifo.h"
 #include "base/status.h"

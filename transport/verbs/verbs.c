@@ -17,7 +17,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/outage.h"
+#include "transport/outage.h"
 #include "base/status.h"
 #include "transport/slot_fifo.h"
 #include "link.h"

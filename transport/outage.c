@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "waits.h"
+#include "base/waits.h"
 
 #ifndef TCP_RTO_MAX_MS
 #define TCP_RTO_MAX_MS 44 /* Linux 6.15; an older one sends again after twice the time, each time */
