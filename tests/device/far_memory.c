@@ -188,7 +188,7 @@ void far_host_free(void *memory)
 	if (!memory)
 		return;
 	pthread_mutex_lock(&lock);
-	struct range **range = find(&pinned, memory, 0);
+	struct range **range = find(&pinned, memory, 1);
 	if (!*range || (*range)->begin != (uintptr_t)memory)
 		die("freed what it has not made", memory, 0);
 	drop(range);
