@@ -44,6 +44,21 @@ struct ring_creation {
 
 /* ---- beginning and ending ---- */
 
+/* What links will be made by. */
+static void prepare_ends(struct ring_comm *comm)
+{
+	comm->links.ends = (struct ring_edge_ends){
+		.self = comm->team.rank,
+		.bell = &comm->links.bell,
+		.congestion = comm->team.config.congestion[0] ? comm->team.config.congestion : NULL,
+		.peer_lost_ms = comm->team.config.peer_lost_ms,
+		.pace = comm->team.config.link[0] ? &comm->links.pace : NULL,
+	};
+	if (comm->links.ends.pace)
+		ring_pace_read(comm->team.config.link,
+			       &comm->links.pace.speed); /* the options have checked it */
+}
+
 /* Opens the door, then tells the root: the door is open before others hear of this rank. */
 static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id,
 			 struct ring_failure *failure)
@@ -67,16 +82,7 @@ static int enter_meeting(struct ring_comm *comm, const struct ring_unique_id *id
 				   &address, failure);
 	if (err)
 		return err;
-	comm->links.ends = (struct ring_edge_ends){
-		.self = comm->team.rank,
-		.bell = &comm->links.bell,
-		.congestion = comm->team.config.congestion[0] ? comm->team.config.congestion : NULL,
-		.peer_lost_ms = comm->team.config.peer_lost_ms,
-		.pace = comm->team.config.link[0] ? &comm->links.pace : NULL,
-	};
-	if (comm->links.ends.pace)
-		ring_pace_read(comm->team.config.link,
-			       &comm->links.pace.speed); /* the options have checked it */
+	prepare_ends(comm);
 	err = ring_contact_open(&comm->links.ends.contact, comm->links.watcher, &address,
 				identity.job, identity.secret, comm->team.rank, failure);
 	if (err)

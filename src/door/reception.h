@@ -3,8 +3,8 @@
  * The watcher's front door: the listeners, the guests that have not yet proved who they are, and
  * the proved connections that wait to be fetched. Strangers are shown out here.
  *
- * reception.c has what watcher.h says of addresses, ports and fetching. Opening and closing the
- * door is watcher.c's, with the watcher locked.
+ * reception.c has what watcher.h says of ports and fetching, listening.c of addresses. Opening and
+ * closing the door is watcher.c's, with the watcher locked.
  */
 #ifndef RING_RECEPTION_H
 #define RING_RECEPTION_H
