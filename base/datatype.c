@@ -15,7 +15,8 @@ static const char *const type_names[RING_DATATYPES] = {
 };
 
 #define NAME(OP, op, ...) [OP] = #op,
-static const char *const op_names[] = {RING_REDUCE_OPS(NAME, )[RING_AVG] = "avg"};
+static const char *const op_names[] = {[RING_AVG] = "avg",
+				       RING_REDUCE_OPS(NAME, ) RING_REDUCE_BIT_OPS(NAME, )};
 
 /* Compared as unsigned numbers, negative values are out of range too. */
 #define IS_INDEX(table, value) ((unsigned)(value) < sizeof(table) / sizeof((table)[0]))
@@ -28,4 +29,21 @@ const char *ring_datatype_name(enum ring_datatype type)
 const char *ring_op_name(enum ring_op op)
 {
 	return IS_INDEX(op_names, op) ? op_names[op] : "?";
+}
+
+bool ring_op_is_of_bits(enum ring_op op)
+{
+#define IS_OP(OP, ...) || op == OP
+	return false RING_REDUCE_BIT_OPS(IS_OP, );
+#undef IS_OP
+}
+
+bool ring_op_takes(enum ring_op op, enum ring_datatype type)
+{
+	return !ring_op_is_of_bits(op) || type < RING_FLOAT16;
+}
+
+bool ring_op_shows_order(enum ring_op op, enum ring_datatype type)
+{
+	return type >= RING_FLOAT16 && op != RING_MAX && op != RING_MIN;
 }

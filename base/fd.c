@@ -123,6 +123,15 @@ void ring_fd_release(int fd)
 	pthread_mutex_unlock(&lock);
 }
 
+int ring_fd_take(int fd)
+{
+	pthread_mutex_lock(&lock);
+	(void)!fcntl(fd, F_SETFD, FD_CLOEXEC);
+	fd = note(fd);
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
 int ring_fd_socket(int domain, int type, int protocol)
 {
 	pthread_mutex_lock(&lock);
@@ -212,6 +221,16 @@ FILE *ring_fd_file(const char *path)
 	if (!file && fd >= 0)
 		close(fd);
 	return file;
+}
+
+int ring_fd_append(const char *path)
+{
+	return ring_fd_lift(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+}
+
+int ring_fd_rewrite(const char *path)
+{
+	return ring_fd_lift(open(path, O_WRONLY | O_CLOEXEC));
 }
 
 /* ---- shortages ---- */

@@ -36,7 +36,17 @@ int ring_fd_timer(void); /* as timerfd_create(2) of CLOCK_MONOTONIC, non-blockin
 void ring_fd_adopt(int fd);
 void ring_fd_release(int fd);
 
+/*
+ * One that another library has opened and given away is ours from here on. A child forked before
+ * that has a copy. returns it, perhaps under another number; -1: no memory, or no number, is left
+ */
+int ring_fd_take(int fd);
+
 FILE *ring_fd_file(const char *path); /* for reading, as fopen(3); fclose() is its end */
+
+/* For writing after what is there, also by children of fork(); -1 and errno on failure. */
+int ring_fd_append(const char *path);
+int ring_fd_rewrite(const char *path); /* over what is there; likewise, but of a file that exists */
 
 /*
  * As sendmsg/recvmsg of `bytes` bytes and up to `max` descriptors, at most RING_FDS_PASSED_MAX;

@@ -49,4 +49,11 @@ static inline uint64_t ring_counter_read(const struct ring_counter *counter)
 				    memory_order_acquire); /* pairs with ring_counter_advance */
 }
 
+/* Where several threads do: false if it was not *was; then that is what it was. Orders nothing. */
+static inline bool ring_counter_move(struct ring_counter *counter, uint64_t *was, uint64_t to)
+{
+	return atomic_compare_exchange_weak_explicit(&counter->count, was, to, memory_order_relaxed,
+						     memory_order_relaxed);
+}
+
 #endif

@@ -29,8 +29,25 @@
 	X(RING_MAX, max, __VA_ARGS__)                                                              \
 	X(RING_MIN, min, __VA_ARGS__)
 
+/*
+ * X(op, name, ...): of bits, of integers. Bits do not depend on one another, so all integers are
+ * reduced as bytes, and one type has kernels.
+ */
+#define RING_REDUCE_BIT_OPS(X, ...)                                                                \
+	X(RING_BAND, band, __VA_ARGS__)                                                            \
+	X(RING_BOR, bor, __VA_ARGS__)                                                              \
+	X(RING_BXOR, bxor, __VA_ARGS__)
+
+/* X(op, name, type, name, bytes, what it is computed in, ...): all pairs that have a kernel. */
+#define RING_REDUCE_ROW(TYPE, type, bytes, computed, X)                                            \
+	RING_REDUCE_OPS(X, TYPE, type, bytes, computed)
+#define RING_REDUCE_PAIRS(X)                                                                       \
+	RING_REDUCE_TYPES(RING_REDUCE_ROW, X)                                                      \
+	RING_REDUCE_BIT_OPS(X, RING_UINT8, uint8, 1, uint8)
+
 /* Places of a table by operation. */
 #define RING_OP_PLACE(OP, op, ...) char op[OP + 1];
-#define RING_OPS sizeof(union {RING_REDUCE_OPS(RING_OP_PLACE, )})
+#define RING_OPS                                                                                   \
+	sizeof(union {RING_REDUCE_OPS(RING_OP_PLACE, ) RING_REDUCE_BIT_OPS(RING_OP_PLACE, )})
 
 #endif

@@ -39,7 +39,7 @@ static int begun_at(const void *place)
 
 static int worth(const struct ring_region *region)
 {
-	return region->fd >= 0 ? 2 : region->allocated;
+	return region->fd >= 0 || region->lends ? 2 : region->allocated;
 }
 
 static struct ring_region *find(const void *place, size_t bytes)

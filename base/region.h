@@ -2,8 +2,8 @@
 /*
  * The memory that this process's communicators know: what ring_mem_alloc() made, what
  * ring_mem_register() was told of, and what ranks of a host share. One object says whose it is,
- * where it lies, and by what others reach it: ranks of this host by its descriptor, a device that
- * moves data by an access that it makes when it first needs one. Any thread.
+ * where it lies, and by what others reach it: ranks of this host by its descriptor or handle, a
+ * device that moves data by an access that it makes when it first needs one. Any thread.
  *
  * It is made once (add), found by any place in it (find, access), and forgotten in one place.
  */
@@ -15,6 +15,27 @@
 #include <stdint.h>
 
 struct ring_device;
+
+/* What names memory of a device to other processes of its host: written and read by its row. */
+struct ring_lent {
+	unsigned char handle[64]; /* of a whole allocation, or what goes with its descriptor ... */
+	uint64_t offset;          /* ... and how far into it the memory begins */
+};
+
+/* How a chip's jobs come to reach memory that another rank has lent. */
+struct ring_opener {
+	int chip;
+	/*
+	 * Of another process; fd: the descriptor that came with it, or -1. *memory: the allocation.
+	 * returns 0; RING_ENOTSUP: they cannot reach it; RING_ENOMEM, _ESYSTEM
+	 */
+	int (*open)(int chip, const struct ring_lent *lent, int fd, void **memory);
+	/* As it was opened; at once, or when nothing on the chip waits any more. */
+	void (*close)(int chip, void *memory);
+	bool (*has_closed)(int chip); /* whether all is closed that was to be */
+	/* Of this process, perhaps of another chip. returns as open() */
+	int (*reach)(int chip, const void *memory);
+};
 
 /* What `owner`, such as a port of an RDMA device, has made of a region; its own struct goes on. */
 struct ring_access {
@@ -31,6 +52,8 @@ struct ring_region {
 	int chip;
 	bool allocated; /* by the library; else it is the program's, and was registered */
 	int fd;         /* sealed memory of that size, which ranks of this host map; -1: private */
+	bool lends;     /* a device's: ranks of this host open it by ... */
+	struct ring_lent lent; /* ... this, and by `fd`, if there is one */
 	/* Frees its memory, once the last holder lets go; NULL: nothing to free. */
 	void (*free)(struct ring_region *region);
 

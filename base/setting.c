@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number.h"
+#include "base/text/number.h"
 
 static bool text_is_allowed(const struct ring_setting *setting, const char *text,
 			    char allowed[RING_ALLOWED_TEXT])

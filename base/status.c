@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "text.h"
+#include "base/text/text.h"
 
 static _Thread_local struct ring_failure remembered;
 

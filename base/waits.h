@@ -29,18 +29,21 @@ enum ring_waits {
 	RING_CLOCK_LOOKS = 64, /* what time it is */
 	RING_END_LOOKS = 1024, /* whether the other end of a link is there */
 
-	RING_NAP_MS = 1,         /* the first sleep of some; see transport/doorbell_words.h */
-	RING_ASK_MS = 250,       /* before neighbours are told which call waits here */
-	RING_VIGIL_MS = 500,     /* for a first message, before its sender's door is tried */
+	RING_NAP_MS = 1,     /* the first sleep of some; see transport/doorbell_words.h */
+	RING_ASK_MS = 250,   /* before neighbours are told which call waits here */
+	RING_ROLL_MS = 5000, /* for the ranks' answers to who keeps a call, behind tell_after_ms */
+	RING_VIGIL_MS = 500, /* for a first message, before its sender's door is tried */
 	RING_PROOF_HOLDS_MS = 5, /* after a peer was proved to live, before that is done again */
 
 	/* ---- after a failure -------------------------------------------------------- */
 
-	RING_LEFT_MS = 200,    /* for what a rank sent before its goodbye */
-	RING_NEWS_MS = 500,    /* for control lanes to say why a link broke */
+	RING_LEFT_MS = 200,          /* for what a rank sent before its goodbye */
+	RING_NEWS_MS = 500,          /* for control lanes to say why a link broke */
+	RING_NEWS_LOOK_NS = 1000000, /* from one look for them to the next, where no bell rings */
 	RING_FENCE_MS = 500,   /* for peers to leave a call's buffers, then they are shut out */
 	RING_SETTLE_MS = 1000, /* for devices' jobs on a call's buffers */
-	RING_BUFFERS_LOOK_NS = 50000, /* from one look to the next during these two */
+	RING_PROBE_MS = 10000, /* for jobs that try whether devices reach one another */
+	RING_BUFFERS_LOOK_NS = 50000, /* from one look to the next during these */
 	RING_WATCHER_NAP_US = 20000,  /* of a watcher that hears nothing; its alarms still ring */
 
 	/* ---- for hosts that do not answer; see outage.h ----------------------------- */
@@ -78,7 +81,7 @@ enum ring_waits {
 	RING_NAME_FIRST_MS = 100,  /* before a name is asked for again; then twice as long, ... */
 	RING_NAME_LAST_MS = 2000,  /* ... at most this long */
 	RING_NAME_QUIET_MS = 5000, /* for a name, before people are told what is waited for */
-	RING_STAGGER_MS = 250,     /* before a name's next address is tried, too, as in RFC 8305 */
+	RING_STAGGER_MS = 250,     /* also before a name's next address is tried, as in RFC 8305 */
 	RING_REFUSED_MS = 100,     /* before the same address is tried again */
 	RING_REFUSED_LOOK_MS = 50, /* from one look at all addresses to the next */
 	RING_LAUNCHER_LEAVE_MS = 1000, /* for a launcher to answer that we leave */
@@ -100,7 +103,17 @@ enum ring_waits {
 
 	RING_TELL_FIRST_NS = 20000, /* before events are looked at again; then twice as long, ... */
 	RING_TELL_LAST_NS = 1000000, /* ... at most this long */
+	RING_TELL_WORD_NS = 100000,  /* the same for words, which take no call of the driver */
+	RING_PUMP_NAP_NS = 100000, /* of a pump, from one look at what a device wrote to the next */
+	RING_PUMP_NAPS = 100,      /* after so many in vain, with nothing but graphs, ... */
+	RING_PUMP_DOZE_NS = 1000000, /* ... they are this long */
+	RING_PULSE_NS = 10000000,    /* from asking whether a device has failed to asking again */
+	RING_GATE_PASS_S = 1,        /* for a call of the driver that waits for the GPU to end */
+	RING_GATE_AWAIT_MS = 30000,  /* for streams that wait, before memory is pinned anyway */
+	RING_GATE_LOOK_NS = 100000,  /* from one look at them to the next */
 	RING_STOP_NAP_NS = 500,      /* of a stopped stream, from one look to the next */
+	RING_CUDA_LOOK_MS = 10,      /* from look to look for a program that opens CUDA's driver */
+	RING_ENGINE_LOOKS = 64,      /* of a kernel for a peer, before it asks what time it is */
 };
 
 static_assert(RING_NEWS_MS > RING_LEFT_MS,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "text.h"
+#include "base/text/text.h"
 
 enum { NO_ADDRESS = 0, ADDRESS_LOCAL = 1, ADDRESS_4 = 4, ADDRESS_6 = 6 };
 

@@ -8,11 +8,16 @@
  *           success. ring_comm_error() turns a failure into a sentence that names who and where.
  *           The first failure of a communicator sticks: later calls return it at once.
  * threads   A communicator is used by one thread at a time, except ring_comm_abort(),
- *           ring_comm_status() and ring_comm_error(), which any thread may call at any time.
+ *           ring_comm_status() and ring_comm_error(), which any thread may call at any time. So may
+ *           it ring_stream_position(), _wait(), _test(), _notify(), _fd() and _times(), while the
+ *           stream lives.
  *           Different communicators are independent. Ranks may be processes or threads.
  * order     All ranks make the same collective calls in the same order. A call that differs in
  *           kind, count, type, operation or root ends as RING_EMISMATCH on every rank, and no
- *           rank's buffers have been touched. Sends and receives match pair by pair, in order.
+ *           rank's buffers have been touched (but see ring_all_to_allv()). Sends and receives match
+ *           pair by pair, in order. Calls of one stream run one after the other, and so do
+ *           collectives; sends and receives on other streams, or on none, make progress beside all
+ *           of them.
  * memory    Once a call has failed no rank writes to its buffers any more, not even a rank that
  *           was stopped and later continues; where that cannot be promised the sentence says so, as
  *           ringccl(7) explains.
@@ -35,7 +40,7 @@ extern "C" {
 #endif
 
 #define RING_VERSION_MAJOR 0
-#define RING_VERSION_MINOR 1
+#define RING_VERSION_MINOR 2
 #define RING_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -79,7 +84,7 @@ enum ring_datatype {
 };
 
 /*
- * Reductions; the values equal NCCL's.
+ * Reductions; the values equal NCCL's as far as NCCL has them.
  *
  * RING_SUM   integers wrap; 16- and 8-bit floats are computed in float32 and rounded to nearest
  *            even, once per hop of a ring, once per stride, once in total in a shot: too large a
@@ -88,9 +93,11 @@ enum ring_datatype {
  * RING_AVG   the sum, divided by the number of ranks once, at the last addition; integers truncate
  *            towards zero
  * RING_MAX, RING_MIN   a NaN in any input makes the result NaN; -0 is less than +0
+ * RING_BAND, RING_BOR, RING_BXOR   bit by bit, of integers only: RING_EINVAL on floats
  *
  * A NaN that was computed is always the same quiet NaN, so that results are equal bit for bit.
- * docs/REDUCTIONS.md tells the rest. ring_op_create_premul_sum() makes further operations.
+ * docs/REDUCTIONS.md tells the rest. ring_op_create_premul_sum() makes further operations, and so
+ * does ring_op_create() of a function.
  */
 enum ring_op {
 	RING_SUM = 0,
@@ -98,6 +105,9 @@ enum ring_op {
 	RING_MAX = 2,
 	RING_MIN = 3,
 	RING_AVG = 4,
+	RING_BAND = 5,
+	RING_BOR = 6,
+	RING_BXOR = 7,
 };
 
 struct ring_comm;   /* a communicator as one rank sees it; made by ring_comm_create */
@@ -148,6 +158,15 @@ struct ring_options {
 	 * The last field of version 0.1: new ones go behind it.
 	 */
 	const char *device;
+
+	/*
+	 * RING_TELL_AFTER_MS: a call that has waited for so long says on stderr, once, for whom,
+	 * and what that rank does; 10000; 0: never
+	 */
+	int tell_after_ms;
+
+	/* A RING_ORDER: "rank" adds floats in rank order, whatever the count; NULL: as fits best */
+	const char *order;
 };
 
 /* One link as counted by its end in this rank. */
@@ -172,7 +191,10 @@ struct ring_carried {
 
 #define RING_STATS_LINKS 32
 
-/* What a communicator has done so far, as this rank counts it. */
+/*
+ * What a communicator has done so far, as this rank counts it. Of calls that GPUs carry out by
+ * themselves calls and sent_bytes have what their plan says, the rest has nothing.
+ */
 struct ring_stats {
 	size_t size;             /* sizeof(struct ring_stats), set by the caller          */
 	uint64_t calls;          /* collectives, sends and receives completed             */
@@ -260,11 +282,13 @@ RING_API int ring_job_find(const char **launcher, int *rank, int *size);
 /*
  * Divides a communicator: ranks of one color get a communicator of their own, in which they are
  * ordered by key, then by their rank in comm. A collective call of all ranks of comm; the new one
- * takes over comm's options, but for the trace, and is independent of it.
+ * takes over comm's options, but for the trace, and is independent of it. In a group it is only
+ * noted, so that one thread can split several ranks: *sub is set when the group ends, whose other
+ * calls come before.
  *
  * color     0 or more; RING_COLOR_NONE: this rank joins none and *sub becomes NULL
  * key       any number
- * returns   as ring_comm_create; RING_EINVAL inside a group
+ * returns   as ring_comm_create, or in a group 0; RING_EINVAL, RING_ENOMEM
  * blocking  like a call on comm, then at most create_timeout_ms
  */
 #define RING_COLOR_NONE (-1)
@@ -317,11 +341,13 @@ RING_API void ring_comm_destroy(struct ring_comm *comm);
  * returns     0; RING_EINVAL at once on bad arguments, the communicator stays usable;
  *             RING_EPEER, RING_ETIMEDOUT, RING_EMISMATCH or RING_EABORTED if the call failed:
  *             then recv is undefined (untouched for RING_EMISMATCH) and the communicator failed;
- *             calls before a mismatching one still complete
+ *             collectives before a mismatching one still complete
  * order       the block of rank r is the r-th share of the vector; shares differ by at most one
  *             element, longer first. It is added from the position after r's on the ring all the
  *             way around to r itself: ((x[p+1] + x[p+2]) + ...) + x[p], positions modulo N,
- *             whatever the algorithm, chunks, channels, transports and timing
+ *             whatever the algorithm, chunks, channels, transports and timing. So the bits of a sum
+ *             of floats depend on the count, and on the element's place. With options.order "rank"
+ *             they do not: every element is x[0] + x[1] + ... + x[N-1], by ranks
  * bytes       of P = count * element size: around the ring a rank sends 2P less its own block and
  *             the next rank's; in two shots and directly P, and its own block N - 2 times more;
  *             in one shot (N - 1) P; along a tree P to each rank right below it, and up P of its
@@ -377,7 +403,8 @@ RING_API int ring_broadcast(struct ring_comm *comm, const void *send, void *recv
  *
  * send      count elements
  * recv      count elements, written on root only; may be NULL elsewhere; equal to send for in place
- * order     ((x[r+1] + x[r+2]) + ...) + x[r] for r the position of root, positions modulo N
+ * order     ((x[r+1] + x[r+2]) + ...) + x[r] for r the position of root, positions modulo N; or
+ *           by ranks, as in ring_all_reduce
  * bytes     each rank but root sends count elements once
  *
  * Otherwise as ring_all_reduce.
@@ -423,6 +450,91 @@ RING_API int ring_all_to_all(struct ring_comm *comm, const void *send, void *rec
 			     size_t count_per_peer, enum ring_datatype type,
 			     struct ring_stream *stream);
 
+/*
+ * The same calls with parts that differ in length. counts[size] has the elements of each rank's
+ * part, 0 is allowed, and begins[size] the element of the buffer at which it begins: MPI's counts
+ * and displacements. begins NULL puts the parts one behind the other, in rank order; what lies
+ * between them is not touched, and parts must not overlap. Both arrays are copied at once.
+ *
+ * Where all ranks are given all counts, these must be equal. Else what a rank sends must be what
+ * its receiver expects; RING_EMISMATCH names both. In an all-to-all only the receiver finds out: it
+ * tells the others, who may have completed this call by then, and fail in the next.
+ *
+ * Otherwise as the calls of even parts: order of additions, streams, groups, errors.
+ */
+
+/*
+ * Reduces the parts over all ranks; rank r receives part r, of counts[r] elements.
+ *
+ * send      the parts of all ranks, one behind the other
+ * recv      counts[rank] elements; in place: where this rank's part of send is
+ * counts    equal on all ranks
+ * bytes     a rank sends all parts but its own
+ */
+RING_API int ring_reduce_scatterv(struct ring_comm *comm, const void *send, void *recv,
+				  const size_t *counts, enum ring_datatype type, enum ring_op op,
+				  struct ring_stream *stream);
+
+/*
+ * Every rank receives what all ranks send.
+ *
+ * send      counts[rank] elements; in place: where this rank's part of recv is
+ * recv      counts[r] elements of each rank r, from element begins[r] on
+ * counts    equal on all ranks; begins need not be
+ * bytes     around the ring a rank sends all parts but that of the next one; in one shot its own
+ *           part N - 1 times
+ */
+RING_API int ring_all_gatherv(struct ring_comm *comm, const void *send, void *recv,
+			      const size_t *counts, const size_t *begins, enum ring_datatype type,
+			      struct ring_stream *stream);
+
+/*
+ * Root receives what all ranks send.
+ *
+ * send         send_count elements; in place on root: where its part of recv is
+ * recv         recv_counts[r] elements of each rank r; it, recv_counts and recv_begins are read on
+ *              root only and may be NULL elsewhere
+ * recv_counts  each must equal that rank's send_count
+ * bytes        each rank but root sends send_count elements
+ */
+RING_API int ring_gatherv(struct ring_comm *comm, const void *send, size_t send_count, void *recv,
+			  const size_t *recv_counts, const size_t *recv_begins,
+			  enum ring_datatype type, int root, struct ring_stream *stream);
+
+/*
+ * Rank r receives part r of what root sends.
+ *
+ * send         send_counts[r] elements for each rank r; it, send_counts and send_begins are read on
+ *              root only and may be NULL elsewhere
+ * send_counts  each must equal that rank's recv_count
+ * recv         recv_count elements; in place on root: where its part of send is
+ * bytes        root sends all parts but its own
+ */
+RING_API int ring_scatterv(struct ring_comm *comm, const void *send, const size_t *send_counts,
+			   const size_t *send_begins, void *recv, size_t recv_count,
+			   enum ring_datatype type, int root, struct ring_stream *stream);
+
+/*
+ * Every rank sends a part to every rank, itself too.
+ *
+ * send, recv   send_counts[r] elements for each rank r, and recv_counts[r] from it; disjoint
+ * recv_counts  each must equal what that rank's send_counts say of this one
+ * bytes        a rank sends all parts but the one to itself
+ */
+RING_API int ring_all_to_allv(struct ring_comm *comm, const void *send, const size_t *send_counts,
+			      const size_t *send_begins, void *recv, const size_t *recv_counts,
+			      const size_t *recv_begins, enum ring_datatype type,
+			      struct ring_stream *stream);
+
+/*
+ * Names the calls that the calling thread makes from now on, for people: "ALLREDUCE 12 of bucket 3"
+ * stands in traces, beside the call, and in sentences about it. The text is copied; of more than
+ * RING_TAG_BYTES - 1 bytes the rest is left out, and control characters become '?'. NULL or "" ends
+ * it. Each thread has its own; ranks need not agree.
+ */
+#define RING_TAG_BYTES 64
+RING_API void ring_call_tag(const char *tag);
+
 /* Returns, or completes on its stream, once every rank has entered; else as ring_all_reduce. */
 RING_API int ring_barrier(struct ring_comm *comm, struct ring_stream *stream);
 
@@ -430,8 +542,13 @@ RING_API int ring_barrier(struct ring_comm *comm, struct ring_stream *stream);
  * Sends `count` elements to rank `peer`, which must receive as many of the same type. Messages
  * between two ranks arrive in the order in which they were sent; 0 elements are a message too.
  *
- * blocking  until buffer may change again, which may be before or after the peer receives; to
- *           exchange with others, or with oneself, put sends and receives into a group
+ * stream    as ring_all_reduce; makes progress beside calls of other streams, collectives too, so
+ *           ranks may exchange with the send on one and the receive on another
+ * order     those to one rank leave in the order of the calls, whatever streams they are on, and
+ *           those of one stream run one after the other, with its other calls. Nothing else is
+ *           ordered: what a message brings is for calls of its stream, or for whoever has waited
+ * blocking  without a stream, until buffer may change again, which may be before or after the peer
+ *           receives; to exchange without streams, or with oneself, put both into a group
  * returns   0; RING_EMISMATCH if count or type differ: at once at the receiver, whose buffer is
  *           untouched, in this call or the next at the sender; otherwise as ring_all_reduce
  * bytes     count elements, straight to the peer
@@ -451,10 +568,10 @@ RING_API int ring_recv(struct ring_comm *comm, void *buffer, size_t count, enum 
  * and run together there. Groups nest; the outermost counts.
  *
  * What a group may hold: sends and receives, which progress at the same time, in any order;
- * collectives, which run in the order of their calls, after the group's sends and receives; calls
- * of several communicators, which progress at the same time; and ring_comm_create() for several
- * ranks in one thread, where *comm is set when the group ends. A communicator must outlive an open
- * group that holds its calls.
+ * collectives, which run in the order of their calls, beside the group's sends and receives; calls
+ * of several communicators, which progress at the same time; and ring_comm_create() and
+ * ring_comm_split() for several ranks in one thread, where *comm or *sub is set when the group
+ * ends. A communicator must outlive an open group that holds its calls.
  *
  * returns   0; RING_ENOMEM
  */
@@ -479,6 +596,31 @@ RING_API int ring_group_end(void);
 RING_API int ring_op_create_premul_sum(struct ring_comm *comm, const void *scalar,
 				       enum ring_datatype type, enum ring_op *op);
 
+/*
+ * What a program's own operation does: to[i] becomes to[i] op from[i], for `count` elements of the
+ * type that it was made for. Both are in host memory, disjoint, aligned to their elements, and its
+ * only until it returns.
+ */
+typedef void ring_op_function(void *to, const void *from, size_t count, void *context);
+
+/*
+ * Makes an operation of a function of the program. Usable in the reducing calls of this
+ * communicator with elements of `type` in host memory: RING_EINVAL on a device's.
+ *
+ * A call is cut into pieces of any number of elements, and the function is called for pieces of two
+ * ranks' inputs, or of what it made of them. It must be associative, or its results depend on the
+ * order of ring_all_reduce(), and commute bit for bit, or ranks may receive different bits. All
+ * ranks must give the same function; handles may differ.
+ *
+ * context   given to the function as it is; must live as long as the operation and its calls
+ * threads   the function is called by the thread that makes the call or by one of the library's,
+ *           never by two at a time for one communicator, and must call no function of this library.
+ *           Rounding is to nearest meanwhile
+ * returns   0; RING_EINVAL; RING_ENOMEM
+ */
+RING_API int ring_op_create(struct ring_comm *comm, ring_op_function *function, void *context,
+			    enum ring_datatype type, enum ring_op *op);
+
 /* Forgets the operation; calls already made with it are not concerned. returns 0; RING_EINVAL */
 RING_API int ring_op_destroy(struct ring_comm *comm, enum ring_op op);
 
@@ -498,19 +640,28 @@ RING_API int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory)
 RING_API int ring_mem_free(struct ring_comm *comm, void *memory);
 
 /*
- * Announces that calls will use this memory often. A hint: results do not depend on it. The memory
- * stays the caller's, and mapped as it is for as long as the registration: RDMA devices send from
- * where it lies, and receive there.
+ * Announces that calls of any communicator will use this memory often. A hint: no result depends on
+ * it. The memory stays the caller's, mapped as it is while it is registered: RDMA devices send from
+ * where it lies, and receive there. Other devices of the host reach a device's memory (cudaMalloc)
+ * where it lies, as that of ring_mem_alloc(). Other processes cannot open memory of pools
+ * (cudaMallocAsync): calls on it go by memory of the host, which the log says.
  *
- * returns   0; RING_EINVAL if the range is empty or not mapped; RING_ENOMEM
+ * Deregister memory before it is freed. Other processes may still have a device's memory open: free
+ * it after two more calls of all ranks in each communicator that used it, made while no stream
+ * waits for another call, or once that is gone.
+ *
+ * returns   0; RING_EINVAL if the range is empty, not mapped, or not within one device's memory;
+ *           RING_ENOMEM; RING_ESYSTEM
  */
 RING_API int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 			       struct ring_region **region);
 RING_API int ring_mem_deregister(struct ring_comm *comm, struct ring_region *region);
 
 /*
- * Makes a stream. From the first one on, a thread of the library runs the communicator's calls,
- * one after the other in the order they were made, whichever stream they name.
+ * Makes a stream. From the first one on, a thread of the library runs the communicator's calls:
+ * collectives one after the other in the order they were made, whichever stream they name; sends
+ * and receives beside them, as ring_send says; a stream's calls one after the other. All run in
+ * that one thread, so none is held up by another that waits.
  *
  * returns   0; RING_EINVAL, RING_ENOMEM, RING_ESYSTEM
  */
@@ -519,10 +670,10 @@ RING_API int ring_stream_create(struct ring_comm *comm, struct ring_stream **str
 /*
  * Makes a stream whose calls are ordered by one of CUDA's. A call begins once all is done that the
  * CUDA stream was given before it, and what the CUDA stream is given afterwards waits until the
- * call is complete. The host does not wait: calls return at once. Among each other they run in the
- * order they were made, whichever streams they name.
+ * call is complete. The host does not wait: calls return at once. Among each other they are ordered
+ * as those of other streams.
  *
- * A call that fails lets the CUDA stream go on, too: what lies behind it runs, on buffers whose
+ * A call that fails also lets the CUDA stream go on: what lies after it runs, on buffers whose
  * contents are undefined. ring_stream_wait(), ring_stream_test() and ring_comm_status() tell.
  *
  * cuda_stream  a cudaStream_t or CUstream of any device's primary context, of a lower priority than
@@ -534,26 +685,64 @@ RING_API int ring_stream_create(struct ring_comm *comm, struct ring_stream **str
  *              memory, so it also waits for all work that the device was given. In a group
  *              ring_group_end() does that, and calls on the stream may follow behind it
  * returns      0; RING_ENOTSUP if there is no CUDA, or no way to order calls by that stream;
- *              RING_ENOTSUP if it is being captured, as calls on it do then, before anything has
- *              happened; RING_EINVAL, RING_ENOMEM, RING_ESYSTEM; else as a call
+ *              RING_ENOTSUP if it is being captured, as calls on it do then that the host carries
+ *              out, before anything has happened; RING_EINVAL, RING_ENOMEM, RING_ESYSTEM; else
+ *              as a call
  */
 RING_API int ring_stream_from_cuda(struct ring_comm *comm, void *cuda_stream,
 				   struct ring_stream **stream);
 
-/* Waits for the stream's calls, then frees it; NULL is allowed. */
+/*
+ * Waits for the stream's calls, and for those who are told of them, then frees it; NULL is allowed.
+ * No other thread may use it then.
+ */
 RING_API void ring_stream_destroy(struct ring_stream *stream);
 
-/* The position of the stream's latest call; 0 if it had none. Positions grow by one per call. */
+/*
+ * The position of the stream's latest call; 0 if it had none. Positions grow by one per call. Any
+ * thread.
+ */
 RING_API uint64_t ring_stream_position(const struct ring_stream *stream);
 
 /*
- * Waits until the call at `position` and all before it on this stream are complete.
+ * Waits until the call at `position` and all before it on this stream are complete. Any thread, and
+ * any number of them, for any positions.
  * returns   0; the error of the first of them that failed; RING_EINVAL if there is no such call
  */
 RING_API int ring_stream_wait(struct ring_stream *stream, uint64_t position);
 
 /* As ring_stream_wait, but never blocks: RING_EAGAIN if not complete. */
 RING_API int ring_stream_test(struct ring_stream *stream, uint64_t position);
+
+/*
+ * Has done(context, result) called, once, when the call at `position` and all before it on this
+ * stream are complete; result is what ring_stream_wait() returns then. Any thread.
+ *
+ * The library's thread that runs the communicator's calls calls it, or this thread, before it
+ * returns, if they are complete already. Those of one stream are called in the order of their
+ * positions. No call of the communicator goes on until done() returns: it must not block, nor throw
+ * in C++. It may call ring_stream_position(), _test(), _times() and _notify(), ring_comm_status(),
+ * ring_comm_error() and ring_comm_abort(), and nothing else of this communicator's.
+ *
+ * A call that fails is complete as well, so done() is called whatever happens: at the latest in
+ * ring_stream_destroy(), which returns when all of the stream's have returned.
+ *
+ * returns   0; RING_EINVAL if there is no such call; RING_ENOMEM; then it is never called
+ */
+RING_API int ring_stream_notify(struct ring_stream *stream, uint64_t position,
+				void (*done)(void *context, int result), void *context);
+
+/*
+ * Opens a descriptor for poll(2), select(2) or epoll(7), which is readable from when the call at
+ * `position` and all before it on this stream are complete, or have failed: ring_stream_test()
+ * tells. Any thread.
+ *
+ * fd        the caller's to close(2), at any time, also after the stream is gone; nothing need be
+ *           read from it. It is close-on-exec
+ * returns   0; RING_EINVAL if there is no such call; RING_ENOMEM; RING_ESYSTEM: there are no
+ *           descriptors left
+ */
+RING_API int ring_stream_fd(struct ring_stream *stream, uint64_t position, int *fd);
 
 /*
  * Tells when the call at `position` ran, in nanoseconds of CLOCK_MONOTONIC. It began when the calls

@@ -129,6 +129,21 @@ RING_INTEGERS(8, 32)
 RING_INTEGERS(32, 32)
 RING_INTEGERS(64, 64)
 
+RING_ELEMENT uint8_t ring_uint8_band(uint8_t a, uint8_t b)
+{
+	return a & b;
+}
+
+RING_ELEMENT uint8_t ring_uint8_bor(uint8_t a, uint8_t b)
+{
+	return a | b;
+}
+
+RING_ELEMENT uint8_t ring_uint8_bxor(uint8_t a, uint8_t b)
+{
+	return a ^ b;
+}
+
 /* ---- floats ---------------------------------------------------------------------------------- */
 
 #define RING_FLOAT32_NAN UINT32_C(0x7fc00000)

@@ -2,13 +2,21 @@
 /*
  * Loading and storing the floats that are computed in float32: exact one way, rounded to nearest,
  * ties to even, the other. Without branches, like arithmetic.h, and without subnormal float32
- * operands, which cost some processors a hundred cycles.
+ * operands, which cost some processors a hundred cycles. GPUs have instructions that give the same
+ * bits but for a NaN's: in words of 16 bytes arithmetic by integers would take longer than memory.
  */
 #ifndef RING_CONVERT_H
 #define RING_CONVERT_H
 
 #include "arithmetic.h"
 #include "base/reduce_list.h"
+
+/* Whether this is compiled for a GPU that has the instructions, as 800 for 8.0. */
+#ifdef __CUDA_ARCH__
+#define RING_CONVERTS(capability) (__CUDA_ARCH__ >= (capability))
+#else
+#define RING_CONVERTS(capability) 0
+#endif
 
 /* ---- bfloat16: the upper half of a float32 --------------------------------------------------- */
 
@@ -26,7 +34,13 @@ RING_ELEMENT uint32_t ring_bfloat16_round(float x)
 
 RING_ELEMENT uint16_t ring_bfloat16_pack(float x)
 {
+#if RING_CONVERTS(800)
+	uint16_t bits;
+	asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+	return x != x ? (uint16_t)(RING_FLOAT32_NAN >> 16) : bits;
+#else
 	return (uint16_t)(ring_bfloat16_round(x) >> 16);
+#endif
 }
 
 RING_LOAD_STORE(bfloat16, float, uint16_t)
@@ -123,8 +137,49 @@ RING_ELEMENT uint32_t ring_sign(float x)
 		return (word)(ring_sign(x) << sign_bit | ring_narrow(ring_##name##_format, x));    \
 	}                                                                                          \
 	RING_LOAD_STORE(name, float, word)
+
+#if RING_CONVERTS(530)
+RING_ELEMENT float ring_float16_unpack(uint16_t bits)
+{
+	float x;
+	asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+	return x;
+}
+
+RING_ELEMENT uint16_t ring_float16_pack(float x)
+{
+	uint16_t bits;
+	asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+	return x != x ? (uint16_t)ring_float16_format.nan : bits;
+}
+RING_LOAD_STORE(float16, float, uint16_t)
+#else
 RING_NARROW_FLOAT(float16, uint16_t, 15)
+#endif
+
+/* Instructions convert two at once, from and to float16 and float32; the upper one is not used. */
+#if RING_CONVERTS(890)
+#define RING_FLOAT8(name, pair_type)                                                               \
+	RING_ELEMENT float ring_##name##_unpack(uint8_t bits)                                      \
+	{                                                                                          \
+		uint32_t pair;                                                                     \
+		asm("cvt.rn.f16x2." pair_type " %0, %1;" : "=r"(pair) : "h"((uint16_t)bits));      \
+		return ring_float16_unpack((uint16_t)pair);                                        \
+	}                                                                                          \
+	RING_ELEMENT uint8_t ring_##name##_pack(float x)                                           \
+	{                                                                                          \
+		uint16_t pair;                                                                     \
+		asm("cvt.rn.satfinite." pair_type ".f32 %0, %1, %2;"                               \
+		    : "=h"(pair)                                                                   \
+		    : "f"(0.0f), "f"(x));                                                          \
+		return (uint8_t)(x != x ? ring_##name##_format.nan : pair);                        \
+	}                                                                                          \
+	RING_LOAD_STORE(name, float, uint8_t)
+RING_FLOAT8(float8_e4m3, "e4m3x2")
+RING_FLOAT8(float8_e5m2, "e5m2x2")
+#else
 RING_NARROW_FLOAT(float8_e4m3, uint8_t, 7)
 RING_NARROW_FLOAT(float8_e5m2, uint8_t, 7)
+#endif
 
 #endif

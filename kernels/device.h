@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/region.h"
+#include "device_calls.h"
 #include "ringccl.h"
 
 #define RING_REDUCE_SOURCES 64
@@ -40,12 +42,19 @@ struct ring_memory_sort {
 	const char *what; /* otherwise, for people, as "pinned memory of the host"; NULL */
 };
 
+/* A reduction of the program's, as ringccl.h has it. call NULL: there is none. */
+struct ring_function {
+	ring_op_function *call;
+	void *context;
+};
+
 /*
  * One job: every result becomes sources[0] op sources[1] op ..., from left to right, in one pass. A
  * result may equal a source; other overlap is not allowed. Any alignment. The first nscalars
  * sources are multiplied by a scalar each before anything else.
  *
- * Types of 16 and 8 bits compute in float32 and are rounded once, at the end.
+ * Types of 16 and 8 bits compute in float32 and are rounded once, at the end. Operations on bits
+ * take integers, without scalars or divisor.
  */
 struct ring_reduction {
 	const void *sources[RING_REDUCE_SOURCES];
@@ -57,7 +66,8 @@ struct ring_reduction {
 	int nresults;
 	size_t count; /* elements, 0 is allowed */
 	enum ring_datatype type;
-	enum ring_op op;  /* RING_AVG adds like RING_SUM */
+	enum ring_op op;               /* RING_AVG adds like RING_SUM */
+	struct ring_function function; /* instead of op, scalars and divisor; the CPU's alone */
 	uint64_t divisor; /* divides the result before it is rounded; at most 2^31 - 1, 0 is 1 */
 	bool past; /* the results are part of more than caches hold; copies may pass them by */
 };
@@ -90,11 +100,16 @@ struct ring_device_streams {
 
 	int (*chip)(const struct ring_device_stream *stream); /* that has it */
 
+	/* Whether the calling thread may use it. returns 0; RING_EINVAL: *failure says why */
+	int (*check)(const struct ring_device_stream *stream, struct ring_failure *failure);
+
 	/*
-	 * Whether it can be stopped by the calling thread. returns 0; RING_EINVAL, RING_ENOTSUP,
+	 * Whether what it is given is captured into a graph now, and so not to be stopped for.
+	 * *capture: a number that no other capture has; 0: it is not. returns 0; RING_ENOTSUP,
 	 * RING_ESYSTEM: *failure says why
 	 */
-	int (*check)(const struct ring_device_stream *stream, struct ring_failure *failure);
+	int (*capture)(const struct ring_device_stream *stream, uint64_t *capture,
+		       struct ring_failure *failure);
 
 	/*
 	 * mark() makes a place behind what it was given so far, and stop() has it stop there, to be
@@ -121,6 +136,35 @@ struct ring_device_streams {
 	 * has come. Never fails.
 	 */
 	void (*let_go)(struct ring_device_stream *stream, uint32_t place);
+};
+
+/*
+ * Memory of chips that jobs of others reach: of another chip of this process, or of another process
+ * of the host. That is asked for from either side; what drivers say of it is to be tried. Any
+ * thread; all may block.
+ */
+struct ring_device_lending {
+	/*
+	 * Finds what names a region of a chip to other processes: that it lends, by what, and the
+	 * descriptor if that has one, which is the region's then. returns 0; RING_ENOTSUP: this
+	 * memory has no name; RING_ENOMEM; RING_ESYSTEM
+	 */
+	int (*lend)(struct ring_region *region);
+
+	/*
+	 * As struct ring_opener has them; the same may be opened several times, and is closed as
+	 * often. The process that lent it frees it behind that.
+	 */
+	int (*open)(int chip, const struct ring_lent *lent, int fd, void **memory);
+	void (*close)(int chip, void *memory);
+	bool (*has_closed)(int chip);
+	int (*reach)(int chip, const void *memory);
+
+	/*
+	 * Memory of alloc() that its owner is done with, and frees when others have closed it: no
+	 * call can work on it from here on.
+	 */
+	void (*leave)(void *memory);
 };
 
 struct ring_device {
@@ -161,7 +205,11 @@ struct ring_device {
 	 */
 	int (*open)(int *chip, const char **text, struct ring_failure *failure);
 
-	/* Aligned to 64 bytes. returns 0; RING_ENOMEM; RING_ESYSTEM */
+	/*
+	 * Aligned to 64 bytes. What is freed, below as well, may be so later: when no stream of the
+	 * program's waits for a call. Allocating and pinning wait for such a moment. returns 0;
+	 * RING_ENOMEM; RING_ESYSTEM
+	 */
 	int (*alloc)(int chip, size_t bytes, void **memory);
 	void (*free)(void *memory);
 
@@ -171,7 +219,8 @@ struct ring_device {
 
 	/*
 	 * Lets jobs reach host memory that exists, until unpin() with the same arguments: whole
-	 * pages of which nobody else pins any. A child made by fork() does not have them. Both
+	 * pages of which nobody else pins any. A child made by fork() does not have them. Whoever
+	 * gives the memory back behind unpin() does that by ring_held_end() (base/held.h). Both
 	 * NULL: as above. returns 0; RING_ENOTSUP: the device can not; RING_ENOMEM; RING_ESYSTEM
 	 */
 	int (*pin)(void *memory, size_t bytes);
@@ -220,6 +269,8 @@ struct ring_device {
 	int (*tell)(struct ring_device_queue *queue, void (*done)(void *context), void *context);
 
 	const struct ring_device_streams *streams; /* NULL: programs have none there */
+	const struct ring_device_calls *calls;     /* NULL: it carries out none by itself */
+	const struct ring_device_lending *lending; /* NULL: no other reaches its memory */
 };
 
 /* Whether jobs may finish after they were submitted; else reduce() and copy() have done them. */

@@ -12,7 +12,8 @@ import stragglers
 # module     has measure(lab)
 # source     whose article it is, its title and its address
 # theirs     the article's own machine and model, so that readers can compare
-Article = namedtuple("Article", "number name title module source theirs")
+# of_cpus    why it is only of CPUs, as a clause; "": it is not
+Article = namedtuple("Article", "number name title module source theirs of_cpus", defaults=("",))
 
 ARTICLES = (
     Article(
@@ -51,6 +52,7 @@ ARTICLES = (
         "https://duoan.github.io/posts/learning-ddp-performance-tuning-on-one-gpu",
         "Ryzen 9 9900X, PyTorch over gloo on CPUs, a perceptron 1024-1024-1024-1000, 128 examples"
         " per rank, 12 steps, one run",
+        of_cpus="its claims are about ranks that share the CPUs of one machine",
     ),
     Article(
         "004",

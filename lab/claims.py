@@ -515,8 +515,8 @@ CLAIMS = (
           theirs="-",
           formula="-",
           measured="-",
-          unless="This needs a GPU, but the experiments use only CPUs. Paced links take the place "
-                 "of a network here; their rate says nothing about NVLink."),
+          unless="No experiment uses NCCL, or links between GPUs. Paced links take the place of a "
+                 "network here; their rate says nothing about NVLink."),
 
     # ---- 004: answers ----------------------------------------------------------------------------
     Claim("4.1", timed=False,

@@ -2,12 +2,16 @@
 """What an experiment needs: programs to run, a folder for their files, and numbers to note."""
 
 import re
+import tempfile
 from collections import namedtuple
+from pathlib import Path
 from statistics import mean
 
 import files
 import programs
 import record
+
+CPU = "cpu"
 
 # source is the command that measured it, or the formula
 Number = namedtuple("Number", "value unit source")
@@ -16,11 +20,26 @@ Number = namedtuple("Number", "value unit source")
 Chart = namedtuple("Chart", "kind title x_label y_label series", defaults=({},))
 
 
-class Lab:
-    """One article's experiment. short: only enough to show that it works."""
+# Steps that only show whether there is such a device.
+TINY = ("--preset", "lab", "--layers", 1, "--width", 1, "--inputs", 1, "--outputs", 2, "--batch", 1,
+        "--steps", record.SKIPPED + 1, "--evaluate", 0)
 
-    def __init__(self, folder, short, say):
-        self.folder, self.short, self.say = folder, short, say
+
+def find_device(device):
+    """The name of the device that ring_train finds, and of what multiplies matrices there. Raises
+    programs.Failed if there is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "record.jsonl"
+        programs.run("ring_train", "--device", device, *TINY, "--json", path)
+        return record.read(path).run["matmul"]
+
+
+class Lab:
+    """One article's experiment. short: only enough to show that it works. device: where ring_train
+    trains, and where ring_perf's buffers lie."""
+
+    def __init__(self, folder, short, device, say):
+        self.folder, self.short, self.device, self.say = folder, short, device, say
         self.numbers, self.charts, self.commands = {}, [], []
         self.busy, self.runs = [], 0  # names of disturbed runs of the trainer; how many runs
         files.make_own_folder(self.folder)
@@ -43,6 +62,10 @@ class Lab:
         self.commands.append(shown)
         return programs.run(name, *arguments, variables=variables)
 
+    def on_device(self, *arguments):
+        """Options of a program for the device, and with it these."""
+        return () if self.device == CPU else ("--device", self.device, *arguments)
+
     # ---- the trainer
 
     def train(self, name, ranks, *arguments, steps=None):
@@ -50,7 +73,7 @@ class Lab:
         path = self.folder / f"{name}.jsonl"
         hashes = () if "--hash-every" in arguments else ("--hash-every", 0)
         length = ("--steps", steps or self.pick(8, 20), "--evaluate", 0, *hashes)
-        self.run("ring_train", "-n", ranks, *arguments, *length, "--json", path)
+        self.run("ring_train", "-n", ranks, *arguments, *length, *self.on_device(), "--json", path)
         result = record.read(path)
         self.runs += 1
         if result.summary.get("machine_is_busy"):
@@ -121,6 +144,7 @@ class Lab:
             "-w",
             0,
             "--in-place",
+            *self.on_device("--ranks-per-gpu", ranks),
             "--json",
             path,
             variables={"RING_ALGORITHM": "ring"},

@@ -14,7 +14,11 @@ PATIENCE_S = 5  # between asking a program to end and killing it
 
 
 class Failed(Exception):
-    """A program failed, or was not found; the text says which and how."""
+    """A program failed, or was not found; the text says which and how. said: its own last line."""
+
+    def __init__(self, text, said=None):
+        super().__init__(text)
+        self.said = said or text
 
 
 def find(name):
@@ -79,5 +83,5 @@ def run(name, *arguments, variables=None):
         raise Failed(f"{shown}: not done after {DEADLINE_S} s") from None
     if status:
         said = (complaints.strip() or out.strip() or "it said nothing").splitlines()
-        raise Failed(f"{shown}: exit status {status}: {said[-1]}")
+        raise Failed(f"{shown}: exit status {status}: {said[-1]}", said[-1])
     return out

@@ -92,7 +92,8 @@ def article_part(article, lab, failed, seconds):
     }
 
 
-def make(parts, short, cpus):
+def make(parts, short, cpus, device="cpu", device_name=""):
+    """device: that of --device; device_name: as it says itself, "" for the CPU."""
     report = {
         "report": "ring_lab",
         "format": FORMAT,
@@ -101,6 +102,8 @@ def make(parts, short, cpus):
         "cpus": cpus,
         "system": f"{platform.system()} {platform.release()}",
         "short": short,
+        "device": device,
+        "device_name": device_name,
         "articles": parts,
     }
     return judge_again(report)
@@ -137,6 +140,8 @@ def machine(report):
     busy = sum(len(article["busy"]) for article in report["articles"])
     runs = sum(article["runs"] for article in report["articles"])
     said = f"{report['host']}, {report['cpus']} CPUs, {report['system']}, {report['time']}"
+    if report.get("device_name"):
+        said += f"; trained with --device {report.get('device')}: {report['device_name']}"
     if report["short"]:
         said += "; the short form: few steps and small batches, so times say little"
     if busy:

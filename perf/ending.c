@@ -45,7 +45,7 @@ static void *wait_for_signal(void *argument)
 	perf_export(measured);
 	fprintf(stderr, "ring_perf: rank %d: %s, after %zu rows\n", team->rank, team->error,
 		measured->row_count);
-	_exit(128 + number);
+	_exit(STATUS_SIGNAL + number);
 }
 
 void perf_ending_begin(const struct perf_options *options)

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "tools/whole_file.h"
+#include "before.h"
+#include "plot.h"
 
 /* A name in double quotes; those within it become single ones. */
 static void put_name(FILE *out, const char *name, char end)
@@ -27,8 +29,9 @@ static void put_machine(const struct perf_run *run, FILE *out)
 	put_name(out, run->facts.devices ? run->facts.devices[0].text : "", '\n');
 }
 
-void perf_export_csv(const struct perf_run *run, FILE *out)
+static void write_csv(void *context, FILE *out)
 {
+	const struct perf_run *run = context;
 	static const char *const places[PERF_PLACES] = {"out_of_place", "in_place"};
 	fputs("collective,size,count,type,redop,root,ranks,transport,place,time_us,p10_us,p90_us,"
 	      "p99_us,min_us,max_us,samples,calls_per_sample,alg_bw,bus_bw,nwrong,out_of_bounds,"
@@ -68,16 +71,12 @@ static void write_json(void *run, FILE *out)
 	perf_export_json(run, out);
 }
 
-static void write_csv(void *run, FILE *out)
-{
-	perf_export_csv(run, out);
-}
-
 bool perf_export(struct perf_run *run)
 {
 	const struct perf_options *options = run->options;
 	bool ok = !options->json || whole_file_write("ring_perf", options->json, write_json, run);
-	return (!options->csv || whole_file_write("ring_perf", options->csv, write_csv, run)) && ok;
+	ok = (!options->csv || whole_file_write("ring_perf", options->csv, write_csv, run)) && ok;
+	return perf_plot(run) && ok;
 }
 
 /*
@@ -107,7 +106,8 @@ bool perf_export_check(const struct perf_options *options, int rank)
 	bool ok = check_trace(options->trace, rank);
 	if (rank != 0)
 		return ok;
-	return ok && whole_file_check("ring_perf", options->json) &&
+	return ok && perf_before_check(options->compare) && perf_plot_check(options->plot) &&
+	       whole_file_check("ring_perf", options->json) &&
 	       whole_file_check("ring_perf", options->csv) &&
 	       whole_file_check("ring_perf", options->tune);
 }

@@ -9,16 +9,16 @@
 
 #include "run.h"
 
-/* Writes options->json and options->csv, whichever are set; also for a run that failed. */
+/* Writes options->json, csv and plot, whichever are set; also for a run that failed. */
 bool perf_export(struct perf_run *run); /* false, with a complaint on stderr, if it could not */
 
 /*
- * Before anything is measured: whether rank `rank` could write its files. false, with a complaint
+ * Before anything is measured: whether rank `rank` could write its files, and read that of
+ * --compare. false, with a complaint
  */
 bool perf_export_check(const struct perf_options *options, int rank);
 
-/* The formats, to a stream that is open. */
+/* To a stream that is open. */
 void perf_export_json(const struct perf_run *run, FILE *out);
-void perf_export_csv(const struct perf_run *run, FILE *out);
 
 #endif

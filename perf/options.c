@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/spelling.h"
 #include "perf/calls/collective.h"
 #include "perf/calls/memory.h"
 #include "perf/calls/types.h"
 #include "tools/machine.h"
 #include "tools/options.h"
+#include "tools/quiet.h"
 
 #define MAX_RANKS 1024
 
@@ -27,15 +29,22 @@ static bool read_name(const struct option_given *given, const char *text, const 
 		      int count, int *value)
 {
 	char wanted[256] = "";
+	struct ring_spelling spelling = {.wrong = text};
 	for (int i = 0; i < count; i++) {
 		if (strcmp(text, names[i]) == 0) {
 			*value = i;
 			return true;
 		}
+		ring_spelling_try(&spelling, names[i]);
 		strcat(strcat(wanted, names[i]), ", ");
 	}
 	*value = PERF_ALL;
-	return strcmp(text, "all") == 0 || option_refuse(given, strcat(wanted, "or all"));
+	if (strcmp(text, "all") == 0)
+		return true;
+	if (spelling.best)
+		return option_complain(given->table, "%s: there is no '%s'; did you mean %s?",
+				       given->name, text, spelling.best);
+	return option_refuse(given, strcat(wanted, "or all"));
 }
 
 static bool read_collective(const struct option_given *given, void *options)
@@ -158,7 +167,8 @@ static const struct option_row rows[] = {
 	 .help = "slow links down to this: \"1GB/s,20us\" (RING_LINK)"},
 	{OPTION_OWN, 0, "collective", "NAME", .read = read_collective,
 	 .help = "all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter, "
-		 "all_to_all, sendrecv, barrier, all"},
+		 "all_to_all, sendrecv, reduce_scatterv, all_gatherv, gatherv, scatterv, "
+		 "all_to_allv, barrier, all"},
 
 	{OPTION_HEADING, .help = "Sizes, samples and checks"},
 	{OPTION_SIZE, 'b', "minbytes", "SIZE", AT(min_bytes),
@@ -180,7 +190,7 @@ static const struct option_row rows[] = {
 	{OPTION_INT, 'c', "check", "N", AT(checks), 0, 1000000,
 	 .help = "checked calls of a row, 1; 0 checks nothing"},
 	{OPTION_OWN, 'o', "op", "NAME", .read = read_op,
-	 .help = "sum, prod, max, min, avg, mulsum, all"},
+	 .help = "sum, prod, max, min, avg, mulsum, all; of integers also band, bor, bxor"},
 	{OPTION_OWN, 'd', "datatype", "NAME", .read = read_type,
 	 .help = "int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, "
 		 "f8e4m3, f8e5m2, all"},
@@ -189,7 +199,8 @@ static const struct option_row rows[] = {
 	{OPTION_FLAG, 0, "random", NULL, AT(random),
 	 .help = "check with random floats, not exactly summable ones"},
 	{OPTION_NUMBER, 0, "seed", "N", AT(seed), .help = "seed of the data, 1"},
-	{OPTION_FLAG, 0, "stream", NULL, AT(stream), .help = "call through a stream"},
+	{OPTION_FLAG, 0, "stream", NULL, AT(stream),
+	 .help = "call through a stream; on GPUs one of CUDA's"},
 	{OPTION_OWN, 0, "memory", "KIND", .read = read_memory,
 	 .help = "private, or shared: from ring_mem_alloc"},
 	{OPTION_FLAG, 0, "in-place", NULL, AT(in_place),
@@ -202,18 +213,26 @@ static const struct option_row rows[] = {
 	 .help = "timeout of creation and of each call"},
 	{OPTION_INT, 'N', "run_cycles", "N", AT(cycles), 0, 1000000,
 	 .help = "measure everything N times, 1; 0: until it is ended"},
-	{OPTION_NOTE, .value = "-m, -a, -z, -p, -C N", .help = "of nccl-tests; change nothing here"},
+	{OPTION_NOTE, .value = "-m -a -z -p -C -V N", .help = "of nccl-tests; change nothing here"},
+	{OPTION_NOTE, .value = "-G -R -y -D -M ... N",
+	 .help = "of nccl-tests; 0 is taken, else it is said what to use instead"},
 	HARMLESS('m', "agg_iters"),
 	HARMLESS('a', "average"),
 	HARMLESS('z', "blocking"),
 	HARMLESS('p', "parallel_init"),
 	HARMLESS('C', "report_cputime"),
+	HARMLESS('V', "device_cta_count"),
 	FOREIGN('G', "cudagraph", "calls cannot be captured in CUDA graphs; leave it out"),
 	FOREIGN('R', "local_register", "buffers that the library registers are --memory shared"),
 	FOREIGN('y', "stream_null", "there is no null stream; --stream calls through a stream"),
 	FOREIGN('D', "device_implementation",
 		"kernels of one's own cannot communicate; leave it out"),
 	FOREIGN('M', NULL, "memory use is not reported; leave it out"),
+	FOREIGN('S', "report_timestamps", "--json has when the run began and ended"),
+	FOREIGN('I', "per_iter_timing", "--json and --csv have percentiles of the samples"),
+	FOREIGN('K', "per_iter_skip", "-w makes calls before the first sample"),
+	FOREIGN('x', "cta_policy", "the library chooses how many blocks work; leave it out"),
+	FOREIGN('u', "unalign", "buffers begin at pages; leave it out"),
 
 	{OPTION_HEADING, .help = "Results"},
 	{OPTION_FLAG, 0, "explain", NULL, AT(explain),
@@ -221,12 +240,17 @@ static const struct option_row rows[] = {
 	{OPTION_TEXT, 0, "tune", "FILE", AT(tune),
 	 .help = "measure all algorithms, and write numbers for RING_TUNING"},
 	{OPTION_FLAG, 0, "verdict", NULL, AT(verdict), .help = "end with a summary in plain words"},
+	{OPTION_TEXT, 0, "compare", "FILE", AT(compare),
+	 .help = "show the rows beside those of an earlier --json, with ratios and intervals"},
 	{OPTION_FILE, 'J', "json", "FILE", AT(json),
-	 .help = "write everything as JSON; - is standard output"},
+	 .help = "write everything as JSON; - is standard output, which is then its alone"},
 	{OPTION_FILE, 0, "output_file", "FILE", AT(json), .help = NULL},
 	{OPTION_FILE, 0, "csv", "FILE", AT(csv), .help = "write the rows as CSV"},
+	{OPTION_TEXT, 0, "plot", "PREFIX", AT(plot),
+	 .help = "draw times and bandwidths over sizes with gnuplot"},
 	{OPTION_TEXT, 0, "trace", "FILE", AT(trace),
 	 .help = "write a Chrome trace of all ranks; with %r for the rank, one file per rank"},
+	{OPTION_QUIET, 0, "quiet", .help = "print nothing; write only files"},
 	{OPTION_HELP, 'h', "help", .help = "show this and exit"},
 	{OPTION_VERSION, 0, "version", .help = "show the version and exit"},
 };
@@ -236,6 +260,9 @@ static const struct option_table table = {
 	.usage = "usage: ring_perf [options]\n"
 		 "Measures and checks collectives. Starts two ranks, or --ranks of them, unless a\n"
 		 "launcher such as ring_run has started it as a rank already.",
+	.examples = "  ring_perf --ranks 4 -b 8 -e 64M -f 2 --verdict\n"
+		    "  ring_perf --ranks 4 -b 8 -e 64M -f 2 --transport tcp\n"
+		    "  ring_run -n 2 ring_perf --json result.json\n",
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
 };
@@ -282,10 +309,11 @@ static bool settle_devices(struct perf_options *options, const struct option_fou
 		return refuse("--ranks-per-gpu is for ranks on GPUs: add --device cuda");
 	if (!options->device && options->ngpus > 1)
 		return refuse("-g counts GPUs: add --device cuda, or count threads by -t");
-	if (options->device && given(found, "memory"))
-		return refuse("--memory is about the host's memory; leave it out with --device");
 	if (options->device && options->tune)
 		return refuse("--tune measures calls on the host's memory; leave out --device");
+	if (options->compare && (options->tune || options->explain))
+		return refuse(
+			"--compare is of times that are measured; leave out --tune and --explain");
 	if (grid > MAX_RANKS)
 		return refuse("-t times -g is more ranks than 1024");
 	if (grid > 1 && options->ranks && options->ranks != grid)
@@ -312,6 +340,9 @@ static bool settle(struct perf_options *options, const struct option_found *foun
 		options->max_bytes = options->min_bytes;
 	if (has_last && !has_first && options->min_bytes > options->max_bytes)
 		options->min_bytes = options->max_bytes;
+	if (options->op != PERF_ALL && options->type != PERF_ALL &&
+	    !perf_op_takes(&perf_ops[options->op], &perf_types[options->type]))
+		return refuse("it reduces the bits of integers: choose one with -d");
 	if (options->min_bytes <= options->max_bytes)
 		return true;
 	fprintf(stderr, "ring_perf: -b %zu is larger than -e %zu\n", options->min_bytes,
@@ -337,7 +368,9 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 	if (index < 0)
 		return false;
 	bool ok = settle(options, &found);
-	*status = ok ? PERF_EXIT_OK : PERF_EXIT_USAGE;
+	if (found.quiet)
+		quiet_begin();
+	*status = ok ? STATUS_OK : STATUS_USAGE;
 	return ok;
 }
 

@@ -10,20 +10,10 @@
 #include <stdint.h>
 
 #include "perf/limits/sampling.h"
+#include "tools/statuses.h"
 
 #define PERF_ALL (-1)      /* for collective, type, op and root: each in turn */
 #define PERF_MOST_SIZES 32 /* in a list                                       */
-
-/* Exit statuses; where nccl-tests has the case, they are nccl-tests' numbers. */
-enum perf_exit {
-	PERF_EXIT_OK = 0,
-	PERF_EXIT_SYSTEM = 1,        /* memory, files, threads                          */
-	PERF_EXIT_USAGE = 2,         /* as all programs                                 */
-	PERF_EXIT_FAILED = 3,        /* a call of the library failed                    */
-	PERF_EXIT_TIMEOUT = 4,       /* a call did not end in time                      */
-	PERF_EXIT_UNREAD = 128 + 13, /* nobody reads the table: as by SIGPIPE         */
-	PERF_EXIT_WRONG = 7,         /* a wrong element, a changed guard, a wrong payload */
-};
 
 struct perf_options {
 	int collective; /* index of perf_collectives, or PERF_ALL */
@@ -56,6 +46,8 @@ struct perf_options {
 	const char *transport, *trace; /* as in struct ring_options; NULL */
 	double timeout_s;              /* of creation and of each call; 0 leaves the defaults */
 	const char *json, *csv;        /* files to write; NULL */
+	const char *plot;              /* what the names of plots begin with; NULL */
+	const char *compare;           /* the JSON of an earlier run; NULL */
 	int cycles;                    /* how often all is measured; 0: without end */
 	const char *tune;              /* numbers for RING_TUNING, instead of results; NULL */
 	int ignored;                   /* what nccl-tests' other options said */

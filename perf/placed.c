@@ -46,9 +46,11 @@ struct perf_placed perf_place(const struct perf_call *call, enum perf_place plac
 	if (place == PERF_IN_PLACE) {
 		placed.send = buffers[1].data + perf_call_send_offset(call, rank);
 		placed.recv = buffers[1].data + perf_call_recv_offset(call, rank);
-		if (placed.send_bytes == 0)
+		/* Where both are empty, the addresses say whose memory the call is about. */
+		const bool is_empty = placed.send_bytes == 0 && placed.recv_bytes == 0;
+		if (placed.send_bytes == 0 && !is_empty)
 			placed.send = NULL;
-		if (placed.recv_bytes == 0)
+		if (placed.recv_bytes == 0 && !is_empty)
 			placed.recv = NULL;
 	}
 	const struct perf_buffer *of_input = &buffers[place == PERF_IN_PLACE];

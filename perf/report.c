@@ -8,8 +8,9 @@
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "tools/progress.h"
 
 /* nccl-tests' header, with our own columns behind it. */
 static const char table_header[] =
@@ -37,19 +38,11 @@ static bool speaks(const struct perf_run *run)
 	return run->team.rank == 0;
 }
 
-static void wipe_progress(void)
+void report_progress(struct perf_run *run, const struct perf_call *call, size_t done, size_t all)
 {
-	if (isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
-}
-
-void report_progress(const struct perf_run *run, const struct perf_call *call)
-{
-	if (!speaks(run) || !isatty(STDERR_FILENO))
-		return;
-	fprintf(stderr, "\r\033[Kmeasuring %s of %zu bytes ...", call->collective->name,
-		call->bytes);
-	fflush(stderr);
+	if (speaks(run))
+		progress_show(&run->progress, done, all, "measuring %s of %zu bytes",
+			      call->collective->name, call->bytes);
 }
 
 /* As many decimals as fit into the column, as nccl-tests does. */
@@ -66,6 +59,14 @@ static void print_number(int width, double value)
 	printf("  %*s", width, text);
 }
 
+static bool is_in_order(const struct perf_run *run)
+{
+	int position = 0;
+	while (position < run->team.size && run->team.order[position] == position)
+		position++;
+	return position == run->team.size;
+}
+
 /* Ranks that share a chip, more than was said. */
 static void print_sharing(const struct perf_run *run)
 {
@@ -79,11 +80,9 @@ static void print_sharing(const struct perf_run *run)
 	}
 }
 
-void report_start(const struct perf_run *run)
+/* The lines that nccl-tests has, too. */
+static void print_settings(const struct perf_options *options)
 {
-	const struct perf_options *options = run->options;
-	if (!speaks(run))
-		return;
 	int version = ring_version();
 	printf("# ring_perf version %d.%d.%d ringccl-headers=%d ringccl-library=%d\n",
 	       RING_VERSION_MAJOR, RING_VERSION_MINOR, RING_VERSION_PATCH,
@@ -102,13 +101,13 @@ void report_start(const struct perf_run *run)
 		printf("%zu(bytes)", options->step_bytes);
 	printf(" warmup iters: %d iters: %d agg iters: 1 validation: %d graph: 0 unalign: 0\n",
 	       options->effort.warmup, options->effort.samples, options->checks);
-	const char *link = machine_link();
-	printf("#\n# Using %d rank%s%s%s, transport %s%s%s, data %s, seed %llu", run->team.size,
-	       run->team.size == 1 ? "" : "s", options->threads ? " as threads" : "",
-	       options->stream ? " on streams" : "", run->team.transports,
-	       link[0] ? " as slow as " : "", link, options->random ? "random" : "exact",
-	       (unsigned long long)options->seed);
-	printf(", memory %s, buffers %s\n", perf_memory_name(options), perf_buffers_name(options));
+}
+
+static void print_ranks(const struct perf_run *run)
+{
+	const struct perf_options *options = run->options;
+	if (!is_in_order(run))
+		printf("#  in the order of the ring:\n");
 	for (int position = 0; position < run->team.size; position++) {
 		int rank = run->team.order[position];
 		const struct perf_rank_facts *facts = &run->facts.ranks[rank];
@@ -117,8 +116,25 @@ void report_start(const struct perf_run *run)
 		       facts->machine.host, device ? device[rank].chip : 0);
 		if (device)
 			printf("[%s] %s, ", options->device, device[rank].text);
-		printf("[cpu] %s, %d CPUs\n", facts->machine.cpu, facts->machine.cpus);
+		printf("[cpu] %s, %d CPU%s\n", facts->machine.cpu, facts->machine.cpus,
+		       facts->machine.cpus == 1 ? "" : "s");
 	}
+}
+
+void report_start(const struct perf_run *run)
+{
+	const struct perf_options *options = run->options;
+	if (!speaks(run))
+		return;
+	print_settings(options);
+	const char *link = machine_link();
+	printf("#\n# Using %d rank%s%s%s, transport %s%s%s, data %s, seed %llu", run->team.size,
+	       run->team.size == 1 ? "" : "s", options->threads ? " as threads" : "",
+	       options->stream ? " on streams" : "", run->team.transports,
+	       link[0] ? " as slow as " : "", link, options->random ? "random" : "exact",
+	       (unsigned long long)options->seed);
+	printf(", memory %s, buffers %s\n", perf_memory_name(options), perf_buffers_name(options));
+	print_ranks(run);
 	print_sharing(run);
 	fflush(stdout);
 }
@@ -204,7 +220,7 @@ void report_row(const struct perf_run *run, const struct perf_row *row)
 	const struct perf_call *call = &row->call;
 	if (!speaks(run))
 		return;
-	wipe_progress();
+	progress_wipe();
 	print_call(call);
 	print_place(run, row, PERF_OUT_OF_PLACE);
 	print_place(run, row, PERF_IN_PLACE);
@@ -314,7 +330,7 @@ void report_end(const struct perf_run *run)
 {
 	if (!speaks(run))
 		return;
-	wipe_progress();
+	progress_wipe();
 	struct perf_summary sum = perf_run_summary(run);
 	printf("# %-20s : %llu %s\n", "Out of bounds values", (unsigned long long)sum.wrong,
 	       okay(sum.wrong == 0));

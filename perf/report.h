@@ -23,10 +23,10 @@ void report_carried(const struct perf_run *run, const struct perf_call *call,
 
 void report_end(const struct perf_run *run);
 
-/* Says so if other programs kept the machine busy, on rank 0 and in a run without rows, too. */
+/* Says so if other programs kept the machine busy, on rank 0, and also in a run without rows. */
 void report_busyness(const struct perf_run *run, FILE *out);
 
-/* Says on a terminal what is being measured; the next line of output overwrites it. */
-void report_progress(const struct perf_run *run, const struct perf_call *call);
+/* Says on a terminal what is measured, and how many sizes of all are done; all 0: not known. */
+void report_progress(struct perf_run *run, const struct perf_call *call, size_t done, size_t all);
 
 #endif

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/finish.h"
 #include "tools/run/launcher.h"
@@ -33,24 +32,23 @@ static int run_rank(const struct perf_options *options, char **argv, int size, i
 	int err = perf_team_join(&run.team, options, size, rank, id);
 	if (!err)
 		err = perf_alike(&run.team, options);
-	int status = err == RING_ETIMEDOUT ? PERF_EXIT_TIMEOUT : PERF_EXIT_FAILED;
+	int status = err == RING_ETIMEDOUT ? STATUS_TIMEOUT : STATUS_FAILED;
 	if (err == RING_EMISMATCH && !run.team.error[0]) /* already printed */
-		status = PERF_EXIT_USAGE;
+		status = STATUS_USAGE;
 	if (!err)
 		status = perf_run_rows(&run);
 	if (run.team.error[0])
 		fprintf(stderr, "ring_perf: rank %d: %s\n", run.team.rank, run.team.error);
 	perf_ending_lock();
-	if (run.team.rank == 0 && status != PERF_EXIT_USAGE && !perf_export(&run) &&
-	    status == PERF_EXIT_OK)
-		status = PERF_EXIT_SYSTEM;
+	if (run.team.rank == 0 && status != STATUS_USAGE && !perf_export(&run) && status == STATUS_OK)
+		status = STATUS_SYSTEM;
 	perf_ending_forget();
 	perf_ending_unlock();
 	perf_team_leave(&run.team); /* the library writes its trace, or complains */
 	bool traced = !options->trace || !ring_comm_error(NULL)[0];
 	traced = perf_trace_end(&run.team.trace, options->trace) && traced;
-	if (status == PERF_EXIT_OK && !traced)
-		status = PERF_EXIT_SYSTEM;
+	if (status == STATUS_OK && !traced)
+		status = STATUS_SYSTEM;
 	perf_run_free(&run);
 	return status;
 }
@@ -85,10 +83,10 @@ static int run_threads(const struct perf_options *options, char **argv)
 	if (err || !ranks) {
 		fprintf(stderr, "ring_perf: %s\n", err ? ring_strerror(err) : "out of memory");
 		free(ranks);
-		return PERF_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	}
-	int started = 0, status = PERF_EXIT_OK;
-	for (; started < options->ranks && status == PERF_EXIT_OK; started++) {
+	int started = 0, status = STATUS_OK;
+	for (; started < options->ranks && status == STATUS_OK; started++) {
 		struct rank_thread *rank = &ranks[started];
 		*rank = (struct rank_thread){
 			.options = options, .argv = argv, .id = &id, .rank = started};
@@ -97,11 +95,11 @@ static int run_threads(const struct perf_options *options, char **argv)
 	}
 	if (started < options->ranks) {
 		fprintf(stderr, "ring_perf: cannot start a thread for rank %d\n", started);
-		exit(PERF_EXIT_SYSTEM);
+		exit(STATUS_SYSTEM);
 	}
 	for (int i = 0; i < started; i++) {
 		pthread_join(ranks[i].thread, NULL);
-		if (status == PERF_EXIT_OK)
+		if (status == STATUS_OK)
 			status = ranks[i].status;
 	}
 	free(ranks);
@@ -130,10 +128,10 @@ static int run_as(const struct perf_options *options, char **argv, int rank)
 {
 	if (options->threads) {
 		fprintf(stderr, "ring_perf: is a rank already; leave out --threads, -t and -g\n");
-		return PERF_EXIT_USAGE;
+		return STATUS_USAGE;
 	}
 	return perf_export_check(options, rank) ? run_rank(options, argv, 0, rank, NULL)
-						: PERF_EXIT_SYSTEM;
+						: STATUS_SYSTEM;
 }
 
 static int run(int argc, char **argv)
@@ -146,7 +144,7 @@ static int run(int argc, char **argv)
 	int rank;
 	switch (role_find("ring_perf", options.ranks, &rank)) {
 	case ROLE_REFUSED:
-		return PERF_EXIT_USAGE;
+		return STATUS_USAGE;
 	case ROLE_RANK:
 		return run_as(&options, argv, rank);
 	case ROLE_STARTS:
@@ -157,7 +155,7 @@ static int run(int argc, char **argv)
 	if (options.ranks == 0)
 		options.ranks = DEFAULT_RANKS;
 	if (!perf_export_check(&options, 0))
-		return PERF_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	return options.threads ? run_threads(&options, argv) : run_children(&options, argv);
 }
 
@@ -165,7 +163,7 @@ int main(int argc, char **argv)
 {
 	standard_files_open();
 	int status = run(argc, argv);
-	if (status == PERF_EXIT_UNREAD) /* that output was lost is known */
+	if (status == STATUS_UNREAD) /* that output was lost is known */
 		return status;
-	return finish_output("ring_perf", status, PERF_EXIT_SYSTEM);
+	return finish_output("ring_perf", status);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/quiet.h"
+#include "before.h"
 #include "ending.h"
 #include "report.h"
 #include "tune.h"
@@ -67,7 +69,7 @@ static int measure_rows(struct perf_run *run, struct perf_buffer buffers[2],
 {
 	struct perf_row rows[PERF_BUFFERS];
 	struct perf_team *start = run->start.comm ? &run->start : &run->team;
-	report_progress(run, call);
+	report_progress(run, call, 0, 0);
 	int err = perf_measure_rows(&run->team, start, run->options, call, buffers, rows);
 	for (int kind = 0; kind < PERF_BUFFERS && !err; kind++) {
 		if (!run->options->effort.wanted[kind])
@@ -136,7 +138,8 @@ static int measure_collective(struct perf_run *run, struct perf_buffer buffers[2
 		for (int op = ops.first; op < ops.end && !err; op++) {
 			call.type = &perf_types[type];
 			call.op = &perf_ops[op];
-			err = measure_op(run, buffers, &call);
+			if (perf_op_takes(call.op, call.type))
+				err = measure_op(run, buffers, &call);
 		}
 	}
 	return err;
@@ -148,8 +151,9 @@ static int map_buffers(struct perf_run *run, struct perf_buffer buffers[2])
 	size_t least = (size_t)run->team.size * sizeof(double);
 	size_t bytes = run->options->max_bytes > least ? run->options->max_bytes : least;
 	bytes = bytes > PERF_LIMIT_SMALLEST ? bytes : PERF_LIMIT_SMALLEST;
-	struct ring_comm *comm = run->options->shared ? run->team.comm : NULL;
 	struct perf_device *device = run->options->device ? &run->team.device : NULL;
+	const struct perf_team *lender = device ? &run->lender : &run->team;
+	struct ring_comm *comm = run->options->shared ? lender->comm : NULL;
 	int err = perf_buffer_map(&buffers[0], comm, device, bytes);
 	if (!err)
 		err = perf_buffer_map(&buffers[1], comm, device, bytes);
@@ -188,43 +192,75 @@ static int branch_start(struct perf_run *run)
 	return err;
 }
 
+static int take_device(struct perf_run *run)
+{
+	int err = perf_facts_take_device(&run->team, run->options, &run->facts);
+	if (err || !run->options->shared)
+		return err;
+	err = perf_team_lend(&run->team, run->options, run->team.device.chip, &run->lender);
+	if (err)
+		memcpy(run->team.error, run->lender.error, sizeof(run->team.error));
+	return err;
+}
+
+static int prepare_and_measure(struct perf_run *run, struct perf_buffer buffers[2])
+{
+	int err = perf_facts_gather(&run->team, &run->facts);
+	if (!err && perf_team_is_forced(run->options))
+		err = branch_start(run);
+	if (!err && run->options->device)
+		err = take_device(run);
+	if (!err && run->options->stream)
+		err = perf_team_make_stream(&run->team);
+	if (err)
+		return err;
+	struct machine_use use = machine_use_now();
+	report_start(run);
+	perf_ending_watch(run);
+	err = measure_all(run, buffers);
+	return err ? err : perf_facts_watch(&run->team, &run->facts, &use, run->options->threads);
+}
+
+/* returns an exit status */
+static int judge(const struct perf_run *run)
+{
+	struct perf_summary sum = perf_run_summary(run);
+	bool ok = sum.wrong == 0 && sum.out_of_bounds == 0 && sum.payload_mismatches == 0;
+	if (!ok && run->team.rank == 0 && quiet_is_on())
+		fprintf(stderr,
+			"ring_perf: wrong elements: %llu, bytes out of bounds: %llu, rows with a "
+			"wrong payload: %llu\n",
+			(unsigned long long)sum.wrong, (unsigned long long)sum.out_of_bounds,
+			(unsigned long long)sum.payload_mismatches);
+	return ok ? STATUS_OK : STATUS_FOUND;
+}
+
 int perf_run_rows(struct perf_run *run)
 {
 	if (run->options->root >= run->team.size) {
 		if (run->team.rank == 0)
 			fprintf(stderr, "ring_perf: there is no rank %d to be the root\n",
 				run->options->root);
-		return PERF_EXIT_USAGE;
+		return STATUS_USAGE;
 	}
 	struct perf_buffer buffers[2] = {0};
-	int err = perf_facts_gather(&run->team, &run->facts);
-	if (!err && perf_team_is_forced(run->options))
-		err = branch_start(run);
-	if (!err && run->options->device)
-		err = perf_facts_take_device(&run->team, run->options, &run->facts);
-	if (!err) {
-		struct machine_use use = machine_use_now();
-		report_start(run);
-		perf_ending_watch(run);
-		err = measure_all(run, buffers);
-		if (!err)
-			err = perf_facts_watch(&run->team, &run->facts, &use, run->options->threads);
-	}
+	int err = prepare_and_measure(run, buffers);
 	perf_device_close(&run->team.device);
 	perf_buffer_unmap(&buffers[0]);
 	perf_buffer_unmap(&buffers[1]);
 	perf_team_leave(&run->start);
+	perf_team_leave(&run->lender);
 	if (err == READER_GONE)
-		return PERF_EXIT_UNREAD;
+		return STATUS_UNREAD;
 	if (err)
-		return err == RING_ETIMEDOUT ? PERF_EXIT_TIMEOUT
-		       : err == RING_ENOMEM  ? PERF_EXIT_SYSTEM
-					     : PERF_EXIT_FAILED;
-	if (run->row_count > 0)
+		return err == RING_ETIMEDOUT ? STATUS_TIMEOUT
+		       : err == RING_ENOMEM  ? STATUS_SYSTEM
+					     : STATUS_FAILED;
+	if (run->row_count > 0) {
 		report_end(run);
-	struct perf_summary sum = perf_run_summary(run);
-	bool ok = sum.wrong == 0 && sum.out_of_bounds == 0 && sum.payload_mismatches == 0;
-	return ok ? PERF_EXIT_OK : PERF_EXIT_WRONG;
+		perf_before_report(run);
+	}
+	return judge(run);
 }
 
 /* The machine is busy if other programs used CPUs, or if a quarter of the times spread far. */

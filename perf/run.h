@@ -10,16 +10,19 @@
 #include "measure.h"
 #include "options.h"
 #include "team.h"
+#include "tools/progress.h"
 
 struct perf_run {
 	const struct perf_options *options;
 	char **argv; /* as given, NULL last */
 	struct perf_team team;
-	struct perf_team start; /* agrees when a sample begins, if RING_ALGORITHM is set */
+	struct perf_team start;  /* agrees when a sample begins, if RING_ALGORITHM is set */
+	struct perf_team lender; /* of a device's shared memory */
 	struct perf_facts facts;
 	struct perf_limits limits;
 	struct perf_row *rows; /* [row_count], measured so far */
 	size_t row_count;
+	struct progress progress;
 };
 
 /* How busy other programs kept the machine. */
@@ -41,7 +44,7 @@ struct perf_summary {
 
 /*
  * Measures as one rank and, as rank 0, reports. The caller has joined the team.
- * returns   an enum perf_exit
+ * returns   an enum exit_status
  */
 int perf_run_rows(struct perf_run *run);
 void perf_run_free(struct perf_run *run);

@@ -137,12 +137,24 @@ bool perf_team_is_forced(const struct perf_options *options)
 	return ring.algorithm && ring.algorithm[0];
 }
 
-static int make_stream(struct perf_team *team, const struct perf_options *options)
+bool perf_team_adds_by_rank(const struct perf_options *options)
 {
-	if (!options->stream)
-		return 0;
-	return perf_team_failed(team, ring_stream_create(team->comm, &team->stream),
-				"making a stream");
+	struct ring_options ring = choose_options(options);
+	return ring.order && ring.order[0];
+}
+
+static int make_cuda_stream(struct perf_team *team)
+{
+	int err = perf_cuda_stream_open(&team->cuda, team->device.chip, team->error,
+					sizeof(team->error));
+	return err ? err : ring_stream_from_cuda(team->comm, team->cuda.handle, &team->stream);
+}
+
+int perf_team_make_stream(struct perf_team *team)
+{
+	int err = perf_device_is_cuda(&team->device) ? make_cuda_stream(team)
+						     : ring_stream_create(team->comm, &team->stream);
+	return perf_team_failed(team, err, "making a stream");
 }
 
 int perf_team_join(struct perf_team *team, const struct perf_options *options, int size, int rank,
@@ -164,35 +176,50 @@ int perf_team_join(struct perf_team *team, const struct perf_options *options, i
 				       "preparing a trace");
 	if (!err)
 		err = learn_links(team);
-	if (!err)
-		err = make_stream(team, options);
 	if (err)
 		perf_team_leave(team);
 	return err;
 }
 
-int perf_team_branch(struct perf_team *team, const struct perf_options *options,
-		     const char *algorithm, struct perf_team *branch)
+static int branch(struct perf_team *team, const struct ring_options *ring, struct perf_team *branch)
 {
-	struct ring_options ring = choose_options(options);
 	struct ring_unique_id id = {{0}}; /* no valid id: if rank 0 fails, all fail */
-	ring.algorithm = algorithm;
-	ring.trace = NULL;
 	*branch = (struct perf_team){.rank = team->rank, .size = team->size};
 	if (team->rank == 0)
 		ring_unique_id_create(&id);
 	int err = ring_broadcast(perf_team_apart(team), &id, &id, sizeof(id), RING_UINT8, 0, NULL);
 	if (!err)
-		err = ring_comm_create(&branch->comm, team->size, team->rank, &id, &ring);
-	if (!err)
-		err = make_stream(branch, options);
+		err = ring_comm_create(&branch->comm, team->size, team->rank, &id, ring);
 	return perf_team_failed(branch, err, "joining once more");
+}
+
+int perf_team_branch(struct perf_team *team, const struct perf_options *options,
+		     const char *algorithm, struct perf_team *made)
+{
+	struct ring_options ring = choose_options(options);
+	ring.algorithm = algorithm;
+	ring.order = NULL;
+	ring.trace = NULL;
+	int err = branch(team, &ring, made);
+	return err || !options->stream ? err : perf_team_make_stream(made);
+}
+
+int perf_team_lend(struct perf_team *team, const struct perf_options *options, int chip,
+		   struct perf_team *lender)
+{
+	struct ring_options ring = choose_options(options);
+	char device[64];
+	snprintf(device, sizeof(device), "%s:%d", options->device, chip);
+	ring.device = device;
+	ring.trace = NULL;
+	return branch(team, &ring, lender);
 }
 
 void perf_team_leave(struct perf_team *team)
 {
 	ring_stream_destroy(team->stream);
 	ring_comm_destroy(team->comm);
+	perf_cuda_stream_close(&team->cuda);
 	free(team->order);
 	team->stream = NULL;
 	team->comm = NULL;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "perf/calls/cuda_stream.h"
 #include "perf/calls/memory.h"
 #include "options.h"
 #include "ringccl.h"
@@ -19,7 +20,8 @@
 
 struct perf_team {
 	struct ring_comm *comm;
-	struct ring_stream *stream; /* NULL: blocking calls */
+	struct ring_stream *stream;   /* NULL: blocking calls */
+	struct perf_cuda_stream cuda; /* that orders it, where buffers are on GPUs */
 	int rank, size;
 	int *order;          /* order[position] == rank, found by following links */
 	bool over_network;   /* some rank sends over a network, not memory        */
@@ -34,18 +36,31 @@ struct perf_team {
 int perf_team_join(struct perf_team *team, const struct perf_options *options, int size, int rank,
 		   const struct ring_unique_id *id);
 
+/*
+ * Calls are made through a stream from here on: one of the library's, or of CUDA's where the team's
+ * device is a GPU. Collective. returns 0, or a RING_E... with team->error
+ */
+int perf_team_make_stream(struct perf_team *team);
+
 /* Ends all calls; the library writes its trace. */
 void perf_team_leave(struct perf_team *team);
 
 /* True if RING_ALGORITHM says what carries the team's calls. */
 bool perf_team_is_forced(const struct perf_options *options);
 
+/* True if RING_ORDER has sums added in the order of ranks. */
+bool perf_team_adds_by_rank(const struct perf_options *options);
+
 /*
  * A team of the same ranks whose calls `algorithm` carries, NULL: the library chooses. It has no
- * order and transports.
+ * order and transports, and adds in any order.
  */
 int perf_team_branch(struct perf_team *team, const struct perf_options *options,
-		     const char *algorithm, struct perf_team *branch);
+		     const char *algorithm, struct perf_team *made);
+
+/* A team of the same ranks whose ring_mem_alloc() gives memory of that chip of the device. */
+int perf_team_lend(struct perf_team *team, const struct perf_options *options, int chip,
+		   struct perf_team *lender);
 
 /* All of these are collective and return 0, or a RING_E... with team->error. */
 /* The communicator of such exchanges. */

@@ -17,7 +17,6 @@
 #include "choose/question.h"
 #include "plan/record.h"
 #include "report.h"
-#include "perf/limits/samples.h"
 
 #define TURNS 3
 #define CHUNKS_PER_ROUND 2
@@ -35,6 +34,7 @@ struct tuner {
 	int *order;
 	struct trial *trials;
 	size_t count;
+	size_t sizes, sizes_done; /* over all collectives */
 
 	/* the text of the file; NULL on ranks other than 0 */
 	FILE *lines;
@@ -133,14 +133,13 @@ static const char *memory_name(int memory)
 static struct ring_plan_params params_of(const struct tuner *tuner, const struct perf_call *call,
 					 const struct ring_carried *carried, enum ring_path path)
 {
-	bool data = perf_call_is(call, PERF_DATA);
 	return (struct ring_plan_params){
 		.kind = (enum ring_kind)named(call->collective->name, kind_name,
 					      RING_KIND_ALL_TO_ALL + 1),
 		.algorithm = (enum ring_algorithm)ring_algorithm_find(carried->algorithm),
 		.size = call->size,
 		.order = tuner->order,
-		.count = data ? perf_call_part_bytes(call) / call->type->bytes : 0,
+		.count = call->count,
 		.element_bytes = (uint32_t)call->type->bytes,
 		.chunk_bytes = carried->chunk_bytes,
 		.chunks_per_round = CHUNKS_PER_ROUND,
@@ -179,6 +178,7 @@ static int try_size(struct tuner *tuner, const struct perf_call *call)
 	if (!trials)
 		return perf_team_failed(&run->team, RING_ENOMEM, "tuning");
 	tuner->trials = trials;
+	report_progress(run, call, tuner->sizes_done++, tuner->sizes);
 	int err = find_carriers(tuner, &placed, carried);
 	if (!err)
 		err = measure(tuner, &placed, carried, us);
@@ -186,6 +186,25 @@ static int try_size(struct tuner *tuner, const struct perf_call *call)
 		if (carried[a].algorithm[0])
 			trials[tuner->count++] = trial_of(tuner, call, &carried[a], us[a]);
 	return err;
+}
+
+/* How many sizes will be tried of a collective, or some more where they round to the same. */
+static size_t count_sizes(const struct perf_options *options,
+			  const struct perf_collective *collective)
+{
+	const struct perf_call call = {.collective = collective};
+	size_t count = 0;
+	for (size_t bytes = options->min_bytes; bytes <= options->max_bytes;
+	     bytes = perf_next_size(options, bytes))
+		count++;
+	return perf_call_is(&call, PERF_DATA) ? count : 1;
+}
+
+/* Uneven parts go the even ones' ways. */
+static bool is_tuned(const struct perf_options *options, int collective)
+{
+	bool wanted = options->collective == PERF_ALL || options->collective == collective;
+	return wanted && !(perf_collectives[collective].traits & PERF_UNEVEN);
 }
 
 static int try_collective(struct tuner *tuner, const struct perf_collective *collective)
@@ -343,9 +362,12 @@ int perf_tune(struct perf_run *run, struct perf_buffer buffers[2])
 	int err = open_teams(&tuner);
 	if (!err)
 		say_beginning(&tuner);
+	for (int c = 0; c < PERF_COLLECTIVES; c++)
+		tuner.sizes += is_tuned(options, c) ? count_sizes(options, &perf_collectives[c]) : 0;
 	for (int c = 0; c < PERF_COLLECTIVES && !err; c++)
-		if (options->collective == PERF_ALL || options->collective == c)
+		if (is_tuned(options, c))
 			err = try_collective(&tuner, &perf_collectives[c]);
+	progress_wipe();
 	if (!err)
 		err = perf_facts_watch(&run->team, &run->facts, &use, options->threads);
 	if (!err)

@@ -53,6 +53,20 @@ uint64_t harness_random(uint64_t *state)
 	return x ^ (x >> 31);
 }
 
+char *harness_read(const char *name, size_t *bytes)
+{
+	FILE *file = fopen(name, "r");
+	char *text = NULL;
+	size_t room = 0;
+	*bytes = 0;
+	if (!file)
+		return NULL;
+	const ssize_t n = getdelim(&text, &room, '\0', file);
+	*bytes = n > 0 ? (size_t)n : 0;
+	fclose(file);
+	return text;
+}
+
 bool harness_is_long(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)

@@ -121,6 +121,9 @@ uint64_t harness_seed(int argc, char **argv);
 /* The next of a sequence of random numbers. */
 uint64_t harness_random(uint64_t *state);
 
+/* A text file, to be freed; NULL: there is none. */
+char *harness_read(const char *name, size_t *bytes);
+
 double harness_clock(void); /* seconds */
 
 #endif

@@ -3,8 +3,10 @@
 #include "holdings.h"
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int holdings_names(const char *folder)
 {
@@ -38,4 +40,28 @@ int holdings_shared_maps(void)
 	if (maps)
 		fclose(maps);
 	return count;
+}
+
+/* False if it has ended, too. */
+static bool is_asleep(int thread)
+{
+	char path[64], state = 0;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return false;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(file);
+	return state == 'S';
+}
+
+/* Who sleeps in steps is seen awake now and then, but not twice in a row. */
+void holdings_await_sleep(int thread)
+{
+	for (int asleep = 0, awake = 0; asleep < 50; usleep(1000)) {
+		bool sleeps = is_asleep(thread);
+		awake = sleeps ? 0 : awake + 1;
+		asleep = awake > 1 ? 0 : asleep + sleeps;
+	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where calls find a test's buffers. Mostly they are the buffers themselves; in programs that are
- * made with tests/device/far_place.c each has a twin on a device, and the calls work on that. So one
+ * made with tests/device/twins.c each has a twin on a device, and the calls work on that. So one
  * source makes a test of either.
  */
 #ifndef PLACE_H

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-int finish_output(const char *program, int status, int failed)
+#include "statuses.h"
+
+int finish_output(const char *program, int status)
 {
 	bool had_failed = ferror(stdout);
 	errno = 0;
@@ -14,5 +16,5 @@ int finish_output(const char *program, int status, int failed)
 		return status;
 	fprintf(stderr, "%s: cannot write to standard output%s%s\n", program, errno ? ": " : "",
 		errno ? strerror(errno) : "");
-	return status ? status : failed;
+	return status ? status : STATUS_SYSTEM;
 }

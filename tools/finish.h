@@ -7,9 +7,8 @@
  * Closes standard output, at the end of main(). The disk under it may have been full.
  *
  * status    the program's exit status so far
- * failed    the status, with a complaint, if that was 0 and output is lost
- * returns   the status to end with
+ * returns   the status to end with; STATUS_SYSTEM, with a complaint, if it was 0 and output is lost
  */
-int finish_output(const char *program, int status, int failed);
+int finish_output(const char *program, int status);
 
 #endif

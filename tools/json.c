@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* Control characters are C0, DEL and C1; their last byte is their code. */
 static void print_character(FILE *out, const char *at, size_t bytes, bool is_control)

@@ -40,7 +40,7 @@ struct machine_use machine_use_now(void);
 /* A machine is busy if other programs use more than this share of its CPUs ... */
 #define MACHINE_BUSY_SHARE 0.1
 
-/* ... or if the 95th percentile of equal steps is beyond so many medians. */
+/* ... or if the 95th percentile of equal steps is more than this many medians. */
 #define MACHINE_BUSY_SPREAD 1.5
 
 #endif

@@ -153,7 +153,6 @@ bool option_store(const struct option_given *given, void *options)
 		*(bool *)field = row->kind == OPTION_FLAG;
 		return true;
 	case OPTION_TEXT:
-	case OPTION_OUTPUT:
 		*(const char **)field = given->text;
 		return true;
 	case OPTION_FILE:
@@ -167,6 +166,8 @@ bool option_store(const struct option_given *given, void *options)
 		return read_any(given, field);
 	case OPTION_SIZE:
 		return read_size(given, field);
+	case OPTION_QUIET:
+		return true;
 	case OPTION_OWN:
 		return row->read(given, options);
 	default:

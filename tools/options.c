@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/spelling.h"
+#include "base/text/spelling.h"
 #include "option_values.h"
 #include "ringccl.h"
 
@@ -70,6 +70,8 @@ static void print_help(const struct option_table *table)
 	}
 	if (table->ending)
 		printf("\n%s\n", table->ending);
+	if (table->examples)
+		printf("\nExamples:\n%s", table->examples);
 }
 
 /* ---- complaints --------------------------------------------------------------------------- */
@@ -201,6 +203,21 @@ static bool answer(const struct option_table *table, enum option_kind kind)
 	return kind == OPTION_HELP || kind == OPTION_VERSION;
 }
 
+/* Notes what leaves nothing to print. output: the option whose file is standard output, or "" */
+static bool note_quiet(const struct option_given *given, char output[32], bool *quiet)
+{
+	if (given->row->kind == OPTION_QUIET)
+		*quiet = true;
+	if (given->row->kind != OPTION_FILE || strcmp(given->text, "-") != 0)
+		return true;
+	if (output[0] && strcmp(output, given->name) != 0)
+		return option_complain(given->table, "%s and %s cannot both be standard output",
+				       output, given->name);
+	strcpy(output, given->name);
+	*quiet = true;
+	return true;
+}
+
 int options_read(const struct option_table *table, void *options, struct option_found *found,
 		 int argc, char **argv, int *status)
 {
@@ -210,21 +227,26 @@ int options_read(const struct option_table *table, void *options, struct option_
 	optind = 0; /* begin again: a program may read its arguments twice */
 	opterr = 0;
 	int option;
+	char output[32] = "";
+	bool quiet = false;
 	while ((option = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		struct option_given given = {.table = table, .text = optarg};
-		*status = OPTION_EXIT_USAGE;
+		*status = STATUS_USAGE;
 		if (option == '?' || option == ':') {
 			refuse(&given, option, argv);
 			return -1;
 		}
 		find_row(option, &given);
-		*status = answer(table, given.row->kind) ? 0 : OPTION_EXIT_USAGE;
-		if (*status == 0 || !option_store(&given, options))
+		*status = answer(table, given.row->kind) ? 0 : STATUS_USAGE;
+		if (*status == 0 || !note_quiet(&given, output, &quiet) ||
+		    !option_store(&given, options))
 			return -1;
 		if (found)
 			found->is_given[given.row - table->rows] = true;
 	}
-	*status = optind < argc && !table->takes_words ? OPTION_EXIT_USAGE : 0;
+	*status = optind < argc && !table->takes_words ? STATUS_USAGE : 0;
+	if (*status == 0 && found)
+		found->quiet = quiet;
 	if (*status == 0)
 		return optind;
 	option_refuse_word(table, argv[optind]);

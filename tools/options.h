@@ -10,12 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "statuses.h"
+
 #define OPTION_ROWS_MOST 80
-#define OPTION_EXIT_USAGE 2 /* of all programs */
 
 enum option_kind {
 	OPTION_HEADING, /* a heading in --help */
-	OPTION_NOTE,    /* a line of --help for what is no row, or a row's other form */
+	OPTION_NOTE,    /* a line of --help for what has no row, or for a row's other form */
 	OPTION_FLAG,    /* sets a bool */
 	OPTION_UNFLAG,  /* clears a bool */
 	OPTION_INT,     /* int, long: [low, high] */
@@ -27,10 +28,11 @@ enum option_kind {
 	OPTION_SIZE,      /* size_t: "8", "64K" or "1.5G" bytes */
 	OPTION_MEGABYTES, /* size_t: "0.5" becomes bytes */
 	OPTION_TEXT,      /* const char * */
-	OPTION_FILE,      /* const char *: - is standard output */
-	OPTION_OUTPUT,    /* const char *: a file that will be written */
-	OPTION_CHOICE,    /* int: the number of a word in `choices` */
-	OPTION_OWN,       /* as `read` does it */
+	OPTION_FILE,   /* const char *: a file that will be written; - is standard output, which is
+			     then its alone */
+	OPTION_CHOICE, /* int: the number of a word in `choices` */
+	OPTION_OWN,    /* as `read` does it */
+	OPTION_QUIET,
 	OPTION_HELP,
 	OPTION_VERSION,
 };
@@ -64,20 +66,22 @@ struct option_row {
 struct option_table {
 	const char *program, *usage; /* ahead of the rows in --help */
 	const char *ending;          /* behind them; NULL */
+	const char *examples;        /* commands, as the page has them, each with its line break */
 	const struct option_row *rows;
 	int count;         /* at most OPTION_ROWS_MOST */
 	bool takes_words;  /* arguments that are no options: the program reads them */
 	bool ends_at_word; /* ... and all that follow, options or not */
 };
 
-/* Which rows were given. */
+/* Which rows were given, and whether the program is to call quiet_begin(). */
 struct option_found {
 	bool is_given[OPTION_ROWS_MOST];
+	bool quiet;
 };
 
 /*
  * Reads options; --help and --version are answered here. found may be NULL.
- * returns   the index of the first argument that is no option; -1: end with *status
+ * returns   the index of the first argument that is not an option; -1: end with *status
  */
 int options_read(const struct option_table *table, void *options, struct option_found *found,
 		 int argc, char **argv, int *status);
@@ -90,7 +94,7 @@ bool option_is_given(const struct option_table *table, const struct option_found
 bool option_complain(const struct option_table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* "-b wants a size, not 'x'", and "what is 'x'?" of an argument that is no option. return false */
+/* "-b wants a size, not 'x'"; "what is 'x'?" of what is not an option. return false */
 bool option_refuse(const struct option_given *given, const char *wanted);
 bool option_refuse_word(const struct option_table *table, const char *word);
 

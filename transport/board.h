@@ -54,7 +54,7 @@ static inline unsigned char *ring_board_begin(struct ring_board *board, uint64_t
 	return ring_board_sheet(board, exchange)->text;
 }
 
-/* Owner: so many bytes were written there, and are said now. Ring the readers' doorbells next. */
+/* Owner: announces that this many bytes were written there. Ring the readers' doorbells next. */
 static inline void ring_board_end(struct ring_board *board, uint64_t exchange, size_t bytes)
 {
 	atomic_store_explicit(&ring_board_sheet(board, exchange)->word, exchange << 32 | bytes,
@@ -73,7 +73,7 @@ static inline void ring_board_write(struct ring_board *board, uint64_t exchange,
 }
 
 /*
- * Owner: will soon write so many bytes there, so its CPU may take the sheet from earlier readers.
+ * Owner: will soon write this many bytes there, so its CPU may take the sheet from earlier readers.
  */
 static inline void ring_board_approach(struct ring_board *board, uint64_t exchange, size_t bytes)
 {
@@ -115,7 +115,7 @@ static inline bool ring_board_read(struct ring_board *board, uint64_t exchange,
 	return true;
 }
 
-/* Reader: what was said in an exchange if it has so many bytes, else NULL. */
+/* Reader: what was said in an exchange if it has this many bytes, else NULL. */
 static inline const unsigned char *ring_board_says(struct ring_board *board, uint64_t exchange,
 						   size_t bytes)
 {

@@ -30,7 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RING_CACHE_LINE 64
+#include "base/slot_place.h"
 
 /* Open, and all zero, when it is made. */
 struct ring_gate {
@@ -57,8 +57,8 @@ static inline bool ring_gate_enter(struct ring_gate *gate)
 }
 
 /*
- * Sender, inside: whether the receiver has revoked since. What was read before was the receiver's
- * all the while, if it has not.
+ * Sender, inside: whether the receiver has revoked since. If false, everything read so far was
+ * still the receiver's.
  */
 static inline bool ring_gate_was_revoked(const struct ring_gate *gate)
 {

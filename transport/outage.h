@@ -6,7 +6,7 @@
  * vain.
  *
  * A shut window says that the other end lives but does not read: it is busy, or stopped.
- * TCP_USER_TIMEOUT counts that time, too, so it is no help.
+ * TCP_USER_TIMEOUT also counts that time, so it does not help.
  */
 #ifndef RING_OUTAGE_H
 #define RING_OUTAGE_H

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 /* In bytes per second, and in ns. */
 #define BANDWIDTH_MAX 1e12
@@ -61,14 +61,29 @@ uint64_t ring_pace_duration(size_t bytes, double bytes_per_second)
 
 uint64_t ring_pace_leave(struct ring_pace *pace, uint64_t now_ns, size_t bytes)
 {
-	uint64_t begin_ns = now_ns > pace->out_free_ns ? now_ns : pace->out_free_ns;
-	pace->out_free_ns = begin_ns + ring_pace_duration(bytes, pace->speed.bytes_per_second);
-	return pace->out_free_ns;
+	const uint64_t takes_ns = ring_pace_duration(bytes, pace->speed.bytes_per_second);
+	uint64_t free_ns = ring_counter_read(&pace->out_free_ns), end_ns;
+	do
+		end_ns = (now_ns > free_ns ? now_ns : free_ns) + takes_ns;
+	while (!ring_counter_move(&pace->out_free_ns, &free_ns, end_ns));
+	return end_ns;
+}
+
+void ring_pace_take_back(struct ring_pace *pace, uint64_t taken_ns, size_t bytes)
+{
+	const uint64_t began_ns = taken_ns - ring_pace_duration(bytes, pace->speed.bytes_per_second);
+	uint64_t free_ns = taken_ns;
+	bool done = false;
+	while (!done && free_ns == taken_ns)
+		done = ring_counter_move(&pace->out_free_ns, &free_ns, began_ns);
 }
 
 uint64_t ring_pace_enter(struct ring_pace *pace, uint64_t last_ns, size_t bytes)
 {
-	uint64_t end_ns = pace->in_free_ns + ring_pace_duration(bytes, pace->speed.bytes_per_second);
-	pace->in_free_ns = last_ns > end_ns ? last_ns : end_ns;
-	return pace->in_free_ns;
+	const uint64_t takes_ns = ring_pace_duration(bytes, pace->speed.bytes_per_second);
+	uint64_t free_ns = ring_counter_read(&pace->in_free_ns), end_ns;
+	do
+		end_ns = last_ns > free_ns + takes_ns ? last_ns : free_ns + takes_ns;
+	while (!ring_counter_move(&pace->in_free_ns, &free_ns, end_ns));
+	return end_ns;
 }

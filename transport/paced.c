@@ -137,14 +137,14 @@ static int finish(struct ring_link *base)
 /* Gives the wire the next message, and sends the stamp that says when it arrives. */
 static int send_stamp(struct paced_link *link, uint64_t now_ns, size_t bytes)
 {
-	struct ring_pace *pace = link->pace, before = *pace;
+	struct ring_pace *pace = link->pace;
 	uint64_t taken_ns = ring_pace_leave(pace, now_ns, bytes);
 	unsigned at = link->posted % DEPTH_MAX;
 	link->taken_ns[at] = taken_ns;
 	link->stamps[at] = taken_ns + pace->speed.latency_ns;
 	int err = ring_link_send(link->inner, &link->stamps[at], sizeof(uint64_t));
 	if (err)
-		*pace = before;
+		ring_pace_take_back(pace, taken_ns, bytes);
 	link->stamped = !err;
 	return err;
 }

@@ -47,18 +47,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/slot_place.h"
 #include "gate.h"
 #include "transport.h"
-
-#define RING_FIFO_CLOSED (UINT64_C(1) << 63)
-#define RING_FIFO_SMALL (RING_CACHE_LINE - sizeof(uint64_t))
-
-/*
- * A line that another core has read and still holds is slow to write. With this many bytes of
- * slots, many have left its caches before they are filled again.
- */
-#define RING_FIFO_ROOMY ((size_t)640 << 10)
-#define RING_FIFO_PAGE ((size_t)4096)
 
 struct ring_fifo_flag {
 	alignas(RING_CACHE_LINE) _Atomic uint64_t word; /* number << 32 | bytes */
@@ -70,7 +61,8 @@ struct ring_fifo {
 	alignas(RING_CACHE_LINE) uint64_t slot_bytes; /* largest message */
 	uint32_t depth;
 	_Atomic uint32_t notices; /* of regions, that the sender put on the connection */
-	_Atomic uint64_t ended;   /* how many messages there are in all, once it is known */
+	_Atomic uint32_t let_go; /* regions that the receiver has, of those it was told to forget */
+	_Atomic uint64_t ended;  /* how many messages there are in all, once it is known */
 	alignas(RING_CACHE_LINE) _Atomic uint64_t head;
 	struct ring_gate gate;                       /* of the receiver's memory */
 	struct ring_fifo_flag flags[RING_DEPTH_MAX]; /* message k's is k % RING_DEPTH_MAX */
@@ -87,18 +79,12 @@ struct ring_fifo_end {
 	bool closed;     /* the other end moves no further than theirs */
 };
 
-/* Slots begin on cache lines. */
-static inline size_t ring_fifo_stride(size_t slot_bytes)
-{
-	return (slot_bytes + RING_CACHE_LINE - 1) / RING_CACHE_LINE * RING_CACHE_LINE;
-}
-
 /* Memory that a FIFO takes; 0 if depth or slot_bytes are outside what it can be. */
 static inline size_t ring_fifo_memory(unsigned depth, size_t slot_bytes)
 {
 	if (depth < 1 || depth > RING_DEPTH_MAX || slot_bytes < 1 || slot_bytes > UINT32_MAX)
 		return 0;
-	return sizeof(struct ring_fifo) + depth * ring_fifo_stride(slot_bytes);
+	return sizeof(struct ring_fifo) + depth * ring_slot_stride(slot_bytes);
 }
 
 static inline struct ring_fifo_flag *ring_fifo_flag(const struct ring_fifo_end *end,
@@ -107,33 +93,13 @@ static inline struct ring_fifo_flag *ring_fifo_flag(const struct ring_fifo_end *
 	return &end->fifo->flags[message % RING_DEPTH_MAX];
 }
 
-/*
- * Where in its slot a message begins. Messages of one size take the pages of a roomy slot in turn:
- * 64 KiB on 2 ranks: 10 -> 4.5 us.
- */
-static inline size_t ring_fifo_offset(const struct ring_fifo_end *end, uint64_t message,
-				      size_t bytes)
-{
-	if (end->depth * end->slot_bytes < RING_FIFO_ROOMY || bytes < RING_FIFO_PAGE / 2)
-		return 0;
-	const size_t part = (bytes + RING_FIFO_PAGE - 1) / RING_FIFO_PAGE * RING_FIFO_PAGE;
-	const size_t parts = end->slot_bytes / part;
-	return parts > 1 ? message / end->depth % parts * part : 0;
-}
-
-/* Where a message of so many bytes lies. */
+/* Where a message of this many bytes lies. */
 static inline unsigned char *ring_fifo_place(const struct ring_fifo_end *end, uint64_t message,
 					     size_t bytes)
 {
 	if (bytes <= RING_FIFO_SMALL)
 		return ring_fifo_flag(end, message)->small;
-	return end->fifo->slots + message % end->depth * ring_fifo_stride(end->slot_bytes) +
-	       ring_fifo_offset(end, message, bytes);
-}
-
-static inline uint32_t ring_fifo_number(uint64_t message)
-{
-	return (uint32_t)(message + 1);
+	return end->fifo->slots + ring_slot_offset(end->depth, end->slot_bytes, message, bytes);
 }
 
 /*
@@ -160,7 +126,7 @@ static inline bool ring_fifo_has_room(const struct ring_fifo_end *end)
 /* Sender: hands over message `mine`, which lies in its place. Ring the doorbell next. */
 static inline void ring_fifo_put(struct ring_fifo_end *end, size_t bytes)
 {
-	uint64_t word = (uint64_t)ring_fifo_number(end->mine) << 32 | (uint32_t)bytes;
+	uint64_t word = (uint64_t)ring_slot_number(end->mine) << 32 | (uint32_t)bytes;
 	atomic_store_explicit(&ring_fifo_flag(end, end->mine)->word, word,
 			      memory_order_release); /* pairs with: see_message */
 	end->mine++;
@@ -177,8 +143,8 @@ static inline bool ring_fifo_see_message(struct ring_fifo_end *end, size_t *byte
 					     memory_order_acquire); /* pairs with: put */
 	uint32_t number = (uint32_t)(word >> 32);
 	*bytes = 0;
-	if (number != ring_fifo_number(message))
-		return word == 0 || number == ring_fifo_number(message - RING_DEPTH_MAX);
+	if (number != ring_slot_number(message))
+		return word == 0 || number == ring_slot_number(message - RING_DEPTH_MAX);
 	*bytes = (uint32_t)word;
 	end->theirs++;
 	return *bytes > 0 && *bytes <= end->slot_bytes;
@@ -200,6 +166,26 @@ static inline void ring_fifo_release(struct ring_fifo_end *end)
 			      memory_order_release); /* pairs with: see_head */
 }
 
+/* Anybody: how many messages have been given back. */
+static inline uint64_t ring_fifo_count_released(const struct ring_fifo *fifo)
+{
+	return atomic_load_explicit(&fifo->head, memory_order_acquire) & /* pairs with: release */
+	       ~RING_FIFO_CLOSED;
+}
+
+/* Anybody: how many have been put, of which there are none fewer than the caller knows of. */
+static inline uint64_t ring_fifo_count_put(const struct ring_fifo *fifo, unsigned depth)
+{
+	uint64_t count = ring_fifo_count_released(fifo);
+	for (unsigned i = 0; i < depth; i++, count++) {
+		uint64_t word = atomic_load_explicit(&fifo->flags[count % RING_DEPTH_MAX].word,
+						     memory_order_acquire); /* pairs with: put */
+		if ((int32_t)((uint32_t)(word >> 32) - ring_slot_number(count)) < 0)
+			break;
+	}
+	return count;
+}
+
 /* Sender: says how many notices of regions lie on the connection, or did. */
 static inline void ring_fifo_notify(struct ring_fifo *fifo, uint32_t notices)
 {
@@ -214,6 +200,18 @@ static inline uint32_t ring_fifo_notices(struct ring_fifo *fifo)
 	return atomic_load_explicit(&fifo->notices, memory_order_acquire); /* pairs with: notify */
 }
 
+/* Receiver: lets go of this many regions, those it was first told to forget. */
+static inline void ring_fifo_let_go(struct ring_fifo *fifo, uint32_t regions)
+{
+	atomic_store_explicit(&fifo->let_go, regions, memory_order_release); /* pairs with: gone */
+}
+
+/* Sender: how many those are. */
+static inline uint32_t ring_fifo_gone(struct ring_fifo *fifo)
+{
+	return atomic_load_explicit(&fifo->let_go, memory_order_acquire); /* pairs with: let_go */
+}
+
 /*
  * Receiver, who has released a slot and then seen that the sender sleeps: was it missed? A sender
  * that announced its sleep later has seen the slot. One that did so before has put all it had, so
@@ -225,7 +223,7 @@ static inline bool ring_fifo_was_full(const struct ring_fifo_end *end)
 	uint64_t word = atomic_load_explicit(&ring_fifo_flag(end, last)->word,
 					     /* ordered by: the bell's fences */
 					     memory_order_relaxed);
-	return (uint32_t)(word >> 32) == ring_fifo_number(last);
+	return (uint32_t)(word >> 32) == ring_slot_number(last);
 }
 
 /* Either end: this was all. Ring the doorbell next. */

@@ -24,10 +24,10 @@
 
 #include "base/region.h"
 #include "base/setting.h"
+#include "base/slot_place.h"
 #include "base/status.h"
 #include "doorbell.h"
 
-#define RING_DEPTH_MAX 8
 #define RING_HOST_NAME 64
 #define RING_ABSENT_TEXT 256
 #define RING_CPU_WORDS 16 /* affinity masks up to 1024 CPUs */
@@ -51,10 +51,13 @@ struct ring_peer {
 	uint32_t transports; /* what its process has: bit i for row i of the table of transports */
 };
 
-/* What a link's connection is. */
+/* What a link's connection is. The control lanes of src/health/ are something else. */
 enum ring_lane { RING_LANE_TCP, RING_LANE_LOCAL /* Unix socket: passes descriptors */ };
 
-/* How messages reach the other end. Choices depend on this, not on a transport's name. */
+/*
+ * How messages reach the other end. Choices depend on this, not on a transport's name. Reaching
+ * into the other end's memory is ring_reach_ops'.
+ */
 enum ring_reach_kind {
 	RING_REACH_MEMORY,
 	RING_REACH_SOCKET,
@@ -117,6 +120,10 @@ struct ring_reach_ops {
 	void (*forget)(struct ring_link *link, uint64_t region);
 	int (*map)(struct ring_link *link, uint64_t region, uint64_t offset, size_t bytes,
 		   void **address);
+	int (*open)(struct ring_link *link, uint64_t region, uint64_t offset, size_t bytes,
+		    const struct ring_opener *opener, void **address);
+	bool (*lends)(struct ring_link *link, uint64_t region);
+	bool (*part)(struct ring_link *link);
 	int (*keep)(struct ring_link *link, uint64_t region);
 	int (*tidy)(struct ring_link *link);
 	int (*get)(struct ring_link *link, uint64_t address, void *local, size_t bytes);
@@ -326,6 +333,35 @@ static inline int ring_link_map(struct ring_link *link, uint64_t region, uint64_
 	return link->transport->reach->map(link, region, offset, bytes, address);
 }
 
+/*
+ * The same of a region that is a device's memory: where the opener's jobs find it. It is opened
+ * once; the opener outlives the link. returns as ring_link_map(); what open() returned
+ */
+static inline int ring_link_open(struct ring_link *link, uint64_t region, uint64_t offset,
+				 size_t bytes, const struct ring_opener *opener, void **address)
+{
+	return link->transport->reach->open(link, region, offset, bytes, opener, address);
+}
+
+/*
+ * Sender: whether the other end may still have a device's memory open that it was told to forget:
+ * it has not tidied since, and neither its end of the link nor its process is gone. Another process
+ * only: what lies in one needs no opening.
+ */
+static inline bool ring_link_lends(struct ring_link *link, uint64_t region)
+{
+	return ring_link_can_reach(link) && link->transport->reach->lends(link, region);
+}
+
+/*
+ * Receiver: lets go of all regions, for good; nothing may be mapped or opened after this. returns
+ * whether they are closed; if not, call again, as the other end is not told before
+ */
+static inline bool ring_link_part(struct ring_link *link)
+{
+	return !ring_link_can_reach(link) || link->transport->reach->part(link);
+}
+
 /* Receiver: a mapped region stays. returns 0; RING_EPEER: the other end forgot it all the same */
 static inline int ring_link_keep(struct ring_link *link, uint64_t region)
 {
@@ -416,6 +452,6 @@ extern const struct ring_transport ring_transport_loopback; /* ranks of one proc
 extern const struct ring_transport ring_transport_shm;      /* processes of one host and user */
 extern const struct ring_transport ring_transport_verbs;    /* RDMA devices: RoCE, InfiniBand */
 extern const struct ring_transport ring_transport_tcp;      /* anywhere */
-extern const struct ring_setting ring_verbs_settings[];     /* known without verbs, too */
+extern const struct ring_setting ring_verbs_settings[];     /* also known without verbs */
 
 #endif

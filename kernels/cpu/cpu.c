@@ -116,7 +116,8 @@ const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *fami
 		op = RING_SUM; /* the divisor makes the average */
 	if (ring_datatype_bytes(type) == 0 || (unsigned)op >= RING_OPS)
 		return NULL;
-	return family->kernels[type][op];
+	bool as_bytes = ring_op_is_of_bits(op) && ring_op_takes(op, type);
+	return family->kernels[as_bytes ? RING_UINT8 : type][op];
 }
 
 /* ---- one job --------------------------------------------------------------------------------- */
@@ -373,12 +374,9 @@ static void copy_much_to_all(const struct ring_cpu_family *family,
 		copy_much(family, reduction->results[i], reduction->sources[0], bytes);
 }
 
-int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_reduction *reduction)
+static void reduce(const struct ring_cpu_family *family, const struct ring_cpu_kernel *kernel,
+		   const struct ring_reduction *reduction)
 {
-	const struct ring_cpu_kernel *kernel = ring_cpu_kernel(family, reduction->type,
-							       reduction->op);
-	if (!kernel)
-		return RING_ENOTSUP;
 	enum way way = way_of(kernel, reduction);
 	if (way == COPIES && reduction->past && family->stream_much)
 		copy_much_to_all(family, reduction);
@@ -393,6 +391,68 @@ int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_redu
 		reduce_streaming(family, kernel, reduction);
 	else
 		reduce_pair(kernel, reduction, (struct part){0, reduction->count});
+}
+
+/* Operations on bits have kernels of bytes alone. */
+static void reduce_as_bytes(const struct ring_cpu_family *family,
+			    const struct ring_cpu_kernel *kernel,
+			    const struct ring_reduction *reduction)
+{
+	struct ring_reduction of_bytes = *reduction;
+	of_bytes.count *= ring_datatype_bytes(reduction->type);
+	of_bytes.type = RING_UINT8;
+	reduce(family, kernel, &of_bytes);
+}
+
+#define FUNCTION_BYTES 4096 /* that a program's function gets at once */
+
+static bool is_aligned(const void *memory, size_t bytes)
+{
+	return (uintptr_t)memory % bytes == 0;
+}
+
+/* The function works on a copy, as a result may be any of the sources, and neither be aligned. */
+static void reduce_part_by_function(const struct ring_reduction *reduction, struct part part)
+{
+	_Alignas(64) unsigned char to[FUNCTION_BYTES], aligned[FUNCTION_BYTES];
+	size_t element_bytes = ring_datatype_bytes(reduction->type);
+	size_t bytes = part.count * element_bytes;
+	memcpy(to, source(reduction, 0, part), bytes);
+	for (int i = 1; i < reduction->nsources; i++) {
+		const void *from = source(reduction, i, part);
+		if (!is_aligned(from, element_bytes))
+			from = memcpy(aligned, from, bytes);
+		reduction->function.call(to, from, part.count, reduction->function.context);
+	}
+	for (int i = 0; i < reduction->nresults; i++)
+		memcpy(result(reduction, i, part), to, bytes);
+}
+
+static void reduce_by_function(const struct ring_reduction *reduction)
+{
+	size_t element_bytes = ring_datatype_bytes(reduction->type);
+	size_t most = FUNCTION_BYTES / element_bytes;
+	for (size_t done = 0; done < reduction->count; done += most) {
+		size_t rest = reduction->count - done;
+		struct part part = {done * element_bytes, rest < most ? rest : most};
+		reduce_part_by_function(reduction, part);
+	}
+}
+
+int ring_cpu_reduce(const struct ring_cpu_family *family, const struct ring_reduction *reduction)
+{
+	if (reduction->function.call) {
+		reduce_by_function(reduction);
+		return 0;
+	}
+	const struct ring_cpu_kernel *kernel = ring_cpu_kernel(family, reduction->type,
+							       reduction->op);
+	if (!kernel)
+		return RING_ENOTSUP;
+	if (ring_op_is_of_bits(reduction->op))
+		reduce_as_bytes(family, kernel, reduction);
+	else
+		reduce(family, kernel, reduction);
 	return 0;
 }
 
@@ -454,7 +514,8 @@ static const struct ring_pair_loops *cpu_pair_loops(struct ring_device_queue *qu
 						    enum ring_datatype type, enum ring_op op)
 {
 	const struct ring_cpu_kernel *kernel = ring_cpu_kernel(queue->family, type, op);
-	return kernel && kernel->loops.pair ? &kernel->loops : NULL;
+	bool counts_bytes = ring_op_is_of_bits(op); /* and not elements */
+	return kernel && kernel->loops.pair && !counts_bytes ? &kernel->loops : NULL;
 }
 
 static int cpu_finished(struct ring_device_queue *queue, uint64_t *jobs)

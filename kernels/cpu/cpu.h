@@ -82,7 +82,10 @@ struct ring_cpu_family {
 /* The families that this CPU runs, best first; NULL after the last. The device uses the first. */
 const struct ring_cpu_family *ring_cpu_family(int index);
 
-/* A family's kernel; NULL if the type or the operation is none. */
+/*
+ * A family's kernel; NULL if the type or the operation is none, or not one of this type. Those of
+ * operations on bits are of bytes, not elements.
+ */
 const struct ring_cpu_kernel *ring_cpu_kernel(const struct ring_cpu_family *family,
 					      enum ring_datatype type, enum ring_op op);
 

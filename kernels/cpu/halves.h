@@ -232,7 +232,7 @@ RING_REDUCE_OPS(RING_FLOAT16_WORDS, )
  */
 
 /*
- * A float8_e5m2 is the upper byte of a float16. A float8_e4m3 is, too, with one more bit in the
+ * A float8_e5m2 is the upper byte of a float16. So is a float8_e4m3, with one more bit in the
  * exponent and the number times 2^-8, as the biases differ by 8; but its NaN would be 480.
  */
 static inline void ring_load_float8s(struct ring_format format, float *restrict to,

@@ -48,6 +48,7 @@ static inline __attribute__((always_inline)) void prefetch(const unsigned char *
 #define TYPE int8
 #include "type_loops.h"
 #define TYPE uint8
+#define OF_BITS
 #include "type_loops.h"
 #define TYPE int32
 #include "type_loops.h"
@@ -178,7 +179,6 @@ static void spread(void *restrict first, void *restrict second, void *restrict t
 #define TEXT_OF(family) #family
 #define TEXT(family) TEXT_OF(family)
 #define KERNEL(OP, op, TYPE, type, ...) [TYPE][OP] = &kernel_##type##_##op,
-#define KERNELS(...) RING_REDUCE_OPS(KERNEL, __VA_ARGS__)
 
 extern const struct ring_cpu_family NAME(ring_cpu, RING_CPU_FAMILY);
 const struct ring_cpu_family NAME(ring_cpu, RING_CPU_FAMILY) = {
@@ -191,5 +191,5 @@ const struct ring_cpu_family NAME(ring_cpu, RING_CPU_FAMILY) = {
 	.stream_much = ring_stream_much,
 #endif
 	.spread = spread,
-	.kernels = {RING_REDUCE_TYPES(KERNELS, )},
+	.kernels = {RING_REDUCE_PAIRS(KERNEL)},
 };

@@ -8,6 +8,7 @@
  * WORD           what does WORD_BYTES of a pair at once; not defined: there are no such loops
  * CONVERTED      defined if loading and storing take loops of their own
  * TWO_RESULTS    defined if pairs have a loop with two results
+ * OF_BITS        defined if operations on bits have kernels of this type
  */
 #ifndef COMPUTED
 #define DIRECT
@@ -93,10 +94,23 @@ static void OF_TYPE(eight)(unsigned char *restrict a, unsigned char *restrict b,
 #define OP_IS_SUM 0
 #include "kernel_loops.h"
 
+#ifdef OF_BITS
+#define OP band
+#define OP_IS_SUM 0
+#include "kernel_loops.h"
+#define OP bor
+#define OP_IS_SUM 0
+#include "kernel_loops.h"
+#define OP bxor
+#define OP_IS_SUM 0
+#include "kernel_loops.h"
+#endif
+
 #undef TYPE
 #undef COMPUTED
 #undef WORD
 #undef WORD_BYTES
 #undef CONVERTED
 #undef TWO_RESULTS
+#undef OF_BITS
 #undef DIRECT

@@ -7,11 +7,19 @@
 #include <stdlib.h>
 
 #include "base/reduce_list.h"
+#include "mapping.h"
 
-#define CHIPS_MAX 64
+/*
+ * Those that are open, read without the lock: opening one waits for its GPU, and others, as for
+ * pinning, are not to wait for that.
+ */
+static const struct ring_cuda_chip *chips[RING_CUDA_CHIPS];
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
-static const struct ring_cuda_chip *chips[CHIPS_MAX];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct ring_cuda_chip *chip_at(int device)
+{
+	return __atomic_load_n(&chips[device], __ATOMIC_ACQUIRE);
+}
 
 int ring_cuda_enter(const struct ring_cuda_chip *chip, struct ring_cuda_visit *visit)
 {
@@ -34,6 +42,21 @@ void ring_cuda_leave(const struct ring_cuda_chip *chip, const struct ring_cuda_v
 	chip->driver->capture_mode(&mode);
 }
 
+int ring_cuda_check_at(enum ring_log_level level, const struct ring_cuda_chip *chip, int result,
+		       const char *doing)
+{
+	struct ring_failure failure = {0};
+	int err = ring_cuda_error(result, doing, &failure);
+	if (err)
+		ring_log(level, "%s: %s", chip->text, failure.text);
+	return err && err != RING_ENOMEM ? RING_ESYSTEM : err;
+}
+
+int ring_cuda_check(const struct ring_cuda_chip *chip, int result, const char *doing)
+{
+	return ring_cuda_check_at(RING_LOUD, chip, result, doing);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static void describe(struct ring_cuda_chip *chip)
@@ -52,8 +75,7 @@ static int ask(const struct ring_cuda_chip *chip, int attribute, int *value,
 			       "asking what the device can", failure);
 }
 
-/* An older driver does not know the question. */
-static bool can(const struct ring_cuda_chip *chip, int attribute)
+bool ring_cuda_chip_can(const struct ring_cuda_chip *chip, int attribute)
 {
 	int is = 0;
 	return !chip->driver->device_attribute(&is, attribute, chip->device) && is;
@@ -71,8 +93,10 @@ static int check_abilities(struct ring_cuda_chip *chip, struct ring_failure *fai
 				"CUDA: %s has other addresses for the host's memory than the host, "
 				"which the library cannot use",
 				chip->text);
-	chip->pins = can(chip, RING_CUDA_HOST_REGISTER) && can(chip, RING_CUDA_HOST_POINTERS);
-	chip->streams_see_words = can(chip, RING_CUDA_STREAM_WORDS);
+	chip->pins = ring_cuda_chip_can(chip, RING_CUDA_HOST_REGISTER) &&
+		     ring_cuda_chip_can(chip, RING_CUDA_HOST_POINTERS);
+	chip->streams_see_words = ring_cuda_chip_can(chip, RING_CUDA_STREAM_WORDS);
+	chip->ends_kernels = ring_cuda_chip_can(chip, RING_CUDA_KERNEL_TIME_LIMIT);
 	return err;
 }
 
@@ -97,6 +121,16 @@ static int refuse_image(const struct ring_cuda_chip *chip, int result, struct ri
 		version % 1000 / 10);
 }
 
+/* Asking for its attributes loads it. returns an enum ring_cuda_result */
+static int load(const struct ring_cuda_driver *driver, struct CUmod_st *module, const char *name,
+		struct CUfunc_st **kernel)
+{
+	int registers;
+	int result = driver->module_function(kernel, module, name);
+	return result ? result
+		      : driver->function_attribute(&registers, RING_CUDA_REGISTERS, *kernel);
+}
+
 /*
  * All kernels now: one that is loaded by its first launch may wait for whatever the context was
  * given, and that may wait for us.
@@ -105,32 +139,38 @@ static int load_kernels(struct ring_cuda_chip *chip, struct ring_failure *failur
 {
 	const struct ring_cuda_driver *driver = chip->driver;
 	struct CUmod_st *module;
-	int result = driver->module_load(&module, ring_cuda_image), registers;
+	int result = driver->module_load(&module, ring_cuda_image);
 	if (result)
 		return refuse_image(chip, result, failure);
 #define LOAD(OP, op, TYPE, type, ...)                                                              \
 	if (!result)                                                                               \
-		result = driver->module_function(&chip->kernels[TYPE][OP], module,                 \
-						 "ring_reduce_" #type "_" #op);                    \
+		result = load(driver, module, "ring_reduce_" #type "_" #op,                        \
+			      &chip->kernels[TYPE][OP]);                                           \
 	if (!result)                                                                               \
-		result = driver->function_attribute(&registers, RING_CUDA_REGISTERS,               \
-						    chip->kernels[TYPE][OP]);
-#define LOADS(...) RING_REDUCE_OPS(LOAD, __VA_ARGS__)
-	RING_REDUCE_TYPES(LOADS, )
-#undef LOADS
+		result = load(driver, module, "ring_one_shot_" #type "_" #op,                      \
+			      &chip->shots[TYPE][OP]);                                             \
+	if (!result)                                                                               \
+		result = load(driver, module, "ring_around_" #type "_" #op, &chip->rings[TYPE][OP]);
+	RING_REDUCE_PAIRS(LOAD)
 #undef LOAD
 	if (!result)
-		result = driver->module_function(&chip->stop, module, "ring_stop");
-	if (!result)
-		result = driver->function_attribute(&registers, RING_CUDA_REGISTERS, chip->stop);
+		result = load(driver, module, "ring_stop", &chip->stop);
 	return ring_cuda_error(result, "loading the kernels", failure);
 }
 
-static int choose_priority(struct ring_cuda_chip *chip, struct ring_failure *failure)
+static int make_idle_stream(struct ring_cuda_chip *chip, struct ring_failure *failure)
 {
 	int least;
-	return ring_cuda_error(chip->driver->context_priorities(&least, &chip->priority),
-			       "asking for priorities", failure);
+	int err = ring_cuda_error(chip->driver->context_priorities(&least, &chip->priority),
+				  "asking for priorities", failure);
+	if (!err)
+		err = ring_cuda_error(chip->driver->stream_create(&chip->idle,
+								  RING_CUDA_STREAM_NON_BLOCKING,
+								  chip->priority),
+				      "making a stream", failure);
+	return err ? err
+		   : ring_cuda_error(ring_cuda_pulse_open(chip->pulse, chip), "making an event",
+				     failure);
 }
 
 static int open_context(struct ring_cuda_chip *chip, struct ring_failure *failure)
@@ -142,9 +182,11 @@ static int open_context(struct ring_cuda_chip *chip, struct ring_failure *failur
 		return err;
 	err = ring_cuda_error(ring_cuda_enter(chip, &visit), "entering the device", failure);
 	if (!err) {
-		err = choose_priority(chip, failure);
+		err = load_kernels(chip, failure);
 		if (!err)
-			err = load_kernels(chip, failure);
+			err = make_idle_stream(chip, failure);
+		if (!err)
+			ring_cuda_mapping_try(chip);
 		ring_cuda_leave(chip, &visit);
 	}
 	if (err)
@@ -156,15 +198,21 @@ static int open_chip(const struct ring_cuda_driver *driver, int device,
 		     const struct ring_cuda_chip **opened, struct ring_failure *failure)
 {
 	struct ring_cuda_chip *chip = calloc(1, sizeof(*chip));
-	if (!chip)
+	struct ring_cuda_pulse *pulse = calloc(1, sizeof(*pulse));
+	if (!chip || !pulse) {
+		free(chip);
+		free(pulse);
 		return ring_fail(failure, RING_ENOMEM, "no memory for a device");
+	}
 	chip->driver = driver;
+	chip->pulse = pulse;
 	chip->device = device;
 	describe(chip);
 	int err = check_abilities(chip, failure);
 	if (!err)
 		err = open_context(chip, failure);
 	if (err) {
+		free(pulse);
 		free(chip);
 		return err;
 	}
@@ -174,14 +222,16 @@ static int open_chip(const struct ring_cuda_driver *driver, int device,
 
 /* ---- which one ------------------------------------------------------------------------------- */
 
-/* Ordinals name the devices themselves, as drivers give them the same numbers. */
-static int own_device(const struct ring_cuda_driver *driver)
+/*
+ * Ordinals name the devices themselves, as drivers give them the same numbers. A thread without a
+ * context has the first one. returns the driver's result
+ */
+static int find_own_device(const struct ring_cuda_driver *driver, int *device)
 {
 	struct CUctx_st *context = NULL;
-	int device = 0;
-	if (driver->context_current(&context) == RING_CUDA_OK && context)
-		driver->context_device(&device);
-	return device;
+	*device = 0;
+	int result = driver->context_current(&context);
+	return result || !context ? result : driver->context_device(device);
 }
 
 int ring_cuda_chip_count(int *count, struct ring_failure *failure)
@@ -193,7 +243,7 @@ int ring_cuda_chip_count(int *count, struct ring_failure *failure)
 	int err = ring_cuda_error(driver->device_count(&visible), "counting devices", failure);
 	if (!err && visible < 1)
 		err = ring_cuda_error(RING_CUDA_NO_DEVICE, "counting devices", failure);
-	*count = visible < CHIPS_MAX ? visible : CHIPS_MAX;
+	*count = visible < RING_CUDA_CHIPS ? visible : RING_CUDA_CHIPS;
 	return err;
 }
 
@@ -214,28 +264,43 @@ int ring_cuda_chip_find(int device, const struct ring_cuda_chip **chip, struct r
 	const struct ring_cuda_driver *driver = ring_cuda_driver(failure);
 	if (!driver)
 		return RING_ENOTSUP;
+	int err = 0;
 	if (device == RING_CHIP_ANY)
-		device = own_device(driver);
-	int err = check_number(device, failure);
+		err = ring_cuda_error(find_own_device(driver, &device),
+				      "asking for the thread's device", failure);
+	if (!err)
+		err = check_number(device, failure);
 	if (err)
 		return err;
-	pthread_mutex_lock(&lock);
-	if (!chips[device])
-		err = open_chip(driver, device, &chips[device], failure);
-	*chip = chips[device];
-	pthread_mutex_unlock(&lock);
+	*chip = chip_at(device);
+	if (*chip)
+		return 0;
+	pthread_mutex_lock(&opening);
+	*chip = chip_at(device);
+	if (!*chip)
+		err = open_chip(driver, device, chip, failure);
+	if (!err)
+		__atomic_store_n(&chips[device], *chip, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&opening);
 	return err;
 }
 
-int ring_cuda_chip_any(const struct ring_cuda_chip **chip, struct ring_failure *failure)
+int ring_cuda_chip_get(int device, const struct ring_cuda_chip **chip)
+{
+	struct ring_failure failure = {0};
+	int err = ring_cuda_chip_find(device, chip, &failure);
+	if (err)
+		ring_log(RING_LOUD, "%s", failure.text);
+	return err && err != RING_ENOMEM ? RING_ESYSTEM : err;
+}
+
+int ring_cuda_chip_any(const struct ring_cuda_chip **chip)
 {
 	const struct ring_cuda_chip *open = NULL;
-	pthread_mutex_lock(&lock);
-	for (int device = 0; device < CHIPS_MAX && !open; device++)
-		open = chips[device];
-	pthread_mutex_unlock(&lock);
+	for (int device = 0; device < RING_CUDA_CHIPS && !open; device++)
+		open = chip_at(device);
 	if (!open)
-		return ring_cuda_chip_find(RING_CHIP_ANY, chip, failure);
+		return ring_cuda_chip_get(RING_CHIP_ANY, chip);
 	*chip = open;
 	return 0;
 }

@@ -21,6 +21,30 @@ struct CUfunc_st;   /* a kernel                                  */
 struct CUmod_st;    /* a loaded image of kernels                 */
 struct CUstream_st; /* a stream                                  */
 
+/* What names an allocation to other processes of the host. */
+struct ring_cuda_handle {
+	char bytes[64];
+};
+
+/* Where physical memory lies, and who reaches it; all of these as the driver has them. */
+struct ring_cuda_site {
+	int kind; /* RING_CUDA_SITE_DEVICE */
+	int id;
+};
+
+struct ring_cuda_physical {
+	int kind;    /* RING_CUDA_PHYSICAL_PINNED */
+	int handles; /* RING_CUDA_HANDLE_FD: it can have a descriptor */
+	struct ring_cuda_site site;
+	void *security; /* NULL */
+	unsigned char compression, for_rdma, unused[6];
+};
+
+struct ring_cuda_access {
+	struct ring_cuda_site site;
+	int flags; /* RING_CUDA_READ_AND_WRITE */
+};
+
 /*
  * X(name, symbol in the library, parameters, arguments). All return 0 or one of enum
  * ring_cuda_result; a name that ends in _v2 has another, older form without it. The driver's manual
@@ -64,12 +88,20 @@ struct CUstream_st; /* a stream                                  */
 	X(memory_alloc, cuMemAlloc_v2, (void **memory, size_t bytes), (memory, bytes))             \
 	X(memory_free, cuMemFree_v2, (void *memory), (memory))                                     \
 	X(memory_info, cuMemGetInfo_v2, (size_t * free, size_t * total), (free, total))            \
+	X(memory_range, cuMemGetAddressRange_v2, (void **start, size_t *bytes, void *memory),      \
+	  (start, bytes, memory))                                                                  \
 	X(memory_copy, cuMemcpyAsync,                                                              \
 	  (void *dst, const void *src, size_t bytes, struct CUstream_st *stream),                  \
 	  (dst, src, bytes, stream))                                                               \
 	X(memory_set, cuMemsetD8Async,                                                             \
 	  (void *memory, unsigned char value, size_t bytes, struct CUstream_st *stream),           \
 	  (memory, value, bytes, stream))                                                          \
+	/* memory of a device that other processes reach */                                        \
+	X(memory_handle, cuIpcGetMemHandle, (struct ring_cuda_handle * handle, void *memory),      \
+	  (handle, memory))                                                                        \
+	X(handle_open, cuIpcOpenMemHandle_v2,                                                      \
+	  (void **memory, struct ring_cuda_handle it, unsigned flags), (memory, it, flags))        \
+	X(handle_close, cuIpcCloseMemHandle, (void *memory), (memory))                             \
 	/* memory of the host that a device reaches */                                             \
 	X(host_alloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags),               \
 	  (memory, bytes, flags))                                                                  \
@@ -95,8 +127,10 @@ struct CUstream_st; /* a stream                                  */
 	  (stream, priority))                                                                      \
 	X(stream_context, cuStreamGetCtx,                                                          \
 	  (struct CUstream_st * stream, struct CUctx_st * *context), (stream, context))            \
-	X(stream_capture, cuStreamIsCapturing, (struct CUstream_st * stream, int *status),         \
-	  (stream, status))                                                                        \
+	X(stream_capture, cuStreamGetCaptureInfo_v2,                                               \
+	  (struct CUstream_st * stream, int *status, uint64_t *id, void *graph,                    \
+	   void *dependencies, size_t *count),                                                     \
+	  (stream, status, id, graph, dependencies, count))                                        \
 	X(stream_wait_event, cuStreamWaitEvent,                                                    \
 	  (struct CUstream_st * stream, struct CUevent_st * event, unsigned flags),                \
 	  (stream, event, flags))                                                                  \
@@ -123,6 +157,7 @@ struct CUstream_st; /* a stream                                  */
 	/* kernels */                                                                              \
 	X(module_load, cuModuleLoadData, (struct CUmod_st * *module, const void *image),           \
 	  (module, image))                                                                         \
+	X(module_loading, cuModuleGetLoadingMode, (int *mode), (mode))                             \
 	X(module_unload, cuModuleUnload, (struct CUmod_st * module), (module))                     \
 	X(module_function, cuModuleGetFunction,                                                    \
 	  (struct CUfunc_st * *function, struct CUmod_st * module, const char *name),              \
@@ -139,10 +174,43 @@ struct CUstream_st; /* a stream                                  */
 	  (function, blocks_x, blocks_y, blocks_z, threads_x, threads_y, threads_z, shared_bytes,  \
 	   stream, arguments, extra))
 
+/*
+ * Virtual memory management: physical memory, addresses, and who reaches it there, one by one. What
+ * a driver does not have returns RING_CUDA_NOT_SUPPORTED.
+ */
+#define RING_CUDA_MAPPING_CALLS(X)                                                                 \
+	X(physical_unit, cuMemGetAllocationGranularity,                                            \
+	  (size_t * bytes, const struct ring_cuda_physical *what, int option),                     \
+	  (bytes, what, option))                                                                   \
+	X(physical_create, cuMemCreate,                                                            \
+	  (uint64_t * physical, size_t bytes, const struct ring_cuda_physical *what,               \
+	   uint64_t flags),                                                                        \
+	  (physical, bytes, what, flags))                                                          \
+	X(physical_release, cuMemRelease, (uint64_t physical), (physical))                         \
+	X(physical_retain, cuMemRetainAllocationHandle, (uint64_t * physical, void *memory),       \
+	  (physical, memory))                                                                      \
+	X(physical_export, cuMemExportToShareableHandle,                                           \
+	  (void *shared, uint64_t physical, int handle, uint64_t flags),                           \
+	  (shared, physical, handle, flags))                                                       \
+	X(physical_import, cuMemImportFromShareableHandle,                                         \
+	  (uint64_t * physical, void *shared, int handle), (physical, shared, handle))             \
+	X(addresses_reserve, cuMemAddressReserve,                                                  \
+	  (void **start, size_t bytes, size_t alignment, void *wish, uint64_t flags),              \
+	  (start, bytes, alignment, wish, flags))                                                  \
+	X(addresses_free, cuMemAddressFree, (void *start, size_t bytes), (start, bytes))           \
+	X(addresses_map, cuMemMap,                                                                 \
+	  (void *start, size_t bytes, size_t offset, uint64_t physical, uint64_t flags),           \
+	  (start, bytes, offset, physical, flags))                                                 \
+	X(addresses_unmap, cuMemUnmap, (void *start, size_t bytes), (start, bytes))                \
+	X(addresses_open, cuMemSetAccess,                                                          \
+	  (void *start, size_t bytes, const struct ring_cuda_access *access, size_t count),        \
+	  (start, bytes, access, count))
+
 /* The driver's functions, by our names. */
 struct ring_cuda_driver {
 #define RING_CUDA_MEMBER(name, symbol, parameters, ...) int(*name) parameters;
 	RING_CUDA_CALLS(RING_CUDA_MEMBER)
+	RING_CUDA_MAPPING_CALLS(RING_CUDA_MEMBER)
 #undef RING_CUDA_MEMBER
 };
 
@@ -160,7 +228,9 @@ enum ring_cuda_result {
 	RING_CUDA_INVALID_DEVICE = 101,
 	RING_CUDA_INVALID_IMAGE = 200,
 	RING_CUDA_INVALID_CONTEXT = 201,
+	RING_CUDA_MAP_FAILED = 205,
 	RING_CUDA_NO_BINARY_FOR_GPU = 209,
+	RING_CUDA_NO_PEER_ACCESS = 217,
 	RING_CUDA_INVALID_PTX = 218,
 	RING_CUDA_UNSUPPORTED_PTX_VERSION = 222,
 	RING_CUDA_INVALID_HANDLE = 400,
@@ -168,7 +238,9 @@ enum ring_cuda_result {
 	RING_CUDA_NOT_READY = 600, /* of an event: it has not happened yet */
 	RING_CUDA_ILLEGAL_ADDRESS = 700,
 	RING_CUDA_LAUNCH_OUT_OF_RESOURCES = 701,
+	RING_CUDA_LAUNCH_TIMEOUT = 702,
 	RING_CUDA_PEER_ALREADY_ENABLED = 704,
+	RING_CUDA_TOO_MANY_PEERS = 711,
 	RING_CUDA_CONTEXT_DESTROYED = 709,
 	RING_CUDA_ALREADY_REGISTERED = 712,
 	RING_CUDA_NOT_REGISTERED = 713,
@@ -186,13 +258,17 @@ enum ring_cuda_result {
 
 enum ring_cuda_device_attribute {
 	RING_CUDA_MULTIPROCESSORS = 16,
+	RING_CUDA_KERNEL_TIME_LIMIT = 17, /* a kernel that runs for seconds breaks its context */
 	RING_CUDA_L2_BYTES = 38,
 	RING_CUDA_UNIFIED_ADDRESSING = 41,
 	RING_CUDA_CAPABILITY_MAJOR = 75,
 	RING_CUDA_CAPABILITY_MINOR = 76,
 	RING_CUDA_HOST_POINTERS = 91, /* registered memory has the same address for the device */
 	RING_CUDA_HOST_REGISTER = 99,
-	RING_CUDA_STREAM_WORDS = 122, /* streams wait for words, of 64 bits too, and write them */
+	RING_CUDA_MAPS = 102,          /* virtual memory management ... */
+	RING_CUDA_HAS_FDS = 103,       /* ... whose physical memory can have descriptors */
+	RING_CUDA_MAPS_FOR_RDMA = 110, /* physical memory that RDMA devices move may be asked for */
+	RING_CUDA_STREAM_WORDS = 122,  /* streams wait for words, of 64 bits too, and write them */
 };
 
 enum ring_cuda_function_attribute {
@@ -205,9 +281,10 @@ enum ring_cuda_function_attribute {
 enum ring_cuda_pointer_attribute {
 	RING_CUDA_POINTER_CONTEXT = 1,
 	RING_CUDA_POINTER_KIND = 2,   /* enum ring_cuda_memory, 32 bits */
-	RING_CUDA_POINTER_DEVICE = 9, /* an ordinal                     */
+	RING_CUDA_POINTER_ID = 7,     /* of an allocation, 64 bits; no other has it, even later */
+	RING_CUDA_POINTER_DEVICE = 9, /* an ordinal */
 	RING_CUDA_POINTER_MANAGED = 8,
-	RING_CUDA_POINTER_RANGE_START = 11,
+	RING_CUDA_POINTER_RANGE_START = 11, /* of mapped memory that of what was reserved */
 	RING_CUDA_POINTER_RANGE_BYTES = 12,
 };
 
@@ -219,10 +296,19 @@ enum ring_cuda_memory {
 enum {
 	RING_CUDA_STREAM_NON_BLOCKING = 1, /* does not wait for the legacy stream */
 	RING_CUDA_EVENT_NO_TIMING = 2,
-	RING_CUDA_HOST_PORTABLE = 1,   /* for all contexts */
-	RING_CUDA_HOST_MAPPED = 2,     /* kernels reach it */
+	RING_CUDA_HOST_PORTABLE = 1,  /* for all contexts */
+	RING_CUDA_HOST_MAPPED = 2,    /* kernels reach it */
+	RING_CUDA_IPC_LAZY_PEERS = 1, /* access to the device is enabled when a handle is opened */
+	RING_CUDA_SITE_DEVICE = 1,    /* of physical memory, with an ordinal */
+	RING_CUDA_PHYSICAL_PINNED = 1,
+	RING_CUDA_HANDLE_FD = 1,
+	RING_CUDA_READ_AND_WRITE = 3,
+	RING_CUDA_UNIT_LEAST = 0,      /* of the multiples that physical memory comes in */
 	RING_CUDA_WAIT_GEQ = 0,        /* until the word is at least the value, modulo 2^32 */
-	RING_CUDA_CAPTURE_NONE = 0,    /* a stream's capture status */
+	RING_CUDA_LOADING_EAGER = 1,   /* kernels are loaded with their module */
+	RING_CUDA_LOADING_LAZY = 2,    /* ... or when they are first launched */
+	RING_CUDA_CAPTURE_NONE = 0,    /* a stream's capture status ... */
+	RING_CUDA_CAPTURE_ACTIVE = 1,  /* ... with an id that no other capture has */
 	RING_CUDA_CAPTURE_RELAXED = 2, /* mode of a thread that others' captures do not restrict */
 };
 
@@ -239,8 +325,17 @@ enum {
  */
 const struct ring_cuda_driver *ring_cuda_driver(struct ring_failure *failure);
 
-/* The same, but perhaps not started: good for asking what pointers point to. Cheap. */
+/*
+ * The same where the program or the library has opened it, but perhaps not started: good for asking
+ * what pointers point to. NULL: nobody has, and so nothing is a device's; then it is not opened.
+ */
 const struct ring_cuda_driver *ring_cuda_driver_opened(void);
+
+/*
+ * The same, very cheap while nobody has opened it. That somebody has it knows RING_CUDA_LOOK_MS
+ * later, before the driver can have been started.
+ */
+const struct ring_cuda_driver *ring_cuda_driver_used(void);
 
 /*
  * What the thread's last call returned, as one of ours: 0; RING_ENOMEM; RING_ENOTSUP; else

@@ -18,12 +18,14 @@ struct ring_cuda_mark {
 
 /* Somebody is to be told; tell.c's lock protects what it does not say of others. */
 struct ring_cuda_telling {
-	const struct ring_cuda_chip *chip; /* its owner's, as are the words */
-	const uint32_t *word; /* that is at least this by then, modulo 2^32; NULL: none */
-	uint32_t least;
+	const struct ring_cuda_chip *chip; /* its owner's, as is what it looks at */
+	/* Whether words of the host's are there, at least as large as that; NULL: an event is */
+	bool (*are_there)(const void *words, uint64_t least);
+	const void *words;
+	uint64_t least;
 	void (*done)(void *context); /* NULL: nobody is */
 	void *context;
-	struct CUevent_st *event; /* that has happened by then */
+	struct CUevent_st *event; /* that has happened by then, without words */
 	int visitors;             /* threads that call, or look at the event */
 	uint64_t round;           /* in which it was looked at last */
 	struct ring_cuda_telling *next;
@@ -43,6 +45,13 @@ struct ring_device_queue {
 };
 
 extern const struct ring_device_streams ring_cuda_streams; /* stream.c's */
+extern const struct ring_device_calls ring_cuda_calls;     /* calls.c's */
+
+/* The program's own. */
+struct CUstream_st *ring_cuda_stream_handle(const struct ring_device_stream *stream);
+
+/* Whether a stream of the program's may be stopped there. Any thread; cheap. */
+bool ring_cuda_may_be_stopped(const struct ring_cuda_chip *chip);
 
 /* Whether a word that a stream writes is at least so much: what it did before is seen then. */
 static inline bool ring_cuda_word_is(const uint32_t *word, uint32_t least)
@@ -51,9 +60,9 @@ static inline bool ring_cuda_word_is(const uint32_t *word, uint32_t least)
 }
 
 /*
- * Has done(context) called, once, by another thread, when the event has happened and the word is
- * there, or the device has failed. returns an enum ring_cuda_result: but for RING_CUDA_OK it will
- * not be called
+ * Has done(context) called, once, by another thread, when the words are there, without words when
+ * the event has happened, or when the device has failed. returns an enum ring_cuda_result: but for
+ * RING_CUDA_OK it will not be called
  */
 int ring_cuda_tell(struct ring_cuda_telling *telling, struct CUevent_st *event,
 		   void (*done)(void *context), void *context);

@@ -8,13 +8,14 @@
  * No host function takes part: all of a process share one thread, where one of the program's own
  * may wait for what lies behind the place.
  */
+#include "later.h"
 #include "queue.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "stop_kernel.h"
+#include "kernels/cuda/gpu/stop_kernel.h"
 
 #define PAGE_BYTES 4096
 #define PAGE_STOPS (PAGE_BYTES / sizeof(struct stop))
@@ -34,12 +35,13 @@ struct page {
 };
 
 struct ring_device_stream {
+	struct ring_cuda_waiter waiter;
 	const struct ring_cuda_chip *chip;
 	struct CUstream_st *handle;
 	bool is_threads;  /* the default stream of ... */
 	pthread_t thread; /* ... this one */
 	struct stop *stop;
-	struct CUevent_st *never; /* recorded: asking for it tells whether the GPU has failed */
+	uint32_t stopped; /* the last place where it stops */
 	struct ring_cuda_telling telling;
 };
 
@@ -47,6 +49,12 @@ struct ring_device_stream {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct page *pages;
+static unsigned taken[RING_CUDA_CHIPS]; /* stops of each GPU */
+
+bool ring_cuda_may_be_stopped(const struct ring_cuda_chip *chip)
+{
+	return __atomic_load_n(&taken[chip->device], __ATOMIC_ACQUIRE) > 0;
+}
 
 /* Nobody has it, and the stream that had it looks there no more but to go on at once. */
 static bool is_free(const struct stop *stop)
@@ -71,8 +79,10 @@ static int add_page(const struct ring_cuda_chip *chip)
 	void *memory;
 	if (!page)
 		return RING_CUDA_OUT_OF_MEMORY;
+	bool passed = ring_cuda_gate_await();
 	int result = driver->host_alloc(&memory, PAGE_BYTES,
 					RING_CUDA_HOST_PORTABLE | RING_CUDA_HOST_MAPPED);
+	ring_cuda_gate_give(passed);
 	if (result) {
 		free(page);
 		return result;
@@ -95,16 +105,19 @@ static int take_stop(struct ring_device_stream *stream)
 		result = add_page(stream->chip);
 		stream->stop = find_stop(stream->chip);
 	}
-	if (stream->stop)
+	if (stream->stop) {
 		stream->stop->taken = true;
+		__atomic_fetch_add(&taken[stream->chip->device], 1, __ATOMIC_RELEASE);
+	}
 	pthread_mutex_unlock(&lock);
 	return result;
 }
 
-static void give_stop_back(struct stop *stop)
+static void give_stop_back(const struct ring_device_stream *stream)
 {
 	pthread_mutex_lock(&lock);
-	stop->taken = false;
+	stream->stop->taken = false;
+	__atomic_fetch_sub(&taken[stream->chip->device], 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -157,6 +170,18 @@ static int find_chip(struct CUstream_st *handle, const struct ring_cuda_chip **c
 	return err;
 }
 
+/* A kernel that does it for the stream waits for as long as another rank is late. */
+static int check_time(const struct ring_cuda_chip *chip, struct ring_failure *failure)
+{
+	if (chip->streams_see_words || !chip->ends_kernels)
+		return 0;
+	return ring_fail(
+		failure, RING_ENOTSUP,
+		"%s can have a stream wait only by a kernel, and ends kernels that run for "
+		"some seconds, as it drives a display",
+		chip->text);
+}
+
 /* See make_stream() in cuda.c. */
 static int check_priority(const struct ring_cuda_chip *chip, struct CUstream_st *handle,
 			  struct ring_failure *failure)
@@ -189,30 +214,37 @@ static int check_thread(const struct ring_device_stream *stream, struct ring_fai
 }
 
 /* The legacy stream says so if it may not be used because another is captured. */
-static int check_capture(const struct ring_device_stream *stream, struct ring_failure *failure)
+static int cuda_stream_capture(const struct ring_device_stream *stream, uint64_t *capture,
+			       struct ring_failure *failure)
 {
 	struct ring_cuda_visit visit;
 	int status = RING_CUDA_CAPTURE_NONE;
+	*capture = 0;
 	int result = ring_cuda_enter(stream->chip, &visit);
 	if (!result) {
-		result = stream->chip->driver->stream_capture(stream->handle, &status);
+		result = stream->chip->driver->stream_capture(stream->handle, &status, capture,
+							      NULL, NULL, NULL);
 		ring_cuda_leave(stream->chip, &visit);
 	}
-	if (!result && status == RING_CUDA_CAPTURE_NONE)
-		return 0;
-	if (result && result != RING_CUDA_CAPTURE_IMPLICIT)
-		return ring_cuda_error(result, "asking whether the stream is captured", failure);
-	return ring_fail(failure, RING_ENOTSUP,
-			 "%s, and no graph can hold the library's calls: make them before or after "
-			 "the capture",
-			 result ? "a stream that the legacy stream would wait for is being captured"
-				: "the stream is being captured");
+	if (result == RING_CUDA_CAPTURE_IMPLICIT)
+		return ring_fail(
+			failure, RING_ENOTSUP,
+			"a stream that the legacy stream would wait for is being captured: "
+			"make calls on that one before or after the capture");
+	if (!result && status != RING_CUDA_CAPTURE_NONE && status != RING_CUDA_CAPTURE_ACTIVE)
+		return ring_fail(failure, RING_ENOTSUP,
+				 "the stream's capture has failed, and is to be ended first");
+	return ring_cuda_error(result, "asking whether the stream is captured", failure);
 }
 
-static int cuda_stream_check(const struct ring_device_stream *stream, struct ring_failure *failure)
+static int check_capture(const struct ring_device_stream *stream, struct ring_failure *failure)
 {
-	int err = check_thread(stream, failure);
-	return err ? err : check_capture(stream, failure);
+	uint64_t capture;
+	int err = cuda_stream_capture(stream, &capture, failure);
+	if (err || !capture)
+		return err;
+	return ring_fail(failure, RING_ENOTSUP,
+			 "the stream is being captured: make the ring_stream before or after that");
 }
 
 /* ---- from open to close ---------------------------------------------------------------------- */
@@ -222,27 +254,57 @@ static int furnish(struct ring_device_stream *stream, struct ring_failure *failu
 	struct ring_cuda_visit visit;
 	int result = ring_cuda_enter(stream->chip, &visit);
 	if (!result) {
-		result = stream->chip->driver->event_create(&stream->never,
-							    RING_CUDA_EVENT_NO_TIMING);
-		if (!result)
-			result = take_stop(stream);
+		result = ring_cuda_pulse_start(stream->chip->pulse) ? take_stop(stream)
+								    : RING_CUDA_OUT_OF_MEMORY;
 		ring_cuda_leave(stream->chip, &visit);
 	}
 	return ring_cuda_error(result, "making room for a stream to wait", failure);
 }
 
-/* In a context that has failed nothing is left to be destroyed. */
+/* It stops at a place and has not been let go, on a GPU that works. */
+static bool waits(const struct ring_cuda_waiter *waiter)
+{
+	const struct ring_device_stream *stream = (const struct ring_device_stream *)waiter;
+	const uint32_t place = __atomic_load_n(&stream->stopped, __ATOMIC_RELAXED);
+	return !ring_cuda_word_is(&stream->stop->words.go, place) &&
+	       !ring_cuda_pulse_of(stream->chip->pulse);
+}
+
+static void be_known(struct ring_device_stream *stream)
+{
+	stream->stopped = stream->stop->words.go;
+	stream->waiter.waits = waits;
+	ring_cuda_waiter_add(&stream->waiter);
+}
+
 static void cuda_stream_close(struct ring_device_stream *stream)
 {
-	struct ring_cuda_visit visit;
 	ring_cuda_tell_cancel(&stream->telling);
+	ring_cuda_waiter_remove(&stream->waiter);
 	if (stream->stop)
-		give_stop_back(stream->stop);
-	if (stream->never && !ring_cuda_enter(stream->chip, &visit)) {
-		stream->chip->driver->event_destroy(stream->never);
-		ring_cuda_leave(stream->chip, &visit);
-	}
+		give_stop_back(stream);
 	free(stream);
+	ring_cuda_catch_up();
+}
+
+/* Once, where the program has started the driver so. */
+static void warn_of_loading(const struct ring_cuda_chip *chip)
+{
+	static bool told;
+	int mode = RING_CUDA_LOADING_EAGER;
+	chip->driver->module_loading(&mode);
+	if (mode != RING_CUDA_LOADING_LAZY || __atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		return;
+	ring_log(RING_WARN,
+		 "%s: CUDA loads kernels when they are first launched, which waits for the GPU and "
+		 "keeps other threads from it: while a stream waits for a call the program hangs "
+		 "in the first launch of a kernel; set CUDA_MODULE_LOADING=EAGER before it starts",
+		 chip->text);
+}
+
+static bool word_is(const void *word, uint64_t least)
+{
+	return ring_cuda_word_is(word, (uint32_t)least);
 }
 
 static int cuda_stream_open(void *handle, struct ring_device_stream **opened,
@@ -258,6 +320,8 @@ static int cuda_stream_open(void *handle, struct ring_device_stream **opened,
 	if (!err)
 		err = check_capture(stream, failure);
 	if (!err)
+		err = check_time(stream->chip, failure);
+	if (!err)
 		err = check_priority(stream->chip, stream->handle, failure);
 	if (!err)
 		err = furnish(stream, failure);
@@ -265,10 +329,18 @@ static int cuda_stream_open(void *handle, struct ring_device_stream **opened,
 		cuda_stream_close(stream);
 		return err;
 	}
+	warn_of_loading(stream->chip);
 	stream->telling.chip = stream->chip;
-	stream->telling.word = &stream->stop->words.come;
+	stream->telling.are_there = word_is;
+	stream->telling.words = &stream->stop->words.come;
+	be_known(stream);
 	*opened = stream;
 	return 0;
+}
+
+struct CUstream_st *ring_cuda_stream_handle(const struct ring_device_stream *stream)
+{
+	return stream->handle;
 }
 
 static int cuda_stream_chip(const struct ring_device_stream *stream)
@@ -326,29 +398,31 @@ static int cuda_stream_mark(struct ring_device_stream *stream, uint32_t *place)
 	return give(stream, *place, write_come);
 }
 
+/* Behind the gate, so that nothing that waits for the GPU begins meanwhile. */
 static int cuda_stream_stop(struct ring_device_stream *stream, uint32_t place)
 {
-	return give(stream, place, wait_for_go);
+	const uint32_t before = stream->stopped;
+	bool passed = ring_cuda_gate_pass();
+	__atomic_store_n(&stream->stopped, place, __ATOMIC_RELAXED);
+	ring_cuda_gate_give(passed);
+	int err = give(stream, place, wait_for_go);
+	if (err)
+		__atomic_store_n(&stream->stopped, before, __ATOMIC_RELAXED);
+	return err;
 }
 
 static int cuda_stream_has_come(struct ring_device_stream *stream, uint32_t place)
 {
-	struct ring_cuda_visit visit;
 	if (ring_cuda_word_is(&stream->stop->words.come, place))
 		return 0;
-	int result = ring_cuda_enter(stream->chip, &visit);
-	if (!result) {
-		result = stream->chip->driver->event_query(stream->never);
-		ring_cuda_leave(stream->chip, &visit);
-	}
-	return result ? RING_ESYSTEM : RING_EAGAIN;
+	return ring_cuda_pulse_of(stream->chip->pulse) ? RING_ESYSTEM : RING_EAGAIN;
 }
 
 static int cuda_stream_tell(struct ring_device_stream *stream, uint32_t place,
 			    void (*done)(void *context), void *context)
 {
 	stream->telling.least = place;
-	return ring_cuda_tell(&stream->telling, stream->never, done, context) ? RING_ENOMEM : 0;
+	return ring_cuda_tell(&stream->telling, NULL, done, context) ? RING_ENOMEM : 0;
 }
 
 /* The stream acquires it. */
@@ -361,7 +435,8 @@ const struct ring_device_streams ring_cuda_streams = {
 	.open = cuda_stream_open,
 	.close = cuda_stream_close,
 	.chip = cuda_stream_chip,
-	.check = cuda_stream_check,
+	.check = check_thread,
+	.capture = cuda_stream_capture,
 	.mark = cuda_stream_mark,
 	.stop = cuda_stream_stop,
 	.has_come = cuda_stream_has_come,

@@ -3,7 +3,7 @@
  * Who is to be told is called by a thread that looks at events and words, as long as somebody
  * waits. Host functions of the driver's would be quicker, but none runs once a context has failed,
  * nor while one of the program's own does not end; and what lies behind it in the stream would wait
- * as well.
+ * as well. Whether a device has failed that should write a word, the thread reads in its pulse.
  */
 #include "queue.h"
 
@@ -24,6 +24,8 @@ static void take_out(struct ring_cuda_telling *telling)
 	while (*place != telling)
 		place = &(*place)->next;
 	*place = telling->next;
+	if (telling->are_there)
+		ring_cuda_pulse_leave(telling->chip->pulse);
 }
 
 /* Between the two the lock is open, and whose it is stays. */
@@ -52,8 +54,7 @@ static void call(struct ring_cuda_telling *telling)
 
 /* ---- the thread that looks ------------------------------------------------------------------- */
 
-/* Whether it is there, or never will be as the device has failed. */
-static bool is_over(const struct ring_cuda_telling *telling)
+static bool has_happened(const struct ring_cuda_telling *telling)
 {
 	struct ring_cuda_visit visit;
 	int result = ring_cuda_enter(telling->chip, &visit);
@@ -61,9 +62,16 @@ static bool is_over(const struct ring_cuda_telling *telling)
 		result = telling->chip->driver->event_query(telling->event);
 		ring_cuda_leave(telling->chip, &visit);
 	}
-	if (!result && telling->word)
-		return ring_cuda_word_is(telling->word, telling->least);
 	return result != RING_CUDA_NOT_READY;
+}
+
+/* Whether it is there, or never will be as the device has failed. */
+static bool is_over(const struct ring_cuda_telling *telling)
+{
+	if (!telling->are_there)
+		return has_happened(telling);
+	return telling->are_there(telling->words, telling->least) ||
+	       ring_cuda_pulse_of(telling->chip->pulse);
 }
 
 /* The driver is not called under the lock, as its calls may take long. */
@@ -85,6 +93,15 @@ static struct ring_cuda_telling *next_of(uint64_t round)
 	if (telling)
 		telling->round = round;
 	return telling;
+}
+
+/* Looking at a word costs nothing but waking up. */
+static long longest_pause_ns(void)
+{
+	const struct ring_cuda_telling *telling = waiting;
+	while (telling && !telling->are_there)
+		telling = telling->next;
+	return telling ? RING_TELL_WORD_NS : RING_TELL_LAST_NS;
 }
 
 /* returns whether somebody new asked */
@@ -113,8 +130,8 @@ static void *look_around(void *unused)
 		else
 			moves = pthread_cond_wait(&asked, &lock) == 0;
 		pause_ns = moves ? RING_TELL_FIRST_NS : 2 * pause_ns;
-		if (pause_ns > RING_TELL_LAST_NS)
-			pause_ns = RING_TELL_LAST_NS;
+		if (pause_ns > longest_pause_ns())
+			pause_ns = longest_pause_ns();
 	}
 	return NULL;
 }
@@ -142,6 +159,8 @@ int ring_cuda_tell(struct ring_cuda_telling *telling, struct CUevent_st *event,
 		telling->event = event;
 		telling->next = waiting;
 		waiting = telling;
+		if (telling->are_there)
+			ring_cuda_pulse_watch(telling->chip->pulse);
 		pthread_cond_signal(&asked);
 	}
 	pthread_mutex_unlock(&lock);

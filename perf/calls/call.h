@@ -25,8 +25,17 @@ bool perf_call_is(const struct perf_call *call, enum perf_trait trait);
 /* Sets count and bytes of the call to what is nearest to `bytes`, at least one element per rank. */
 void perf_call_set_bytes(struct perf_call *call, size_t bytes);
 
-/* Bytes of one rank's part; of the whole vector if it has no parts. */
-size_t perf_call_part_bytes(const struct perf_call *call);
+/*
+ * Where a part of the vector begins, in elements; that of `size` is the end of the last one. Uneven
+ * parts are as long as their numbers say, after a first one without elements: nccl-tests' alltoallv
+ * spreads its bytes so.
+ */
+size_t perf_call_part_start(const struct perf_call *call, int part);
+size_t perf_call_part_count(const struct perf_call *call, int part);
+size_t perf_call_part_bytes(const struct perf_call *call, int part);
+
+/* Which part goes from a rank to another in a call where every rank sends to every rank. */
+int perf_call_part_between(const struct perf_call *call, int from, int to);
 
 /* Bytes of a rank's input and of its result; 0 if it has none. */
 size_t perf_call_send_bytes(const struct perf_call *call, int rank);

@@ -115,7 +115,9 @@ static int judge(struct perf_team *team, const struct perf_call *call, const str
 int perf_check_calls(struct perf_team *team, const struct perf_options *options,
 		     const struct perf_placed *placed, struct perf_check *result)
 {
-	struct perf_pattern pattern = {.random = options->random, .order = team->order};
+	struct perf_pattern pattern = {.random = options->random,
+				       .order = team->order,
+				       .by_rank = perf_team_adds_by_rank(options)};
 	int calls = options->checks > 0 ? options->checks : 1;
 	int err = 0;
 	for (int i = 0; i < calls && !err; i++) {

@@ -60,6 +60,12 @@ static struct perf_work root_work(int n)
 	return (struct perf_work){others(n), 0, others(n), n > 1};
 }
 
+/* Of uneven parts root's may be empty, or a rank's own: what is sent is the whole vector. */
+static struct perf_work whole_root_work(int n)
+{
+	return (struct perf_work){n > 1, 0, n > 1, n > 1};
+}
+
 /* In memory a rank copies both what it sends and what it receives. */
 static struct perf_work all_to_all_work(int n)
 {
@@ -134,8 +140,22 @@ static uint64_t blocks_sent(const struct perf_call *call, const struct perf_send
 
 static uint64_t other_parts_sent(const struct perf_call *call, const struct perf_sender *sender)
 {
-	(void)sender;
-	return call->bytes - perf_call_part_bytes(call);
+	return call->bytes - perf_call_part_bytes(call, rank_of(sender));
+}
+
+/* A ring passes on all parts but that of the next rank. */
+static uint64_t all_gather_sent(const struct perf_call *call, const struct perf_sender *sender)
+{
+	int next = sender->order[(sender->position + 1) % call->size];
+	if (sender->algorithm == PERF_RING)
+		return call->bytes - perf_call_part_bytes(call, next);
+	return (uint64_t)(call->size - 1) * perf_call_part_bytes(call, rank_of(sender));
+}
+
+static uint64_t all_to_all_sent(const struct perf_call *call, const struct perf_sender *sender)
+{
+	int rank = rank_of(sender);
+	return call->bytes - perf_call_part_bytes(call, perf_call_part_between(call, rank, rank));
 }
 
 /* Bytes of a rank's share of a vector that is not in parts. */
@@ -207,7 +227,7 @@ static uint64_t reduce_sent(const struct perf_call *call, const struct perf_send
 
 static uint64_t sent_to_root(const struct perf_call *call, const struct perf_sender *sender)
 {
-	return rank_of(sender) == call->root ? 0 : perf_call_part_bytes(call);
+	return rank_of(sender) == call->root ? 0 : perf_call_part_bytes(call, rank_of(sender));
 }
 
 static uint64_t sent_by_root(const struct perf_call *call, const struct perf_sender *sender)
@@ -236,16 +256,23 @@ static struct perf_stretch each_block(const struct perf_call *call, int rank, in
 	return (struct perf_stretch){i, perf_call_block_start(call, i), block_count(call, i)};
 }
 
+/* A part of a rank's input that has all parts. */
+static struct perf_stretch part_of(const struct perf_call *call, int origin, int part)
+{
+	return (struct perf_stretch){origin, perf_call_part_start(call, part),
+				     perf_call_part_count(call, part)};
+}
+
 static struct perf_stretch own_part_reduced(const struct perf_call *call, int rank, int i)
 {
 	(void)i;
-	return (struct perf_stretch){rank, (size_t)rank * call->count, call->count};
+	return part_of(call, rank, rank);
 }
 
 static struct perf_stretch all_of_each(const struct perf_call *call, int rank, int i)
 {
 	(void)rank;
-	return (struct perf_stretch){i, 0, call->count};
+	return (struct perf_stretch){i, 0, perf_call_part_count(call, i)};
 }
 
 static struct perf_stretch all_of_root(const struct perf_call *call, int rank, int i)
@@ -258,12 +285,17 @@ static struct perf_stretch all_of_root(const struct perf_call *call, int rank, i
 static struct perf_stretch own_part_of_root(const struct perf_call *call, int rank, int i)
 {
 	(void)i;
-	return (struct perf_stretch){call->root, (size_t)rank * call->count, call->count};
+	return part_of(call, call->root, rank);
 }
 
+/* Behind those of the ranks before it. */
 static struct perf_stretch own_part_of_each(const struct perf_call *call, int rank, int i)
 {
-	return (struct perf_stretch){i, (size_t)rank * call->count, call->count};
+	size_t first = 0;
+	for (int other = 0; other < rank; other++)
+		first += perf_call_part_count(call, perf_call_part_between(call, i, other));
+	return (struct perf_stretch){
+		i, first, perf_call_part_count(call, perf_call_part_between(call, i, rank))};
 }
 
 static struct perf_stretch all_of_previous(const struct perf_call *call, int rank, int i)
@@ -289,6 +321,41 @@ RUN(reduce, call->ring_op, call->root, stream)
 RUN(gather, call->root, stream)
 RUN(scatter, call->root, stream)
 RUN(all_to_all, stream)
+
+static void list_parts(const struct perf_call *call, size_t counts[])
+{
+	for (int part = 0; part < call->size; part++)
+		counts[part] = perf_call_part_count(call, part);
+}
+
+/* Uneven parts lie one behind the other. */
+#define RUN_UNEVEN(name, ...)                                                                      \
+	static int run_##name(struct ring_comm *comm, const struct perf_call *call,                \
+			      const void *send, void *recv, struct ring_stream *stream)            \
+	{                                                                                          \
+		const int rank = ring_comm_rank(comm);                                             \
+		size_t counts[call->size];                                                         \
+		list_parts(call, counts);                                                          \
+		(void)rank;                                                                        \
+		return ring_##name(comm, send, __VA_ARGS__, stream);                               \
+	}
+
+RUN_UNEVEN(reduce_scatterv, recv, counts, call->type->type, call->ring_op)
+RUN_UNEVEN(all_gatherv, recv, counts, NULL, call->type->type)
+RUN_UNEVEN(gatherv, counts[rank], recv, counts, NULL, call->type->type, call->root)
+RUN_UNEVEN(scatterv, counts, NULL, recv, counts[rank], call->type->type, call->root)
+
+static int run_all_to_allv(struct ring_comm *comm, const struct perf_call *call, const void *send,
+			   void *recv, struct ring_stream *stream)
+{
+	const int rank = ring_comm_rank(comm);
+	size_t to[call->size], from[call->size];
+	for (int r = 0; r < call->size; r++) {
+		to[r] = perf_call_part_count(call, perf_call_part_between(call, rank, r));
+		from[r] = perf_call_part_count(call, perf_call_part_between(call, r, rank));
+	}
+	return ring_all_to_allv(comm, send, to, NULL, recv, from, NULL, call->type->type, stream);
+}
 
 /* As nccl-tests: to the next rank and from the previous one, at once. */
 static int run_send_recv(struct ring_comm *comm, const struct perf_call *call, const void *send,
@@ -323,7 +390,7 @@ const struct perf_collective perf_collectives[PERF_COLLECTIVES] = {
 		 PERF_BOTH_PLACES,
 	 reduce_scatter_work, other_parts_sent, own_part_reduced, run_reduce_scatter},
 	{"all_gather", "all_gather", PERF_DATA | PERF_PER_RANK | PERF_SENDS_PART | PERF_BOTH_PLACES,
-	 all_gather_work, other_parts_sent, all_of_each, run_all_gather},
+	 all_gather_work, all_gather_sent, all_of_each, run_all_gather},
 	{"broadcast", "broadcast", PERF_DATA | PERF_ROOTED | PERF_ROOT_SENDS | PERF_BOTH_PLACES,
 	 broadcast_work, broadcast_sent, all_of_root, run_broadcast},
 	{"reduce", "reduce",
@@ -338,8 +405,25 @@ const struct perf_collective perf_collectives[PERF_COLLECTIVES] = {
 		 PERF_RESULTS_DIFFER | PERF_BOTH_PLACES,
 	 root_work, sent_by_root, own_part_of_root, run_scatter},
 	{"all_to_all", "alltoall", PERF_DATA | PERF_PER_RANK | PERF_RESULTS_DIFFER, all_to_all_work,
-	 other_parts_sent, own_part_of_each, run_all_to_all},
+	 all_to_all_sent, own_part_of_each, run_all_to_all},
 	{"sendrecv", "sendrecv", PERF_DATA | PERF_RESULTS_DIFFER, send_recv_work, all_sent,
 	 all_of_previous, run_send_recv},
+	{"reduce_scatterv", "reduce_scatterv",
+	 PERF_DATA | PERF_REDUCES | PERF_PER_RANK | PERF_RECEIVES_PART | PERF_RESULTS_DIFFER |
+		 PERF_BOTH_PLACES | PERF_UNEVEN,
+	 reduce_work, other_parts_sent, own_part_reduced, run_reduce_scatterv},
+	{"all_gatherv", "all_gatherv",
+	 PERF_DATA | PERF_PER_RANK | PERF_SENDS_PART | PERF_BOTH_PLACES | PERF_UNEVEN,
+	 broadcast_work, all_gather_sent, all_of_each, run_all_gatherv},
+	{"gatherv", "gatherv",
+	 PERF_DATA | PERF_ROOTED | PERF_PER_RANK | PERF_SENDS_PART | PERF_ROOT_RECEIVES |
+		 PERF_BOTH_PLACES | PERF_UNEVEN,
+	 whole_root_work, sent_to_root, all_of_each, run_gatherv},
+	{"scatterv", "scatterv",
+	 PERF_DATA | PERF_ROOTED | PERF_PER_RANK | PERF_RECEIVES_PART | PERF_ROOT_SENDS |
+		 PERF_RESULTS_DIFFER | PERF_BOTH_PLACES | PERF_UNEVEN,
+	 whole_root_work, sent_by_root, own_part_of_root, run_scatterv},
+	{"all_to_allv", "alltoallv", PERF_DATA | PERF_PER_RANK | PERF_RESULTS_DIFFER | PERF_UNEVEN,
+	 send_recv_work, all_to_all_sent, own_part_of_each, run_all_to_allv},
 	{"barrier", "barrier", 0, barrier_work, nothing_sent, NULL, run_barrier},
 };

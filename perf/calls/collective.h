@@ -69,6 +69,7 @@ enum perf_trait {
 	PERF_ROOT_RECEIVES = 1 << 7,  /* only the root has a result                       */
 	PERF_RESULTS_DIFFER = 1 << 8, /* else all results are equal                       */
 	PERF_BOTH_PLACES = 1 << 9,    /* out of place and in place */
+	PERF_UNEVEN = 1 << 10,        /* parts differ in length */
 };
 
 struct perf_collective {
@@ -84,7 +85,7 @@ struct perf_collective {
 		   void *recv, struct ring_stream *stream);
 };
 
-enum { PERF_COLLECTIVES = 10 };
+enum { PERF_COLLECTIVES = 15 };
 extern const struct perf_collective perf_collectives[PERF_COLLECTIVES];
 
 #endif

@@ -54,6 +54,11 @@ int perf_device_open(struct perf_device *device, const char *name, int place)
 	return err;
 }
 
+bool perf_device_is_cuda(const struct perf_device *device)
+{
+	return device->row && strcmp(device->row->name, "cuda") == 0;
+}
+
 void perf_device_close(struct perf_device *device)
 {
 	if (device->queue)
@@ -111,7 +116,8 @@ static int map_on_device(struct perf_memory *memory)
 {
 	const struct ring_device *row = memory->device->row;
 	void *place;
-	int err = row->alloc(memory->device->chip, memory->bytes, &place);
+	int err = memory->comm ? ring_mem_alloc(memory->comm, memory->bytes, &place)
+			       : row->alloc(memory->device->chip, memory->bytes, &place);
 	if (err)
 		return err;
 	memory->place = place;
@@ -138,8 +144,9 @@ int perf_memory_map(struct perf_memory *memory, struct ring_comm *comm, struct p
 void perf_memory_unmap(struct perf_memory *memory)
 {
 	const struct ring_device *row = memory->device ? memory->device->row : NULL;
-	if (row) {
+	if (row)
 		row->host_free(memory->mirror);
+	if (row && !memory->comm) {
 		row->free(memory->place);
 	} else if (memory->place && memory->comm) {
 		ring_mem_free(memory->comm, memory->place);

@@ -35,6 +35,8 @@ bool perf_device_is_known(const char *name);
  * that failed. returns 0; else a RING_E..., and text is a sentence about it
  */
 int perf_device_open(struct perf_device *device, const char *name, int place);
+/* A GPU, which programs have CUDA's streams on. */
+bool perf_device_is_cuda(const struct perf_device *device);
 /* Waits for its jobs, also if one has failed: before their memory goes. */
 void perf_device_close(struct perf_device *device);
 

@@ -17,6 +17,7 @@ struct perf_pattern {
 	uint64_t seed;
 	bool random;      /* floats with full mantissas; else every order of additions is exact */
 	const int *order; /* order[position] == rank around the ring */
+	bool by_rank;     /* sums are in the order of ranks, which then is also that of positions */
 	int stride;       /* positions between two roundings of a sum; the last is at the owner */
 };
 

@@ -124,12 +124,42 @@ static double smaller(double a, double b)
 	return a < b || (a == b && signbit(a)) ? a : b;
 }
 
+/* Of a type that has the number. */
+static uint64_t bits_of(double x)
+{
+	return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
+}
+
+/* The number again: if both are positive, the type may be unsigned. */
+static double number_of(uint64_t bits, double a, double b)
+{
+	return a < 0 || b < 0 ? (double)(int64_t)bits : (double)bits;
+}
+
+static double band(double a, double b)
+{
+	return number_of(bits_of(a) & bits_of(b), a, b);
+}
+
+static double bor(double a, double b)
+{
+	return number_of(bits_of(a) | bits_of(b), a, b);
+}
+
+static double bxor(double a, double b)
+{
+	return number_of(bits_of(a) ^ bits_of(b), a, b);
+}
+
 const struct perf_op perf_ops[PERF_OPS] = {
 	{.name = "sum", .op = RING_SUM, .combine = sum, .adds = true},
 	{.name = "prod", .op = RING_PROD, .combine = product, .multiplies = true},
 	{.name = "max", .op = RING_MAX, .combine = larger},
 	{.name = "min", .op = RING_MIN, .combine = smaller},
 	{.name = "avg", .op = RING_AVG, .combine = sum, .adds = true, .divides = true},
+	{.name = "band", .op = RING_BAND, .combine = band, .of_bits = true},
+	{.name = "bor", .op = RING_BOR, .combine = bor, .of_bits = true},
+	{.name = "bxor", .op = RING_BXOR, .combine = bxor, .of_bits = true},
 	{.name = "mulsum", .combine = sum, .adds = true, .scales = true},
 };
 _Static_assert(PERF_OPS == (RING_OPS > RING_AVG ? RING_OPS : RING_AVG + 1) + 1,

@@ -18,7 +18,7 @@ struct perf_type {
 	size_t bytes;
 	bool has_sign;
 	double exact;    /* all integers up to this are values of the type and of double       */
-	double step;     /* exact * step is a value, too: it uses more bits than a double has */
+	double step;     /* exact * step is also a value: it uses more bits than a double has */
 	int twos;        /* 2 to this power is a value                        */
 	double roundoff; /* largest relative error of one rounding; 0: no error */
 	double smallest; /* above zero                                        */
@@ -35,11 +35,18 @@ struct perf_op {
 	bool adds, multiplies;
 	bool divides; /* the sum, by the number of ranks          */
 	bool scales;  /* every rank's input, by perf_scalar(rank) */
+	bool of_bits; /* of integers alone                        */
 };
 
-enum { PERF_TYPES = RING_FLOAT8_E5M2 + 1, PERF_OPS = 6 };
+enum { PERF_TYPES = RING_FLOAT8_E5M2 + 1, PERF_OPS = 9 };
 extern const struct perf_type perf_types[PERF_TYPES]; /* by enum ring_datatype */
 extern const struct perf_op perf_ops[PERF_OPS];
+
+/* Whether the operation is one of this type. */
+static inline bool perf_op_takes(const struct perf_op *op, const struct perf_type *type)
+{
+	return !op->of_bits || type->roundoff == 0;
+}
 
 /* The factor of a rank's input: a power of two, so that no product is rounded. */
 #define PERF_LARGEST_SCALAR 2.0

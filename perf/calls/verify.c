@@ -105,7 +105,7 @@ static int position_of(const struct perf_pattern *pattern, int rank)
 
 /*
  * `got` is one stretch of a result; the last addition of reduced values is at its origin's
- * position.
+ * position, or if they are added by rank, at the last one.
  */
 static struct perf_findings compare_stretch(const struct perf_call *call,
 					    const struct perf_pattern *pattern,
@@ -114,7 +114,7 @@ static struct perf_findings compare_stretch(const struct perf_call *call,
 {
 	struct perf_findings findings = {0};
 	bool reduces = perf_call_is(call, PERF_REDUCES);
-	int owner = position_of(pattern, stretch->origin);
+	int owner = pattern->by_rank ? call->size - 1 : position_of(pattern, stretch->origin);
 	size_t bytes = call->type->bytes;
 	double values[PIECE];
 	unsigned char expected[PIECE * sizeof(double)];

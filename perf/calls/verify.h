@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Computes expected results. The reference adds in the order that ringccl.h documents, so random
- * floats, too, are compared bit for bit.
+ * floats are also compared bit for bit.
  */
 #ifndef PERF_VERIFY_H
 #define PERF_VERIFY_H

@@ -199,7 +199,7 @@ static double measure(const struct subject *subject, const struct vectors *v, si
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-#define SUBJECTS_MAX (8 * 12 * 4 * 2 + SHAPES)
+#define SUBJECTS_MAX (8 * 12 * 7 * 2 + SHAPES)
 static struct subject subjects[SUBJECTS_MAX];
 static int subject_count;
 
@@ -224,7 +224,9 @@ static bool add_family(const struct settings *settings, const struct ring_cpu_fa
 	int before = subject_count;
 	for (int type = 0; type < RING_DATATYPES; type++) {
 		for (int op = 0; op < (int)RING_OPS; op++) {
-			if (!is_wanted(settings->type, ring_datatype_name((enum ring_datatype)type)) ||
+			if (op == RING_AVG || /* a sum and a division */
+			    !ring_op_takes((enum ring_op)op, (enum ring_datatype)type) ||
+			    !is_wanted(settings->type, ring_datatype_name((enum ring_datatype)type)) ||
 			    !is_wanted(settings->op, ring_op_name((enum ring_op)op)))
 				continue;
 			add(family, type, op, SHAPE_PAIR, settings->repeat);
@@ -451,7 +453,7 @@ static bool parse(int argc, char **argv, struct settings *settings, int *status)
 {
 	if (options_read(&table, settings, NULL, argc, argv, status) < 0)
 		return false;
-	*status = OPTION_EXIT_USAGE;
+	*status = STATUS_USAGE;
 	return !settings->check ||
 	       (!settings->type && !settings->all_families && strcmp(settings->op, "sum") == 0) ||
 	       option_complain(&table, "--check is for sums of all types by one family");
@@ -462,7 +464,7 @@ int main(int argc, char **argv)
 	struct settings settings = {.op = "sum", .bytes = 256 << 20, .repeat = 9};
 	int status;
 	if (!parse(argc, argv, &settings, &status))
-		return finish_output("kernel_perf", status, 2);
+		return finish_output("kernel_perf", status);
 	if (!add_all(&settings)) {
 		fprintf(stderr, "kernel_perf: no such family, type or operation here\n");
 		return 2;
@@ -490,5 +492,5 @@ int main(int argc, char **argv)
 		print_json(&settings, level_bytes);
 	else
 		print_table(&settings, level_bytes);
-	return finish_output("kernel_perf", settings.check && !check(&settings), 2);
+	return finish_output("kernel_perf", settings.check && !check(&settings));
 }

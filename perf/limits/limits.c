@@ -242,7 +242,7 @@ int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2],
 	*limits = (struct perf_limits){
 		.over_network = team->over_network,
 		.over_verbs = team->over_verbs,
-		.shared = !team->over_network && buffers[0].memory.comm,
+		.shared = !team->over_network && buffers[0].memory.comm && !buffers[0].memory.device,
 	};
 	if (team->size == 1) {
 		limits->reason = "one rank has nothing to send";

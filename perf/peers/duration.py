@@ -65,6 +65,11 @@ class Duration:
         """Notes that a series is done."""
         self.done_s += self.guesses[series]
 
+    def left(self):
+        """How long it will take from now on, in words."""
+        passed, whole = self.minutes()
+        return f"about {whole - passed:.0f} min left"
+
     def minutes(self):
         """How long the comparison has taken so far, and how long it will take in all."""
         passed_s = time.monotonic() - self.began

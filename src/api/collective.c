@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The public calls: each is a request. Type, op and root are -1 where a call has none. */
+/* The public calls: each is a request. */
 #include "submit.h"
 
 int ring_all_reduce(struct ring_comm *comm, const void *send, void *recv, size_t count,
@@ -12,7 +12,6 @@ int ring_all_reduce(struct ring_comm *comm, const void *send, void *recv, size_t
 		.count = count,
 		.type = type,
 		.op = op,
-		.root = -1,
 		.stream = stream,
 	};
 	return ring_submit(comm, &request, false);
@@ -28,7 +27,6 @@ int ring_reduce_scatter(struct ring_comm *comm, const void *send, void *recv, si
 		.count = recv_count,
 		.type = type,
 		.op = op,
-		.root = -1,
 		.stream = stream,
 	};
 	return ring_submit(comm, &request, false);
@@ -43,14 +41,13 @@ int ring_all_gather(struct ring_comm *comm, const void *send, void *recv, size_t
 		.recv = recv,
 		.count = send_count,
 		.type = type,
-		.op = -1,
-		.root = -1,
 		.stream = stream,
 	};
 	return ring_submit(comm, &request, false);
 }
 
-int ring_all_gather_own(struct ring_comm *comm, const void *send, void *recv, size_t bytes)
+int ring_all_gather_own(struct ring_comm *comm, const void *send, void *recv, size_t bytes,
+			struct ring_stream *stream)
 {
 	const struct ring_request request = {
 		.kind = RING_KIND_ALL_GATHER,
@@ -58,8 +55,7 @@ int ring_all_gather_own(struct ring_comm *comm, const void *send, void *recv, si
 		.recv = recv,
 		.count = bytes,
 		.type = RING_UINT8,
-		.op = -1,
-		.root = -1,
+		.stream = stream,
 	};
 	return ring_submit(comm, &request, true);
 }
@@ -73,7 +69,6 @@ int ring_broadcast(struct ring_comm *comm, const void *send, void *recv, size_t 
 		.recv = recv,
 		.count = count,
 		.type = type,
-		.op = -1,
 		.root = root,
 		.stream = stream,
 	};
@@ -105,7 +100,6 @@ int ring_gather(struct ring_comm *comm, const void *send, void *recv, size_t sen
 		.recv = recv,
 		.count = send_count,
 		.type = type,
-		.op = -1,
 		.root = root,
 		.stream = stream,
 	};
@@ -121,7 +115,6 @@ int ring_scatter(struct ring_comm *comm, const void *send, void *recv, size_t re
 		.recv = recv,
 		.count = recv_count,
 		.type = type,
-		.op = -1,
 		.root = root,
 		.stream = stream,
 	};
@@ -137,8 +130,84 @@ int ring_all_to_all(struct ring_comm *comm, const void *send, void *recv, size_t
 		.recv = recv,
 		.count = count_per_peer,
 		.type = type,
-		.op = -1,
-		.root = -1,
+		.stream = stream,
+	};
+	return ring_submit(comm, &request, false);
+}
+
+int ring_reduce_scatterv(struct ring_comm *comm, const void *send, void *recv, const size_t *counts,
+			 enum ring_datatype type, enum ring_op op, struct ring_stream *stream)
+{
+	const struct ring_request request = {
+		.kind = RING_KIND_REDUCE_SCATTERV,
+		.send = send,
+		.recv = recv,
+		.counts = {.send = counts},
+		.type = type,
+		.op = op,
+		.stream = stream,
+	};
+	return ring_submit(comm, &request, false);
+}
+
+int ring_all_gatherv(struct ring_comm *comm, const void *send, void *recv, const size_t *counts,
+		     const size_t *begins, enum ring_datatype type, struct ring_stream *stream)
+{
+	const struct ring_request request = {
+		.kind = RING_KIND_ALL_GATHERV,
+		.send = send,
+		.recv = recv,
+		.counts = {.recv = counts, .recv_at = begins},
+		.type = type,
+		.stream = stream,
+	};
+	return ring_submit(comm, &request, false);
+}
+
+int ring_gatherv(struct ring_comm *comm, const void *send, size_t send_count, void *recv,
+		 const size_t *recv_counts, const size_t *recv_begins, enum ring_datatype type,
+		 int root, struct ring_stream *stream)
+{
+	const struct ring_request request = {
+		.kind = RING_KIND_GATHERV,
+		.send = send,
+		.recv = recv,
+		.count = send_count,
+		.counts = {.recv = recv_counts, .recv_at = recv_begins},
+		.type = type,
+		.root = root,
+		.stream = stream,
+	};
+	return ring_submit(comm, &request, false);
+}
+
+int ring_scatterv(struct ring_comm *comm, const void *send, const size_t *send_counts,
+		  const size_t *send_begins, void *recv, size_t recv_count, enum ring_datatype type,
+		  int root, struct ring_stream *stream)
+{
+	const struct ring_request request = {
+		.kind = RING_KIND_SCATTERV,
+		.send = send,
+		.recv = recv,
+		.count = recv_count,
+		.counts = {.send = send_counts, .send_at = send_begins},
+		.type = type,
+		.root = root,
+		.stream = stream,
+	};
+	return ring_submit(comm, &request, false);
+}
+
+int ring_all_to_allv(struct ring_comm *comm, const void *send, const size_t *send_counts,
+		     const size_t *send_begins, void *recv, const size_t *recv_counts,
+		     const size_t *recv_begins, enum ring_datatype type, struct ring_stream *stream)
+{
+	const struct ring_request request = {
+		.kind = RING_KIND_ALL_TO_ALLV,
+		.send = send,
+		.recv = recv,
+		.counts = {send_counts, send_begins, recv_counts, recv_begins},
+		.type = type,
 		.stream = stream,
 	};
 	return ring_submit(comm, &request, false);
@@ -148,9 +217,6 @@ int ring_barrier(struct ring_comm *comm, struct ring_stream *stream)
 {
 	const struct ring_request request = {
 		.kind = RING_KIND_BARRIER,
-		.type = -1,
-		.op = -1,
-		.root = -1,
 		.stream = stream,
 	};
 	return ring_submit(comm, &request, false);
@@ -164,7 +230,6 @@ int ring_send(struct ring_comm *comm, const void *buffer, size_t count, enum rin
 		.send = buffer,
 		.count = count,
 		.type = type,
-		.op = -1,
 		.root = peer,
 		.stream = stream,
 	};
@@ -179,7 +244,6 @@ int ring_recv(struct ring_comm *comm, void *buffer, size_t count, enum ring_data
 		.recv = buffer,
 		.count = count,
 		.type = type,
-		.op = -1,
 		.root = peer,
 		.stream = stream,
 	};

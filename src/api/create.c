@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,7 +16,9 @@
 #include "farewell.h"
 #include "meet/describe.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/waits.h"
+#include "base/note.h"
 #include "group.h"
 #include "meet/identity.h"
 #include "comm/linkup.h"
@@ -25,21 +28,22 @@
 #include "engine/trace.h"
 #include "choose/tuning_file.h"
 
-#define FDS_MAX (RING_LINKUP_FDS + 1) /* the parent's doorbell */
+#define FDS_MAX (RING_LINKUP_FDS + 1) /* the doorbell, while linking */
 
 _Static_assert(RING_ROSTER_FDS <= RING_LINKUP_FDS, "fds[FDS_MAX] serve both");
 
 struct ring_creation {
-	struct ring_comm *comm;    /* NULL once it failed, or was handed out */
-	struct ring_comm **result; /* the caller's */
-	struct ring_comm *parent;  /* whose failure ends it, or NULL */
+	struct ring_comm *comm;        /* NULL once it failed, or was handed out */
+	struct ring_comm **result;     /* the caller's */
+	struct ring_comm *parent;      /* whose failure ends it, or NULL */
+	struct ring_listener listener; /* to that */
 	uint64_t deadline_ms;
 	int err; /* RING_EAGAIN until it has ended */
 	struct ring_failure failure;
 	struct ring_linkup linkup;
 	bool linked; /* linkup is over, roster has begun */
 	struct ring_roster roster;
-	bool announced; /* the doorbell knows that this thread is about to sleep */
+	bool announced; /* linked, and the doorbell knows that this thread is about to sleep */
 };
 
 /* ---- beginning and ending ---- */
@@ -114,6 +118,7 @@ static void introduce(struct ring_comm *comm)
 	const struct ring_team *team = &comm->team;
 	struct ring_links *links = &comm->links;
 	ring_comm_failure_open(&comm->failure, team, links);
+	ring_roll_open(&comm->roll, team, links, &comm->run.busy);
 	comm->run.pairs = (struct ring_pairs){.team = team, .links = links};
 	comm->run.far = (struct ring_far){.team = team};
 	comm->run.partners = (struct ring_partners){.team = team,
@@ -161,12 +166,15 @@ static int open_comm(struct ring_comm *comm, const struct ring_unique_id *id,
  */
 static void free_comm(struct ring_comm *comm, const struct ring_failure *reason, int goodbye_ms)
 {
+	const uint64_t until_ms = ring_clock_ms() + (uint64_t)goodbye_ms;
 	ring_farewell_remove(comm);
 	ring_lookout_close(&comm->links.lookout);
 	ring_lanes_close(comm->links.lanes, goodbye_ms);
 	ring_join_close(comm->links.join, reason);
 	ring_pairs_close(&comm->run.pairs);
 	ring_far_close(&comm->run.far);
+	ring_kernels_close(&comm->kernels, &comm->failure);
+	ring_memory_part(&comm->memory, &comm->links.channels[0], until_ms);
 	ring_partners_free(&comm->run.partners);
 	for (int c = 0; c < comm->links.channel_count; c++)
 		ring_channel_close(&comm->links.channels[c]);
@@ -177,11 +185,13 @@ static void free_comm(struct ring_comm *comm, const struct ring_failure *reason,
 	ring_trace_close(comm->team.trace);
 	ring_memory_close(&comm->memory);
 	ring_made_ops_free(&comm->caller.made_ops);
+	free(comm->caller.parts);
 	free(comm->run.fds);
 	free(comm->team.table);
 	free(comm->team.order);
 	free(comm->team.peers);
 	pthread_mutex_destroy(&comm->run.lock);
+	ring_roll_close(&comm->roll);
 	ring_comm_failure_close(&comm->failure);
 	free(comm);
 }
@@ -202,6 +212,15 @@ static int check_arguments(struct ring_comm **comm, int size, int rank,
 	return 0;
 }
 
+static void tell_launcher(const struct ring_creation *creation)
+{
+	const struct ring_team *team = &creation->comm->team;
+	char text[128];
+	snprintf(text, sizeof(text), "rank %d (pid %d) waits for the %d ranks of a communicator",
+		 team->rank, (int)getpid(), team->size);
+	ring_note_wait(creation, text);
+}
+
 int ring_creation_begin(struct ring_creation **begun, struct ring_comm **result, int size, int rank,
 			const struct ring_unique_id *id, const struct ring_options *options,
 			struct ring_failure *failure)
@@ -216,6 +235,7 @@ int ring_creation_begin(struct ring_creation **begun, struct ring_comm **result,
 		free(comm);
 		return ring_fail(failure, RING_ENOMEM, "rank %d: no memory", rank);
 	}
+	ring_log_rank(rank);
 	comm->team.size = size;
 	comm->team.rank = rank;
 	creation->comm = creation->linkup.comm = comm;
@@ -232,12 +252,15 @@ int ring_creation_begin(struct ring_creation **begun, struct ring_comm **result,
 	creation->deadline_ms = ring_clock_ms() + (uint64_t)comm->team.config.create_timeout_ms +
 				RING_HEAR_MS;
 	*begun = creation;
+	tell_launcher(creation);
 	return 0;
 }
 
 void ring_creation_depend(struct ring_creation *creation, struct ring_comm *parent)
 {
 	creation->parent = parent;
+	creation->listener.bell = &creation->comm->links.bell;
+	ring_comm_failure_listen(&parent->failure, &creation->listener);
 }
 
 /* ---- running ---- */
@@ -308,12 +331,9 @@ static int step(struct ring_creation *creation)
 
 static void announce(struct ring_creation *creation)
 {
-	if (creation->parent)
-		ring_bell_announce(&creation->parent->links.bell, true);
-	if (!creation->linked)
-		return;
-	ring_bell_announce(&creation->comm->links.bell, true);
-	creation->announced = true;
+	if (creation->linked || creation->parent)
+		ring_bell_announce(&creation->comm->links.bell, true);
+	creation->announced = creation->linked;
 }
 
 static void awake_bell(struct ring_bell *bell)
@@ -327,9 +347,7 @@ static void awake_bell(struct ring_bell *bell)
 /* Takes what woke it, before the next look. */
 static void awake(struct ring_creation *creation)
 {
-	if (creation->parent)
-		awake_bell(&creation->parent->links.bell);
-	if (creation->announced)
+	if (creation->announced || creation->parent)
 		awake_bell(&creation->comm->links.bell);
 	creation->announced = false;
 	ring_contact_awake(creation->comm->links.ends.contact);
@@ -351,7 +369,10 @@ static void finish(struct ring_creation *creation, int err)
 {
 	struct ring_comm *comm = creation->comm;
 	struct ring_failure *failure = &creation->failure;
+	ring_note_go_on(creation);
 	awake(creation);
+	if (creation->parent)
+		ring_comm_failure_leave(&creation->parent->failure, &creation->listener);
 	ring_linkup_drop(&creation->linkup);
 	ring_roster_free(&creation->roster);
 	creation->comm = NULL;
@@ -388,8 +409,8 @@ static int step_all(struct ring_creation **creations, int count)
 static int poll_creation(const struct ring_creation *creation, struct pollfd *fds, int *ms)
 {
 	int count = 0;
-	if (creation->parent)
-		fds[count++] = (struct pollfd){.fd = creation->parent->links.bell.event_fd,
+	if (!creation->linked && creation->parent)
+		fds[count++] = (struct pollfd){.fd = creation->comm->links.bell.event_fd,
 					       .events = POLLIN};
 	if (!creation->linked)
 		return count + ring_linkup_poll(&creation->linkup, fds + count, ms);
@@ -465,5 +486,6 @@ void ring_comm_destroy(struct ring_comm *comm)
 	if (!comm || comm->team.fork_generation != ring_fork_generation())
 		return;
 	ring_queue_close(comm);
+	ring_kernels_finish(&comm->kernels);
 	free_comm(comm, NULL, RING_GOODBYE_MS);
 }

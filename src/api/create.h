@@ -19,7 +19,7 @@ int ring_creation_begin(struct ring_creation **creation, struct ring_comm **comm
 			int rank, const struct ring_unique_id *id,
 			const struct ring_options *options, struct ring_failure *failure);
 
-/* Ends the creation as soon as `parent` fails; nobody else uses parent meanwhile. */
+/* Ends the creation as soon as `parent` fails, which is not destroyed meanwhile. */
 void ring_creation_depend(struct ring_creation *creation, struct ring_comm *parent);
 
 /*

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/messages.h"
 #include "queue.h"
 #include "user_stream.h"
 #include "base/status.h"
@@ -26,6 +27,7 @@ struct group {
 	struct member *members;
 	struct ring_creation **creations;
 	int creation_count;
+	struct ring_split *splits; /* in the order in which they were asked for */
 };
 
 /* Every call looks at it: this model costs no function call. */
@@ -97,7 +99,7 @@ static void insert(struct member *member, struct ring_call *call)
 int ring_group_add(struct ring_comm *comm, const struct ring_call *call)
 {
 	struct member *member = find_member(comm);
-	struct ring_call *copy = member ? malloc(sizeof(*copy)) : NULL;
+	struct ring_call *copy = member ? ring_call_copy(call, comm->team.size) : NULL;
 	struct ring_call **calls = copy ? grow(member->calls, member->count, sizeof(*calls)) : NULL;
 	if (!calls) {
 		free(copy);
@@ -105,7 +107,6 @@ int ring_group_add(struct ring_comm *comm, const struct ring_call *call)
 							  ring_kind_name(call->kind),
 							  "no memory to note it in the group"));
 	}
-	*copy = *call;
 	member->calls = calls;
 	insert(member, copy);
 	return 0;
@@ -121,6 +122,11 @@ int ring_group_add_creation(struct ring_creation *creation)
 	creations[open_group.creation_count++] = creation;
 	open_group.creations = creations;
 	return 0;
+}
+
+void ring_group_add_split(struct ring_split *split)
+{
+	ring_splits_append(&open_group.splits, split);
 }
 
 /* ---- checking ---- */
@@ -153,16 +159,24 @@ static int match_own(const struct member *member)
 				"rank %d, which is oneself, has no match in the group", self);
 }
 
-/* What streams of the program's are like may have changed since the calls were noted. */
+static int check_stream(struct ring_comm *comm, struct ring_call *call)
+{
+	int err = ring_stream_check(comm, call->stream, ring_kind_name(call->kind));
+	if (!err)
+		err = ring_call_find_capture(comm, call);
+	if (!err && call->capture)
+		err = ring_comm_refuse(&comm->failure, RING_ENOTSUP, ring_kind_name(call->kind),
+				       "the capture of the stream began within the group");
+	return err;
+}
+
+/* What the program's streams are like may have changed since the calls were noted. */
 static int check_streams(const struct member *member)
 {
 	int err = 0;
-	for (int i = 0; i < member->count && !err; i++) {
-		const struct ring_call *call = member->calls[i];
-		if (call->stream)
-			err = ring_stream_check(member->comm, call->stream,
-						ring_kind_name(call->kind));
-	}
+	for (int i = 0; i < member->count && !err; i++)
+		if (member->calls[i]->stream)
+			err = check_stream(member->comm, member->calls[i]);
 	return err;
 }
 
@@ -207,13 +221,17 @@ static int next_turn(const struct member *member, int index)
 	return index < member->messages ? member->messages : index + 1;
 }
 
-/* One communicator and no stream: each call in turn. */
-static int run_in_turn(const struct member *member)
+/* One communicator, and no queue: collectives in turn, messages beside them. */
+static int run_here(const struct member *member)
 {
+	struct ring_comm *comm = member->comm;
+	struct ring_call *batch = member->messages ? member->calls[0] : NULL;
 	int err = 0;
-	for (int i = 0; i < member->count; i = next_turn(member, i))
-		err = first_of(err, ring_queue_run(member->comm, member->calls[i]));
-	return err;
+	if (batch)
+		ring_messages_start(comm, batch);
+	for (int i = member->messages; i < member->count; i++)
+		err = first_of(err, ring_carry(comm, member->calls[i]));
+	return batch ? first_of(err, ring_messages_finish(comm, batch)) : err;
 }
 
 /*
@@ -224,7 +242,7 @@ static void stop_streams(const struct member *member)
 {
 	int err = 0;
 	for (int i = 0; i < member->count && !err; i = next_turn(member, i))
-		err = ring_call_stop_streams(member->calls[i]);
+		err = ring_call_stop_streams(member->comm, member->calls[i]);
 	if (err)
 		ring_comm_fail(&member->comm->failure, err, member->comm->team.rank,
 			       "rank %d: a stream cannot wait for the calls of a group: %s",
@@ -262,8 +280,8 @@ static int run_queued(struct group *group)
 	if (err)
 		return err;
 	for (struct member *member = group->members; member; member = member->next) {
-		stop_streams(member);
 		number_calls(member);
+		stop_streams(member);
 		queue_calls(member);
 	}
 	for (struct member *member = group->members; member; member = member->next)
@@ -283,10 +301,17 @@ static int run_calls(struct group *group)
 	const struct member *only = group->members;
 	if (!only)
 		return 0;
-	if (only->next || has_stream(only))
+	if (only->next || only->comm->caller.queue || has_stream(only))
 		return run_queued(group);
 	number_calls(only);
-	return run_in_turn(only);
+	return run_here(only);
+}
+
+/* A failure of one communicator keeps no other from its splits. */
+static int run_calls_and_splits(struct group *group)
+{
+	int err = run_calls(group);
+	return first_of(err, ring_splits_run(group->splits));
 }
 
 static void drop_members(struct group *group)
@@ -321,8 +346,10 @@ int ring_group_end(void)
 	int err = run_creations(&group);
 	if (!err)
 		err = check(&group);
-	if (!err)
-		err = run_calls(&group);
+	if (err)
+		ring_splits_drop(group.splits);
+	else
+		err = run_calls_and_splits(&group);
 	for (struct member *member = group.members; member && !err; member = member->next)
 		note_connections(member);
 	drop_members(&group);

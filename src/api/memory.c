@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocating memory that can be shared, and registering memory that cannot: local calls. */
+/* Allocating memory that can be shared, and registering memory that there is: local calls. */
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+#include "base/log.h"
 #include "comm/comm.h"
 
 int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory)
@@ -21,6 +23,15 @@ int ring_mem_alloc(struct ring_comm *comm, size_t bytes, void **memory)
 	return err ? ring_comm_refuse(&comm->failure, err, "ring_mem_alloc", "%s", failure.text) : 0;
 }
 
+/* That memory is gone. While calls run, the thread that runs them does it, after this call. */
+static void tell_peers(struct ring_comm *comm)
+{
+	if (pthread_mutex_trylock(&comm->run.lock) != 0)
+		return;
+	ring_memory_recall(&comm->memory, &comm->links.channels[0]);
+	pthread_mutex_unlock(&comm->run.lock);
+}
+
 int ring_mem_free(struct ring_comm *comm, void *memory)
 {
 	int err = ring_comm_check(comm, "ring_mem_free");
@@ -31,11 +42,7 @@ int ring_mem_free(struct ring_comm *comm, void *memory)
 					"%p is not from this communicator's "
 					"ring_mem_alloc",
 					memory);
-	/* While calls run, the thread that runs them tells the peers, after this call. */
-	if (pthread_mutex_trylock(&comm->run.lock) == 0) {
-		ring_memory_recall(&comm->memory, &comm->links.channels[0]);
-		pthread_mutex_unlock(&comm->run.lock);
-	}
+	tell_peers(comm);
 	return 0;
 }
 
@@ -55,6 +62,28 @@ static bool is_mapped(const void *memory, size_t bytes)
 	return mapped;
 }
 
+/* Where a device's memory lies, and its name, if any. returns 0; RING_EINVAL, RING_ESYSTEM */
+static int describe_far(struct ring_comm *comm, struct ring_region *there)
+{
+	const struct ring_device *device = there->device;
+	struct ring_memory_sort sort = {.chip = RING_CHIP_ANY};
+	struct ring_failure failure = {0};
+	int err = device->look(there->start, there->bytes, &sort, &failure);
+	if (err)
+		return ring_comm_refuse(&comm->failure, err, "ring_mem_register", "memory %s",
+					failure.text);
+	there->chip = sort.chip;
+	if (!device->lending)
+		return 0;
+	if (device->lending->lend(there))
+		ring_log(RING_WARN,
+			 "rank %d: ring_mem_register: %zu bytes of %s device %d have no name by "
+			 "which other processes open them, as memory of pools (cudaMallocAsync) "
+			 "or of several allocations: calls on them go by memory of the host",
+			 comm->team.rank, there->bytes, device->name, sort.chip);
+	return 0;
+}
+
 int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 		      struct ring_region **region)
 {
@@ -72,10 +101,15 @@ int ring_mem_register(struct ring_comm *comm, void *memory, size_t bytes,
 				    .device = host ? NULL : device,
 				    .chip = RING_CHIP_ANY,
 				    .fd = -1};
+	err = host ? 0 : describe_far(comm, &there);
+	if (err)
+		return err;
 	struct ring_region *made = ring_memory_add(&comm->memory, &there);
-	if (!made)
+	if (!made) {
+		ring_fd_close(there.fd);
 		return ring_comm_refuse(&comm->failure, RING_ENOMEM, "ring_mem_register",
 					"no memory");
+	}
 	*region = made;
 	return 0;
 }
@@ -88,5 +122,6 @@ int ring_mem_deregister(struct ring_comm *comm, struct ring_region *region)
 	if (!ring_memory_forget(&comm->memory, region))
 		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_mem_deregister",
 					"no such region is registered here");
+	tell_peers(comm);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/datatype.h"
+#include "parts.h"
 
 /* Where a buffer lies. */
 struct place {
@@ -41,20 +42,51 @@ static int ask_devices(struct ring_comm *comm, const struct ring_call *call, str
 	return 0;
 }
 
-/* What the library allocated it knows; devices are asked for the rest. returns as ask_devices() */
+/*
+ * Of uneven parts this rank's may be empty where others' are not, and all must be of the same
+ * device: it is the one whose memory lies at the address, or ends there.
+ */
+static void find_empty(const struct ring_call *call, struct place *place)
+{
+	const char *at = place->buffer;
+	for (int i = 1; call->parts.to && ring_devices[i]; i++)
+		for (int before = 0; before < 2; before++) {
+			struct ring_memory_sort sort = {.chip = RING_CHIP_ANY};
+			if (!ring_devices[i]->owns(at - before) ||
+			    ring_devices[i]->look(at - before, 1, &sort, NULL) ||
+			    sort.chip == RING_CHIP_ANY)
+				continue;
+			place->device = ring_devices[i];
+			place->sort = sort;
+			return;
+		}
+}
+
+/*
+ * What the library allocated it knows; devices are asked for the rest, as programs may have freed
+ * what they registered. returns as ask_devices()
+ */
 static int find_place(struct ring_comm *comm, const struct ring_call *call, struct place *place)
 {
 	place->device = &ring_device_cpu;
 	place->sort = (struct ring_memory_sort){.chip = RING_CHIP_ANY};
-	if (!place->buffer || place->bytes == 0)
+	if (!place->buffer)
 		return 0;
+	if (place->bytes == 0) {
+		find_empty(call, place);
+		return 0;
+	}
 	struct ring_region *region = ring_region_find(place->buffer, place->bytes);
-	if (!region || !region->allocated)
-		return ask_devices(comm, call, place);
+	if (!region || !region->allocated) {
+		int err = ask_devices(comm, call, place);
+		bool lends = !err && region && region->lends && place->sort.chip == region->chip;
+		place->region = lends ? region : NULL;
+		return err;
+	}
 	if (region->device)
 		place->device = region->device;
 	place->sort.chip = region->chip;
-	place->region = region->fd >= 0 ? region : NULL;
+	place->region = region->fd >= 0 || region->lends ? region : NULL;
 	return 0;
 }
 
@@ -65,6 +97,11 @@ static int take_device(struct ring_comm *comm, struct ring_call *call, const str
 	call->device = place->device;
 	call->chip = place->sort.chip;
 	call->record.memory = call->device->number;
+	if (call->device != &ring_device_cpu && call->operands.function.call)
+		return ring_comm_refuse(&comm->failure, RING_EINVAL, ring_kind_name(call->kind),
+					"%s is memory of a device, but the operation is a function "
+					"of the program, which works on the host's",
+					place->name);
 	if (call->device == &ring_device_cpu ||
 	    ring_caller_takes(&comm->caller, call->device, call->chip))
 		return 0;
@@ -84,11 +121,19 @@ static size_t buffer_bytes(const struct ring_comm *comm, const struct ring_call 
 
 static size_t input_bytes(const struct ring_comm *comm, const struct ring_call *call)
 {
+	const struct ring_parts *parts = &call->parts;
+	if (parts->to)
+		return ring_parts_extent(parts->to, parts->to_at, comm->team.size) *
+		       ring_datatype_bytes(call->operands.type);
 	return buffer_bytes(comm, call, ring_kind_has_parts_in(call->kind));
 }
 
 static size_t output_bytes(const struct ring_comm *comm, const struct ring_call *call)
 {
+	const struct ring_parts *parts = &call->parts;
+	if (parts->to)
+		return ring_parts_extent(parts->from, parts->from_at, comm->team.size) *
+		       ring_datatype_bytes(call->operands.type);
 	return buffer_bytes(comm, call, ring_kind_has_parts_out(call->kind));
 }
 

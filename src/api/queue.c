@@ -1,137 +1,281 @@
 /* SPDX-License-Identifier: MIT */
-/* The queue of one communicator, and streams: completion positions over it. */
+/* The queue of one communicator, and its thread; see queue.h. */
 #include "queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/thread.h"
+#include "comm/messages.h"
+#include "comm/progress.h"
+#include "stream.h"
 #include "user_stream.h"
 
 struct ring_queue {
 	struct ring_comm *comm;
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* a call was queued, or closing */
+	pthread_cond_t work; /* a call was added, or closing */
 	pthread_cond_t done; /* a call ended */
-	struct ring_call *first, **last;
+
+	/* under the lock */
+	struct ring_call *added, **last_added; /* batches, by the `next` of their leads */
+	struct ring_flag news;                 /* there are some */
 	bool closing;
+
+	/* the thread's */
+	struct ring_call *collectives, **last_collective; /* in the order in which they were made */
+	struct ring_call *due; /* batches whose turn on their streams has come, by batch.next */
 };
 
-/* When a call ran. */
-struct run {
-	uint64_t began_ns, ended_ns;
-};
-
-struct ring_stream {
-	struct ring_comm *comm;
-	struct ring_user_stream user;
-	/* under the queue's lock */
-	uint64_t issued, completed;
-	uint64_t failed_position; /* of the first call that failed, 0 if none */
-	int error;
-	struct run runs[RING_STREAM_TIMES]; /* of position p at p % RING_STREAM_TIMES */
-};
-
-const struct ring_comm *ring_stream_comm(const struct ring_stream *stream)
+void ring_queue_lock(struct ring_queue *queue)
 {
-	return stream->comm;
+	pthread_mutex_lock(&queue->lock);
 }
 
-struct ring_user_stream *ring_stream_user(struct ring_stream *stream)
+void ring_queue_unlock(struct ring_queue *queue)
 {
-	return &stream->user;
+	pthread_mutex_unlock(&queue->lock);
+}
+
+void ring_queue_await(struct ring_queue *queue)
+{
+	pthread_cond_wait(&queue->done, &queue->lock);
+}
+
+void ring_queue_wake(struct ring_queue *queue)
+{
+	pthread_cond_broadcast(&queue->done);
+}
+
+/* ---- from a call's turn to its end ----------------------------------------------------------- */
+
+/* The thread has taken it in, and streams leave it to the thread when it begins. */
+static void find_due(struct ring_queue *queue, struct ring_call *lead)
+{
+	if (!lead->batch.taken || !ring_stream_has_turn(lead))
+		return;
+	lead->batch.next = queue->due;
+	queue->due = lead;
 }
 
 /* Frees a call with a stream; the waiter may free one without as soon as it sees it done. */
-static void complete(struct ring_call *call, int result, const struct run *run)
+static void complete_one(struct ring_queue *queue, struct ring_call *call,
+			 const struct ring_outcome *outcome, struct ring_note **notes)
 {
-	struct ring_stream *stream = call->stream;
-	call->result = result;
+	const struct ring_call *lead = call->batch.lead;
+	call->result = outcome->result;
 	call->done = true;
-	if (!stream)
+	if (!call->stream)
 		return;
-	stream->runs[call->position % RING_STREAM_TIMES] = *run;
-	stream->completed = call->position;
-	if (result && !stream->error) {
-		stream->error = result;
-		stream->failed_position = call->position;
-	}
+	struct ring_call *next = ring_stream_complete(call, outcome, notes);
 	free(call);
+	if (next && next->batch.lead != lead)
+		find_due(queue, next->batch.lead);
 }
 
-static void complete_together(struct ring_queue *queue, struct ring_call *call, int result,
-			      const struct run *run)
+static void complete(struct ring_queue *queue, struct ring_call *lead, int result)
 {
-	while (call) {
-		struct ring_call *together = call->together;
-		complete(call, result, run);
-		call = together;
+	struct ring_outcome outcome = {.result = result, .began_ns = lead->batch.began_ns};
+	struct ring_note *notes = NULL;
+	ring_call_let_streams_go(lead);
+	outcome.ended_ns = ring_clock_ns();
+	pthread_mutex_lock(&queue->lock);
+	for (struct ring_call *call = lead, *rest; call; call = rest) {
+		rest = call->together;
+		complete_one(queue, call, &outcome, &notes);
 	}
-	pthread_cond_broadcast(&queue->done);
+	ring_queue_wake(queue);
+	pthread_mutex_unlock(&queue->lock);
+	ring_stream_tell(notes);
+}
+
+/* After a failure the pairs know nothing of messages that were not ready. */
+static void begin(struct ring_queue *queue, struct ring_call *lead)
+{
+	lead->batch.began_ns = ring_clock_ns();
+	if (!ring_kind_is_message(lead->kind))
+		lead->batch.ready = true;
+	else if (lead->batch.left > 0)
+		ring_messages_begin(queue->comm, lead);
+	else
+		complete(queue, lead, ring_comm_failed(&queue->comm->failure));
+}
+
+/* returns how many have begun */
+static int begin_due(struct ring_queue *queue)
+{
+	int begun = 0;
+	struct ring_call **link = &queue->due;
+	while (*link) {
+		struct ring_call *lead = *link;
+		if (!ring_call_streams_have_come(queue->comm, lead)) {
+			link = &lead->batch.next;
+			continue;
+		}
+		*link = lead->batch.next;
+		begin(queue, lead);
+		begun++;
+	}
+	return begun;
+}
+
+static void append(struct ring_call ***last, struct ring_call *call)
+{
+	call->next = NULL;
+	**last = call;
+	*last = &call->next;
+}
+
+static void take(struct ring_queue *queue, struct ring_call *lead)
+{
+	if (!ring_kind_is_message(lead->kind))
+		append(&queue->last_collective, lead);
+	else if (!ring_comm_failed(&queue->comm->failure))
+		ring_messages_add(queue->comm, lead); /* its failure is the communicator's */
+	pthread_mutex_lock(&queue->lock);
+	lead->batch.taken = true;
+	find_due(queue, lead);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* returns how many batches that were */
+static int take_in(struct ring_queue *queue)
+{
+	int taken = 0;
+	pthread_mutex_lock(&queue->lock);
+	struct ring_call *lead = queue->added;
+	queue->added = NULL;
+	queue->last_added = &queue->added;
+	ring_flag_lower(&queue->news);
+	pthread_mutex_unlock(&queue->lock);
+	for (struct ring_call *rest; lead; lead = rest) {
+		rest = lead->next;
+		take(queue, lead);
+		taken++;
+	}
+	return taken;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static bool has_work(const struct ring_queue *queue)
+{
+	return queue->collectives || queue->due || ring_messages_are_under_way(queue->comm);
+}
+
+/* A collective that may begin, or NULL. */
+static struct ring_call *next_collective(const struct ring_queue *queue)
+{
+	struct ring_call *call = queue->collectives;
+	return call && call->batch.ready ? call : NULL;
+}
+
+static int attend(struct ring_comm *comm, bool *leaves)
+{
+	struct ring_queue *queue = comm->caller.queue;
+	struct ring_call *ended;
+	int moves = 0;
+	if (ring_flag_is_raised(&queue->news))
+		moves += take_in(queue);
+	while ((ended = ring_messages_take(comm))) {
+		complete(queue, ended, ended->result);
+		moves++;
+	}
+	if (queue->due)
+		moves += begin_due(queue);
+	*leaves = next_collective(queue) || !has_work(queue);
+	return moves;
+}
+
+static void carry_next(struct ring_queue *queue)
+{
+	struct ring_call *call = queue->collectives;
+	queue->collectives = call->next;
+	if (!queue->collectives)
+		queue->last_collective = &queue->collectives;
+	call->batch.began_ns = ring_clock_ns();
+	int result = ring_carry(queue->comm, call);
+	complete(queue, call, result);
+}
+
+/* Runs calls until there are none. */
+static void run(struct ring_queue *queue)
+{
+	struct ring_comm *comm = queue->comm;
+	pthread_mutex_lock(&comm->run.lock);
+	bool leaves;
+	for (attend(comm, &leaves); has_work(queue); attend(comm, &leaves)) {
+		if (next_collective(queue))
+			carry_next(queue);
+		else
+			ring_messages_run(comm);
+	}
+	pthread_mutex_unlock(&comm->run.lock);
+}
+
+/* Sleeps until there are calls. returns false: the queue closes instead */
+static bool await_calls(struct ring_queue *queue)
+{
+	pthread_mutex_lock(&queue->lock);
+	while (!queue->added && !queue->closing)
+		pthread_cond_wait(&queue->work, &queue->lock);
+	bool more = queue->added != NULL;
+	pthread_mutex_unlock(&queue->lock);
+	return more;
 }
 
 static void *serve(void *argument)
 {
 	struct ring_queue *queue = argument;
-	pthread_mutex_lock(&queue->lock);
-	for (;;) {
-		while (!queue->first && !queue->closing)
-			pthread_cond_wait(&queue->work, &queue->lock);
-		struct ring_call *call = queue->first;
-		if (!call)
-			break;
-		queue->first = call->next;
-		if (!queue->first)
-			queue->last = &queue->first;
-		pthread_mutex_unlock(&queue->lock);
-
-		ring_call_await_streams(queue->comm, call);
-		struct run run = {.began_ns = ring_clock_ns()};
-		pthread_mutex_lock(&queue->comm->run.lock);
-		int result = ring_carry(queue->comm, call);
-		pthread_mutex_unlock(&queue->comm->run.lock);
-		run.ended_ns = ring_clock_ns();
-		ring_call_let_streams_go(call);
-
-		pthread_mutex_lock(&queue->lock);
-		complete_together(queue, call, result, &run);
-	}
-	pthread_mutex_unlock(&queue->lock);
+	while (await_calls(queue))
+		run(queue);
 	return NULL;
 }
 
-static void append(struct ring_queue *queue, struct ring_call *call)
+/* ---- from open to close ---------------------------------------------------------------------- */
+
+static struct ring_queue *make_queue(struct ring_comm *comm)
 {
-	call->next = NULL;
-	*queue->last = call;
-	queue->last = &call->next;
-	pthread_cond_signal(&queue->work);
+	struct ring_queue *queue = calloc(1, sizeof(*queue));
+	if (!queue)
+		return NULL;
+	queue->comm = comm;
+	queue->last_added = &queue->added;
+	queue->last_collective = &queue->collectives;
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_cond_init(&queue->work, NULL);
+	pthread_cond_init(&queue->done, NULL);
+	return queue;
+}
+
+static void free_queue(struct ring_queue *queue)
+{
+	pthread_cond_destroy(&queue->work);
+	pthread_cond_destroy(&queue->done);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
 }
 
 int ring_queue_open(struct ring_comm *comm, const char *call)
 {
 	if (comm->caller.queue)
 		return 0;
-	struct ring_queue *queue = calloc(1, sizeof(*queue));
+	struct ring_queue *queue = make_queue(comm);
 	if (!queue)
 		return ring_comm_refuse(&comm->failure, RING_ENOMEM, call,
 					"no memory for a queue of calls");
-	queue->comm = comm;
-	queue->last = &queue->first;
-	pthread_mutex_init(&queue->lock, NULL);
-	pthread_cond_init(&queue->work, NULL);
-	pthread_cond_init(&queue->done, NULL);
-	int cause = ring_thread_start(&queue->thread, "ring-queue", 0, serve, queue);
-	if (cause) {
-		free(queue);
-		return ring_comm_refuse(&comm->failure, RING_ESYSTEM, call,
-					"no thread for the queue of calls: %s", strerror(cause));
-	}
 	comm->caller.queue = queue;
-	return 0;
+	ring_progress_attend(comm, attend);
+	int cause = ring_thread_start(&queue->thread, "ring-queue", 0, serve, queue);
+	if (!cause)
+		return 0;
+	comm->caller.queue = NULL;
+	ring_progress_attend(comm, NULL);
+	free_queue(queue);
+	return ring_comm_refuse(&comm->failure, RING_ESYSTEM, call,
+				"no thread for the queue of calls: %s", strerror(cause));
 }
 
 void ring_queue_close(struct ring_comm *comm)
@@ -144,24 +288,28 @@ void ring_queue_close(struct ring_comm *comm)
 	pthread_cond_signal(&queue->work);
 	pthread_mutex_unlock(&queue->lock);
 	pthread_join(queue->thread, NULL);
-	pthread_cond_destroy(&queue->work);
-	pthread_cond_destroy(&queue->done);
-	pthread_mutex_destroy(&queue->lock);
-	free(queue);
 	comm->caller.queue = NULL;
+	ring_progress_attend(comm, NULL);
+	free_queue(queue);
 }
 
-void ring_queue_add(struct ring_comm *comm, struct ring_call *call)
+/* ---- for callers ----------------------------------------------------------------------------- */
+
+void ring_queue_add(struct ring_comm *comm, struct ring_call *lead)
 {
 	struct ring_queue *queue = comm->caller.queue;
 	pthread_mutex_lock(&queue->lock);
-	for (struct ring_call *one = call; one; one = one->together) {
-		one->done = false;
-		if (one->stream)
-			one->position = ++one->stream->issued;
+	for (struct ring_call *call = lead; call; call = call->together) {
+		call->done = false;
+		call->batch = (struct ring_batch){.lead = lead};
+		if (call->stream)
+			ring_stream_issue(call);
 	}
-	append(queue, call);
+	append(&queue->last_added, lead);
+	ring_flag_raise(&queue->news);
+	pthread_cond_signal(&queue->work);
 	pthread_mutex_unlock(&queue->lock);
+	ring_bell_ring(&comm->links.bell);
 }
 
 int ring_queue_wait(struct ring_comm *comm, struct ring_call *call)
@@ -169,139 +317,7 @@ int ring_queue_wait(struct ring_comm *comm, struct ring_call *call)
 	struct ring_queue *queue = comm->caller.queue;
 	pthread_mutex_lock(&queue->lock);
 	while (!call->done)
-		pthread_cond_wait(&queue->done, &queue->lock);
+		ring_queue_await(queue);
 	pthread_mutex_unlock(&queue->lock);
 	return call->result;
-}
-
-int ring_stream_make(struct ring_comm *comm, const char *call, struct ring_stream **stream)
-{
-	struct ring_stream *made = calloc(1, sizeof(*made));
-	if (!made)
-		return ring_comm_refuse(&comm->failure, RING_ENOMEM, call, "no memory");
-	made->comm = comm;
-	int err = ring_queue_open(comm, call);
-	if (err) {
-		free(made);
-		return err;
-	}
-	*stream = made;
-	return 0;
-}
-
-int ring_stream_create(struct ring_comm *comm, struct ring_stream **stream)
-{
-	int err = ring_comm_check(comm, "ring_stream_create");
-	if (err)
-		return err;
-	if (!stream)
-		return ring_comm_refuse(&comm->failure, RING_EINVAL, "ring_stream_create",
-					"stream is NULL");
-	return ring_stream_make(comm, "ring_stream_create", stream);
-}
-
-static int check(const struct ring_stream *stream, const char *call)
-{
-	return stream ? ring_comm_check(stream->comm, call)
-		      : ring_refuse(RING_EINVAL, "%s: stream is NULL", call);
-}
-
-/* Waits for `position`, or only looks. The queue's lock is held. */
-static int wait_for(struct ring_stream *stream, uint64_t position, bool blocks)
-{
-	struct ring_queue *queue = stream->comm->caller.queue;
-	while (stream->completed < position) {
-		if (!blocks)
-			return RING_EAGAIN;
-		pthread_cond_wait(&queue->done, &queue->lock);
-	}
-	return stream->error && stream->failed_position <= position ? stream->error : 0;
-}
-
-static int refuse_position(const struct ring_stream *stream, uint64_t position, const char *call)
-{
-	return ring_comm_refuse(&stream->comm->failure, RING_EINVAL, call,
-				"position %llu, but the stream has had %llu calls",
-				(unsigned long long)position, (unsigned long long)stream->issued);
-}
-
-/* Positions are given by the one thread that may use the communicator, which is this one. */
-static int look_at(struct ring_stream *stream, uint64_t position, bool blocks, const char *call)
-{
-	int err = check(stream, call);
-	if (err)
-		return err;
-	if (position > stream->issued)
-		return refuse_position(stream, position, call);
-	struct ring_queue *queue = stream->comm->caller.queue;
-	pthread_mutex_lock(&queue->lock);
-	int result = wait_for(stream, position, blocks);
-	pthread_mutex_unlock(&queue->lock);
-	return result;
-}
-
-void ring_stream_destroy(struct ring_stream *stream)
-{
-	if (!stream)
-		return;
-	look_at(stream, ring_stream_position(stream), true, "ring_stream_destroy");
-	if (stream->user.device && ring_team_is_mine(&stream->comm->team))
-		stream->user.device->streams->close(stream->user.stream);
-	free(stream);
-}
-
-uint64_t ring_stream_position(const struct ring_stream *stream)
-{
-	return stream ? stream->issued : 0;
-}
-
-int ring_stream_wait(struct ring_stream *stream, uint64_t position)
-{
-	return look_at(stream, position, true, "ring_stream_wait");
-}
-
-int ring_stream_test(struct ring_stream *stream, uint64_t position)
-{
-	return look_at(stream, position, false, "ring_stream_test");
-}
-
-/*
- * Looks up a call's run. The queue's lock is held. returns 0; RING_EAGAIN; RING_EINVAL: it is
- * forgotten
- */
-static int find_run(const struct ring_stream *stream, uint64_t position, struct run *run)
-{
-	if (position > stream->completed)
-		return RING_EAGAIN;
-	if (stream->completed - position >= RING_STREAM_TIMES)
-		return RING_EINVAL;
-	*run = stream->runs[position % RING_STREAM_TIMES];
-	return 0;
-}
-
-int ring_stream_times(struct ring_stream *stream, uint64_t position, uint64_t *began_ns,
-		      uint64_t *ended_ns)
-{
-	static const char call[] = "ring_stream_times";
-	int err = check(stream, call);
-	if (err)
-		return err;
-	if (!began_ns || !ended_ns)
-		return ring_comm_refuse(&stream->comm->failure, RING_EINVAL, call, "%s is NULL",
-					began_ns ? "ended_ns" : "began_ns");
-	if (position == 0 || position > stream->issued)
-		return refuse_position(stream, position, call);
-	struct run run;
-	pthread_mutex_lock(&stream->comm->caller.queue->lock);
-	err = find_run(stream, position, &run);
-	pthread_mutex_unlock(&stream->comm->caller.queue->lock);
-	if (err == RING_EINVAL)
-		return ring_comm_refuse(&stream->comm->failure, err, call,
-					"position %llu is forgotten: only the last %d are kept",
-					(unsigned long long)position, RING_STREAM_TIMES);
-	if (err)
-		return err;
-	*began_ns = run.began_ns;
-	*ended_ns = run.ended_ns;
-	return 0;
 }

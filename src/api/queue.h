@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The thread that runs a communicator's calls: the calling one, until the first stream exists or a
- * group holds several communicators; from then on one thread of the queue, in the order of the
- * calls.
+ * group holds several communicators; from then on one thread of the queue.
+ *
+ *	collectives    one after the other, in the order in which they were made
+ *	messages       beside them and beside one another; those of each pair in order
+ *	both           a stream's one after the other, and not before a stream of the program has
+ *	               come there
+ *
+ * All of these keep to the order in which calls were made, so none can wait for one behind it.
  */
 #ifndef RING_QUEUE_H
 #define RING_QUEUE_H
 
 #include "comm/comm.h"
-#include "engine/waker.h"
 
 /*
  * Makes sure that the queue has a thread, for `call`. returns 0; RING_ENOMEM, RING_ESYSTEM with the
@@ -42,20 +47,12 @@ static inline int ring_queue_run(struct ring_comm *comm, struct ring_call *call)
 /* Lets the queue's calls finish, ends its thread and frees it. */
 void ring_queue_close(struct ring_comm *comm);
 
-/* The communicator a stream belongs to. */
-const struct ring_comm *ring_stream_comm(const struct ring_stream *stream);
+/* The lock of a queue that is open, and of its streams. */
+void ring_queue_lock(struct ring_queue *queue);
+void ring_queue_unlock(struct ring_queue *queue);
 
-/* A stream of the program's on a device, which orders the calls of a ring_stream. */
-struct ring_user_stream {
-	const struct ring_device *device; /* NULL: it is none, but the library's own */
-	struct ring_device_stream *stream;
-	const void *handle;
-	struct ring_waker waker;
-};
-
-struct ring_user_stream *ring_stream_user(struct ring_stream *stream);
-
-/* Makes a stream for `call`, and the queue. returns 0; RING_ENOMEM, RING_ESYSTEM */
-int ring_stream_make(struct ring_comm *comm, const char *call, struct ring_stream **stream);
+/* Sleeps, without the lock, until some call has ended, or somebody has waked. */
+void ring_queue_await(struct ring_queue *queue);
+void ring_queue_wake(struct ring_queue *queue);
 
 #endif

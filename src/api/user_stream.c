@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls on streams of the program's; see user_stream.h. */
+/* Calls on the program's streams; see user_stream.h. */
 #include "user_stream.h"
 
 #include "comm/explain.h"
 #include "group.h"
 #include "queue.h"
+#include "stream.h"
 
 static const struct ring_device_streams *streams_of(const struct ring_user_stream *user)
 {
 	return user->device->streams;
 }
 
-/* NULL: the call's stream is none of the program's, or it has none. */
+/* NULL: the call has no stream, or one that is not the program's. */
 static struct ring_user_stream *user_of(const struct ring_call *call)
 {
 	struct ring_user_stream *user = call->stream ? ring_stream_user(call->stream) : NULL;
@@ -71,7 +72,9 @@ static int open_user_stream(struct ring_comm *comm, const char *call, void *hand
 		return ring_comm_refuse(&comm->failure, RING_ENOTSUP, call,
 					"this library was built without CUDA; see what "
 					"configure says of it");
-	int err = streams_of(user)->open(handle, &user->stream, &failure);
+	int err = ring_kernels_check(&failure);
+	if (!err)
+		err = streams_of(user)->open(handle, &user->stream, &failure);
 	return err ? ring_comm_refuse(&comm->failure, err, call, "%s", failure.text) : 0;
 }
 
@@ -140,7 +143,32 @@ int ring_stream_check(struct ring_comm *comm, struct ring_stream *stream, const 
 					"the stream can be used once the group in which it was "
 					"made has ended");
 	int err = streams_of(user)->check(user->stream, &failure);
-	return err ? ring_comm_refuse(&comm->failure, err, call, "%s", failure.text) : 0;
+	if (err)
+		return ring_comm_refuse(&comm->failure, err, call, "%s", failure.text);
+	ring_kernels_look(&comm->kernels, &comm->failure);
+	return ring_comm_failed_in(&comm->failure, comm->caller.sequence + 1);
+}
+
+int ring_call_find_capture(struct ring_comm *comm, struct ring_call *call)
+{
+	struct ring_failure failure = {0};
+	const struct ring_user_stream *user = user_of(call);
+	int err = user ? streams_of(user)->capture(user->stream, &call->capture, &failure) : 0;
+	if (!err && call->capture && !ring_kernels_take(&comm->kernels, &comm->team, call))
+		err = ring_fail(
+			&failure, RING_ENOTSUP,
+			"the stream is being captured, and no graph can hold calls in which "
+			"the host takes part: make them before or after the capture");
+	return err ? ring_comm_refuse(&comm->failure, err, ring_kind_name(call->kind), "%s",
+				      failure.text)
+		   : 0;
+}
+
+static int stop(struct ring_comm *comm, const struct ring_call *call,
+		const struct ring_user_stream *user)
+{
+	int err = streams_of(user)->stop(user->stream, call->place);
+	return err ? err : ring_kernels_follow(&comm->kernels, user->stream);
 }
 
 /* Calls that run together wait for one another's streams, so a stream stops but once for them. */
@@ -153,9 +181,23 @@ static bool stops_already(const struct ring_call *first, const struct ring_call 
 	return false;
 }
 
-int ring_call_stop_streams(struct ring_call *first)
+/* Whether the device has it from here on, of which *err tells. */
+static bool launch(struct ring_comm *comm, struct ring_call *call, int *err)
+{
+	const struct ring_user_stream *user = user_of(call);
+	if (!user || !ring_kernels_take(&comm->kernels, &comm->team, call))
+		return false;
+	if (call->capture)
+		ring_kernels_be_captured(&comm->kernels, &comm->failure);
+	*err = ring_kernels_launch(&comm->kernels, &comm->team, user->stream, call);
+	return true;
+}
+
+int ring_call_stop_streams(struct ring_comm *comm, struct ring_call *first)
 {
 	int err = 0;
+	if (launch(comm, first, &err))
+		return err;
 	for (struct ring_call *call = first; call && !err; call = call->together) {
 		const struct ring_user_stream *user = user_of(call);
 		if (!user || stops_already(first, call, user))
@@ -165,40 +207,41 @@ int ring_call_stop_streams(struct ring_call *first)
 	}
 	for (struct ring_call *call = first; call && !err; call = call->together)
 		if (call->stops)
-			err = streams_of(user_of(call))->stop(user_of(call)->stream, call->place);
+			err = stop(comm, call, user_of(call));
 	return err;
 }
 
-/* Whether there is nothing more to wait for. */
-static bool is_over(struct ring_comm *comm, const struct ring_call *call,
-		    const struct ring_user_stream *user)
+/* Whether the communicator's failure ends the call. */
+static bool is_over(const struct ring_comm *comm, const struct ring_call *call)
 {
+	return ring_kind_is_message(call->kind) ? ring_comm_failed(&comm->failure)
+						: ring_comm_failed_in(&comm->failure, call->turn);
+}
+
+/* The device is asked only once, until it says that the stream has come: drivers may be slow. */
+static bool has_come(struct ring_comm *comm, const struct ring_call *call,
+		     struct ring_user_stream *user)
+{
+	if (is_over(comm, call))
+		return true;
+	if (ring_flag_is_raised(&user->waker.asked))
+		return false;
 	int err = streams_of(user)->has_come(user->stream, call->place);
-	if (err && err != RING_EAGAIN)
+	if (err == RING_EAGAIN)
+		err = ring_waker_ask_stream(&user->waker, streams_of(user), user->stream,
+					    call->place, &comm->links.bell);
+	else if (!err)
+		return true;
+	if (err)
 		ring_explain_device(&comm->failure, user->device, err);
-	return err != RING_EAGAIN || ring_comm_failed_in(&comm->failure, call->turn);
+	return err != 0;
 }
 
-static void await(struct ring_comm *comm, const struct ring_call *call,
-		  struct ring_user_stream *user)
+bool ring_call_streams_have_come(struct ring_comm *comm, const struct ring_call *call)
 {
-	while (!is_over(comm, call, user)) {
-		uint32_t ticket = ring_bell_announce(&comm->links.bell, false);
-		int err = ring_waker_ask_stream(&user->waker, streams_of(user), user->stream,
-						call->place, &comm->links.bell);
-		if (err)
-			ring_explain_device(&comm->failure, user->device, err);
-		if (!is_over(comm, call, user))
-			ring_bell_sleep(&comm->links.bell, ticket, NULL, 0, -1);
-		ring_bell_awake(&comm->links.bell);
-	}
-}
-
-void ring_call_await_streams(struct ring_comm *comm, struct ring_call *call)
-{
-	for (; call; call = call->together)
-		if (call->stops)
-			await(comm, call, user_of(call));
+	while (call && (!call->stops || has_come(comm, call, user_of(call))))
+		call = call->together;
+	return !call;
 }
 
 void ring_call_let_streams_go(const struct ring_call *call)

@@ -74,6 +74,9 @@ static inline uint64_t ring_model_get(const struct ring_model *model, int number
 
 extern const struct ring_model ring_model_built_in[RING_PATHS];
 
+/* A path's numbers where buffers are apart from the host. */
+struct ring_model ring_model_apart(const struct ring_model *model);
+
 /* Ranks that take turns on a CPU, in 1024ths; at most RING_TURNS_NONE: each has one. */
 #define RING_TURNS_NONE 1024
 
@@ -97,7 +100,7 @@ uint64_t ring_model_time(const struct ring_model *model, const struct ring_facto
 #define RING_MODEL_TEXT 24
 const char *ring_model_write(int number, uint64_t value, char text[RING_MODEL_TEXT]);
 
-/* False if the text is no such number. */
+/* False if the text is not such a number. */
 bool ring_model_read(int number, const char *text, uint64_t *value);
 
 #endif

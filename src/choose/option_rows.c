@@ -3,10 +3,11 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "transport/pace.h"
 #include "transport/transport.h"
-#include "tuning_table.h"
+#include "question.h"
 
 bool ring_option_ports(const char *text, int *first, int *last)
 {
@@ -51,6 +52,12 @@ static bool algorithm_is_valid(const char *text, char allowed[RING_ALLOWED_TEXT]
 	return ring_algorithm_find(text) >= 0;
 }
 
+static bool order_is_valid(const char *text, char allowed[RING_ALLOWED_TEXT])
+{
+	snprintf(allowed, RING_ALLOWED_TEXT, "rank");
+	return strcmp(text, "rank") == 0;
+}
+
 #define ROOM(name) (sizeof(((struct ring_config *)0)->name) - 1)
 #define ROW(kind, variable, name, agreement, ...)                                                  \
 	{                                                                                          \
@@ -69,6 +76,7 @@ const struct ring_option_row ring_option_rows[] = {
 	TEXT("RING_TRANSPORT", transport, RING_ALIKE, transports_are_valid),
 	TEXT("RING_LINK", link, RING_ALIKE, link_is_valid),
 	TEXT("RING_ALGORITHM", algorithm, RING_ALIKE, algorithm_is_valid),
+	TEXT("RING_ORDER", order, RING_ALIKE, order_is_valid),
 	TEXT("RING_TUNING", tuning, RING_ALIKE_INSIDE, NULL),
 	BYTES("RING_CHUNK_BYTES", chunk_bytes, RING_ALIKE, 8, 1 << 30, 0),
 	NUMBER("RING_DEPTH", depth, RING_ALIKE, 1, RING_DEPTH_MAX, 0),
@@ -86,6 +94,7 @@ const struct ring_option_row ring_option_rows[] = {
 	NUMBER("RING_SPINS", spins, RING_OWN, 0, INT_MAX, -1),
 	NUMBER("RING_YIELDS", yields, RING_OWN, 0, INT_MAX, -1),
 	TEXT("RING_DEVICE", device, RING_OWN, NULL),
+	NUMBER("RING_TELL_AFTER_MS", tell_after_ms, RING_OWN, 0, INT_MAX, 10000),
 };
 
 const int ring_option_row_count = (int)(sizeof(ring_option_rows) / sizeof(ring_option_rows[0]));

@@ -7,10 +7,12 @@
 #include "options.h"
 
 #include <stdalign.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "transport/transport.h"
 #include "option_rows.h"
+#include "question.h"
 #include "unknown.h"
 
 static struct ring_setting_value load(const struct ring_setting *setting,
@@ -136,6 +138,25 @@ static void fill(struct ring_config *config, const struct ring_options *options)
 		ring_option_ports(config->port_range, &config->port_first, &config->port_last);
 }
 
+/* What is forced must be able to add in the order that is asked for. */
+static int check_order(const struct ring_config *config, struct ring_failure *failure)
+{
+	char able[RING_ALLOWED_TEXT] = "";
+	int length = 0, algorithm = ring_algorithm_find(config->algorithm);
+	if (!config->order[0] || algorithm < 0 ||
+	    ring_algorithm_has((enum ring_algorithm)algorithm, RING_ADDS_ALL))
+		return 0;
+	for (int i = 0; i < RING_ALGORITHMS && length < RING_ALLOWED_TEXT; i++)
+		if (ring_algorithm_has((enum ring_algorithm)i, RING_ADDS_ALL))
+			length += snprintf(able + length, (size_t)(RING_ALLOWED_TEXT - length),
+					   "%s%s", length ? ", " : "",
+					   ring_algorithm_name((enum ring_algorithm)i));
+	return ring_fail(failure, RING_EINVAL,
+			 "RING_ALGORITHM is \"%s\", which does not add in the order of ranks as "
+			 "RING_ORDER=rank asks; unset one of them, or take one of %s",
+			 config->algorithm, able);
+}
+
 int ring_config_resolve(struct ring_config *config, const struct ring_options *options,
 			struct ring_failure *failure)
 {
@@ -148,9 +169,10 @@ int ring_config_resolve(struct ring_config *config, const struct ring_options *o
 	ring_options_init(&all);
 	if (options)
 		err = take_fields(&all, options, failure);
-	if (!err)
-		fill(config, &all);
-	return err;
+	if (err)
+		return err;
+	fill(config, &all);
+	return check_order(config, failure);
 }
 
 void ring_config_options(const struct ring_config *config, struct ring_options *options)

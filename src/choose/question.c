@@ -8,9 +8,14 @@ bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_questio
 {
 	bool mapped = question->path == RING_PATH_MEMORY && question->ranks > 1;
 	bool reached = mapped && question->memory != RING_MEMORY_PRIVATE;
+	bool opened = ring_algorithm_has(algorithm, RING_NEEDS_REACH) &&
+		      question->memory == RING_MEMORY_SHARED;
 	return ring_algorithm_can(algorithm, question->kind, question->ranks, question->bytes,
 				  question->scaled) &&
-	       (!question->apart || ring_algorithm_keeps_apart(algorithm, question->kind)) &&
+	       (!question->apart || opened ||
+		ring_algorithm_keeps_apart(algorithm, question->kind)) &&
+	       (!question->in_order || ring_algorithm_adds_in_order(algorithm, question->ranks)) &&
+	       (!question->uneven || ring_algorithm_has(algorithm, RING_TAKES_PARTS)) &&
 	       (!ring_algorithm_has(algorithm, RING_NEEDS_STAGES) || (mapped && question->staged)) &&
 	       (!ring_algorithm_has(algorithm, RING_NEEDS_REACH) || reached);
 }
@@ -19,24 +24,15 @@ bool ring_question_equals(const struct ring_question *a, const struct ring_quest
 {
 	return a->kind == b->kind && a->ranks == b->ranks && a->order == b->order &&
 	       a->bytes == b->bytes && a->path == b->path && a->memory == b->memory &&
-	       a->scaled == b->scaled && a->staged == b->staged && a->apart == b->apart &&
-	       a->workers == b->workers;
-}
-
-static const char *const algorithm_names[] = {
-#define ALGORITHM_NAME(NAME, name, text, traits) [RING_ALGORITHM_##NAME] = text,
-	RING_ALGORITHM_LIST(ALGORITHM_NAME)};
-
-const char *ring_algorithm_name(enum ring_algorithm algorithm)
-{
-	return algorithm_names[algorithm];
+	       a->scaled == b->scaled && a->in_order == b->in_order && a->uneven == b->uneven &&
+	       a->staged == b->staged && a->apart == b->apart && a->workers == b->workers;
 }
 
 int ring_algorithm_find(const char *name)
 {
 	for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++)
 		if (ring_algorithm_is_choice((enum ring_algorithm)algorithm) &&
-		    strcmp(name, algorithm_names[algorithm]) == 0)
+		    strcmp(name, ring_algorithm_name((enum ring_algorithm)algorithm)) == 0)
 			return algorithm;
 	return -1;
 }

@@ -32,6 +32,8 @@ struct ring_question {
 	enum ring_path path;
 	enum ring_memory memory;
 	bool scaled;
+	bool in_order;    /* sums are, as the plan's */
+	bool uneven;      /* parts are; bytes are the longest one's, or 0 if not all know it */
 	bool staged;      /* every rank maps the stages of all others */
 	bool apart;       /* buffers are apart, as the plan's */
 	uint64_t workers; /* one rank of each CPU, as the plan's; also 0: not known yet */
@@ -45,7 +47,6 @@ bool ring_question_fits(enum ring_algorithm algorithm, const struct ring_questio
 
 /* The algorithm of that name that may be chosen for calls; -1 if there is none. */
 int ring_algorithm_find(const char *name);
-const char *ring_algorithm_name(enum ring_algorithm algorithm);
 const char *ring_path_name(enum ring_path path);
 const char *ring_memory_name(enum ring_memory memory);
 

@@ -26,6 +26,13 @@
 /* A chain of two has nothing to do but wait for its only chunk, so chunks in memory are smaller. */
 #define CHUNK_CHAIN (256 << 10)
 
+/*
+ * A message of memory that is apart is copied by jobs, of which each takes microseconds whatever
+ * its size. But there are some to a block, as jobs and the host take turns at a message.
+ */
+#define CHUNK_APART (1 << 20)
+#define APART_CHUNKS 4
+
 /* What a rank spends on the slots of its mesh, unless they get too small. */
 #define MESH_BYTES (4 << 20)
 #define PAIR_CHUNK_LEAST (4 << 10)
@@ -55,6 +62,13 @@
  */
 #define HANDED_OUT_BYTES (512 << 10)
 
+/*
+ * A job of a device reads and writes all ranks' memory at once, and is seen to be over some
+ * microseconds later. So pieces are large, but there are some of a long vector: ranks share the
+ * wires.
+ */
+#define DIRECT_APART_BYTES (16 << 20)
+
 /* Larger outputs are out of the cache when they are read next. */
 #define PAST_BYTES ((uint64_t)4 << 20)
 
@@ -63,7 +77,7 @@
 /*
  * What TCP puts into a packet over loopback (65483 bytes, by IPv6 65463), in whole cache lines with
  * room for a message's header. The rest of a message beyond whole segments becomes a packet of its
- * own, so many chunks are cut to segments. (25 MiB, 4 ranks: 17.6 -> 15.8 ms.)
+ * own, this many chunks are cut to segments. (25 MiB, 4 ranks: 17.6 -> 15.8 ms.)
  */
 #define SEGMENT_BYTES ((uint64_t)(64 << 10) - 128)
 #define SEGMENTED_CHUNKS 4
@@ -80,6 +94,11 @@ struct ring_tuning ring_tuning_make(const struct ring_config *config, bool in_me
 		.channels = config->channels ? config->channels : CHANNELS,
 		.algorithm = config->algorithm[0] ? ring_algorithm_find(config->algorithm) : -1,
 	};
+}
+
+uint64_t ring_tuning_far_chunk(const struct ring_config *config)
+{
+	return config->chunk_bytes ? config->chunk_bytes : CHUNK_APART;
 }
 
 uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size)
@@ -112,11 +131,21 @@ static int channels_for(const struct ring_tuning *tuning, const struct ring_ques
 	return worth < (uint64_t)tuning->channels ? (int)worth : tuning->channels;
 }
 
+/* In whole chunks of the host's, so that all but the last are aligned alike. */
+static uint64_t apart_chunk(const struct ring_tuning *tuning, const struct ring_question *question)
+{
+	uint64_t least = tuning->chunk_bytes, most = tuning->far_chunk_bytes;
+	uint64_t chunk = share_of(question) / APART_CHUNKS / least * least;
+	chunk = chunk < most ? chunk : most;
+	return chunk > least ? chunk : least;
+}
+
 static uint64_t ring_chunk(const struct ring_tuning *tuning, const struct ring_question *question)
 {
 	bool chain = question->kind == RING_KIND_BROADCAST || question->kind == RING_KIND_REDUCE;
-	bool cut = chain && question->path == RING_PATH_MEMORY && tuning->chunk_bytes > CHUNK_CHAIN;
-	return cut ? CHUNK_CHAIN : tuning->chunk_bytes;
+	uint64_t chunk = question->apart ? apart_chunk(tuning, question) : tuning->chunk_bytes;
+	bool cut = chain && question->path == RING_PATH_MEMORY && chunk > CHUNK_CHAIN;
+	return cut ? CHUNK_CHAIN : chunk;
 }
 
 static uint64_t staged_chunk(const struct ring_tuning *tuning)
@@ -146,6 +175,8 @@ static uint64_t direct_chunk(const struct ring_tuning *tuning, const struct ring
 {
 	uint64_t most = ring_tuning_direct_chunk(tuning, question->ranks);
 	bool copied = question->memory == RING_MEMORY_REACHABLE;
+	if (question->apart)
+		return DIRECT_APART_BYTES;
 	if (workers_for(question) > 0 && copied_chunk(tuning) > HANDED_OUT_BYTES)
 		return HANDED_OUT_BYTES;
 	if (copied && !ring_kind_reduces(question->kind))
@@ -217,6 +248,7 @@ struct ring_plan_params ring_tuning_params(const struct ring_question *question,
 		.place_bytes = RING_PLACE_BYTES,
 		.channels = 1,
 		.scaled = question->scaled,
+		.in_order = question->in_order,
 		.boards = question->path == RING_PATH_MEMORY && !question->apart,
 		.apart = question->apart,
 	};
@@ -226,9 +258,10 @@ uint64_t ring_tuning_predict(const struct ring_tuning *tuning, const struct ring
 			     const struct ring_choice *choice)
 {
 	struct ring_plan_params params = ring_tuning_params(question, choice);
-	struct ring_factors factors = ring_model_factors(&tuning->model, &params, question->memory,
+	struct ring_model model = question->apart ? ring_model_apart(&tuning->model) : tuning->model;
+	struct ring_factors factors = ring_model_factors(&model, &params, question->memory,
 							 tuning->turns);
-	uint64_t time = ring_model_time(&tuning->model, &factors);
+	uint64_t time = ring_model_time(&model, &factors);
 	return time > 0 ? time : 1;
 }
 
@@ -271,11 +304,11 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 {
 	enum ring_algorithm forced = (enum ring_algorithm)tuning->algorithm;
 	const struct ring_tuning_row *row = NULL;
-	if (tuning->algorithm >= 0) {
-		bool fits = ring_question_fits(forced, question);
+	bool fits = tuning->algorithm >= 0 && ring_question_fits(forced, question);
+	if (tuning->algorithm >= 0 && (fits || !question->in_order)) {
 		struct ring_choice choice = shape(tuning, question,
 						  fits ? forced : ring_algorithm_of(question->kind));
-		choice.forced = true;
+		choice.forced = "RING_ALGORITHM";
 		return choice;
 	}
 	if (tuning->table)
@@ -360,7 +393,7 @@ const char *ring_choice_reason(const struct ring_choice *choice, char text[RING_
 	const struct ring_tuning_row *row = choice->row;
 	char row_text[RING_TUNING_ROW_TEXT];
 	if (choice->forced)
-		snprintf(text, RING_REASON_TEXT, "RING_ALGORITHM");
+		snprintf(text, RING_REASON_TEXT, "%s", choice->forced);
 	else if (row)
 		snprintf(text, RING_REASON_TEXT, "%.160s, line %d: %s", table->file, row->line,
 			 ring_tuning_row_format(row, row_text));

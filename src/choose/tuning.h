@@ -15,6 +15,7 @@ struct ring_failure;
 /* What the root decides about the schedule, alike on all ranks. */
 struct ring_tuning {
 	uint64_t chunk_bytes;
+	uint64_t far_chunk_bytes; /* of rings between buffers that are apart; 0: the same */
 	int depth, chunks_per_round, channels;
 	int algorithm;           /* for all that it can do; -1: the rows or the model choose */
 	int turns;               /* most ranks of a CPU, in 1024ths (model.h) */
@@ -22,7 +23,7 @@ struct ring_tuning {
 	const struct ring_tuning_table *table; /* a file's rows, which come first; or NULL */
 };
 
-/* All but turns, model and table. in_memory: no link leaves shared memory */
+/* All but turns, model, table and the far chunk. in_memory: no link leaves shared memory */
 struct ring_tuning ring_tuning_make(const struct ring_config *config, bool in_memory, int size);
 
 /*
@@ -34,13 +35,16 @@ struct ring_tuning ring_tuning_make(const struct ring_config *config, bool in_me
 int ring_tuning_load(struct ring_tuning *tuning, const struct ring_tuning_table *table,
 		     enum ring_path path, struct ring_failure *failure);
 
+/* Largest message, and slot, of rings between buffers that are apart. */
+uint64_t ring_tuning_far_chunk(const struct ring_config *config);
+
 /* Largest message, and slot, of links beside the rings: there may be many. */
 uint64_t ring_tuning_pair_chunk(const struct ring_tuning *tuning, int size);
 
-/* Scratch that is enough for any plan but direct ones: two rounds of a ring. */
-static inline uint64_t ring_tuning_scratch(const struct ring_tuning *tuning)
+/* Scratch that is enough for any plan but direct ones: two rounds of a ring of such chunks. */
+static inline uint64_t ring_tuning_scratch(const struct ring_tuning *tuning, uint64_t chunk_bytes)
 {
-	uint64_t rounds = 2 * (uint64_t)tuning->chunks_per_round * tuning->chunk_bytes;
+	uint64_t rounds = 2 * (uint64_t)tuning->chunks_per_round * chunk_bytes;
 	return rounds < RING_BRUCK_SCRATCH_BYTES ? RING_BRUCK_SCRATCH_BYTES : rounds;
 }
 
@@ -61,15 +65,15 @@ struct ring_choice {
 	int chunks_per_round, channels;
 	uint64_t workers;                  /* as the plan's */
 	bool past;                         /* the output is more than caches hold */
-	bool forced;                       /* by the option */
+	const char *forced;                /* the option that says so; NULL: none */
 	const struct ring_tuning_row *row; /* the row that says so; NULL: the option or the model */
 	const struct ring_tuning_table *table;  /* the row's */
 	uint64_t predicted_ps[RING_ALGORITHMS]; /* by the model; 0: cannot carry it */
 };
 
 /*
- * True if ranks that can reach one another's memory use that: then they first tell one another
- * where it lies. If not, the question is asked as if memory were private.
+ * True if a plan that reaches into other ranks' memory could be the fastest: only then do ranks
+ * tell one another where their buffers lie. Else the question is asked as if memory were private.
  */
 bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_question *question);
 
@@ -77,7 +81,7 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 				      const struct ring_question *question);
 
 /* The plan of a choice, for the model, and its time in picoseconds, 1 at least. */
-#define RING_TUNING_BYTES ((uint64_t)1 << 44) /* more are predicted as this many */
+#define RING_TUNING_BYTES ((uint64_t)1 << 44) /* larger calls are predicted as if this large */
 struct ring_plan_params ring_tuning_params(const struct ring_question *question,
 					   const struct ring_choice *choice);
 uint64_t ring_tuning_predict(const struct ring_tuning *tuning, const struct ring_question *question,

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "plan/record.h"
 
-#define FILE_BYTES (1 << 20) /* a larger file is no table */
+#define FILE_BYTES (1 << 20) /* a larger file is not a table */
 #define BLANKS " \t\r"
 
 #define CHUNK_LEAST 8
@@ -137,7 +137,7 @@ static int read_algorithm(const struct reader *reader, const char *word, struct 
 	row->algorithm = (enum ring_algorithm)algorithm;
 	return has_plan(row) ? 0
 			     : refuse(reader, ALGORITHM, word,
-				      "one that can carry that kind on so many ranks");
+				      "one that can carry that kind on that many ranks");
 }
 
 static int read_row(const struct reader *reader, char *words[FIELDS], struct ring_tuning_row *row)

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "plan/record.h"
 
 #define ANY RING_TUNING_ANY

@@ -7,7 +7,7 @@
 
 #include "transport/transport.h"
 #include "base/log.h"
-#include "base/spelling.h"
+#include "base/text/spelling.h"
 #include "option_rows.h"
 
 #define PREFIX "RING_"
@@ -15,10 +15,11 @@
 
 extern char **environ;
 
-/* Those that are no options: of messages, of launchers, of ring_run for its ranks. */
+/* Those that are no options: of messages, of launchers, of ring_run for its ranks, of trial. */
 static const char *const others[] = {
-	"RING_LOG",    "RING_RANK",      "RING_SIZE",       "RING_ID",
-	"RING_SECRET", "RING_ROOT_PORT", "RING_LOCAL_RANK", "RING_LOCAL_SIZE",
+	"RING_LOG",        "RING_LOG_FILE",   "RING_RANK",        "RING_SIZE",
+	"RING_ID",         "RING_SECRET",     "RING_SECRET_FILE", "RING_ROOT_PORT",
+	"RING_LOCAL_RANK", "RING_LOCAL_SIZE", "RING_CUDA_ENGINE", "RING_NOTES",
 };
 
 /* What the project's tests have for themselves; they count warnings. */

@@ -12,6 +12,7 @@ struct counter {
 	uint64_t sent, received;
 	uint64_t needed; /* incoming entries it waited for */
 	uint64_t last;   /* incoming entries up to its last message */
+	bool early;      /* its first message needs nothing, so it goes out beside the boards */
 	uint64_t piece;  /* bytes of the largest message that it sent */
 	struct ring_work work;
 };
@@ -87,7 +88,7 @@ static void count_direct(struct counter *counter, const struct ring_transfer *tr
 		work->fetched += others * bytes;
 		work->touched += adds ? (from.others + from.own + 1) * bytes : 0;
 	} else {
-		bool stays = is_stage && adds; /* there, too */
+		bool stays = is_stage && adds; /* also there */
 		work->touched += (others + from.own + to.own + stays) * bytes;
 	}
 }
@@ -98,6 +99,7 @@ static void count_outgoing(struct counter *counter, const struct ring_transfer *
 {
 	if (!is_message(counter, transfer))
 		return;
+	counter->early = counter->early || (counter->sent == 0 && transfer->needs == 0);
 	counter->work.messages += pieces(counter, transfer->bytes);
 	counter->sent += transfer->bytes;
 	counter->piece = larger(counter->piece, smaller(transfer->bytes, counter->chunk));
@@ -214,14 +216,14 @@ struct ring_work ring_work_of(const struct ring_plan_params *params, enum ring_m
 		struct ring_transfer transfer = ring_plan_incoming(&whole, j);
 		count_incoming(&counter, &transfer, j);
 	}
-	if (counter.boards)
-		work->exchanges = exchanges_of(&real);
-	else
+	uint64_t exchanges = counter.boards ? exchanges_of(&real) : 0;
+	work->exchanges = exchanges - (exchanges > 0 && counter.early);
+	if (!counter.boards)
 		work->hops = cost.agreement;
 	if (work->messages > 0)
 		work->hops += cost.steps;
 	work->waits += work->exchanges + (counter.last > counter.needed);
-	work->sheets = work->exchanges * ((uint64_t)params->size - 1);
+	work->sheets = exchanges * ((uint64_t)params->size - 1);
 	if (is_chain(params->kind))
 		count_first_chunk(work, cost.steps, first_chunk(params),
 				  params->kind == RING_KIND_REDUCE);

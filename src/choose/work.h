@@ -10,7 +10,7 @@
 
 struct ring_work {
 	uint64_t hops;      /* messages that follow one another */
-	uint64_t exchanges; /* times that all ranks look at one another's boards, one by one */
+	uint64_t exchanges; /* times that all ranks look at one another's boards, and do no more */
 	uint64_t first;     /* bytes of a chunk, for each rank that hands it on */
 	uint64_t passing;   /* ... for each of them but root: the wire is busy before it comes */
 	uint64_t added;     /* bytes that these read and write to add it up */

@@ -23,10 +23,11 @@ struct ring_queue;
 
 struct ring_caller {
 	uint64_t sequence;        /* collectives made */
-	struct ring_queue *queue; /* NULL: this thread carries calls out, too */
+	struct ring_queue *queue; /* NULL: this thread also carries calls out */
 	/* calls on this device's memory have all links that they may need */
 	const struct ring_device *connected;
 	struct ring_made_ops made_ops;
+	uint64_t *parts; /* room for those of a call while it is made; NULL: none was uneven */
 	struct ring_checked_call checked[RING_CALLS_KEPT];
 	unsigned next_checked; /* of those, the next to be replaced */
 
@@ -57,6 +58,13 @@ static inline void ring_caller_number(struct ring_caller *caller, struct ring_ca
 		caller->sequence++;
 	call->turn = caller->sequence;
 	call->record.sequence = caller->sequence;
+}
+
+/* It was refused all the same, before anybody else knew of it. */
+static inline void ring_caller_take_back(struct ring_caller *caller, const struct ring_call *call)
+{
+	if (!ring_kind_is_message(call->kind))
+		caller->sequence--;
 }
 
 #endif

@@ -1,101 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Carries one call out, or the sends and receives of a group: finds the way it goes (way.h), starts
- * it, and has the channels progress to the end (progress.h). A way runs in one of three manners: on
- * links and boards by the engine, briefly on boards alone, or among partners, which first tell one
- * another where their buffers lie.
+ * Carries one collective out: finds the way it goes (way.h), starts it, and has the channels
+ * progress to the end (progress.h), beside messages (messages.h). A way runs in one of three
+ * manners: on links and boards by the engine, briefly on boards alone, or among partners, which
+ * first tell one another where their buffers lie. What a device carries out is only waited for.
  */
-#include <time.h>
+#include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/datatype.h"
-#include "base/waits.h"
 #include "comm.h"
+#include "ending.h"
 #include "explain.h"
 #include "fpenv.h"
+#include "messages.h"
 #include "progress.h"
 #include "start.h"
-#include "engine/trace.h"
 
 #define CALLS_TOLD                                                                                 \
-	64 /* 1 call in so many asks where buffers lie, if asking made no difference before */
-
-static struct ring_trace_record record_of(const struct ring_call *call,
-					  enum ring_trace_counter counter)
-{
-	return (struct ring_trace_record){
-		.time_ns = ring_clock_ns(),
-		.call = call->record.sequence,
-		.index = call->count,
-		.channel = call->internal ? RING_TRACE_OWN : RING_TRACE_CALL,
-		.peer = call->root,
-		.step = (int32_t)call->kind,
-		.counter = counter,
-		.bytes = call->count * ring_datatype_bytes(call->operands.type),
-	};
-}
-
-static void note_begin(struct ring_comm *comm, const struct ring_call *call)
-{
-	if (!comm->team.trace)
-		return;
-	struct ring_trace_record record = record_of(call, RING_CALLED);
-	ring_trace_add(comm->team.trace, &record);
-}
-
-static void note_end(struct ring_comm *comm, const struct ring_call *call, int err)
-{
-	if (!comm->team.trace)
-		return;
-	struct ring_trace_record record = record_of(call, RING_RETURNED);
-	record.block = err;
-	record.action = err ? 0 : (int32_t)comm->run.ways.last->choice.algorithm;
-	ring_trace_add(comm->team.trace, &record);
-}
-
-static uint64_t calls_together(const struct ring_call *call)
-{
-	uint64_t calls = 0;
-	for (; call; call = call->together)
-		calls++;
-	return calls;
-}
-
-static struct ring_question question_of(const struct ring_comm *comm, const struct ring_call *call)
-{
-	return (struct ring_question){
-		.kind = call->kind,
-		.ranks = comm->team.size,
-		.order = comm->team.order,
-		.bytes = call->count * ring_datatype_bytes(call->operands.type),
-		.path = comm->team.placement.path,
-		.memory = RING_MEMORY_PRIVATE,
-		.scaled = call->scaled,
-		.staged = comm->run.partners.stage.all,
-		.apart = call->device->apart,
-	};
-}
-
-/* Sends and receives that were called together. returns 0; RING_ENOMEM */
-static int start_messages(struct ring_comm *comm, struct ring_call *call)
-{
-	int err = 0;
-	struct ring_question question = question_of(comm, call);
-	comm->run.ways.last = ring_way_of_messages(&comm->run.ways, &comm->team.placement.tuning,
-						   &question);
-	comm->run.active = NULL;
-	comm->run.ways.loaded = NULL;
-	for (; call && !err; call = call->together)
-		err = ring_pairs_add(&comm->run.pairs, call, &comm->run.active);
-	return err;
-}
-
-static int run_messages(struct ring_comm *comm, struct ring_call *call)
-{
-	struct ring_waiting waiting = {0};
-	return start_messages(comm, call) ? ring_explain_no_memory(&comm->failure)
-					  : ring_progress_run(comm, &waiting);
-}
+	64 /* 1 call in this many asks where buffers lie, if asking made no difference before */
 
 /* returns 0, or the failure */
 static int run(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call,
@@ -106,6 +27,21 @@ static int run(struct ring_comm *comm, struct ring_way *way, const struct ring_c
 		return ring_explain_no_memory(&comm->failure);
 	return err ? ring_explain_device(&comm->failure, call->device, err)
 		   : ring_progress_run(comm, waiting);
+}
+
+/* ---- by the device alone --------------------------------------------------------------------- */
+
+/* It runs already, or will as its stream comes there: this waits for its end. */
+static int run_by_kernel(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_waiting waiting = {0};
+	struct ring_question question = ring_call_question(comm, call);
+	const struct ring_device_way way = ring_kernels_way(&comm->kernels, &call->record);
+	ring_way_of_kernels(&comm->run.ways, &question, &way);
+	comm->run.active = NULL;
+	comm->run.ways.loaded = NULL;
+	int err = ring_progress_run(comm, &waiting);
+	return err ? err : ring_explain_kernel(comm, call);
 }
 
 /* ---- among partners -------------------------------------------------------------------------- */
@@ -129,7 +65,7 @@ static void learn(struct ring_comm *comm, struct ring_way *way, const struct rin
 {
 	struct ring_question question = way->question;
 	question.staged = comm->run.partners.stage.all;
-	question.memory = ring_partners_memory(&comm->run.partners);
+	question.memory = ring_partners_memory(&comm->run.partners, call);
 	if (call->kind == RING_KIND_BROADCAST)
 		question.workers = ring_partners_workers(&comm->run.partners, call->root);
 	if (question.staged != way->question.staged || question.memory != way->question.memory ||
@@ -137,9 +73,8 @@ static void learn(struct ring_comm *comm, struct ring_way *way, const struct rin
 		ring_way_choose_again(&comm->run.ways, &comm->team.placement.tuning, way, &question);
 }
 
-/* Ranks tell one another where their buffers lie, and find them. returns 0, or the failure */
-static int meet(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call,
-		struct ring_waiting *waiting)
+/* Ranks tell one another where their buffers lie. returns 0, or the failure */
+static int tell(struct ring_comm *comm, const struct ring_call *call, struct ring_waiting *waiting)
 {
 	int err;
 	comm->run.ways.loaded = NULL; /* telling takes the first channel */
@@ -151,6 +86,14 @@ static int meet(struct ring_comm *comm, struct ring_way *way, const struct ring_
 		if (!err)
 			err = hear(comm);
 	} while (err == RING_EAGAIN);
+	return err;
+}
+
+/* And find them. returns 0, or the failure */
+static int meet(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call,
+		struct ring_waiting *waiting)
+{
+	int err = tell(comm, call, waiting);
 	if (err)
 		return err;
 	learn(comm, way, call);
@@ -166,10 +109,29 @@ static int run_among_partners(struct ring_comm *comm, struct ring_way *way,
 	if (!err)
 		err = run(comm, way, call, &waiting);
 	if (err)
-		ring_partners_fence(&comm->run.partners, call, &comm->failure);
+		ring_partners_fence(&comm->run.partners, call, &comm->failure,
+				    !call->device->apart || ring_call_settle(comm));
 	else
 		ring_partners_leave(&comm->run.partners);
 	return err;
+}
+
+/*
+ * A stream that stops for a call keeps the driver from opening memory, so where programs have such
+ * streams, which all ranks know, devices do not reach for it.
+ */
+static bool may_reach(const struct ring_comm *comm, const struct ring_call *call)
+{
+	return !call->device->apart || !comm->run.far.connected;
+}
+
+/* Such calls may have reached before. */
+static void keep_away(struct ring_comm *comm, struct ring_way *way)
+{
+	struct ring_question question = way->question;
+	question.memory = RING_MEMORY_PRIVATE;
+	if (ring_algorithm_has(way->choice.algorithm, RING_NEEDS_REACH))
+		ring_way_choose_again(&comm->run.ways, &comm->team.placement.tuning, way, &question);
 }
 
 /*
@@ -220,103 +182,183 @@ static int run_by_engine(struct ring_comm *comm, struct ring_way *way, const str
 
 static struct ring_way *make_way(struct ring_comm *comm, const struct ring_call *call)
 {
-	struct ring_question question = question_of(comm, call);
+	struct ring_question question = ring_call_question(comm, call);
 	return ring_way_make(&comm->run.ways, &comm->team.placement.tuning, &call->record,
 			     &question);
 }
 
+/* Links alone: where buffers lie is not told, and no plan is kept. */
+static int run_uneven(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_waiting waiting = {0};
+	struct ring_question question = ring_call_question(comm, call);
+	struct ring_way *way = ring_way_of_parts(&comm->run.ways, &comm->team.placement.tuning,
+						 &question);
+	ring_way_note(&comm->run.ways, way);
+	return run(comm, way, call, &waiting);
+}
+
 static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 {
+	if (call->kernel)
+		return run_by_kernel(comm, call);
+	if (call->parts.to)
+		return run_uneven(comm, call);
 	struct ring_way *way = ring_way_find(&comm->run.ways, &call->record);
 	if (!way)
 		way = make_way(comm, call);
-	comm->run.ways.last = way;
+	ring_way_note(&comm->run.ways, way);
 	if (way->brief.ready && !ring_pairs_are_at_work(&comm->run.pairs))
 		return run_briefly(comm, way, call);
-	int err = tells(way) ? run_among_partners(comm, way, call) : run_by_engine(comm, way, call);
+	if (!may_reach(comm, call))
+		keep_away(comm, way);
+	int err = tells(way) && may_reach(comm, call) ? run_among_partners(comm, way, call)
+						      : run_by_engine(comm, way, call);
 	way->calls++;
+	ring_way_note(&comm->run.ways, way); /* messages have ended meanwhile */
 	return err;
 }
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/* Makes all links for a device's memory, as all ranks have agreed by the call. */
-static int connect_all(struct ring_comm *comm, const struct ring_call *call)
+/* What one rank says, all hear. returns 0, or the failure */
+static int say(struct ring_comm *comm, const struct ring_call *call,
+	       const struct ring_whereabouts *own)
+{
+	struct ring_waiting waiting = {0};
+	ring_partners_say(&comm->run.partners, &call->record, own);
+	comm->run.active = comm->run.partners.mesh;
+	return ring_progress_run(comm, &waiting);
+}
+
+/* Links that are wanted are made. returns 0, or the failure */
+static int link_up(struct ring_comm *comm)
 {
 	struct ring_waiting waiting = {0};
 	comm->run.active = NULL;
+	comm->run.pairs.connecting = true;
+	int err = ring_progress_run(comm, &waiting);
+	comm->run.pairs.connecting = false;
+	return err;
+}
+
+/* Each rank's byte goes around the ring to all. */
+static void start_gathering(struct ring_comm *comm, const struct ring_call *call,
+			    unsigned char *bytes)
+{
+	const struct ring_placement *placement = &comm->team.placement;
+	struct ring_plan_params params = {
+		.kind = RING_KIND_ALL_GATHER,
+		.algorithm = ring_algorithm_of(RING_KIND_ALL_GATHER),
+		.size = comm->team.size,
+		.position = placement->position,
+		.order = comm->team.order,
+		.count = 1,
+		.element_bytes = 1,
+		.chunk_bytes = placement->tuning.chunk_bytes,
+		.chunks_per_round = placement->tuning.chunks_per_round,
+		.channels = 1,
+	};
+	struct ring_operands operands = {
+		.input = (const char *)&bytes[comm->team.rank],
+		.output = (char *)bytes,
+		.type = RING_UINT8,
+		.divisor = 1,
+	};
+	struct ring_plan plan = ring_plan_make(&params);
+	ring_channel_start(&comm->links.channels[0], &plan, &operands, &call->record);
+}
+
+/* Before links to all are made for it. returns 0, or the failure */
+static int ask_all(struct ring_comm *comm, const struct ring_call *call, bool *all_want)
+{
+	const struct ring_team *team = &comm->team;
+	struct ring_waiting waiting = {0};
+	unsigned char *wishes = calloc((size_t)team->size, sizeof(*wishes));
+	if (!wishes)
+		return ring_explain_no_memory(&comm->failure);
+	wishes[team->rank] = ring_kernels_wish(call->chip);
+	start_gathering(comm, call, wishes);
+	comm->run.active = &comm->links.channels[0];
+	comm->run.active->next = NULL;
+	int err = ring_progress_run(comm, &waiting);
+	*all_want = !err && ring_kernels_all_want(team, wishes);
+	free(wishes);
+	return err;
+}
+
+/* Has the device carry out calls by itself, if all ranks' can and should. */
+static int open_kernels(struct ring_comm *comm, const struct ring_call *call)
+{
+	const struct ring_team *team = &comm->team;
+	const struct ring_partners *partners = &comm->run.partners;
+	struct ring_waiting waiting = {0};
+	int peer = -1;
+	if (!ring_kernels_can(team, call->connects))
+		return 0;
+	bool all_want = true;
+	int err = ring_kernels_need_pumps(team) ? ask_all(comm, call, &all_want) : 0;
+	if (err || !all_want)
+		return err;
+	err = tell(comm, call, &waiting);
+	if (err)
+		return err;
+	struct ring_whereabouts own = ring_kernels_make(&comm->kernels, team, call->connects,
+							partners->mesh);
+	err = say(comm, call, &own);
+	if (err)
+		return err;
+	if (ring_kernels_want_links(&comm->kernels, &comm->run.pairs, partners->reached.where))
+		return ring_explain_no_memory(&comm->failure);
+	err = link_up(comm);
+	if (err)
+		return err;
+	err = ring_kernels_open(&comm->kernels, team, call->chip, partners->mesh, &comm->links.bell,
+				partners->reached.where, &own, &peer);
+	if (err)
+		return ring_explain_unmapped(&comm->failure, peer, err);
+	err = say(comm, call, &own);
+	if (!err)
+		ring_kernels_agree(&comm->kernels, team, partners->reached.where);
+	return err;
+}
+
+/* Makes all links for a device's memory, as all ranks have agreed by the call. */
+static int connect_all(struct ring_comm *comm, const struct ring_call *call)
+{
 	comm->run.ways.loaded = NULL;
 	int err = ring_far_connect(&comm->run.far, &comm->run.pairs, call->connects, call->chip);
 	if (err == RING_ENOMEM)
 		return ring_explain_no_memory(&comm->failure);
 	if (err)
 		return ring_explain_device(&comm->failure, call->connects, err);
-	comm->run.pairs.connecting = true;
-	err = ring_progress_run(comm, &waiting);
-	comm->run.pairs.connecting = false;
-	return err;
-}
-
-/* ---- in the end ------------------------------------------------------------------------------ */
-
-/* The first of the call's channels whose device is still at work; NULL if none is. */
-static const struct ring_channel *find_unsettled(const struct ring_comm *comm)
-{
-	const struct ring_channel *channel = comm->run.active;
-	while (channel && ring_channel_settled(channel) != RING_EAGAIN)
-		channel = channel->next;
-	return channel;
-}
-
-/* After a failed call its caller may free the buffers: no job may still use them. */
-static void settle_devices(struct ring_comm *comm)
-{
-	uint64_t until = ring_clock_ms() + RING_SETTLE_MS;
-	const struct ring_channel *channel = find_unsettled(comm);
-	for (; channel && ring_clock_ms() < until; channel = find_unsettled(comm))
-		nanosleep(&(struct timespec){.tv_nsec = RING_BUFFERS_LOOK_NS}, NULL);
-	if (channel)
-		ring_comm_add(&comm->failure,
-			      "; the %s device is still at work on rank %d's buffers",
-			      channel->device->name, comm->team.rank);
-}
-
-/* Nor may a network card still write there. */
-static void withdraw_landings(const struct ring_comm *comm)
-{
-	for (const struct ring_channel *c = comm->run.active; c; c = c->next)
-		for (int i = 0; i < c->route_count; i++)
-			if (c->routes[i].in)
-				ring_link_withdraw(c->routes[i].in);
+	err = link_up(comm);
+	return err ? err : open_kernels(comm, call);
 }
 
 int ring_carry(struct ring_comm *comm, struct ring_call *call)
 {
-	bool messages = ring_kind_is_message(call->kind);
-	comm->run.current = call;
 	int err = ring_comm_failed_in(&comm->failure, call->turn);
+	if (err && call->kernel)
+		ring_kernels_stop(&comm->kernels);
 	if (err)
 		return err;
-	ring_flag_raise(&comm->run.busy);
-	note_begin(comm, call);
+	if (ring_kind_is_message(call->kind)) {
+		ring_messages_start(comm, call);
+		return ring_messages_finish(comm, call);
+	}
+	comm->run.current = call;
+	ring_call_begin(comm, call);
 	ring_memory_recall(&comm->memory, &comm->links.channels[0]);
+	ring_partners_tidy(&comm->run.partners);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
-	err = messages ? run_messages(comm, call) : run_collective(comm, call);
+	err = run_collective(comm, call);
 	if (!err && call->connects)
 		err = connect_all(comm, call);
 	ring_fpenv_leave(fpenv);
-	if (err) {
-		settle_devices(comm);
-		withdraw_landings(comm);
-	}
-	ring_flag_lower(&comm->run.busy);
-	note_end(comm, call, err);
-	ring_lookout_wake(&comm->links.lookout); /* bytes may still be under way */
-	if (err) {
-		ring_explain_call(comm, call);
-		ring_pairs_give_up(&comm->run.pairs);
-		return err;
-	}
-	comm->run.calls += calls_together(call);
-	return 0;
+	comm->run.current = NULL;
+	if (err)
+		ring_call_fail(comm, call);
+	ring_call_end(comm, call, err);
+	return err;
 }

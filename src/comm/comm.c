@@ -28,6 +28,8 @@ int ring_comm_rank(const struct ring_comm *comm)
 int ring_comm_status(const struct ring_comm *comm)
 {
 	int err = ring_comm_check(comm, "ring_comm_status");
+	if (!err)
+		ring_kernels_look(&comm->kernels, (struct ring_comm_failure *)&comm->failure);
 	return err ? err : ring_comm_failed(&comm->failure);
 }
 

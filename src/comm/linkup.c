@@ -54,6 +54,7 @@ static int step_placing(struct ring_linkup *linkup)
 			       comm->team.placement.path, linkup->failure);
 	if (err)
 		return err;
+	comm->team.placement.tuning.far_chunk_bytes = ring_tuning_far_chunk(&comm->team.config);
 	ring_linkup_drop(linkup);
 	ring_transports_shun(comm->team.placement.shunned, ring_clock_ms());
 	ring_contact_renew(comm->links.ends.contact, comm->team.placement.attempt);
@@ -161,7 +162,7 @@ static int step_linking(struct ring_linkup *linkup)
 static size_t scratch_for(const struct ring_comm *comm, int channel)
 {
 	const struct ring_tuning *tuning = &comm->team.placement.tuning;
-	size_t rounds = ring_tuning_scratch(tuning);
+	size_t rounds = ring_tuning_scratch(tuning, tuning->chunk_bytes);
 	size_t pieces = (size_t)comm->team.size * ring_tuning_direct_chunk(tuning, comm->team.size);
 	if (comm->team.size == 1)
 		return 0;
@@ -225,6 +226,9 @@ static int open_lanes(struct ring_linkup *linkup)
 		.left = ring_comm_neighbour_left,
 		.waits = ring_comm_neighbour_waits,
 		.owner = &comm->failure,
+		.asked = ring_roll_asked,
+		.returned = ring_roll_returned,
+		.roll = &comm->roll,
 	};
 	int err = ring_lanes_open(&comm->links.lanes, comm->links.watcher, &params, linkup->failure);
 	for (int i = 0; !err && i < 2; i++)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Pre-multiplied sums: a table of scalars. */
+/* Operations that programs made: a table of scalars and functions. */
 #include "op.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/datatype.h"
 #include "plan/record.h"
 
 #define MADE_OPS_MAX 4096
@@ -42,14 +41,13 @@ static int free_place(struct ring_made_ops *ops)
 	return place;
 }
 
-int ring_made_ops_add(struct ring_made_ops *ops, enum ring_datatype type, const void *scalar)
+int ring_made_ops_add(struct ring_made_ops *ops, const struct ring_made_op *op)
 {
 	int place = free_place(ops);
 	if (place < 0)
 		return RING_ENOMEM;
-	struct ring_made_op *made = &ops->table[place];
-	*made = (struct ring_made_op){.used = true, .type = type};
-	memcpy(&made->scalar, scalar, ring_datatype_bytes(type));
+	ops->table[place] = *op;
+	ops->table[place].used = true;
 	return RING_OP_PREMUL_SUM + place;
 }
 

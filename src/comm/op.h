@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations that a program made: pre-multiplied sums. Handles are RING_OP_PREMUL_SUM and up, the
- * place in the communicator's table added.
+ * Operations that a program made: pre-multiplied sums, and functions. Handles are
+ * RING_OP_PREMUL_SUM and up, the place in the communicator's table added.
  */
 #ifndef RING_OP_H
 #define RING_OP_H
@@ -11,10 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/channel.h"
+
 struct ring_made_op {
 	bool used;
 	enum ring_datatype type;
-	uint64_t scalar; /* its first bytes are one element */
+	uint64_t scalar;               /* its first bytes are one element */
+	struct ring_function function; /* without call it is a pre-multiplied sum */
 };
 
 struct ring_made_ops {
@@ -26,7 +29,7 @@ struct ring_made_ops {
 const struct ring_made_op *ring_made_op_find(const struct ring_made_ops *ops, int op);
 
 /* returns the new operation; RING_ENOMEM: there is no room for more */
-int ring_made_ops_add(struct ring_made_ops *ops, enum ring_datatype type, const void *scalar);
+int ring_made_ops_add(struct ring_made_ops *ops, const struct ring_made_op *op);
 
 /* returns false: there is no such operation */
 bool ring_made_ops_drop(struct ring_made_ops *ops, int op);

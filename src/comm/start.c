@@ -4,20 +4,57 @@
 
 #include "base/datatype.h"
 
+/* Of what all ranks know alike: a part, or the vector. */
+static uint64_t count_of(const struct ring_comm *comm, const struct ring_call *call)
+{
+	if (!call->parts.to)
+		return call->count;
+	return ring_kind_has_own_parts(call->kind)
+		       ? 0
+		       : ring_parts_longest(&call->parts, comm->team.size);
+}
+
+/* Whether the order of additions can be seen in the result. */
+static bool shows_order(const struct ring_call *call)
+{
+	const struct ring_operands *operands = &call->operands;
+	return ring_kind_reduces(ring_kind_even(call->kind)) &&
+	       (operands->function.call || ring_op_shows_order(operands->op, operands->type));
+}
+
+struct ring_question ring_call_question(const struct ring_comm *comm, const struct ring_call *call)
+{
+	return (struct ring_question){
+		.kind = ring_kind_even(call->kind),
+		.ranks = comm->team.size,
+		.order = comm->team.order,
+		.bytes = count_of(comm, call) * ring_datatype_bytes(call->operands.type),
+		.path = comm->team.placement.path,
+		.memory = RING_MEMORY_PRIVATE,
+		.scaled = call->scaled,
+		.in_order = comm->team.config.order[0] && shows_order(call),
+		.uneven = call->parts.to != NULL,
+		.staged = comm->run.partners.stage.all,
+		.apart = call->device->apart,
+	};
+}
+
 /* For the first channel's plan. */
 static struct ring_plan_params params_of(const struct ring_comm *comm, const struct ring_way *way,
 					 const struct ring_call *call)
 {
 	const struct ring_choice *choice = &way->choice;
 	return (struct ring_plan_params){
-		.kind = call->kind,
+		.kind = ring_kind_even(call->kind),
 		.algorithm = choice->algorithm,
 		.size = comm->team.size,
 		.position = comm->team.placement.position,
 		.order = comm->team.order,
 		.root = call->root,
 		.scaled = call->scaled,
+		.in_order = way->question.in_order,
 		.count = call->count,
+		.parts = call->parts.to ? &call->parts : NULL,
 		.element_bytes = (uint32_t)ring_datatype_bytes(call->operands.type),
 		.chunk_bytes = choice->chunk_bytes,
 		.past = choice->past,
@@ -64,6 +101,7 @@ static int plan(struct ring_comm *comm, struct ring_way *way, const struct ring_
 		return err;
 	ring_known_plan_set(known, &made);
 	ring_channel_start_known(channel, known, &call->operands, &call->record);
+	channel->call.reached = &comm->run.partners.reached;
 	return 0;
 }
 
@@ -99,6 +137,7 @@ static int start_known(struct ring_comm *comm, struct ring_way *way, const struc
 	if (err)
 		return err;
 	ring_channel_start_known(channel, &way->known, &call->operands, &call->record);
+	channel->call.reached = &comm->run.partners.reached;
 	channel->next = NULL;
 	comm->run.active = channel;
 	return 0;

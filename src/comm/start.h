@@ -5,6 +5,9 @@
 
 #include "comm.h"
 
+/* What is asked to choose a call's way. */
+struct ring_question ring_call_question(const struct ring_comm *comm, const struct ring_call *call);
+
 /*
  * Starts the way's plans on their channels, made if need be. returns 0; RING_ENOMEM; RING_ESYSTEM:
  * the call's device

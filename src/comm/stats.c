@@ -70,7 +70,8 @@ static uint64_t count_memory(const struct ring_comm *comm)
 	uint64_t bytes = sizeof(*comm) + ring_sealed_memory(1) /* doorbell */ +
 			 ring_pairs_memory(&comm->run.pairs) + ring_trace_memory(comm->team.trace) +
 			 ring_memory_allocated(&comm->memory) +
-			 ring_partners_bytes(&comm->run.partners);
+			 ring_partners_bytes(&comm->run.partners) +
+			 ring_kernels_bytes(&comm->kernels);
 	bytes += (uint64_t)comm->team.size * (sizeof(*comm->team.order) + sizeof(*comm->team.peers));
 	bytes += (uint64_t)comm->run.fd_room * sizeof(*comm->run.fds);
 	for (int c = 0; c < comm->links.channel_count; c++)
@@ -81,8 +82,8 @@ static uint64_t count_memory(const struct ring_comm *comm)
 
 static void tell_last(struct ring_carried *last, const struct ring_comm *comm)
 {
-	const struct ring_choice *choice = &comm->run.ways.last->choice;
-	const struct ring_question *question = &comm->run.ways.last->question;
+	const struct ring_choice *choice = comm->run.ways.last.choice;
+	const struct ring_question *question = comm->run.ways.last.question;
 	last->chunk_bytes = choice->chunk_bytes;
 	last->channels = choice->channels;
 	strcpy(last->algorithm, ring_algorithm_name(choice->algorithm));
@@ -91,14 +92,23 @@ static void tell_last(struct ring_carried *last, const struct ring_comm *comm)
 	ring_choice_reason(choice, last->reason);
 }
 
-/* Calls may run meanwhile: their counters are read in between. */
+/* The thread that runs calls lets go of the lock between two looks. */
+static void take_run(struct ring_comm *comm)
+{
+	ring_flag_raise(&comm->run.wanted);
+	ring_bell_ring(&comm->links.bell);
+	pthread_mutex_lock(&comm->run.lock);
+	ring_flag_lower(&comm->run.wanted);
+}
+
 static void collect(struct ring_comm *comm, struct ring_stats *all)
 {
 	struct ring_run *run = &comm->run;
-	pthread_mutex_lock(&run->lock);
+	take_run(comm);
 	for (int i = 0; i < RING_WAYS_KEPT; i++)
 		ring_brief_count(&run->ways.kept[i].brief);
 	all->calls = run->calls;
+	all->sent_bytes = run->kernel_bytes;
 	all->memory_bytes = count_memory(comm);
 	for (int c = 0; c < comm->links.channel_count; c++)
 		add_ring_stats(all, comm, &comm->links.channels[c], c);

@@ -49,12 +49,32 @@ struct ring_way *ring_way_make(struct ring_ways *ways, const struct ring_tuning 
 	return way;
 }
 
-struct ring_way *ring_way_of_messages(struct ring_ways *ways, const struct ring_tuning *tuning,
-				      const struct ring_question *question)
+void ring_way_of_messages(struct ring_ways *ways, const struct ring_tuning *tuning,
+			  const struct ring_question *question)
 {
-	struct ring_way *way = &ways->kept[RING_WAYS_KEPT];
-	ring_way_choose_again(ways, tuning, way, question);
-	return way;
+	struct ring_answer *answer = &ways->of_messages;
+	answer->question = *question;
+	answer->choice = ring_tuning_choose(tuning, question);
+	ways->last = (struct ring_carrier){&answer->question, &answer->choice};
+}
+
+void ring_way_of_kernels(struct ring_ways *ways, const struct ring_question *question,
+			 const struct ring_device_way *way)
+{
+	struct ring_answer *answer = &ways->of_kernels;
+	answer->question = *question;
+	answer->choice = (struct ring_choice){.algorithm = (enum ring_algorithm)way->algorithm,
+					      .chunk_bytes = way->chunk_bytes,
+					      .channels = way->channels,
+					      .forced = "RING_CUDA_ENGINE"};
+	ways->last = (struct ring_carrier){&answer->question, &answer->choice};
+}
+
+struct ring_way *ring_way_of_parts(struct ring_ways *ways, const struct ring_tuning *tuning,
+				   const struct ring_question *question)
+{
+	ring_way_choose_again(ways, tuning, &ways->of_parts, question);
+	return &ways->of_parts;
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -63,10 +83,7 @@ void ring_way_choose_again(struct ring_ways *ways, const struct ring_tuning *tun
 			   struct ring_way *way, const struct ring_question *question)
 {
 	way->question = *question;
-	if (ring_kind_is_message(question->kind))
-		way->choice = ring_tuning_choose(tuning, question);
-	else
-		way->choice = answer(ways, tuning, question)->choice;
+	way->choice = answer(ways, tuning, question)->choice;
 	way->planned = false;
 	if (ways->loaded == way)
 		ways->loaded = NULL;

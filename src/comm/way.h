@@ -10,6 +10,8 @@
 #include "engine/brief.h"
 #include "plan/record.h"
 
+struct ring_device_way;
+
 #define RING_WAYS_KEPT 8
 
 struct ring_way {
@@ -36,11 +38,20 @@ struct ring_answer {
 	struct ring_choice choice;
 };
 
+/* What carried a call, and for which question. */
+struct ring_carrier {
+	const struct ring_question *question;
+	const struct ring_choice *choice;
+};
+
 struct ring_ways {
-	struct ring_way kept[RING_WAYS_KEPT + 1]; /* the last is for sends and receives */
-	unsigned next;                            /* the next to be replaced */
+	struct ring_way kept[RING_WAYS_KEPT];
+	unsigned next;                  /* the next to be replaced */
+	struct ring_way of_parts;       /* the last such call's; it is not kept */
+	struct ring_answer of_messages; /* likewise: their pairs keep the plans */
+	struct ring_answer of_kernels;  /* likewise: they need none */
 	struct ring_answer answers[RING_ANSWERS_KEPT];
-	struct ring_way *last;         /* of the last call */
+	struct ring_carrier last;      /* of the last call */
 	const struct ring_way *loaded; /* whose plans the active channels have, or NULL */
 };
 
@@ -52,9 +63,23 @@ struct ring_way *ring_way_make(struct ring_ways *ways, const struct ring_tuning 
 			       const struct ring_record *record,
 			       const struct ring_question *question);
 
-/* The way of sends and receives; their pairs keep the plans. */
-struct ring_way *ring_way_of_messages(struct ring_ways *ways, const struct ring_tuning *tuning,
-				      const struct ring_question *question);
+/* What carries sends and receives, which were the last call. */
+void ring_way_of_messages(struct ring_ways *ways, const struct ring_tuning *tuning,
+			  const struct ring_question *question);
+
+/* A device carried out the last call, that way. */
+void ring_way_of_kernels(struct ring_ways *ways, const struct ring_question *question,
+			 const struct ring_device_way *way);
+
+/* A call of that way was the last one. */
+static inline void ring_way_note(struct ring_ways *ways, const struct ring_way *way)
+{
+	ways->last = (struct ring_carrier){&way->question, &way->choice};
+}
+
+/* The way of one call with uneven parts: the next one's are others, so it is planned anew. */
+struct ring_way *ring_way_of_parts(struct ring_ways *ways, const struct ring_tuning *tuning,
+				   const struct ring_question *question);
 
 /* The question has another answer now, so another choice may be right. */
 void ring_way_choose_again(struct ring_ways *ways, const struct ring_tuning *tuning,

@@ -12,10 +12,11 @@
 
 /* What tells the links between two ranks apart: rings are numbered from 0, others have names. */
 enum {
-	RING_CHANNEL_MESH = 64, /* of collectives that do not take the ring */
-	RING_CHANNEL_PAIR,      /* of sends and receives */
-	RING_CHANNEL_VIGIL,     /* no link: a connection that is only kept */
-	RING_CHANNEL_FAR = 128, /* of calls on devices' memory, numbered from here */
+	RING_CHANNEL_MESH = 64,  /* of collectives that do not take the ring */
+	RING_CHANNEL_PAIR,       /* of sends and receives */
+	RING_CHANNEL_VIGIL,      /* no link: a connection that is only kept */
+	RING_CHANNEL_FAR = 128,  /* of calls on devices' memory, numbered from here */
+	RING_CHANNEL_PUMP = 256, /* of a pump, likewise */
 	/* Added to one of these: the transport that both ends chose first has failed. */
 	RING_CHANNEL_AGAIN = 1 << 16,
 };

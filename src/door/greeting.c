@@ -24,7 +24,7 @@
 #define HELLO_BYTES (MAGIC_BYTES + 4 + 8 + 5 * 4 + FEATURES_BYTES + NONCE_BYTES)
 #define CHALLENGE_BYTES (FEATURES_BYTES + NONCE_BYTES + PROOF_BYTES)
 #define WELCOME 'w'
-#define COME_AGAIN 0 /* a challenge that is all zero says it, too */
+#define COME_AGAIN 0 /* a challenge that is all zero also says it */
 
 _Static_assert(HELLO_BYTES <= 64 && CHALLENGE_BYTES <= 64, "messages fit the buffer");
 

@@ -28,7 +28,7 @@
  * Of everything ranks say to one another. Entry records and elements travel as they lie in memory,
  * so the byte order is part of it.
  */
-#define RING_WIRE_VERSION (6u + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 1u << 31 : 0u))
+#define RING_WIRE_VERSION (8u + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 1u << 31 : 0u))
 #define RING_SECRET_BYTES 16
 #define RING_RANK_ROOT (-1)
 

@@ -55,8 +55,8 @@ bool ring_watcher_is_mine(const struct ring_watcher *watcher);
 const struct sockaddr_storage *ring_watcher_address(const struct ring_watcher *watcher);
 const char *ring_watcher_local_name(const struct ring_watcher *watcher);
 /*
- * Where a communicator of these options is reached, whose root is `towards`: at a listener that
- * there is if its interface and port are right, else at one more, until the watcher ends.
+ * Where a communicator of these options is reached, whose root is `towards`: at a listener whose
+ * interface and port fit, or at another that it opens, until the watcher ends.
  * returns 0; RING_EINVAL, RING_ENOMEM, RING_ESYSTEM with the sentence
  */
 int ring_watcher_receive(struct ring_watcher *watcher, const struct ring_config *config,

@@ -7,7 +7,6 @@
 #include "base/datatype.h"
 #include "base/waits.h"
 #include "exchange.h"
-#include "job.h"
 #include "small.h"
 #include "wait.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine's inner part: guards and moves over a plan's two sequences. */
+/*
+ * The engine's inner part: guards and moves over a plan's two sequences; see channel.h. This loop
+ * carries out any plan; choose_loop() says which ones have another.
+ */
 #include "channel.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,10 +41,15 @@ static int send_message(struct ring_route *route, const void *source, size_t byt
 static const void *open_with(struct ring_channel *channel, struct ring_route *route,
 			     const void *payload, size_t bytes)
 {
-	if (bytes == 0)
+	const struct ring_plan_params *params = &channel->call.plan->params;
+	bool own_parts = ring_plan_knows_own_parts(params);
+	if (bytes == 0 && !own_parts)
 		return &channel->call.opening;
 	route->opening.record = channel->call.opening.record;
-	memcpy(route->opening.payload, payload, bytes);
+	if (own_parts)
+		route->opening.record.count = ring_plan_on_edge(params, route->peer, true);
+	if (bytes > 0)
+		memcpy(route->opening.payload, payload, bytes);
 	return &route->opening;
 }
 

@@ -66,8 +66,9 @@ struct ring_operands {
 	char *output;
 	enum ring_datatype type;
 	enum ring_op op;
-	uint64_t divisor; /* the last addition divides by it; 1 leaves the sum */
-	uint64_t scalar;  /* of plans that are `scaled`: one element, its first bytes */
+	struct ring_function function; /* instead of op */
+	uint64_t divisor;              /* the last addition divides by it; 1 leaves the sum */
+	uint64_t scalar; /* of plans that are `scaled`: one element, its first bytes */
 };
 
 /* What a channel has with a device that it does not serve now. */
@@ -134,7 +135,7 @@ struct ring_channel {
 
 /*
  * Allocates scratch and queue on a chip of the device, and room for a plan. returns 0; RING_ENOMEM,
- * RING_ESYSTEM; close it then, too
+ * RING_ESYSTEM; close it even then
  */
 int ring_channel_open(struct ring_channel *channel, int self, const struct ring_device *device,
 		      int chip, size_t scratch_bytes);
@@ -210,6 +211,16 @@ void ring_channel_tell(struct ring_channel *channel, struct ring_known_plan *kno
  * RING_ESYSTEM
  */
 int ring_channel_advance(struct ring_channel *channel);
+
+/* What a peer says if it makes the same call. */
+static inline struct ring_record ring_channel_expects(const struct ring_channel *channel, int peer)
+{
+	const struct ring_plan_params *params = &channel->call.plan->params;
+	struct ring_record record = channel->call.opening.record;
+	if (ring_plan_knows_own_parts(params))
+		record.count = ring_plan_on_edge(params, peer, false);
+	return record;
+}
 
 static inline bool ring_channel_is_done(const struct ring_channel *channel)
 {

@@ -95,6 +95,12 @@ static bool is_touched(const struct ring_channel *channel, const struct ring_tra
 	       (holds(sources_of(channel, in), rank) || holds(results_of(channel, in), rank));
 }
 
+static struct ring_link *gate_of(const struct ring_channel *channel, int rank)
+{
+	const struct ring_route *gates = channel->call.reached->gates;
+	return (gates ? gates : channel->routes)[rank].out;
+}
+
 /*
  * Leaves the gates of the entry's peers before `end`. returns one that had shut its gate meanwhile:
  * what was read there may be wrong; -1: none had
@@ -103,7 +109,7 @@ static int leave(struct ring_channel *channel, const struct ring_transfer *in, i
 {
 	int shut = -1;
 	for (int rank = 0; rank < end; rank++) {
-		struct ring_link *out = channel->routes[rank].out;
+		struct ring_link *out = gate_of(channel, rank);
 		if (is_touched(channel, in, rank) && ring_link_leave(out))
 			shut = rank;
 	}
@@ -113,7 +119,7 @@ static int leave(struct ring_channel *channel, const struct ring_transfer *in, i
 static int enter(struct ring_channel *channel, const struct ring_transfer *in)
 {
 	for (int rank = 0; rank < channel->call.plan->params.size; rank++) {
-		struct ring_link *out = channel->routes[rank].out;
+		struct ring_link *out = gate_of(channel, rank);
 		int err = is_touched(channel, in, rank) ? ring_link_enter(out) : 0;
 		if (err) {
 			leave(channel, in, rank);
@@ -135,6 +141,7 @@ static void begin(const struct ring_channel *channel, const struct ring_transfer
 	job->count = ring_datatype_elements(channel->call.operands.type, in->bytes);
 	job->type = channel->call.operands.type;
 	job->op = channel->call.operands.op;
+	job->function = channel->call.operands.function;
 	job->divisor = 1;
 	job->past = in->action == RING_COPY ? channel->call.known->past
 					    : channel->call.plan->params.past;
@@ -181,7 +188,7 @@ static bool is_idle(const struct ring_channel *channel)
 	return ring_channel_pending(channel, &pending) == 0 && pending == 0;
 }
 
-#define RANKS_AT_ONCE 4 /* summands of so many are all fetched before any is added */
+#define RANKS_AT_ONCE 4 /* summands of this many ranks are fetched together, then added */
 
 /*
  * Whether fetched summands are added as they come, so that two places are enough: where all at once

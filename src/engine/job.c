@@ -70,6 +70,7 @@ int ring_job_reduce(struct ring_channel *channel, const struct ring_transfer *in
 	job->count = ring_datatype_elements(operands->type, in->bytes);
 	job->type = operands->type;
 	job->op = operands->op;
+	job->function = operands->function;
 	job->divisor = in->last ? operands->divisor : 1;
 	job->past = channel->call.plan->params.past;
 	return ring_channel_reduce(channel, job);

@@ -66,7 +66,7 @@ static void count_heard(struct ring_known_plan *known)
 
 void ring_known_plan_set(struct ring_known_plan *known, const struct ring_plan *plan)
 {
-	if (memcmp(&known->plan, plan, sizeof(*plan)) == 0)
+	if (!plan->params.parts && memcmp(&known->plan, plan, sizeof(*plan)) == 0)
 		/* all that is known of it still holds (padding that differs costs only time) */
 		return;
 	known->plan = *plan;

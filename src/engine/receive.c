@@ -7,12 +7,13 @@
 #include "base/status.h"
 
 /* If ranks disagree, messages may differ in size as well. returns 0; RING_EMISMATCH; RING_EPEER */
-static int compare_records(struct ring_channel *channel, const struct ring_arrival *message)
+static int compare_records(struct ring_channel *channel, int peer,
+			   const struct ring_arrival *message)
 {
-	const struct ring_record *mine = &channel->call.opening.record;
-	if (message->bytes < sizeof(*mine))
+	const struct ring_record mine = ring_channel_expects(channel, peer);
+	if (message->bytes < sizeof(mine))
 		return RING_EPEER;
-	if (ring_record_equals(message->data, mine))
+	if (ring_record_equals(message->data, &mine))
 		return 0;
 	struct ring_record theirs;
 	memcpy(&theirs, message->data, sizeof(theirs));
@@ -57,9 +58,9 @@ static int differ(struct ring_channel *channel, const struct ring_route *route,
 		  const struct ring_arrival *said)
 {
 	struct ring_arrival next;
-	int err = compare_records(channel, said);
+	int err = compare_records(channel, route->peer, said);
 	if (err != RING_EMISMATCH && has_gone_on(channel, route, &next))
-		err = compare_records(channel, &next);
+		err = compare_records(channel, route->peer, &next);
 	return ring_channel_fail(channel, route->peer, err ? err : RING_EPEER);
 }
 
@@ -109,7 +110,7 @@ static const struct ring_arrival *arrived(struct ring_channel *channel,
 static int check(struct ring_channel *channel, const struct ring_transfer *in,
 		 const struct ring_route *route, const struct ring_arrival *message)
 {
-	int err = in->opens ? compare_records(channel, message) : 0;
+	int err = in->opens ? compare_records(channel, route->peer, message) : 0;
 	size_t bytes = ring_channel_is_on_board(channel, in)
 			       ? ring_channel_sheet_bytes(channel, in->peer)
 			       : ring_channel_message_bytes(channel, in);

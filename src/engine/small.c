@@ -79,7 +79,7 @@ static int gather(const struct ring_transfer *in, const char *own, const char *c
 	return count;
 }
 
-/* Each of two ranks adds what it hears to its own input. */
+/* Adds what others say to the own input. Of two ranks, the other's is not held. */
 static int add(struct ring_channel *channel, const struct ring_transfer *in,
 	       const struct ring_operands *operands, bool scaled, const char *const said[])
 {

@@ -33,7 +33,7 @@ struct ring_staging {
 	struct ring_waker waker;
 };
 
-/* returns 0; RING_ENOMEM, RING_ESYSTEM; close it then, too */
+/* returns 0; RING_ENOMEM, RING_ESYSTEM; close it even then */
 int ring_staging_open(struct ring_staging *staging, const struct ring_device *device, int chip);
 
 /* Waits for copies under way. Before the links are closed. */

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "plan/plan.h"
-#include "choose/question.h"
 #include "plan/record.h"
 
 #define RECORDS_MAX 1000000
@@ -26,6 +25,8 @@ struct ring_trace {
 	struct ring_trace_record *records;
 	size_t count, room;
 	uint64_t dropped;
+	char (*tags)[RING_TAG_BYTES]; /* tag k is tags[k - 1] */
+	uint32_t tag_count, tag_room;
 };
 
 /* The files of this process's traces so far: none replaces another. */
@@ -164,6 +165,26 @@ void ring_trace_add(struct ring_trace *trace, const struct ring_trace_record *re
 	trace->records[trace->count++] = *record;
 }
 
+uint32_t ring_trace_tag(struct ring_trace *trace, const char *tag)
+{
+	if (!*tag)
+		return 0;
+	if (trace->tag_count > 0 && strcmp(trace->tags[trace->tag_count - 1], tag) == 0)
+		return trace->tag_count; /* as the last call's */
+	if (trace->tag_count == trace->tag_room) {
+		uint32_t room = trace->tag_room ? 2 * trace->tag_room : 64;
+		char(*grown)[RING_TAG_BYTES] = NULL;
+		if (room <= 2 * RECORDS_MAX)
+			grown = realloc(trace->tags, room * sizeof(*grown));
+		if (!grown)
+			return 0;
+		trace->tags = grown;
+		trace->tag_room = room;
+	}
+	strcpy(trace->tags[trace->tag_count], tag);
+	return ++trace->tag_count;
+}
+
 static bool begins(const struct ring_trace_record *record)
 {
 	return record->counter == RING_POSTED || record->counter == RING_STARTED ||
@@ -187,13 +208,26 @@ static const char *deed_of(const struct ring_trace_record *record)
 	return deeds[record->action];
 }
 
+static void write_tag(FILE *file, const char *tag)
+{
+	fputs(",\"tag\":\"", file);
+	for (; *tag; tag++)
+		fprintf(file, *tag == '"' || *tag == '\\' ? "\\%c" : "%c", *tag);
+	fputc('"', file);
+}
+
 /* Whose call it is, or how it ended. */
-static void write_call(FILE *file, const struct ring_trace_record *record)
+static void write_call(FILE *file, const struct ring_trace *trace,
+		       const struct ring_trace_record *record)
 {
 	if (record->counter == RING_CALLED)
 		fprintf(file, ",\"by\":\"%s\"",
 			record->channel == RING_TRACE_OWN ? "library" : "program");
-	else if (record->block)
+	if (record->tag > 0)
+		write_tag(file, trace->tags[record->tag - 1]);
+	if (record->counter == RING_CALLED)
+		return;
+	if (record->block)
 		fprintf(file, ",\"error\":\"%s\"", ring_strerror(record->block));
 	else
 		fprintf(file, ",\"bytes\":%" PRIu64 ",\"algorithm\":\"%s\"", record->bytes,
@@ -224,7 +258,7 @@ static void write_record(FILE *file, const struct ring_trace *trace,
 		trace->rank, row(record), record->call, is_call ? "count" : "index", record->index,
 		is_call ? -1 : record->step);
 	if (is_call)
-		write_call(file, record);
+		write_call(file, trace, record);
 	else
 		fprintf(file, ",\"does\":\"%s\",\"block\":%d,\"bytes\":%" PRIu64, deed_of(record),
 			record->block, record->bytes);
@@ -246,7 +280,9 @@ static void write_content(void *context, FILE *file)
 
 size_t ring_trace_memory(const struct ring_trace *trace)
 {
-	return trace ? sizeof(*trace) + trace->room * sizeof(*trace->records) : 0;
+	return trace ? sizeof(*trace) + trace->room * sizeof(*trace->records) +
+			       trace->tag_room * sizeof(*trace->tags)
+		     : 0;
 }
 
 void ring_trace_close(struct ring_trace *trace)
@@ -256,5 +292,6 @@ void ring_trace_close(struct ring_trace *trace)
 	if (ring_output_write(trace->path, write_content, trace) < 0)
 		complain(trace, "the trace is lost");
 	free(trace->records);
+	free(trace->tags);
 	free(trace);
 }

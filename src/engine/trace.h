@@ -34,6 +34,7 @@ struct ring_trace_record {
 	int32_t block;   /* an entry's, see ring_plan_block_of(); RETURNED: 0 or the error */
 	int32_t action;  /* an entry's, enum ring_action; RETURNED: enum ring_algorithm */
 	uint64_t bytes;  /* an entry's; a call's count in bytes */
+	uint32_t tag;    /* CALLED: what ring_trace_tag() returned; else 0 */
 };
 
 struct ring_trace;
@@ -49,6 +50,9 @@ int ring_trace_open(struct ring_trace **trace, const char *path, int rank, int s
 
 /* Adds a record; after a million of them the rest is only counted. One thread at a time. */
 void ring_trace_add(struct ring_trace *trace, const struct ring_trace_record *record);
+
+/* The number of a call's tag in the trace, for its record; 0: it has none. As ring_trace_add(). */
+uint32_t ring_trace_tag(struct ring_trace *trace, const char *tag);
 
 /* Bytes that it holds; NULL is allowed. */
 size_t ring_trace_memory(const struct ring_trace *trace);

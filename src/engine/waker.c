@@ -45,3 +45,10 @@ int ring_waker_ask_stream(struct ring_waker *waker, const struct ring_device_str
 {
 	return begin(waker, bell) ? asked(waker, streams->tell(stream, place, wake, waker)) : 0;
 }
+
+int ring_waker_ask_engine(struct ring_waker *waker, const struct ring_device_calls *calls,
+			  struct ring_device_engine *engine, uint64_t call,
+			  const struct ring_bell *bell)
+{
+	return begin(waker, bell) ? asked(waker, calls->tell(engine, call, wake, waker)) : 0;
+}

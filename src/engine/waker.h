@@ -32,4 +32,9 @@ int ring_waker_ask_stream(struct ring_waker *waker, const struct ring_device_str
 			  struct ring_device_stream *stream, uint32_t place,
 			  const struct ring_bell *bell);
 
+/* The same for a call that a device carries out, when it has ended. */
+int ring_waker_ask_engine(struct ring_waker *waker, const struct ring_device_calls *calls,
+			  struct ring_device_engine *engine, uint64_t call,
+			  const struct ring_bell *bell);
+
 #endif

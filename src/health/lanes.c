@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control lanes; see lanes.h. There are four letters:
+ * Control lanes; see lanes.h. There are five letters:
  *
  *	NEWS            something went wrong; passed on by whoever had not heard of anything
  *	GOODBYE         I am leaving; my closing the lane will be no death
  *	GOODBYE_HEARD   ... and so will be yours
  *	WAITS           I have waited long, in this call: an entry record; for the neighbour alone
+ *	ROLL            who is not in my call? Goes around to the next, until its asker has it again
  */
 #include "lanes.h"
 
@@ -16,11 +17,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "transport/outage.h"
 #include "door/mail.h"
 
-enum { LETTER_NEWS = 1, LETTER_GOODBYE, LETTER_GOODBYE_HEARD, LETTER_WAITS };
+enum { LETTER_NEWS = 1, LETTER_GOODBYE, LETTER_GOODBYE_HEARD, LETTER_WAITS, LETTER_ROLL };
 
 void ring_wire_news(struct ring_wire *wire, struct ring_news *news)
 {
@@ -133,10 +133,47 @@ static void note_waiting(const struct lane *lane, const void *body, size_t bytes
 		lanes->params.waits(lanes->params.owner, lane->peer.rank, &record);
 }
 
+static void wire_question(struct ring_wire *wire, struct ring_roll_question *question)
+{
+	ring_wire_int(wire, &question->asker);
+	ring_wire_expect(wire, question->asker, 0, RING_SIZE_MAX - 1);
+	ring_wire_u64(wire, &question->number);
+	ring_wire_int(wire, &question->hops);
+	ring_wire_expect(wire, question->hops, 0, RING_SIZE_MAX);
+	ring_wire_u64(wire, &question->call);
+	ring_wire_int(wire, &question->wanted);
+	ring_wire_expect(wire, question->wanted, -1, RING_SIZE_MAX - 1);
+	ring_wire_text(wire, question->answer, sizeof(question->answer));
+}
+
+/* To the next rank, which has the last of the lanes. */
+static void pass_on(struct ring_lanes *lanes, struct ring_roll_question *question)
+{
+	unsigned char body[RING_LETTER_BYTES];
+	struct ring_wire wire = ring_wire_writer(body, sizeof(body));
+	wire_question(&wire, question);
+	if (lanes->count > 0)
+		send_letter(&lanes->lane[lanes->count - 1], LETTER_ROLL, body, wire.at);
+}
+
+static void take_question(struct ring_lanes *lanes, struct ring_roll_question *question)
+{
+	const struct ring_lanes_params *params = &lanes->params;
+	if (!params->asked || lanes->closing)
+		return;
+	if (question->asker == params->self) {
+		params->returned(params->roll, question);
+	} else if (question->hops-- > 0) {
+		params->asked(params->roll, question);
+		pass_on(lanes, question);
+	}
+}
+
 static void take_letter(struct lane *lane, uint32_t kind, const unsigned char *body, size_t bytes)
 {
 	struct ring_wire wire = ring_wire_reader(body, bytes);
 	struct ring_news news;
+	struct ring_roll_question question;
 	switch (kind) {
 	case LETTER_NEWS:
 		ring_wire_news(&wire, &news);
@@ -152,6 +189,11 @@ static void take_letter(struct lane *lane, uint32_t kind, const unsigned char *b
 		break;
 	case LETTER_WAITS:
 		note_waiting(lane, body, bytes);
+		break;
+	case LETTER_ROLL:
+		wire_question(&wire, &question);
+		if (ring_wire_done(&wire))
+			take_question(lane->lanes, &question);
 		break;
 	}
 }
@@ -240,6 +282,15 @@ void ring_lanes_tell(struct ring_lanes *lanes, const struct ring_record *record)
 	ring_watcher_lock(lanes->watcher);
 	for (int i = 0; i < lanes->count; i++)
 		send_letter(&lanes->lane[i], LETTER_WAITS, record, sizeof(*record));
+	ring_watcher_unlock(lanes->watcher);
+}
+
+void ring_lanes_ask(struct ring_lanes *lanes, const struct ring_roll_question *question)
+{
+	struct ring_roll_question copy = *question;
+	ring_watcher_lock(lanes->watcher);
+	if (!lanes->closing)
+		pass_on(lanes, &copy);
 	ring_watcher_unlock(lanes->watcher);
 }
 

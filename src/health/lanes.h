@@ -28,6 +28,18 @@ struct ring_news {
 
 void ring_wire_news(struct ring_wire *wire, struct ring_news *news);
 
+/* "Who is not in my call?", as it travels around the ring until the asker has it again. */
+#define RING_ROLL_TEXT 384
+
+struct ring_roll_question {
+	int asker;                   /* rank */
+	uint64_t number;             /* the asker's */
+	int hops;                    /* ranks that may still pass it on */
+	uint64_t call;               /* whoever is not in this collective answers, ... */
+	int wanted;                  /* ... or this rank, whatever it does; -1: no such rank */
+	char answer[RING_ROLL_TEXT]; /* "" until a rank has answered */
+};
+
 struct ring_lanes_params {
 	int self;
 	const struct ring_peer *prev, *next; /* NULL if alone */
@@ -42,6 +54,14 @@ struct ring_lanes_params {
 	void (*left)(void *owner, int rank); /* a neighbour said goodbye */
 	void (*waits)(void *owner, int rank, const struct ring_record *record);
 	void *owner;
+	/*
+	 * From the watcher's thread, likewise, with an owner of their own; may be NULL. asked() may
+	 * write an answer into another rank's question, before it is passed on; returned() has the
+	 * own question again.
+	 */
+	void (*asked)(void *roll, struct ring_roll_question *question);
+	void (*returned)(void *roll, const struct ring_roll_question *question);
+	void *roll;
 };
 
 struct ring_lanes;
@@ -57,6 +77,9 @@ void ring_lanes_report(struct ring_lanes *lanes, const struct ring_news *news);
 
 /* Tells both neighbours in which call this rank has waited long. Any thread. */
 void ring_lanes_tell(struct ring_lanes *lanes, const struct ring_record *record);
+
+/* Sends the question around the ring. Any thread. */
+void ring_lanes_ask(struct ring_lanes *lanes, const struct ring_roll_question *question);
 
 /*
  * At exit, whatever other threads do: says goodbye on lanes with nothing else to send, without

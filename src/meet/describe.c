@@ -3,7 +3,6 @@
 #include "describe.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "choose/agreement.h"

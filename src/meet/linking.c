@@ -90,7 +90,7 @@ static bool all_are_ready(const struct ring_seats *seats)
 
 /*
  * A link between two hosts failed. Which of them is to blame is not known, nor which of their ranks
- * are the next to be linked: all do without that transport in their next meetings, too.
+ * are the next to be linked: in their next meetings, too, all do without that transport.
  */
 static void shun(struct ring_seats *seats, int rank, int peer, uint32_t transports)
 {
@@ -135,7 +135,8 @@ void ring_root_begin_linking(struct ring_root *root)
 		ring_root_fail(root, err, RING_RANK_ROOT, "%s", failure.text);
 		return;
 	}
-	err = ring_arrangement_make(&root->linking.arrangement, seats->peers, seats->size);
+	err = ring_arrangement_make(&root->linking.arrangement, seats->peers, seats->size,
+				    &seats->schedules[0]);
 	if (err) {
 		ring_root_fail(root, err, RING_RANK_ROOT, "the root cannot order %d ranks: %s",
 			       seats->size, ring_strerror(err));

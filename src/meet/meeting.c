@@ -49,7 +49,7 @@ static bool is_crowded(struct ring_arrangement *arrangement, const struct ring_p
 	return turns > RING_TURNS_NONE;
 }
 
-/* The order keeps a host's ranks together, so one answer serves until the host changes. */
+/* Neighbours are mostly on one host, so one answer serves until the host changes. */
 static void find_crowds(struct ring_arrangement *arrangement, const struct ring_peer *peers,
 			int size)
 {
@@ -62,8 +62,17 @@ static void find_crowds(struct ring_arrangement *arrangement, const struct ring_
 	}
 }
 
+/* Where sums are in the order of ranks, positions are too. returns 0; RING_ENOMEM */
+static int find_order(const struct ring_peer *peers, int size, const struct ring_config *schedule,
+		      int *order)
+{
+	for (int rank = 0; rank < size; rank++)
+		order[rank] = rank;
+	return schedule->order[0] ? 0 : ring_order_compute(peers, size, order);
+}
+
 int ring_arrangement_make(struct ring_arrangement *arrangement, const struct ring_peer *peers,
-			  int size)
+			  int size, const struct ring_config *schedule)
 {
 	size_t count = (size_t)size;
 	*arrangement = (struct ring_arrangement){
@@ -73,7 +82,7 @@ int ring_arrangement_make(struct ring_arrangement *arrangement, const struct rin
 	};
 	int err = RING_ENOMEM;
 	if (arrangement->order && arrangement->transports && arrangement->crowded)
-		err = ring_order_compute(peers, size, arrangement->order);
+		err = find_order(peers, size, schedule, arrangement->order);
 	if (err) {
 		ring_arrangement_free(arrangement);
 		return err;

@@ -30,7 +30,7 @@ int ring_meeting_agree(const struct ring_config *schedules, int size, struct rin
 
 /* Computes the order. returns 0; RING_ENOMEM. Free with ring_arrangement_free. */
 int ring_arrangement_make(struct ring_arrangement *arrangement, const struct ring_peer *peers,
-			  int size);
+			  int size, const struct ring_config *schedule);
 void ring_arrangement_free(struct ring_arrangement *arrangement); /* all zero is allowed */
 
 /*

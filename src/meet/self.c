@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "topology.h"
 
 /* The running kernel's identity, as text; all zero if /proc does not tell. */

@@ -74,7 +74,7 @@ RING_PURE int ring_bruck_most(int size)
 	return most;
 }
 
-/* True if the largest message fits behind a record, where one input has so many bytes. */
+/* True if the largest message fits behind a record, where one input has this many bytes. */
 RING_PURE bool ring_bruck_fits(int size, uint64_t bytes)
 {
 	return bytes <= (uint64_t)(RING_OPENING_BYTES / ring_bruck_most(size));
@@ -194,7 +194,7 @@ RING_PURE struct ring_transfer ring_bruck_sum(const struct ring_plan *plan, uint
 				      .bytes = bytes,
 				      .needs = 1,
 				      .last = true,
-				      .behind = behind,
+				      .behind = ring_plan_last(plan, behind),
 				      .step = (int)plan->outgoing};
 }
 

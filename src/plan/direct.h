@@ -25,7 +25,8 @@
  *	incoming   chunk after chunk of this, then a signal from every rank: it is done
  *	outgoing   behind all chunks, a signal to every rank
  *
- * Where memory is not mapped, summands are first copied to SCRATCH, a chunk for each rank.
+ * Where memory is not mapped, summands are first copied to SCRATCH, a chunk for each rank. A
+ * device's, which is apart from the host, is.
  *
  * Agreement: a rank begins once it knows where all ranks' memory lies, and so that all make this
  * call.
@@ -122,8 +123,9 @@ RING_PURE struct ring_plan ring_direct_make(const struct ring_plan_params *param
 					      &plan.share.begin);
 	while (params->kind == RING_KIND_REDUCE && ring_plan_at(&plan, plan.behind) != params->root)
 		plan.behind++;
+	plan.behind = ring_plan_last(&plan, plan.behind);
 	ring_plan_cut(&plan, plan.share.length, 1);
-	plan.scratch_chunks = ring_kind_reduces(params->kind) ? params->size : 0;
+	plan.scratch_chunks = ring_kind_reduces(params->kind) && !params->apart ? params->size : 0;
 	plan.fan.in = params->kind == RING_KIND_ALL_TO_ALL ? params->size - 1 : 1;
 	plan.exchanges = others > 0;
 	plan.outgoing = others;

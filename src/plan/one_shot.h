@@ -19,14 +19,19 @@
  * Summands are held in their slots until all of a chunk are there, and then added in one pass, so
  * the first byte that lands is the result. The order of additions is the ring's: the block of
  * position p from p+1 around to p. So an all-reduce adds each block of a chunk by itself, except
- * blocks that are empty in every chunk. Two ranks each add what arrives to their own: a sum of two
- * has one order only.
+ * blocks that are empty in every chunk. In order, all blocks are added from position 0 on. Two
+ * ranks each add what arrives to their own: a sum of two has one order only.
  *
  * Agreement: where all send to all, they begin with a signal to every rank, so each hears all
  * others itself. The same holds with a root where this costs no more messages: over boards, and
  * between two ranks. Else a rank signals to its next on the ring (where ranks that disagree about
  * the kind still meet) and to root. Root answers once it has heard all, so an answer proves that
  * every rank agrees.
+ *
+ * Uneven parts are cut into chunks as the longest that a rank knows; what a shorter one lacks are
+ * entries of no bytes, which both ends skip, so the two need not know the same number. Where only
+ * the two ends of a link know how long a part is, the record on it says so: there are no boards,
+ * which say the same to all.
  *
  * Small calls where all signal to all need no signals: each rank's data travel with its record, and
  * are held until all records are there.
@@ -60,6 +65,58 @@ RING_PURE int ring_one_shot_output_part(enum ring_kind kind, int rank)
 	return ring_kind_has_parts_out(kind) ? rank : 0;
 }
 
+/* This channel's bytes of what goes to a rank that gets something. */
+RING_PURE uint64_t ring_one_shot_bytes_to(const struct ring_plan *plan, int rank)
+{
+	uint64_t begin = 0, elements = plan->share.length;
+	if (plan->params.parts)
+		elements = ring_plan_of_channel(plan, plan->params.parts->to[rank], &begin);
+	return elements * plan->params.element_bytes;
+}
+
+/* Chunk `index` of an uneven part on this channel. */
+RING_PURE uint64_t ring_one_shot_uneven(const struct ring_plan *plan, uint64_t begin,
+					uint64_t length, uint64_t index, uint64_t *offset)
+{
+	length = ring_plan_of_channel(plan, length, &begin);
+	return ring_plan_chunk_of(plan, begin, length, index, offset);
+}
+
+/* Bytes of chunk `index` of what this rank sends to `rank`, and where they begin in its input. */
+RING_PURE uint64_t ring_one_shot_to(const struct ring_plan *plan, int rank, uint64_t index,
+				    uint64_t *offset)
+{
+	const struct ring_parts *parts = plan->params.parts;
+	if (parts)
+		return ring_one_shot_uneven(plan, parts->to_at[rank], parts->to[rank], index,
+					    offset);
+	return ring_plan_piece(plan, ring_one_shot_input_part(plan->params.kind, rank), index,
+			       offset);
+}
+
+/* The same of what comes from `rank`, in this rank's output. */
+RING_PURE uint64_t ring_one_shot_from(const struct ring_plan *plan, int rank, uint64_t index,
+				      uint64_t *offset)
+{
+	const struct ring_parts *parts = plan->params.parts;
+	if (parts)
+		return ring_one_shot_uneven(plan, parts->from_at[rank], parts->from[rank], index,
+					    offset);
+	return ring_plan_piece(plan, ring_one_shot_output_part(plan->params.kind, rank), index,
+			       offset);
+}
+
+/* Where the same lies in the input of the rank that sends it; uneven parts go without records. */
+RING_PURE uint64_t ring_one_shot_there(const struct ring_plan *plan, uint64_t index)
+{
+	uint64_t offset = 0;
+	if (!plan->params.parts)
+		ring_plan_piece(plan,
+				ring_one_shot_input_part(plan->params.kind, ring_plan_self(plan)),
+				index, &offset);
+	return offset;
+}
+
 /* Bytes of the whole input of a rank that has one. */
 RING_PURE uint64_t ring_one_shot_input_bytes(const struct ring_plan_params *params)
 {
@@ -71,7 +128,8 @@ RING_PURE uint64_t ring_one_shot_input_bytes(const struct ring_plan_params *para
 RING_PURE bool ring_one_shot_is_exchange(const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
-	return !ring_kind_has_root(params->kind) || params->boards || params->size == 2;
+	bool boards = params->boards && !ring_plan_knows_own_parts(params);
+	return !ring_kind_has_root(params->kind) || boards || params->size == 2;
 }
 
 /* True for a rank that has a link to and from every other one. */
@@ -104,7 +162,7 @@ RING_PURE uint64_t ring_one_shot_ring_signals(const struct ring_plan *plan)
 	return !ring_one_shot_is_exchange(plan) && plan->params.size > 1;
 }
 
-/* Blocks of an all-reduced vector that are not empty: those of the first so many ranks. */
+/* How many blocks of an all-reduced vector are not empty: the first ones. */
 RING_PURE uint64_t ring_one_shot_blocks(const struct ring_plan *plan)
 {
 	uint64_t ranks = (uint64_t)plan->params.size;
@@ -164,7 +222,7 @@ RING_PURE uint64_t ring_one_shot_heard(const struct ring_plan *plan)
 RING_PURE bool ring_one_shot_is_small(const struct ring_plan *plan)
 {
 	return ring_one_shot_is_exchange(plan) && plan->rounds == 1 && !plan->params.apart &&
-	       ring_one_shot_input_bytes(&plan->params) <= RING_OPENING_BYTES;
+	       !plan->params.parts && ring_one_shot_input_bytes(&plan->params) <= RING_OPENING_BYTES;
 }
 
 RING_PURE bool ring_one_shot_can(enum ring_kind kind, int size, uint64_t bytes)
@@ -186,7 +244,8 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 	plan.fan.in = ring_one_shot_heard(&plan) + ring_one_shot_results(&plan);
 	if (plan.opening == 0)
 		plan.signals = ring_one_shot_ring_signals(&plan) + (hub ? others : 1);
-	plan.exchanges = others > 0 && ring_one_shot_is_exchange(&plan);
+	plan.exchanges = others > 0 && ring_one_shot_is_exchange(&plan) &&
+			 !ring_plan_knows_own_parts(params); /* else each hears something else */
 	plan.outgoing = plan.signals + plan.rounds * plan.fan.out;
 	plan.incoming = plan.signals + plan.rounds * plan.fan.in + ring_one_shot_keeps(&plan);
 	plan.agreed = plan.signals;
@@ -194,7 +253,7 @@ RING_PURE struct ring_plan ring_one_shot_make(const struct ring_plan_params *par
 	return plan;
 }
 
-/* The one partner of a rank that is no hub is root. */
+/* The only partner of a rank that is not a hub is root. */
 RING_PURE int ring_one_shot_partner(const struct ring_plan *plan, int distance)
 {
 	return ring_one_shot_is_hub(plan) ? ring_plan_at(plan, distance) : plan->params.root;
@@ -221,7 +280,7 @@ RING_PURE struct ring_transfer ring_one_shot_incoming_signal(const struct ring_p
 	return ring_plan_signal(ring_one_shot_partner(plan, -(int)(j - ring) - 1), 0);
 }
 
-/* Which of its chunk's entries one behind the signals is, where each chunk has so many. */
+/* Which of its chunk's entries one after the signals is, where each chunk has this many. */
 RING_PURE int ring_one_shot_split(const struct ring_plan *plan, uint64_t index, uint64_t entries,
 				  uint64_t *chunk)
 {
@@ -245,8 +304,7 @@ RING_PURE struct ring_transfer ring_one_shot_outgoing(const struct ring_plan *pl
 		return ring_plan_signal(peer, 0);
 	struct ring_transfer transfer = {
 		.action = RING_SEND, .peer = peer, .opens = plan->opening > 0, .step = step};
-	transfer.bytes = ring_plan_piece(plan, ring_one_shot_input_part(plan->params.kind, peer),
-					 chunk, &transfer.source.offset);
+	transfer.bytes = ring_one_shot_to(plan, peer, chunk, &transfer.source.offset);
 	return transfer;
 }
 
@@ -275,14 +333,14 @@ RING_PURE uint64_t ring_one_shot_block(const struct ring_plan *plan, int rank, u
 RING_PURE struct ring_transfer ring_one_shot_hear(const struct ring_plan *plan, uint64_t chunk,
 						  int step)
 {
-	enum ring_kind kind = plan->params.kind;
+	uint64_t offset;
 	int peer = ring_plan_at(plan, step + 1);
 	if (!ring_one_shot_flows(plan, peer, ring_plan_self(plan)))
 		return ring_plan_signal(peer, 0);
-	struct ring_transfer hold = ring_plan_hold(plan, step, 0);
+	struct ring_transfer hold = ring_plan_hold(plan, step,
+						   ring_one_shot_from(plan, peer, chunk, &offset));
 	hold.opens = plan->opening > 0;
-	hold.bytes = ring_plan_piece(plan, ring_one_shot_input_part(kind, ring_plan_self(plan)),
-				     chunk, &hold.source.offset);
+	hold.source.offset = ring_one_shot_there(plan, chunk);
 	return hold;
 }
 
@@ -294,10 +352,9 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 						 int step, int heard)
 {
 	enum ring_kind kind = plan->params.kind;
-	int part = ring_one_shot_input_part(kind, ring_plan_self(plan));
-	uint64_t own, sum, bytes = ring_plan_piece(plan, part, chunk, &own);
-	ring_plan_piece(plan, 0, chunk, &sum);
-	int behind = 0;
+	int self = ring_plan_self(plan), behind = 0;
+	uint64_t own, sum, bytes = ring_one_shot_to(plan, self, chunk, &own);
+	ring_one_shot_from(plan, self, chunk, &sum);
 	uint64_t begin = own;
 	if (kind == RING_KIND_ALL_REDUCE && heard > 0) {
 		behind = ring_one_shot_owner(plan, (uint64_t)(step - heard));
@@ -309,6 +366,7 @@ RING_PURE struct ring_transfer ring_one_shot_sum(const struct ring_plan *plan, u
 	if (plan->params.size == 2) {
 		transfer.peer = plan->next;
 		transfer.opens = plan->opening > 0;
+		transfer.behind = 0;
 		transfer.held.count = 0;
 	}
 	transfer.bytes = bytes;
@@ -336,27 +394,25 @@ RING_PURE struct ring_transfer ring_one_shot_copy(const struct ring_plan *plan, 
 						   .releases = true};
 	}
 	transfer.opens = plan->opening > 0 && heard == 0;
-	ring_plan_piece(plan, ring_one_shot_input_part(kind, self), chunk, &transfer.source.offset);
+	transfer.source.offset = ring_one_shot_there(plan, chunk);
 	transfer.result.buffer = RING_OUTPUT;
-	transfer.bytes = ring_plan_piece(plan, ring_one_shot_output_part(kind, from), chunk,
-					 &transfer.result.offset);
+	transfer.bytes = ring_one_shot_from(plan, from, chunk, &transfer.result.offset);
 	return transfer;
 }
 
 /* What stays on this rank, all at once. */
 RING_PURE struct ring_transfer ring_one_shot_keep(const struct ring_plan *plan)
 {
-	enum ring_kind kind = plan->params.kind;
 	int self = ring_plan_self(plan);
 	struct ring_transfer transfer = {.action = RING_COPY,
 					 .peer = self,
 					 .source = {RING_INPUT, 0},
 					 .result = {RING_OUTPUT, 0},
-					 .bytes = plan->share.length * plan->params.element_bytes,
+					 .bytes = ring_one_shot_bytes_to(plan, self),
 					 .needs = plan->outgoing,
 					 .step = plan->params.size - 1};
-	ring_plan_piece(plan, ring_one_shot_input_part(kind, self), 0, &transfer.source.offset);
-	ring_plan_piece(plan, ring_one_shot_output_part(kind, self), 0, &transfer.result.offset);
+	ring_one_shot_to(plan, self, 0, &transfer.source.offset);
+	ring_one_shot_from(plan, self, 0, &transfer.result.offset);
 	return transfer;
 }
 
@@ -389,12 +445,16 @@ RING_PURE int ring_one_shot_edge(const struct ring_plan *plan, int index, bool *
 /* All parts are on their way at once. */
 RING_PURE struct ring_plan_cost ring_one_shot_cost(const struct ring_plan *plan)
 {
+	uint64_t sent = 0;
+	for (int distance = 1; distance < plan->params.size; distance++) {
+		int peer = ring_plan_at(plan, distance);
+		if (ring_one_shot_flows(plan, ring_plan_self(plan), peer))
+			sent += ring_one_shot_bytes_to(plan, peer);
+	}
 	return (struct ring_plan_cost){.steps = plan->params.size > 1,
 				       .agreement = plan->signals > 0 &&
 						    !ring_one_shot_is_exchange(plan),
-				       .sent_bytes = ring_one_shot_receivers(plan) *
-						     plan->share.length *
-						     plan->params.element_bytes};
+				       .sent_bytes = sent};
 }
 
 #endif

@@ -28,7 +28,42 @@ enum ring_kind {
 	RING_KIND_ALL_TO_ALL,
 	RING_KIND_SEND,
 	RING_KIND_RECV,
+	/* With uneven parts: calls and records. Their plans are the even kinds', with parts. */
+	RING_KIND_REDUCE_SCATTERV,
+	RING_KIND_ALL_GATHERV,
+	RING_KIND_GATHERV,
+	RING_KIND_SCATTERV,
+	RING_KIND_ALL_TO_ALLV,
 };
+
+RING_PURE bool ring_kind_is_uneven(enum ring_kind kind)
+{
+	return kind >= RING_KIND_REDUCE_SCATTERV;
+}
+
+/* A rank knows no parts but those that it sends and receives itself; of the others all know all. */
+RING_PURE bool ring_kind_has_own_parts(enum ring_kind kind)
+{
+	return kind >= RING_KIND_GATHERV;
+}
+
+RING_PURE enum ring_kind ring_kind_even(enum ring_kind kind)
+{
+	switch (kind) {
+	case RING_KIND_REDUCE_SCATTERV:
+		return RING_KIND_REDUCE_SCATTER;
+	case RING_KIND_ALL_GATHERV:
+		return RING_KIND_ALL_GATHER;
+	case RING_KIND_GATHERV:
+		return RING_KIND_GATHER;
+	case RING_KIND_SCATTERV:
+		return RING_KIND_SCATTER;
+	case RING_KIND_ALL_TO_ALLV:
+		return RING_KIND_ALL_TO_ALL;
+	default:
+		return kind;
+	}
+}
 
 RING_PURE bool ring_kind_reduces(enum ring_kind kind)
 {
@@ -79,6 +114,8 @@ enum ring_trait {
 	RING_NEEDS_STAGES = 1 << 4, /* every rank of a host reads the others' stages */
 	RING_NEEDS_REACH = 1 << 5,  /* every rank of a host reaches the others' buffers */
 	RING_OF_MESSAGES = 1 << 6,  /* carries sends and receives: nobody chooses it */
+	RING_TAKES_PARTS = 1 << 7,  /* parts may be uneven */
+	RING_ADDS_ALL = 1 << 8,     /* all inputs at once, so in any order; rounds floats once */
 };
 
 /*
@@ -86,14 +123,14 @@ enum ring_trait {
  * _edge() and _cost(), which plan.h calls; words.h says what it does.
  */
 #define RING_ALGORITHM_LIST(X)                                                                     \
-	X(RING, ring, "ring", RING_GOES_AROUND)                                                    \
-	X(ONE_SHOT, one_shot, "oneshot", RING_SENDS_ALL)                                           \
+	X(RING, ring, "ring", RING_GOES_AROUND | RING_TAKES_PARTS)                                 \
+	X(ONE_SHOT, one_shot, "oneshot", RING_SENDS_ALL | RING_TAKES_PARTS | RING_ADDS_ALL)        \
 	X(STRIDE, stride, "stride", 0)                                                             \
-	X(TWO_SHOT, two_shot, "twoshot", 0)                                                        \
-	X(BRUCK, bruck, "bruck", RING_SENDS_ALL | RING_IN_RECORDS)                                 \
-	X(STAGED, staged, "staged", RING_NEEDS_STAGES)                                             \
-	X(DIRECT, direct, "direct", RING_NEEDS_REACH)                                              \
-	X(TREE, tree, "tree", RING_SENDS_ALL | RING_IN_RECORDS | RING_BY_PLACE)                    \
+	X(TWO_SHOT, two_shot, "twoshot", RING_ADDS_ALL)                                            \
+	X(BRUCK, bruck, "bruck", RING_SENDS_ALL | RING_IN_RECORDS | RING_ADDS_ALL)                 \
+	X(STAGED, staged, "staged", RING_NEEDS_STAGES | RING_ADDS_ALL)                             \
+	X(DIRECT, direct, "direct", RING_NEEDS_REACH | RING_ADDS_ALL)                              \
+	X(TREE, tree, "tree", RING_SENDS_ALL | RING_IN_RECORDS | RING_BY_PLACE | RING_ADDS_ALL)    \
 	X(PAIR, pair, "pair", RING_OF_MESSAGES)
 
 enum ring_algorithm {
@@ -153,7 +190,7 @@ struct ring_pile {
 	int count;       /* 0: none */
 };
 
-/* One entry of either sequence. */
+/* One entry of either sequence. Compilers for GPUs want members named in this order. */
 struct ring_transfer {
 	enum ring_action action;
 	int peer;                         /* rank, may be this one */
@@ -161,15 +198,25 @@ struct ring_transfer {
 	uint64_t bytes;                   /* of payload */
 	uint64_t needs;                   /* entries of the other sequence */
 	uint64_t exchange; /* opens: which of the plan's exchanges this is part of, from 0 */
-	int step;          /* for people: traces and error sentences */
 	bool opens; /* the message begins with the entry record, which the receiver compares */
 	bool last;  /* REDUCE: the last addition, where an average is divided */
 	int behind; /* REDUCE of several inputs: how far along the ring the last one's rank lies */
 	struct ring_held held;
 	struct ring_pile pile;
+	int step; /* for people: traces and error sentences */
 };
 
 #define RING_WORKERS_MOST 64 /* ranks, of which some share the work */
+
+/*
+ * Uneven parts, as one rank knows them, in elements: how many of its input go to each rank and how
+ * many of its output come from each, and where these begin there. What does not flow in a call, as
+ * between two ranks beside root, has none.
+ */
+struct ring_parts {
+	const uint64_t *to, *to_at, *from, *from_at; /* [size], by rank */
+};
+#define RING_PARTS_LISTS 4
 
 /* What a plan is made of; the same on all ranks, except position and channel. */
 struct ring_plan_params {
@@ -180,6 +227,7 @@ struct ring_plan_params {
 	int root;       /* rank; BROADCAST, REDUCE, GATHER, SCATTER; the other one of SEND, RECV */
 	uint64_t count; /* elements: of one part (REDUCE_SCATTER, ALL_GATHER, GATHER, SCATTER,
 			   ALL_TO_ALL), of the vector (the others) */
+	const struct ring_parts *parts; /* NULL: parts are even. It outlives the plan */
 	uint32_t element_bytes;
 	uint64_t chunk_bytes; /* largest message */
 	int chunks_per_round;
@@ -189,6 +237,7 @@ struct ring_plan_params {
 	uint64_t place_bytes;
 	int channel, channels; /* this channel, of `channels` */
 	bool scaled;           /* reductions: own input is multiplied by the call's scalar first */
+	bool in_order;         /* sums begin with position 0, whosever block it is (ADDS_ALL) */
 	bool boards;           /* what a rank says to all others takes no messages */
 	bool apart; /* data are messages of their own: what writes records cannot reach them */
 	/* BROADCAST by DIRECT: the ranks that share the work, bits by places behind root; 0: all */
@@ -213,7 +262,11 @@ struct ring_plan {
 	/* RING, STRIDE, TWO_SHOT, STAGED, DIRECT: the blocks of a vector */
 	struct {
 		uint64_t elements;
-		uint64_t longer; /* so many blocks, the first ones, have one element more */
+		uint64_t longer; /* this many blocks, the first ones, have one element more */
+		/* this channel's share of a block, or of a part; and of a longer one */
+		struct {
+			uint64_t begin, length;
+		} share[2];
 	} block;
 
 	/*
@@ -278,15 +331,84 @@ RING_PURE void ring_plan_cut(struct ring_plan *plan, uint64_t longest, uint64_t 
 	plan->rounds = total == 0 ? 0 : (total + plan->chunks - 1) / plan->chunks;
 }
 
+/* This channel's share of `length` elements from *begin on. */
+RING_PURE uint64_t ring_plan_of_channel(const struct ring_plan *plan, uint64_t length,
+					uint64_t *begin)
+{
+	const struct ring_plan_params *params = &plan->params;
+	if (params->channels == 1)
+		return length;
+	*begin += ring_share_begin(length, params->channels, params->channel);
+	return ring_share_length(length, params->channels, params->channel);
+}
+
+/*
+ * Whether a rank knows no more of the parts than what it sends and receives itself; else all know
+ * all of them.
+ */
+RING_PURE bool ring_plan_knows_own_parts(const struct ring_plan_params *params)
+{
+	return params->parts && params->kind != RING_KIND_ALL_GATHER &&
+	       params->kind != RING_KIND_REDUCE_SCATTER;
+}
+
+/*
+ * Elements between this rank and a peer, as the record on their link says if only they know: with a
+ * root, of the one way that data take between them; else of this link's way.
+ */
+RING_PURE uint64_t ring_plan_on_edge(const struct ring_plan_params *params, int peer, bool outgoing)
+{
+	bool is_root = params->order[params->position] == params->root;
+	if (ring_kind_has_root(params->kind))
+		outgoing = is_root == ring_kind_is_from_root(params->kind);
+	return outgoing ? params->parts->to[peer] : params->parts->from[peer];
+}
+
+/* The most elements that go to or come from one rank. */
+RING_PURE uint64_t ring_parts_longest(const struct ring_parts *parts, int size)
+{
+	uint64_t longest = 0;
+	for (int rank = 0; rank < size; rank++) {
+		longest = longest < parts->to[rank] ? parts->to[rank] : longest;
+		longest = longest < parts->from[rank] ? parts->from[rank] : longest;
+	}
+	return longest;
+}
+
+RING_PURE uint64_t ring_plan_longest_part(const struct ring_plan_params *params)
+{
+	return params->parts ? ring_parts_longest(params->parts, params->size) : params->count;
+}
+
+/*
+ * The part of `rank` in the buffer that has a part for each: elements, and where it begins.
+ * REDUCE_SCATTER, ALL_GATHER
+ */
+RING_PURE uint64_t ring_plan_whole_part(const struct ring_plan *plan, int rank, uint64_t *begin)
+{
+	const struct ring_parts *parts = plan->params.parts;
+	bool of_input = ring_kind_has_parts_in(plan->params.kind);
+	*begin = plan->params.count * (uint64_t)rank;
+	if (!parts)
+		return plan->params.count;
+	*begin = of_input ? parts->to_at[rank] : parts->from_at[rank];
+	return of_input ? parts->to[rank] : parts->from[rank];
+}
+
 /* Cuts this channel's share of a vector's blocks, or of the parts, into chunks. */
 RING_PURE void ring_plan_cut_blocks(struct ring_plan *plan, uint64_t chunks_per_round)
 {
 	const struct ring_plan_params *params = &plan->params;
-	uint64_t longest = params->count;
+	bool is_vector = params->kind == RING_KIND_ALL_REDUCE;
 	plan->block.elements = params->count / params->size;
 	plan->block.longer = params->count % params->size;
-	if (params->kind == RING_KIND_ALL_REDUCE)
-		longest = ring_share_length(longest, params->size, 0);
+	uint64_t length = is_vector ? plan->block.elements : ring_plan_longest_part(params);
+	uint64_t longest = is_vector ? length + (plan->block.longer > 0) : length;
+	for (int i = 0; i < 2; i++) {
+		plan->block.share[i].begin = 0;
+		plan->block.share[i].length = ring_plan_of_channel(plan, length + i,
+								   &plan->block.share[i].begin);
+	}
 	longest = ring_share_length(longest, params->channels, 0);
 	ring_plan_cut(plan, longest, chunks_per_round);
 }
@@ -300,32 +422,26 @@ RING_PURE uint64_t ring_plan_whole_block(const struct ring_plan *plan, int rank,
 	return plan->block.elements + longer;
 }
 
-/* This channel's share of `length` elements from *begin on. */
-RING_PURE uint64_t ring_plan_of_channel(const struct ring_plan *plan, uint64_t length,
-					uint64_t *begin)
-{
-	const struct ring_plan_params *params = &plan->params;
-	if (params->channels == 1)
-		return length;
-	*begin += ring_share_begin(length, params->channels, params->channel);
-	return ring_share_length(length, params->channels, params->channel);
-}
-
-/* This channel's elements [*begin, *begin + length) of `rank`'s block. */
+/* This channel's elements [*begin, *begin + length) of `rank`'s block. Even ones need no cut. */
 RING_PURE uint64_t ring_plan_block(const struct ring_plan *plan, int rank, uint64_t *begin)
 {
-	uint64_t length = plan->params.count;
+	bool is_vector = plan->params.kind == RING_KIND_ALL_REDUCE;
+	bool longer = is_vector && (uint64_t)rank < plan->block.longer;
+	if (plan->params.parts) {
+		uint64_t length = ring_plan_whole_part(plan, rank, begin);
+		return ring_plan_of_channel(plan, length, begin);
+	}
 	*begin = plan->params.count * (uint64_t)rank;
-	if (plan->params.kind == RING_KIND_ALL_REDUCE)
-		length = ring_plan_whole_block(plan, rank, begin);
-	return ring_plan_of_channel(plan, length, begin);
+	if (is_vector)
+		ring_plan_whole_block(plan, rank, begin);
+	*begin += plan->block.share[longer].begin;
+	return plan->block.share[longer].length;
 }
 
-/* Bytes of chunk `index` of `rank`'s block on this channel, and where they begin in the vector. */
-RING_PURE uint64_t ring_plan_chunk(const struct ring_plan *plan, int rank, uint64_t index,
-				   uint64_t *offset)
+/* Bytes of chunk `index` of elements [begin, begin + length), and where they begin. */
+RING_PURE uint64_t ring_plan_chunk_of(const struct ring_plan *plan, uint64_t begin, uint64_t length,
+				      uint64_t index, uint64_t *offset)
 {
-	uint64_t begin, length = ring_plan_block(plan, rank, &begin);
 	uint64_t skip = index * plan->chunk;
 	if (skip > length)
 		skip = length;
@@ -334,12 +450,24 @@ RING_PURE uint64_t ring_plan_chunk(const struct ring_plan *plan, int rank, uint6
 	return elements * plan->params.element_bytes;
 }
 
-/* Cuts this channel's share of the vector, or of each part, into as many rounds as chunks. */
+/* Bytes of chunk `index` of `rank`'s block on this channel, and where they begin in the vector. */
+RING_PURE uint64_t ring_plan_chunk(const struct ring_plan *plan, int rank, uint64_t index,
+				   uint64_t *offset)
+{
+	uint64_t begin, length = ring_plan_block(plan, rank, &begin);
+	return ring_plan_chunk_of(plan, begin, length, index, offset);
+}
+
+/*
+ * Cuts this channel's share of the vector, or of each part, into as many rounds as chunks; of
+ * uneven parts the longest one's.
+ */
 RING_PURE void ring_plan_cut_part(struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
-	plan->share.begin = ring_share_begin(params->count, params->channels, params->channel);
-	plan->share.length = ring_share_length(params->count, params->channels, params->channel);
+	uint64_t longest = ring_plan_longest_part(params);
+	plan->share.begin = ring_share_begin(longest, params->channels, params->channel);
+	plan->share.length = ring_share_length(longest, params->channels, params->channel);
 	ring_plan_cut(plan, plan->share.length, 1);
 }
 
@@ -353,10 +481,15 @@ RING_PURE uint64_t ring_plan_piece(const struct ring_plan *plan, int part, uint6
 	return (rest < plan->chunk ? rest : plan->chunk) * plan->params.element_bytes;
 }
 
-/* a modulo n for a of [-2n, 2n): cheaper than dividing, and every entry needs it. */
+/*
+ * a modulo n for a of [-2n, 2n): cheaper than dividing, and every entry needs it. (Of a loop nvcc
+ * makes a division.)
+ */
 RING_PURE int ring_plan_mod(int a, int n)
 {
-	while (a < 0)
+	if (a < 0)
+		a += n;
+	if (a < 0)
 		a += n;
 	return a < n ? a : a - n;
 }
@@ -416,8 +549,19 @@ RING_PURE struct ring_transfer ring_plan_hold(const struct ring_plan *plan, int 
 }
 
 /*
+ * How far along the ring the rank lies whose input comes last in sums for the block of the rank
+ * that lies `behind`: that one, or the last position's.
+ */
+RING_PURE int ring_plan_last(const struct ring_plan *plan, int behind)
+{
+	const struct ring_plan_params *params = &plan->params;
+	return params->in_order ? params->size - 1 - params->position : behind;
+}
+
+/*
  * Adds them up in the ring's order for the block of the rank that lies `behind`: from the rank
- * after it all the way around. Offsets are of the own summand in INPUT and of the sum in OUTPUT.
+ * after the last one all the way around. Offsets are of the own summand in INPUT and of the sum in
+ * OUTPUT.
  */
 RING_PURE struct ring_transfer ring_plan_sum(const struct ring_plan *plan, uint64_t holds,
 					     int behind, uint64_t own, uint64_t sum)
@@ -428,7 +572,7 @@ RING_PURE struct ring_transfer ring_plan_sum(const struct ring_plan *plan, uint6
 		.source = {RING_INPUT, own},
 		.result = {RING_OUTPUT, sum},
 		.last = true,
-		.behind = behind,
+		.behind = ring_plan_last(plan, behind),
 		.held = {.first = holds, .count = plan->params.size - 1, .releases = behind == 0},
 		.step = plan->params.size - 1};
 }

@@ -48,6 +48,25 @@ RING_PURE bool ring_algorithm_has(enum ring_algorithm algorithm, unsigned traits
 	return false;
 }
 
+/* As options and records of measurements have it. */
+RING_PURE const char *ring_algorithm_name(enum ring_algorithm algorithm)
+{
+#define RING_NAME_OF(NAME, name, text, traits)                                                     \
+	case RING_ALGORITHM_##NAME:                                                                \
+		return text;
+	switch (algorithm) {
+		RING_ALGORITHM_LIST(RING_NAME_OF)
+	}
+#undef RING_NAME_OF
+	return "";
+}
+
+/* True if the sums of its plans can be in order; those of two are the same in any. */
+RING_PURE bool ring_algorithm_adds_in_order(enum ring_algorithm algorithm, int size)
+{
+	return size <= 2 || ring_algorithm_has(algorithm, RING_ADDS_ALL);
+}
+
 /* True if people and the cost model may choose it. */
 RING_PURE bool ring_algorithm_is_choice(enum ring_algorithm algorithm)
 {
@@ -68,6 +87,12 @@ RING_PURE enum ring_algorithm ring_algorithm_of(enum ring_kind kind)
 	default:
 		return RING_ALGORITHM_RING;
 	}
+}
+
+/* The algorithm that uses the ring's links alone. */
+RING_PURE enum ring_algorithm ring_algorithm_around(void)
+{
+	return RING_ALGORITHM_RING;
 }
 
 /* The algorithm in which every rank signals to all others. */

@@ -21,17 +21,23 @@
  *
  * A message of one rank to another opens with one too: {kind SEND, the message's number on its
  * link, count, type, root: the receiver}.
+ *
+ * Where all ranks know all of uneven parts, count is their sum, and root a number made of all of
+ * them. Where each knows its own, count is 0, but on a link: there it is what ring_plan_on_edge()
+ * says at either end.
  */
 struct ring_record {
 	uint32_t magic; /* RING_RECORD_MAGIC */
 	int16_t kind, type, op;
-	int16_t memory; /* where the buffers lie: 0, the host's; else a device's number */
+	int16_t memory; /* where the buffers lie: 0, the host's; else a device's number ... */
 	int32_t root;
 	uint64_t sequence; /* number of the collective in its communicator, from 1 */
 	uint64_t count;
 };
 
 #define RING_RECORD_MAGIC 0x33304752u
+#define RING_RECORD_KERNEL 0x100 /* ... and this, if the device itself carries it out, ... */
+#define RING_RECORD_GRAPH 0x200  /* ... and this, if it does so whenever a graph is launched */
 
 /* A message that opens a call: the record, and a small payload behind it. */
 struct ring_opening {
@@ -51,10 +57,11 @@ struct ring_whereabouts {
 #define RING_REGION_PRIVATE 0         /* memory that is not from ring_mem_alloc() */
 #define RING_REGION_UNUSED UINT32_MAX /* the rank has no such buffer in this call */
 
-_Static_assert(sizeof(struct ring_whereabouts) <= RING_OPENING_BYTES, "they travel with a record");
-
 /* A pre-multiplied sum in a record: its handle and scalar differ between ranks. */
 #define RING_OP_PREMUL_SUM 16
+
+/* A function of the program in a record; nobody can tell whether ranks have the same one. */
+#define RING_OP_FUNCTION 15
 
 /* type, op and root are -1 where the kind has none. */
 static inline struct ring_record ring_record_make(enum ring_kind kind, uint64_t sequence,
@@ -91,6 +98,20 @@ bool ring_record_is_valid(const struct ring_record *record);
  * RING_RECORD_TEXT bytes. Returns text.
  */
 const char *ring_record_format(const struct ring_record *record, char *text);
+
+/* Adds what a record on the link with `peer` tells: ", 5 elements with rank 3". */
+void ring_record_add_parts(const struct ring_record *record, int peer, char *text);
+
+/* The number that stands for all of counts[size]; other counts have another one, but for chance. */
+int32_t ring_record_parts(const uint64_t counts[], int size);
+
+/* Who carries it out, behind where its memory is; "" if that goes without saying. */
+static inline const char *ring_record_by_kernel(const struct ring_record *record)
+{
+	if (record->memory & RING_RECORD_GRAPH)
+		return ", by a kernel of a graph";
+	return record->memory & RING_RECORD_KERNEL ? ", by a kernel" : "";
+}
 
 const char *ring_kind_name(enum ring_kind kind);
 

@@ -15,6 +15,8 @@
  *
  *	reduce-scatter = steps [0, n-1)   all-gather = [n-1, 2n-2)   all-reduce = [0, 2n-2)
  *
+ * ring_steps draws it for any n, and counts steps alike.
+ *
  * A block is shared out to the channels, a channel's share is cut into chunks, and `chunks` of them
  * go around together as one round. Entries are ordered (round, step, chunk) and rounds follow one
  * another without draining, so a reduced chunk is sent on while it is still in cache.
@@ -33,6 +35,9 @@
  * every rank has seen a matching entry record from the one before it. The others, the chains, and
  * calls without data begin with n-1 signals that go all the way around before anything lands; a
  * barrier is just those.
+ *
+ * Uneven parts are blocks of any length, cut as the longest; an empty one proves nothing, so then
+ * the signals go all the way around.
  *
  * No deadlock: a round has `chunks` chunks on their way per step. A rank can always send if what it
  * received can be put down somewhere: in its scratch, or in the `depth` slots of the link behind
@@ -57,10 +62,17 @@ RING_PURE bool ring_ring_reduces(const struct ring_plan *plan)
 	       plan->params.kind == RING_KIND_REDUCE_SCATTER;
 }
 
-/* Its last additions come behind all ranks' records: one signal will do. */
+/*
+ * Its last additions come behind all ranks' records, if there are some everywhere: one signal will
+ * do.
+ */
 RING_PURE bool ring_ring_proves(const struct ring_plan *plan)
 {
-	return ring_ring_reduces(plan) && plan->params.count > 0;
+	const struct ring_parts *parts = plan->params.parts;
+	bool some = ring_ring_reduces(plan) && (parts || plan->params.count > 0);
+	for (int rank = 0; some && parts && rank < plan->params.size; rank++)
+		some = parts->to[rank] > 0;
+	return some;
 }
 
 RING_PURE bool ring_ring_is_chain(const struct ring_plan *plan)
@@ -71,16 +83,21 @@ RING_PURE bool ring_ring_is_chain(const struct ring_plan *plan)
 /* The same chunk's place in a buffer that holds one part only. */
 RING_PURE uint64_t ring_ring_part_offset(const struct ring_plan *plan, int rank, uint64_t offset)
 {
+	uint64_t begin;
 	if (plan->params.kind == RING_KIND_ALL_REDUCE)
 		return offset;
-	return offset - plan->params.count * rank * plan->params.element_bytes;
+	ring_plan_whole_part(plan, rank, &begin);
+	return offset - begin * plan->params.element_bytes;
 }
 
-/* (round, step, chunk) of an entry behind the signals, where a round has `steps` steps. */
+/* Where an entry behind the signals stands; a round of its sequence has a number of steps. */
 struct ring_ring_index {
-	uint64_t round, step, chunk;
+	uint64_t round, step, chunk; /* of a chain, chunk alone */
+	uint64_t place;              /* in scratch, counted in chunks, of what lies there */
+	uint64_t freed;              /* outgoing entries after which a result may go there */
 };
 
+/* ring_cursor.h counts to the same. */
 RING_PURE struct ring_ring_index ring_ring_split(const struct ring_plan *plan, uint64_t index,
 						 uint64_t steps)
 {
@@ -88,7 +105,9 @@ RING_PURE struct ring_ring_index ring_ring_split(const struct ring_plan *plan, u
 	uint64_t round = index < in_all ? 0 : index / in_all;
 	uint64_t in_round = index - round * in_all;
 	uint64_t step = plan->chunks == 1 ? in_round : in_round / plan->chunks;
-	return (struct ring_ring_index){round, step, in_round - step * plan->chunks};
+	return (struct ring_ring_index){.round = round,
+					.step = step,
+					.chunk = in_round - step * plan->chunks};
 }
 
 /* Incoming steps of a round: the scaling, the ring's, and one for the own block if it is copied. */
@@ -155,9 +174,19 @@ RING_PURE struct ring_plan ring_ring_make(const struct ring_plan_params *params)
 	return plan;
 }
 
-RING_PURE uint64_t ring_ring_scratch_offset(const struct ring_plan *plan, uint64_t number)
+RING_PURE uint64_t ring_ring_scratch_offset(const struct ring_plan *plan, uint64_t place)
 {
-	return number % plan->scratch_chunks * plan->chunk * plan->params.element_bytes;
+	return place * plan->chunk * plan->params.element_bytes;
+}
+
+RING_PURE struct ring_transfer ring_ring_into_scratch(const struct ring_plan *plan,
+						      struct ring_ring_index at,
+						      struct ring_transfer transfer)
+{
+	transfer.result = (struct ring_place){RING_SCRATCH,
+					      ring_ring_scratch_offset(plan, at.place)};
+	transfer.needs = at.freed;
+	return transfer;
 }
 
 /* Where a broadcast's hop 0 sends from, a reduction's hop 0, and all others. */
@@ -168,28 +197,41 @@ RING_PURE enum ring_buffer ring_ring_chain_source(const struct ring_plan *plan)
 	return plan->params.kind == RING_KIND_REDUCE ? RING_SCRATCH : RING_OUTPUT;
 }
 
-RING_PURE struct ring_transfer ring_ring_chain_outgoing(const struct ring_plan *plan, uint64_t chunk)
+/* Chunk `chunk` of a chain. */
+RING_PURE struct ring_ring_index ring_ring_chain_index(const struct ring_plan *plan, uint64_t chunk)
 {
-	uint64_t offset, bytes = ring_plan_piece(plan, 0, chunk, &offset);
+	struct ring_ring_index at = {.chunk = chunk};
+	if (plan->scratch_chunks > 0)
+		at.place = chunk % plan->scratch_chunks;
+	if (plan->scratch_chunks > 0 && chunk >= plan->scratch_chunks)
+		at.freed = plan->signals + chunk - plan->scratch_chunks + 1;
+	return at;
+}
+
+RING_PURE struct ring_transfer ring_ring_chain_outgoing(const struct ring_plan *plan,
+							struct ring_ring_index at)
+{
+	uint64_t offset, bytes = ring_plan_piece(plan, 0, at.chunk, &offset);
 	enum ring_buffer source = ring_ring_chain_source(plan);
 	if (source == RING_SCRATCH)
-		offset = ring_ring_scratch_offset(plan, chunk);
+		offset = ring_ring_scratch_offset(plan, at.place);
 	return (struct ring_transfer){
 		.action = RING_SEND,
 		.peer = plan->next,
 		.source = {source, offset},
 		.bytes = bytes,
-		.needs = source == RING_INPUT ? 0 : plan->signals + chunk + 1,
+		.needs = source == RING_INPUT ? 0 : plan->signals + at.chunk + 1,
 		.step = plan->hop,
 	};
 }
 
-RING_PURE struct ring_transfer ring_ring_chain_incoming(const struct ring_plan *plan, uint64_t chunk)
+RING_PURE struct ring_transfer ring_ring_chain_incoming(const struct ring_plan *plan,
+							struct ring_ring_index at)
 {
 	const struct ring_plan_params *params = &plan->params;
 	bool first = plan->hop == 0, last = plan->hop == params->size - 1;
 	bool reduces = params->kind == RING_KIND_REDUCE;
-	uint64_t offset, bytes = ring_plan_piece(plan, 0, chunk, &offset);
+	uint64_t offset, bytes = ring_plan_piece(plan, 0, at.chunk, &offset);
 	struct ring_transfer transfer = {
 		.action = reduces && !first ? RING_REDUCE : RING_COPY,
 		.peer = first ? ring_plan_self(plan) : plan->prev,
@@ -203,10 +245,7 @@ RING_PURE struct ring_transfer ring_ring_chain_incoming(const struct ring_plan *
 		transfer.action = RING_SCALE;
 	if (!reduces || last)
 		return transfer;
-	transfer.result = (struct ring_place){RING_SCRATCH, ring_ring_scratch_offset(plan, chunk)};
-	if (chunk >= plan->scratch_chunks)
-		transfer.needs = plan->signals + chunk - plan->scratch_chunks + 1;
-	return transfer;
+	return ring_ring_into_scratch(plan, at, transfer);
 }
 
 /*
@@ -216,6 +255,19 @@ RING_PURE struct ring_transfer ring_ring_chain_incoming(const struct ring_plan *
 RING_PURE uint64_t ring_ring_scratch_steps(const struct ring_plan *plan)
 {
 	return plan->params.size - 2 + plan->around.scalings;
+}
+
+/* Whether the results of an incoming step of a round go to scratch. */
+RING_PURE bool ring_ring_fills_scratch(const struct ring_plan *plan, uint64_t step)
+{
+	return ring_ring_reduces(plan) && step + 2 < plan->params.size + plan->around.scalings;
+}
+
+/* Whether an outgoing step sends from there what the incoming one before it has made. */
+RING_PURE bool ring_ring_sends_scratch(const struct ring_plan *plan, uint64_t step)
+{
+	uint64_t made = step + plan->around.scalings;
+	return made > 0 && ring_ring_fills_scratch(plan, made - 1);
 }
 
 RING_PURE uint64_t ring_ring_scratch_number(const struct ring_plan *plan, uint64_t round,
@@ -234,29 +286,40 @@ RING_PURE uint64_t ring_ring_sender_of(const struct ring_plan *plan, uint64_t nu
 	       number % of_round + (1 - plan->around.scalings) * plan->chunks;
 }
 
-/* Puts the result into scratch, where it must wait for what was there to be sent. */
-RING_PURE struct ring_transfer ring_ring_into_scratch(const struct ring_plan *plan,
-						      struct ring_ring_index at,
-						      struct ring_transfer transfer)
+RING_PURE struct ring_ring_index ring_ring_outgoing_index(const struct ring_plan *plan, uint64_t i)
 {
-	uint64_t number = ring_ring_scratch_number(plan, at.round, at.step, at.chunk);
-	transfer.result = (struct ring_place){RING_SCRATCH, ring_ring_scratch_offset(plan, number)};
-	if (number >= plan->scratch_chunks)
-		transfer.needs = ring_ring_sender_of(plan, number - plan->scratch_chunks) + 1;
-	return transfer;
+	if (ring_ring_is_chain(plan))
+		return ring_ring_chain_index(plan, i);
+	struct ring_ring_index at = ring_ring_split(plan, i, plan->around.steps);
+	if (ring_ring_sends_scratch(plan, at.step))
+		at.place = ring_ring_scratch_number(plan, at.round,
+						    at.step + plan->around.scalings - 1, at.chunk) %
+			   plan->scratch_chunks;
+	return at;
 }
 
-/* Signal s says "I and the s ranks before me are in this call". */
-RING_PURE struct ring_transfer ring_ring_outgoing(const struct ring_plan *plan, uint64_t i)
+/* A result must wait for what was at its place in scratch to be sent. */
+RING_PURE struct ring_ring_index ring_ring_incoming_index(const struct ring_plan *plan, uint64_t j)
 {
-	if (i < plan->signals)
-		return ring_plan_signal(plan->next, i);
-	i -= plan->signals;
 	if (ring_ring_is_chain(plan))
-		return ring_ring_chain_outgoing(plan, i);
+		return ring_ring_chain_index(plan, j);
+	struct ring_ring_index at = ring_ring_split(plan, j, ring_ring_incoming_steps(plan));
+	if (!ring_ring_fills_scratch(plan, at.step))
+		return at;
+	uint64_t number = ring_ring_scratch_number(plan, at.round, at.step, at.chunk);
+	at.place = number % plan->scratch_chunks;
+	if (number >= plan->scratch_chunks)
+		at.freed = ring_ring_sender_of(plan, number - plan->scratch_chunks) + 1;
+	return at;
+}
+
+RING_PURE struct ring_transfer ring_ring_outgoing_at(const struct ring_plan *plan,
+						     struct ring_ring_index at)
+{
+	if (ring_ring_is_chain(plan))
+		return ring_ring_chain_outgoing(plan, at);
 
 	int n = plan->params.size, p = plan->params.position;
-	struct ring_ring_index at = ring_ring_split(plan, i, plan->around.steps);
 	int step = plan->around.first + (int)at.step;
 	int owner = plan->params.order[ring_plan_mod(p - 1 - step, n)];
 	uint64_t offset;
@@ -273,14 +336,19 @@ RING_PURE struct ring_transfer ring_ring_outgoing(const struct ring_plan *plan, 
 	}
 	transfer.needs = plan->signals + at.round * ring_ring_incoming_steps(plan) * plan->chunks +
 			 (made - 1) * plan->chunks + at.chunk + 1;
-	if (step < n - 1) {
-		uint64_t number = ring_ring_scratch_number(plan, at.round, made - 1, at.chunk);
+	transfer.source = (struct ring_place){RING_OUTPUT, offset};
+	if (ring_ring_sends_scratch(plan, at.step))
 		transfer.source = (struct ring_place){RING_SCRATCH,
-						      ring_ring_scratch_offset(plan, number)};
-	} else {
-		transfer.source = (struct ring_place){RING_OUTPUT, offset};
-	}
+						      ring_ring_scratch_offset(plan, at.place)};
 	return transfer;
+}
+
+/* Signal s says "I and the s ranks before me are in this call". */
+RING_PURE struct ring_transfer ring_ring_outgoing(const struct ring_plan *plan, uint64_t i)
+{
+	if (i < plan->signals)
+		return ring_plan_signal(plan->next, i);
+	return ring_ring_outgoing_at(plan, ring_ring_outgoing_index(plan, i - plan->signals));
 }
 
 RING_PURE struct ring_transfer ring_ring_reduction(const struct ring_plan *plan,
@@ -310,16 +378,13 @@ RING_PURE struct ring_transfer ring_ring_scaling(const struct ring_plan *plan,
 	return ring_ring_into_scratch(plan, at, transfer);
 }
 
-RING_PURE struct ring_transfer ring_ring_incoming(const struct ring_plan *plan, uint64_t j)
+RING_PURE struct ring_transfer ring_ring_incoming_at(const struct ring_plan *plan,
+						     struct ring_ring_index at)
 {
-	if (j < plan->signals)
-		return ring_plan_signal(plan->prev, 0);
-	j -= plan->signals;
 	if (ring_ring_is_chain(plan))
-		return ring_ring_chain_incoming(plan, j);
+		return ring_ring_chain_incoming(plan, at);
 
 	int n = plan->params.size, p = plan->params.position;
-	struct ring_ring_index at = ring_ring_split(plan, j, ring_ring_incoming_steps(plan));
 	if (at.step < plan->around.scalings)
 		return ring_ring_scaling(plan, at);
 	int in_round = (int)(at.step - plan->around.scalings), step = plan->around.first + in_round;
@@ -339,6 +404,13 @@ RING_PURE struct ring_transfer ring_ring_incoming(const struct ring_plan *plan, 
 		transfer.source = (struct ring_place){RING_INPUT,
 						      ring_ring_part_offset(plan, owner, offset)};
 	return transfer;
+}
+
+RING_PURE struct ring_transfer ring_ring_incoming(const struct ring_plan *plan, uint64_t j)
+{
+	if (j < plan->signals)
+		return ring_plan_signal(plan->prev, 0);
+	return ring_ring_incoming_at(plan, ring_ring_incoming_index(plan, j - plan->signals));
 }
 
 RING_PURE int ring_ring_edge(const struct ring_plan *plan, int index, bool *outgoing)

@@ -31,7 +31,7 @@
 #include "two_shot.h" /* its bytes */
 
 /*
- * Of so many ranks: a stage has places for all, and two ranks have nothing of it. For them one shot
+ * Of this many ranks: a stage has places for all, and two ranks gain nothing. For them one shot
  * sends the same bytes by one exchange less.
  */
 #define RING_STAGED_RANKS_LEAST 3
@@ -118,7 +118,8 @@ RING_PURE struct ring_transfer ring_staged_sum(const struct ring_plan *plan, uin
 				    .peer = self,
 				    .source = {RING_ALL_STAGES, 0},
 				    .result = {RING_OUTPUT, 0},
-				    .last = true};
+				    .last = true,
+				    .behind = ring_plan_last(plan, 0)};
 	sum.source.offset = ring_staged_place(plan, round, self);
 	sum.bytes = ring_plan_chunk(plan, self, round, &sum.result.offset);
 	return sum;

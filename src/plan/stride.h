@@ -206,7 +206,7 @@ RING_PURE struct ring_transfer ring_stride_part(const struct ring_plan *plan,
 	return part;
 }
 
-/* Inputs in the pile of a rank so many strides away from the owner. */
+/* Inputs in the pile of a rank that is this many strides from the owner. */
 RING_PURE int ring_stride_height(const struct ring_plan *plan, int strides)
 {
 	bool first = strides == plan->stride.count;

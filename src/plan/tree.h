@@ -79,7 +79,7 @@ RING_PURE bool ring_tree_goes_up(enum ring_kind kind)
 }
 
 /*
- * True if a tree can carry inputs of so many bytes: no more goes up than Bruck's plan sends at
+ * True if a tree can carry inputs of this many bytes: no more goes up than Bruck's plan sends at
  * once.
  */
 RING_PURE bool ring_tree_can(enum ring_kind kind, int size, uint64_t bytes)
@@ -297,7 +297,7 @@ RING_PURE struct ring_transfer ring_tree_sum(const struct ring_plan *plan, uint6
 					sum.bytes);
 	sum.source = (struct ring_place){RING_SUMMANDS, sum.result.offset - begin};
 	sum.last = true;
-	sum.behind = behind;
+	sum.behind = ring_plan_last(plan, behind);
 	return sum;
 }
 

@@ -21,7 +21,34 @@ void ring_comm_failure_close(struct ring_comm_failure *failure)
 	pthread_mutex_destroy(&failure->lock);
 }
 
+void ring_comm_failure_listen(struct ring_comm_failure *failure, struct ring_listener *listener)
+{
+	pthread_mutex_lock(&failure->lock);
+	listener->next = failure->listeners;
+	failure->listeners = listener;
+	pthread_mutex_unlock(&failure->lock);
+}
+
+void ring_comm_failure_leave(struct ring_comm_failure *failure, const struct ring_listener *listener)
+{
+	pthread_mutex_lock(&failure->lock);
+	struct ring_listener **link = &failure->listeners;
+	while (*link && *link != listener)
+		link = &(*link)->next;
+	if (*link)
+		*link = listener->next;
+	pthread_mutex_unlock(&failure->lock);
+}
+
 /* ---- the first failure ----------------------------------------------------------------------- */
+
+static void tell_listener(struct ring_listener *listener)
+{
+	if (listener->bell)
+		ring_bell_ring(listener->bell);
+	else
+		listener->hear(listener);
+}
 
 int ring_comm_fail_with(struct ring_comm_failure *failure, const struct ring_news *news, bool tell)
 {
@@ -33,6 +60,9 @@ int ring_comm_fail_with(struct ring_comm_failure *failure, const struct ring_new
 		failure->first_call = news->call;
 		ring_flag_raise(&failure->failed);
 	}
+	for (struct ring_listener *listener = failure->listeners; first && listener;
+	     listener = listener->next)
+		tell_listener(listener);
 	int sticks = failure->first.err;
 	pthread_mutex_unlock(&failure->lock);
 

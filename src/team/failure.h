@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How a communicator ends: its first failure stays and spreads, and the neighbours say goodbye. Any
- * thread may call these functions. What failed, in a sentence, is explain.c's.
+ * thread may call these functions. The sentence is made by who finds out:
+ * explain.c of a call that cannot go on, the lanes of a death.
  */
 #ifndef RING_COMM_FAILURE_H
 #define RING_COMM_FAILURE_H
@@ -14,6 +15,13 @@
 #include "plan/record.h"
 #include "team.h"
 
+/* Whoever depends on the communicator also hears of the first failure: its doorbell is rung, ... */
+struct ring_listener {
+	const struct ring_bell *bell;                 /* NULL: it has none, but ... */
+	void (*hear)(struct ring_listener *listener); /* ... this is called. Any thread; short */
+	struct ring_listener *next;
+};
+
 struct ring_comm_failure {
 	const struct ring_team *team;
 	struct ring_links *links; /* lanes that tell the others, and the doorbell */
@@ -21,8 +29,9 @@ struct ring_comm_failure {
 	pthread_mutex_t lock;
 	struct ring_flag failed; /* raised once `first` is complete */
 	struct ring_failure first;
-	uint64_t first_call;         /* the first call that it ends; 0: all */
-	struct ring_failure refused; /* the last call that was refused; under the lock */
+	uint64_t first_call;             /* the first call that it ends; 0: all */
+	struct ring_failure refused;     /* the last call that was refused; under the lock */
+	struct ring_listener *listeners; /* under the lock */
 
 	/* prev, next said goodbye, and when */
 	struct ring_flag left[2];
@@ -36,6 +45,11 @@ struct ring_comm_failure {
 void ring_comm_failure_open(struct ring_comm_failure *failure, const struct ring_team *team,
 			    struct ring_links *links);
 void ring_comm_failure_close(struct ring_comm_failure *failure);
+
+/* The listener is the caller's, and stays until it is taken away. Look for a failure behind it. */
+void ring_comm_failure_listen(struct ring_comm_failure *failure, struct ring_listener *listener);
+void ring_comm_failure_leave(struct ring_comm_failure *failure,
+			     const struct ring_listener *listener);
 
 /*
  * Makes the news the communicator's failure, unless there is one already, and tells the other ranks

@@ -44,7 +44,8 @@ int ring_far_channel(struct ring_far *far, const struct ring_device *device, int
 	*found = channel;
 	if (channel->device)
 		return 0;
-	size_t scratch = team->size > 1 ? ring_tuning_scratch(&team->placement.tuning) : 0;
+	const struct ring_tuning *tuning = &team->placement.tuning;
+	size_t scratch = team->size > 1 ? ring_tuning_scratch(tuning, tuning->far_chunk_bytes) : 0;
 	int err = ring_channel_open(channel, team->rank, device, chip, scratch);
 	channel->trace = team->trace;
 	if (err)
@@ -74,6 +75,7 @@ static int connect_channel(struct ring_pairs *pairs, struct ring_channel *channe
 int ring_far_connect(struct ring_far *far, struct ring_pairs *pairs,
 		     const struct ring_device *device, int chip)
 {
+	far->connected = true;
 	int err = ring_pairs_connect(pairs, device, chip);
 	for (int number = 0; number < far->team->placement.tuning.channels && !err; number++) {
 		struct ring_channel *channel;

@@ -19,6 +19,7 @@ struct ring_team;
 struct ring_far {
 	const struct ring_team *team;
 	struct ring_far_set *sets; /* one for each device; NULL at first */
+	bool connected;            /* the program's streams may stop for calls from here on */
 };
 
 /* Tells the links of channel number `number` from others between the same ranks. */

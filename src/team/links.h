@@ -24,7 +24,7 @@ struct ring_links {
 	struct ring_lookout lookout; /* after links over TCP */
 	struct ring_join *join;      /* while creating */
 	struct ring_bell bell;
-	struct ring_channel channels[RING_CHANNELS_MAX]; /* the first has the mesh's links, too */
+	struct ring_channel channels[RING_CHANNELS_MAX]; /* the first also has the mesh's links */
 	int channel_count;
 };
 

@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "transport/sealed.h"
+#include "base/clock.h"
 #include "base/fd.h"
-#include "base/number.h"
+#include "base/log.h"
+#include "base/text/number.h"
+#include "base/waits.h"
 #include "engine/channel.h"
 
 /* ---- which device ---------------------------------------------------------------------------- */
@@ -64,9 +68,7 @@ int ring_memory_choose(const char *option, const struct ring_device **device, in
 
 static void give_back(const struct ring_region *region)
 {
-	if (region->allocated && region->device)
-		region->device->free(region->start);
-	else if (region->allocated)
+	if (region->allocated && !region->device)
 		munmap(region->start, region->bytes);
 	ring_fd_close(region->fd);
 }
@@ -76,6 +78,8 @@ static void drop(struct ring_region **link)
 	struct ring_region *region = *link;
 	*link = region->next;
 	ring_region_forget(region);
+	if (region->allocated && region->lends)
+		region->device->lending->leave(region->start);
 	give_back(region);
 	ring_region_release(region);
 }
@@ -151,6 +155,23 @@ static int allocate(struct ring_region *made, struct ring_failure *failure)
 	return err ? ring_fail(failure, err, "no %zu bytes of shared memory: %m", made->bytes) : 0;
 }
 
+/* When no peer has it open any more. */
+static void free_on_device(struct ring_region *region)
+{
+	region->device->free(region->start);
+}
+
+/* What is so for one piece of a device's memory is so for all: once is enough. */
+static void tell_private(const struct ring_region *made, const char *text)
+{
+	static bool told;
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		ring_log(RING_WARN,
+			 "memory of %s device %d (%s) has neither a descriptor nor a handle that "
+			 "other processes open: calls on it go by memory of the host",
+			 made->device->name, made->chip, text);
+}
+
 static int allocate_on_device(struct ring_region *made, struct ring_failure *failure)
 {
 	const struct ring_device *device = made->device;
@@ -159,9 +180,13 @@ static int allocate_on_device(struct ring_region *made, struct ring_failure *fai
 	if (err)
 		return err;
 	err = device->alloc(made->chip, made->bytes, &made->start);
-	return err ? ring_fail(failure, err, "no %zu bytes on %s device %d (%s)", made->bytes,
-			       device->name, made->chip, text)
-		   : 0;
+	if (err)
+		return ring_fail(failure, err, "no %zu bytes on %s device %d (%s)", made->bytes,
+				 device->name, made->chip, text);
+	made->free = free_on_device;
+	if (device->lending && device->lending->lend(made) == RING_ENOTSUP)
+		tell_private(made, text);
+	return 0;
 }
 
 int ring_memory_allocate(struct ring_comm_memory *memory, size_t bytes, int chip, void **start,
@@ -177,6 +202,8 @@ int ring_memory_allocate(struct ring_comm_memory *memory, size_t bytes, int chip
 	if (err)
 		return err;
 	if (!ring_memory_add(memory, &made)) {
+		if (made.free)
+			made.free(&made);
 		give_back(&made);
 		return ring_fail(failure, RING_ENOMEM, "no memory");
 	}
@@ -218,28 +245,78 @@ int ring_memory_lend(struct ring_comm_memory *memory, const struct ring_channel 
 	return err;
 }
 
-static void recall(const struct ring_channel *mesh, struct ring_region *region)
+/* Tells all peers to let go. returns whether one may have a device's memory open nevertheless */
+static bool recall(const struct ring_channel *mesh, const struct ring_region *region)
 {
+	bool is_open = false;
 	for (int r = 0; r < mesh->route_count; r++) {
 		struct ring_link *out = mesh->routes[r].out;
-		if (out)
-			ring_link_forget(out, region->number);
+		if (!out)
+			continue;
+		ring_link_forget(out, region->number);
+		is_open = is_open || (region->lends && ring_link_lends(out, region->number));
 	}
-	ring_region_release(region);
+	return is_open;
 }
 
 void ring_memory_recall_freed(struct ring_comm_memory *memory, const struct ring_channel *mesh,
 			      uint64_t epoch)
 {
 	int kept = 0;
+	memory->leaves = false;
 	for (int i = 0; i < memory->lent_count; i++) {
-		if (ring_region_is_known(memory->lent[i]))
-			memory->lent[kept++] = memory->lent[i];
+		struct ring_region *region = memory->lent[i];
+		bool known = ring_region_is_known(region);
+		bool leaves = !known && recall(mesh, region);
+		if (known || leaves)
+			memory->lent[kept++] = region;
 		else
-			recall(mesh, memory->lent[i]);
+			ring_region_release(region);
+		memory->leaves = memory->leaves || leaves;
 	}
 	memory->lent_count = kept;
 	memory->lent_epoch = epoch;
+}
+
+/* returns how many regions of devices peers may have open yet */
+static int recall_devices(const struct ring_comm_memory *memory, const struct ring_channel *mesh)
+{
+	int open = 0;
+	for (int i = 0; i < memory->lent_count; i++)
+		open += memory->lent[i]->lends && recall(mesh, memory->lent[i]);
+	return open;
+}
+
+/* Freeing what a peer has open is undefined: whatever it is at, it may come back to it. */
+static void leave_open(const struct ring_comm_memory *memory, const struct ring_channel *mesh)
+{
+	for (int i = 0; i < memory->lent_count; i++) {
+		struct ring_region *region = memory->lent[i];
+		if (!region->lends || !recall(mesh, region))
+			continue;
+		ring_log(RING_WARN,
+			 "%zu bytes of %s device %d %s: a rank that has them open does not let go",
+			 region->bytes, region->device->name, region->chip,
+			 region->allocated ? "stay allocated" : "must not be freed");
+		region->free = NULL;
+	}
+}
+
+/* returns how many peers' memory may be open here yet */
+static int part(const struct ring_channel *mesh)
+{
+	int open = 0;
+	for (int r = 0; r < mesh->route_count; r++)
+		open += mesh->routes[r].in && !ring_link_part(mesh->routes[r].in);
+	return open;
+}
+
+void ring_memory_part(struct ring_comm_memory *memory, const struct ring_channel *mesh,
+		      uint64_t until_ms)
+{
+	while (part(mesh) + recall_devices(memory, mesh) > 0 && ring_clock_ms() < until_ms)
+		nanosleep(&(struct timespec){.tv_nsec = RING_BUFFERS_LOOK_NS}, NULL);
+	leave_open(memory, mesh);
 }
 
 int ring_memory_take_back(struct ring_region *region, const void *start, size_t bytes)

@@ -22,6 +22,7 @@ struct ring_comm_memory {
 	/* For the thread that runs calls. */
 	struct ring_region **lent; /* that peers were told of, held */
 	int lent_count, lent_room;
+	bool leaves;         /* some of it was freed, and peers may have it open */
 	uint64_t lent_epoch; /* at the last look at which of them live */
 };
 
@@ -47,6 +48,14 @@ bool ring_memory_free(struct ring_comm_memory *memory, const void *start);
 
 /* Forgets what was added here, and not allocated. returns false: this was not */
 bool ring_memory_forget(struct ring_comm_memory *memory, const struct ring_region *region);
+
+/*
+ * Before the links close: lets go of all that peers have lent, and waits until that is closed and
+ * they have let go of this rank's devices, or until then. What they keep stays as long as the
+ * process.
+ */
+void ring_memory_part(struct ring_comm_memory *memory, const struct ring_channel *mesh,
+		      uint64_t until_ms);
 
 /* Frees and forgets all, once the links are closed. */
 void ring_memory_close(struct ring_comm_memory *memory);
@@ -75,14 +84,14 @@ void ring_memory_recall_freed(struct ring_comm_memory *memory, const struct ring
 			      uint64_t epoch);
 
 /*
- * Tells the peers of lent memory that was freed since the last time. For the thread that runs
- * calls. Cheap.
+ * Tells the peers of lent memory that was freed since the last time; a device's is free once they
+ * have let it go. For the thread that runs calls. Cheap.
  */
 static inline void ring_memory_recall(struct ring_comm_memory *memory,
 				      const struct ring_channel *mesh)
 {
 	uint64_t epoch = ring_region_epoch();
-	if (memory->lent_epoch != epoch)
+	if (memory->lent_epoch != epoch || memory->leaves)
 		ring_memory_recall_freed(memory, mesh, epoch);
 }
 

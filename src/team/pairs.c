@@ -14,14 +14,20 @@
 #include "health/vigil.h"
 
 struct ring_pair {
-	struct ring_channel channel;
+	struct ring_channel channel; /* whose `next` is that of the next busy one; it stays first */
 	int peer;
 	bool outgoing;
 	uint64_t messages;       /* begun so far */
+	uint64_t deadline_ms;    /* of the current one; 0: nobody has asked */
+	struct ring_call *doing; /* begun, and not complete */
 	struct ring_call *todo;  /* not begun, by their `next` */
 	struct ring_call **last; /* where the next one is added */
-	struct ring_pair *next;  /* of the busy ones */
 };
+
+static struct ring_pair *pair_of(struct ring_channel *channel)
+{
+	return (struct ring_pair *)channel;
+}
 
 struct ring_wanted_link {
 	struct ring_edge edge;
@@ -49,7 +55,7 @@ static size_t slot_bytes(const struct ring_team *team, int number, int peer)
 	const struct ring_placement *placement = &team->placement;
 	bool neighbours = peer == placement->next.rank || peer == placement->prev.rank;
 	return number >= RING_CHANNEL_FAR && neighbours
-		       ? placement->tuning.chunk_bytes
+		       ? placement->tuning.far_chunk_bytes
 		       : ring_tuning_pair_chunk(&placement->tuning, team->size);
 }
 
@@ -235,6 +241,7 @@ static int step_links(struct ring_pairs *pairs, struct ring_pairs_trouble *troub
 		if (!err)
 			err = add_links(pairs, wanted, &trouble->failure);
 		if (err) {
+			trouble->channel = wanted->channel;
 			trouble->peer = wanted->edge.peer->rank;
 			trouble->unreached = is_unreached(wanted);
 			return err;
@@ -330,37 +337,42 @@ static int begin_message(struct ring_pairs *pairs, struct ring_pair *pair)
 	if (err)
 		return err;
 	pair->todo = call->next;
+	pair->doing = call;
+	pair->deadline_ms = 0;
 	ring_channel_start(&pair->channel, &plan, operands, &record);
 	return 0;
 }
 
-int ring_pairs_add(struct ring_pairs *pairs, struct ring_call *call, struct ring_channel **active)
+static void append(struct ring_pairs *pairs, struct ring_pair *pair, struct ring_call *call)
+{
+	bool idle = !pair->doing && !pair->todo;
+	if (!pair->todo)
+		pair->last = &pair->todo;
+	call->next = NULL;
+	*pair->last = call;
+	pair->last = &call->next;
+	call->batch.lead->batch.left++;
+	if (idle) {
+		pair->channel.next = pairs->busy;
+		pairs->busy = &pair->channel;
+	}
+}
+
+int ring_pairs_add(struct ring_pairs *pairs, struct ring_call *call)
 {
 	bool sends = call->kind == RING_KIND_SEND;
+	int err = 0;
 	if (sends && call->root == pairs->team->rank)
 		return 0; /* the receive copies */
 	struct ring_pair *pair = find_pair(pairs, call->root, sends);
 	if (!pair)
 		return RING_ENOMEM;
-	if (call->root != pairs->team->rank) {
-		int err = ring_pairs_want_link(pairs, &pair->channel, RING_CHANNEL_PAIR, call->root,
-					       sends);
-		if (err)
-			return err;
-	}
-	bool idle = !pair->todo;
-	if (idle)
-		pair->last = &pair->todo;
-	call->next = NULL;
-	*pair->last = call;
-	pair->last = &call->next;
-	if (idle) {
-		pair->next = pairs->busy;
-		pairs->busy = pair;
-		pair->channel.next = *active;
-		*active = &pair->channel;
-	}
-	return 0;
+	if (call->root != pairs->team->rank)
+		err = ring_pairs_want_link(pairs, &pair->channel, RING_CHANNEL_PAIR, call->root,
+					   sends);
+	if (!err)
+		append(pairs, pair, call);
+	return err;
 }
 
 /* One that receives from this rank itself has no link. */
@@ -387,32 +399,105 @@ int ring_pairs_connect(struct ring_pairs *pairs, const struct ring_device *devic
 	return err;
 }
 
+/* One message less of its batch. */
+static void leave_batch(struct ring_pairs *pairs, const struct ring_call *call, int result)
+{
+	struct ring_call *lead = call->batch.lead;
+	if (result)
+		lead->result = result;
+	if (--lead->batch.left > 0 || !lead->batch.ready)
+		return;
+	lead->batch.next = pairs->ended;
+	pairs->ended = lead;
+}
+
+struct ring_call *ring_pairs_take_ended(struct ring_pairs *pairs)
+{
+	struct ring_call *lead = pairs->ended;
+	if (lead)
+		pairs->ended = lead->batch.next;
+	return lead;
+}
+
+/* Begins the next message, goes on with it, ends it. returns moves, or an error and why */
+static int step_pair(struct ring_pairs *pairs, struct ring_pair *pair,
+		     struct ring_pairs_trouble *trouble)
+{
+	int moves = 0;
+	trouble->channel = &pair->channel;
+	if (!pair->doing && pair->todo->batch.lead->batch.ready) {
+		int err = begin_message(pairs, pair);
+		if (err) {
+			trouble->device = pair->channel.device;
+			return err;
+		}
+		moves++;
+	}
+	if (!pair->doing)
+		return 0;
+	int moved = ring_channel_advance(&pair->channel);
+	if (moved < 0) {
+		trouble->broken = true;
+		return moved;
+	}
+	if (ring_channel_is_done(&pair->channel)) {
+		leave_batch(pairs, pair->doing, 0);
+		pair->doing = NULL;
+		moves++;
+	}
+	return moves + moved;
+}
+
 int ring_pairs_step(struct ring_pairs *pairs, struct ring_pairs_trouble *trouble)
 {
 	int moves = step_links(pairs, trouble);
-	struct ring_pair **link = &pairs->busy;
+	struct ring_channel **link = &pairs->busy;
 	while (moves >= 0 && *link) {
-		struct ring_pair *pair = *link;
-		if (ring_channel_is_done(&pair->channel)) {
-			int err = begin_message(pairs, pair);
-			if (err) {
-				trouble->device = pair->channel.device;
-				return err;
-			}
-			moves++;
-		}
-		if (pair->todo)
-			link = &pair->next;
+		struct ring_pair *pair = pair_of(*link);
+		int moved = step_pair(pairs, pair, trouble);
+		moves = moved < 0 ? moved : moves + moved;
+		if (pair->doing || pair->todo)
+			link = &pair->channel.next;
 		else
-			*link = pair->next;
+			*link = pair->channel.next;
 	}
 	return moves;
 }
 
-void ring_pairs_give_up(struct ring_pairs *pairs)
+const struct ring_channel *ring_pairs_find_late(const struct ring_pairs *pairs, uint64_t now_ms,
+						int timeout_ms, int *rest_ms)
+{
+	for (struct ring_channel *channel = pairs->busy; channel; channel = channel->next) {
+		struct ring_pair *pair = pair_of(channel);
+		if (!pair->doing)
+			continue;
+		if (!pair->deadline_ms)
+			pair->deadline_ms = now_ms + (uint64_t)timeout_ms;
+		if (pair->deadline_ms <= now_ms)
+			return channel;
+		int rest = (int)(pair->deadline_ms - now_ms);
+		if (*rest_ms < 0 || *rest_ms > rest)
+			*rest_ms = rest;
+	}
+	return NULL;
+}
+
+static void forget_messages(struct ring_pairs *pairs, struct ring_pair *pair, int result)
+{
+	if (pair->doing)
+		leave_batch(pairs, pair->doing, result);
+	pair->doing = NULL;
+	while (pair->todo) {
+		struct ring_call *call = pair->todo;
+		pair->todo = call->next;
+		leave_batch(pairs, call, result);
+	}
+}
+
+void ring_pairs_give_up(struct ring_pairs *pairs, int result)
 {
 	for (; pairs->busy; pairs->busy = pairs->busy->next)
-		pairs->busy->todo = NULL;
+		forget_messages(pairs, pair_of(pairs->busy), result);
 }
 
 void ring_pairs_each(const struct ring_pairs *pairs, void *context,

@@ -42,15 +42,21 @@ void ring_partners_free(struct ring_partners *partners)
 	free(partners->reached.inputs);
 	free(partners->reached.outputs);
 	ring_stage_free(&partners->stage);
+	ring_probe_free(&partners->probe);
 	*partners = (struct ring_partners){0};
 }
 
 /*
  * The region that a buffer lies in; RING_REGION_PRIVATE if it is private or cannot be lent to all.
+ * A device's is not lent before it is known that devices reach one another.
  */
 static uint32_t lend(const struct ring_partners *partners, struct ring_region *region)
 {
-	bool lent = region && region->number < RING_REGION_UNUSED &&
+	bool numbered = region && region->number < RING_REGION_UNUSED;
+	bool far = numbered && region->lends, tried = partners->probe.phase == RING_PROBE_DONE;
+	if (far && !tried)
+		return (uint32_t)region->number;
+	bool lent = numbered && (!far || partners->probe.reaches) &&
 		    !ring_memory_lend(partners->memory, partners->mesh, region);
 	return lent ? (uint32_t)region->number : RING_REGION_PRIVATE;
 }
@@ -79,6 +85,12 @@ static struct ring_whereabouts locate(const struct ring_partners *partners,
 	return where;
 }
 
+/* Others only talk: a device's calls may ask them to (kernels.h). */
+static bool share_memory(const struct ring_team *team)
+{
+	return team->placement.path == RING_PATH_MEMORY;
+}
+
 /* Before the first exchange: room, the plan of all of them, and its links. */
 static int prepare(struct ring_partners *partners, struct ring_pairs *pairs)
 {
@@ -95,26 +107,39 @@ static int prepare(struct ring_partners *partners, struct ring_pairs *pairs)
 	struct ring_plan plan = ring_plan_make(&params);
 	ring_known_plan_set(&partners->signals, &plan);
 	int err = allocate(&partners->reached, (size_t)team->size);
-	ring_stage_make(&partners->stage, team->size);
+	if (share_memory(team) && ring_staged_can(RING_KIND_ALL_REDUCE, team->size, 0))
+		ring_stage_make(&partners->stage, ring_staged_bytes(RING_PLACE_BYTES, team->size));
 	return err ? err : ring_pairs_want(pairs, partners->mesh, RING_CHANNEL_MESH, &plan);
 }
 
 int ring_partners_tell(struct ring_partners *partners, struct ring_pairs *pairs,
 		       const struct ring_call *call)
 {
-	struct ring_channel *channel = partners->mesh;
 	int err = partners->phase == RING_PARTNERS_LINKING ? prepare(partners, pairs) : 0;
 	if (err)
 		return err;
-	struct ring_whereabouts *own = &partners->reached.where[partners->team->rank];
-	*own = (struct ring_whereabouts){.input = partners->reaches};
+	struct ring_whereabouts own = {.input = partners->reaches};
 	if (partners->phase == RING_PARTNERS_PROVING)
-		own->output_region = ring_stage_lend(&partners->stage, partners->mesh);
-	if (partners->phase == RING_PARTNERS_CALLING)
-		*own = locate(partners, call);
-	ring_channel_tell(channel, &partners->signals, &call->record, &partners->reached);
-	channel->next = NULL;
+		own.output_region = ring_stage_lend(&partners->stage, partners->mesh);
+	partners->apart = call->device->apart;
+	partners->probing = partners->apart && partners->probes &&
+			    partners->probe.phase != RING_PROBE_DONE;
+	if (partners->probing)
+		own = ring_probe_tell(&partners->probe, partners->team, call->device, call->chip,
+				      partners->memory, partners->mesh);
+	else if (partners->phase == RING_PARTNERS_CALLING)
+		own = locate(partners, call);
+	ring_partners_say(partners, &call->record, &own);
 	return 0;
+}
+
+void ring_partners_say(struct ring_partners *partners, const struct ring_record *record,
+		       const struct ring_whereabouts *own)
+{
+	struct ring_channel *channel = partners->mesh;
+	partners->reached.where[partners->team->rank] = *own;
+	ring_channel_tell(channel, &partners->signals, record, &partners->reached);
+	channel->next = NULL;
 }
 
 /* ---- what the others can do ------------------------------------------------------------------ */
@@ -132,12 +157,25 @@ static bool reaches_all(const struct ring_partners *partners)
 	return true;
 }
 
+static bool all_are_shared(const struct ring_partners *partners)
+{
+	bool shared = true;
+	for (int rank = 0; rank < partners->team->size; rank++) {
+		const struct ring_whereabouts *where = &partners->reached.where[rank];
+		shared = shared && where->input_region != RING_REGION_PRIVATE &&
+			 where->output_region != RING_REGION_PRIVATE;
+	}
+	return shared;
+}
+
 int ring_partners_heard(struct ring_partners *partners, int *peer)
 {
 	const struct ring_team *team = partners->team;
 	int err;
 	switch (partners->phase) {
 	case RING_PARTNERS_LINKING:
+		if (!share_memory(team))
+			return 0;
 		partners->reaches = reaches_all(partners);
 		partners->phase = RING_PARTNERS_PROVING;
 		return RING_EAGAIN;
@@ -147,27 +185,29 @@ int ring_partners_heard(struct ring_partners *partners, int *peer)
 			partners->all_reach = partners->all_reach &&
 					      partners->reached.where[rank].input;
 		partners->phase = RING_PARTNERS_CALLING;
-		err = ring_stage_find(&partners->stage, team, partners->mesh, &partners->reached,
-				      peer);
+		err = ring_stage_find(&partners->stage, team, partners->mesh,
+				      partners->reached.where, peer);
+		partners->reached.stages = partners->stage.all;
 		return err ? err : RING_EAGAIN;
 	case RING_PARTNERS_CALLING:
 		break;
 	}
-	return 0;
+	if (partners->probing)
+		ring_probe_hear(&partners->probe, team, partners->mesh, partners->reached.where);
+	else if (partners->apart && !partners->probes && all_are_shared(partners))
+		partners->probes = true;
+	else
+		return 0;
+	return RING_EAGAIN;
 }
 
-enum ring_memory ring_partners_memory(const struct ring_partners *partners)
+enum ring_memory ring_partners_memory(const struct ring_partners *partners,
+				      const struct ring_call *call)
 {
-	const struct ring_team *team = partners->team;
-	bool shared = true;
-	for (int rank = 0; rank < team->size; rank++) {
-		const struct ring_whereabouts *where = &partners->reached.where[rank];
-		shared = shared && where->input_region != RING_REGION_PRIVATE &&
-			 where->output_region != RING_REGION_PRIVATE;
-	}
-	if (shared)
+	if (all_are_shared(partners))
 		return RING_MEMORY_SHARED;
-	return partners->all_reach ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
+	bool reachable = partners->all_reach && !call->device->apart;
+	return reachable ? RING_MEMORY_REACHABLE : RING_MEMORY_PRIVATE;
 }
 
 uint64_t ring_partners_workers(const struct ring_partners *partners, int root)
@@ -197,11 +237,13 @@ uint64_t ring_partners_workers(const struct ring_partners *partners, int root)
 /* ---- where the others' buffers lie ----------------------------------------------------------- */
 
 /* *here: NULL if it can only be copied from and to. */
-static int find(const struct ring_partners *partners, int rank, uint32_t region, uint64_t place,
-		size_t bytes, char **here)
+static int find(const struct ring_partners *partners, const struct ring_call *call, int rank,
+		uint32_t region, uint64_t place, size_t bytes, char **here)
 {
 	struct ring_link *in = partners->mesh->routes[rank].in;
 	void *address = NULL;
+	if (call->device->apart && region != RING_REGION_PRIVATE && region != RING_REGION_UNUSED)
+		return ring_probe_find(&partners->probe, in, region, place, bytes, here);
 	int err = 0;
 	if (region == RING_REGION_PRIVATE && ring_team_is_here(partners->team, rank))
 		address = (void *)(uintptr_t)place;
@@ -229,14 +271,15 @@ int ring_partners_reach(struct ring_partners *partners, const struct ring_call *
 	const struct ring_team *team = partners->team;
 	partners->reached.inputs[team->rank] = (char *)call->operands.input;
 	partners->reached.outputs[team->rank] = call->operands.output;
+	partners->reached.gates = partners->mesh->routes;
 	for (int rank = 0; rank < team->size; rank++) {
 		const struct ring_whereabouts *where = &partners->reached.where[rank];
 		if (rank == team->rank)
 			continue;
-		int err = find(partners, rank, where->input_region, where->input,
+		int err = find(partners, call, rank, where->input_region, where->input,
 			       input_bytes(partners, call), &partners->reached.inputs[rank]);
 		if (!err)
-			err = find(partners, rank, where->output_region, where->output,
+			err = find(partners, call, rank, where->output_region, where->output,
 				   output_bytes(partners, call), &partners->reached.outputs[rank]);
 		*peer = rank;
 		if (err)
@@ -295,6 +338,8 @@ static const char *shut_out(const struct ring_partners *partners, const struct r
 	struct ring_region *region = call->output_region;
 	if (ring_team_is_here(partners->team, peer))
 		return "it is a thread of this process";
+	if (call->device->apart)
+		return "they are memory of a device";
 	int err = region && call->operands.output
 			  ? ring_memory_take_back(region, call->operands.output,
 						  output_bytes(partners, call))
@@ -305,11 +350,12 @@ static const char *shut_out(const struct ring_partners *partners, const struct r
 }
 
 void ring_partners_fence(const struct ring_partners *partners, const struct ring_call *call,
-			 struct ring_comm_failure *failure)
+			 struct ring_comm_failure *failure, bool settled)
 {
 	char who[RING_RANK_TEXT];
 	uint64_t until = ring_clock_ms() + RING_FENCE_MS;
-	leave_all(partners);
+	if (settled)
+		leave_all(partners);
 	int inside = find_inside(partners);
 	for (; inside >= 0 && ring_clock_ms() < until; inside = find_inside(partners))
 		nanosleep(&(struct timespec){.tv_nsec = RING_BUFFERS_LOOK_NS}, NULL);

@@ -17,6 +17,7 @@
 #include "engine/channel.h"
 #include "engine/reached.h"
 #include "plan/record.h"
+#include "probe.h"
 #include "stage.h"
 #include "choose/tuning.h"
 
@@ -40,11 +41,22 @@ struct ring_partners {
 	struct ring_known_plan signals; /* of every exchange */
 	struct ring_reached reached;
 	struct ring_stage stage;
+	struct ring_probe probe; /* of the device whose memory calls are on */
+	bool apart;              /* this exchange is about a device's memory */
+	bool probing;            /* it is the probe's */
+	bool probes;             /* all have such memory that others can open */
 };
 
 /* Begins the next exchange, on the first channel. returns 0; RING_ENOMEM */
 int ring_partners_tell(struct ring_partners *partners, struct ring_pairs *pairs,
 		       const struct ring_call *call);
+
+/*
+ * Begins one more, once all is told: each says what it likes, in the whereabouts. It is done with
+ * the channel.
+ */
+void ring_partners_say(struct ring_partners *partners, const struct ring_record *record,
+		       const struct ring_whereabouts *own);
 
 /*
  * Takes in an exchange. returns 0: all is told; RING_EAGAIN: another one must follow; an error of
@@ -53,7 +65,8 @@ int ring_partners_tell(struct ring_partners *partners, struct ring_pairs *pairs,
 int ring_partners_heard(struct ring_partners *partners, int *peer);
 
 /* Whose memory the buffers of the call are: the same answer on all ranks. */
-enum ring_memory ring_partners_memory(const struct ring_partners *partners);
+enum ring_memory ring_partners_memory(const struct ring_partners *partners,
+				      const struct ring_call *call);
 
 /*
  * The first rank on each CPU, from the call's root on, as bits by places behind root: the same
@@ -70,12 +83,21 @@ int ring_partners_reach(struct ring_partners *partners, const struct ring_call *
 /* The call is over: lets go of memory that peers have freed. */
 void ring_partners_leave(const struct ring_partners *partners);
 
+/* The same before any call: what peers' devices have lent is free only once it is closed. Cheap. */
+static inline void ring_partners_tidy(const struct ring_partners *partners)
+{
+	if (partners->probe.phase != RING_PROBE_LENDING)
+		ring_partners_leave(partners);
+}
+
 /*
  * The call has failed: from here on no peer writes to this rank's memory. Waits a while until those
  * that still do are done or dead; a stopped one is shut out, or named in the failure's sentence.
+ *
+ * settled  this rank's device is done, and writes to no peer's memory; else peers see that it may
  */
 void ring_partners_fence(const struct ring_partners *partners, const struct ring_call *call,
-			 struct ring_comm_failure *failure);
+			 struct ring_comm_failure *failure, bool settled);
 
 /* Bytes that are held. */
 size_t ring_partners_bytes(const struct ring_partners *partners);

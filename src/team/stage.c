@@ -6,31 +6,28 @@
 #include "stage.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "transport/sealed.h"
 #include "base/fd.h"
+#include "base/held.h"
 #include "engine/channel.h"
-#include "engine/reached.h"
+#include "plan/record.h"
 #include "team.h"
 
 static void unmap(struct ring_region *region)
 {
-	munmap(region->start, region->bytes);
+	ring_held_end(region->start, region->bytes, ring_held_unmap);
 	ring_fd_close(region->fd);
 }
 
-static size_t bytes_for(int ranks)
+void ring_stage_make(struct ring_stage *stage, size_t bytes)
 {
-	return ring_sealed_memory(ring_staged_bytes(RING_PLACE_BYTES, ranks));
-}
-
-void ring_stage_make(struct ring_stage *stage, int ranks)
-{
-	struct ring_region made = {.bytes = bytes_for(ranks), .allocated = true, .free = unmap};
-	if (!ring_staged_can(RING_KIND_ALL_REDUCE, ranks, 0) ||
-	    ring_sealed_create("ringccl-stage", made.bytes, &made.fd, &made.start))
+	struct ring_region made = {.bytes = ring_sealed_memory(bytes),
+				   .allocated = true,
+				   .free = unmap};
+	stage->bytes = made.bytes;
+	if (ring_sealed_create("ringccl-stage", made.bytes, &made.fd, &made.start))
 		return;
 	stage->own = ring_region_add(&made);
 	if (!stage->own)
@@ -48,10 +45,10 @@ uint32_t ring_stage_lend(const struct ring_stage *stage, const struct ring_chann
 	return lent ? (uint32_t)own->number : RING_REGION_PRIVATE;
 }
 
-static bool all_have_one(const struct ring_reached *reached, int ranks)
+static bool all_have_one(const struct ring_whereabouts *where, int ranks)
 {
 	for (int rank = 0; rank < ranks; rank++)
-		if (reached->where[rank].output_region == RING_REGION_PRIVATE)
+		if (where[rank].output_region == RING_REGION_PRIVATE)
 			return false;
 	return true;
 }
@@ -71,25 +68,24 @@ static int map(struct ring_link *in, uint32_t region, size_t bytes, void **place
 }
 
 int ring_stage_find(struct ring_stage *stage, const struct ring_team *team,
-		    const struct ring_channel *mesh, struct ring_reached *reached, int *peer)
+		    const struct ring_channel *mesh, const struct ring_whereabouts *where, int *peer)
 {
 	int err = 0;
 	*peer = team->rank;
-	if (!all_have_one(reached, team->size))
+	if (!all_have_one(where, team->size))
 		return 0;
 	stage->size = (unsigned)team->size;
 	stage->all = calloc(stage->size, sizeof(*stage->all));
 	stage->held = calloc(stage->size, sizeof(struct ring_region *));
-	reached->stages = stage->all;
 	if (!stage->all || !stage->held)
 		return RING_ENOMEM;
 	for (int rank = 0; rank < team->size && !err; rank++) {
 		void *place = stage->own->start;
-		uint32_t region = reached->where[rank].output_region;
+		uint32_t region = where[rank].output_region;
 		if (rank != team->rank && ring_team_is_here(team, rank))
 			err = hold(&stage->held[rank], region, &place);
 		else if (rank != team->rank)
-			err = map(mesh->routes[rank].in, region, bytes_for(team->size), &place);
+			err = map(mesh->routes[rank].in, region, stage->bytes, &place);
 		stage->all[rank] = err ? NULL : place;
 		*peer = rank;
 	}

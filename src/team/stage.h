@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A rank's stage: memory that all ranks of a host map for as long as the communicator lives, so
- * that what lies there needs no telling and no gates; plan/staged.h says what lies where. Ranks
- * make their stages, tell one another their regions, and find the others', as part of proving
- * (partners.h). If one rank has none, none is used.
+ * that what lies there needs no telling and no gates. Ranks make their stages, tell one another
+ * their regions, and find the others'. If one rank has none, none is used. What lies where is said
+ * by plan/staged.h, for which stages are made as part of proving (partners.h), and by a device for
+ * its inboxes (kernels.h).
  */
 #ifndef RING_STAGE_H
 #define RING_STAGE_H
@@ -12,9 +13,9 @@
 #include <stdint.h>
 
 struct ring_channel;
-struct ring_reached;
 struct ring_region;
 struct ring_team;
+struct ring_whereabouts;
 
 /* All zero at first. */
 struct ring_stage {
@@ -22,10 +23,11 @@ struct ring_stage {
 	char **all;                /* where they lie here, by rank; NULL: not all ranks have one */
 	struct ring_region **held; /* those of this process, by rank; NULL: another one's */
 	unsigned size;             /* how many */
+	size_t bytes;              /* of each */
 };
 
-/* Makes this rank's, if `ranks` may use theirs. A rank that cannot have one goes without. */
-void ring_stage_make(struct ring_stage *stage, int ranks);
+/* Makes this rank's, of at least this many bytes. A rank that cannot have one goes without. */
+void ring_stage_make(struct ring_stage *stage, size_t bytes);
 
 /*
  * Lets all others map it. returns its region; RING_REGION_PRIVATE if there is none that they can
@@ -34,12 +36,12 @@ void ring_stage_make(struct ring_stage *stage, int ranks);
 uint32_t ring_stage_lend(const struct ring_stage *stage, const struct ring_channel *mesh);
 
 /*
- * Maps all others' stages, whose regions `reached` tells, and tells it where they are. returns 0,
- * also if not all have one; RING_ENOMEM; RING_EPEER, or what map() of transport.h returned, and
- * whose it is
+ * Maps all others' stages, whose regions are told as those of outputs. returns 0, also if not all
+ * have one; RING_ENOMEM; RING_EPEER, or what map() of transport.h returned, and whose it is
  */
 int ring_stage_find(struct ring_stage *stage, const struct ring_team *team,
-		    const struct ring_channel *mesh, struct ring_reached *reached, int *peer);
+		    const struct ring_channel *mesh, const struct ring_whereabouts *where,
+		    int *peer);
 
 /* Bytes that this rank's takes. */
 size_t ring_stage_bytes(const struct ring_stage *stage);

@@ -1,84 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The row `cuda` of the table of devices over the fake driver: the reference's bits from its
- * kernels, what it owns, when it says that jobs are finished, and what comes of a GPU that fails.
- * Every case is a process of its own, with the settings of the fake driver that it asks for.
+ * What the row `cuda` computes, the reference's bits; which memory is its own, and reached by it;
+ * and when it opens which driver.
  */
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <dlfcn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/harness.h"
 #include "base/datatype.h"
-#include "driver.h"
+#include "cases.h"
 #include "tests/kernels/jobs.h"
 #include "tests/kernels/reference.h"
-
-#define CUDA 1 /* the row's number */
-#define CHECK(condition)                                                                           \
-	((condition) ? (void)0                                                                     \
-		     : (printf("# %s:%d: not so: %s\n", __FILE__, __LINE__, #condition), exit(1)))
-
-static const struct ring_device *device;
-
-/* ---- waiting for jobs ------------------------------------------------------------------------- */
-
-static void post(void *semaphore)
-{
-	sem_post(semaphore);
-}
-
-static uint64_t finished(struct ring_device_queue *queue)
-{
-	uint64_t jobs;
-	CHECK(device->finished(queue, &jobs) == 0);
-	return jobs;
-}
-
-static void await(struct ring_device_queue *queue, uint64_t jobs)
-{
-	sem_t told;
-	sem_init(&told, 0, 0);
-	if (finished(queue) < jobs) {
-		CHECK(device->tell(queue, post, &told) == 0);
-		sem_wait(&told);
-	}
-	CHECK(finished(queue) == jobs);
-	sem_destroy(&told);
-}
-
-static struct ring_device_queue *open_queue(int chip)
-{
-	struct ring_device_queue *queue;
-	CHECK(device->queue_open(chip, &queue) == 0);
-	return queue;
-}
-
-static char *allocate(int chip, size_t bytes)
-{
-	void *memory;
-	CHECK(device->alloc(chip, bytes, &memory) == 0);
-	return memory;
-}
-
-/* Memory of the host that the device reaches, until the process ends. */
-static void *volatile held[100];
-static int held_count;
-
-static void *pinned(size_t bytes)
-{
-	void *memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-	held[held_count++] = memory;
-	CHECK(memory && device->pin(memory, (bytes + 4095) / 4096 * 4096) == 0);
-	memset(memory, 0, bytes);
-	return memory;
-}
 
 /* ---- bits ------------------------------------------------------------------------------------- */
 
@@ -111,7 +45,7 @@ static size_t mirror_bytes(void)
 static void move(void *to, const void *from)
 {
 	CHECK(device->copy(mirrors.queue, to, from, mirror_bytes(), false) == 0);
-	await(mirrors.queue, ++mirrors.jobs);
+	cases_await(mirrors.queue, ++mirrors.jobs);
 }
 
 static char *base_of(const struct mirror *mirror)
@@ -156,7 +90,7 @@ static int reduce_far(const struct reducer *reducer, const struct ring_reduction
 	int err = device->reduce(mirrors.queue, &far);
 	if (err)
 		return err;
-	await(mirrors.queue, ++mirrors.jobs);
+	cases_await(mirrors.queue, ++mirrors.jobs);
 	for (int i = 0; i < mirrors.count; i++)
 		fetch(&mirrors.mirrors[i]);
 	return 0;
@@ -166,14 +100,16 @@ static void bits(void)
 {
 	const struct reducer reducer = {"cuda", reduce_far, NULL};
 	unsigned long seed = jobs_seed_as_told();
-	mirrors.queue = open_queue(RING_CHIP_ANY);
-	mirrors.far = allocate(RING_CHIP_ANY,
-			       (RING_REDUCE_SOURCES + RING_REDUCE_RESULTS) * MIRROR_BYTES);
-	mirrors.room = pinned(MIRROR_BYTES);
+	mirrors.queue = cases_queue(RING_CHIP_ANY);
+	mirrors.far = cases_allocate(RING_CHIP_ANY,
+				     (RING_REDUCE_SOURCES + RING_REDUCE_RESULTS) * MIRROR_BYTES);
+	mirrors.room = cases_pinned(MIRROR_BYTES);
 	for (int type = 0; type <= RING_FLOAT8_E5M2; type++) {
 		for (int op = 0; op < REFERENCE_OPS; op++) {
-			const char *wrong = jobs_check_values(&reducer, (enum ring_datatype)type,
-							      (enum ring_op)op);
+			const char *wrong = NULL;
+			if (ring_op_takes((enum ring_op)op, (enum ring_datatype)type))
+				wrong = jobs_check_values(&reducer, (enum ring_datatype)type,
+							  (enum ring_op)op);
 			if (wrong)
 				printf("# %s; RING_TEST_SEED=%lu\n", wrong, seed);
 			CHECK(!wrong);
@@ -183,12 +119,33 @@ static void bits(void)
 	device->queue_close(mirrors.queue);
 }
 
+static void bits_of_ptx(void)
+{
+	const struct reducer reducer = {"cuda", reduce_far, NULL};
+	jobs_seed_as_told();
+	mirrors.queue = cases_queue(RING_CHIP_ANY);
+	mirrors.far = cases_allocate(RING_CHIP_ANY,
+				     (RING_REDUCE_SOURCES + RING_REDUCE_RESULTS) * MIRROR_BYTES);
+	mirrors.room = cases_pinned(MIRROR_BYTES);
+	struct job job = {.type = RING_FLOAT16,
+			  .count = 3000,
+			  .nsources = 3,
+			  .nresults = 2,
+			  .in_place = -1,
+			  .alike = true,
+			  .element = jobs_mixed};
+	for (; job.count > 0; job.count /= 2)
+		CHECK(!job_check(&reducer, &job));
+	device->queue_close(mirrors.queue);
+}
+
 /* ---- memory ----------------------------------------------------------------------------------- */
 
 static void memory(void)
 {
 	char on_stack;
-	char *far = allocate(RING_CHIP_ANY, 1000), *near = pinned(4096), *heap = malloc(100);
+	char *far = cases_allocate(RING_CHIP_ANY, 1000), *near = cases_pinned(4096),
+	     *heap = malloc(100);
 	CHECK((uintptr_t)far % 64 == 0);
 	CHECK(device->owns(far) && device->owns(far + 999));
 	CHECK(!device->owns(near) && !device->owns(heap) && !device->owns(&on_stack));
@@ -207,7 +164,7 @@ static void failing_queries(void)
 {
 	struct ring_memory_sort sort = {.chip = RING_CHIP_ANY};
 	struct ring_failure failure = {0};
-	char *far = allocate(RING_CHIP_ANY, 100);
+	char *far = cases_allocate(RING_CHIP_ANY, 100);
 	CHECK(device->owns(far) && ring_device_of(far) == device);
 	CHECK(device->look(far, 100, &sort, &failure) == RING_ESYSTEM);
 	CHECK(strstr(failure.text, "cuPointerGetAttributes returns CUDA_ERROR_LAUNCH_FAILED"));
@@ -229,7 +186,7 @@ static bool child_has(const void *memory)
 /* Else the first write behind a fork() would take the page away from the device. */
 static void forked(void)
 {
-	char *near = pinned(4096);
+	char *near = cases_pinned(4096);
 	CHECK(!child_has(near));
 	device->unpin(near, 4096);
 	CHECK(child_has(near));
@@ -239,15 +196,15 @@ static void forked(void)
 /* Jobs reach what the device allocates, where they cannot reach what exists. */
 static void unable_to_pin(void)
 {
-	struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
-	char *far = allocate(RING_CHIP_ANY, 64);
+	struct ring_device_queue *queue = cases_queue(RING_CHIP_ANY);
+	char *far = cases_allocate(RING_CHIP_ANY, 64);
 	void *near, *heap = aligned_alloc(4096, 4096);
 	CHECK(device->pin(heap, 4096) == RING_ENOTSUP);
 	CHECK(device->host_alloc(1000, &near) == 0);
 	memset(near, 7, 1000);
 	CHECK(device->copy(queue, far, near, 64, false) == 0);
 	CHECK(device->copy(queue, (char *)near + 100, far, 64, false) == 0);
-	await(queue, 2);
+	cases_await(queue, 2);
 	CHECK(memcmp(near, (char *)near + 100, 64) == 0);
 	device->queue_close(queue);
 	device->host_free(near);
@@ -272,12 +229,13 @@ static void two_devices(void)
 		CUDA_MUST(cuda.primary_retain(&contexts[i], i));
 	CUDA_MUST(cuda.context_set(contexts[1]));
 	CUDA_MUST(cuda.memory_alloc(&there, 1000));
-	CHECK(device_of(allocate(RING_CHIP_ANY, 10)) == 1);
+	CHECK(device_of(cases_allocate(RING_CHIP_ANY, 10)) == 1);
 	CUDA_MUST(cuda.context_set(contexts[0]));
-	CHECK(device_of(allocate(RING_CHIP_ANY, 10)) == 0 && device_of(allocate(1, 10)) == 1);
+	CHECK(device_of(cases_allocate(RING_CHIP_ANY, 10)) == 0 &&
+	      device_of(cases_allocate(1, 10)) == 1);
 
-	char *near = pinned(4096);
-	struct ring_device_queue *queue = open_queue(1);
+	char *near = cases_pinned(4096);
+	struct ring_device_queue *queue = cases_queue(1);
 	memset(near, 7, 1000);
 	CHECK(device->copy(queue, there, near, 1000, false) == 0);
 	struct ring_reduction twice = {.sources = {there, there},
@@ -287,128 +245,11 @@ static void two_devices(void)
 				       .count = 1000,
 				       .type = RING_INT8};
 	CHECK(device->reduce(queue, &twice) == 0);
-	await(queue, 2);
+	cases_await(queue, 2);
 	CHECK(near[0] == 14 && near[999] == 14);
 	device->queue_close(queue);
 	CUDA_MUST(cuda.context_current(&current));
 	CHECK(current == contexts[0]);
-}
-
-/* Kernels of a newer compiler: the sentence names both versions. */
-static void an_old_driver(void)
-{
-	struct ring_failure failure = {0};
-	const char *text;
-	int chip = 0;
-	CHECK(device->open(&chip, &text, &failure) == RING_ENOTSUP);
-	printf("# %s\n", failure.text);
-	CHECK(strstr(failure.text, "the kernels need a driver of CUDA 1"));
-	CHECK(strstr(failure.text, "this one is of 11.0"));
-}
-
-static bool is_active(int number)
-{
-	unsigned flags;
-	int active;
-	CUDA_MUST(cuda.primary_state(number, &flags, &active));
-	return active;
-}
-
-/* A stream is found from a thread without a context, and takes no memory of another GPU. */
-static void stream_of_another(void)
-{
-	struct CUctx_st *context;
-	struct CUstream_st *stream;
-	struct ring_device_stream *opened;
-	struct ring_failure failure = {0};
-	CUDA_MUST(cuda.init(0));
-	CUDA_MUST(cuda.primary_retain(&context, 1));
-	CUDA_MUST(cuda.context_set(context));
-	CUDA_MUST(cuda.stream_create(&stream, RING_CUDA_STREAM_NON_BLOCKING, 0));
-	CUDA_MUST(cuda.context_set(NULL));
-	CHECK(device->streams->open(stream, &opened, NULL) == 0);
-	CHECK(device->streams->chip(opened) == 1 && !is_active(0));
-	device->streams->close(opened);
-	CHECK(device->streams->open(NULL, &opened, &failure) == RING_ENOTSUP && !is_active(0));
-	CHECK(strstr(failure.text, "call cudaSetDevice() before"));
-}
-
-/* ---- jobs that end late ----------------------------------------------------------------------- */
-
-#define STEPS 200
-
-/* Each step adds to what the one before it has left; what is finished can be seen. */
-static void order(void)
-{
-	struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
-	uint32_t *seen = pinned(STEPS * 4), *one = pinned(4);
-	char *far = allocate(RING_CHIP_ANY, 64);
-	uint64_t before = 0;
-	*one = 1;
-	CHECK(device->copy(queue, far, seen, 4, false) == 0);
-	for (int i = 0; i < STEPS; i++) {
-		struct ring_reduction add = {.sources = {far, one},
-					     .nsources = 2,
-					     .results = {far, &seen[i]},
-					     .nresults = 2,
-					     .count = 1,
-					     .type = RING_UINT32};
-		CHECK(device->reduce(queue, &add) == 0);
-		uint64_t now = i % 3 ? before : finished(queue);
-		CHECK(now >= before && now <= (uint64_t)i + 2);
-		for (uint64_t k = 1; k < now; k++)
-			CHECK(seen[k - 1] == k);
-		before = now;
-	}
-	CHECK(device->copy(queue, NULL, NULL, 0, false) == 0);
-	await(queue, STEPS + 2);
-	CHECK(seen[STEPS - 1] == STEPS);
-	device->queue_close(queue);
-}
-
-/* Closing waits for what is under way, and for whoever is being told. */
-static void closing(void)
-{
-	for (int round = 0; round < 20; round++) {
-		struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
-		uint32_t *seen = pinned(4);
-		char *far = allocate(RING_CHIP_ANY, 64);
-		sem_t told;
-		int value;
-		sem_init(&told, 0, 0);
-		*seen = 42;
-		for (int i = 0; i < 10; i++)
-			CHECK(device->copy(queue, far, seen, 4, false) == 0);
-		CHECK(device->tell(queue, post, &told) == 0);
-		device->queue_close(queue);
-		sem_getvalue(&told, &value);
-		CHECK(value == 1);
-	}
-}
-
-/* ---- what goes wrong -------------------------------------------------------------------------- */
-
-/* Of whom a failure is known, at once or a moment later, and for good; nobody waits for ever. */
-static void a_failing_device(void)
-{
-	struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
-	char *far = allocate(RING_CHIP_ANY, 64), *near = pinned(4096);
-	sem_t told;
-	uint64_t jobs;
-	int err = 0;
-	sem_init(&told, 0, 0);
-	for (int i = 0; i < 20 && !err; i++)
-		err = device->copy(queue, far, near, 64, false);
-	if (!err)
-		err = device->tell(queue, post, &told);
-	if (!err)
-		sem_wait(&told);
-	for (int i = 0; i < 1000 * HARNESS_ROOM && device->finished(queue, &jobs) == 0; i++)
-		usleep(1000);
-	CHECK(device->finished(queue, &jobs) == RING_ESYSTEM && jobs < 20);
-	CHECK(device->copy(queue, far, near, 64, false) == RING_ESYSTEM);
-	CHECK(device->tell(queue, post, &told) == RING_ESYSTEM);
-	device->queue_close(queue);
 }
 
 static void no_memory(void)
@@ -418,54 +259,120 @@ static void no_memory(void)
 	CHECK(device->alloc(RING_CHIP_ANY, 1000, &memory) == 0);
 }
 
-/* A stream that somebody captures keeps no thread from the device, and the capture stays whole. */
-static void beside_a_capture(void)
-{
-	struct CUstream_st *stream;
-	struct CUgraph_st *graph;
-	struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
-	char *far = allocate(RING_CHIP_ANY, 64), *near = pinned(4096);
-	struct CUctx_st *context;
-	CUDA_MUST(cuda.primary_retain(&context, 0));
-	CUDA_MUST(cuda.context_set(context));
-	CUDA_MUST(cuda.stream_create(&stream, RING_CUDA_STREAM_NON_BLOCKING, 0));
-	CUDA_MUST(cuda.capture_begin(stream, CUDA_CAPTURE_GLOBAL));
-	CHECK(device->copy(queue, far, near, 64, false) == 0);
-	await(queue, 1);
-	device->free(allocate(RING_CHIP_ANY, 100));
-	pinned(4096);
-	device->queue_close(open_queue(RING_CHIP_ANY));
-	CUDA_MUST(cuda.capture_end(stream, &graph));
-	CUDA_MUST(cuda.graph_destroy(graph));
-	device->queue_close(queue);
-}
+/* ---- the driver ------------------------------------------------------------------------------- */
 
-static void wait_for_post(void *semaphore)
+/* Kernels of a newer compiler, or packed by one: the sentence names both versions. */
+static void an_old_driver(void)
 {
-	while (sem_wait(semaphore))
-		;
-}
-
-/* A program's own host function, which all others come behind: whoever waits for jobs is told. */
-static void beside_a_host_function(void)
-{
-	struct CUstream_st *stream;
-	struct ring_device_queue *queue = open_queue(RING_CHIP_ANY);
-	char *far = allocate(RING_CHIP_ANY, 64), *near = pinned(4096);
-	struct CUctx_st *context;
-	sem_t over;
-	sem_init(&over, 0, 0);
-	CUDA_MUST(cuda.primary_retain(&context, 0));
-	CUDA_MUST(cuda.context_set(context));
-	CUDA_MUST(cuda.stream_create(&stream, RING_CUDA_STREAM_NON_BLOCKING, 0));
-	CUDA_MUST(cuda.stream_host_function(stream, wait_for_post, &over));
-	for (uint64_t jobs = 1; jobs <= 5; jobs++) {
-		CHECK(device->copy(queue, far, near, 64, false) == 0);
-		await(queue, jobs);
+	struct ring_failure failure = {0};
+	const char *text;
+	char is[32];
+	int chip = 0, version = atoi(getenv("RING_FAKE_CUDA_VERSION"));
+	int err = device->open(&chip, &text, &failure);
+	if (!err) {
+		printf("# this build's compiler is as old\n");
+		return;
 	}
-	sem_post(&over);
-	CUDA_MUST(cuda.stream_synchronize(stream)); /* it has left the semaphore */
-	device->queue_close(queue);
+	printf("# %s\n", failure.text);
+	snprintf(is, sizeof(is), "this one is of %d.%d:", version / 1000, version % 1000 / 10);
+	CHECK(err == RING_ENOTSUP);
+	CHECK(strstr(failure.text, "the kernels need a driver of CUDA 1"));
+	CHECK(strstr(failure.text, is));
+}
+
+/* What the process says from now on. */
+static FILE *listen_to_errors(void)
+{
+	FILE *said = tmpfile();
+	CHECK(said && dup2(fileno(said), STDERR_FILENO) == STDERR_FILENO);
+	return said;
+}
+
+static bool is_said(FILE *said, const char *what)
+{
+	char line[1024];
+	bool found = false;
+	rewind(said);
+	while (fgets(line, sizeof(line), said))
+		found |= strstr(line, what) != NULL;
+	return found;
+}
+
+/* A stream of the program's, whoever has started the driver. returns whether lazy loading is told */
+static bool lazy_loading_is_told(void)
+{
+	FILE *said = listen_to_errors();
+	struct ring_device_stream *stream;
+	cases_stream(&stream);
+	device->streams->close(stream);
+	return is_said(said, "set CUDA_MODULE_LOADING=EAGER");
+}
+
+static void loading_by_the_library(void)
+{
+	int mode;
+	device->queue_close(cases_queue(RING_CHIP_ANY));
+	CUDA_MUST(cuda.module_loading(&mode));
+	CHECK(mode == RING_CUDA_LOADING_EAGER && !lazy_loading_is_told());
+}
+
+static void loading_by_the_program(void)
+{
+	int mode;
+	CUDA_MUST(cuda.init(0));
+	device->queue_close(cases_queue(RING_CHIP_ANY));
+	CUDA_MUST(cuda.module_loading(&mode));
+	CHECK(mode == RING_CUDA_LOADING_LAZY && lazy_loading_is_told());
+	CHECK(!getenv("CUDA_MODULE_LOADING"));
+}
+
+/* A kernel would wait for the call instead, but not for as long as calls may take. */
+static void kernels_that_are_ended(void)
+{
+	struct ring_failure failure = {0};
+	struct ring_device_stream *stream;
+	struct CUctx_st *context;
+	CUDA_MUST(cuda.init(0));
+	CUDA_MUST(cuda.primary_retain(&context, 0));
+	CUDA_MUST(cuda.context_set(context));
+	CHECK(device->streams->open(NULL, &stream, &failure) == RING_ENOTSUP);
+	CHECK(strstr(failure.text, "only by a kernel, and ends kernels that run for some seconds"));
+}
+
+static bool is_opened(void)
+{
+	return dlopen(RING_CUDA_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+}
+
+/* Calls on the host's memory, some of them once more. */
+static void call_on_the_host(void)
+{
+	struct ring_unique_id id;
+	struct ring_comm *comm;
+	int numbers[2] = {1, 2};
+	CHECK(ring_unique_id_create(&id) == 0);
+	CHECK(ring_comm_create(&comm, 1, 0, &id, NULL) == 0);
+	for (int i = 0; i < 100; i++)
+		CHECK(ring_all_reduce(comm, numbers, numbers, 2, RING_INT32, RING_SUM, NULL) == 0);
+	ring_comm_destroy(comm);
+}
+
+/* Who has nothing to do with devices does not open the driver; who does later is noticed. */
+static void the_host_alone(void)
+{
+	struct ring_memory_sort sort = {.chip = RING_CHIP_ANY};
+	struct CUctx_st *context;
+	void *far;
+	call_on_the_host();
+	CHECK(!device->owns(&sort) && device->look(&sort, 1, &sort, NULL) == 0);
+	CHECK(!is_opened());
+	CHECK(cuda_open() && is_opened());
+	CUDA_MUST(cuda.init(0));
+	CUDA_MUST(cuda.primary_retain(&context, 0));
+	CUDA_MUST(cuda.context_set(context));
+	CUDA_MUST(cuda.memory_alloc(&far, 100));
+	CHECK(device->look(far, 100, &sort, NULL) == 0 && sort.chip == 0);
+	CHECK(device->owns(far));
 }
 
 /* Where there is no driver everything is the host's, and one line says why. */
@@ -485,90 +392,30 @@ static void no_driver(void)
 	CHECK(device->alloc(RING_CHIP_ANY, 1, &memory) == RING_ESYSTEM);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
-
-static const struct test_case {
-	const char *name;
-	void (*run)(void);
-	const char *environment; /* NAME=VALUE ... */
-	bool no_driver;
-} cases[] = {
+static const struct cuda_case cases[] = {
 	{"the reference's bits", bits, "RING_FAKE_CUDA_DELAY_US=0", false},
+	{"bits of PTX", bits_of_ptx, "RING_FAKE_CUDA_PTX=1", false},
 	{"memory", memory, "", false},
 	{"queries that fail", failing_queries,
 	 "RING_FAKE_CUDA_FAIL=cuPointerGetAttribute:1=719,cuPointerGetAttributes:1=719", false},
 	{"what is pinned, and fork()", forked, "", false},
 	{"a device that cannot pin", unable_to_pin, "RING_FAKE_CUDA_PINS=0", false},
 	{"two devices", two_devices, "RING_FAKE_CUDA_DEVICES=2", false},
-	{"an old driver", an_old_driver,
-	 "RING_FAKE_CUDA_VERSION=11000 RING_FAKE_CUDA_FAIL=cuModuleLoadData:1=200", false},
-	{"a stream of another device", stream_of_another, "RING_FAKE_CUDA_DEVICES=2", false},
-	{"jobs in order", order, "", false},
-	{"closing with jobs under way", closing, "RING_FAKE_CUDA_DELAY_US=2000", false},
-	{"a device that fails", a_failing_device,
-	 "RING_FAKE_CUDA_BREAK=15=719 RING_FAKE_CUDA_DELAY_US=5000", false},
 	{"a device without memory left", no_memory, "", false},
-	{"beside a capture", beside_a_capture, "", false},
-	{"beside a host function that does not end", beside_a_host_function, "", false},
+	{"a driver that cannot unpack the kernels", an_old_driver, "RING_FAKE_CUDA_VERSION=12030",
+	 false},
+	{"a driver older than the compiler of the kernels", an_old_driver,
+	 "RING_FAKE_CUDA_VERSION=12080", false},
+	{"kernels are loaded as the library says", loading_by_the_library, "RING_LOG=warn", false},
+	{"kernels are loaded as the program says", loading_by_the_program, "RING_LOG=warn", false},
+	{"streams that only kernels stop, which are ended", kernels_that_are_ended,
+	 "RING_FAKE_CUDA_WORDS=0 RING_FAKE_CUDA_LIMIT_MS=100", false},
+	{"a program of the host alone", the_host_alone, "", true},
 	{"no driver", no_driver, "LD_LIBRARY_PATH=", true},
+	{NULL, NULL, NULL, false},
 };
-
-static void set_environment(const char *settings)
-{
-	char copy[256], *rest;
-	snprintf(copy, sizeof(copy), "%s", settings);
-	for (char *one = strtok_r(copy, " ", &rest); one; one = strtok_r(NULL, " ", &rest)) {
-		char *value = strchr(one, '=');
-		*value = 0;
-		setenv(one, value + 1, 1);
-	}
-}
-
-static int run_here(const struct test_case *it)
-{
-	CHECK(it->no_driver || cuda_open());
-	it->run();
-	return 0;
-}
-
-/* As the environment of the loader counts from the start of a program, it is started again. */
-static bool run(const struct test_case *it, char **argv)
-{
-	int status;
-	fflush(stdout);
-	pid_t child = fork();
-	if (child == 0) {
-		set_environment(it->environment);
-		alarm(60 * HARNESS_ROOM);
-		execl("/proc/self/exe", argv[0], it->name, NULL);
-		_exit(99);
-	}
-	while (waitpid(child, &status, 0) != child)
-		;
-	if (status)
-		printf("# ended with status 0x%x\n", (unsigned)status);
-	return status == 0;
-}
 
 int main(int argc, char **argv)
 {
-	const int n = (int)(sizeof(cases) / sizeof(cases[0]));
-	int failed = 0;
-	device = ring_device_numbered(CUDA);
-	if (!device) {
-		printf("this build has no kernels for GPUs: configure found no nvcc\n");
-		return 77;
-	}
-	if (argc == 1)
-		cuda_use_fake(argv);
-	for (int i = 0; argc > 1 && i < n; i++)
-		if (strcmp(argv[1], cases[i].name) == 0)
-			return run_here(&cases[i]);
-	printf("1..%d\n", n);
-	for (int i = 0; i < n; i++) {
-		bool good = run(&cases[i], argv);
-		printf("%s %d - %s\n", good ? "ok" : "not ok", i + 1, cases[i].name);
-		failed += !good;
-	}
-	return failed != 0;
+	return cases_run(argc, argv, cases);
 }

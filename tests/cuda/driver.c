@@ -23,6 +23,8 @@ static void put_in_front(const char *folder)
 
 void cuda_use_fake(char **argv)
 {
+	if (getenv("RING_TEST_GPU"))
+		return;
 	char *folder = realpath(FOLDER, NULL), driver[8192];
 	snprintf(driver, sizeof(driver), "%s/" RING_CUDA_LIBRARY, folder ? folder : FOLDER);
 	if (access(driver, R_OK)) {
@@ -56,6 +58,7 @@ bool cuda_open(void)
 		all = false;                                                                       \
 	}
 	RING_CUDA_CALLS(CUDA_FIND)
+	RING_CUDA_MAPPING_CALLS(CUDA_FIND)
 	MORE_CUDA_CALLS(CUDA_FIND)
 	return all;
 }
@@ -68,4 +71,31 @@ void cuda_must(int result, const char *call, const char *file, int line)
 	cuda.error_name(result, &name);
 	fprintf(stderr, "%s:%d: %s returns %s (%d)\n", file, line, call, name ? name : "?", result);
 	exit(99);
+}
+
+static unsigned char *room_for(size_t bytes)
+{
+	unsigned char *here = malloc(bytes);
+	if (!here)
+		exit(99);
+	return here;
+}
+
+void cuda_fill(void *far, size_t bytes, unsigned char value)
+{
+	unsigned char *here = room_for(bytes);
+	memset(here, value, bytes);
+	CUDA_MUST(cuda.memory_copy_now(far, here, bytes));
+	free(here);
+}
+
+bool cuda_is_full_of(const void *far, size_t bytes, unsigned char value)
+{
+	unsigned char *here = room_for(bytes);
+	size_t same = 0;
+	CUDA_MUST(cuda.memory_copy_now(here, far, bytes));
+	while (same < bytes && here[same] == value)
+		same++;
+	free(here);
+	return same == bytes;
 }

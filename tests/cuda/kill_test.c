@@ -12,6 +12,12 @@
 
 #define PENDING 5
 
+/* Elements of a call that kernels carry out. */
+#define SMALL 4000
+#define LARGE 40000 /* around the ring */
+
+static size_t kernels_count; /* 0: the host carries them out */
+
 static int act_call(struct scene_actor *actor)
 {
 	kill_begin(actor);
@@ -30,7 +36,7 @@ struct pending {
 
 static int prepare(struct scene_actor *actor, struct pending *pending)
 {
-	size_t count = kill_round_of(actor)->count;
+	size_t count = kernels_count ? kernels_count : kill_round_of(actor)->count;
 	*pending = (struct pending){.actor = actor, .count = count};
 	pending->far = twin_make(count * sizeof(float));
 	CUDA_MUST(cuda.host_alloc((void **)&pending->gate, sizeof(*pending->gate), 0));
@@ -93,6 +99,37 @@ static int act_held(struct scene_actor *actor)
 	return clean_up(&pending, err);
 }
 
+/* The rank's process ends behind it. */
+static void use_kernels(size_t count)
+{
+	setenv("RING_CUDA_ENGINE", "kernel", 1);
+	kernels_count = count;
+}
+
+static int act_stream_by_kernels(struct scene_actor *actor)
+{
+	use_kernels(SMALL);
+	return act_stream(actor);
+}
+
+static int act_held_by_kernels(struct scene_actor *actor)
+{
+	use_kernels(SMALL);
+	return act_held(actor);
+}
+
+static int act_stream_around(struct scene_actor *actor)
+{
+	use_kernels(LARGE);
+	return act_stream(actor);
+}
+
+static int act_held_around(struct scene_actor *actor)
+{
+	use_kernels(LARGE);
+	return act_held(actor);
+}
+
 static const struct kill_situation situations[] = {
 	{"call, shm", 4, "shm", 0, SCENE_ACTING, .1, 1, .act = act_call},
 	{"call, tcp", 4, "tcp", 0, SCENE_ACTING, .1, 1, .act = act_call},
@@ -103,6 +140,10 @@ static const struct kill_situation situations[] = {
 	{"streams, mixed", 4, NULL, 2, SCENE_ACTING, .1, 1, .act = act_stream},
 	{"held streams, shm", 4, "shm", 0, SCENE_ACTING, .1, 1, .act = act_held},
 	{"held streams, tcp", 3, "tcp", 0, SCENE_ACTING, .1, 1, .act = act_held},
+	{"streams, kernels", 4, "shm", 0, SCENE_ACTING, .1, 1, .act = act_stream_by_kernels},
+	{"held streams, kernels", 4, "shm", 0, SCENE_ACTING, .1, 1, .act = act_held_by_kernels},
+	{"streams, around the ring", 4, "shm", 0, SCENE_ACTING, .1, 1, .act = act_stream_around},
+	{"held streams, around the ring", 3, "shm", 0, SCENE_ACTING, .1, 1, .act = act_held_around},
 };
 
 int main(int argc, char **argv)

@@ -115,6 +115,23 @@ static int allocate(struct harness_rank *self)
 	return bad;
 }
 
+/* RDMA devices of the program's may move it, as other memory of devices. */
+static int serve_rdma(struct harness_rank *self)
+{
+	struct ring_comm *comm;
+	void *far, *other = on_device(0, BYTES);
+	bool ours = false, others = false;
+	if (join(self, "cuda:0", &comm))
+		return 1;
+	if (ring_mem_alloc(comm, BYTES, &far))
+		return harness_fail(self, "%s", ring_comm_error(comm));
+	CUDA_MUST(cuda.pointer_attribute(&ours, CUDA_POINTER_FOR_RDMA, far));
+	CUDA_MUST(cuda.pointer_attribute(&others, CUDA_POINTER_FOR_RDMA, other));
+	ring_comm_destroy(comm);
+	CUDA_MUST(cuda.memory_free(other));
+	return ours == others ? 0 : harness_fail(self, "%d, other memory %d", ours, others);
+}
+
 /* A device that is not there, and what is none. */
 static int miss(struct harness_rank *self)
 {
@@ -178,6 +195,7 @@ static const struct {
 	int (*body)(struct harness_rank *self);
 } cases[] = {
 	{"memory of devices", allocate},
+	{"memory for RDMA devices", serve_rdma},
 	{"devices that are not there", miss},
 	{"what no call can work on", refuse},
 };

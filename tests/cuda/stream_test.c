@@ -22,6 +22,8 @@
 #define BYTES (COUNT * sizeof(int32_t))
 #define CALLS 6
 #define DEVICES 2 /* that threads take turns at */
+#define SHM 1     /* a world's number */
+#define TCP 2     /* another one's */
 
 /* What a rank has of CUDA. All memory comes before anything waits, and goes after that. */
 struct bench {
@@ -298,8 +300,7 @@ static int captured(struct bench *bench)
 		return 1;
 	harness_barrier(bench->self);
 	CUDA_MUST(cuda.capture_begin(handle, CUDA_CAPTURE_GLOBAL));
-	int err = ring_all_reduce(bench->comm, bench->far[0], bench->far[1], COUNT, RING_INT32,
-				  RING_SUM, stream);
+	int err = ring_gather(bench->comm, bench->far[0], bench->far[1], 1, RING_INT32, 0, stream);
 	int bad = check_refused(bench, err, RING_ENOTSUP, "being captured");
 	err = ring_stream_from_cuda(bench->comm, handle, &other);
 	bad = bad || check_refused(bench, err, RING_ENOTSUP, "being captured");
@@ -521,11 +522,23 @@ static const struct setting {
 	const char *name, *variable, *value;
 	/* Of ranks that share a device and its queue one may hold up what another waits for. */
 	bool apart;
+	int world; /* that it has a meaning in; -1: all */
 } settings[] = {
-	{"as it comes", "RING_FAKE_CUDA_WORDS", "1", false},
-	{"one hardware queue", "CUDA_DEVICE_MAX_CONNECTIONS", "1", true},
-	{"streams that know no words", "RING_FAKE_CUDA_WORDS", "0", false},
+	{"as it comes", "RING_FAKE_CUDA_WORDS", "1", false, -1},
+	{"one hardware queue", "CUDA_DEVICE_MAX_CONNECTIONS", "1", true, -1},
+	{"one queue of copies", "CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1", true, -1},
+	{"streams that know no words", "RING_FAKE_CUDA_WORDS", "0", false, -1},
+	{"calls by kernels", "RING_CUDA_ENGINE", "kernel", false, SHM},
+	{"calls by kernels", "RING_CUDA_ENGINE", "kernel", false, TCP},
 };
+
+/* Each setting with one way of linking ranks, the first with all. */
+static bool is_wanted(int s, int turn, int world)
+{
+	if (settings[s].world >= 0)
+		return world == settings[s].world;
+	return s == 0 || world == turn % HARNESS_WORLDS;
+}
 
 static int run_check(const struct setting *setting, const struct check *check, int world,
 		     uint64_t seed)
@@ -552,9 +565,8 @@ int main(int argc, char **argv)
 		for (int s = 0; s < nsettings; s++) {
 			setenv(settings[s].variable, settings[s].value, 1);
 			for (int c = 0; c < nchecks; c++) {
-				/* Each setting with one way of linking ranks, the first with all. */
 				for (int w = 0; w < HARNESS_WORLDS; w++) {
-					if (s > 0 && w != (c + s + round) % HARNESS_WORLDS)
+					if (!is_wanted(s, c + s + round, w))
 						continue;
 					bad |= run_check(&settings[s], &checks[c], w, seed++);
 					tests++;

@@ -25,8 +25,8 @@ struct trap {
 };
 
 /* NULL after the last. */
-extern const struct trap traps_of_waiting[], traps_of_memory[], traps_of_errors[],
-	traps_of_capture[];
+extern const struct trap traps_of_waiting[], traps_of_memory[], traps_of_mapping[],
+	traps_of_errors[], traps_of_capture[];
 
 extern const char *const trap_image; /* of trap_store and trap_store_wide */
 
@@ -55,6 +55,12 @@ int trap_finish(void);
 
 /* One of the stage's kernels, as one thread; it has `value` to store. */
 int trap_launch(struct CUfunc_st *kernel, struct CUstream_st *stream, void *memory, uint32_t value);
+
+/*
+ * Physical memory of device 0, whole units of 2 MiB, at reserved addresses; no device is let reach
+ * it yet.
+ */
+char *trap_map(size_t bytes);
 
 /* What the device has at a place of its memory: through the second stream. */
 uint32_t trap_look(const void *memory);

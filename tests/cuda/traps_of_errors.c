@@ -33,6 +33,18 @@ static int go_on_after_an_error(bool wrong)
 	return err ? err : cuda.memory_set(stage.memory, 1, 1, stage.second);
 }
 
+/* An event that happened before need not say that the GPU has failed since; a new record does. */
+static int ask_an_old_event(bool wrong)
+{
+	CUDA_MUST(cuda.event_record(stage.event, stage.second));
+	CUDA_MUST(cuda.event_synchronize(stage.event));
+	break_the_context();
+	int err = wrong ? 0 : cuda.event_record(stage.event, stage.second);
+	if (!err)
+		err = cuda.event_query(stage.event);
+	return err ? 0 : TRAP_STALE;
+}
+
 static void raise_flag(void *flag)
 {
 	atomic_store((atomic_int *)flag, 1);
@@ -87,6 +99,13 @@ static int start_a_thread(bool wrong)
 	pthread_create(&thread, NULL, alloc_in_a_thread, &wrong);
 	pthread_join(thread, &result);
 	return (int)(intptr_t)result;
+}
+
+static int destroy_an_event_without(bool wrong)
+{
+	if (wrong)
+		CUDA_MUST(cuda.context_set(NULL));
+	return cuda.event_destroy(stage.event);
 }
 
 /* Launches want the stream's context to be current, copies do not. */
@@ -149,6 +168,10 @@ const struct trap traps_of_errors[] = {
 	{.name = "a broken context stays broken",
 	 .run = go_on_after_an_error,
 	 .comes_to = RING_CUDA_MISALIGNED_ADDRESS},
+	{.name = "an event that has happened tells no error",
+	 .run = ask_an_old_event,
+	 .comes_to = TRAP_STALE,
+	 .is_stricter = true},
 	{.name = "no host function runs after an error",
 	 .run = wait_for_a_host_function,
 	 .comes_to = TRAP_STALE},
@@ -158,6 +181,10 @@ const struct trap traps_of_errors[] = {
 	{.name = "a thread has no context",
 	 .run = start_a_thread,
 	 .comes_to = RING_CUDA_INVALID_CONTEXT},
+	{.name = "an event is destroyed without a context",
+	 .run = destroy_an_event_without,
+	 .comes_to = RING_CUDA_INVALID_CONTEXT,
+	 .is_stricter = true},
 	{.name = "a launch in another device's stream",
 	 .run = launch_elsewhere,
 	 .comes_to = RING_CUDA_INVALID_HANDLE,

@@ -50,6 +50,18 @@ static int store_to_what_was_freed(bool wrong)
 	return trap_finish();
 }
 
+/* Freeing may wait for the kernel, or not. */
+static int free_what_is_stored_to(bool wrong)
+{
+	CUDA_MUST(cuda.function_load(stage.store));
+	trap_hold(stage.first);
+	CUDA_MUST(trap_launch(stage.store, stage.first, stage.other, 1));
+	int err = wrong ? 0 : trap_finish();
+	if (!err)
+		err = cuda.memory_free(stage.other);
+	return err ? err : trap_finish();
+}
+
 static int store_beyond_the_end(bool wrong)
 {
 	char *at = stage.memory + TRAP_BYTES - (wrong ? 0 : 4);
@@ -97,6 +109,12 @@ static int store_to_another_device(bool wrong)
 	return trap_look(stage.memory) == 9 ? 0 : TRAP_STALE;
 }
 
+static int store_to_another_device_rightly(bool wrong)
+{
+	(void)wrong;
+	return store_to_another_device(false);
+}
+
 static int enable_peers(bool wrong)
 {
 	struct CUctx_st *context;
@@ -106,6 +124,34 @@ static int enable_peers(bool wrong)
 	if (can == wrong)
 		return TRAP_STALE;
 	return cuda.context_enable_peer(context, 0);
+}
+
+/* What other processes are to open is a whole allocation of a device. */
+static int name_it(bool wrong)
+{
+	struct ring_cuda_handle handle;
+	return cuda.memory_handle(&handle, wrong ? (void *)stage.pinned : stage.memory);
+}
+
+static int name_its_middle(bool wrong)
+{
+	struct ring_cuda_handle handle;
+	return cuda.memory_handle(&handle, stage.memory + (wrong ? 4096 : 0));
+}
+
+/* A process has its own memory already. */
+static int open_own_memory(bool wrong)
+{
+	struct ring_cuda_handle handle;
+	void *memory = stage.memory;
+	CUDA_MUST(cuda.memory_handle(&handle, stage.memory));
+	int err = wrong ? cuda.handle_open(&memory, handle, RING_CUDA_IPC_LAZY_PEERS) : 0;
+	return err ? err : trap_look(memory) == 0 ? 0 : TRAP_STALE;
+}
+
+static int close_own_memory(bool wrong)
+{
+	return wrong ? cuda.handle_close(stage.memory) : cuda.memory_free(stage.memory);
 }
 
 /* What a library must ask before it takes a pointer. */
@@ -135,6 +181,20 @@ static int pin_twice(bool wrong)
 	return err;
 }
 
+/* What is pinned are pages. */
+static int pin_beside(bool wrong)
+{
+	char *memory = aligned_alloc(4096, 2 * 4096);
+	CUDA_MUST(cuda.host_register(memory, 100, 0));
+	char *beside = memory + (wrong ? 200 : 4096);
+	int err = cuda.host_register(beside, 100, 0);
+	if (!err)
+		CUDA_MUST(cuda.host_unregister(beside));
+	CUDA_MUST(cuda.host_unregister(memory));
+	free(memory);
+	return err;
+}
+
 static int allocate_too_much(bool wrong)
 {
 	void *memory;
@@ -152,6 +212,11 @@ const struct trap traps_of_memory[] = {
 	 .run = store_to_what_was_freed,
 	 .comes_to = RING_CUDA_ILLEGAL_ADDRESS,
 	 .is_stricter = true},
+	{.name = "memory is freed to which a kernel is to store",
+	 .run = free_what_is_stored_to,
+	 .comes_to = RING_CUDA_ILLEGAL_ADDRESS,
+	 .wrong_env = "RING_FAKE_CUDA_FREES_WAIT=0",
+	 .right_env = "RING_FAKE_CUDA_FREES_WAIT=0"},
 	{.name = "a kernel stores beyond the end",
 	 .run = store_beyond_the_end,
 	 .comes_to = RING_CUDA_ILLEGAL_ADDRESS,
@@ -176,6 +241,29 @@ const struct trap traps_of_memory[] = {
 	 .comes_to = CUDA_PEER_ACCESS_UNSUPPORTED,
 	 .wrong_env = "RING_FAKE_CUDA_DEVICES=2 RING_FAKE_CUDA_PEERS=0",
 	 .right_env = "RING_FAKE_CUDA_DEVICES=2"},
+	{.name = "two devices that do not reach one another",
+	 .run = enable_peers,
+	 .comes_to = CUDA_PEER_ACCESS_UNSUPPORTED,
+	 .wrong_env = "RING_FAKE_CUDA_DEVICES=3 RING_FAKE_CUDA_APART=0-1",
+	 .right_env = "RING_FAKE_CUDA_DEVICES=3 RING_FAKE_CUDA_APART=0-2,1-2"},
+	{.name = "devices that only say that they reach one another",
+	 .run = store_to_another_device_rightly,
+	 .comes_to = TRAP_STALE,
+	 .wrong_env = "RING_FAKE_CUDA_DEVICES=2 RING_FAKE_CUDA_PEERS=2",
+	 .right_env = "RING_FAKE_CUDA_DEVICES=2"},
+	{.name = "memory of the host is to have a handle",
+	 .run = name_it,
+	 .comes_to = RING_CUDA_INVALID_VALUE},
+	{.name = "the middle of memory is to have a handle",
+	 .run = name_its_middle,
+	 .comes_to = RING_CUDA_INVALID_VALUE,
+	 .is_stricter = true},
+	{.name = "a process opens its own memory",
+	 .run = open_own_memory,
+	 .comes_to = RING_CUDA_INVALID_CONTEXT},
+	{.name = "memory is closed that was not opened",
+	 .run = close_own_memory,
+	 .comes_to = RING_CUDA_INVALID_VALUE},
 	{.name = "a pageable pointer is asked about",
 	 .run = ask_what_it_is,
 	 .comes_to = RING_CUDA_INVALID_VALUE},
@@ -183,6 +271,10 @@ const struct trap traps_of_memory[] = {
 	 .run = ask_what_freed_memory_is,
 	 .comes_to = RING_CUDA_INVALID_VALUE},
 	{.name = "memory is pinned twice", .run = pin_twice, .comes_to = RING_CUDA_ALREADY_REGISTERED},
+	{.name = "two ranges of a page are pinned",
+	 .run = pin_beside,
+	 .comes_to = RING_CUDA_ALREADY_REGISTERED,
+	 .is_stricter = true},
 	{.name = "more memory than there is",
 	 .run = allocate_too_much,
 	 .comes_to = RING_CUDA_OUT_OF_MEMORY,

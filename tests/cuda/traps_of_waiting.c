@@ -2,9 +2,12 @@
 /* Who waits for whom without having been asked to. */
 #include "trap.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "tests/holdings.h"
 
 /* With fewer hardware queues than streams, who writes the word may be behind who waits for it. */
 static int share_a_queue(bool wrong)
@@ -26,6 +29,57 @@ static int share_a_priority(bool wrong)
 	trap_hold(stage.first);
 	CUDA_MUST(cuda.stream_write_value(stream, stage.word, 1, 0));
 	return cuda.stream_synchronize(stage.first);
+}
+
+/* Copies in one direction share queues, whatever the priority of their streams. */
+static int copy_behind_a_copy(bool wrong)
+{
+	(void)wrong; /* the environment is */
+	struct CUstream_st *stream;
+	int least, greatest;
+	CUDA_MUST(cuda.context_priorities(&least, &greatest));
+	CUDA_MUST(cuda.stream_create(&stream, RING_CUDA_STREAM_NON_BLOCKING, greatest));
+	trap_hold(stage.first);
+	CUDA_MUST(cuda.memory_copy(stage.pinned, stage.memory, 4, stage.first));
+	CUDA_MUST(cuda.memory_copy(stage.pinned + 1, stage.memory, 4, stream));
+	int err = cuda.stream_synchronize(stream);
+	return err ? err : trap_finish();
+}
+
+static atomic_int who_frees;
+
+static void *free_in_a_thread(void *unused)
+{
+	(void)unused;
+	CUDA_MUST(cuda.context_set(stage.context));
+	who_frees = gettid();
+	CUDA_MUST(cuda.memory_free(stage.other));
+	return NULL;
+}
+
+/* Whoever waits for the GPU inside a call keeps others from theirs, also from what he waits for. */
+static int call_while_another_waits(bool wrong)
+{
+	pthread_t thread;
+	trap_hold(stage.first);
+	pthread_create(&thread, NULL, free_in_a_thread, NULL);
+	while (!who_frees)
+		usleep(1000);
+	holdings_await_sleep(who_frees);
+	if (wrong)
+		CUDA_MUST(cuda.stream_write_value(stage.second, stage.word, 1, 0));
+	int err = trap_finish();
+	pthread_join(thread, NULL);
+	return err;
+}
+
+static int launch_while_held(bool wrong)
+{
+	(void)wrong; /* the environment is */
+	CUDA_MUST(cuda.function_load(stage.store));
+	trap_hold(stage.first);
+	CUDA_MUST(trap_launch(stage.store, stage.first, stage.memory, 7));
+	return trap_finish();
 }
 
 static int alloc_while_held(bool wrong)
@@ -84,6 +138,18 @@ static int pin_while_held(bool wrong)
 	CUDA_MUST(cuda.host_unregister(memory));
 	free(memory);
 	return err;
+}
+
+static int enable_a_peer_while_held(bool wrong)
+{
+	struct CUctx_st *context;
+	CUDA_MUST(cuda.primary_retain(&context, 1));
+	if (!wrong)
+		CUDA_MUST(cuda.context_enable_peer(context, 0));
+	trap_hold(stage.first);
+	if (wrong)
+		CUDA_MUST(cuda.context_enable_peer(context, 0));
+	return trap_finish();
 }
 
 /* A kernel is loaded when it is first launched. */
@@ -205,6 +271,19 @@ const struct trap traps_of_waiting[] = {
 	 .comes_to = TRAP_HANGS,
 	 .wrong_env = "CUDA_DEVICE_MAX_CONNECTIONS=1",
 	 .right_env = "CUDA_DEVICE_MAX_CONNECTIONS=1"},
+	{.name = "two copies share a hardware queue",
+	 .run = copy_behind_a_copy,
+	 .comes_to = TRAP_HANGS,
+	 .wrong_env = "CUDA_DEVICE_MAX_COPY_CONNECTIONS=1"},
+	{.name = "a thread that waits has the context's lock",
+	 .run = call_while_another_waits,
+	 .comes_to = TRAP_HANGS,
+	 .wrong_env = "RING_FAKE_CUDA_LOCKS=1",
+	 .right_env = "RING_FAKE_CUDA_LOCKS=1"},
+	{.name = "launches wait for their kernels",
+	 .run = launch_while_held,
+	 .comes_to = TRAP_HANGS,
+	 .wrong_env = "CUDA_LAUNCH_BLOCKING=1"},
 	{.name = "memory is allocated while a stream waits",
 	 .run = alloc_while_held,
 	 .comes_to = TRAP_HANGS},
@@ -220,6 +299,12 @@ const struct trap traps_of_waiting[] = {
 	{.name = "memory is pinned while a stream waits",
 	 .run = pin_while_held,
 	 .comes_to = TRAP_HANGS},
+	{.name = "another device is let reach while a stream waits",
+	 .run = enable_a_peer_while_held,
+	 .comes_to = TRAP_HANGS,
+	 .wrong_env = "RING_FAKE_CUDA_DEVICES=2",
+	 .right_env = "RING_FAKE_CUDA_DEVICES=2",
+	 .is_stricter = true},
 	{.name = "a kernel is loaded while a stream waits",
 	 .run = load_while_held,
 	 .comes_to = TRAP_HANGS},

@@ -242,6 +242,7 @@ static void leave_things_behind(void)
 	static uint32_t registered[1024];
 	set_stage();
 	CUDA_MUST(cuda.host_register(registered, sizeof(registered), 0));
+	trap_map((size_t)2 << 20);
 	CUDA_MUST(cuda.function_load(stage.store_wide));
 	CUDA_MUST(cuda.capture_begin(stage.second, CUDA_CAPTURE_RELAXED));
 	CUDA_MUST(cuda.memory_set(stage.memory, 1, 1, stage.second));
@@ -283,16 +284,17 @@ static int count_traps(const struct trap *traps)
 
 int main(int argc, char **argv)
 {
-	const struct trap *const all[] = {traps_of_waiting, traps_of_memory, traps_of_errors,
-					  traps_of_capture};
+	const struct trap *const all[] = {traps_of_waiting, traps_of_memory, traps_of_mapping,
+					  traps_of_errors, traps_of_capture};
+	const int kinds = sizeof(all) / sizeof(all[0]);
 	int failed = 0, planned = 1;
 	is_real = argc > 1 && strcmp(argv[1], "--real") == 0;
 	if (!is_real)
 		cuda_use_fake(argv);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < kinds; i++)
 		planned += count_traps(all[i]);
 	printf("1..%d\n", planned);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < kinds; i++)
 		failed += try_all(all[i]);
 	failed += verdict(is_real || leaves_nothing(), "nothing is left of a context");
 	return failed != 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Twins of buffers on GPUs, which are the fake driver's: programs that link this start anew with
- * it. Ranks take turns over RING_FAKE_CUDA_DEVICES devices, two if nothing else is asked for.
+ * it. Ranks take turns over RING_FAKE_CUDA_DEVICES devices, two if nothing else is asked for, and
+ * calls that wait for a device have its lock.
  */
 #include "tests/device/twin.h"
 
@@ -15,7 +16,7 @@
 #include "kernels/device.h"
 
 #define CUDA 1   /* its row in the table of devices */
-#define QUEUES 8 /* of the hardware, for streams of one priority */
+#define QUEUES 8 /* of the hardware, for streams of one priority and for copies in one direction */
 
 static pid_t starter;
 
@@ -50,7 +51,7 @@ static void be_told(void *unused)
 
 /*
  * A driver that was used once keeps threads and mappings for as long as the process lives, and the
- * library a thread that looks at its events and words for streams. Here ranks have them from the
+ * library threads that look at its events and words for streams. Here ranks have them from the
  * start, so that tests which count see what else a communicator leaves behind.
  */
 static void warm_up(void)
@@ -59,6 +60,8 @@ static void warm_up(void)
 	struct CUstream_st *streams[2 * QUEUES];
 	struct ring_device_queue *queue;
 	struct ring_device_stream *stream;
+	struct ring_cuda_handle handle;
+	void *room;
 	int least, greatest;
 	if (getppid() != starter)
 		return; /* not a rank: a child of one, which cannot use what its parent has begun */
@@ -67,9 +70,20 @@ static void warm_up(void)
 	for (int i = 0; i < 2 * QUEUES; i++)
 		CUDA_MUST(cuda.stream_create(&streams[i], RING_CUDA_STREAM_NON_BLOCKING,
 					     i % 2 ? least : greatest));
-	for (int i = 0; i < 2 * QUEUES; i++)
+	char *far = twin_make(2 * QUEUES); /* a byte each: streams are in no order */
+	int named = cuda.memory_handle(&handle,
+				       far); /* maps what handles stand in, if there are any */
+	CUDA_MUST(named == RING_CUDA_NOT_SUPPORTED ? 0 : named);
+	CUDA_MUST(cuda.host_alloc(&room, 2 * QUEUES, 0));
+	char *near = room;
+	for (int i = 0; i < 2 * QUEUES; i++) {
+		CUDA_MUST(cuda.memory_copy(near + i, far + i, 1, streams[i]));
+		CUDA_MUST(cuda.memory_copy(far + i, near + i, 1, streams[i]));
 		CUDA_MUST(cuda.stream_destroy(streams[i]));
-	twin_end(twin_make(1));
+	}
+	CUDA_MUST(cuda.context_synchronize());
+	CUDA_MUST(cuda.host_free(near));
+	twin_end(far);
 	if (device->queue_open(RING_CHIP_ANY, &queue) || device->tell(queue, be_told, NULL) ||
 	    device->streams->open(NULL, &stream, NULL))
 		exit(1);
@@ -86,6 +100,7 @@ static void __attribute__((constructor)) start(int argc, char **argv)
 		exit(77);
 	}
 	setenv("RING_FAKE_CUDA_DEVICES", "2", 0);
+	setenv("RING_FAKE_CUDA_LOCKS", "1", 0);
 	cuda_use_fake(argv);
 	if (!cuda_open())
 		exit(1);

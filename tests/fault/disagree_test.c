@@ -16,7 +16,7 @@
 #define SENDER 0
 #define RECEIVER 1
 #define ELEMENTS_MAX (1u << 20)
-#define NOTICE_S 1.0
+#define NOTICE_S (1.0 * HARNESS_ROOM)
 #define UNTOUCHED 0x5a
 
 struct disagreement {

@@ -27,6 +27,7 @@ struct kill_situation {
 	bool may_succeed; /* a survivor may be done without noticing */
 	const char *link, *algorithm; /* as in options */
 	int (*act)(struct scene_actor *actor);
+	const char *variable, *value; /* of the ranks' environment; NULL */
 };
 
 /* One round, as ranks see it. */

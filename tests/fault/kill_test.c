@@ -46,7 +46,7 @@ static int act_stream(struct scene_actor *actor)
 	float *data = calloc(count, sizeof(*data));
 	struct ring_stream *stream = NULL;
 	int err = data ? ring_stream_create(actor->comm, &stream) : RING_ENOMEM;
-	double until = harness_clock() + (harness_is_long(0, NULL) ? 5 : 2);
+	double until = harness_clock() + 2 * HARNESS_ROOM;
 	kill_begin(actor);
 	if (kill_is_victim(actor) && kill_round_of(actor)->seed % 2)
 		pause(); /* half of the victims let the others wait, half die in the middle */

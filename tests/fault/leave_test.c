@@ -15,8 +15,8 @@
 #include "scene.h"
 
 #define CALL_MS 15000
-#define NOTICE_S                                                                                   \
-	2.0 /* a dial is repeated for 0.8 s, then half a second is left for news of a death */
+/* A dial is repeated for 0.8 s, then half a second is left for news of a death. */
+#define NOTICE_S (2.0 * HARNESS_ROOM)
 #define LEAVER 0
 #define LARGE_BYTES (64u << 20)
 #define IDLE_S 3

@@ -13,7 +13,7 @@
 
 #include "tests/harness.h"
 
-#define SCENE_DESTROY_S 1.5 /* ring_comm_destroy promises a second; a busy machine adds to it */
+#define SCENE_DESTROY_S (1.0 * HARNESS_ROOM) /* ring_comm_destroy promises a second */
 
 enum scene_stage {
 	SCENE_STARTED = 1, /* the process runs                          */
@@ -29,7 +29,7 @@ struct scene_report {
 	int err;           /* its first error ... */
 	char sentence[512];
 	double failed_at; /* ... and when it saw it */
-	double began_at;  /* what failed then, if the act tells */
+	double began_at;  /* its last call, if the act tells */
 	double created_s; /* how long creation took ... */
 	double destroy_s; /* ... and destruction */
 	int wrong;        /* results that were not right */
@@ -86,7 +86,7 @@ void scene_init(struct scene *scene, int size);
 /* returns 0, or -1 if processes could not be started */
 int scene_start(struct scene *scene);
 
-/* Waits until all ranks that are present have reached `stage`. False after ms. */
+/* Waits until all ranks that are present have reached `stage`. False after ms of a quiet machine. */
 bool scene_await(struct scene *scene, enum scene_stage stage, int ms);
 
 /* Waits until the id is made: somebody serves the meeting. */

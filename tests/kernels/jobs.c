@@ -277,6 +277,8 @@ static const char *check_places(const struct reducer *reducer, struct job job)
 	int step = 1 + job.nsources / 32 * 16;
 	for (job.in_place = -1; job.in_place <= job.nsources; job.in_place += step) {
 		job.nscalars = jobs_random() % 2 ? 1 + (int)(jobs_random() % job.nsources) : 0;
+		if (ring_op_is_of_bits(job.op))
+			job.nscalars = 0;
 		for (int i = 0; i < job.nscalars; i++)
 			job.scalars[i] = jobs_mixed(&job, 0, 0);
 		job.divisor = random_divisor(job.op);
@@ -323,7 +325,7 @@ static const char *check_pair(const struct reducer *reducer, struct job job)
 	const char *wrong = job_check(reducer, &job);
 	job.alike = true;
 	wrong = wrong ? wrong : job_check(reducer, &job);
-	job.divisor = 3;
+	job.divisor = ring_op_is_of_bits(job.op) ? 1 : 3;
 	return wrong ? wrong : job_check(reducer, &job);
 }
 
@@ -363,17 +365,31 @@ const char *jobs_check_values(const struct reducer *reducer, enum ring_datatype 
 	return wrong ? wrong : check_ways(reducer, mixed);
 }
 
+/* What is none of the type is refused. */
+static const char *check_op(const struct reducer *reducer, enum ring_datatype type, enum ring_op op)
+{
+	uint64_t element = 0;
+	struct job job = {.type = type, .op = op};
+	struct ring_reduction none = {.sources = {&element, &element},
+				      .nsources = 2,
+				      .results = {&element},
+				      .nresults = 1,
+				      .count = 1,
+				      .type = type,
+				      .op = op};
+	if (!ring_op_takes(op, type))
+		return reducer->reduce(reducer, &none) == RING_ENOTSUP
+			       ? NULL
+			       : fail(reducer, &job, "was not refused");
+	const char *wrong = jobs_check_shapes(reducer, type, op);
+	return wrong ? wrong : jobs_check_values(reducer, type, op);
+}
+
 const char *jobs_check_all(const struct reducer *reducer)
 {
 	const char *wrong = NULL;
-	for (int type = 0; type < REFERENCE_TYPES; type++) {
-		for (int op = 0; !wrong && op < REFERENCE_OPS; op++) {
-			wrong = jobs_check_shapes(reducer, (enum ring_datatype)type,
-						  (enum ring_op)op);
-			if (!wrong)
-				wrong = jobs_check_values(reducer, (enum ring_datatype)type,
-							  (enum ring_op)op);
-		}
-	}
+	for (int type = 0; type < REFERENCE_TYPES; type++)
+		for (int op = 0; !wrong && op < REFERENCE_OPS; op++)
+			wrong = check_op(reducer, (enum ring_datatype)type, (enum ring_op)op);
 	return wrong;
 }

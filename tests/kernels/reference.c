@@ -159,6 +159,12 @@ static __int128 integer_op(enum ring_op op, __int128 a, __int128 b)
 		return a > b ? a : b;
 	case RING_MIN:
 		return a < b ? a : b;
+	case RING_BAND:
+		return a & b;
+	case RING_BOR:
+		return a | b;
+	case RING_BXOR:
+		return (a | b) - (a & b);
 	default:
 		return a + b;
 	}

@@ -73,7 +73,7 @@ commands() { # title
 
 # Runs a command with a deadline, where sum is. Sets said and status.
 run() {
-	(cd "$place/bin" && timeout --kill-after=5 60 sh -c "$1") </dev/null >"$place/said" 2>&1
+	(cd "$place/bin" && timeout --kill-after=5 120 sh -c "$1") </dev/null >"$place/said" 2>&1
 	status=$?
 	said=$(cat "$place/said")
 }

@@ -14,7 +14,7 @@
 #define N 3
 #define COUNT 100
 #define NO_TYPE ((enum ring_datatype)99)
-#define NO_OP ((enum ring_op)7)
+#define NO_OP ((enum ring_op)9)
 #define HUGE_PART (SIZE_MAX / 8) /* of four bytes: fits for one rank, not for three */
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -52,9 +52,11 @@ static const struct bad_call bad_calls[] = {
 	{{SEND, 1, NO_TYPE, RING_SUM, 1, NULL}, "99 is not a datatype", NONE, true},
 	{{RECV, 1, NO_TYPE, RING_SUM, 1, NULL}, "99 is not a datatype", NONE, true},
 
-	{{REDUCE_SCATTER, 1, RING_FLOAT32, NO_OP, 0, NULL}, "7 is not an operation", NONE, false},
-	{{REDUCE, 1, RING_FLOAT32, NO_OP, 0, NULL}, "7 is not an operation", NONE, false},
-	{{ALL_REDUCE, 0, RING_FLOAT32, NO_OP, 0, NULL}, "7 is not an operation", NONE, false},
+	{{REDUCE_SCATTER, 1, RING_FLOAT32, NO_OP, 0, NULL}, "9 is not an operation", NONE, false},
+	{{REDUCE, 1, RING_FLOAT32, NO_OP, 0, NULL}, "9 is not an operation", NONE, false},
+	{{ALL_REDUCE, 0, RING_FLOAT32, NO_OP, 0, NULL}, "9 is not an operation", NONE, false},
+	{{ALL_REDUCE, 1, RING_FLOAT32, RING_BAND, 0, NULL}, "band works on", NONE, false},
+	{{REDUCE, 0, RING_BFLOAT16, RING_BXOR, 0, NULL}, "not on bfloat16", NONE, false},
 
 	{{BROADCAST, 1, RING_FLOAT32, RING_SUM, -1, NULL}, "root -1", NONE, false},
 	{{BROADCAST, 1, RING_FLOAT32, RING_SUM, N, NULL}, "root 3", NONE, false},
@@ -315,13 +317,13 @@ static int own_messages_differ(struct harness_rank *self, struct ring_comm *comm
 static int split_in_group(struct harness_rank *self, struct ring_comm *comm)
 {
 	struct ring_comm *sub = NULL;
-	if (ring_group_start())
-		return harness_fail(self, "no group");
-	int bad = expect_verdict(self, "a split in a group", ring_comm_split(comm, 0, 0, &sub),
-				 RING_EINVAL, comm, "group");
+	if (ring_group_start() || ring_comm_split(comm, 0, 0, &sub))
+		return harness_fail(self, "group: %s", ring_comm_error(comm));
+	int bad = expect_verdict(self, "a split in a group", ring_comm_split(comm, 0, 0, NULL),
+				 RING_EINVAL, comm, "sub is NULL");
 	int err = ring_group_end();
 	if (err != RING_EINVAL || sub)
-		return harness_fail(self, "a group with a split gave %d", err);
+		return harness_fail(self, "a group with a wrong split gave %d", err);
 	return bad || expect_works(self, comm, "a split in a group");
 }
 
@@ -335,7 +337,7 @@ static int groups(struct harness_rank *self, struct ring_comm *comm)
 	return expect_verdict(self, "an end without a start", ring_group_end(), RING_EINVAL, NULL,
 			      "group") ||
 	       spoilt_group(self, comm, &bad_root, "root 3") ||
-	       spoilt_group(self, comm, &bad_op, "7 is not an operation") ||
+	       spoilt_group(self, comm, &bad_op, "9 is not an operation") ||
 	       spoilt_group(self, comm, &bad_peer, "peer 3") ||
 	       spoilt_group(self, comm, &own_send, "match") ||
 	       spoilt_group(self, comm, &own_recv, "match") || own_messages_differ(self, comm) ||

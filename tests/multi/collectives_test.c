@@ -87,6 +87,12 @@ static double reduced(const struct trial *trial, int size, size_t index)
 			value *= next;
 		else if (op == RING_MAX || op == RING_MIN)
 			value = (next > value) == (op == RING_MAX) ? next : value;
+		else if (op == RING_BAND)
+			value = (double)((int64_t)value & (int64_t)next);
+		else if (op == RING_BOR)
+			value = (double)((int64_t)value | (int64_t)next);
+		else if (op == RING_BXOR)
+			value = (double)((int64_t)value ^ (int64_t)next);
 		else
 			value += next;
 	}
@@ -327,13 +333,14 @@ static int run_cases(struct harness_rank *self, struct ring_comm *comm, enum cal
 	int variants = count_count * (reduces ? ELEMENT_OPS : 1) * 2;
 	for (int v = 0; v < variants; v++) {
 		unsigned id = (*number)++;
-		if (!is_chosen(plan, id))
+		enum ring_op op = reduces ? (enum ring_op)(v / 2 / count_count) : RING_SUM;
+		if (!is_chosen(plan, id) || !element_has_op(type, op))
 			continue;
 		struct trial trial = {
 			.call = {.kind = kind,
 				 .count = counts[v / 2 % count_count],
 				 .type = type,
-				 .op = reduces ? (enum ring_op)(v / 2 / count_count) : RING_SUM,
+				 .op = op,
 				 .root = (int)(id % (unsigned)self->size)},
 			.in_place = v % 2 && kind != ALL_TO_ALL,
 			.shift = shifts[id / 2 % 8],

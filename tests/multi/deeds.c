@@ -37,6 +37,7 @@ static void choose_messages(const struct party *party, uint64_t *state, size_t b
 			    struct deed *deed)
 {
 	deed->message_count = 1 + random_below(state, DEED_MESSAGES);
+	deed->loose = random_below(state, 2);
 	size_t most = room / (size_t)deed->message_count;
 	for (int m = 0; m < deed->message_count; m++) {
 		struct message *message = &deed->messages[m];
@@ -69,6 +70,8 @@ static void choose_call(const struct party *party, uint64_t *state, size_t begin
 	call->kind = kind;
 	call->type = (enum ring_datatype)random_below(state, ELEMENT_TYPES);
 	call->op = op < ELEMENT_OPS ? (enum ring_op)op : RING_SUM;
+	if (!element_has_op(call->type, call->op))
+		call->op = RING_SUM;
 	call->root = random_below(state, party->size);
 	if (op >= ELEMENT_OPS && call_kind_reduces(kind))
 		choose_scalars(state, deed);
@@ -85,6 +88,31 @@ static void choose_call(const struct party *party, uint64_t *state, size_t begin
 	deed->recv_at = begin + random_shift(state);
 }
 
+static void choose_uneven(const struct party *party, uint64_t *state, size_t begin, size_t room,
+			  struct deed *deed)
+{
+	struct uneven *uneven = &deed->uneven;
+	*uneven = (struct uneven){.kind = (enum uneven_kind)random_below(state, UNEVEN_KINDS),
+				  .type = (enum ring_datatype)random_below(state, ELEMENT_TYPES),
+				  .op = (enum ring_op)random_below(state, ELEMENT_OPS),
+				  .size = party->size,
+				  .root = random_below(state, party->size),
+				  .placed = random_below(state, 2),
+				  .seed = harness_random(state) % 1000000};
+	if (!element_has_op(uneven->type, uneven->op))
+		uneven->op = RING_SUM;
+	if (uneven->kind == REDUCE_SCATTERV)
+		uneven->placed = false;
+	size_t gaps = uneven_length_most(uneven) * element_bytes(uneven->type);
+	size_t parts = (size_t)party->size * element_bytes(uneven->type);
+	uneven->most = random_below(state, 8) ? random_count(state, (room - SHIFTS - gaps) / parts)
+					      : 0;
+	deed->in_place = uneven->kind != ALL_TO_ALLV && random_below(state, 2);
+	deed->special = random_below(state, 3) == 0;
+	deed->send_at = begin + random_shift(state);
+	deed->recv_at = begin + random_shift(state);
+}
+
 void deed_choose(const struct party *party, uint64_t seed, size_t begin, size_t room,
 		 struct deed *deed)
 {
@@ -94,9 +122,11 @@ void deed_choose(const struct party *party, uint64_t seed, size_t begin, size_t 
 					       GATHER,         SCATTER,    ALL_TO_ALL};
 	const int kind_count = (int)(sizeof(kinds) / sizeof(kinds[0]));
 	uint64_t state = seed;
-	int chosen = random_below(&state, kind_count + 5);
+	int chosen = random_below(&state, kind_count + 9);
 	*deed = (struct deed){.seed = harness_random(&state)};
-	if (chosen > kind_count)
+	if (chosen > kind_count + 4)
+		choose_uneven(party, &state, begin, room, deed);
+	else if (chosen > kind_count)
 		choose_messages(party, &state, begin, room, deed);
 	else
 		choose_call(party, &state, begin, room,
@@ -120,20 +150,33 @@ static void fill_messages(const struct party *party, const struct deed *deed, ui
 	}
 }
 
+static void fill_elements(const struct party *party, const struct deed *deed, uint64_t state,
+			  enum ring_datatype type, size_t bytes)
+{
+	unsigned char *send = party->input + deed->send_at;
+	for (size_t at = 0; at < bytes; at += element_bytes(type)) {
+		uint64_t bits = harness_random(&state);
+		bool odd = deed->special && (bits >> 40 & 15) == 0;
+		element_put_random(type, send + at, bits, odd);
+	}
+}
+
+static size_t uneven_send_bytes(const struct party *party, const struct uneven *uneven)
+{
+	return uneven_send_length(uneven, party->rank) * element_bytes(uneven->type);
+}
+
 void deed_fill(const struct party *party, const struct deed *deed)
 {
 	const struct call *call = &deed->call;
 	uint64_t state = deed->seed + (uint64_t)party->rank * 0x51ed2701;
-	unsigned char *send = party->input + deed->send_at;
 	if (deed->message_count)
 		fill_messages(party, deed, state);
+	else if (deed->uneven.size)
+		fill_elements(party, deed, state, deed->uneven.type,
+			      uneven_send_bytes(party, &deed->uneven));
 	else if (call_reads_send(call, party->rank))
-		for (size_t at = 0; at < call_send_bytes(call, party->size);
-		     at += element_bytes(call->type)) {
-			uint64_t bits = harness_random(&state);
-			bool odd = deed->special && (bits >> 40 & 15) == 0;
-			element_put_random(call->type, send + at, bits, odd);
-		}
+		fill_elements(party, deed, state, call->type, call_send_bytes(call, party->size));
 }
 
 /* Where a rank's result lies. */
@@ -182,6 +225,27 @@ static int make_collective(const struct party *party, const struct deed *deed,
 	return 0;
 }
 
+static int make_uneven(const struct party *party, const struct deed *deed,
+		       struct ring_stream *stream)
+{
+	const struct uneven *uneven = &deed->uneven;
+	const size_t element = element_bytes(uneven->type);
+	const size_t send_bytes = uneven_send_bytes(party, uneven);
+	unsigned char *send = party->input + deed->send_at, *recv = party->output + deed->recv_at;
+	char text[CALL_TEXT];
+	if (deed->in_place) {
+		unsigned char *to = recv +
+				    uneven_recv_begin(uneven, party->rank, party->rank) * element;
+		memcpy(to, send, send_bytes);
+		send = to;
+		recv += uneven_send_begin(uneven, party->rank, party->rank) * element;
+	}
+	place_put(send, send_bytes);
+	if (uneven_make(party->comm, uneven, place_of(send), place_of(recv), stream))
+		return complain(party, uneven_text(uneven, text));
+	return 0;
+}
+
 /* One half of a message: this rank's send or receive. */
 struct half {
 	const struct message *message;
@@ -226,6 +290,37 @@ static int shuffle_halves(const struct party *party, const struct deed *deed, st
 	return count;
 }
 
+/* Each rank puts a call on a stream of its choice, or on none. */
+static struct ring_stream *choose_stream(struct deed_streams choice, uint64_t *state)
+{
+	int chosen = random_below(state, choice.count + 1);
+	return chosen < choice.count ? choice.streams[chosen] : NULL;
+}
+
+/*
+ * One by one, in the order of the messages on all ranks, so that none waits for one behind it, whatever
+ * streams they are on. What a rank sends to itself needs a group.
+ */
+static int make_loose_messages(const struct party *party, const struct deed *deed,
+			       struct deed_streams choice)
+{
+	uint64_t state = deed->seed * 5 + (uint64_t)party->rank;
+	for (int m = 0; m < deed->message_count; m++) {
+		const struct message *message = &deed->messages[m];
+		bool sends = message->from == party->rank, receives = message->to == party->rank;
+		struct half send = {message, false}, receive = {message, true};
+		if (sends && receives && ring_group_start())
+			return complain(party, "ring_group_start");
+		if (sends && make_half(party, send, choose_stream(choice, &state)))
+			return 1;
+		if (receives && make_half(party, receive, choose_stream(choice, &state)))
+			return 1;
+		if (sends && receives && ring_group_end())
+			return complain(party, "ring_group_end");
+	}
+	return 0;
+}
+
 /* Together, so that no order can block; a message alone needs no group. */
 static int make_messages(const struct party *party, const struct deed *deed,
 			 struct ring_stream *stream)
@@ -243,8 +338,14 @@ static int make_messages(const struct party *party, const struct deed *deed,
 	return 0;
 }
 
-int deed_make(const struct party *party, const struct deed *deed, struct ring_stream *stream)
+int deed_make(const struct party *party, const struct deed *deed, struct deed_streams choice)
 {
+	uint64_t state = deed->seed + (uint64_t)party->rank;
+	if (deed->loose)
+		return make_loose_messages(party, deed, choice);
+	struct ring_stream *stream = choose_stream(choice, &state);
+	if (deed->uneven.size)
+		return make_uneven(party, deed, stream);
 	return deed->message_count ? make_messages(party, deed, stream)
 				   : make_collective(party, deed, stream);
 }
@@ -307,6 +408,31 @@ static int check_collective(const struct party *party, const struct deed *deed, 
 	return 0;
 }
 
+static int check_uneven(const struct party *party, const struct deed *deed, uint64_t *hash)
+{
+	const struct uneven *uneven = &deed->uneven;
+	const struct call_way way = choice_of_uneven(party->comm, uneven);
+	const size_t bytes = element_bytes(uneven->type);
+	const unsigned char *recv = party->outputs[party->rank] + deed->recv_at;
+	const void *inputs[DEED_RANKS];
+	char text[CALL_TEXT];
+	if (deed->in_place)
+		recv += uneven_send_begin(uneven, party->rank, party->rank) * bytes;
+	for (int r = 0; r < party->size; r++)
+		inputs[r] = party->inputs[r] + deed->send_at;
+	for (size_t i = 0; i < uneven_recv_length(uneven, party->rank); i++) {
+		unsigned char want[ELEMENT_BYTES_MAX];
+		if (!uneven_replay(uneven, &way, party->rank, i, inputs, want))
+			continue;
+		*hash = hash_add(*hash, want, bytes);
+		if (memcmp(want, recv + i * bytes, bytes) != 0)
+			return harness_fail(party->self, "%s of %d ranks%s: element %zu is wrong",
+					    uneven_text(uneven, text), party->size,
+					    deed->in_place ? ", in place" : "", i);
+	}
+	return 0;
+}
+
 static int check_messages(const struct party *party, const struct deed *deed, uint64_t *hash)
 {
 	for (int m = 0; m < deed->message_count; m++) {
@@ -328,6 +454,8 @@ static int check_messages(const struct party *party, const struct deed *deed, ui
 
 int deed_check(const struct party *party, const struct deed *deed, uint64_t *hash)
 {
+	if (deed->uneven.size)
+		return check_uneven(party, deed, hash);
 	return deed->message_count ? check_messages(party, deed, hash)
 				   : check_collective(party, deed, hash);
 }
@@ -353,8 +481,14 @@ void deed_count(const struct party *party, const struct deed *deed, struct tally
 	}
 	while (party->order[position] != party->rank)
 		position++;
-	struct call_way way = choice_of(party->comm, &deed->call, party->shared);
 	tally->calls++;
+	if (deed->uneven.size) {
+		struct call_way way = choice_of_uneven(party->comm, &deed->uneven);
+		tally->sent_bytes += uneven_sent_bytes(&deed->uneven, &way, position);
+		tally->received_bytes += uneven_received_bytes(&deed->uneven, &way, position);
+		return;
+	}
+	struct call_way way = choice_of(party->comm, &deed->call, party->shared);
 	tally->sent_bytes += call_sent_bytes(&deed->call, &way, position);
 	tally->received_bytes += call_received_bytes(&deed->call, &way, position);
 }

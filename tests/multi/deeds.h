@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a soak does: random collectives and random exchanges of messages on random numbers, made and
+ * What a soak does: random collectives, with even parts and uneven ones, and random exchanges of
+ * messages on random numbers, made and
  * compared bit for bit with a second computation. All ranks of a communicator choose the same deeds
  * from the same seed; each rank's memory is seen by all, so that they can share the comparing.
  */
@@ -9,6 +10,7 @@
 
 #include "tests/harness.h"
 #include "tests/multi/calls.h"
+#include "tests/multi/uneven.h"
 
 #define DEED_RANKS 8
 #define DEED_MESSAGES 10
@@ -34,8 +36,10 @@ struct message {
 
 struct deed {
 	int message_count; /* 0: a collective */
+	bool loose;        /* each message by itself, else all in a group */
 	struct message messages[DEED_MESSAGES];
 
+	struct uneven uneven; /* size 0: it is none of these */
 	struct call call;
 	unsigned char scalars[DEED_RANKS * ELEMENT_BYTES_MAX];
 	bool in_place;
@@ -56,8 +60,17 @@ void deed_choose(const struct party *party, uint64_t seed, size_t begin, size_t 
 /* Makes up this rank's inputs. */
 void deed_fill(const struct party *party, const struct deed *deed);
 
-/* Makes the calls; stream NULL: they are complete, unless a group is open. returns 0 or 1 */
-int deed_make(const struct party *party, const struct deed *deed, struct ring_stream *stream);
+/* Where calls may be made: streams[count], and, as often as on each of them, none. */
+struct deed_streams {
+	struct ring_stream *const *streams;
+	int count;
+};
+
+/*
+ * Makes the calls, on streams of its choice. They are complete if there is none to choose from, unless a
+ * group is open. returns 0 or 1
+ */
+int deed_make(const struct party *party, const struct deed *deed, struct deed_streams choice);
 
 /* Looks at this rank's share of the results, once all ranks are done. returns 0 with its hash, or 1 */
 int deed_check(const struct party *party, const struct deed *deed, uint64_t *hash);

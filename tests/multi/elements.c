@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/reduce_list.h"
 #include "tests/kernels/reference.h"
 
 /* Bytes, and of floats the bits of the fraction and the exponent; bit 0 is the fraction's last. */
@@ -26,6 +27,13 @@ size_t element_bytes(enum ring_datatype type)
 static bool is_float(enum ring_datatype type)
 {
 	return layouts[type].exponent_bits > 0;
+}
+
+bool element_has_op(enum ring_datatype type, enum ring_op op)
+{
+#define IS(OP, name, ...) || op == OP
+	return !is_float(type) || !(false RING_REDUCE_BIT_OPS(IS, ));
+#undef IS
 }
 
 /* Little-endian: the lowest bytes. */
@@ -80,6 +88,12 @@ static uint64_t whole_op(enum ring_datatype type, enum ring_op op, uint64_t a, u
 		return a_is_less ? b : a;
 	case RING_MIN:
 		return a_is_less ? a : b;
+	case RING_BAND:
+		return a & b;
+	case RING_BOR:
+		return ~(~a & ~b);
+	case RING_BXOR:
+		return (a & ~b) | (~a & b);
 	default:
 		return a + b;
 	}

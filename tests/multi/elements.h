@@ -19,6 +19,9 @@ enum { ELEMENT_TYPES = RING_FLOAT8_E5M2 + 1, ELEMENT_OPS = REFERENCE_OPS };
 
 size_t element_bytes(enum ring_datatype type);
 
+/* Whether the operation is one of this type: floats have none of bits. */
+bool element_has_op(enum ring_datatype type, enum ring_op op);
+
 /* result = a op b; `divisor` is 1, or at the last addition of an average the number of ranks. */
 void element_reduce(enum ring_datatype type, enum ring_op op, const void *a, const void *b,
 		    int divisor, void *result);

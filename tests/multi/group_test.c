@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/harness.h"
 
@@ -71,12 +72,105 @@ static int drive_all(struct ring_comm *comms[RANKS])
 	return 0;
 }
 
+static void destroy_all(struct ring_comm *comms[RANKS])
+{
+	for (int rank = 0; rank < RANKS; rank++)
+		ring_comm_destroy(comms[rank]);
+}
+
 static int one_thread(void)
 {
 	struct ring_comm *comms[RANKS];
 	int bad = create_all(comms) || drive_all(comms);
-	for (int rank = 0; !bad && rank < RANKS; rank++)
-		ring_comm_destroy(comms[rank]);
+	if (!bad)
+		destroy_all(comms);
+	return bad;
+}
+
+/* The sum of the ranks in comm that are in each part. */
+static int check_parts(struct ring_comm *const comms[RANKS], struct ring_comm *const parts[RANKS],
+		       const int32_t sums[RANKS], const char *what)
+{
+	int32_t got[RANKS];
+	ring_group_start();
+	for (int rank = 0; rank < RANKS; rank++) {
+		got[rank] = ring_comm_rank(comms[rank]);
+		if (parts[rank])
+			ring_all_reduce(parts[rank], &got[rank], &got[rank], 1, RING_INT32,
+					RING_SUM, NULL);
+	}
+	if (ring_group_end())
+		return complain(what, parts[0]);
+	for (int rank = 0; rank < RANKS; rank++)
+		if (parts[rank] && got[rank] != sums[rank])
+			return complain(what, parts[rank]);
+	return 0;
+}
+
+/* All ranks split twice in one group, behind a call and a message; rank 3 joins no half. */
+static int split_all(struct ring_comm *comms[RANKS])
+{
+	static const int32_t of_halves[RANKS] = {2, 1, 2, 3}, of_all[RANKS] = {6, 6, 6, 6};
+	struct ring_comm *halves[RANKS], *all[RANKS];
+	int32_t sums[RANKS], received = -1, sent = 17;
+	ring_group_start();
+	for (int rank = 0; rank < RANKS; rank++) {
+		int color = rank == 3 ? RING_COLOR_NONE : rank % 2;
+		halves[rank] = all[rank] = comms[rank];
+		sums[rank] = rank;
+		if (ring_comm_split(comms[rank], color, -rank, &halves[rank]) ||
+		    ring_all_reduce(comms[rank], &sums[rank], &sums[rank], 1, RING_INT32, RING_SUM,
+				    NULL) ||
+		    ring_comm_split(comms[rank], 7, rank == 2 ? -1 : 0, &all[rank]) ||
+		    halves[rank] != comms[rank] || all[rank] != comms[rank])
+			return complain("splitting in a group", comms[rank]);
+	}
+	ring_send(comms[0], &sent, 1, RING_INT32, 1, NULL);
+	ring_recv(comms[1], &received, 1, RING_INT32, 0, NULL);
+	if (ring_group_end() || received != sent || halves[3])
+		return complain("a group with splits", comms[0]);
+	if (ring_comm_rank(halves[0]) != 1 || ring_comm_rank(halves[2]) != 0 ||
+	    ring_comm_size(halves[1]) != 1 || ring_comm_rank(all[2]) != 0 ||
+	    ring_comm_rank(all[0]) != 1 || ring_comm_rank(all[3]) != 3)
+		return complain("who is who after a split", comms[0]);
+	int bad = check_parts(comms, halves, of_halves, "halves") ||
+		  check_parts(comms, all, of_all, "all");
+	destroy_all(halves);
+	destroy_all(all);
+	return bad;
+}
+
+/* A communicator that has failed keeps no other from its splits. */
+static int split_beside_a_failure(struct ring_comm *comms[RANKS])
+{
+	static const int32_t of_all[RANKS] = {6, 6, 6, 6};
+	struct ring_comm *broken[RANKS], *none[RANKS], *parts[RANKS];
+	if (create_all(broken))
+		return 1;
+	ring_comm_abort(broken[2]);
+	for (int rank = 0; rank < RANKS; rank++)
+		while (!ring_comm_status(broken[rank]))
+			usleep(1000);
+	ring_group_start();
+	for (int rank = 0; rank < RANKS; rank++) {
+		none[rank] = parts[rank] = NULL;
+		ring_comm_split(broken[rank], 0, 0, &none[rank]);
+		ring_comm_split(comms[rank], 0, 0, &parts[rank]);
+	}
+	if (ring_group_end() != RING_EABORTED || none[0] || none[1] || none[2] || none[3])
+		return complain("splits of what was aborted", broken[0]);
+	int bad = check_parts(comms, parts, of_all, "splits beside a failure");
+	destroy_all(parts);
+	destroy_all(broken);
+	return bad;
+}
+
+static int one_thread_splits(void)
+{
+	struct ring_comm *comms[RANKS];
+	int bad = create_all(comms) || split_all(comms) || drive_all(comms) ||
+		  split_beside_a_failure(comms) || split_all(comms);
+	destroy_all(comms);
 	return bad;
 }
 
@@ -87,7 +181,7 @@ static int one_is_missing(void)
 	struct ring_comm *comms[RANKS] = {NULL};
 	struct ring_options options;
 	ring_options_init(&options);
-	options.create_timeout_ms = 200;
+	options.create_timeout_ms = 1000;
 	ring_unique_id_create(&id);
 	ring_group_start();
 	for (int rank = 0; rank < RANKS - 1; rank++)
@@ -151,8 +245,9 @@ static int check_refusals(struct harness_rank *self, struct ring_comm *comm)
 		return harness_fail(self, "sending to oneself outside a group");
 	ring_group_start();
 	struct ring_comm *sub = comm;
-	if (ring_comm_split(comm, 0, 0, &sub) != RING_EINVAL || ring_group_end() != RING_EINVAL)
-		return harness_fail(self, "splitting in a group");
+	if (ring_comm_split(comm, -2, 0, &sub) != RING_EINVAL || ring_group_end() != RING_EINVAL ||
+	    sub != comm)
+		return harness_fail(self, "splitting by a wrong color in a group");
 	ring_group_start();
 	if (ring_group_end())
 		return harness_fail(self, "an empty group");
@@ -272,8 +367,9 @@ static int be_rank(struct harness_rank *self)
 
 int main(void)
 {
-	printf("1..%d\n", 3 + HARNESS_WORLDS);
+	printf("1..%d\n", 4 + HARNESS_WORLDS);
 	int bad = harness_report("one thread drives all ranks", one_thread());
+	bad |= harness_report("one thread splits all ranks", one_thread_splits());
 	bad |= harness_report("a rank is missing", one_is_missing());
 	bad |= harness_report("a rank is wrong", one_is_wrong());
 	for (int w = 0; w < HARNESS_WORLDS; w++) {

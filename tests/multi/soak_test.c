@@ -2,8 +2,8 @@
 /*
  * Random calls on random numbers, compared bit for bit with a second computation in the documented
  * order of additions, and their payload bytes with the documented formulas. A round makes several
- * calls: one after the other, on streams, inside a group, and sometimes on communicators split from
- * the first one at the same time. The same rounds are played again over other transports and with
+ * calls: one after the other, on streams, where messages and collectives run at the same time, inside
+ * a group, and sometimes on communicators split from the first one at the same time. The same rounds are played again over other transports and with
  * other chunks, depths and channels: all these must agree in every bit, of which a hash is printed.
  *
  *	soak_test [--long] [--rounds N] [--seed N]
@@ -19,7 +19,7 @@
 
 #define RANKS DEED_RANKS
 #define DEEDS 4   /* most of a round, of one communicator */
-#define STREAMS 2 /* of a communicator */
+#define STREAMS 3 /* of a communicator */
 
 /*
  * One way to make the calls. Those of one group make the same rings and use the same algorithms, so they
@@ -193,14 +193,6 @@ static int begin(struct program *program, bool streamed)
 	return ring_comm_stats(party->comm, &program->before) ? 1 : 0;
 }
 
-/* Each rank puts a call on a stream of its choice, or on none. */
-static struct ring_stream *choose_stream(const struct program *program, const struct deed *deed)
-{
-	uint64_t state = deed->seed + (uint64_t)program->party.rank;
-	uint64_t chosen = harness_random(&state) % (STREAMS + 1);
-	return chosen < STREAMS ? program->streams[chosen] : NULL;
-}
-
 static int await_streams(const struct program *program)
 {
 	const struct party *party = &program->party;
@@ -219,9 +211,11 @@ static int perform(const struct program *programs, int count, bool grouped)
 		return harness_fail(party->self, "group: %s", ring_comm_error(party->comm));
 	for (int d = 0; d < DEEDS; d++)
 		for (int p = 0; p < count; p++) {
-			const struct deed *deed = &programs[p].deeds[d];
-			if (d < programs[p].deed_count &&
-			    deed_make(&programs[p].party, deed, choose_stream(&programs[p], deed)))
+			const struct program *program = &programs[p];
+			const struct deed_streams choice = {program->streams,
+							    program->streams[0] ? STREAMS : 0};
+			if (d < program->deed_count &&
+			    deed_make(&program->party, &program->deeds[d], choice))
 				return 1;
 		}
 	if (grouped && ring_group_end())

@@ -86,7 +86,7 @@ static int play(struct ring_comm *comm, const struct plan *plan)
 	for (unsigned call = 0; !bad && call < plan->calls; call++) {
 		deed_choose(&party, harness_random(&seed), 0, ROOM, deed);
 		deed_fill(&party, deed);
-		bad = deed_make(&party, deed, NULL);
+		bad = deed_make(&party, deed, (struct deed_streams){NULL, 0});
 		hash = add_results(&party, deed, hash);
 	}
 	free(memory);

@@ -126,7 +126,7 @@ static void calls_are_the_librarys(void **state)
 	(void)state;
 	struct model_machine machine = {.model = ring_model_built_in[RING_PATH_MEMORY],
 					.path = RING_PATH_MEMORY,
-					.memory = RING_MEMORY_REACHABLE,
+					.memory = RING_MEMORY_SHARED,
 					.algorithm = -1};
 	struct model_call small = model_call_of(&machine, RING_KIND_ALL_REDUCE, 4, 8);
 	struct model_call large = model_call_of(&machine, RING_KIND_ALL_REDUCE, 4, 16 << 20);

@@ -229,7 +229,7 @@ static void find_plan(const struct steps_choice *choice)
 	}
 	if (!steps_trace_find(&trace, &call, &found, sentence, sizeof(sentence)))
 		fail_msg("%s by %s: %s", steps_kind_name(choice->kind),
-			 steps_algorithm_name(choice->algorithm), sentence);
+			 ring_algorithm_name(choice->algorithm), sentence);
 	assert_int_equal(call, CALL);
 	assert_int_equal(found.kind, choice->kind);
 	assert_int_equal(found.count, choice->count);

@@ -224,7 +224,8 @@ static int be_bereaved(struct harness_rank *self)
 	fake_model_destroy(model);
 	char sentence[100];
 	snprintf(sentence, sizeof(sentence), "train: rank %d: exchanging gradients: ", self->rank);
-	if (err != RING_EPEER || again != RING_EPEER || step < 2 || step > 3 || took > 5)
+	if (err != RING_EPEER || again != RING_EPEER || step < 2 || step > 3 ||
+	    took > 2 * HARNESS_ROOM)
 		return harness_fail(self, "step %d ended with %d after %.1f s, then %d", step, err,
 				    took, again);
 	char victim[20];

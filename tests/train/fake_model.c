@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tests/harness.h"
+#include "train/model/device.h"
 
 /* Vectors, matrices, and now and then a large one. */
 static void shape_tensor(struct train_tensor *tensor, int number, uint64_t *random)
@@ -30,6 +31,7 @@ struct train_model *fake_model_create(int tensors, uint64_t seed)
 		model->tensors[i].offset = model->parameter_count;
 		model->parameter_count += model->tensors[i].count;
 	}
+	model->device = &train_cpu;
 	model->parameters = calloc(model->parameter_count, sizeof(*model->parameters));
 	model->gradients = calloc(model->parameter_count, sizeof(*model->gradients));
 	if (!model->tensors || !model->parameters || !model->gradients) {

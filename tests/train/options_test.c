@@ -118,7 +118,7 @@ static void test_refusals(void **state)
 		int status = 0;
 		print_message("# %s\n", lines[i]);
 		assert_false(parse(lines[i], &options, &status));
-		assert_int_equal(status, TRAIN_EXIT_USAGE);
+		assert_int_equal(status, STATUS_USAGE);
 	}
 }
 
@@ -128,9 +128,9 @@ static void test_help(void **state)
 	int status = -1;
 	(void)state;
 	assert_false(parse("--help", &options, &status));
-	assert_int_equal(status, TRAIN_EXIT_OK);
+	assert_int_equal(status, STATUS_OK);
 	assert_false(parse("--version", &options, &status));
-	assert_int_equal(status, TRAIN_EXIT_OK);
+	assert_int_equal(status, STATUS_OK);
 }
 
 static void test_batches(void **state)

@@ -228,9 +228,16 @@ static void test_record(void **state)
 		else
 			assert_float_equal(read.values[i], summary.values[i], 1e-6);
 	}
+	unlink(path);
+}
 
+static void test_predictions(void **state)
+{
+	char path[] = "/tmp/ring_record.XXXXXX";
+	struct train_summary read;
 	double predicted[TRAIN_METRICS];
-	FILE *file = fopen(path, "we");
+	(void)state;
+	FILE *file = fdopen(mkstemp(path), "w");
 	fputs("{\"predicted\": {\"step_ms\": 12.5, \"of_something_else\": 1}}", file);
 	fclose(file);
 	assert_int_equal(train_record_read_predictions(path, predicted), 0);
@@ -245,9 +252,10 @@ static void test_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_metrics), cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_payload), cmocka_unit_test(test_efficiency),
-		cmocka_unit_test(test_unlike),  cmocka_unit_test(test_record),
+		cmocka_unit_test(test_metrics),     cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_payload),     cmocka_unit_test(test_efficiency),
+		cmocka_unit_test(test_unlike),      cmocka_unit_test(test_record),
+		cmocka_unit_test(test_predictions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

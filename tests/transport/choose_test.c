@@ -125,6 +125,16 @@ static void what_failed_is_shunned_for_a_while(void **state)
 	assert_int_equal(ring_transports_shunned(now + 2 * RING_SHUN_MS), 4);
 }
 
+/* A device's jobs read what arrived from slots, or it is copied once more. */
+static void all_transports_have_slots(void **state)
+{
+	(void)state;
+	for (int i = 0; i < ring_transport_count; i++) {
+		const bool built = ring_transports[i]->open;
+		assert_int_equal(ring_transports[i]->slots != NULL, built);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -133,6 +143,7 @@ int main(void)
 		cmocka_unit_test(what_one_end_lacks_is_not_chosen),
 		cmocka_unit_test(unknown_names_are_told),
 		cmocka_unit_test(what_failed_is_shunned_for_a_while),
+		cmocka_unit_test(all_transports_have_slots),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

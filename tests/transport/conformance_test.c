@@ -6,28 +6,22 @@
  */
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "ringccl.h"
+#include "tests/transport/conformance.h"
 #include "tests/transport/dice.h"
 #include "tests/transport/faulty.h"
-#include "tests/transport/pair.h"
-#include "tests/transport/steps.h"
 #include "tests/transport/traffic.h"
 
-#define SLOT_BYTES 20000
 #define MANY 1000000
-#define QUICKER 20 /* times */
 
 static const struct pair_kind kinds[] = {
 	{.name = "loopback", .transport = &ring_transport_loopback},
@@ -45,40 +39,7 @@ static const struct pair_kind kinds[] = {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static uint64_t seed;
-
-static const struct pair_kind *kind_of(void **state)
-{
-	return *state;
-}
-
-/* So many messages of `all` make a run that is not long: RDMA devices may be emulated, on one CPU. */
-static uint64_t few_of(uint64_t all, void **state)
-{
-	bool emulated = kind_of(state)->transport == &ring_transport_verbs;
-	return emulated && getenv("RING_TEST_QUICK") ? all / QUICKER : all;
-}
-
-static void make_pair(struct pair *pair, void **state, unsigned depth, size_t slot_bytes)
-{
-	assert_true(pair_init(pair));
-	assert_int_equal(pair_open(pair, kind_of(state), depth, slot_bytes, seed), 0);
-}
-
-static int finish(struct ring_link *link)
-{
-	return ring_link_finish(link);
-}
-
-/* Polls one end until it fails, and returns the error. */
-static int poll_until_error(struct ring_link *link)
-{
-	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
-	int err = 0;
-	while (!err && ring_clock_ms() < deadline)
-		err = poll_link(link);
-	return err;
-}
+uint64_t seed;
 
 /* ---- one thread ---- */
 
@@ -101,7 +62,7 @@ static void every_size_arrives_whole(void **state)
 		poll_until(&pair, &pair.ends[RECEIVER]->arrived, i + 1);
 		assert_int_equal(bytes_of(pair.ends[RECEIVER], i), sizes[i]);
 		assert_memory_equal(data_of(pair.ends[RECEIVER], i), unaligned, sizes[i]);
-		release(pair.ends[RECEIVER]);
+		ring_link_release(pair.ends[RECEIVER]);
 	}
 	pair_close(&pair);
 }
@@ -130,8 +91,29 @@ static void what_leaves_together_arrives_apart(void **state)
 		assert_memory_equal(data_of(pair.ends[RECEIVER], i), text + i, sizes[i]);
 	}
 	for (size_t i = 0; i < count; i++)
-		release(pair.ends[RECEIVER]);
+		ring_link_release(pair.ends[RECEIVER]);
 	poll_until(&pair, &sender->sent, count);
+	pair_close(&pair);
+}
+
+/* Jobs of devices read it there, once the pages are pinned. */
+static void what_arrives_lies_in_slots(void **state)
+{
+	static const unsigned char source[SLOT_BYTES];
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct pair pair;
+	void *memory = NULL;
+	make_pair(&pair, state, 3, SLOT_BYTES);
+	size_t bytes = ring_link_slots(pair.ends[RECEIVER], &memory);
+	assert_true(bytes > 0);
+	assert_int_equal(((uintptr_t)memory | bytes) % page, 0);
+	for (uint64_t i = 0; i < 7; i++) {
+		send_whole(&pair, source, SLOT_BYTES);
+		poll_until(&pair, &pair.ends[RECEIVER]->arrived, i + 1);
+		const unsigned char *data = data_of(pair.ends[RECEIVER], i);
+		assert_in_range((size_t)(data - (unsigned char *)memory), 0, bytes - SLOT_BYTES);
+		ring_link_release(pair.ends[RECEIVER]);
+	}
 	pair_close(&pair);
 }
 
@@ -144,7 +126,7 @@ static void full_slots_hold_the_sender_back(void **state)
 	assert_true(traffic_init(&receiver, pair.ends[RECEIVER], &pair.bells[RECEIVER], seed, 12));
 	for (int i = 0; i < 1000; i++) {
 		traffic_step(&sender);
-		assert_int_equal(poll_link(pair.ends[RECEIVER]), 0);
+		assert_int_equal(ring_link_poll(pair.ends[RECEIVER]), 0);
 		assert_true(pair.ends[RECEIVER]->arrived <= 2);
 	}
 	assert_int_equal(pair.ends[RECEIVER]->arrived, 2);
@@ -248,7 +230,7 @@ struct player {
 static bool ball_is_here(void *context)
 {
 	struct player *player = context;
-	if (poll_link(player->out) || poll_link(player->in))
+	if (ring_link_poll(player->out) || ring_link_poll(player->in))
 		player->wrong = "a link failed";
 	return player->wrong || player->in->arrived > player->in->released;
 }
@@ -258,8 +240,8 @@ static void hit(struct player *player)
 	static const uint64_t ball = 7;
 	int err;
 	while ((err = ring_link_send(player->out, &ball, sizeof(ball))) == RING_EAGAIN)
-		poll_link(player->out);
-	if (err || poll_link(player->out))
+		ring_link_poll(player->out);
+	if (err || ring_link_poll(player->out))
 		player->wrong = "the ball could not be sent";
 }
 
@@ -273,7 +255,7 @@ static void *play(void *context)
 			if (!traffic_sleep(player->in, player->bell, ball_is_here, player))
 				player->wrong = "nobody woke the player";
 		if (!player->wrong)
-			release(player->in);
+			ring_link_release(player->in);
 		if (!player->serves)
 			hit(player);
 	}
@@ -355,157 +337,12 @@ static void a_connection_goes_both_ways(void **state)
 	send_whole(&back, "still here", 10);
 	poll_until(&back, &back.ends[RECEIVER]->arrived, arrived + 1);
 	assert_memory_equal(data_of(back.ends[RECEIVER], arrived), "still here", 10);
-	release(back.ends[RECEIVER]);
+	ring_link_release(back.ends[RECEIVER]);
 	pair_close_end(&back, SENDER);
 	assert_int_equal(poll_until_error(back.ends[RECEIVER]), RING_EPEER);
 	pair_close_end(&back, RECEIVER);
 	pair_close(&there);
 }
-
-/* ---- beginnings and ends ---- */
-
-static void the_other_end_may_come_late(void **state)
-{
-	const struct ring_transport *transport = kind_of(state)->transport;
-	for (int late = 0; late < 2; late++) {
-		struct pair pair;
-		int fds[2];
-		assert_true(pair_init(&pair));
-		assert_true(pair_sockets(transport->lane, fds));
-		struct ring_link_params params[2] = {pair_params(&pair, 0, fds[0], 4, 100),
-						     pair_params(&pair, 1, fds[1], 4, 100)};
-		assert_int_equal(pair_open_end(&pair, kind_of(state), !late, &params[!late]), 0);
-		int errs[2] = {RING_EAGAIN, RING_EAGAIN};
-		for (int i = 0; i < 10 && errs[!late] == RING_EAGAIN; i++)
-			errs[!late] = finish(pair.ends[!late]);
-		assert_true(errs[!late] == 0 || errs[!late] == RING_EAGAIN);
-		assert_int_equal(pair_open_end(&pair, kind_of(state), late, &params[late]), 0);
-		assert_int_equal(pair_finish(&pair, errs), 0);
-		send_whole(&pair, "hello", 5);
-		poll_until(&pair, &pair.ends[RECEIVER]->arrived, 1);
-		assert_memory_equal(data_of(pair.ends[RECEIVER], 0), "hello", 5);
-		pair_close(&pair);
-	}
-}
-
-static void half_open_ends_can_be_closed(void **state)
-{
-	const struct ring_transport *transport = kind_of(state)->transport;
-	for (int end = 0; end < 2; end++) {
-		for (int finished = 0; finished < 2; finished++) {
-			struct pair pair;
-			int fds[2];
-			assert_true(pair_init(&pair));
-			assert_true(pair_sockets(transport->lane, fds));
-			struct ring_link_params params = pair_params(&pair, end, fds[end], 4, 100);
-			assert_int_equal(pair_open_end(&pair, kind_of(state), end, &params), 0);
-			if (finished)
-				finish(pair.ends[end]);
-			pair_close(&pair);
-			close(fds[!end]);
-		}
-	}
-}
-
-static void what_was_sent_before_close_arrives(void **state)
-{
-	static const char *const texts[] = {"one", "two", "three"};
-	struct pair pair;
-	make_pair(&pair, state, 4, SLOT_BYTES);
-	for (int i = 0; i < 3; i++)
-		send_whole(&pair, texts[i], strlen(texts[i]));
-	pair_close_end(&pair, SENDER);
-	struct ring_link *receiver = pair.ends[RECEIVER];
-	poll_until(&pair, &receiver->arrived, 3);
-	for (int i = 0; i < 3; i++) {
-		assert_memory_equal(data_of(receiver, i), texts[i], strlen(texts[i]));
-		release(receiver);
-	}
-	assert_int_equal(poll_until_error(receiver), RING_EPEER);
-	pair_close(&pair);
-}
-
-/* Sends until that fails; returns the error. */
-static int send_until_error(struct ring_link *sender)
-{
-	static const unsigned char source[SLOT_BYTES];
-	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
-	int err = 0;
-	while ((err == 0 || err == RING_EAGAIN) && ring_clock_ms() < deadline) {
-		err = ring_link_send(sender, source, sizeof(source));
-		if (err == 0 || err == RING_EAGAIN)
-			err = poll_link(sender);
-	}
-	return err;
-}
-
-static void a_receiver_that_closes_is_noticed(void **state)
-{
-	struct pair pair;
-	make_pair(&pair, state, 4, SLOT_BYTES);
-	send_whole(&pair, "unread", 6);
-	pair_close_end(&pair, RECEIVER);
-	assert_int_equal(send_until_error(pair.ends[SENDER]), RING_EPEER);
-	pair_close(&pair);
-}
-
-/* ---- another process ---- */
-
-/* In the child: opens its end over fd, then moves messages for as long as it lives. */
-static void live_until_killed(const struct pair_kind *kind, int end, int fd)
-{
-	struct pair pair;
-	struct traffic traffic;
-	if (!pair_init(&pair))
-		_exit(1);
-	struct ring_link_params params = pair_params(&pair, end, fd, 4, SLOT_BYTES);
-	int err = pair_open_end(&pair, kind, end, &params);
-	while (!err && (err = finish(pair.ends[end])) == RING_EAGAIN)
-		err = 0;
-	if (err || !traffic_init(&traffic, pair.ends[end], &pair.bells[end], seed, UINT64_MAX))
-		_exit(1);
-	traffic_run(&traffic, false);
-	_exit(0);
-}
-
-static void a_peer_that_dies_is_noticed(void **state)
-{
-	const struct ring_transport *transport = kind_of(state)->transport;
-	for (int run = 0; run < 10; run++) {
-		int end = run % 2, fds[2];
-		assert_true(pair_sockets(transport->lane, fds));
-		pid_t child = fork();
-		assert_true(child >= 0);
-		if (child == 0) {
-			close(fds[end]);
-			live_until_killed(kind_of(state), !end, fds[!end]);
-		}
-		close(fds[!end]);
-		struct pair pair;
-		struct traffic traffic;
-		assert_true(pair_init(&pair));
-		struct ring_link_params params = pair_params(&pair, end, fds[end], 4, SLOT_BYTES);
-		assert_int_equal(pair_open_end(&pair, kind_of(state), end, &params), 0);
-		int err;
-		while ((err = finish(pair.ends[end])) == RING_EAGAIN)
-			;
-		assert_int_equal(err, 0);
-		assert_true(
-			traffic_init(&traffic, pair.ends[end], &pair.bells[end], seed, UINT64_MAX));
-		for (uint64_t i = 0;
-		     i < few_of(2000, state) * (uint64_t)run && !traffic_is_over(&traffic); i++)
-			traffic_step(&traffic);
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-		traffic_run(&traffic, false);
-		assert_string_equal(traffic.wrong, "");
-		assert_int_equal(traffic.err, RING_EPEER);
-		traffic_free(&traffic);
-		pair_close(&pair);
-	}
-}
-
-/* ---- landings ---- */
 
 /* ---- the faulty link itself ---- */
 
@@ -519,8 +356,8 @@ static void a_faulty_link_breaks_where_it_should(void **state)
 				 0);
 		struct ring_link *sender = pair.ends[SENDER];
 		for (uint64_t i = 1; i < k; i++)
-			assert_int_equal(poll_link(sender), 0);
-		assert_int_equal(poll_link(sender), RING_EPEER);
+			assert_int_equal(ring_link_poll(sender), 0);
+		assert_int_equal(ring_link_poll(sender), RING_EPEER);
 		assert_int_equal(ring_link_send(sender, "", 1), RING_EPEER);
 		pair_close(&pair);
 	}
@@ -549,6 +386,11 @@ static bool by_transports(const struct pair_kind *kind)
 	return kind->transport;
 }
 
+static bool by_unwrapped(const struct pair_kind *kind)
+{
+	return kind->transport && !kind->faulty;
+}
+
 static bool between_processes(const struct pair_kind *kind)
 {
 	return kind->transport && kind->transport != &ring_transport_loopback && !kind->faulty;
@@ -561,6 +403,7 @@ static const struct {
 } cases[] = {
 	{"every size arrives whole", every_size_arrives_whole, by_all},
 	{"what leaves together arrives apart", what_leaves_together_arrives_apart, by_unpaced},
+	{"what arrives lies in slots", what_arrives_lies_in_slots, by_unwrapped},
 	{"full slots hold the sender back", full_slots_hold_the_sender_back, by_all},
 	{"a million messages in any interleaving", a_million_messages_in_any_interleaving, by_all},
 	{"every depth works", every_depth_works, by_all},

@@ -59,15 +59,15 @@ static void an_announced_message_lands(void **state)
 	assert_ptr_equal(data_of(receiver, 0), landing[0]);
 	assert_memory_equal(landing[0], source, sizeof(source));
 	assert_memory_equal(data_of(receiver, 1), source, 100);
-	release(receiver);
-	release(receiver);
+	ring_link_release(receiver);
+	ring_link_release(receiver);
 
 	send_whole(&pair, source, 300);
 	poll_until(&pair, &receiver->arrived, 3);
 	ring_link_expect(receiver, 300, landing[2]); /* too late */
 	assert_ptr_not_equal(data_of(receiver, 2), landing[2]);
 	assert_memory_equal(data_of(receiver, 2), source, 300);
-	release(receiver);
+	ring_link_release(receiver);
 
 	ring_link_expect(receiver, 10, landing[3]); /* what comes is longer */
 	send_whole(&pair, source, 500);

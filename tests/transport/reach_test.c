@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "ringccl.h"
+#include "tests/listen.h"
 #include "tests/transport/pair.h"
 #include "transport/memory/fifo_link.h"
 #include "transport/sealed.h"
@@ -470,29 +471,6 @@ static void a_revoked_gate_lets_nobody_in(void **state)
 	pair_close(&pair);
 }
 
-/* What is written to stderr until end_listening(), as text to be freed. */
-static int real_stderr, listened;
-
-static void listen_to_stderr(void)
-{
-	fflush(stderr);
-	real_stderr = dup(STDERR_FILENO);
-	listened = memfd_create("stderr", MFD_CLOEXEC);
-	assert_true(real_stderr >= 0 && listened >= 0);
-	dup2(listened, STDERR_FILENO);
-}
-
-static char *end_listening(void)
-{
-	char *text = calloc(1, 4096);
-	dup2(real_stderr, STDERR_FILENO);
-	close(real_stderr);
-	assert_non_null(text);
-	assert_true(pread(listened, text, 4095, 0) >= 0);
-	close(listened);
-	return text;
-}
-
 /* A program that frees its memory while a peer is leaving in order would be told of a broken pipe. */
 static void freeing_behind_a_peer_that_left_is_no_alarm(void **state)
 {
@@ -501,9 +479,9 @@ static void freeing_behind_a_peer_that_left_is_no_alarm(void **state)
 	make_pair(&pair, state);
 	assert_int_equal(share(&pair, &region), 0);
 	pair_close_end(&pair, RECEIVER);
-	listen_to_stderr();
+	listen_begin();
 	forget(&pair, 7);
-	char *said = end_listening();
+	char *said = listen_end();
 	if (*said)
 		fail_msg("it says: %s", said);
 	free(said);

@@ -9,11 +9,6 @@
 
 #define DEADLINE_MS 100000
 
-static inline int poll_link(struct ring_link *link)
-{
-	return ring_link_poll(link);
-}
-
 /* Polls both ends until *counter is `value`. */
 static inline void poll_until(struct pair *pair, const uint64_t *counter, uint64_t value)
 {
@@ -22,7 +17,7 @@ static inline void poll_until(struct pair *pair, const uint64_t *counter, uint64
 		assert_true(ring_clock_ms() < deadline);
 		for (int end = 0; end < 2; end++)
 			if (pair->ends[end])
-				assert_int_equal(poll_link(pair->ends[end]), 0);
+				assert_int_equal(ring_link_poll(pair->ends[end]), 0);
 	}
 }
 
@@ -32,7 +27,7 @@ static inline void poll_end_until(struct ring_link *link, const uint64_t *counte
 	uint64_t deadline = ring_clock_ms() + DEADLINE_MS;
 	while (*counter < value) {
 		assert_true(ring_clock_ms() < deadline);
-		assert_int_equal(poll_link(link), 0);
+		assert_int_equal(ring_link_poll(link), 0);
 	}
 }
 
@@ -44,15 +39,10 @@ static inline void send_whole(struct pair *pair, const void *source, size_t byte
 	int err;
 	while ((err = ring_link_send(sender, source, bytes)) == RING_EAGAIN) {
 		assert_true(ring_clock_ms() < deadline);
-		assert_int_equal(poll_link(sender), 0);
+		assert_int_equal(ring_link_poll(sender), 0);
 	}
 	assert_int_equal(err, 0);
 	poll_until(pair, &sender->sent, sent + 1);
-}
-
-static inline void release(struct ring_link *link)
-{
-	ring_link_release(link);
 }
 
 static inline const void *data_of(struct ring_link *link, uint64_t message)

@@ -69,7 +69,7 @@ static void run_until_both_fail(struct pair *pair, int errs[2])
 		struct ring_link *receiver = pair->ends[RECEIVER];
 		for (int end = 0; end < 2; end++)
 			if (pair->ends[end] && !errs[end])
-				errs[end] = poll_link(pair->ends[end]);
+				errs[end] = ring_link_poll(pair->ends[end]);
 		if (!errs[SENDER])
 			(void)ring_link_send(pair->ends[SENDER], source, sizeof(source));
 		while (receiver && receiver->released < receiver->arrived)
@@ -91,9 +91,9 @@ static void a_stopped_queue_pair_fails_both_ends(void **state)
 		make_pair(&pair);
 		send_whole(&pair, "before", 6);
 		poll_until(&pair, &pair.ends[RECEIVER]->arrived, 1);
-		release(pair.ends[RECEIVER]);
+		ring_link_release(pair.ends[RECEIVER]);
 		stop(end_of(&pair, end));
-		while (poll_link(pair.ends[end]) == 0)
+		while (ring_link_poll(pair.ends[end]) == 0)
 			;
 		const char *why = pair.ends[end]->why;
 		assert_non_null(why);
@@ -118,7 +118,7 @@ static void the_last_word_counts(void **state)
 	pair.ends[SENDER]->sent = 0; /* as if no acknowledgement had come */
 	stop(end_of(&pair, SENDER));
 	pair_close_end(&pair, RECEIVER);
-	while (poll_link(pair.ends[SENDER]) == 0)
+	while (ring_link_poll(pair.ends[SENDER]) == 0)
 		;
 	assert_int_equal(pair.ends[SENDER]->sent, 3);
 	pair_close(&pair);
@@ -133,7 +133,7 @@ static void a_wrong_key_is_refused(void **state)
 	make_pair(&pair);
 	end_of(&pair, SENDER)->other.rkey ^= 0x5a5a5a;
 	assert_int_equal(ring_link_send(pair.ends[SENDER], "message", 7), 0);
-	while (poll_link(pair.ends[SENDER]) == 0)
+	while (ring_link_poll(pair.ends[SENDER]) == 0)
 		;
 	assert_non_null(strstr(pair.ends[SENDER]->why, "the other end refused it"));
 	assert_int_equal(pair.ends[RECEIVER]->arrived, 0);
@@ -150,7 +150,7 @@ static void nonsense_is_refused(void **state)
 	make_pair(&pair);
 	sender_of(&pair)->posted = 2; /* message 2 where 0 is due */
 	assert_int_equal(ring_link_send(pair.ends[SENDER], "message", 7), 0);
-	while (poll_link(pair.ends[RECEIVER]) == 0)
+	while (ring_link_poll(pair.ends[RECEIVER]) == 0)
 		;
 	assert_non_null(strstr(pair.ends[RECEIVER]->why,
 			       "message 2 of 7 bytes where 0 of at most 4096 was due"));
@@ -158,7 +158,7 @@ static void nonsense_is_refused(void **state)
 	make_pair(&pair);
 	pair.ends[RECEIVER]->released = 3; /* slots given back in which there was nothing */
 	assert_true(ring_verbs_post_notice(receiver_of(&pair)));
-	while (poll_link(pair.ends[SENDER]) == 0)
+	while (ring_link_poll(pair.ends[SENDER]) == 0)
 		;
 	assert_non_null(strstr(pair.ends[SENDER]->why, "the receiver's notice is nonsense"));
 	pair.ends[RECEIVER]->released = 0;
@@ -189,7 +189,7 @@ static void a_child_disturbs_nothing(void **state)
 		poll_until(&pair, &receiver->base.arrived, (uint64_t)round + 1);
 		assert_memory_equal(data_of(&receiver->base, (uint64_t)round), source,
 				    sizeof(source));
-		release(&receiver->base);
+		ring_link_release(&receiver->base);
 	}
 	pair_close(&pair);
 }
@@ -212,7 +212,7 @@ static uint64_t send_and_compare(struct pair *pair, const unsigned char *source,
 	poll_until(pair, &receiver->arrived, message + 1);
 	assert_int_equal(bytes_of(receiver, message), bytes);
 	assert_memory_equal(data_of(receiver, message), source, bytes);
-	release(receiver);
+	ring_link_release(receiver);
 	return sender_of(pair)->copied - copied;
 }
 
@@ -301,7 +301,7 @@ static const void *send_large(struct pair *pair, int content)
 	assert_true(bytes_of(receiver, message) == LARGE_BYTES);
 	const unsigned char *data = data_of(receiver, message);
 	assert_true(all_are(data, LARGE_BYTES, (unsigned char)content));
-	release(receiver);
+	ring_link_release(receiver);
 	return data;
 }
 
@@ -358,7 +358,7 @@ static void large_messages_wait_to_be_told(void **state)
 	poll_until(&pair, &receiver->arrived, DEPTH);
 	for (int round = 0; round < DEPTH; round++) {
 		ring_link_expect(receiver, LARGE_BYTES, NULL);
-		release(receiver);
+		ring_link_release(receiver);
 	}
 	expect_at(&pair, LARGE_BYTES, place.memory);
 	send_large(&pair, 'b');
@@ -380,7 +380,7 @@ static void large_messages_wait_to_be_told(void **state)
 	assert_ptr_equal(data_of(receiver, DEPTH + 3), place.memory);
 	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), RING_EAGAIN);
 	while (receiver->released < receiver->arrived)
-		release(receiver);
+		ring_link_release(receiver);
 	poll_until(&pair, &sender_of(&pair)->freed, receiver->released);
 	assert_int_equal(ring_link_send(sender, source, LARGE_BYTES), 0);
 	pair_close(&pair);
@@ -402,7 +402,7 @@ static void what_was_withdrawn_stays_as_it_is(void **state)
 		if (withdraws)
 			ring_link_withdraw(pair.ends[RECEIVER]);
 		assert_int_equal(ring_link_send(pair.ends[SENDER], source, LARGE_BYTES), 0);
-		while (pair.ends[SENDER]->sent == 0 && poll_link(pair.ends[SENDER]) == 0)
+		while (pair.ends[SENDER]->sent == 0 && ring_link_poll(pair.ends[SENDER]) == 0)
 			;
 		assert_true(all_are(place.memory, LARGE_BYTES, withdraws ? 'a' : 'x'));
 		pair_close(&pair);
@@ -430,7 +430,7 @@ static void wrong_landings_are_refused(void **state)
 	expect_at(&pair, LARGE_BYTES, place.memory);
 	receiver_of(&pair)->landings[0].bytes = 0; /* it never said so */
 	assert_int_equal(ring_link_send(pair.ends[SENDER], source, LARGE_BYTES), 0);
-	while (poll_link(pair.ends[RECEIVER]) == 0)
+	while (ring_link_poll(pair.ends[RECEIVER]) == 0)
 		;
 	assert_non_null(strstr(pair.ends[RECEIVER]->why,
 			       "message 0 of 65536 bytes landed, and was not to"));
@@ -449,14 +449,14 @@ static void few_notices_give_all_slots_back(void **state)
 	const uint64_t *told = &receiver->told.released;
 	send_whole(&pair, "one", 3);
 	poll_until(&pair, &base->arrived, 1);
-	release(base);
+	ring_link_release(base);
 	assert_int_equal(*told, 0);
 	for (int i = 0; i < DEPTH - 1; i++)
 		send_whole(&pair, "more", 4);
 	poll_until(&pair, &base->arrived, DEPTH);
 	assert_int_equal(*told, 1); /* as others lie there */
 	while (base->released < base->arrived)
-		release(base);
+		ring_link_release(base);
 	assert_true(base->released - *told < DEPTH / 2);
 	poll_until(&pair, &sender_of(&pair)->freed, *told);
 	for (int i = 0; i < DEPTH / 2; i++)

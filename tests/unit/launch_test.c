@@ -17,10 +17,23 @@
 #include "api/launch/torchrun.h"
 
 static const char *const variables[] = {
-	"RING_RANK",      "RING_SIZE",   "RING_ID",          "RING_SECRET",
-	"RING_ROOT_PORT", "RANK",        "WORLD_SIZE",       "LOCAL_RANK",
-	"MASTER_ADDR",    "MASTER_PORT", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID",
-	"PMI_FD",         "PMIX_RANK",   "SLURM_STEP_ID",    "JOB_COMPLETION_INDEX",
+	"RING_RANK",
+	"RING_SIZE",
+	"RING_ID",
+	"RING_SECRET",
+	"RING_SECRET_FILE",
+	"RING_ROOT_PORT",
+	"RANK",
+	"WORLD_SIZE",
+	"LOCAL_RANK",
+	"MASTER_ADDR",
+	"MASTER_PORT",
+	"LOCAL_WORLD_SIZE",
+	"TORCHELASTIC_RUN_ID",
+	"PMI_FD",
+	"PMIX_RANK",
+	"SLURM_STEP_ID",
+	"JOB_COMPLETION_INDEX",
 };
 
 static int forget_environment(void **state)
@@ -349,6 +362,47 @@ static void facts_have_ends(void **state)
 }
 
 /* Where all ranks of a step look for rank 0. */
+/* Writes a file, reads the job. returns the refusal, or NULL, and then the secret in job */
+static const char *refusal_of_file(const char *text, struct ring_torchrun *job)
+{
+	static struct ring_failure failure;
+	char path[] = "/tmp/launch_test.XXXXXX";
+	int fd = mkstemp(path);
+	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+	failure = (struct ring_failure){0};
+	setenv("RING_SECRET_FILE", path, 1);
+	int err = ring_torchrun_read(job, &ring_launcher_torch_variables, &failure);
+	unlink(path);
+	return err ? failure.text : NULL;
+}
+
+static void secrets_lie_in_files(void **state)
+{
+	(void)state;
+	struct ring_torchrun job;
+	char longest[1100];
+	set_torchrun();
+	assert_null(refusal_of_file("of a file\nand more", &job));
+	assert_string_equal(job.served.secret, "of a file");
+	assert_null(refusal_of_file("without an end", &job));
+	assert_string_equal(job.served.secret, "without an end");
+	assert_non_null(strstr(refusal_of_file("", &job), "its first line is empty or longer"));
+	assert_non_null(strstr(refusal_of_file("\nsecond", &job), "its first line is empty"));
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	assert_non_null(strstr(refusal_of_file(longest, &job), "or longer than 1022 letters"));
+	setenv("RING_SECRET", "another", 1);
+	assert_non_null(strstr(refusal_of_file("one", &job), "are both set: unset one"));
+	unsetenv("RING_SECRET");
+	struct ring_failure failure = {0};
+	setenv("RING_SECRET_FILE", "/nowhere/at/all", 1);
+	assert_int_equal(ring_torchrun_read(&job, &ring_launcher_torch_variables, &failure),
+			 RING_EINVAL);
+	assert_string_equal(failure.text, "RING_SECRET_FILE=/nowhere/at/all has no secret: No such "
+					  "file or directory");
+}
+
 static void first_host_of_a_list(void **state)
 {
 	(void)state;
@@ -379,6 +433,7 @@ int main(void)
 		cmocka_unit_test_setup(all_ranks_come_to_one_identity, forget_environment),
 		cmocka_unit_test_setup(jobs_and_calls_differ, forget_environment),
 		cmocka_unit_test_setup(secrets_differ, forget_environment),
+		cmocka_unit_test_setup(secrets_lie_in_files, forget_environment),
 		cmocka_unit_test(first_host_of_a_list),
 		cmocka_unit_test_setup(facts_have_ends, forget_environment),
 	};

@@ -321,6 +321,23 @@ static void choices_make_sense(void **state)
 	assert_int_not_equal(chosen(network, small), RING_ALGORITHM_RING);
 }
 
+/*
+ * A first message that needs nothing goes out beside the boards: 512 B in memory that all map go in
+ * one shot, on CPUs of their own and in turns. (Counted behind them, directly: 2 ranks 0.14 -> 0.26
+ * us, 4 ranks on 2 CPUs 2.6 -> 4.2 us.)
+ */
+static void early_messages_do_not_wait_for_boards(void **state)
+{
+	(void)state;
+	struct ring_tuning alone = tuning_of(RING_PATH_MEMORY, RING_TURNS_NONE);
+	struct ring_tuning shared = tuning_of(RING_PATH_MEMORY, 2 * RING_TURNS_NONE);
+	struct ring_question two = question_of(RING_KIND_ALL_REDUCE, RING_PATH_MEMORY, 2, 512);
+	struct ring_question four = question_of(RING_KIND_ALL_REDUCE, RING_PATH_MEMORY, 4, 512);
+	two.memory = four.memory = RING_MEMORY_SHARED;
+	assert_int_equal(chosen(alone, two), RING_ALGORITHM_ONE_SHOT);
+	assert_int_equal(chosen(shared, four), RING_ALGORITHM_ONE_SHOT);
+}
+
 /* The numbers decide: a system that hardly lets ranks reach into memory is not asked to. */
 static void numbers_change_the_choice(void **state)
 {
@@ -329,6 +346,7 @@ static void numbers_change_the_choice(void **state)
 	struct ring_question question = question_of(RING_KIND_ALL_REDUCE, RING_PATH_MEMORY, 2,
 						    1 << 20);
 	question.memory = RING_MEMORY_REACHABLE;
+	tuning.model.fetch = tuning.model.touch;
 	assert_int_equal(chosen(tuning, question), RING_ALGORITHM_DIRECT);
 	assert_true(ring_tuning_reaches(&tuning, &question));
 	tuning.model.reach *= 1000;
@@ -365,6 +383,7 @@ int main(void)
 		cmocka_unit_test(time_has_an_end),
 		cmocka_unit_test(the_least_time_is_chosen),
 		cmocka_unit_test(choices_make_sense),
+		cmocka_unit_test(early_messages_do_not_wait_for_boards),
 		cmocka_unit_test(numbers_change_the_choice),
 		cmocka_unit_test(reasons_list_all_that_could),
 	};

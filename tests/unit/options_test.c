@@ -139,6 +139,7 @@ static void bad_variables(void **state)
 		{"RING_LINK", "fast", "1GB/s,20us"},
 		{"RING_ALGORITHM", "tree_shot", "oneshot"},
 		{"RING_ALGORITHM", "pair", "oneshot"},
+		{"RING_ORDER", "ring", "must be rank"},
 		{"RING_VERBS_DEVICE", "mlx5_0:x", "mlx5_0:1"},
 		{"RING_VERBS_DEVICE", ":1", "mlx5_0:1"},
 		{"RING_VERBS_GID", "first", "0 to 255, or -1 to choose"},
@@ -176,6 +177,31 @@ static void bad_fields(void **state)
 	ring_options_init(&options);
 	options.transport = "pigeon";
 	assert_refused(&options, (const char *[]){"options.transport", "pigeon", "shm"});
+}
+
+/* Variable or field, whichever names the algorithm. */
+static void what_is_forced_must_add_in_order(void **state)
+{
+	(void)state;
+	static const char *const algorithms[] = {"ring",  "stride", "oneshot", "twoshot",
+						 "bruck", "staged", "direct",  "tree"};
+	struct ring_options options;
+	setenv("RING_ORDER", "rank", 1);
+	for (int i = 0; i < 8; i++) {
+		ring_options_init(&options);
+		options.algorithm = algorithms[i];
+		setenv("RING_ALGORITHM", algorithms[i], 1);
+		if (i >= 2) {
+			assert_string_equal(resolved(&options).order, "rank");
+			assert_string_equal(resolved(NULL).order, "rank");
+			continue;
+		}
+		assert_refused(&options,
+			       (const char *[]){algorithms[i], "RING_ORDER=rank",
+						"oneshot, twoshot, bruck, staged, direct, tree"});
+		assert_refused(NULL,
+			       (const char *[]){algorithms[i], "RING_ALGORITHM", "RING_ORDER"});
+	}
 }
 
 static void older_and_impossible_sizes(void **state)
@@ -315,6 +341,7 @@ int main(void)
 		CASE(ranks_agree_row_by_row),
 		CASE(a_config_becomes_options_again),
 		CASE(unknown_variables),
+		CASE(what_is_forced_must_add_in_order),
 		CASE(older_and_impossible_sizes),
 		CASE(filling_ends_where_the_struct_does),
 	};

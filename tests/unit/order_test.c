@@ -367,11 +367,27 @@ static bool is_roomy(const struct ring_peer *peers, int n)
 {
 	const struct ring_config schedule = {0};
 	struct ring_arrangement arrangement;
-	assert_int_equal(ring_arrangement_make(&arrangement, peers, n), 0);
+	assert_int_equal(ring_arrangement_make(&arrangement, peers, n, &schedule), 0);
 	assert_int_equal(ring_arrangement_link(&arrangement, peers, n, &schedule, 0, NULL), 0);
 	bool roomy = arrangement.tuning.turns <= RING_TURNS_NONE;
 	ring_arrangement_free(&arrangement);
 	return roomy;
+}
+
+static void ranks_in_order_if_sums_are(void **state)
+{
+	(void)state;
+	struct ring_peer peers[] = {peer_at(0, "a", 1, 5), peer_at(1, "b", 0, 0),
+				    peer_at(2, "a", 0, 0), peer_at(3, "b", 0, 1)};
+	struct ring_config schedule = {0};
+	struct ring_arrangement arrangement;
+	const int near[] = {0, 1, 3, 2}, in_order[] = {0, 1, 2, 3};
+	for (int by_rank = 0; by_rank < 2; by_rank++) {
+		strcpy(schedule.order, by_rank ? "rank" : "");
+		assert_int_equal(ring_arrangement_make(&arrangement, peers, 4, &schedule), 0);
+		assert_memory_equal(arrangement.order, by_rank ? in_order : near, sizeof(near));
+		ring_arrangement_free(&arrangement);
+	}
 }
 
 /* All ranks choose alike, so who is crowded somewhere counts everywhere. */
@@ -409,6 +425,7 @@ int main(void)
 		cmocka_unit_test(round_robin_over_hosts),
 		cmocka_unit_test(nodes_and_cores_before_numbers),
 		cmocka_unit_test(rank_0_comes_first),
+		cmocka_unit_test(ranks_in_order_if_sums_are),
 		cmocka_unit_test(boot_id_tells_hosts_of_one_name_apart),
 		cmocka_unit_test(jobs_of_many_hosts),
 		cmocka_unit_test(places),

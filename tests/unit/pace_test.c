@@ -96,6 +96,20 @@ static void messages_leave_one_after_the_other(void **state)
 	assert_int_equal(ring_pace_leave(&pace, 9000, 1), 9001);   /* the wire was free */
 }
 
+static void what_does_not_leave_takes_nothing(void **state)
+{
+	(void)state;
+	struct ring_pace pace = {.speed = {.bytes_per_second = 1e9}};
+	assert_int_equal(ring_pace_enter(&pace, 4000, 10), 4000);
+	assert_int_equal(ring_pace_leave(&pace, 1000, 500), 1500);
+	ring_pace_take_back(&pace, 1500, 500);
+	assert_int_equal(ring_pace_leave(&pace, 1000, 100), 1100);
+	assert_int_equal(ring_pace_leave(&pace, 1000, 100), 1200); /* another thread's */
+	ring_pace_take_back(&pace, 1100, 100);
+	assert_int_equal(ring_pace_leave(&pace, 1000, 100), 1300);
+	assert_int_equal(ring_pace_enter(&pace, 4000, 10), 4010);
+}
+
 static void messages_enter_one_after_the_other(void **state)
 {
 	(void)state;
@@ -115,7 +129,7 @@ static void only_one_machine_has_one_clock(void **state)
 	struct ring_failure failure = {0};
 	for (int rank = 0; rank < 3; rank++)
 		memset(peers[rank].boot_id, 7, sizeof(peers[rank].boot_id));
-	assert_int_equal(ring_arrangement_make(&arrangement, peers, 3), 0);
+	assert_int_equal(ring_arrangement_make(&arrangement, peers, 3, &schedule), 0);
 	assert_int_equal(ring_arrangement_link(&arrangement, peers, 3, &schedule, 0, &failure), 0);
 	peers[2].boot_id[3] = 8;
 	assert_int_equal(ring_arrangement_link(&arrangement, peers, 3, &schedule, 0, &failure),
@@ -133,6 +147,7 @@ int main(void)
 		cmocka_unit_test(what_can_be_read),
 		cmocka_unit_test(what_cannot),
 		cmocka_unit_test(messages_leave_one_after_the_other),
+		cmocka_unit_test(what_does_not_leave_takes_nothing),
 		cmocka_unit_test(messages_enter_one_after_the_other),
 		cmocka_unit_test(only_one_machine_has_one_clock),
 	};

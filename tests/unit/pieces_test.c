@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "choose/options.h"
 #include "choose/tuning.h"
 
 static const struct ring_tuning any_tuning = {.chunk_bytes = 64 << 10,
@@ -130,6 +131,51 @@ static void few_ranks_hand_out_what_is_copied(void **state)
 	assert_int_equal(ring_tuning_choose(&tuning, &few).chunk_bytes, 16 << 10);
 }
 
+static uint64_t apart_chunk(const struct ring_tuning *tuning, uint64_t bytes)
+{
+	const struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
+					       .ranks = 4,
+					       .bytes = bytes,
+					       .path = RING_PATH_MEMORY,
+					       .apart = true};
+	return ring_tuning_choose(tuning, &question).chunk_bytes;
+}
+
+/* Few large messages, of which some make a block. */
+static void what_is_apart_goes_in_large_pieces(void **state)
+{
+	(void)state;
+	struct ring_tuning tuning = any_tuning;
+	const struct ring_config config = {0}, small = {.chunk_bytes = 1000};
+	tuning.far_chunk_bytes = ring_tuning_far_chunk(&config);
+	assert_int_equal(apart_chunk(&tuning, 8), 64 << 10);
+	assert_int_equal(apart_chunk(&tuning, 1 << 20), 64 << 10);
+	assert_int_equal(apart_chunk(&tuning, 7 << 20), 448 << 10);
+	assert_int_equal(apart_chunk(&tuning, 16 << 20), 1 << 20);
+	assert_int_equal(apart_chunk(&tuning, 1 << 30), 1 << 20);
+	tuning.chunk_bytes = tuning.far_chunk_bytes = ring_tuning_far_chunk(&small);
+	assert_int_equal(apart_chunk(&tuning, 1 << 30), 1000);
+}
+
+/* Each message takes jobs. */
+static void what_is_apart_takes_longer(void **state)
+{
+	(void)state;
+	struct ring_tuning tuning = any_tuning;
+	static const int order[] = {0, 1, 2, 3};
+	struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
+					 .ranks = 4,
+					 .order = order,
+					 .bytes = 256 << 10,
+					 .path = RING_PATH_MEMORY};
+	tuning.model = ring_model_built_in[RING_PATH_MEMORY];
+	tuning.turns = RING_TURNS_NONE;
+	struct ring_choice ring = ring_tuning_choose(&tuning, &question);
+	uint64_t here = ring_tuning_predict(&tuning, &question, &ring);
+	question.apart = true;
+	assert_true(ring_tuning_predict(&tuning, &question, &ring) > 2 * here);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +184,8 @@ int main(void)
 		cmocka_unit_test(chains_have_more_than_one_chunk),
 		cmocka_unit_test(much_goes_past_caches),
 		cmocka_unit_test(few_ranks_hand_out_what_is_copied),
+		cmocka_unit_test(what_is_apart_goes_in_large_pieces),
+		cmocka_unit_test(what_is_apart_takes_longer),
 	};
 	return cmocka_run_group_tests_name("pieces", tests, NULL, NULL);
 }

@@ -153,6 +153,8 @@ static void bytes_are_optimal(void **state)
 	for (int i = 0; i < 20000; i++) {
 		int size = 1 + (int)dice_below(&dice, RANKS_MAX);
 		struct setting s = some_setting(way_of(i), size, i, &dice);
+		if (s.uneven) /* plan_run.h counts what goes to others */
+			continue;
 		if (s.kind != RING_KIND_BARRIER && i % 2)
 			s.count = dice_below(&dice, UINT64_C(1) << 40);
 		shuffle(s.order, size, &dice);

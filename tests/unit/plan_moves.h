@@ -240,6 +240,26 @@ static bool was_at_source(const struct world *world, const struct actor *actor,
 	       message->source == values_of(world, actor, in->peer, source, in->bytes);
 }
 
+/* returns false if it has not flown yet */
+static bool take_message(struct world *world, struct actor *actor, uint64_t *proof)
+{
+	const struct ring_transfer *in = &actor->in;
+	struct link *link = actor->from[in->peer];
+	demand(world, link, "the receiver names the links it uses");
+	if (link->taken == link->flown)
+		return false;
+	const struct message *message = &link->messages[link->taken++ % world->setting->depth];
+	demand(world, message->bytes == in->bytes && message->opens == in->opens,
+	       "both ends know a message's size");
+	actor->heard[in->peer] = actor->heard[in->peer] || in->opens;
+	check_landing(world, actor);
+	bool on_board = in->opens && actor->plan.exchanges > 0;
+	demand(world, !on_board || was_at_source(world, actor, in, message),
+	       "the receiver knows where what opens lies in its sender's input");
+	*proof = message->proof;
+	return true;
+}
+
 static bool start(struct world *world, struct actor *actor)
 {
 	const struct setting *s = world->setting;
@@ -249,21 +269,8 @@ static bool start(struct world *world, struct actor *actor)
 	uint64_t proof = 0;
 	demand(world, in->action == RING_SIGNAL || actor->started >= actor->plan.signals,
 	       "the plan tells how many signals come first");
-	if (ring_transfer_is_message(in, actor->rank)) {
-		struct link *link = actor->from[in->peer];
-		demand(world, link, "the receiver names the links it uses");
-		if (link->taken == link->flown)
-			return false;
-		const struct message *message = &link->messages[link->taken++ % s->depth];
-		demand(world, message->bytes == in->bytes && message->opens == in->opens,
-		       "both ends know a message's size");
-		actor->heard[in->peer] = actor->heard[in->peer] || in->opens;
-		check_landing(world, actor);
-		bool on_board = in->opens && actor->plan.exchanges > 0;
-		demand(world, !on_board || was_at_source(world, actor, in, message),
-		       "the receiver knows where what opens lies in its sender's input");
-		proof = message->proof;
-	}
+	if (ring_transfer_is_message(in, actor->rank) && !take_message(world, actor, &proof))
+		return false;
 	prove(world, actor, proof);
 	if (ring_transfer_is_direct(in)) {
 		spoil_all(world, actor);

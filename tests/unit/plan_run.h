@@ -78,7 +78,8 @@ static bool is_overwritten(const struct setting *s, int rank, uint64_t i)
 	if (!s->in_place)
 		return false;
 	return s->kind == RING_KIND_ALL_REDUCE || (s->kind == RING_KIND_REDUCE && rank == s->root) ||
-	       (s->kind == RING_KIND_REDUCE_SCATTER && i / s->count == (uint64_t)rank);
+	       (s->kind == RING_KIND_REDUCE_SCATTER && i >= input_begin(s, rank, rank) &&
+		i < input_begin(s, rank, rank) + part_length(s, rank, rank));
 }
 
 /* A call ends once all its channels have, and the first has data if any has. */
@@ -93,8 +94,24 @@ static bool knows_all(const struct world *world, const struct actor *actor)
 	return proof == everybody(world->setting);
 }
 
+/* Elements that a rank sends in all: what header and pages say of uneven parts. */
+static uint64_t wanted_payload(const struct setting *s, const struct actor *actor)
+{
+	bool around = s->algorithm == RING_ALGORITHM_RING;
+	uint64_t payload = 0;
+	for (int rank = 0; rank < s->size; rank++) {
+		bool own = rank == actor->rank;
+		if (around && s->kind == RING_KIND_ALL_GATHER)
+			payload += rank == actor->plan.next ? 0 : part_length(s, rank, rank);
+		else if (!own && flows(s, actor->rank, rank))
+			payload += part_length(s, actor->rank, rank);
+	}
+	return payload;
+}
+
 static void check_actor(const struct world *world, const struct actor *actor)
 {
+	const struct setting *s = world->setting;
 	for (int i = 0; i < actor->link_count; i++) {
 		const struct link *link = &actor->links[i];
 		demand(world, link->queued == link->released, "links are empty in the end");
@@ -103,6 +120,12 @@ static void check_actor(const struct world *world, const struct actor *actor)
 	}
 	demand(world, actor->payload == ring_plan_cost(&actor->plan).sent_bytes,
 	       "the cost is what was sent");
+	demand(world,
+	       !s->uneven || s->channels > 1 ||
+		       actor->payload == wanted_payload(s, actor) * s->element_bytes,
+	       "of uneven parts what goes to others is sent");
+	demand(world, !ring_plan_knows_own_parts(&actor->plan.params) || actor->plan.exchanges == 0,
+	       "what two alone know is on no board");
 	demand(world, !ends_with_proof(world, actor) || knows_all(world, actor),
 	       "who is done knows that all have entered");
 }

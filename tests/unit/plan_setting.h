@@ -3,6 +3,8 @@
  * One case for the plans, and what must come of it. Instead of numbers, memory holds where they come
  * from: each value is the list of positions that were added up, in order, and how many of them were
  * scaled, so a wrong, missing, repeated or misplaced addition cannot hide.
+ *
+ * Uneven parts have lengths by chance, and lie in the order of ranks backwards.
  */
 #ifndef RING_TEST_PLAN_SETTING_H
 #define RING_TEST_PLAN_SETTING_H
@@ -11,6 +13,7 @@
 #include <stdio.h>
 
 #include "plan/plan.h"
+#include "tests/transport/dice.h"
 
 #define RANKS_MAX 64
 #define DEPTH_MAX 8
@@ -22,7 +25,8 @@ struct setting {
 	int size, root, receiver, channels, chunks_per_round, depth;
 	uint64_t count, chunk;
 	uint32_t element_bytes;
-	bool in_place, scaled, boards, past, apart;
+	bool in_place, scaled, in_order, boards, past, apart;
+	bool uneven; /* parts have 0 to count elements, and gaps between them */
 	uint64_t workers;
 	uint64_t scratch_chunks; /* 0: as planned */
 	uint64_t seed;           /* of order and interleaving */
@@ -41,12 +45,13 @@ static void describe(const struct setting *s, char *text, size_t room)
 		 "kind %d algorithm %d n %d root %d receiver %d count %" PRIu64
 		 " x %u bytes, chunk %" PRIu64
 		 ", %d per round, channels %d, depth %d, scratch %" PRIu64 ", workers 0x%" PRIx64
-		 "%s%s%s%s, seed 0x%" PRIx64,
+		 "%s%s%s%s%s%s, seed 0x%" PRIx64,
 		 (int)s->kind, (int)s->algorithm, s->size, s->root, s->receiver, s->count,
 		 s->element_bytes, s->chunk, s->chunks_per_round, s->channels, s->depth,
 		 s->scratch_chunks, s->workers, s->in_place ? ", in place" : "",
-		 s->scaled ? ", scaled" : "", s->boards ? ", boards" : "",
-		 s->apart ? ", apart" : "", s->seed);
+		 s->scaled ? ", scaled" : "", s->in_order ? ", in order" : "",
+		 s->boards ? ", boards" : "", s->apart ? ", apart" : "",
+		 s->uneven ? ", uneven" : "", s->seed);
 }
 
 static bool is_pair(const struct setting *s)
@@ -67,13 +72,88 @@ static bool receives_parts(const struct setting *s)
 	       s->kind == RING_KIND_ALL_TO_ALL;
 }
 
+/* ---- parts --------------------------------------------------------------------------------- */
+
+/* Elements that go from rank to rank, where something does: of what all share, all know the length. */
+static uint64_t part_length(const struct setting *s, int from, int to)
+{
+	bool of_sender = s->kind == RING_KIND_ALL_GATHER || s->kind == RING_KIND_GATHER;
+	bool of_receiver = s->kind == RING_KIND_REDUCE_SCATTER || s->kind == RING_KIND_SCATTER;
+	uint64_t dice = s->seed + (uint64_t)(of_receiver ? 0 : from + 1) * 1009 +
+			(uint64_t)(of_sender ? 0 : to + 1);
+	uint64_t kind = dice_below(&dice, 4);
+	if (!s->uneven || kind == 0)
+		return s->count;
+	return kind == 1 ? 0 : dice_below(&dice, s->count + 1);
+}
+
+/* Whether anything goes from rank to rank. */
+static bool flows(const struct setting *s, int from, int to)
+{
+	return (s->kind != RING_KIND_SCATTER || from == s->root) &&
+	       (s->kind != RING_KIND_GATHER || to == s->root);
+}
+
+#define GAP 2 /* elements between uneven parts */
+
+/* Where `rank`'s input has the part for `to`; `to` -1: where it ends. */
+static uint64_t input_begin(const struct setting *s, int rank, int to)
+{
+	uint64_t begin = 0;
+	if (!sends_parts(s))
+		return to < 0 ? part_length(s, rank, rank) : 0;
+	for (int other = s->size - 1; other > to; other--)
+		begin += part_length(s, rank, other) + GAP;
+	return s->uneven ? begin : s->count * (uint64_t)(to < 0 ? s->size : to);
+}
+
+/* Where `rank`'s output has the part from `from`, likewise. */
+static uint64_t output_begin(const struct setting *s, int rank, int from)
+{
+	uint64_t begin = 0;
+	if (!receives_parts(s))
+		return from < 0 ? part_length(s, rank, rank) : 0;
+	for (int other = s->size - 1; other > from; other--)
+		begin += part_length(s, other, rank) + GAP;
+	return s->uneven ? begin : s->count * (uint64_t)(from < 0 ? s->size : from);
+}
+
+/* Whose part of `rank`'s output has element i; -1: it lies between parts. */
+static int sender_of(const struct setting *s, int rank, uint64_t i)
+{
+	for (int from = 0; from < s->size; from++) {
+		uint64_t begin = output_begin(s, rank, from);
+		if (begin <= i && i < begin + part_length(s, from, rank))
+			return from;
+	}
+	return -1;
+}
+
+/* What one rank knows of uneven parts. */
+static const struct ring_parts *parts_of(const struct setting *s, int rank)
+{
+	static uint64_t lists[RANKS_MAX][RING_PARTS_LISTS][RANKS_MAX];
+	static struct ring_parts parts[RANKS_MAX];
+	uint64_t(*list)[RANKS_MAX] = lists[rank];
+	for (int other = 0; other < s->size; other++) {
+		list[0][other] = flows(s, rank, other) ? part_length(s, rank, other) : 0;
+		list[1][other] = input_begin(s, rank, other);
+		list[2][other] = flows(s, other, rank) ? part_length(s, other, rank) : 0;
+		list[3][other] = output_begin(s, rank, other);
+	}
+	parts[rank] = (struct ring_parts){list[0], list[1], list[2], list[3]};
+	return &parts[rank];
+}
+
+/* ---- buffers ------------------------------------------------------------------------------- */
+
 static uint64_t input_length(const struct setting *s, int rank)
 {
 	bool from_root = s->kind == RING_KIND_BROADCAST || s->kind == RING_KIND_SCATTER ||
 			 is_pair(s);
 	if (s->kind == RING_KIND_BARRIER || (from_root && rank != s->root))
 		return 0;
-	return sends_parts(s) ? s->count * s->size : s->count;
+	return input_begin(s, rank, -1);
 }
 
 static uint64_t output_length(const struct setting *s, int rank)
@@ -82,7 +162,7 @@ static uint64_t output_length(const struct setting *s, int rank)
 	if (s->kind == RING_KIND_BARRIER || (to_root && rank != s->root) ||
 	    (is_pair(s) && rank != s->receiver))
 		return 0;
-	return receives_parts(s) ? s->count * s->size : s->count;
+	return output_begin(s, rank, -1);
 }
 
 static int position_of(const struct setting *s, int rank)
@@ -111,13 +191,23 @@ static int owner_of(const struct setting *s, uint64_t i)
 	return rank;
 }
 
-/* Element i of the vector, added up from behind the owner's position around the ring to it. */
+/* Element i of the vector, added up from behind the owner's position around the ring to it, or in order. */
 static struct value wanted_sum(const struct setting *s, int owner, uint64_t i)
 {
 	return (struct value){.element = (int32_t)i,
-			      .first = (int8_t)((position_of(s, owner) + 1) % s->size),
+			      .first = (int8_t)(s->in_order ? 0
+							    : (position_of(s, owner) + 1) % s->size),
 			      .length = (int8_t)s->size,
 			      .scaled = (int8_t)(s->scaled ? s->size : 0)};
+}
+
+/* Element i of what comes from the others, part by part; between parts nothing does. */
+static struct value wanted_part(const struct setting *s, int rank, uint64_t i)
+{
+	int from = sender_of(s, rank, i);
+	if (from < 0)
+		return (struct value){0};
+	return own_value(s, from, input_begin(s, from, rank) + i - output_begin(s, rank, from));
 }
 
 static struct value wanted_value(const struct setting *s, int rank, uint64_t i)
@@ -126,16 +216,15 @@ static struct value wanted_value(const struct setting *s, int rank, uint64_t i)
 	case RING_KIND_ALL_REDUCE:
 		return wanted_sum(s, owner_of(s, i), i);
 	case RING_KIND_REDUCE_SCATTER:
-		return wanted_sum(s, rank, s->count * rank + i);
+		return wanted_sum(s, rank, input_begin(s, rank, rank) + i);
 	case RING_KIND_REDUCE:
 		return wanted_sum(s, s->root, i);
 	case RING_KIND_ALL_GATHER:
 	case RING_KIND_GATHER:
-		return own_value(s, (int)(i / s->count), i % s->count);
-	case RING_KIND_SCATTER:
-		return own_value(s, s->root, s->count * rank + i);
 	case RING_KIND_ALL_TO_ALL:
-		return own_value(s, (int)(i / s->count), s->count * rank + i % s->count);
+		return wanted_part(s, rank, i);
+	case RING_KIND_SCATTER:
+		return own_value(s, s->root, input_begin(s, s->root, rank) + i);
 	default:
 		return own_value(s, s->root, i);
 	}
@@ -180,10 +269,13 @@ static struct ring_plan plan_of(const struct setting *s, int place, int channel)
 					  .channel = channel,
 					  .channels = s->channels,
 					  .scaled = s->scaled,
+					  .in_order = s->in_order,
 					  .past = s->past,
 					  .boards = s->boards,
 					  .apart = s->apart,
 					  .workers = s->workers};
+	if (s->uneven)
+		params.parts = parts_of(s, s->order[place]);
 	if (is_pair(s)) {
 		params.kind = place == 0 ? RING_KIND_SEND : RING_KIND_RECV;
 		params.position = position_of(s, place == 0 ? s->root : s->receiver);

@@ -15,19 +15,26 @@
 struct way {
 	enum ring_kind kind;
 	enum ring_algorithm algorithm;
+	bool uneven;
 };
+
+static bool can_be_uneven(struct way way)
+{
+	return ring_algorithm_has(way.algorithm, RING_TAKES_PARTS) &&
+	       (ring_kind_has_parts_in(way.kind) || ring_kind_has_parts_out(way.kind));
+}
 
 /* Finds way `index` of all there are. Returns false behind the last. */
 static bool find_way(int index, struct way *way)
 {
-	for (int kind = 0; kind < KINDS; kind++)
-		for (int algorithm = 0; algorithm < RING_ALGORITHMS; algorithm++) {
-			*way = (struct way){(enum ring_kind)kind, (enum ring_algorithm)algorithm};
-			if (ring_algorithm_can(way->algorithm, way->kind, RING_STAGED_RANKS_MOST, 0,
-					       false) &&
-			    index-- == 0)
-				return true;
-		}
+	for (int i = 0; i < KINDS * RING_ALGORITHMS * 2; i++) {
+		*way = (struct way){.kind = (enum ring_kind)(i / 2 / RING_ALGORITHMS),
+				    .algorithm = (enum ring_algorithm)(i / 2 % RING_ALGORITHMS),
+				    .uneven = i % 2};
+		if (ring_algorithm_can(way->algorithm, way->kind, RING_STAGED_RANKS_MOST, 0, false) &&
+		    (!way->uneven || can_be_uneven(*way)) && index-- == 0)
+			return true;
+	}
 	return false;
 }
 
@@ -40,7 +47,7 @@ static int count_ways(void)
 	return count;
 }
 
-static struct way way_of(int index)
+static inline struct way way_of(int index)
 {
 	struct way way;
 	bool found = find_way(index % count_ways(), &way);
@@ -52,6 +59,11 @@ static bool can_scale(struct way way)
 {
 	return ring_kind_reduces(way.kind) &&
 	       ring_algorithm_can(way.algorithm, way.kind, RANKS_MAX, 0, true);
+}
+
+static bool can_be_in_order(struct way way, int size)
+{
+	return ring_kind_reduces(way.kind) && ring_algorithm_adds_in_order(way.algorithm, size);
 }
 
 static inline bool is_rooted(enum ring_kind kind)
@@ -66,13 +78,18 @@ static inline bool is_long(void)
 	return text && *text;
 }
 
+static inline bool is_quick(void)
+{
+	const char *text = getenv("RING_TEST_QUICK");
+	return text && *text;
+}
+
 /* Of so many cases one is taken; a prime, so that each value of what they are counted by meets each other one. */
 static inline int stride_of_cases(void)
 {
-	const char *text = getenv("RING_TEST_QUICK");
 	if (is_long())
 		return 1;
-	return text && *text ? 23 : 5;
+	return is_quick() ? 23 : 5;
 }
 
 /* Large numbers of ranks share the ways out among them; small ones, and powers of two, have them all. */
@@ -97,7 +114,8 @@ static inline void shuffle(int *order, int size, uint64_t *dice)
 	}
 }
 
-static const struct way pairs __attribute__((unused)) = {RING_KIND_SEND, RING_ALGORITHM_PAIR};
+static const struct way pairs
+	__attribute__((unused)) = {.kind = RING_KIND_SEND, .algorithm = RING_ALGORITHM_PAIR};
 
 /* The vector is cut into blocks. */
 static bool is_in_blocks(const struct setting *s)
@@ -135,6 +153,7 @@ static struct setting some_setting(struct way way, int size, uint64_t pick, uint
 	enum ring_kind kind = way.kind;
 	struct setting s = {.kind = kind,
 			    .algorithm = way.algorithm,
+			    .uneven = way.uneven,
 			    .size = size,
 			    .channels = 1 + (int)dice_below(dice, 3),
 			    .chunks_per_round = 1 + (int)dice_below(dice, 4),
@@ -143,6 +162,7 @@ static struct setting some_setting(struct way way, int size, uint64_t pick, uint
 			    .element_bytes = 1u << dice_below(dice, 4),
 			    .in_place = kind != RING_KIND_ALL_TO_ALL && dice_below(dice, 2),
 			    .scaled = can_scale(way) && dice_below(dice, 2),
+			    .in_order = can_be_in_order(way, size) && dice_below(dice, 2),
 			    .boards = dice_below(dice, 2),
 			    .apart = ring_algorithm_keeps_apart(way.algorithm, kind) &&
 				     dice_below(dice, 3) == 0,

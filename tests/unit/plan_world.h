@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/transport/dice.h"
 #include "tests/unit/plan_setting.h"
 
 struct message {
@@ -115,11 +114,10 @@ static void share_buffers(const struct setting *s, int rank, struct buffer *inpu
 {
 	if (input->length == 0 || output->length == 0)
 		return;
-	uint64_t part = s->count * rank;
 	if (s->kind == RING_KIND_REDUCE_SCATTER || s->kind == RING_KIND_SCATTER)
-		output->values = input->values + part;
+		output->values = input->values + input_begin(s, rank, rank);
 	else
-		input->values = output->values + (receives_parts(s) ? part : 0);
+		input->values = output->values + output_begin(s, rank, rank);
 }
 
 static void make_buffers(struct world *world, int rank)

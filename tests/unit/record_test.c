@@ -51,7 +51,7 @@ static void what_is_no_record_is_refused(void **state)
 	assert_false(ring_record_is_valid(&record));
 	record = ring_record_make(RING_KIND_BARRIER, 1, 0, -1, -1, -1);
 	assert_true(ring_record_is_valid(&record));
-	record.kind = RING_KIND_RECV + 1;
+	record.kind = RING_KIND_ALL_TO_ALLV + 1;
 	assert_false(ring_record_is_valid(&record));
 	record.kind = -1;
 	assert_false(ring_record_is_valid(&record));
@@ -89,6 +89,26 @@ static void sentences(void **state)
 			    "call 1: broadcast of 3 bfloat16, root 2, in memory of a device");
 }
 
+/* All counts in one number, or those of one link alone. */
+static void uneven_parts(void **state)
+{
+	(void)state;
+	char text[RING_RECORD_TEXT];
+	const uint64_t counts[] = {3, 0, 4}, others[] = {0, 3, 4}, fewer[] = {3, 0};
+	const int32_t parts = ring_record_parts(counts, 3);
+	struct ring_record record = ring_record_make(RING_KIND_ALL_GATHERV, 5, 7, RING_FLOAT32, -1,
+						     0x1234);
+	assert_true(parts >= 0 && parts == ring_record_parts(counts, 3));
+	assert_int_not_equal(parts, ring_record_parts(others, 3));
+	assert_int_not_equal(parts, ring_record_parts(fewer, 2));
+	assert_string_equal(ring_record_format(&record, text),
+			    "call 5: all_gatherv of 7 float, in parts #1234");
+	record = ring_record_make(RING_KIND_SCATTERV, 6, 9, RING_INT8, -1, 2);
+	assert_string_equal(ring_record_format(&record, text), "call 6: scatterv of int8, root 2");
+	ring_record_add_parts(&record, 4, text);
+	assert_string_equal(text, "call 6: scatterv of int8, root 2, 9 elements with rank 4");
+}
+
 /* A neighbour's record may hold anything; the longest sentence still fits. */
 static void any_record_can_be_said(void **state)
 {
@@ -103,7 +123,7 @@ static void any_record_can_be_said(void **state)
 	record.kind = INT16_MIN;
 	assert_non_null(strstr(ring_record_format(&record, text), ": ? of"));
 	assert_int_equal(text[RING_RECORD_TEXT], 'x');
-	assert_string_equal(ring_kind_name((enum ring_kind)(RING_KIND_RECV + 1)), "?");
+	assert_string_equal(ring_kind_name((enum ring_kind)(RING_KIND_ALL_TO_ALLV + 1)), "?");
 	assert_string_equal(ring_kind_name(RING_KIND_ALL_GATHER), "all_gather");
 }
 
@@ -114,6 +134,7 @@ int main(void)
 		cmocka_unit_test(every_difference_shows),
 		cmocka_unit_test(what_is_no_record_is_refused),
 		cmocka_unit_test(sentences),
+		cmocka_unit_test(uneven_parts),
 		cmocka_unit_test(any_record_can_be_said),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 /* All accesses of a kernel come by here. */
 static void *reach(const void *address, size_t bytes);
 #define RING_KERNEL_REACH reach
-#include "kernels/cuda/reduce_kernel.h"
+#include "kernels/cuda/gpu/reduce_kernel.h"
 
 typedef void share_function(const struct ring_kernel_job *job, uint64_t thread, uint64_t threads);
 
@@ -26,20 +26,37 @@ typedef void share_function(const struct ring_kernel_job *job, uint64_t thread, 
 	{                                                                                          \
 		ring_reduce_##type##_##op##_share(job, thread, threads);                           \
 	}
-#define SHARES(...) RING_REDUCE_OPS(SHARE, __VA_ARGS__)
-RING_REDUCE_TYPES(SHARES, )
+RING_REDUCE_PAIRS(SHARE)
 
 #define ROW(OP, op, TYPE, type, ...) [TYPE][OP] = share_##type##_##op,
-#define ROWS(...) RING_REDUCE_OPS(ROW, __VA_ARGS__)
-static share_function *const shares[RING_DATATYPES][RING_OPS] = {RING_REDUCE_TYPES(ROWS, )};
+static share_function *const shares[RING_DATATYPES][RING_OPS] = {RING_REDUCE_PAIRS(ROW)};
 
 static unsigned long seed;
 static size_t accesses, misaligned;
+
+/* Loads between two stores are under way at the same time. */
+static struct {
+	const unsigned char *result; /* all behind it is stored to */
+	size_t many, loads, at_once; /* loads in all, and those of which so many are under way */
+	size_t under_way;
+} flights;
+
+static void fly(const unsigned char *address)
+{
+	if (address < flights.result) {
+		flights.under_way++;
+		return;
+	}
+	flights.loads += flights.under_way;
+	flights.at_once += flights.under_way >= flights.many ? flights.under_way : 0;
+	flights.under_way = 0;
+}
 
 static void *reach(const void *address, size_t bytes)
 {
 	accesses++;
 	misaligned += (uintptr_t)address % bytes != 0;
+	fly(address);
 	return (void *)(uintptr_t)address;
 }
 
@@ -95,6 +112,42 @@ static void words_are_moved_whole(void **state)
 	assert_in_range(accesses_of_pair(0, 15), 4 * WORDS - 2, 4 * WORDS + 2 * RING_WORD);
 }
 
+#define LARGEST (1 << 20)
+
+/* The share of a sum's loads of which a batch is under way, by as many threads as it is given. */
+static double share_at_once(enum ring_datatype type, size_t bytes, int multiprocessors)
+{
+	static _Alignas(64) unsigned char memory[3][LARGEST];
+	struct ring_reduction pair = {.sources = {memory[0], memory[1]},
+				      .nsources = 2,
+				      .results = {memory[2]},
+				      .nresults = 1,
+				      .count = bytes / ring_datatype_bytes(type),
+				      .type = type};
+	struct ring_kernel_job job;
+	assert_int_equal(ring_kernel_job_make(&job, &pair), 0);
+	uint64_t threads = ring_kernel_job_blocks(&job, multiprocessors) * RING_BLOCK_THREADS;
+	flights.result = memory[2];
+	flights.many = 2 * RING_BATCH_OF(ring_datatype_bytes(type));
+	flights.loads = flights.at_once = flights.under_way = 0;
+	for (uint64_t thread = 0; thread < threads; thread++)
+		shares[job.type][job.op](&job, thread, threads);
+	return (double)flights.at_once / (double)flights.loads;
+}
+
+/* At the sizes of calls' messages, on GPUs small and large. */
+static void words_are_moved_in_batches(void **state)
+{
+	static const size_t sizes[] = {16 << 10, 48 << 10, 65408, 64 << 10, 256 << 10, 1 << 20};
+	static const int multiprocessors[] = {4, 68, 132};
+	(void)state;
+	for (int type = 0; type <= RING_FLOAT8_E5M2; type++)
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+			for (int m = 0; m < 3; m++)
+				assert_true(share_at_once((enum ring_datatype)type, sizes[i],
+							  multiprocessors[m]) > 0.9);
+}
+
 static void unknown_kernels_are_refused(void **state)
 {
 	(void)state;
@@ -119,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_kernels),
 		cmocka_unit_test(words_are_moved_whole),
+		cmocka_unit_test(words_are_moved_in_batches),
 		cmocka_unit_test(unknown_kernels_are_refused),
 	};
 	seed = jobs_seed_as_told();

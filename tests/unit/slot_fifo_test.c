@@ -263,9 +263,9 @@ static void messages_lie_within_their_slots(void **state)
 	static const size_t sizes[] = {57, 2047, 2048, 4096, 4097, 100000, 128 << 10, 256 << 10};
 	for (size_t s = 0; s < sizeof(slots) / sizeof(slots[0]); s++)
 		for (size_t b = 0; b < sizeof(sizes) / sizeof(sizes[0]); b++) {
-			struct ring_fifo_end end = {.depth = RING_DEPTH_MAX, .slot_bytes = slots[s]};
 			for (uint64_t k = 0; k < 1000 && sizes[b] <= slots[s]; k++)
-				assert_true(ring_fifo_offset(&end, k, sizes[b]) + sizes[b] <=
+				assert_true(ring_slot_skip(RING_DEPTH_MAX, slots[s], k, sizes[b]) +
+						    sizes[b] <=
 					    slots[s]);
 		}
 }
@@ -273,12 +273,11 @@ static void messages_lie_within_their_slots(void **state)
 static void messages_use_all_of_roomy_slots(void **state)
 {
 	(void)state;
-	struct ring_fifo_end roomy = {.depth = 5, .slot_bytes = 128 << 10};
-	struct ring_fifo_end tight = {.depth = 4, .slot_bytes = 128 << 10};
+	const size_t bytes = 128 << 10;
 	for (uint64_t k = 0; k < 100; k++) {
-		assert_int_equal(ring_fifo_offset(&roomy, k, 60000), k / 5 % 2 * 61440);
-		assert_int_equal(ring_fifo_offset(&roomy, k, 100000), 0);
-		assert_int_equal(ring_fifo_offset(&tight, k, 60000), 0);
+		assert_int_equal(ring_slot_skip(5, bytes, k, 60000), k / 5 % 2 * 61440);
+		assert_int_equal(ring_slot_skip(5, bytes, k, 100000), 0);
+		assert_int_equal(ring_slot_skip(4, bytes, k, 60000), 0);
 	}
 }
 

@@ -92,8 +92,13 @@ static void names_and_sizes(void **state)
 	assert_string_equal(ring_datatype_name(RING_FLOAT32), "float");
 	assert_string_equal(ring_datatype_name((enum ring_datatype)12), "?");
 	assert_string_equal(ring_op_name(RING_AVG), "avg");
-	assert_string_equal(ring_op_name((enum ring_op)5), "?");
+	assert_string_equal(ring_op_name(RING_BXOR), "bxor");
+	assert_string_equal(ring_op_name((enum ring_op)8), "?");
+	assert_true(ring_op_takes(RING_BAND, RING_UINT64) && !ring_op_takes(RING_BAND, RING_FLOAT16));
+	assert_true(ring_op_takes(RING_MIN, RING_FLOAT16) && !ring_op_is_of_bits(RING_MIN));
 }
+
+static int child_rank = -1;
 
 /* What a child with this RING_LOG writes when it logs once at each level. */
 static const char *log_of_child(const char *level, char *output, size_t room)
@@ -104,6 +109,8 @@ static const char *log_of_child(const char *level, char *output, size_t room)
 	assert_true(child >= 0);
 	if (child == 0) {
 		setenv("RING_LOG", level, 1);
+		if (child_rank >= 0)
+			ring_log_rank(child_rank);
 		dup2(ends[1], STDERR_FILENO);
 		errno = ENOENT;
 		ring_log(RING_WARN, "w %m");
@@ -138,12 +145,47 @@ static void levels(void **state)
 	(void)state;
 	char output[1024];
 	assert_string_equal(log_of_child("", output, sizeof(output)), "");
-	assert_string_equal(log_of_child("loud", output, sizeof(output)), "");
+	assert_non_null(strstr(log_of_child("loud", output, sizeof(output)),
+			       "RING_LOG is \"loud\", but must be warn, info or debug\n"));
+	assert_int_equal(count_lines(output), 1);
+	log_of_child("\033[31m", output, sizeof(output)); /* no terminal obeys it */
+	assert_null(strchr(output, '\033'));
 	assert_int_equal(count_lines(log_of_child("warn", output, sizeof(output))), 1);
 	assert_int_equal(count_lines(log_of_child("info", output, sizeof(output))), 2);
 	assert_int_equal(count_lines(log_of_child("debug", output, sizeof(output))), 3);
 	assert_ptr_equal(strstr(output, "ringccl["), output);
 	assert_non_null(strstr(output, "] info: i No such file or directory\n"));
+}
+
+/* With RING_LOG_FILE, once a rank is known: time, host, process and rank; what is loud is told twice. */
+static void messages_in_a_file(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/status_test.XXXXXX", path[64], text[512] = "", output[1024];
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/log.%%r", folder);
+	setenv("RING_LOG_FILE", path, 1);
+	log_of_child("info", output, sizeof(output));
+	assert_int_equal(count_lines(output), 2); /* no rank: on stderr */
+	child_rank = 3;
+	log_of_child("info", output, sizeof(output));
+	assert_string_equal(output, "");
+	snprintf(path, sizeof(path), "%s/log.3", folder);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+	fclose(file);
+	assert_int_equal(count_lines(text), 2);
+	assert_true(text[4] == '-' && text[10] == 'T' && text[23] == 'Z');
+	assert_non_null(strstr(text, "] rank 3 info: i No such file or directory\n"));
+	unlink(path);
+	setenv("RING_LOG_FILE", "/nowhere/log", 1);
+	log_of_child("warn", output, sizeof(output));
+	assert_non_null(strstr(output, "RING_LOG_FILE: cannot write /nowhere/log: No such file"));
+	assert_int_equal(count_lines(output), 2);
+	unsetenv("RING_LOG_FILE");
+	child_rank = -1;
+	rmdir(folder);
 }
 
 int main(void)
@@ -156,6 +198,7 @@ int main(void)
 		cmocka_unit_test(each_thread_remembers_its_own),
 		cmocka_unit_test(names_and_sizes),
 		cmocka_unit_test(levels),
+		cmocka_unit_test(messages_in_a_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

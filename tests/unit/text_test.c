@@ -8,15 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/log.h"
 #include "base/status.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "meet/describe.h"
+#include "tests/listen.h"
 
 #define RED "\x1b[31m"      /* what a terminal obeys */
 #define C1_CSI "\xc2\x9b"   /* the same in one character of UTF-8 */
@@ -118,18 +117,14 @@ static void sentences_and_logs_are_clean(void **state)
 {
 	(void)state;
 	struct ring_failure failure = {0};
-	char said[256] = "";
 	ring_fail(&failure, RING_EINVAL, "RING_HOST=%s", "a\n" C1_CSI "b" C1_BYTE);
 	assert_string_equal(failure.text, "RING_HOST=a   b?");
-	int real = dup(STDERR_FILENO), heard = memfd_create("stderr", MFD_CLOEXEC);
-	dup2(heard, STDERR_FILENO);
+	listen_begin();
 	ring_log(RING_LOUD, "path %s", "a\nringccl[1] warn: b" C1_CSI);
-	dup2(real, STDERR_FILENO);
-	assert_true(pread(heard, said, sizeof(said) - 1, 0) > 0);
+	char *said = listen_end();
 	assert_non_null(strstr(said, " warn: path a ringccl[1] warn: b  \n"));
 	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
-	close(real);
-	close(heard);
+	free(said);
 }
 
 int main(void)

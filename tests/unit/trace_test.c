@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 
 #include "plan/plan.h"
 #include "engine/trace.h"
+#include "tests/listen.h"
 
 static char folder[64];
 
@@ -214,29 +214,6 @@ static void an_empty_trace_is_valid(void **state)
 	ring_trace_close(NULL);
 }
 
-/* What is written to stderr until end_listening(), as text to be freed. */
-static int real_stderr, listened;
-
-static void listen_to_stderr(void)
-{
-	fflush(stderr);
-	real_stderr = dup(STDERR_FILENO);
-	listened = memfd_create("stderr", MFD_CLOEXEC);
-	assert_true(real_stderr >= 0 && listened >= 0);
-	dup2(listened, STDERR_FILENO);
-}
-
-static char *end_listening(void)
-{
-	char *text = calloc(1, 4096);
-	dup2(real_stderr, STDERR_FILENO);
-	close(real_stderr);
-	assert_non_null(text);
-	assert_true(pread(listened, text, 4095, 0) >= 0);
-	close(listened);
-	return text;
-}
-
 /* A user who mistyped the folder hears of it at once and without RING_LOG, not never. */
 static void what_cannot_be_written_is_told_at_creation(void **state)
 {
@@ -244,9 +221,9 @@ static void what_cannot_be_written_is_told_at_creation(void **state)
 	char path[128];
 	struct ring_trace *trace = (void *)1;
 	in_folder("missing/trace.json", path, sizeof(path));
-	listen_to_stderr();
+	listen_begin();
 	int err = ring_trace_open(&trace, path, 0, 1, NULL);
-	char *said = end_listening();
+	char *said = listen_end();
 	assert_int_equal(err, 0);
 	assert_null(trace);
 	assert_non_null(strstr(said, "warn: rank 0: no trace will be written: "));
@@ -266,9 +243,9 @@ static void what_was_not_written_is_told_at_the_end(void **state)
 	assert_int_equal(mkdir(inner, 0700), 0);
 	assert_int_equal(ring_trace_open(&trace, path, 0, 1, NULL), 0);
 	assert_int_equal(rmdir(inner), 0);
-	listen_to_stderr();
+	listen_begin();
 	ring_trace_close(trace);
-	char *said = end_listening();
+	char *said = listen_end();
 	assert_non_null(strstr(said, "warn: rank 0: the trace is lost: "));
 	free(said);
 }

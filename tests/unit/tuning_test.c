@@ -107,7 +107,7 @@ static void mistakes_are_named(void **state)
 		{"any any any any any tree_shot", "algorithm", "tree_shot", "twoshot"},
 		{"any any any any any pair", "algorithm", "pair", "oneshot"},
 		{"broadcast any any any any twoshot", "algorithm", "twoshot", "that kind"},
-		{"all_reduce any any 65- any oneshot", "algorithm", "oneshot", "so many ranks"},
+		{"all_reduce any any 65- any oneshot", "algorithm", "oneshot", "that many ranks"},
 		{"any any any any any ring 4", "chunk", "\"4\"", "8 to 1G"},
 		{"any any any any any ring 2G", "chunk", "\"2G\"", "8 to 1G"},
 		{"any any any any ring", "5 words", "expected kind, path", "line 1"},
@@ -243,6 +243,30 @@ static void the_option_comes_first(void **state)
 	assert_int_equal(choice.algorithm, RING_ALGORITHM_RING);
 }
 
+/* Neither rows nor the model, and what is forced only where it can; two ranks have one order. */
+static void sums_in_order_have_their_plans(void **state)
+{
+	(void)state;
+	char reason[RING_REASON_TEXT];
+	struct ring_question question = small_all_reduce;
+	question.in_order = true;
+	for (question.bytes = 4; question.bytes < 1 << 28; question.bytes *= 2) {
+		struct ring_choice choice = choose("any any any any any ring\n"
+						   "any any any any any stride",
+						   -1, &question, reason);
+		assert_true(ring_algorithm_has(choice.algorithm, RING_ADDS_ALL));
+		choice = choose("", RING_ALGORITHM_BRUCK, &question, reason);
+		assert_true(ring_algorithm_has(choice.algorithm, RING_ADDS_ALL));
+		assert_int_equal(choice.algorithm == RING_ALGORITHM_BRUCK, question.bytes <= 64);
+	}
+	question.kind = RING_KIND_REDUCE;
+	assert_int_equal(choose("", RING_ALGORITHM_TWO_SHOT, &question, reason).algorithm,
+			 RING_ALGORITHM_ONE_SHOT);
+	question.ranks = 2;
+	assert_int_equal(choose("any any any any any ring", -1, &question, reason).algorithm,
+			 RING_ALGORITHM_RING);
+}
+
 /* Forced or by a row: only ranks that can reach one another's memory do it. */
 static void memory_is_reached_where_it_can_be(void **state)
 {
@@ -287,7 +311,10 @@ static void memory_apart_has_its_plans(void **state)
 			 RING_ALGORITHM_TREE);
 	struct ring_tuning tuning = any_tuning;
 	tuning.model = ring_model_built_in[RING_PATH_MEMORY];
-	assert_false(ring_tuning_reaches(&tuning, &question));
+	assert_true(ring_tuning_reaches(&tuning, &question)); /* if devices reach one another */
+	question.memory = RING_MEMORY_SHARED;
+	assert_int_equal(choose("", RING_ALGORITHM_DIRECT, &question, reason).algorithm,
+			 RING_ALGORITHM_DIRECT);
 }
 
 /* What was answered once is answered again only if nothing differs. */
@@ -295,8 +322,8 @@ static void questions_differ_by_each_member(void **state)
 {
 	(void)state;
 	static const int other_order[] = {0, 2, 1, 3};
-	struct ring_question others[10];
-	for (int i = 0; i < 10; i++)
+	struct ring_question others[11];
+	for (int i = 0; i < 11; i++)
 		others[i] = small_all_reduce;
 	assert_true(ring_question_equals(&small_all_reduce, &others[0]));
 	others[0].kind = RING_KIND_BROADCAST;
@@ -309,7 +336,8 @@ static void questions_differ_by_each_member(void **state)
 	others[7].staged = true;
 	others[8].apart = true;
 	others[9].workers = 1;
-	for (int i = 0; i < 10; i++)
+	others[10].in_order = true;
+	for (int i = 0; i < 11; i++)
 		assert_false(ring_question_equals(&small_all_reduce, &others[i]));
 }
 
@@ -403,6 +431,7 @@ int main(void)
 		cmocka_unit_test(the_first_row_that_fits_decides),
 		cmocka_unit_test(rows_without_a_plan_are_passed_over),
 		cmocka_unit_test(the_option_comes_first),
+		cmocka_unit_test(sums_in_order_have_their_plans),
 		cmocka_unit_test(memory_is_reached_where_it_can_be),
 		cmocka_unit_test(memory_apart_has_its_plans),
 		cmocka_unit_test(questions_differ_by_each_member),

@@ -36,6 +36,9 @@ struct model_step {
 
 double model_compute_total(const struct model_compute *compute);
 
+/* When a bucket's all-reduce begins: it is ready, and the one before it has ended. */
+double model_bucket_begin(const struct model_bucket *bucket, double before_ended);
+
 /* buckets[count] are in the order in which they are sent */
 struct model_step model_step_of(const struct model_compute *compute,
 				const struct model_bucket buckets[], size_t count);

@@ -6,13 +6,12 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "tools/model/commands.h"
 #include "tools/model/compare.h"
 #include "tools/csv.h"
 #include "tools/model/options.h"
-#include "tools/plot.h"
+#include "plot.h"
 #include "profile.h"
 #include "tools/model/record.h"
 #include "scaling.h"
@@ -244,7 +243,7 @@ static bool find_training(struct ddp_job *job, const char *path, const struct mo
 static bool take_machine(struct ddp_job *job, const struct model_run *run)
 {
 	enum ring_path path = model_path_of(run->transport, (int)run->hosts, run->link);
-	if (!model_machine_make("ddp", &job->choice, (int)path, &job->machine))
+	if (model_machine_make("ddp", &job->choice, (int)path, &job->machine))
 		return false;
 	if (job->choice.cpus == 0)
 		job->machine.cpus = run->host_cpus * run->hosts;
@@ -270,15 +269,15 @@ static bool add_case(struct ddp_job *job, const char *path, struct model_cases *
 	return true;
 }
 
-static bool compare(struct ddp_job *job)
+static int compare(struct ddp_job *job)
 {
 	struct model_cases cases = {0};
 	bool good = true;
 	for (int i = 0; i < job->compare.count && good; i++)
 		good = add_case(job, job->compare.at[i], &cases);
-	good = good && model_compare(&cases, &job->most, stdout);
+	int status = good ? model_compare(&cases, &job->most, stdout) : STATUS_SYSTEM;
 	model_cases_free(&cases);
-	return good;
+	return status;
 }
 
 /* ---- the command line --------------------------------------------------------------------- */
@@ -296,7 +295,9 @@ static void settle(struct ddp_job *job)
 #define AT(field) offsetof(struct ddp_job, field)
 
 static const struct option_row rows[] = {
+	{OPTION_HEADING, .help = "The machine"},
 	MODEL_CHOICE_ROWS,
+	{OPTION_HEADING, .help = "What is trained, and by how many"},
 	MODEL_ROW(ranks, "ranks", "LIST", AT(ranks), MODEL_RANKS_HELP),
 	{OPTION_TEXT, 0, "profile", "FILE", AT(profile),
 	 .help = "of ring_train --profile on one rank"},
@@ -313,11 +314,13 @@ static const struct option_row rows[] = {
 	MODEL_ROW(real, "slowdown", "SHARE", AT(slowdown),
 		  "how much communication slows backward down"),
 	MODEL_ROW(time, "jitter", "TIME", AT(jitter), "standard deviation of a rank's compute"),
-	{OPTION_OUTPUT, 0, "csv", "FILE", AT(csv), .help = "write the times there"},
-	{OPTION_OUTPUT, 0, "json", "FILE", AT(json),
+	{OPTION_HEADING, .help = "What is shown and written"},
+	{OPTION_FILE, 0, "csv", "FILE", AT(csv), .help = "write the times there"},
+	{OPTION_FILE, 0, "json", "FILE", AT(json),
 	 .help = "write a prediction for the last number of ranks, for ring_train --model"},
 	{OPTION_TEXT, 0, "mode", "NAME", AT(mode), .help = "its mode: overlap, flat, naive or off"},
-	{OPTION_OUTPUT, 0, "plot", "FILE", AT(plot), .help = "draw efficiency as SVG, with gnuplot"},
+	{OPTION_TEXT, 0, "plot", "PREFIX", AT(plot),
+	 .help = "draw efficiency over ranks with gnuplot"},
 	MODEL_ROW(texts, "compare", "FILE", AT(compare),
 		  "compare with a record of ring_train; may be repeated"),
 	{OPTION_FLAG, 0, "exposed", NULL, AT(exposed),
@@ -330,6 +333,7 @@ static const struct option_row rows[] = {
 static const struct option_table table = {
 	.program = "ring_model ddp",
 	.usage = "usage: ring_model ddp [options]\nPredicts a step of data-parallel training.\n",
+	.examples = "  ring_model ddp --link 50GB/s,20us --shape llama7b --compute 700ms\n",
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
 };
@@ -346,11 +350,17 @@ int model_ddp_command(int argc, char **argv)
 	int status;
 	if (model_options_parse(&table, &job, argc, argv, &status) < 0)
 		return status;
+	if (!model_plot_check(job.plot))
+		return STATUS_SYSTEM;
 	settle(&job);
 	bool compares = job.compare.count > 0; /* then each record has a machine */
-	if (!(compares || model_machine_make("ddp", &job.choice, MODEL_ANY, &job.machine)) ||
-	    !plan(&job))
-		return MODEL_EXIT_USAGE;
-	bool good = compares ? compare(&job) : show(&job);
-	return good ? MODEL_EXIT_OK : MODEL_EXIT_BAD;
+	if (!compares)
+		status = model_machine_make("ddp", &job.choice, MODEL_ANY, &job.machine);
+	if (status == STATUS_OK && !plan(&job))
+		status = job.profile ? STATUS_SYSTEM : STATUS_USAGE;
+	if (status == STATUS_OK && compares)
+		status = compare(&job);
+	else if (status == STATUS_OK && !show(&job))
+		status = STATUS_SYSTEM;
+	return status;
 }

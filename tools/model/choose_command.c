@@ -95,7 +95,7 @@ static bool find_numbers(struct choose_job *job)
 	return true;
 }
 
-/* returns false with a sentence on stderr */
+/* Whether the options go together. returns false with a sentence on stderr */
 static bool prepare(struct choose_job *job)
 {
 	for (int r = 0; r < job->ranks.count; r++)
@@ -110,7 +110,7 @@ static bool prepare(struct choose_job *job)
 	job->machine.path = (enum ring_path)job->path;
 	job->machine.algorithm = MODEL_CHOOSES;
 	job->machine.cpus = job->cpus;
-	return find_memory(job) && find_numbers(job);
+	return find_memory(job);
 }
 
 #define AT(field) offsetof(struct choose_job, field)
@@ -131,6 +131,7 @@ static const struct option_table table = {
 	.program = "ring_model choose",
 	.usage = "usage: ring_model choose [options]\nShows what the library chooses, and the "
 		 "times that it predicts.\n",
+	.examples = "  ring_model choose --ranks 2..64*2 --sizes 1K..16M*4 --path network\n",
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
 };
@@ -147,7 +148,9 @@ int model_choose_command(int argc, char **argv)
 	if (model_options_parse(&table, &job, argc, argv, &status) < 0)
 		return status;
 	if (!prepare(&job))
-		return MODEL_EXIT_USAGE;
+		return STATUS_USAGE;
+	if (!find_numbers(&job))
+		return STATUS_SYSTEM;
 	show(&job);
-	return MODEL_EXIT_OK;
+	return STATUS_OK;
 }

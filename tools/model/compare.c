@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/statuses.h"
+
 struct model_case *model_cases_add(struct model_cases *cases)
 {
 	if (cases->count == cases->room) {
@@ -75,7 +77,7 @@ static bool judge(const struct model_errors *errors, const struct model_errors *
 	return good;
 }
 
-bool model_compare(const struct model_cases *cases, const struct model_errors *most, FILE *out)
+int model_compare(const struct model_cases *cases, const struct model_errors *most, FILE *out)
 {
 	double *errors = calloc(cases->count + 1, sizeof(*errors));
 	if (!errors || cases->count == 0) {
@@ -83,7 +85,7 @@ bool model_compare(const struct model_cases *cases, const struct model_errors *m
 			     : "ring_model: out of memory\n",
 		      stderr);
 		free(errors);
-		return false;
+		return STATUS_SYSTEM;
 	}
 	fprintf(out, "# %-52s %14s %14s %9s\n", "case", "predicted (us)", "measured (us)", "error");
 	for (size_t i = 0; i < cases->count; i++) {
@@ -96,5 +98,5 @@ bool model_compare(const struct model_cases *cases, const struct model_errors *m
 	fprintf(out, "# %zu case%s: median error %.1f %%, worst %.1f %%\n", cases->count,
 		cases->count == 1 ? "" : "s", 100 * summary.median, 100 * summary.worst);
 	free(errors);
-	return judge(&summary, most);
+	return judge(&summary, most) ? STATUS_OK : STATUS_FOUND;
 }

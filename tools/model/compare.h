@@ -36,8 +36,8 @@ bool model_parse_errors(const char *text, struct model_errors *most); /* "0.10,0
 
 /*
  * Writes the table to `out`, and a sentence to stderr if the errors exceed `most`.
- * returns true if they do not; false without cases, as nothing was shown
+ * returns STATUS_OK; STATUS_FOUND if they do; STATUS_SYSTEM without cases, as nothing was shown
  */
-bool model_compare(const struct model_cases *cases, const struct model_errors *most, FILE *out);
+int model_compare(const struct model_cases *cases, const struct model_errors *most, FILE *out);
 
 #endif

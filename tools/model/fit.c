@@ -16,7 +16,7 @@
 #define LONGEST_STEP 2.0 /* of a logarithm */
 #define BELIEF 0.01      /* weight of a number before the fit, beside that of a row, 1 */
 #define FAR 0.25         /* larger errors, as logarithms, count by their size, not its square */
-#define LEAST_US 1e-6    /* a prediction of 0 has a logarithm, too */
+#define LEAST_US 1e-6    /* so that a prediction of 0 has a logarithm */
 #define PS_OF_US 1e6
 
 struct search {

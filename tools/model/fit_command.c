@@ -195,7 +195,7 @@ static bool write_file(const struct fit_job *job)
 #define AT(field) offsetof(struct fit_job, field)
 
 static const struct option_row rows[] = {
-	{OPTION_OUTPUT, 0, "output", "FILE", AT(output), .help = "write the numbers there"},
+	{OPTION_FILE, 0, "output", "FILE", AT(output), .help = "write the numbers there"},
 	MODEL_ROW(size, "from", "SIZE", AT(from), "leave out smaller calls"),
 	MODEL_ROW(size, "to", "SIZE", AT(to), "leave out larger calls"),
 	MODEL_ROW(size, "chunk", "SIZE", AT(chunk),
@@ -209,6 +209,9 @@ static const struct option_table table = {
 	.program = "ring_model fit",
 	.usage = "usage: ring_model fit [options] FILE...\nFits the library's cost model to "
 		 "records of ring_perf --json.\n",
+	.examples = "  ring_perf --ranks 2 --json two.json\n"
+		    "  ring_perf --ranks 4 --json four.json\n"
+		    "  ring_model fit two.json four.json --output numbers\n",
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
 	.takes_words = true,
@@ -226,5 +229,5 @@ int model_fit_command(int argc, char **argv)
 		model_record_free(&job.records[i]);
 	free(job.timed);
 	free(job.text);
-	return done ? MODEL_EXIT_OK : MODEL_EXIT_BAD;
+	return done ? STATUS_OK : STATUS_SYSTEM;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compare.h"
+#include "tools/quiet.h"
 #include "tools/whole_file.h"
 
 int model_complain(const char *command, const char *format, ...)
@@ -19,7 +20,7 @@ int model_complain(const char *command, const char *format, ...)
 	vfprintf(stderr, format, arguments);
 	fputc('\n', stderr);
 	va_end(arguments);
-	return MODEL_EXIT_USAGE;
+	return STATUS_USAGE;
 }
 
 /* ---- values ------------------------------------------------------------------------------- */
@@ -94,7 +95,7 @@ static bool can_write(const struct option_table *table, const void *options)
 {
 	for (int i = 0; i < table->count; i++) {
 		const void *field = (const char *)options + table->rows[i].offset;
-		if (table->rows[i].kind == OPTION_OUTPUT &&
+		if (table->rows[i].kind == OPTION_FILE &&
 		    !whole_file_check("ring_model", *(const char *const *)field))
 			return false;
 	}
@@ -104,11 +105,14 @@ static bool can_write(const struct option_table *table, const void *options)
 int model_options_parse(const struct option_table *table, void *options, int argc, char **argv,
 			int *status)
 {
-	int first = options_read(table, options, NULL, argc, argv, status);
+	struct option_found found = {0};
+	int first = options_read(table, options, &found, argc, argv, status);
 	if (first >= 0 && !can_write(table, options)) {
-		*status = MODEL_EXIT_BAD;
+		*status = STATUS_SYSTEM;
 		return -1;
 	}
+	if (first >= 0 && found.quiet)
+		quiet_begin();
 	return first;
 }
 
@@ -191,8 +195,8 @@ static void override(const struct model_choice *choice, struct model_machine *ma
 	}
 }
 
-bool model_machine_make(const char *command, const struct model_choice *choice, int path,
-			struct model_machine *machine)
+int model_machine_make(const char *command, const struct model_choice *choice, int path,
+		       struct model_machine *machine)
 {
 	*machine = (struct model_machine){
 		.ranks_per_host = (int)choice->ranks_per_host,
@@ -208,11 +212,10 @@ bool model_machine_make(const char *command, const struct model_choice *choice, 
 		path = choice->path;
 	if (choice->file) {
 		if (!read_numbers(command, choice, path, machine))
-			return false;
+			return STATUS_SYSTEM;
 	} else if (choice->link.bandwidth == 0) {
-		model_complain(command, "how fast are the links? Give --model or --link");
-		return false;
+		return model_complain(command, "how fast are the links? Give --model or --link");
 	}
 	override(choice, machine);
-	return true;
+	return STATUS_OK;
 }

@@ -35,21 +35,20 @@ bool model_read_algorithm(const struct option_given *given, void *options); /* i
 		OPTION_OWN, 0, name, value, offset, .read = model_read_##what, .help = text        \
 	}
 #define MODEL_HELP_ROW                                                                             \
+	{OPTION_QUIET, 0, "quiet", .help = "print nothing; write only files"},                     \
 	{                                                                                          \
 		OPTION_HELP, 'h', "help", .help = "show this and exit"                             \
 	}
 #define MODEL_RANKS_HELP "up to 65536, such as 2,4 or 2..8 or 2..1024*2"
 
-enum model_exit { MODEL_EXIT_OK = 0, MODEL_EXIT_BAD = 1, MODEL_EXIT_USAGE = 2 };
-
 /*
  * Reads options, and checks that outputs can be written. returns the index of the first argument
- * that is no option; -1: end with *status, everything is printed
+ * that is not an option; -1: end with *status, everything is printed
  */
 int model_options_parse(const struct option_table *table, void *options, int argc, char **argv,
 			int *status);
 
-/* Complains in one line. returns MODEL_EXIT_USAGE */
+/* Complains in one line. returns STATUS_USAGE */
 int model_complain(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -93,9 +92,9 @@ extern const struct model_choice model_choice_none;
  * The machine that the options describe.
  *
  * path     what links a record's ranks; MODEL_ANY: the options say
- * returns  false with a sentence on stderr
+ * returns  STATUS_OK, STATUS_USAGE or STATUS_SYSTEM, of a file, with a sentence on stderr
  */
-bool model_machine_make(const char *command, const struct model_choice *choice, int path,
-			struct model_machine *machine);
+int model_machine_make(const char *command, const struct model_choice *choice, int path,
+		       struct model_machine *machine);
 
 #endif

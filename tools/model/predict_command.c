@@ -132,8 +132,8 @@ static bool add_cases(const struct predict_job *job, const struct model_record *
 		const struct model_sample *sample = &record->samples[i];
 		struct model_case *at = model_cases_add(cases);
 		bool other = i == 0 || sample->path != sample[-1].path;
-		if (!at || (other && !model_machine_make("predict", &job->choice, (int)sample->path,
-							 &machine)))
+		if (!at || (other && model_machine_make("predict", &job->choice, (int)sample->path,
+							&machine)))
 			return false;
 		model_sample_name(sample, at->name, sizeof(at->name));
 		at->predicted = predict_row(job, &machine, sample);
@@ -142,17 +142,18 @@ static bool add_cases(const struct predict_job *job, const struct model_record *
 	return true;
 }
 
-static bool compare(const struct predict_job *job)
+static int compare(const struct predict_job *job)
 {
 	struct model_record record;
 	struct model_cases cases = {0};
 	if (!model_record_read(job->compare, &record))
-		return false;
+		return STATUS_SYSTEM;
 	model_record_remark(&record, stdout);
-	bool good = add_cases(job, &record, &cases) && model_compare(&cases, &job->most, stdout);
+	int status = add_cases(job, &record, &cases) ? model_compare(&cases, &job->most, stdout)
+						     : STATUS_SYSTEM;
 	model_cases_free(&cases);
 	model_record_free(&record);
-	return good;
+	return status;
 }
 
 static bool show(const struct predict_job *job)
@@ -166,13 +167,16 @@ static bool show(const struct predict_job *job)
 #define AT(field) offsetof(struct predict_job, field)
 
 static const struct option_row rows[] = {
+	{OPTION_HEADING, .help = "The machine"},
 	MODEL_CHOICE_ROWS,
+	{OPTION_HEADING, .help = "The calls"},
 	MODEL_ROW(ranks, "ranks", "LIST", AT(ranks), MODEL_RANKS_HELP),
 	MODEL_ROW(sizes, "sizes", "LIST", AT(sizes), "of the whole vector, 1K..64M*4"),
 	MODEL_ROW(collective, "collective", "NAME", AT(collective), "all_reduce"),
+	{OPTION_HEADING, .help = "What is shown and written"},
 	{OPTION_FLAG, 0, "algorithms", NULL, AT(algorithms),
 	 .help = "compare the ring with trees and other all-reduces"},
-	{OPTION_OUTPUT, 0, "csv", "FILE", AT(csv), .help = "write the times there"},
+	{OPTION_FILE, 0, "csv", "FILE", AT(csv), .help = "write the times there"},
 	{OPTION_TEXT, 0, "compare", "FILE", AT(compare),
 	 .help = "compare with a record of ring_perf"},
 	MODEL_ROW(errors, "check", "MEDIAN,WORST", AT(most),
@@ -183,6 +187,7 @@ static const struct option_row rows[] = {
 static const struct option_table table = {
 	.program = "ring_model predict",
 	.usage = "usage: ring_model predict [options]\nPredicts the time of a collective.\n",
+	.examples = "  ring_model predict --model numbers --algorithm chosen --ranks 8\n",
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
 };
@@ -197,8 +202,10 @@ int model_predict_command(int argc, char **argv)
 	int status;
 	if (model_options_parse(&table, &job, argc, argv, &status) < 0)
 		return status;
-	if (!job.compare && !model_machine_make("predict", &job.choice, MODEL_ANY, &job.machine))
-		return MODEL_EXIT_USAGE;
-	bool good = job.compare ? compare(&job) : show(&job);
-	return good ? MODEL_EXIT_OK : MODEL_EXIT_BAD;
+	if (job.compare)
+		return compare(&job);
+	status = model_machine_make("predict", &job.choice, MODEL_ANY, &job.machine);
+	if (status == STATUS_OK && !show(&job))
+		status = STATUS_SYSTEM;
+	return status;
 }

@@ -24,7 +24,7 @@ struct model_sample {
 	double bytes; /* of all parts */
 };
 
-/* Why a row is no sample. */
+/* Why a row is not a sample. */
 enum model_reason {
 	MODEL_ONE_RANK,
 	MODEL_NO_TIME,
@@ -61,7 +61,7 @@ void model_record_free(struct model_record *record);
 /* "all_reduce 64 KiB on 4 ranks, ring over network" */
 void model_sample_name(const struct model_sample *sample, char *text, size_t room);
 
-/* What links ranks that name these transports, on so many hosts, with RING_LINK or "". */
+/* What links ranks that name these transports, on this many hosts, with RING_LINK or "". */
 enum ring_path model_path_of(const char *transports, int hosts, const char *link);
 
 #endif

@@ -46,15 +46,15 @@ static int run(int argc, char **argv)
 	if (strcmp(name, "--version") == 0) {
 		printf("ring_model %d.%d.%d\n", RING_VERSION_MAJOR, RING_VERSION_MINOR,
 		       RING_VERSION_PATCH);
-		return MODEL_EXIT_OK;
+		return STATUS_OK;
 	}
 	bool asked = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
 	show_usage(asked ? stdout : stderr);
-	return asked ? MODEL_EXIT_OK : MODEL_EXIT_USAGE;
+	return asked ? STATUS_OK : STATUS_USAGE;
 }
 
 int main(int argc, char **argv)
 {
 	standard_files_open();
-	return finish_output("ring_model", run(argc, argv), MODEL_EXIT_BAD);
+	return finish_output("ring_model", run(argc, argv));
 }

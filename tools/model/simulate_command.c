@@ -208,7 +208,7 @@ static bool take_row(struct simulate_job *job, const struct model_sample *sample
 	const struct ring_plan_params *params = &sample->timed.params;
 	struct model_machine *machine = &job->world.machine;
 	if (!can_simulate(params->size) ||
-	    !model_machine_make("simulate", &job->choice, (int)sample->path, machine))
+	    model_machine_make("simulate", &job->choice, (int)sample->path, machine))
 		return false;
 	machine->algorithm = (int)params->algorithm;
 	if (job->choice.chunk == 0)
@@ -233,21 +233,21 @@ static bool add_case(struct simulate_job *job, const struct model_sample *sample
 	return true;
 }
 
-static bool compare(struct simulate_job *job)
+static int compare(struct simulate_job *job)
 {
 	struct model_record record;
 	struct model_cases cases = {0};
 	if (!model_record_read(job->compare, &record))
-		return false;
+		return STATUS_SYSTEM;
 	model_record_remark(&record, stdout);
 	bool good = true;
 	for (size_t i = 0; i < record.count && good; i++)
 		good = !is_simulated(&record.samples[i]) ||
 		       add_case(job, &record.samples[i], &cases);
-	good = good && model_compare(&cases, &job->most, stdout);
+	int status = good ? model_compare(&cases, &job->most, stdout) : STATUS_SYSTEM;
 	model_cases_free(&cases);
 	model_record_free(&record);
-	return good;
+	return status;
 }
 
 /* ---- the command line --------------------------------------------------------------------- */
@@ -265,21 +265,25 @@ static bool parse_exceptions(const char *option, const struct model_texts *texts
 	return true;
 }
 
-static bool make_world(struct simulate_job *job)
+static int make_world(struct simulate_job *job)
 {
 	job->world.seed = (uint64_t)job->seed;
-	return parse_exceptions("wire", &job->wires, model_parse_wire, &job->world) &&
-	       parse_exceptions("slow", &job->slow, model_parse_slow, &job->world) &&
-	       parse_exceptions("late", &job->late, model_parse_late, &job->world) &&
-	       (job->compare ||
-		model_machine_make("simulate", &job->choice, MODEL_ANY, &job->world.machine));
+	if (!parse_exceptions("wire", &job->wires, model_parse_wire, &job->world) ||
+	    !parse_exceptions("slow", &job->slow, model_parse_slow, &job->world) ||
+	    !parse_exceptions("late", &job->late, model_parse_late, &job->world))
+		return STATUS_USAGE;
+	return job->compare ? STATUS_OK
+			    : model_machine_make("simulate", &job->choice, MODEL_ANY,
+						 &job->world.machine);
 }
 
 #define AT(field) offsetof(struct simulate_job, field)
 
 static const struct option_row rows[] = {
+	{OPTION_HEADING, .help = "The machine"},
 	MODEL_CHOICE_ROWS,
 	MODEL_ROW(rate, "copy-rate", "RATE", AT(copy_rate), "of copying; default: takes no time"),
+	{OPTION_HEADING, .help = "The calls"},
 	MODEL_ROW(ranks, "ranks", "LIST", AT(ranks), MODEL_RANKS_HELP),
 	MODEL_ROW(sizes, "sizes", "LIST", AT(sizes), "of the whole vector, 1M"),
 	MODEL_ROW(collective, "collective", "NAME", AT(collective), "all_reduce"),
@@ -288,6 +292,7 @@ static const struct option_row rows[] = {
 	MODEL_ROW(count, "depth", "N", AT(depth), "RING_DEPTH, 4"),
 	MODEL_ROW(count, "channels", "N", AT(channels), "RING_CHANNELS, 1"),
 	{OPTION_FLAG, 0, "whole-blocks", NULL, AT(whole_blocks), .help = "one chunk for each block"},
+	{OPTION_HEADING, .help = "Links and ranks that are different"},
 	MODEL_ROW(texts, "wire", "FROM-TO=RATE[,LATENCY]", AT(wires), "this link is different"),
 	MODEL_ROW(texts, "slow", "RANK=FACTOR", AT(slow), "its links are slower"),
 	MODEL_ROW(texts, "late", "RANK=TIME", AT(late), "it enters later"),
@@ -295,7 +300,8 @@ static const struct option_row rows[] = {
 		  "all enter later, half a normal distribution"),
 	MODEL_ROW(count, "seed", "N", AT(seed), "of the jitter, 1"),
 	MODEL_ROW(count, "repeat", "N", AT(repeat), "runs, of which the median is shown"),
-	{OPTION_OUTPUT, 0, "csv", "FILE", AT(csv), .help = "write the times there"},
+	{OPTION_HEADING, .help = "What is shown and written"},
+	{OPTION_FILE, 0, "csv", "FILE", AT(csv), .help = "write the times there"},
 	{OPTION_TEXT, 0, "compare", "FILE", AT(compare),
 	 .help = "compare with a record of ring_perf"},
 	MODEL_ROW(errors, "check", "MEDIAN,WORST", AT(most),
@@ -307,6 +313,7 @@ static const struct option_table table = {
 	.program = "ring_model simulate",
 	.usage = "usage: ring_model simulate [options]\nSimulates a collective, message by "
 		 "message.\n",
+	.examples = "  ring_model simulate --link 10GB/s,5us --ranks 1024 --slow 7=4\n",
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
 };
@@ -326,8 +333,10 @@ int model_simulate_command(int argc, char **argv)
 	int status;
 	if (model_options_parse(&table, &job, argc, argv, &status) < 0)
 		return status;
-	if (!make_world(&job))
-		return MODEL_EXIT_USAGE;
-	bool good = job.compare ? compare(&job) : show(&job);
-	return good ? MODEL_EXIT_OK : MODEL_EXIT_BAD;
+	status = make_world(&job);
+	if (status == STATUS_OK && job.compare)
+		status = compare(&job);
+	else if (status == STATUS_OK && !show(&job))
+		status = STATUS_SYSTEM;
+	return status;
 }

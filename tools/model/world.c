@@ -3,7 +3,6 @@
 #include "world.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +65,11 @@ static double share_of(const struct model_world *world)
 	return fmax(1, turns / RING_TURNS_NONE);
 }
 
-struct model_link model_world_usual(const struct model_world *world, bool between_hosts)
+/*
+ * A hop has its messages' work, which takes longer where ranks share CPUs, and a link is not faster
+ * than what is done with its bytes.
+ */
+static struct model_link usual_link(const struct model_world *world, bool between_hosts)
 {
 	const struct ring_model *own = &world->machine.model;
 	const struct ring_model *way = between_hosts ? &world->machine.between : own;
@@ -96,7 +99,7 @@ static struct model_link link_of(const struct model_world *world, int from, int 
 {
 	int on_host = world->machine.ranks_per_host;
 	bool between = on_host > 0 && from / on_host != to / on_host;
-	struct model_link link = model_world_usual(world, between);
+	struct model_link link = usual_link(world, between);
 	for (int i = 0; i < world->slow_count; i++)
 		if (world->slow[i].rank == from || world->slow[i].rank == to) {
 			link.latency *= world->slow[i].value;

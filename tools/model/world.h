@@ -37,12 +37,7 @@ bool model_parse_wire(const char *text, struct model_world *world); /* "0-1=1GB/
 bool model_parse_slow(const char *text, struct model_world *world); /* "3=2.5"          */
 bool model_parse_late(const char *text, struct model_world *world); /* "3=10ms"         */
 
-/*
- * What the model's numbers are to a simulation, where nothing but links and the device takes time:
- * a hop has its messages' work, which takes longer where ranks share CPUs, and a link is no faster
- * than what is done with its bytes.
- */
-struct model_link model_world_usual(const struct model_world *world, bool between_hosts);
+/* What the model's numbers are to a simulation, where only links and the device take time. */
 double model_world_overhead(const struct model_world *world);
 double model_world_reduce_rate(const struct model_world *world); /* 0: takes no time */
 

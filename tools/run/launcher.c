@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -27,6 +26,7 @@
 #include "ringccl.h"
 #include "signals.h"
 #include "spawn.h"
+#include "notes.h"
 
 #define KILL_AFTER_MS 1000
 #define READER_PATIENCE_MS                                                                         \
@@ -53,6 +53,7 @@ struct job {
 	struct signals *signals;
 	struct outlet *outlets[2]; /* our stdout and stderr; one for both if equal */
 	int room;                  /* eventfd of the outlets */
+	int places;                /* notes.h; -1: not known */
 	int turn;                  /* the rank whose output is passed on first; it rotates */
 	uint64_t written;          /* bytes, at the last look */
 	int64_t patience_ends_ms;  /* when an idle reader is given up; INT64_MAX: never */
@@ -128,7 +129,7 @@ static void fail_because_of_rank(struct job *job, int rank, pid_t pid, int statu
 	char cause[sizeof(job->cause)];
 	int exit_status = WEXITSTATUS(status);
 	if (WIFSIGNALED(status)) {
-		exit_status = 128 + WTERMSIG(status);
+		exit_status = STATUS_SIGNAL + WTERMSIG(status);
 		snprintf(cause, sizeof(cause), "rank %d (pid %d) was killed by signal %d (%s)",
 			 rank, (int)pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	} else {
@@ -137,6 +138,16 @@ static void fail_because_of_rank(struct job *job, int rank, pid_t pid, int statu
 	}
 	job->by_rank = true;
 	fail(job, exit_status, others, job->launch->grace_ms, cause);
+}
+
+/*
+ * Connections of a killed process close before its end is known, so another rank may report it and
+ * exit first. The launcher kills nobody so early.
+ */
+static bool is_earlier_cause(const struct job *job, int status)
+{
+	return job->stage == GRACE && job->by_rank && job->status < STATUS_SIGNAL &&
+	       WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 /*
@@ -161,8 +172,13 @@ static void reap_ranks(struct job *job)
 		}
 		job->ranks[i].pid = 0;
 	}
+	int others = were_running - 1;
+	if (failed >= 0 && is_earlier_cause(job, failed_status)) {
+		others = job->others;
+		job->stage = RUNNING;
+	}
 	if (failed >= 0 && job->stage == RUNNING)
-		fail_because_of_rank(job, failed, failed_pid, failed_status, were_running - 1);
+		fail_because_of_rank(job, failed, failed_pid, failed_status, others);
 }
 
 static bool is_rank(const struct job *job, pid_t pid)
@@ -189,6 +205,17 @@ static void reap_others(struct job *job)
 	}
 }
 
+/* Before ranks that hang are ended: who waits for whom. */
+static void tell_where_ranks_wait(const struct job *job)
+{
+	pid_t *pids = calloc((size_t)job->started, sizeof(*pids));
+	for (int i = 0; pids && i < job->started; i++)
+		pids[i] = job->ranks[i].pid;
+	if (pids && job->launch->tells && !job->launch->quiet)
+		notes_tell(job->places, job->launch->name, pids, job->started, job->outlets[1]);
+	free(pids);
+}
+
 /* A second such signal ends the job at once, and drops its output. */
 static void end_by_signal(struct job *job, int signal)
 {
@@ -200,12 +227,14 @@ static void end_by_signal(struct job *job, int signal)
 	}
 	char cause[sizeof(job->cause)];
 	snprintf(cause, sizeof(cause), "got signal %d (%s)", signal, strsignal(signal));
-	fail(job, 128 + signal, job->running, job->launch->signal_grace_ms, cause);
+	fail(job, STATUS_SIGNAL + signal, job->running, job->launch->signal_grace_ms, cause);
 }
 
 static void pass_signal(struct job *job, int signal)
 {
 	enum signal_effect effect = signal_effect(signal);
+	if (effect == SIGNAL_ENDS && job->stage == RUNNING)
+		tell_where_ranks_wait(job);
 	if (effect != SIGNAL_ENDS || job->stage == RUNNING)
 		signal_ranks(job, signal);
 	if (effect == SIGNAL_ENDS) {
@@ -233,7 +262,8 @@ static void check_deadlines(struct job *job)
 	if (job->stage == RUNNING && now >= job->times_out_ms) {
 		char cause[sizeof(job->cause)];
 		snprintf(cause, sizeof(cause), "timed out after %g s", job->launch->timeout_s);
-		fail(job, LAUNCH_TIMED_OUT, job->running, 0, cause);
+		tell_where_ranks_wait(job);
+		fail(job, STATUS_TIMED_OUT, job->running, 0, cause);
 	}
 	if (now >= job->stage_ends_ms)
 		enter_next_stage(job);
@@ -265,7 +295,7 @@ static void forward_output(struct job *job)
 		char cause[sizeof(job->cause)];
 		snprintf(cause, sizeof(cause), "cannot write output: %s", strerror(err));
 		if (err)
-			fail(job, LAUNCH_FAILED, job->running, 0, cause);
+			fail(job, STATUS_SYSTEM, job->running, 0, cause);
 	}
 }
 
@@ -325,7 +355,8 @@ static void supervise(struct job *job, struct pollfd *fds)
 
 static void report(struct job *job)
 {
-	if (job->stage == RUNNING || job->status == 128 + SIGPIPE) /* a reader had enough */
+	if (job->stage == RUNNING || job->launch->quiet ||
+	    job->status == STATUS_UNREAD) /* a reader had enough */
 		return;
 	char line[sizeof(job->cause) + 256], they[32], rest[96] = "";
 	const char *other = job->by_rank ? "other " : "";
@@ -399,9 +430,9 @@ static void fail_to_start(struct job *job, const struct spawn *spawn, int rank, 
 		snprintf(cause, sizeof(cause), "cannot start rank %d: %.60s: %s", rank, spawn->path,
 			 strerror(err));
 	fail(job,
-	     err == ENOENT   ? LAUNCH_NOT_FOUND
-	     : err == EACCES ? LAUNCH_CANNOT_EXECUTE
-			     : LAUNCH_FAILED,
+	     err == ENOENT   ? STATUS_NOT_THERE
+	     : err == EACCES ? STATUS_CANNOT_RUN
+			     : STATUS_SYSTEM,
 	     job->running, 0, cause);
 }
 
@@ -466,7 +497,7 @@ static void run_job(struct job *job, const struct spawn *spawn)
 		report(job);
 	} else {
 		fprintf(stderr, "%s: out of memory or threads\n", job->launch->name);
-		job->status = LAUNCH_FAILED;
+		job->status = STATUS_SYSTEM;
 	}
 	outlets_close(job->outlets);
 	if (job->room >= 0)
@@ -488,10 +519,12 @@ static void make_id_and_run(struct job *job, const struct rlimit *files)
 		.signals = job->signals,
 		.files = files,
 	};
+	job->places = notes_open(job->launch->ranks);
 	if (make_id(job->launch, id))
-		job->status = LAUNCH_FAILED;
+		job->status = STATUS_SYSTEM;
 	else
 		run_job(job, &spawn);
+	notes_close(job->places);
 }
 
 int launch_ranks(const struct launch *launch)
@@ -509,7 +542,7 @@ int launch_ranks(const struct launch *launch)
 	if (launch->timeout_s > 0)
 		job.times_out_ms = now_ms() + 1 + (int64_t)(launch->timeout_s * 1000);
 	if (!one_trace_begin(&trace, launch->name))
-		return LAUNCH_FAILED;
+		return STATUS_SYSTEM;
 
 	/*
 	 * Comes before the id, so that the meeting's thread inherits the mask and takes no signals.
@@ -517,12 +550,12 @@ int launch_ranks(const struct launch *launch)
 	int err = signals_open(&signals);
 	if (err) {
 		fprintf(stderr, "%s: signalfd: %s\n", launch->name, strerror(err));
-		return LAUNCH_FAILED;
+		return STATUS_SYSTEM;
 	}
 	raise_limit_of_files(&files);
 	make_id_and_run(&job, &files);
 	setrlimit(RLIMIT_NOFILE, &files);
 	signals_close(&signals);
 	bool whole = one_trace_end(&trace, launch->name);
-	return job.status || whole ? job.status : LAUNCH_FAILED;
+	return job.status || whole ? job.status : STATUS_SYSTEM;
 }

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "tools/statuses.h"
+
 #define LAUNCH_SIGNAL_GRACE_MS 10000 /* ranks that do not handle the signal end at once */
 
 struct launch {
@@ -17,18 +19,12 @@ struct launch {
 	int ranks;           /* how many to start                                               */
 	bool capture;        /* pass output on line by line; else ranks write to our outputs    */
 	bool tag;            /* put "[rank] " before every captured line                        */
+	bool tells;          /* say where ranks were that a signal or timeout ends         */
+	bool quiet;          /* do not say how the job ended                              */
 	bool bind;           /* give each rank a CPU in turn unless there are more CPUs         */
 	int grace_ms;        /* from the first failure until the others are ended               */
 	int signal_grace_ms; /* from a signal that ends the job until they are ended         */
 	double timeout_s;    /* of the whole job; 0: none                                       */
-};
-
-/* Exit statuses that are not a rank's own. */
-enum {
-	LAUNCH_FAILED = 1,
-	LAUNCH_TIMED_OUT = 124,
-	LAUNCH_CANNOT_EXECUTE = 126,
-	LAUNCH_NOT_FOUND = 127,
 };
 
 /*
@@ -40,7 +36,7 @@ enum {
  * ranks.
  *
  * returns   the exit status for the caller: 0, the first failure's (128 + signal if killed), or
- *           one of those above
+ *           one of tools/statuses.h
  */
 int launch_ranks(const struct launch *launch);
 

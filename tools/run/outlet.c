@@ -111,7 +111,7 @@ static int start_thread(struct outlet *outlet)
 	return err;
 }
 
-struct outlet *outlet_open(int fd, int room)
+static struct outlet *open_one(int fd, int room)
 {
 	struct outlet *outlet = calloc(1, sizeof(*outlet));
 	if (!outlet)
@@ -173,7 +173,7 @@ uint64_t outlet_written(struct outlet *outlet)
 	return written;
 }
 
-void outlet_close(struct outlet *outlet)
+static void close_one(struct outlet *outlet)
 {
 	if (!outlet)
 		return;
@@ -202,15 +202,15 @@ static bool is_same_file(int a, int b)
 
 bool outlets_open(struct outlet *outlets[2], int room)
 {
-	outlets[0] = outlet_open(STDOUT_FILENO, room);
+	outlets[0] = open_one(STDOUT_FILENO, room);
 	outlets[1] = is_same_file(STDOUT_FILENO, STDERR_FILENO) ? outlets[0]
-								: outlet_open(STDERR_FILENO, room);
+								: open_one(STDERR_FILENO, room);
 	return outlets[0] && outlets[1];
 }
 
 void outlets_close(struct outlet *outlets[2])
 {
 	if (outlets[1] != outlets[0])
-		outlet_close(outlets[1]);
-	outlet_close(outlets[0]);
+		close_one(outlets[1]);
+	close_one(outlets[0]);
 }

@@ -14,12 +14,6 @@
 struct outlet;
 
 /*
- * room      an eventfd, signalled when there is room, when all is written, and on failure
- * returns   NULL without memory or a thread
- */
-struct outlet *outlet_open(int fd, int room);
-
-/*
  * All of the bytes or none. returns 0; EAGAIN: no room now; or the errno with which writing failed
  */
 int outlet_put(struct outlet *outlet, const char *bytes, size_t count);
@@ -31,12 +25,11 @@ uint64_t outlet_written(struct outlet *outlet); /* bytes so far */
 /* Waits until everything is written, at most timeout_ms. */
 void outlet_wait(struct outlet *outlet, int timeout_ms);
 
-/* Drops what is not written yet. NULL is allowed. */
-void outlet_close(struct outlet *outlet);
-
 /*
- * Standard output and error; one outlet for both if they are the same file, to keep the order. room
- * as above. returns false if one could not be opened; call outlets_close in either case
+ * Standard output and error; one outlet for both if they are the same file, to keep the order.
+ * room: an eventfd, signalled when there is room, when all is written, and on failure. returns
+ * false without memory or a thread; call outlets_close in either case, which drops what is not
+ * written yet
  */
 bool outlets_open(struct outlet *outlets[2], int room);
 void outlets_close(struct outlet *outlets[2]);

@@ -3,7 +3,6 @@
  * ring_run starts the ranks of a job on this machine. This file reads the command line; launcher.c
  * does the work. For several hosts, use a launcher that they already have.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +38,8 @@ static bool set_variable(const struct option_given *given, void *options)
 static const struct option_row rows[] = {
 	{OPTION_INT, 'n', "ranks", "RANKS", AT(ranks), 1, MAX_RANKS,
 	 .help = "number of ranks, 1 to 1024"},
+	{OPTION_INT, 0, "np", "RANKS", AT(ranks), 1, MAX_RANKS,
+	 .help = NULL}, /* as mpirun calls it; see main */
 	{OPTION_FLAG, 't', "tag", NULL, AT(tag),
 	 .help = "put \"[rank] \" before every line of output"},
 	{OPTION_OWN, 'x', "env", "NAME=VALUE", .read = set_variable,
@@ -53,6 +54,7 @@ static const struct option_row rows[] = {
 	 .help = "time for the others to report once a rank has failed; 200"},
 	{OPTION_INT, 0, "signal-grace", "MS", AT(signal_grace_ms), 0, 3600000,
 	 .help = "time for ranks to end after SIGINT, SIGTERM, SIGHUP; 10000"},
+	{OPTION_QUIET, 0, "quiet", .help = "do not say how the job ended"},
 	{OPTION_HELP, 'h', "help", .help = "show this and exit"},
 	{OPTION_VERSION, 0, "version", .help = "show the version and exit"},
 };
@@ -65,6 +67,8 @@ static const struct option_table table = {
 		"them together.\n",
 	.ending = "The exit status is that of the first rank that fails, 128 + signal if it was "
 		  "killed.",
+	.examples = "  ring_run -n 4 --tag ./train\n"
+		    "  ring_run -n 4 -x RING_TRANSPORT=tcp --timeout 60 ./train\n",
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
 	.takes_words = true,
@@ -75,21 +79,26 @@ int main(int argc, char **argv)
 {
 	struct launch launch = {.name = "ring_run",
 				.capture = true,
+				.tells = true,
 				.bind = true,
 				.grace_ms = 200,
 				.signal_grace_ms = LAUNCH_SIGNAL_GRACE_MS};
+	struct option_found found = {0};
 	int status;
 
 	standard_files_open();
-	int index = options_read(&table, &launch, NULL, argc, argv, &status);
+	if (argc > 1 && strcmp(argv[1], "-np") == 0)
+		argv[1] = "--np";
+	int index = options_read(&table, &launch, &found, argc, argv, &status);
 	if (index < 0)
-		return finish_output("ring_run", status, 1);
+		return finish_output("ring_run", status);
 	if (launch.ranks == 0)
 		option_complain(&table, "how many ranks? Give -n");
 	else if (index == argc)
 		option_complain(&table, "which program?");
 	if (launch.ranks == 0 || index == argc)
-		return OPTION_EXIT_USAGE;
+		return STATUS_USAGE;
+	launch.quiet = found.quiet;
 	launch.argv = argv + index;
 	launch.path = argv[index];
 	return launch_ranks(&launch);

@@ -30,7 +30,7 @@ enum role role_find(const char *program, int ranks, int *rank)
 		return find_wanted(ranks, rank);
 	if (!ring_job_find(&launcher, rank, &size))
 		return launcher ? ROLE_RANK : ROLE_STARTS;
-	fprintf(stderr, "%s: %s; or say --ranks N, and it starts so many here\n", program,
+	fprintf(stderr, "%s: %s; or say --ranks N, and it starts that many here\n", program,
 		ring_comm_error(NULL));
 	return ROLE_REFUSED;
 }

@@ -10,8 +10,8 @@ enum role {
 };
 
 /*
- * ranks     from the command line: so many are started here, unless they are as many as a launcher
- *           has started. 0: not given, the environment decides alone
+ * ranks     from the command line: this many are started here, unless a launcher has started as
+ *           many. 0: not given, the environment decides alone
  * rank      out: the launcher's number for it; 0 without a launcher
  */
 enum role role_find(const char *program, int ranks, int *rank);

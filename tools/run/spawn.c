@@ -36,7 +36,7 @@ static const char *const left_variables[] = {
 	"OMPI_COMM_WORLD_SIZE",
 };
 
-/* People set WORLD_SIZE, too, and mean it; but no two ranks have one RANK. */
+/* People also set WORLD_SIZE, and mean it; but no two ranks have one RANK. */
 static const char *const torch_variables[] = {
 	"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID",
 };
@@ -199,7 +199,7 @@ static int fork_and_exec(const struct spawn *spawn, char **environment, int cpu,
 	int err = forked < 0 ? errno : 0;
 	close(failure[1]);
 	if (!err) {
-		setpgid(forked, forked); /* the child does it, too: either may be first */
+		setpgid(forked, forked); /* the child also does it: either may be first */
 		err = read_exec_failure(failure[0]);
 		if (err)
 			waitpid(forked, NULL, 0);

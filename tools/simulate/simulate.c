@@ -6,7 +6,6 @@
 #include "simulate.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/datatype.h"
 #include "engine/channel.h"
@@ -211,6 +210,7 @@ static struct ring_plan plan_of(const struct simulator *simulator, int position,
 		.order = simulator->order,
 		.root = params->root,
 		.count = params->count,
+		.in_order = params->in_order,
 		.element_bytes = (uint32_t)element_bytes,
 		.chunk_bytes = params->chunk_bytes,
 		.chunks_per_round = params->chunks_per_round,

@@ -36,7 +36,8 @@ struct ring_simulation_params {
 	int size;
 	const int *order; /* [size], position -> rank; NULL: 0, 1, 2 ... */
 	int root;
-	uint64_t count; /* as in struct ring_plan_params */
+	uint64_t count; /* this and in_order as in struct ring_plan_params */
+	bool in_order;
 	enum ring_datatype type;
 	enum ring_op op;
 	size_t chunk_bytes;

@@ -11,10 +11,16 @@
 #define ROW 18.0   /* of a box, in pixels */
 #define LETTER 7.3 /* about the width of a letter */
 #define GAP 130.0  /* between neighbours, for arrows and labels */
+#define SMALL_GAP 60.0
+#define ARROW_LEAST 34.0
+#define ARROW_OF_FEW 60.0 /* of up to 6 ranks, whose labels may be long */
+#define ACROSS_MOST 3
+#define BOX_LEAST 58.0 /* "rank 63" */
 #define MARGIN 24.0
 #define TITLE 40.0
 #define COLUMNS_SHOWN 16
-#define LABELS_MOST 30 /* with more arrows, labels would hide one another */
+#define LABELS_LONG 8  /* with more, and if arrows cross, labels are short */
+#define LABELS_MOST 20 /* with more arrows, labels would hide one another */
 
 struct point {
 	double x, y;
@@ -39,30 +45,6 @@ static void find_widest(const struct steps_walk *walk, const struct steps_cells 
 		}
 }
 
-struct steps_layout steps_layout_of(const struct steps_walk *walk, const struct steps_cells *cells,
-				    struct steps_state *state)
-{
-	struct steps_layout layout = {.columns = state->columns};
-	int name = 2, number = 4, ranks = walk->choice.ranks;
-	for (int step = 0; step < walk->step_count; step++) {
-		steps_state_apply(walk, step, state);
-		find_widest(walk, cells, state, &name, &number);
-	}
-	steps_state_reset(walk, state);
-	if (layout.columns > COLUMNS_SHOWN)
-		layout.columns = COLUMNS_SHOWN;
-	layout.name_width = name * LETTER + 14;
-	layout.box_width = layout.name_width + number * LETTER + 14;
-	layout.box_height = ROW * (layout.columns + 1) + 6;
-	double apart = hypot(layout.box_width, layout.box_height) * 0.8 + GAP;
-	layout.radius = ranks > 1 ? apart / 2 / sin(M_PI / ranks) : 0;
-	layout.width = 2 * (layout.radius + MARGIN) + layout.box_width;
-	layout.height = 2 * (layout.radius + MARGIN) + layout.box_height + TITLE;
-	if (ranks <= 2)
-		layout.height -= 2 * layout.radius;
-	return layout;
-}
-
 /* The middle of a rank's box: rank 0 is on top, or of two ranks on the left. */
 static struct point place_of(const struct steps_walk *walk, const struct steps_layout *layout,
 			     int rank)
@@ -84,6 +66,65 @@ static struct point leave_box(const struct steps_layout *layout, struct point fr
 	return (struct point){from.x + part * x, from.y + part * y};
 }
 
+/* Between neighbours on the ring. */
+static double shortest_arrow(const struct steps_walk *walk, const struct steps_layout *layout)
+{
+	double shortest = INFINITY;
+	for (int rank = 0; rank < walk->choice.ranks; rank++) {
+		struct point here = place_of(walk, layout, rank);
+		struct point next = place_of(walk, layout, (rank + 1) % walk->choice.ranks);
+		struct point from = leave_box(layout, here, next),
+			     to = leave_box(layout, next, here);
+		shortest = fmin(shortest, hypot(to.x - from.x, to.y - from.y));
+	}
+	return shortest;
+}
+
+static void set_box(struct steps_layout *layout, double cell_width, int across)
+{
+	int rows = (layout->columns + across - 1) / across;
+	layout->across = across;
+	layout->box_width = fmax(across * cell_width + 8, BOX_LEAST);
+	layout->box_height = ROW * (rows + 1) + 6;
+}
+
+static void set_radius(const struct steps_walk *walk, struct steps_layout *layout, double radius)
+{
+	layout->radius = radius;
+	layout->width = 2 * (radius + MARGIN) + layout->box_width;
+	layout->height = 2 * (radius + MARGIN) + layout->box_height + TITLE;
+	if (walk->choice.ranks <= 2)
+		layout->height -= 2 * radius;
+}
+
+struct steps_layout steps_layout_of(const struct steps_walk *walk, const struct steps_cells *cells,
+				    struct steps_state *state, bool small)
+{
+	struct steps_layout layout = {.columns = state->columns};
+	int name = 2, number = 4, ranks = walk->choice.ranks;
+	for (int step = 0; step < walk->step_count; step++) {
+		steps_state_apply(walk, step, state);
+		find_widest(walk, cells, state, &name, &number);
+	}
+	steps_state_reset(walk, state);
+	if (layout.columns > COLUMNS_SHOWN)
+		layout.columns = COLUMNS_SHOWN;
+	layout.name_width = small ? 0 : name * LETTER + 14;
+	set_box(&layout, layout.name_width + number * LETTER + 6, 1);
+	for (int across = 2; small && across <= ACROSS_MOST; across++) {
+		struct steps_layout other = layout;
+		set_box(&other, number * LETTER + 6, across);
+		if (hypot(other.box_width, other.box_height) <
+		    hypot(layout.box_width, layout.box_height))
+			layout = other;
+	}
+	double apart = hypot(layout.box_width, layout.box_height) * 0.8 + (small ? SMALL_GAP : GAP);
+	set_radius(walk, &layout, ranks > 1 ? apart / 2 / sin(M_PI / ranks) : 0);
+	while (ranks > 2 && shortest_arrow(walk, &layout) < (ranks > 6 ? ARROW_LEAST : ARROW_OF_FEW))
+		set_radius(walk, &layout, layout.radius * 1.03);
+	return layout;
+}
+
 /* ---- ranks --------------------------------------------------------------------------------- */
 
 /*
@@ -98,7 +139,7 @@ static void put_colour(const struct steps_walk *walk, const struct steps_state *
 			      : value.first * 360 / ranks;
 	int light = state->adds && ranks > 1 ? 94 - 22 * (value.length - 1) / (ranks - 1) : 84;
 	if (value.length == 0)
-		snprintf(colour, room, "#fff");
+		snprintf(colour, room, "none");
 	else
 		snprintf(colour, room, "hsl(%d,70%%,%d%%)", hue, light);
 }
@@ -110,17 +151,21 @@ static void draw_cell(const struct steps_walk *walk, const struct steps_cells *c
 	char name[STEPS_LABEL], colour[32];
 	size_t i = (size_t)rank * state->width + state->column[column];
 	struct steps_value value = state->at[i];
-	double y = corner.y + ROW * (column + 1);
+	int rows = (layout->columns + layout->across - 1) / layout->across;
+	double y = corner.y + ROW * (column % rows + 1);
+	double width = (layout->box_width - 8) / layout->across;
+	double x = corner.x + 4 + width * (column / rows);
 	put_colour(walk, state, value, column, colour, sizeof(colour));
 	fprintf(out, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>",
-		state->changed[i] ? "new" : "cell", corner.x + 4, y + 1, layout->box_width - 8,
+		state->changed[i] ? "new" : "cell", x, y + 1, width - (layout->across > 1 ? 2 : 0),
 		ROW - 2, colour);
 	if (value.length == 0)
 		return;
-	fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">%s</text>", corner.x + 9, y + 13,
-		steps_value_name(walk, cells, value, false, name));
+	if (layout->name_width > 0)
+		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">%s</text>", x + 5, y + 13,
+			steps_value_name(walk, cells, value, false, name));
 	fprintf(out, "<text class=\"number\" x=\"%.1f\" y=\"%.1f\">%" PRIu64 "</text>\n",
-		corner.x + layout->box_width - 9, y + 13, steps_value_number(walk, cells, value));
+		x + width - 5, y + 13, steps_value_number(walk, cells, value));
 }
 
 static void draw_rank(const struct steps_walk *walk, const struct steps_cells *cells,
@@ -153,6 +198,7 @@ struct flow {
 struct flows {
 	const struct steps_walk *walk;
 	const struct steps_cells *cells;
+	bool small;
 	struct flow at[STEPS_RANKS_MOST][STEPS_RANKS_MOST]; /* [from][to] */
 	int count;
 };
@@ -166,7 +212,24 @@ static void add_flow(struct flows *flows, int from, int to, const char *label, b
 	flows->count += !flow->data;
 	flow->data = true;
 	flow->reached = flow->reached || reached;
-	snprintf(flow->label + have, room, "%s%s", have ? ", " : "", label);
+	snprintf(flow->label + have, room, "%s%s", !have ? "" : flows->small ? "," : ", ", label);
+}
+
+/* What an event moves: "a1+a2 b1+b2", or short "a b". */
+static const char *say_moved(const struct flows *flows, const struct steps_event *event, char *label)
+{
+	const struct steps_value *values = &flows->walk->values[event->begin];
+	bool whole = values->length == flows->walk->choice.ranks && values->length > 1;
+	if (!flows->small)
+		return steps_event_name(flows->walk, flows->cells, event, false, label);
+	int first = flows->cells->of[values[0].index];
+	int last = flows->cells->of[values[event->count - 1].index];
+	steps_cell_name(first, whole, label);
+	if (last != first) {
+		strcat(label, "..");
+		steps_cell_name(last, whole, label + strlen(label));
+	}
+	return label;
 }
 
 /* Adds what an entry reads: for a sum, from each rank its own input; for a copy, all of it. */
@@ -179,10 +242,10 @@ static void add_reads(struct flows *flows, const struct steps_event *event)
 	for (int k = 0; k < count; k++) {
 		int position = steps_position(&flows->walk->choice, ranks[k]);
 		struct steps_value own = {values->index, (int16_t)position, 1};
-		if (event->entry.action == RING_REDUCE)
+		if (event->entry.action == RING_REDUCE && !flows->small)
 			steps_value_name(flows->walk, flows->cells, own, false, label);
 		else
-			steps_event_name(flows->walk, flows->cells, event, false, label);
+			say_moved(flows, event, label);
 		add_flow(flows, ranks[k], event->rank, label, true);
 	}
 }
@@ -192,7 +255,7 @@ static void add_writes(struct flows *flows, const struct steps_event *event)
 	int ranks[STEPS_RANKS_MOST];
 	char label[STEPS_LABEL];
 	int count = steps_ranks_at(flows->walk, event, event->entry.result.buffer, ranks);
-	steps_event_name(flows->walk, flows->cells, event, false, label);
+	say_moved(flows, event, label);
 	for (int k = 0; k < count; k++)
 		add_flow(flows, event->rank, ranks[k], label, true);
 }
@@ -208,13 +271,37 @@ static void find_flows(struct flows *flows, int step)
 		if (!steps_event_crosses(event))
 			continue;
 		if (!event->incoming) {
-			steps_event_name(flows->walk, flows->cells, event, false, label);
+			say_moved(flows, event, label);
 			add_flow(flows, event->rank, event->entry.peer, label, false);
 			continue;
 		}
 		add_reads(flows, event);
 		add_writes(flows, event);
 	}
+}
+
+/* Whether data go past neighbours on the ring, so that arrows cross. */
+static bool arrows_cross(const struct flows *flows)
+{
+	int ranks = flows->walk->choice.ranks;
+	for (int from = 0; from < ranks; from++)
+		for (int to = 0; to < ranks; to++) {
+			int apart = (to - from + ranks) % ranks;
+			if (flows->at[from][to].data && apart != 1 && apart != ranks - 1)
+				return true;
+		}
+	return false;
+}
+
+static void find_labelled(struct flows *flows, int step)
+{
+	find_flows(flows, step);
+	if (flows->small || flows->count <= LABELS_LONG || !arrows_cross(flows))
+		return;
+	memset(flows->at, 0, sizeof(flows->at));
+	flows->count = 0;
+	flows->small = true;
+	find_flows(flows, step);
 }
 
 /* Finds the ends of an arrow; moves it a little to the left if another one goes the other way. */
@@ -256,11 +343,13 @@ static void draw_label(const struct flows *flows, const struct steps_layout *lay
 	double part = is_next && !flows->at[to][from].data ? 0.47 : 0.28;
 	double x = a.x + part * (b.x - a.x), y = a.y + part * (b.y - a.y);
 	double width = (double)strlen(label) * LETTER + 10;
+	/* style: the way back to the sender, for pages in which labels move */
 	fprintf(out,
+		"<g class=\"label\" style=\"--x:%.1fpx;--y:%.1fpx\">"
 		"<rect class=\"label\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"18\" "
 		"rx=\"9\"/>"
-		"<text class=\"label\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-		x - width / 2, y - 9, width, x, y + 4, label);
+		"<text class=\"label\" x=\"%.1f\" y=\"%.1f\">%s</text></g>\n",
+		a.x - x, a.y - y, x - width / 2, y - 9, width, x, y + 4, label);
 }
 
 static void draw_flows(const struct flows *flows, const struct steps_layout *layout, bool labels,
@@ -277,6 +366,26 @@ static void draw_flows(const struct flows *flows, const struct steps_layout *lay
 		}
 }
 
+/* Draws where data go in any step. */
+static void draw_paths(const struct flows *flows, const struct steps_layout *layout, FILE *out)
+{
+	const struct steps_walk *walk = flows->walk;
+	static bool drawn[STEPS_RANKS_MOST][STEPS_RANKS_MOST];
+	memset(drawn, 0, sizeof(drawn));
+	for (size_t e = 0; e < walk->event_count; e++) {
+		const struct steps_event *event = &walk->events[e];
+		int from = event->rank, to = event->entry.peer;
+		if (event->incoming || from == to || drawn[from][to])
+			continue;
+		struct point a = place_of(walk, layout, from), b = place_of(walk, layout, to);
+		struct point start = leave_box(layout, a, b), end = leave_box(layout, b, a);
+		drawn[from][to] = true;
+		fprintf(out,
+			"<line class=\"path\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",
+			start.x, start.y, end.x, end.y);
+	}
+}
+
 /* ---- a picture ----------------------------------------------------------------------------- */
 
 void steps_draw_style(FILE *out)
@@ -288,9 +397,10 @@ void steps_draw_style(FILE *out)
 	      ".steps .more{font:11px system-ui,sans-serif;text-anchor:middle;fill:#777}\n"
 	      ".steps .number{text-anchor:end;fill:#444}\n"
 	      ".steps .box{fill:#fff;stroke:#888}\n"
-	      ".steps .cell{stroke:#fff}\n"
+	      ".steps .cell{stroke:none}\n"
 	      ".steps .new{stroke:#c60;stroke-width:2}\n"
 	      ".steps line{stroke:#345;stroke-width:1.6;marker-end:url(#head)}\n"
+	      ".steps .path{stroke:#ddd;marker-end:none}\n"
 	      ".steps .reach{stroke:#176;stroke-dasharray:6 3}\n"
 	      ".steps .signal{stroke:#999;stroke-width:1;stroke-dasharray:2 3}\n"
 	      ".steps rect.label{fill:#fffbe8;stroke:#d8c98a}\n"
@@ -305,13 +415,16 @@ void steps_draw(const struct steps_walk *walk, const struct steps_cells *cells,
 {
 	static struct flows flows; /* too large for a stack */
 	char title[64];
+	const char *phase = walk->steps[step].phase;
 	memset(&flows, 0, sizeof(flows));
 	flows.walk = walk;
 	flows.cells = cells;
-	find_flows(&flows, step);
+	flows.small = layout->name_width == 0;
+	find_labelled(&flows, step);
 	steps_say_step(walk, step, title, sizeof(title));
-	fprintf(out, "<text class=\"title\" x=\"%.1f\" y=\"24\">%s</text>\n", layout->width / 2,
-		title);
+	fprintf(out, "<text class=\"title\" x=\"%.1f\" y=\"24\">%s%s%s</text>\n", layout->width / 2,
+		title, *phase ? ": " : "", phase);
+	draw_paths(&flows, layout, out);
 	draw_flows(&flows, layout, false, out);
 	for (int rank = 0; rank < walk->choice.ranks; rank++)
 		draw_rank(walk, cells, state, layout, rank, out);

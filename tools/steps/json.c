@@ -54,7 +54,9 @@ static void put_step(struct json *json, const struct steps_walk *walk,
 	json_open(json, NULL, '{');
 	steps_say_step(walk, step, name, sizeof(name));
 	json_put_string(json, "name", name);
-	json_put_integer(json, "number", (uint64_t)walk->steps[step].number);
+	if (walk->steps[step].number >= 0)
+		json_put_integer(json, "number", (uint64_t)walk->steps[step].number);
+	json_put_string(json, "phase", walk->steps[step].phase);
 	json_open(json, "entries", '[');
 	for (size_t e = walk->steps[step].begin; e < walk->steps[step].end; e++)
 		put_event(json, walk, cells, &walk->events[e]);
@@ -65,8 +67,8 @@ static void put_step(struct json *json, const struct steps_walk *walk,
 
 static void put_choice(struct json *json, const struct steps_choice *choice)
 {
-	json_put_string(json, "collective", steps_kind_name(choice->kind));
-	json_put_string(json, "algorithm", steps_algorithm_name(choice->algorithm));
+	json_put_string(json, "collective", steps_call_name(choice));
+	json_put_string(json, "algorithm", ring_algorithm_name(choice->algorithm));
 	json_put_integer(json, "ranks", (uint64_t)choice->ranks);
 	if (ring_kind_has_root(choice->kind))
 		json_put_integer(json, "root", (uint64_t)choice->root);

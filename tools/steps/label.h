@@ -6,7 +6,7 @@
 #ifndef STEPS_LABEL_H
 #define STEPS_LABEL_H
 
-#include "walk.h"
+#include "tools/steps/walk/walk.h"
 
 #define STEPS_LABEL 256
 

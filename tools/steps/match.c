@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANKS_TRIED 7 /* up to so many ranks, all orders are tried */
+#define RANKS_TRIED 7 /* up to this many ranks, all orders are tried */
 #define CHUNK_LEAST (UINT64_C(1) << 12)
 #define CHUNK_MOST (UINT64_C(1) << 26)
 
@@ -251,6 +251,7 @@ static struct steps_choice choice_of(const struct steps_trace *trace, const stru
 	choice.kind = (enum ring_kind)call->kind;
 	choice.count = call->count;
 	choice.element_bytes = call->count > 0 ? call->bytes / call->count : 0;
+	choice.recorded = true;
 	choice.ranks = trace->ranks;
 	if ((int)choice.algorithm == STEPS_ANY_ALGORITHM && algorithm >= 0)
 		choice.algorithm = (enum ring_algorithm)algorithm;

@@ -2,9 +2,7 @@
 /* Shows steps side by side, or one at a time. */
 #include "picture.h"
 
-#include <inttypes.h>
-
-#include "draw.h"
+#include "sentence.h"
 #include "words.h"
 
 #define SAID 1024
@@ -14,11 +12,7 @@ static const char arrow_head[] =
 	"markerHeight=\"7\" orient=\"auto\"><path d=\"M0,0L10,5L0,10z\" "
 	"fill=\"#345\"/></marker></defs>\n";
 
-/*
- * Whether a step is shown: if anything happens in it, or if it is the first, which shows the
- * inputs.
- */
-static bool is_shown(const struct steps_walk *walk, int step)
+bool steps_picture_has(const struct steps_walk *walk, int step)
 {
 	return step == 0 || walk->steps[step].end > walk->steps[step].begin;
 }
@@ -27,8 +21,13 @@ static int count_shown(const struct steps_walk *walk)
 {
 	int count = 0;
 	for (int step = 0; step < walk->step_count; step++)
-		count += is_shown(walk, step);
+		count += steps_picture_has(walk, step);
 	return count;
+}
+
+void steps_picture_head(FILE *out)
+{
+	fprintf(out, "<svg width=\"0\" height=\"0\">%s</svg>\n", arrow_head);
 }
 
 /* Escapes > and &; no other character needs it. */
@@ -49,7 +48,7 @@ static void put_text(const char *text, FILE *out)
 void steps_picture_svg(const struct steps_walk *walk, const struct steps_cells *cells,
 		       struct steps_state *state, FILE *out)
 {
-	struct steps_layout layout = steps_layout_of(walk, cells, state);
+	struct steps_layout layout = steps_layout_of(walk, cells, state, false);
 	int shown = count_shown(walk), columns = shown < 3 ? shown : 3, at = 0;
 	int rows = (shown + columns - 1) / columns;
 	char title[SAID];
@@ -70,7 +69,7 @@ void steps_picture_svg(const struct steps_walk *walk, const struct steps_cells *
 	fputs("</text>\n", out);
 	for (int step = 0; step < walk->step_count; step++) {
 		steps_state_apply(walk, step, state);
-		if (!is_shown(walk, step))
+		if (!steps_picture_has(walk, step))
 			continue;
 		fprintf(out, "<g transform=\"translate(%.1f,%.1f)\">\n",
 			at % columns * layout.width, at / columns * layout.height + 40);
@@ -113,16 +112,22 @@ static const char page_script[] =
 	"  slider.value = step\n"
 	"  said.textContent = steps[step].dataset.name\n"
 	"}\n"
-	"function move(by) { show(+slider.value + by) }\n"
-	"function play() {\n"
-	"  if (+slider.value === steps.length - 1) show(0)\n"
+	"function pause() {\n"
 	"  clearInterval(timer)\n"
+	"  timer = 0\n"
+	"  document.getElementById('play').textContent = 'play'\n"
+	"}\n"
+	"function move(by) { pause(); show(+slider.value + by) }\n"
+	"function play() {\n"
+	"  if (timer) return pause()\n"
+	"  if (+slider.value === steps.length - 1) show(0)\n"
+	"  document.getElementById('play').textContent = 'pause'\n"
 	"  timer = setInterval(() => {\n"
-	"    move(1)\n"
-	"    if (+slider.value === steps.length - 1) clearInterval(timer)\n"
+	"    show(+slider.value + 1)\n"
+	"    if (+slider.value === steps.length - 1) pause()\n"
 	"  }, 1200)\n"
 	"}\n"
-	"slider.oninput = () => show(+slider.value)\n"
+	"slider.oninput = () => { pause(); show(+slider.value) }\n"
 	"document.getElementById('back').onclick = () => move(-1)\n"
 	"document.getElementById('forth').onclick = () => move(1)\n"
 	"document.getElementById('play').onclick = play\n"
@@ -151,8 +156,8 @@ static void put_events(const struct steps_walk *walk, const struct steps_cells *
 	}
 }
 
-static void put_rows(const struct steps_walk *walk, const struct steps_cells *cells, int step,
-		     FILE *out)
+void steps_picture_rows(const struct steps_walk *walk, const struct steps_cells *cells, int step,
+			FILE *out)
 {
 	if (walk->steps[step].end == walk->steps[step].begin)
 		return;
@@ -203,40 +208,49 @@ static void put_head(const struct steps_walk *walk, FILE *out)
 static void put_bar(const struct steps_walk *walk, FILE *out)
 {
 	fprintf(out,
-		"<div class=\"bar\"><button id=\"back\">&#9664;</button>"
-		"<input id=\"slider\" type=\"range\" min=\"0\" max=\"%d\" value=\"0\">"
-		"<button id=\"forth\">&#9654;</button><button id=\"play\">play</button>"
+		"<div class=\"bar\"><button id=\"back\" aria-label=\"one step "
+		"back\">&#9664;</button>"
+		"<input id=\"slider\" type=\"range\" min=\"0\" max=\"%d\" value=\"0\" "
+		"aria-label=\"step\">"
+		"<button id=\"forth\" aria-label=\"one step on\">&#9654;</button>"
+		"<button id=\"play\">play</button>"
 		"<output id=\"said\"></output></div>\n",
 		count_shown(walk) - 1);
+}
+
+void steps_picture_step(const struct steps_walk *walk, const struct steps_cells *cells,
+			const struct steps_state *state, const struct steps_layout *layout,
+			int step, FILE *out)
+{
+	fprintf(out,
+		"<svg class=\"steps\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
+		layout->width, layout->height, layout->width, layout->height);
+	steps_draw(walk, cells, state, layout, step, out);
+	fputs("</svg>\n", out);
 }
 
 static void put_section(const struct steps_walk *walk, const struct steps_cells *cells,
 			const struct steps_state *state, const struct steps_layout *layout,
 			int step, FILE *out)
 {
-	char name[64];
+	char name[64], sentence[SAID];
 	steps_say_step(walk, step, name, sizeof(name));
-	fprintf(out,
-		"<section data-name=\"%s\"%s>\n<svg class=\"steps\" width=\"%.0f\" "
-		"height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
-		name, step > 0 ? " hidden" : "", layout->width, layout->height, layout->width,
-		layout->height);
-	steps_draw(walk, cells, state, layout, step, out);
-	fputs("</svg>\n", out);
-	put_rows(walk, cells, step, out);
+	fprintf(out, "<section data-name=\"%s\"%s>\n", name, step > 0 ? " hidden" : "");
+	steps_picture_step(walk, cells, state, layout, step, out);
+	steps_say_all(walk, cells, step, sentence, sizeof(sentence));
+	put_paragraph(sentence, out);
+	steps_picture_rows(walk, cells, step, out);
 	fputs("</section>\n", out);
 }
 
-void steps_picture_part(const struct steps_walk *walk, const struct steps_cells *cells,
-			struct steps_state *state, FILE *out)
+static void put_steps(const struct steps_walk *walk, const struct steps_cells *cells,
+		      struct steps_state *state, FILE *out)
 {
-	struct steps_layout layout = steps_layout_of(walk, cells, state);
-	put_words(walk, cells, out);
-	put_bar(walk, out);
-	fprintf(out, "<svg width=\"0\" height=\"0\">%s</svg>\n", arrow_head);
+	struct steps_layout layout = steps_layout_of(walk, cells, state, false);
+	steps_picture_head(out);
 	for (int step = 0; step < walk->step_count; step++) {
 		steps_state_apply(walk, step, state);
-		if (is_shown(walk, step))
+		if (steps_picture_has(walk, step))
 			put_section(walk, cells, state, &layout, step, out);
 	}
 	steps_state_reset(walk, state);
@@ -246,7 +260,9 @@ void steps_picture_html(const struct steps_walk *walk, const struct steps_cells 
 			struct steps_state *state, FILE *out)
 {
 	put_head(walk, out);
-	steps_picture_part(walk, cells, state, out);
+	put_words(walk, cells, out);
+	put_bar(walk, out);
+	put_steps(walk, cells, state, out);
 	fputs(page_script, out);
 	fputs("</html>\n", out);
 }

@@ -11,6 +11,7 @@
 
 #include "tools/finish.h"
 #include "tools/options.h"
+#include "tools/quiet.h"
 #include "tools/standard_files.h"
 #include "ringccl.h"
 #include "json.h"
@@ -18,8 +19,6 @@
 #include "text.h"
 #include "trace.h"
 #include "tools/whole_file.h"
-
-enum { EXIT_OK = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
 
 struct job {
 	struct steps_choice choice;
@@ -56,7 +55,9 @@ static bool read_kind(const struct option_given *given, void *job)
 	if (found < 0)
 		return complain("there is no collective '%s'; ring_steps --help lists them",
 				given->text);
-	((struct job *)job)->choice.kind = (enum ring_kind)found;
+	struct steps_choice *choice = &((struct job *)job)->choice;
+	choice->kind = ring_kind_even((enum ring_kind)found);
+	choice->uneven = ring_kind_is_uneven((enum ring_kind)found);
 	return true;
 }
 
@@ -68,6 +69,12 @@ static bool read_algorithm(const struct option_given *given, void *job)
 				given->text);
 	((struct job *)job)->choice.algorithm = (enum ring_algorithm)found;
 	return true;
+}
+
+static bool read_order(const struct option_given *given, void *job)
+{
+	((struct job *)job)->choice.in_order = true;
+	return strcmp(given->text, "rank") == 0 || option_refuse(given, "rank");
 }
 
 static bool add_trace(struct job *job, const char *path)
@@ -84,17 +91,21 @@ static bool read_trace_name(const struct option_given *given, void *job)
 }
 
 #define AT(field) offsetof(struct job, field)
+#define AND_NAME(NAME, name, text, traits) ", " text
 
 static const struct option_row rows[] = {
+	{OPTION_HEADING, .help = "Which plan"},
 	{OPTION_INT, 'n', "ranks", "N", AT(choice.ranks), 1, STEPS_RANKS_MOST,
 	 .help = "number of ranks, 4; 1 to 64"},
 	{OPTION_OWN, 0, "collective", "NAME", .read = read_kind,
 	 .help = "all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter, "
-		 "all_to_all, sendrecv, barrier"},
+		 "all_to_all, sendrecv, reduce_scatterv, all_gatherv, gatherv, scatterv, "
+		 "all_to_allv, barrier"},
 	{OPTION_OWN, 0, "algorithm", "NAME", .read = read_algorithm,
-	 .help = "ring, oneshot, stride, twoshot, bruck, staged, direct, tree, pair"},
+	 .help = &RING_ALGORITHM_LIST(AND_NAME)[2]},
 	{OPTION_COUNT, 0, "count", "N", AT(choice.count), 1, UINT32_MAX,
-	 .help = "elements of 4 bytes, of the vector or of each part"},
+	 .help = "elements of 4 bytes, of the vector or of each part; part r of a call that ends "
+		 "in v has r times as many"},
 	{OPTION_COUNT, 0, "chunk", "SIZE", AT(choice.chunk_bytes), STEPS_ELEMENT_BYTES, UINT32_MAX,
 	 .help = "bytes of the largest message; default: whole blocks"},
 	{OPTION_INT, 0, "chunks-per-round", "N", AT(choice.chunks_per_round), 1, 64,
@@ -103,16 +114,21 @@ static const struct option_row rows[] = {
 	 .help = "RING_DEPTH, 4: messages of a link in a step"},
 	{OPTION_INT, 'r', "root", "RANK", AT(choice.root), 0, STEPS_RANKS_MOST - 1,
 	 .help = "of broadcast, reduce, gather and scatter, 0"},
-	{OPTION_FLAG, 0, "values", NULL, AT(values),
-	 .help = "each step in full: entries, sums as numbers, what each rank has"},
+	{OPTION_OWN, 0, "order", "rank", .read = read_order,
+	 .help = "RING_ORDER: sums are in the order of ranks"},
+	{OPTION_HEADING, .help = "Recorded calls"},
 	{OPTION_OWN, 0, "trace", "FILE", .read = read_trace_name,
 	 .help = "show a recorded call; one trace of all ranks, or one each"},
 	{OPTION_COUNT, 0, "call", "N", AT(call), 1, (double)(UINT64_MAX >> 20),
 	 .help = "number of the recorded call; default: the program's last collective"},
 	{OPTION_FLAG, 0, "list", NULL, AT(list), .help = "list the recorded calls"},
-	{OPTION_TEXT, 0, "svg", "FILE", AT(svg), .help = "all steps as one picture, instead of text"},
-	{OPTION_TEXT, 0, "html", "FILE", AT(html), .help = "a page with a slider, instead of text"},
-	{OPTION_TEXT, 0, "json", "FILE", AT(json), .help = "everything as JSON, instead of text"},
+	{OPTION_HEADING, .help = "How to show it"},
+	{OPTION_FLAG, 0, "values", NULL, AT(values),
+	 .help = "each step in full: entries, sums as numbers, what each rank has"},
+	{OPTION_FILE, 0, "svg", "FILE", AT(svg), .help = "all steps as one picture, instead of text"},
+	{OPTION_FILE, 0, "html", "FILE", AT(html), .help = "a page with a slider, instead of text"},
+	{OPTION_FILE, 0, "json", "FILE", AT(json), .help = "everything as JSON, instead of text"},
+	{OPTION_QUIET, 0, "quiet", .help = "print nothing; write only files"},
 	{OPTION_HELP, 'h', "help", .help = "show this and exit"},
 	{OPTION_VERSION, 0, "version", .help = "show the version and exit"},
 };
@@ -122,6 +138,8 @@ static const struct option_table table = {
 	.usage = "usage: ring_steps [options]\n"
 		 "Shows a plan step by step: which rank sends which piece to which other, and what "
 		 "is added.\n",
+	.examples = "  ring_steps --algorithm bruck --values\n"
+		    "  ring_steps --trace trace.json --list\n",
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
 	.takes_words = true, /* traces, behind --trace */
@@ -130,17 +148,20 @@ static const struct option_table table = {
 /* returns false to end with *status, everything is printed */
 static bool parse_command(int argc, char **argv, struct job *job, int *status)
 {
-	int index = options_read(&table, job, NULL, argc, argv, status);
+	struct option_found found = {0};
+	int index = options_read(&table, job, &found, argc, argv, status);
 	if (index < 0)
 		return false;
-	*status = EXIT_USAGE;
+	if (found.quiet)
+		quiet_begin();
+	*status = STATUS_USAGE;
 	while (job->trace_count > 0 && index < argc)
 		if (!add_trace(job, argv[index++]))
 			return false;
 	if (index < argc)
 		return option_refuse_word(&table, argv[index]);
 	if (job->list && job->trace_count == 0)
-		return complain("--list is of calls that were recorded: give --trace FILE, too");
+		return complain("--list is of calls that were recorded: also give --trace FILE");
 	return true;
 }
 
@@ -170,12 +191,15 @@ static bool find_recorded(struct job *job, struct steps_trace *trace)
 	return true;
 }
 
-static bool read_traces(struct job *job, struct steps_trace *trace)
+/* returns an exit status */
+static int read_traces(struct job *job, struct steps_trace *trace)
 {
 	for (int i = 0; i < job->trace_count; i++)
 		if (!read_trace(job->traces[i], trace))
-			return false;
-	return job->trace_count == 0 || job->list || find_recorded(job, trace);
+			return STATUS_SYSTEM;
+	if (job->trace_count > 0 && !job->list && !find_recorded(job, trace))
+		return STATUS_USAGE;
+	return STATUS_OK;
 }
 
 /* ---- the views ----------------------------------------------------------------------------- */
@@ -238,6 +262,17 @@ static bool show(const struct job *job, struct view *view)
 	return true;
 }
 
+static bool make_and_show(const struct job *job, struct steps_trace *trace)
+{
+	struct view view = {0};
+	bool done = make_view(&job->choice, &view);
+	if (done && job->trace_count > 0)
+		steps_trace_time(trace, job->call, &view.walk);
+	done = done && show(job, &view);
+	free_view(&view);
+	return done;
+}
+
 static int run(int argc, char **argv)
 {
 	struct job job = {
@@ -246,41 +281,37 @@ static int run(int argc, char **argv)
 			   .chunks_per_round = 2,
 			   .depth = 4},
 	};
-	struct view view = {0};
 	struct steps_trace trace = {0};
 	char sentence[512];
 	int status;
 	steps_choice_order(&job.choice);
 	if (!parse_command(argc, argv, &job, &status))
 		return status;
-	if (!read_traces(&job, &trace)) {
+	status = read_traces(&job, &trace);
+	if (status != STATUS_OK) {
 		steps_trace_free(&trace);
-		return EXIT_USAGE;
+		return status;
 	}
 	if (job.list) {
 		bool listed = steps_trace_list(&trace, stdout) || complain("out of memory");
 		steps_trace_free(&trace);
-		return listed ? EXIT_OK : EXIT_BAD;
+		return listed ? STATUS_OK : STATUS_SYSTEM;
 	}
 	steps_choice_complete(&job.choice);
 	if (steps_choice_refuse(&job.choice, sentence, sizeof(sentence))) {
 		complain("%s", sentence);
-		return EXIT_USAGE;
+		return STATUS_USAGE;
 	}
 	if (!whole_file_check("ring_steps", job.svg) || !whole_file_check("ring_steps", job.html) ||
 	    !whole_file_check("ring_steps", job.json))
-		return EXIT_USAGE;
-	bool done = make_view(&job.choice, &view);
-	if (done && job.trace_count > 0)
-		steps_trace_time(&trace, job.call, &view.walk);
-	done = done && show(&job, &view);
-	free_view(&view);
+		return STATUS_SYSTEM;
+	bool done = make_and_show(&job, &trace);
 	steps_trace_free(&trace);
-	return done ? EXIT_OK : EXIT_BAD;
+	return done ? STATUS_OK : STATUS_SYSTEM;
 }
 
 int main(int argc, char **argv)
 {
 	standard_files_open();
-	return finish_output("ring_steps", run(argc, argv), EXIT_BAD);
+	return finish_output("ring_steps", run(argc, argv));
 }

@@ -119,8 +119,8 @@ static int count_signals(const struct steps_walk *walk, bool before)
 	bool is_before = true;
 	for (int s = 1; s < walk->step_count; s++) {
 		bool empty = walk->steps[s].end == walk->steps[s].begin;
-		is_before = is_before && walk->steps[s].number == 0;
-		count += is_before == before && walk->steps[s].number == 0 && !empty;
+		is_before = is_before && walk->steps[s].number < 0;
+		count += is_before == before && walk->steps[s].number < 0 && !empty;
 	}
 	return count;
 }
@@ -180,18 +180,30 @@ static bool print_end(const struct steps_walk *walk, const struct steps_cells *c
 	return true;
 }
 
+/* Names the phase beside its first step. returns the phase of this step */
+static const char *put_phase(const struct steps_walk *walk, int step, const char *before, int row,
+			     struct steps_table *table)
+{
+	const char *phase = walk->steps[step].phase;
+	if (strcmp(phase, before) != 0)
+		steps_table_put(table, row, 1 + walk->choice.ranks, "%s", phase);
+	return phase;
+}
+
 bool steps_text_overview(const struct steps_walk *walk, const struct steps_cells *cells, FILE *out)
 {
-	struct steps_table table = {.columns = 1 + walk->choice.ranks};
+	struct steps_table table = {.columns = 2 + walk->choice.ranks};
+	const char *phase = "";
 	char text[SAID];
 	print_head(walk, cells, false, out);
 	put_header(walk, &table);
 	for (int s = 1; s < walk->step_count; s++) {
-		if (walk->steps[s].number == 0)
+		if (walk->steps[s].number < 0)
 			continue;
 		int row = table.rows;
 		steps_table_add_row(&table);
 		steps_table_put(&table, row, 0, "step %d", walk->steps[s].number);
+		phase = put_phase(walk, s, phase, row, &table);
 		for (int rank = 0; rank < walk->choice.ranks; rank++)
 			put_rank(walk, cells, s, rank, row, &table);
 	}

@@ -175,7 +175,9 @@ static bool add_call(struct reading *reading, const struct event *event)
 				    .count = event->number,
 				    .begin_ns = time_of(event),
 				    .rank = event->rank,
-				    .kind = kind == RING_KIND_SEND ? -1 : kind,
+				    .kind = kind < RING_KIND_SEND
+						    ? kind
+						    : -1, /* counts of parts are not told */
 				    .is_own = event->is_own};
 	return true;
 }

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "walk.h"
+#include "tools/steps/walk/walk.h"
 
 /* An entry of a plan, as one rank recorded it. */
 struct steps_record {

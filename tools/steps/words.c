@@ -19,16 +19,19 @@ void steps_say_title(const struct steps_walk *walk, char *text, size_t room)
 {
 	const struct steps_choice *choice = &walk->choice;
 	char root[32] = "", what[64] = "", call[64] = "";
+	uint64_t longest = choice->count * (uint64_t)(choice->ranks - 1);
 	if (ring_kind_has_root(choice->kind))
 		snprintf(root, sizeof(root), ", root %d", choice->root);
 	if (choice->kind != RING_KIND_BARRIER)
 		snprintf(what, sizeof(what), " of %" PRIu64 " element%s%s", choice->count,
 			 choice->count == 1 ? "" : "s",
 			 ring_direct_has_shares(choice->kind) ? "" : " per rank");
+	if (choice->uneven)
+		snprintf(what, sizeof(what), " of 0 to %" PRIu64 " elements per rank", longest);
 	if (walk->recorded > 0)
 		snprintf(call, sizeof(call), ", recorded as call %" PRIu64, walk->recorded);
-	snprintf(text, room, "%s%s on %d rank%s%s, %s: %d step%s%s", steps_kind_name(choice->kind),
-		 what, choice->ranks, choice->ranks == 1 ? "" : "s", root,
+	snprintf(text, room, "%s%s on %d rank%s%s, %s: %d step%s%s", steps_call_name(choice), what,
+		 choice->ranks, choice->ranks == 1 ? "" : "s", root,
 		 ring_algorithm_way(choice->algorithm), walk->numbered,
 		 walk->numbered == 1 ? "" : "s", call);
 }
@@ -108,7 +111,7 @@ void steps_say_bytes(const struct steps_walk *walk, char *text, size_t room)
 void steps_say_step(const struct steps_walk *walk, int step, char *text, size_t room)
 {
 	int number = walk->steps[step].number;
-	if (number > 0)
+	if (number >= 0)
 		snprintf(text, room, "step %d", number);
 	else
 		snprintf(text, room, "%s", step == 0 ? "before" : "signals");

@@ -6,7 +6,7 @@
 
 #include "train/model/random.h"
 
-#define STEPS_TOGETHER 64 /* BUCKETS: examples are sorted within so many steps */
+#define STEPS_TOGETHER 64 /* BUCKETS: examples are sorted within this many steps */
 
 void train_batches_free(struct train_batches *batches)
 {

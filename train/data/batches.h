@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decides which examples of different lengths make up a micro-batch. Ranks wait for the one with
- * the most work, and padding is work, too. An example with six lengths and two ranks:
+ * the most work, and padding is also work. An example with six lengths and two ranks:
  *
  *	samples   3 at a time     | 2 9 3 | 8 1 1 |     27 and 24 tokens computed, 14 and 10 real
  *	tokens    at most 16      | 2 | 9 | 3 8 | 1 1 | as many as fit with their padding

@@ -84,7 +84,7 @@ static int choose(const double *row, double number)
 void train_markov_write(const struct train_markov *source, int32_t *characters, size_t count)
 {
 	const uint64_t stream = train_mix(source->seed ^ UINT64_C(0x6d61726b6f76));
-	const int run_in = 1000; /* after so many characters the first ones no longer matter */
+	const int run_in = 1000; /* after this many characters the first ones no longer matter */
 	int before = 0, last = 0;
 	for (size_t i = 0; i < count + (size_t)run_in; i++) {
 		int next = choose(source->next[before][last], uniform(stream, i));

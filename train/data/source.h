@@ -15,7 +15,7 @@ struct train_source {
 	struct train_text text;       /* GPT */
 	uint64_t seed;                /* MLP: of the classes' centres */
 	size_t examples;              /* numbers 0..examples - 1 are for training */
-	size_t held_out;              /* so many numbers after them are for validation */
+	size_t held_out;              /* this many numbers after them are for validation */
 	int tokens;                   /* targets of an example: context, or 1 */
 	struct train_lengths lengths; /* GPT: examples for training may be shorter */
 };

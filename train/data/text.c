@@ -37,16 +37,9 @@ static int out_of_memory(const char *path)
 	return complain(path, "out of memory");
 }
 
-/*
- * Reads a file through zlib, which passes on what is not compressed. returns NULL after a complaint
- */
-static unsigned char *read_file(const char *path, size_t *bytes)
+/* returns NULL after a complaint */
+static unsigned char *read_all(gzFile file, const char *path, size_t *bytes)
 {
-	gzFile file = gzopen(path, "rb");
-	if (!file) {
-		complain(path, strerror(errno));
-		return NULL;
-	}
 	unsigned char *all = NULL;
 	size_t used = 0, room = 0;
 	int got;
@@ -69,18 +62,32 @@ static unsigned char *read_file(const char *path, size_t *bytes)
 		}
 		used += (size_t)got;
 	} while (got > 0);
-	if (gzclose(file) != Z_OK) { /* the file ended within its compressed data */
-		complain(path, "is incomplete");
-		free(all);
-		return NULL;
-	}
 	*bytes = used;
 	return all;
 
 fail:
-	gzclose(file);
 	free(all);
 	return NULL;
+}
+
+/*
+ * Reads a file through zlib, which passes on what is not compressed. returns NULL after a complaint
+ */
+static unsigned char *read_file(const char *path, size_t *bytes)
+{
+	gzFile file = gzopen(path, "rb");
+	if (!file) {
+		complain(path, strerror(errno));
+		return NULL;
+	}
+	unsigned char *all = read_all(file, path, bytes);
+	int closed = gzclose(file);
+	if (all && closed != Z_OK) { /* the file ended within its compressed data */
+		complain(path, "is incomplete");
+		free(all);
+		all = NULL;
+	}
+	return all;
 }
 
 struct frequency {

@@ -10,6 +10,7 @@
  */
 #include "kind.h"
 
+#include "device.h"
 #include "layers.h"
 #include "random.h"
 
@@ -17,7 +18,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define DEVIATION 0.02 /* of initial weights */
 
@@ -41,13 +41,14 @@ struct gpt {
 	struct train_attention attention;
 	struct train_norm final_norm;
 	struct train_linear head;
-	int positions, tokens; /* tensors */
+	int positions, tokens;        /* tensors */
+	const int32_t *ids, *targets; /* of the last forward, where the device finds them */
 
 	/* pieces of the model's activations, like those of the blocks */
 	train_real *out; /* [n][C], of the last block */
 	train_real *normed, *statistics;
 	train_real *logits;     /* [n][vocabulary]; then probabilities; then d_logits */
-	train_real *scratch;    /* [2][context][context] */
+	train_real *scratch;    /* of attention, see device.h */
 	train_real *branch;     /* [n][C], added to the residual next; or its gradient */
 	train_real *d_residual; /* [n][C] */
 	train_real *d_normed;   /* [n][C] */
@@ -91,7 +92,7 @@ static struct train_linear add_linear(struct train_model *model, const char *nam
 /*
  * One product computes keys, queries and values. With split heads each of these has its own
  * tensors, [width / heads][width]; they lie one after the other in ready order, so together they
- * are the matrix of that product, too.
+ * are also the matrix of that product.
  */
 static struct train_linear add_qkv(struct train_model *model, int block)
 {
@@ -194,7 +195,10 @@ static void place(const struct train_model *model, struct train_pieces *pieces)
 	gpt->normed = train_piece(pieces, n, width);
 	gpt->statistics = train_piece(pieces, n, 2);
 	gpt->logits = train_piece(pieces, n, shape->vocabulary);
-	gpt->scratch = train_piece(pieces, 2 * shape->context, shape->context);
+	gpt->scratch = train_piece(pieces,
+				   model->device->all_rows ? n * shape->heads
+							   : (size_t)2 * shape->context,
+				   shape->context);
 	gpt->branch = train_piece(pieces, n, width);
 	gpt->d_residual = train_piece(pieces, n, width);
 	gpt->d_normed = train_piece(pieces, n, width);
@@ -214,215 +218,161 @@ static int create(struct train_model *model)
 	return 0;
 }
 
-/* ---- rows --------------------------------------------------------------------------------- */
-
-static int length_of(const struct train_model *model, const struct train_batch *batch, int row)
-{
-	return batch->lengths ? batch->lengths[row] : model->shape.context;
-}
-
-static int tokens_of(const struct train_model *model, const struct train_batch *batch)
-{
-	int tokens = 0;
-	for (int i = 0; i < batch->rows; i++)
-		tokens += length_of(model, batch, i);
-	return tokens;
-}
-
-/* A row of a batch; attention stays within it. */
-struct row {
-	struct train_attention attention;
-	size_t first;   /* its first token in the batch */
-	size_t squares; /* elements of the probabilities of the rows before it */
-};
-
-static struct row first_row(const struct train_model *model, const struct train_batch *batch)
-{
-	const struct gpt *gpt = model->work;
-	struct row row = {.attention = gpt->attention};
-	if (batch->rows > 0)
-		row.attention.context = length_of(model, batch, 0);
-	return row;
-}
-
-static void next_row(const struct train_model *model, const struct train_batch *batch, int number,
-		     struct row *row)
-{
-	size_t length = (size_t)row->attention.context;
-	row->first += length;
-	row->squares += (size_t)row->attention.heads * length * length;
-	if (number < batch->rows)
-		row->attention.context = length_of(model, batch, number);
-}
-
-/* ---- dropout --------------------------------------------------------------------------------- */
+/* ---- rows and dropout ------------------------------------------------------------------------ */
 
 /* Where dropout applies. */
 enum place { EMBEDDING, ATTENTION, PROJECTION, FEED_FORWARD, PLACES };
 
-static struct train_dropout dropout_of(const struct train_model *model,
-				       const struct train_batch *batch, int row, int block,
-				       enum place place)
+static int place_in(int block, enum place place)
 {
-	if (!batch->dropout_key || model->shape.dropout == 0)
-		return (struct train_dropout){0};
-	uint64_t example = train_random(batch->dropout_key, batch->examples[row]);
-	return (struct train_dropout){model->shape.dropout,
-				      train_random(example, (uint64_t)block * PLACES + place)};
+	return block * PLACES + (int)place;
+}
+
+/* Row after row; attention stays within them. */
+static void lay_out(const struct train_model *model, const struct train_batch *batch)
+{
+	struct train_sequences *layout = model->layout;
+	const bool drops = batch->dropout_key && model->shape.dropout > 0;
+	int first = 0;
+	uint64_t squares = 0;
+	for (int i = 0; i < batch->rows; i++) {
+		int length = batch->lengths ? batch->lengths[i] : model->shape.context;
+		assert(first + length <= model->rows * model->shape.context);
+		layout->row[i] = (struct train_sequence){length, first, squares, 0};
+		if (drops)
+			layout->row[i].random = train_random(batch->dropout_key, batch->examples[i]);
+		for (int t = 0; t < length; t++)
+			layout->row_of[first + t] = i;
+		first += length;
+		squares += (uint64_t)length * (uint64_t)length;
+	}
+	layout->rows = batch->rows;
+	layout->tokens = first;
+	layout->dropout = drops ? model->shape.dropout : 0;
+}
+
+static void bring(const struct train_model *model, const struct train_batch *batch)
+{
+	const struct train_device *device = model->device;
+	struct train_sequences *layout = model->layout;
+	struct gpt *gpt = model->work;
+	size_t n = (size_t)layout->tokens;
+	layout->row_at = device->bring(TRAIN_BRING_ROWS, layout->row,
+				       (size_t)layout->rows * sizeof(*layout->row));
+	layout->row_of_at = device->bring(TRAIN_BRING_ROW_OF, layout->row_of,
+					  n * sizeof(*layout->row_of));
+	gpt->ids = device->bring(TRAIN_BRING_TOKENS, batch->tokens, n * sizeof(*gpt->ids));
+	gpt->targets = device->bring(TRAIN_BRING_TARGETS, batch->targets, n * sizeof(*gpt->targets));
 }
 
 /* values [n][C] */
-static void drop_rows(const struct train_model *model, const struct train_batch *batch,
-		      train_real *values, int block, enum place place)
+static void drop(const struct train_model *model, train_real *values, int place)
 {
-	for (int i = 0; i < batch->rows; i++) {
-		size_t count = (size_t)length_of(model, batch, i) * model->shape.width;
-		train_drop(values, count, dropout_of(model, batch, i, block, place), 0);
-		values += count;
-	}
+	model->device->drop(model->layout, values, model->shape.width, place);
 }
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
 /* sum = residual + dropout of branch; all [n][C] */
-static void add_branch(const struct train_model *model, const struct train_batch *batch,
-		       train_real *sum, const train_real *residual, train_real *branch, int block,
-		       enum place place)
+static void add_branch(const struct train_model *model, train_real *sum, const train_real *residual,
+		       train_real *branch, int place)
 {
-	size_t count = (size_t)tokens_of(model, batch) * model->shape.width;
-	drop_rows(model, batch, branch, block, place);
-	memcpy(sum, residual, count * sizeof(*sum));
-	train_add_each(sum, branch, count);
+	size_t count = (size_t)model->layout->tokens * model->shape.width;
+	drop(model, branch, place);
+	model->device->copy(sum, residual, count * sizeof(*sum));
+	model->device->add_each(sum, branch, count);
 }
 
-static void attend(const struct train_model *model, const struct train_batch *batch, int number)
+static void block_forward(const struct train_model *model, int number, train_real *out)
 {
+	const struct train_device *device = model->device;
 	struct gpt *gpt = model->work;
 	struct block *block = &gpt->blocks[number];
-	struct row row = first_row(model, batch);
-
-	for (int i = 0; i < batch->rows; next_row(model, batch, ++i, &row)) {
-		size_t at = row.first * model->shape.width;
-		train_attention_forward(&row.attention, block->attended + at,
-					block->probabilities + row.squares, gpt->scratch,
-					block->queries_keys_values + 3 * at,
-					dropout_of(model, batch, i, number, ATTENTION));
-	}
-}
-
-static void block_forward(const struct train_model *model, const struct train_batch *batch,
-			  int number, train_real *out)
-{
-	struct gpt *gpt = model->work;
-	struct block *block = &gpt->blocks[number];
-	int n = tokens_of(model, batch);
+	int n = model->layout->tokens;
 	size_t wide = (size_t)n * 4 * model->shape.width;
 
 	train_part_norm(model, &block->norm1, block->normed1, block->statistics1, block->in, n);
 	train_part_linear(model, &block->qkv, block->queries_keys_values, block->normed1, n);
-	attend(model, batch, number);
+	device->attention_forward(model->layout, &gpt->attention, block->attended,
+				  block->probabilities, gpt->scratch, block->queries_keys_values,
+				  place_in(number, ATTENTION));
 	train_part_linear(model, &block->projection, gpt->branch, block->attended, n);
-	add_branch(model, batch, block->middle, block->in, gpt->branch, number, PROJECTION);
+	add_branch(model, block->middle, block->in, gpt->branch, place_in(number, PROJECTION));
 
 	train_part_norm(model, &block->norm2, block->normed2, block->statistics2, block->middle, n);
 	train_part_linear(model, &block->up, block->slopes, block->normed2, n);
-	train_activate(block->activated, block->slopes, wide, model->shape.activation);
+	device->activate(block->activated, block->slopes, wide, model->shape.activation);
 	train_part_linear(model, &block->down, gpt->branch, block->activated, n);
-	add_branch(model, batch, out, block->middle, gpt->branch, number, FEED_FORWARD);
-}
-
-static void embed(const struct train_model *model, const struct train_batch *batch)
-{
-	const struct gpt *gpt = model->work;
-	struct row row = first_row(model, batch);
-	for (int i = 0; i < batch->rows; next_row(model, batch, ++i, &row))
-		train_embedding_forward(gpt->blocks[0].in + row.first * model->shape.width,
-					batch->tokens + row.first,
-					train_parameters_of(model, gpt->tokens),
-					train_parameters_of(model, gpt->positions), 1,
-					row.attention.context, model->shape.width);
+	add_branch(model, out, block->middle, gpt->branch, place_in(number, FEED_FORWARD));
 }
 
 static double forward(struct train_model *model, const struct train_batch *batch, long *counted)
 {
 	const struct train_shape *shape = &model->shape;
 	struct gpt *gpt = model->work;
-	int n = tokens_of(model, batch), last = shape->layers - 1;
+	const struct train_device *device = model->device;
+	int last = shape->layers - 1;
 
-	assert(n <= model->rows * shape->context);
-	embed(model, batch);
-	drop_rows(model, batch, gpt->blocks[0].in, 0, EMBEDDING);
+	lay_out(model, batch);
+	bring(model, batch);
+	int n = model->layout->tokens;
+	device->embed(model->layout, gpt->blocks[0].in, gpt->ids,
+		      train_parameters_of(model, gpt->tokens),
+		      train_parameters_of(model, gpt->positions), shape->width);
+	drop(model, gpt->blocks[0].in, place_in(0, EMBEDDING));
 	for (int i = 0; i <= last; i++)
-		block_forward(model, batch, i, i < last ? gpt->blocks[i + 1].in : gpt->out);
+		block_forward(model, i, i < last ? gpt->blocks[i + 1].in : gpt->out);
 	train_part_norm(model, &gpt->final_norm, gpt->normed, gpt->statistics, gpt->out, n);
 	train_part_linear(model, &gpt->head, gpt->logits, gpt->normed, n);
-	return train_loss_forward(gpt->logits, batch->targets, n, shape->vocabulary, counted);
+	for (int i = 0; i < n; i++)
+		*counted += batch->targets[i] >= 0;
+	return device->loss_forward(gpt->logits, gpt->targets, n, shape->vocabulary);
+}
+
+const train_real *train_gpt_probabilities(const struct train_model *model)
+{
+	const struct gpt *gpt = model->work;
+	return gpt->logits; /* the loss has made them probabilities */
 }
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
 /* The gradient of a branch: that of the residual, with the same dropout. */
-static train_real *d_branch(const struct train_model *model, const struct train_batch *batch,
-			    int block, enum place place)
+static train_real *d_branch(const struct train_model *model, int place)
 {
 	struct gpt *gpt = model->work;
-	size_t count = (size_t)tokens_of(model, batch) * model->shape.width;
-	memcpy(gpt->branch, gpt->d_residual, count * sizeof(*gpt->branch));
-	drop_rows(model, batch, gpt->branch, block, place);
+	size_t count = (size_t)model->layout->tokens * model->shape.width;
+	model->device->copy(gpt->branch, gpt->d_residual, count * sizeof(*gpt->branch));
+	drop(model, gpt->branch, place);
 	return gpt->branch;
 }
 
-/* d_attended [n][C] -> d_wide, as [n][3C] */
-static void attend_backward(const struct train_model *model, const struct train_batch *batch,
-			    int number, const train_real *d_attended)
-{
-	struct gpt *gpt = model->work;
-	const struct block *block = &gpt->blocks[number];
-	struct row row = first_row(model, batch);
-
-	for (int i = 0; i < batch->rows; next_row(model, batch, ++i, &row)) {
-		size_t at = row.first * model->shape.width;
-		train_attention_backward(&row.attention, gpt->d_wide + 3 * at, gpt->scratch,
-					 d_attended + at, block->probabilities + row.squares,
-					 block->queries_keys_values + 3 * at,
-					 dropout_of(model, batch, i, number, ATTENTION));
-	}
-}
-
 /* d_residual goes in as the gradient of the block's output, and becomes that of its input. */
-static void block_backward(struct train_pass *pass, const struct train_batch *batch, int number)
+static void block_backward(struct train_pass *pass, int number)
 {
 	const struct train_model *model = pass->model;
+	const struct train_device *device = model->device;
 	struct gpt *gpt = model->work;
 	struct block *block = &gpt->blocks[number];
-	int n = tokens_of(model, batch);
+	int n = model->layout->tokens;
 	size_t wide = (size_t)n * 4 * model->shape.width;
 
-	train_real *d_out = d_branch(model, batch, number, FEED_FORWARD);
+	train_real *d_out = d_branch(model, place_in(number, FEED_FORWARD));
 	train_part_linear_backward(pass, &block->down, gpt->d_wide, d_out, block->activated, n);
-	train_scale_each(gpt->d_wide, block->slopes, wide);
+	device->scale_each(gpt->d_wide, block->slopes, wide);
 	train_part_linear_backward(pass, &block->up, gpt->d_normed, gpt->d_wide, block->normed2, n);
 	train_part_norm_backward(pass, &block->norm2, gpt->d_residual, gpt->d_normed, block->middle,
 				 block->statistics2, n);
 
-	d_out = d_branch(model, batch, number, PROJECTION);
+	d_out = d_branch(model, place_in(number, PROJECTION));
 	train_real *d_attended = gpt->d_normed;
 	train_part_linear_backward(pass, &block->projection, d_attended, d_out, block->attended, n);
-	attend_backward(model, batch, number, d_attended);
+	device->attention_backward(model->layout, &gpt->attention, gpt->d_wide, gpt->scratch,
+				   d_attended, block->probabilities, block->queries_keys_values,
+				   place_in(number, ATTENTION));
 	train_part_linear_backward(pass, &block->qkv, gpt->d_normed, gpt->d_wide, block->normed1, n);
 	train_part_norm_backward(pass, &block->norm1, gpt->d_residual, gpt->d_normed, block->in,
 				 block->statistics1, n);
-}
-
-/* Adds the gradients of the position embedding, row by row. */
-static void embed_backward(const struct train_model *model, const struct train_batch *batch)
-{
-	const struct gpt *gpt = model->work;
-	struct row row = first_row(model, batch);
-	for (int i = 0; i < batch->rows; next_row(model, batch, ++i, &row))
-		train_embedding_backward_positions(train_gradients_of(model, gpt->positions),
-						   gpt->d_residual + row.first * model->shape.width,
-						   1, row.attention.context, model->shape.width);
 }
 
 static void backward(struct train_pass *pass, const struct train_batch *batch, train_real scale)
@@ -430,21 +380,25 @@ static void backward(struct train_pass *pass, const struct train_batch *batch, t
 	const struct train_model *model = pass->model;
 	const struct train_shape *shape = &model->shape;
 	struct gpt *gpt = model->work;
-	int n = tokens_of(model, batch);
+	const struct train_device *device = model->device;
+	const struct train_sequences *layout = model->layout;
+	int n = layout->tokens;
 
-	train_loss_backward(gpt->logits, batch->targets, scale, n, shape->vocabulary);
+	assert(batch->rows == layout->rows); /* that of the last forward */
+	device->loss_backward(gpt->logits, gpt->targets, scale, n, shape->vocabulary);
 	train_part_linear_backward(pass, &gpt->head, gpt->d_normed, gpt->logits, gpt->normed, n);
-	memset(gpt->d_residual, 0, (size_t)n * shape->width * sizeof(*gpt->d_residual));
+	device->clear(gpt->d_residual, (size_t)n * shape->width * sizeof(*gpt->d_residual));
 	train_part_norm_backward(pass, &gpt->final_norm, gpt->d_residual, gpt->d_normed, gpt->out,
 				 gpt->statistics, n);
 	for (int i = shape->layers - 1; i >= 0; i--)
-		block_backward(pass, batch, i);
+		block_backward(pass, i);
 
-	drop_rows(model, batch, gpt->d_residual, 0, EMBEDDING);
-	embed_backward(model, batch);
+	drop(model, gpt->d_residual, place_in(0, EMBEDDING));
+	device->embed_backward_positions(layout, train_gradients_of(model, gpt->positions),
+					 gpt->d_residual, shape->context, shape->width);
 	train_pass_finish(pass, gpt->positions);
-	train_embedding_backward_tokens(train_gradients_of(model, gpt->tokens), gpt->d_residual,
-					batch->tokens, n, shape->width);
+	device->embed_backward_tokens(layout, train_gradients_of(model, gpt->tokens),
+				      gpt->d_residual, gpt->ids, shape->vocabulary, shape->width);
 	train_pass_finish(pass, gpt->tokens);
 }
 

@@ -2,7 +2,7 @@
 /*
  * A 64-bit hash for comparing what should be equal bit for bit. Every step is one-to-one in the
  * state and in the word, so a change within one word always changes the hash; any other change is
- * missed once in 2^64. The hash is no defence against an attacker.
+ * missed once in 2^64. The hash does not defend against an attacker.
  */
 #ifndef TRAIN_HASH_H
 #define TRAIN_HASH_H

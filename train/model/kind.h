@@ -19,4 +19,7 @@ struct train_kind {
 
 extern const struct train_kind train_mlp, train_gpt;
 
+/* [tokens][vocabulary], the device's; see train_model_probabilities() */
+const train_real *train_gpt_probabilities(const struct train_model *model);
+
 #endif

@@ -6,7 +6,7 @@
  */
 #include "kind.h"
 
-#include "layers.h"
+#include "device.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@ struct layer {
 
 struct mlp {
 	train_real *d_in, *d_out; /* [rows][widest], gradients between layers */
+	const int32_t *targets;   /* of the last forward */
 	struct layer layers[];    /* first to last */
 };
 
@@ -90,36 +91,40 @@ static double forward(struct train_model *model, const struct train_batch *batch
 {
 	struct mlp *mlp = model->work;
 	const struct train_shape *shape = &model->shape;
+	const struct train_device *device = model->device;
 	int rows = batch->rows, last = shape->layers - 1;
 
-	for (size_t i = 0; i < (size_t)rows * shape->inputs; i++)
-		mlp->layers[0].in[i] = batch->features[i];
+	device->features(mlp->layers[0].in, batch->features, (size_t)rows * shape->inputs);
+	mlp->targets = device->bring(TRAIN_BRING_TARGETS, batch->targets,
+				     rows * sizeof(*mlp->targets));
 	for (int i = 0; i <= last; i++) {
 		struct layer *layer = &mlp->layers[i];
 		train_part_linear(model, &layer->linear, layer->out, layer->in, rows);
 		if (i < last)
-			train_activate(mlp->layers[i + 1].in, layer->out,
-				       (size_t)rows * shape->width, shape->activation);
+			device->activate(mlp->layers[i + 1].in, layer->out,
+					 (size_t)rows * shape->width, shape->activation);
 	}
-	return train_loss_forward(mlp->layers[last].out, batch->targets, rows, shape->outputs,
-				  counted);
+	for (int i = 0; i < rows; i++)
+		*counted += batch->targets[i] >= 0;
+	return device->loss_forward(mlp->layers[last].out, mlp->targets, rows, shape->outputs);
 }
 
 static void backward(struct train_pass *pass, const struct train_batch *batch, train_real scale)
 {
 	struct mlp *mlp = pass->model->work;
 	const struct train_shape *shape = &pass->model->shape;
+	const struct train_device *device = pass->model->device;
 	int rows = batch->rows, last = shape->layers - 1;
 	train_real *d_out = mlp->layers[last].out;
 
-	train_loss_backward(d_out, batch->targets, scale, rows, shape->outputs);
+	device->loss_backward(d_out, mlp->targets, scale, rows, shape->outputs);
 	for (int i = last; i >= 0; i--) {
 		struct layer *layer = &mlp->layers[i];
 		train_real *d_in = d_out == mlp->d_in ? mlp->d_out : mlp->d_in;
 		train_part_linear_backward(pass, &layer->linear, i > 0 ? d_in : NULL, d_out,
 					   layer->in, rows);
 		if (i > 0)
-			train_scale_each(d_in, layer[-1].out, (size_t)rows * shape->width);
+			device->scale_each(d_in, layer[-1].out, (size_t)rows * shape->width);
 		d_out = d_in;
 	}
 }

@@ -68,7 +68,13 @@ struct train_batch {
 	const uint64_t *examples; /* [rows] their numbers, equal on every rank; only with a key */
 };
 
-/* Called by backward: the gradients of tensors 0..tensor are final. */
+struct train_device;
+struct train_sequences;
+
+/*
+ * Called by backward: the gradients of tensors 0..tensor are final, or will be once the device has
+ * done what it was given.
+ */
 typedef void train_ready(void *context, int tensor);
 
 struct train_model {
@@ -80,6 +86,8 @@ struct train_model {
 	int rows;                           /* of the largest batch, of context tokens each */
 	void *work;              /* the kind's own: its layers, and where their activations lie */
 	train_real *activations; /* of the last forward */
+	const struct train_device *device; /* whose memory these arrays are; see device.h */
+	struct train_sequences *layout;    /* GPT: of the batch of the last forward */
 };
 
 /* "seed000", "lab", "gpt4m", "nanogpt-char", "mlp40". returns false if there is no such preset */
@@ -91,6 +99,9 @@ bool train_preset(const char *name, struct train_shape *shape);
  */
 int train_model_create(struct train_model **model, const struct train_shape *shape, int rows,
 		       uint64_t seed);
+/* The same on a device that is open; the first is on the CPU. */
+int train_model_create_on(const struct train_device *device, struct train_model **model,
+			  const struct train_shape *shape, int rows, uint64_t seed);
 void train_model_destroy(struct train_model *model);
 
 /*
@@ -100,6 +111,14 @@ void train_model_destroy(struct train_model *model);
  */
 double train_model_forward(struct train_model *model, const struct train_batch *batch,
 			   long *counted);
+
+/*
+ * After that, and before backward, of a GPT: how likely each token is behind this one of the batch.
+ *
+ * probabilities   room for [vocabulary], the host's
+ */
+void train_model_probabilities(const struct train_model *model, size_t token,
+			       train_real *probabilities);
 
 /*
  * Adds scale * d(sum of losses)/d(parameters) to the gradients, for the batch of the last forward.

@@ -31,6 +31,7 @@ struct train_optimizer {
 	/* In the order of the parameters. AdamW: running means of gradients, then of their squares;
 	   SGD: velocities, if it has momentum. A checkpoint needs nothing else. */
 	train_real *moments;
+	const struct train_device *device; /* whose memory that is */
 };
 
 /* AdamW with a rate of 3e-4 and the usual values of the others. */
@@ -39,6 +40,9 @@ void train_optimizer_defaults(struct train_optimizer_options *options);
 /* returns 0; -1 with a sentence on stderr */
 int train_optimizer_create(struct train_optimizer *optimizer,
 			   const struct train_optimizer_options *options, size_t parameters);
+/* The same on a device, which must be the model's; the first is on the CPU. */
+int train_optimizer_create_on(const struct train_device *device, struct train_optimizer *optimizer,
+			      const struct train_optimizer_options *options, size_t parameters);
 void train_optimizer_destroy(struct train_optimizer *optimizer);
 
 /* The learning rate of a step, counted from 0: linear from 0, then half a cosine. */

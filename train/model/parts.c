@@ -2,7 +2,7 @@
 /* Tensors, and the layers that own them. The arithmetic is in layers.c. */
 #include "parts.h"
 
-#include "layers.h"
+#include "device.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -51,9 +51,9 @@ void train_pass_finish(struct train_pass *pass, int tensor)
 void train_part_linear(const struct train_model *model, const struct train_linear *linear,
 		       train_real *out, const train_real *in, int rows)
 {
-	train_linear_forward(out, in, train_parameters_of(model, linear->weight),
-			     train_parameters_of(model, linear->bias), rows, linear->inputs,
-			     linear->outputs);
+	model->device->linear_forward(out, in, train_parameters_of(model, linear->weight),
+				      train_parameters_of(model, linear->bias), rows,
+				      linear->inputs, linear->outputs);
 }
 
 void train_part_linear_backward(struct train_pass *pass, const struct train_linear *linear,
@@ -64,24 +64,25 @@ void train_part_linear_backward(struct train_pass *pass, const struct train_line
 	int inputs = linear->inputs, outputs = linear->outputs;
 
 	if (linear->bias >= 0) {
-		train_linear_backward_bias(train_gradients_of(model, linear->bias), d_out, rows,
-					   outputs);
+		model->device->linear_backward_bias(train_gradients_of(model, linear->bias), d_out,
+						    rows, outputs);
 		train_pass_finish(pass, linear->bias);
 	}
-	train_linear_backward_weight(train_gradients_of(model, linear->weight), d_out, in, rows,
-				     inputs, outputs);
+	model->device->linear_backward_weight(train_gradients_of(model, linear->weight), d_out, in,
+					      rows, inputs, outputs);
 	for (int i = 0; i < linear->weights; i++)
 		train_pass_finish(pass, linear->weight + i);
 	if (d_in)
-		train_linear_backward_in(d_in, d_out, train_parameters_of(model, linear->weight),
-					 rows, inputs, outputs);
+		model->device->linear_backward_in(d_in, d_out,
+						  train_parameters_of(model, linear->weight), rows,
+						  inputs, outputs);
 }
 
 void train_part_norm(const struct train_model *model, const struct train_norm *norm,
 		     train_real *out, train_real *statistics, const train_real *in, int rows)
 {
-	train_norm_forward(out, statistics, in, train_parameters_of(model, norm->weight),
-			   train_parameters_of(model, norm->bias), rows, norm->width);
+	model->device->norm_forward(out, statistics, in, train_parameters_of(model, norm->weight),
+				    train_parameters_of(model, norm->bias), rows, norm->width);
 }
 
 void train_part_norm_backward(struct train_pass *pass, const struct train_norm *norm,
@@ -89,9 +90,9 @@ void train_part_norm_backward(struct train_pass *pass, const struct train_norm *
 			      const train_real *statistics, int rows)
 {
 	const struct train_model *model = pass->model;
-	train_norm_backward(d_in, train_gradients_of(model, norm->weight),
-			    train_gradients_of(model, norm->bias), d_out, in, statistics,
-			    train_parameters_of(model, norm->weight), rows, norm->width);
+	model->device->norm_backward(d_in, train_gradients_of(model, norm->weight),
+				     train_gradients_of(model, norm->bias), d_out, in, statistics,
+				     train_parameters_of(model, norm->weight), rows, norm->width);
 	train_pass_finish(pass, norm->weight);
 	if (norm->bias >= 0)
 		train_pass_finish(pass, norm->bias);
@@ -103,9 +104,4 @@ train_real *train_piece(struct train_pieces *pieces, size_t rows, size_t columns
 	train_real *piece = pieces->base ? pieces->base + pieces->used : NULL;
 	pieces->used += (rows * columns + line - 1) / line * line;
 	return piece;
-}
-
-train_real *train_pieces_allocate(const struct train_pieces *counted)
-{
-	return aligned_alloc(64, counted->used * sizeof(train_real));
 }

@@ -63,6 +63,5 @@ struct train_pieces {
 };
 
 train_real *train_piece(struct train_pieces *pieces, size_t rows, size_t columns);
-train_real *train_pieces_allocate(const struct train_pieces *counted);
 
 #endif

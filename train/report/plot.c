@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The script for gnuplot also has the data, so that one file can be kept, changed and drawn again.
- */
 #include "plot.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "tools/whole_file.h"
+#include "tools/gnuplot.h"
 
 struct drawing {
 	const char *prefix;
 	const struct train_summary *runs;
 	int count;
+	const struct train_step *steps; /* of rank 0 */
+	size_t each;
 	const double *predicted;
 };
 
@@ -44,27 +37,6 @@ static double known(double value)
 	return isfinite(value) ? value : 0;
 }
 
-/*
- * Writes a name in a string of gnuplot; other characters become octal numbers, as they could end
- * the string or run.
- */
-static void write_name(FILE *out, const char *name)
-{
-	for (; *name; name++) {
-		bool is_plain = isalnum((unsigned char)*name) || strchr("/._-+=,: ", *name);
-		fprintf(out, is_plain ? "%c" : "\\%03o", (unsigned char)*name);
-	}
-}
-
-static void begin_plot(FILE *out, const struct drawing *drawing, const char *what)
-{
-	fputs("reset\nset terminal svg size 900,540 font 'sans,14' background 'white'\n"
-	      "set output \"",
-	      out);
-	write_name(out, drawing->prefix);
-	fprintf(out, "-%s.svg\"\nset grid ytics\n", what);
-}
-
 /* Writes the title; a second line has what a reader of times must know: model, links, machine. */
 static void write_title(FILE *out, const struct train_facts *facts, bool busy, const char *what)
 {
@@ -74,7 +46,7 @@ static void write_title(FILE *out, const struct train_facts *facts, bool busy, c
 		 facts->preset, (unsigned long long)facts->parameters, facts->transports,
 		 facts->link[0] ? " as slow as " : "", facts->link, facts->host, facts->cpu,
 		 facts->cpus, busy ? ", BUSY" : "");
-	write_name(out, text);
+	gnuplot_write_name(out, text);
 	fputs("\" noenhanced font ',12'\n", out);
 }
 
@@ -91,7 +63,7 @@ static void draw_steps(FILE *out, const struct drawing *drawing)
 		fputc('\n', out);
 	}
 	fputs("END\n", out);
-	begin_plot(out, drawing, "steps");
+	gnuplot_begin(out, drawing->prefix, "steps");
 	write_title(out, facts, drawing->runs[0].busy, "parts of a step, mean over steps and ranks");
 	fputs("set ylabel 'ms of a step'\nset key outside invert\nset yrange [0:*]\n"
 	      "set style data histograms\nset style histogram rowstacked\n"
@@ -155,7 +127,7 @@ static void draw_efficiency(FILE *out, const struct drawing *drawing)
 		fputc('\n', out);
 	}
 	fputs("END\n", out);
-	begin_plot(out, drawing, "efficiency");
+	gnuplot_begin(out, drawing->prefix, "efficiency");
 	write_title(out, &drawing->runs[0].facts, drawing->runs[0].busy, "efficiency over ranks");
 	fprintf(out,
 		"set xlabel 'ranks'\nset ylabel 'efficiency: X(N) / (N X(1))'\n"
@@ -168,6 +140,22 @@ static void draw_efficiency(FILE *out, const struct drawing *drawing)
 		if (has_points(drawing, kinds[k].metric))
 			fprintf(out, ", $efficiency %s", kinds[k].style);
 	fputs("\n\n", out);
+}
+
+static void draw_loss(FILE *out, const struct drawing *drawing)
+{
+	if (drawing->each == 0)
+		return;
+	fputs("$loss << END\n", out);
+	for (size_t i = 0; i < drawing->each; i++)
+		fprintf(out, "%llu %g\n", (unsigned long long)drawing->steps[i].step,
+			drawing->steps[i].loss);
+	fputs("END\n", out);
+	gnuplot_begin(out, drawing->prefix, "loss");
+	write_title(out, &drawing->runs[0].facts, drawing->runs[0].busy, "loss over steps");
+	fputs("set xlabel 'step'\nset ylabel 'loss, nats per target'\nset key off\n"
+	      "plot $loss with lines lw 2\n\n",
+	      out);
 }
 
 /* Only times are plotted, as they have one unit. */
@@ -193,7 +181,7 @@ static void draw_predicted(FILE *out, const struct drawing *drawing)
 	fputs("END\n", out);
 	if (points == 0)
 		return;
-	begin_plot(out, drawing, "predicted");
+	gnuplot_begin(out, drawing->prefix, "predicted");
 	write_title(out, &drawing->runs[0].facts, drawing->runs[0].busy,
 		    "predicted over measured; the band is 10 %");
 	fputs("set xlabel 'measured, ms'\n"
@@ -209,55 +197,18 @@ static void write_script(void *context, FILE *out)
 	const struct drawing *drawing = context;
 	draw_steps(out, drawing);
 	draw_efficiency(out, drawing);
+	draw_loss(out, drawing);
 	draw_predicted(out, drawing);
 }
 
-static int run_gnuplot(char *script)
-{
-	char *const argv[] = {"gnuplot", script, NULL};
-	pid_t child;
-	int status, err = posix_spawnp(&child, "gnuplot", NULL, NULL, argv, environ);
-	if (err == ENOENT) {
-		fprintf(stderr, "ring_train: gnuplot is not installed; it can draw from %s\n",
-			script);
-		return 0;
-	}
-	if (err || waitpid(child, &status, 0) < 0 || status != 0) {
-		fprintf(stderr, "ring_train: gnuplot %s failed%s%s\n", script, err ? ": " : "",
-			err ? strerror(err) : "");
-		return -1;
-	}
-	return 0;
-}
-
 int train_plot(const char *prefix, const struct train_summary *runs, int count,
-	       const double *predicted)
+	       const struct train_step *steps, size_t each, const double *predicted)
 {
-	struct drawing drawing = {prefix, runs, count, predicted};
-	char *script;
-	if (asprintf(&script, "%s.gp", prefix) < 0) {
-		fputs("ring_train: out of memory\n", stderr);
-		return -1;
-	}
-	int err = whole_file_write("ring_train", script, write_script, &drawing) ? 0 : -1;
-	if (!err)
-		err = run_gnuplot(script);
-	free(script);
-	return err;
+	struct drawing drawing = {prefix, runs, count, steps, each, predicted};
+	return gnuplot_draw("ring_train", prefix, write_script, &drawing) ? 0 : -1;
 }
 
 int train_plot_check(const char *prefix)
 {
-	static const char *const names[] = {".gp", "-steps.svg"};
-	int err = 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !err; i++) {
-		char *path;
-		if (asprintf(&path, "%s%s", prefix, names[i]) < 0) {
-			fputs("ring_train: out of memory\n", stderr);
-			return -1;
-		}
-		err = whole_file_check("ring_train", path) ? 0 : -1;
-		free(path);
-	}
-	return err;
+	return gnuplot_check("ring_train", prefix, "steps") ? 0 : -1;
 }

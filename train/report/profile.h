@@ -11,7 +11,7 @@
 
 #include "train/step/buckets.h"
 #include "train/step/ddp.h"
-#include "train/step/step.h"
+#include "train/step/measured.h"
 #include "train/step/team.h"
 
 struct train_profile {

@@ -10,7 +10,7 @@ int train_show_model(const struct train_options *options)
 {
 	struct train_model *model;
 	if (train_model_create(&model, &options->shape, 1, options->seed) != 0)
-		return TRAIN_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	printf("%-6s %-44s %16s %12s\n", "ready", "tensor", "shape", "elements");
 	for (int i = 0; i < model->tensor_count; i++) {
 		const struct train_tensor *tensor = &model->tensors[i];
@@ -25,7 +25,7 @@ int train_show_model(const struct train_options *options)
 	       model->parameter_count, model->tensor_count,
 	       model->parameter_count * sizeof(train_real));
 	train_model_destroy(model);
-	return TRAIN_EXIT_OK;
+	return STATUS_OK;
 }
 
 static void print_buckets(const struct train_model *model, const struct train_bucket *buckets,
@@ -46,7 +46,7 @@ int train_show_plan(const struct train_options *options)
 	const struct train_ddp_options *ddp = &options->ddp;
 	struct train_model *model;
 	if (train_model_create(&model, &options->shape, 1, options->seed) != 0)
-		return TRAIN_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	size_t tensors = (size_t)model->tensor_count;
 	size_t *bytes = calloc(tensors, sizeof(*bytes));
 	struct train_bucket *buckets = calloc(tensors, sizeof(*buckets));
@@ -59,7 +59,7 @@ int train_show_plan(const struct train_options *options)
 	} else {
 		fputs("ring_train: out of memory\n", stderr);
 	}
-	int status = bytes && buckets ? TRAIN_EXIT_OK : TRAIN_EXIT_SYSTEM;
+	int status = bytes && buckets ? STATUS_OK : STATUS_SYSTEM;
 	free(bytes);
 	free(buckets);
 	train_model_destroy(model);

@@ -7,6 +7,9 @@
 
 #include "tools/machine.h"
 
+/* A parameter multiplies and adds for each target: forward, and twice backward. */
+#define OPERATIONS 6
+
 const char *const train_metric_names[TRAIN_METRICS] = {
 #define TRAIN_METRIC_NAME(id, name, formula) name,
 	TRAIN_METRIC_LIST(TRAIN_METRIC_NAME)
@@ -118,6 +121,9 @@ static void summarize_work(struct train_summary *summary, const struct table *ta
 	double seconds = summary->values[TRAIN_STEP] * 1e-3 * steps;
 	summary->values[TRAIN_SAMPLES] = examples / seconds;
 	summary->values[TRAIN_TOKENS] = tokens / seconds;
+	if (summary->facts.products > 0)
+		summary->values[TRAIN_COULD] = summary->facts.products / OPERATIONS /
+					       (double)summary->facts.parameters;
 	summary->values[TRAIN_IMBALANCE] = computed > 0 ? imbalance / steps : NAN;
 	summary->values[TRAIN_PADDING] = computed > 0 ? 100 * (1 - tokens / computed) : NAN;
 }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "train/step/step.h"
+#include "train/step/measured.h"
 
 /*
  * T(N) is the mean over steps of the slowest rank's time, without the first TRAIN_SKIPPED, which
@@ -25,6 +25,7 @@
 	X(SPREAD, "rank_spread_ms", "slowest minus fastest rank, mean over steps")                 \
 	X(SAMPLES, "samples_per_s", "X(N): examples of all ranks / T(N)")                          \
 	X(TOKENS, "tokens_per_s", "targets of all ranks / T(N)")                                   \
+	X(COULD, "tokens_per_s_at_most", "rate of matrix products / (6 parameters)")               \
 	X(DATA, "data_ms", "fetching examples")                                                    \
 	X(FORWARD, "forward_ms", "")                                                               \
 	X(BACKWARD, "backward_ms", "with launching communication")                                 \
@@ -96,6 +97,7 @@ struct train_facts {
 
 	/* Measured beside the steps; NAN if not measured. */
 	double alone_ms, held_out_loss, own_loss, own_error;
+	double products; /* operations per second of all ranks, multiplying matrices */
 };
 
 struct train_summary {

@@ -4,11 +4,9 @@
  */
 #include "trace.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/json.h"
 #include "tools/whole_file.h"

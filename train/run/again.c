@@ -9,6 +9,7 @@
 #include "tools/run/launcher.h"
 #include "tools/temporary.h"
 #include "files.h"
+#include "train/cuda/device.h"
 
 bool train_arguments_copy(struct train_arguments *arguments, int argc, char **argv)
 {
@@ -64,10 +65,10 @@ static int make_file(struct reference *reference)
 	int fd = temporary_name(reference->path, "ring_train") ? mkstemp(reference->path) : -1;
 	if (fd < 0) {
 		fprintf(stderr, "ring_train: a temporary file: %s: %m\n", reference->path);
-		return TRAIN_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	}
 	close(fd);
-	return TRAIN_EXIT_OK;
+	return STATUS_OK;
 }
 
 static int run_reference(struct reference *reference, int argc, char **argv)
@@ -75,10 +76,10 @@ static int run_reference(struct reference *reference, int argc, char **argv)
 	struct train_arguments arguments;
 	char ranks[16];
 	int status = make_file(reference);
-	if (status != TRAIN_EXIT_OK)
+	if (status != STATUS_OK)
 		return status;
 	if (!train_arguments_copy(&arguments, argc, argv))
-		return TRAIN_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	snprintf(ranks, sizeof(ranks), "%d", reference->ranks);
 	train_arguments_add(&arguments, "--ranks");
 	train_arguments_add(&arguments, ranks);
@@ -93,20 +94,20 @@ static int run_with_references(const struct train_options *options, int argc, ch
 {
 	struct reference all[2];
 	struct train_arguments arguments;
-	int count = 0, status = TRAIN_EXIT_OK;
+	int count = 0, status = STATUS_OK;
 	if (!train_arguments_copy(&arguments, argc, argv))
-		return TRAIN_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	if (options->with_reference && ranks > 1)
 		all[count++] = (struct reference){.option = "--as-reference", .ranks = 1};
 	if (options->with_control && ranks > 1)
 		all[count++] = (struct reference){.option = "--as-control", .ranks = ranks};
-	for (int i = 0; i < count && status == TRAIN_EXIT_OK; i++) {
+	for (int i = 0; i < count && status == STATUS_OK; i++) {
 		status = run_reference(&all[i], argc, argv);
 		train_arguments_add(&arguments, "--reference");
 		train_arguments_add(&arguments, all[i].path);
 	}
 	train_arguments_add(&arguments, "--main-run");
-	if (status == TRAIN_EXIT_OK)
+	if (status == STATUS_OK)
 		status = run_children(arguments.argv, ranks);
 	for (int i = 0; i < count; i++)
 		unlink(all[i].path);
@@ -120,8 +121,8 @@ int train_again(const struct train_options *options, int argc, char **argv)
 	struct train_options settled = *options;
 	int ranks = options->ranks > 0 ? options->ranks : 1;
 	if (!train_options_settle(&settled, ranks))
-		return TRAIN_EXIT_USAGE;
-	if (!train_files_check(options))
-		return TRAIN_EXIT_SYSTEM;
+		return STATUS_USAGE;
+	if (!train_files_check(options) || (options->gpu >= 0 && train_cuda_count() == 0))
+		return STATUS_SYSTEM;
 	return run_with_references(options, argc, argv, ranks);
 }

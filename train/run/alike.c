@@ -13,7 +13,7 @@ static int compare(struct train_team *team, const struct agree_item *items, size
 {
 	int err = agree("ring_train", team->aside, items, count);
 	if (err == RING_EMISMATCH && ring_comm_status(team->aside) == 0)
-		return TRAIN_EXIT_USAGE;
+		return STATUS_USAGE;
 	return train_exit_of(train_team_failed(team, err, "comparing options"));
 }
 

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "train/model/device.h"
 #include "train/step/clock.h"
 #include "train/step/faults.h"
 
@@ -96,6 +97,18 @@ static void put(struct output *out, const void *data, size_t bytes)
 	fwrite(data, 1, bytes, out->file); /* the file remembers errors */
 }
 
+/* The same of what a device has, piece by piece. */
+static void put_from(struct output *out, const struct train_device *device, const void *from,
+		     size_t bytes)
+{
+	unsigned char piece[1 << 16];
+	for (size_t at = 0, most; at < bytes; at += most) {
+		most = bytes - at < sizeof(piece) ? bytes - at : sizeof(piece);
+		device->read(piece, (const unsigned char *)from + at, most);
+		put(out, piece, most);
+	}
+}
+
 /* Writes everything, and waits for the disk. returns 0; -1 with errno */
 static int write_content(FILE *file, const struct head *head, const struct train_model *model,
 			 const struct train_optimizer *optimizer)
@@ -104,15 +117,17 @@ static int write_content(FILE *file, const struct head *head, const struct train
 	unsigned char hash[HASH_BYTES];
 	crypto_generichash_init(&out.hash, NULL, 0, HASH_BYTES);
 	put(&out, head, sizeof(*head));
-	put(&out, model->parameters, model->parameter_count * sizeof(*model->parameters));
+	put_from(&out, model->device, model->parameters,
+		 model->parameter_count * sizeof(*model->parameters));
 	if (optimizer->count > 0)
-		put(&out, optimizer->moments, optimizer->count * sizeof(*optimizer->moments));
+		put_from(&out, optimizer->device, optimizer->moments,
+			 optimizer->count * sizeof(*optimizer->moments));
 	crypto_generichash_final(&out.hash, hash, HASH_BYTES);
 	fwrite(hash, 1, HASH_BYTES, file);
 	return fflush(file) != 0 || ferror(file) || fsync(fileno(file)) != 0 ? -1 : 0;
 }
 
-/* Renamed files keep their new names after a crash only once their folder is on disk, too. */
+/* Renamed files keep their new names after a crash only once their folder is also on disk. */
 static int sync_folder(const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -204,26 +219,29 @@ static FILE *create(const char *path)
 	return file;
 }
 
-static int make_folder(const char *folder)
+/* The temporary file, in a folder that is made if need be. returns NULL after a complaint */
+static FILE *begin(struct paths *paths, const char *folder)
 {
-	return mkdir(folder, 0777) != 0 && errno != EEXIST ? complain("make", folder) : 0;
+	FILE *file = NULL;
+	if (make_paths(paths, folder) != 0)
+		return NULL;
+	if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+		complain("make", folder);
+	else if (!(file = create(paths->temporary)))
+		complain("create", paths->temporary);
+	return file;
 }
 
 int train_checkpoint_prepare(const char *folder)
 {
 	struct paths paths;
-	int err = make_paths(&paths, folder);
-	if (!err)
-		err = make_folder(folder);
-	FILE *file = err ? NULL : create(paths.temporary);
-	if (!err && !file)
-		err = complain("create", paths.temporary);
+	FILE *file = begin(&paths, folder);
 	if (file) {
 		fclose(file);
 		unlink(paths.temporary);
 	}
 	free_paths(&paths);
-	return err;
+	return file ? 0 : -1;
 }
 
 int train_checkpoint_lock(const char *folder, double seconds)
@@ -254,12 +272,8 @@ int train_checkpoint_save(const char *folder, const struct train_state *state,
 {
 	const struct head head = make_head(state, model, optimizer);
 	struct paths paths;
-	int err = make_paths(&paths, folder);
-	if (!err)
-		err = make_folder(folder);
-	FILE *file = err ? NULL : create(paths.temporary);
-	if (!err && !file)
-		err = complain("create", paths.temporary);
+	int err = -1;
+	FILE *file = begin(&paths, folder);
 	if (file) {
 		err = write_content(file, &head, model, optimizer);
 		if (err)
@@ -368,9 +382,9 @@ static int load_file(const char *path, struct train_state *state, struct train_m
 		struct head head;
 		memcpy(&head, content, sizeof(head));
 		*state = head.state;
-		memcpy(model->parameters, at, parameters);
+		model->device->write(model->parameters, at, parameters);
 		if (moments > 0)
-			memcpy(optimizer->moments, at + parameters, moments);
+			optimizer->device->write(optimizer->moments, at + parameters, moments);
 	}
 	free(content);
 	return err;

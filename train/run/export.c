@@ -8,6 +8,7 @@
 
 #include "tools/json.h"
 #include "tools/whole_file.h"
+#include "train/model/device.h"
 #include "train/data/sampler.h"
 
 #define FORMAT 1
@@ -155,13 +156,25 @@ static void write_examples(struct train_run *run, const void *from, size_t eleme
 	}
 }
 
+/* Piece by piece, as a device may have them. */
+static void write_parameters(const struct train_model *model, FILE *out)
+{
+	train_real piece[4096];
+	const size_t room = sizeof(piece) / sizeof(piece[0]);
+	for (size_t at = 0, count; at < model->parameter_count; at += count) {
+		count = model->parameter_count - at < room ? model->parameter_count - at : room;
+		model->device->read(piece, model->parameters + at, count * sizeof(piece[0]));
+		fwrite(piece, ELEMENT, count, out);
+	}
+}
+
 static void write_content(void *context, FILE *out)
 {
 	struct train_run *run = context;
 	const struct train_model *model = run->model;
 	const struct train_loaded *loaded = &run->loaded;
 	write_line(run, out);
-	fwrite(model->parameters, ELEMENT, model->parameter_count, out);
+	write_parameters(model, out);
 	write_rates(run, out);
 	if (model->shape.kind == TRAIN_MLP)
 		write_examples(run, loaded->features, (size_t)model->shape.inputs, out);
@@ -174,7 +187,6 @@ int train_export(struct train_run *run)
 {
 	const char *path = run->options->export;
 	if (!path || run->team->rank != 0)
-		return TRAIN_EXIT_OK;
-	return whole_file_write("ring_train", path, write_content, run) ? TRAIN_EXIT_OK
-									: TRAIN_EXIT_SYSTEM;
+		return STATUS_OK;
+	return whole_file_write("ring_train", path, write_content, run) ? STATUS_OK : STATUS_SYSTEM;
 }

@@ -19,7 +19,7 @@
 
 /*
  * Call it before the first step: rank 0 writes the file if the options ask for one.
- * returns an exit status: TRAIN_EXIT_OK, or another, with a sentence on stderr
+ * returns an exit status: STATUS_OK, or another, with a sentence on stderr
  */
 int train_export(struct train_run *run);
 

@@ -28,7 +28,7 @@ static bool goes_on(const struct train_options *options)
 static int without_memory(void)
 {
 	fputs("ring_train: out of memory for records\n", stderr);
-	return TRAIN_EXIT_SYSTEM;
+	return STATUS_SYSTEM;
 }
 
 /* ---- the file ----------------------------------------------------------------------------- */
@@ -152,7 +152,7 @@ int train_journal_open(struct train_run *run)
 			begin(run, options->json);
 	}
 	int err = train_team_broadcast(run->team, &journal->file, sizeof(journal->file));
-	return ok ? train_exit_of(err) : TRAIN_EXIT_SYSTEM;
+	return ok ? train_exit_of(err) : STATUS_SYSTEM;
 }
 
 void train_journal_close(struct train_journal *journal, int ranks)
@@ -202,7 +202,7 @@ static int take_together(struct train_run *run, const struct train_step *own, si
 	int status = train_exit_of(err);
 	for (int rank = 0; counts && rank < run->team->size; rank++) {
 		if (take(&journal->all[rank], steps, counts[rank]) != 0)
-			status = TRAIN_EXIT_SYSTEM;
+			status = STATUS_SYSTEM;
 		steps += counts[rank];
 	}
 	free(gathered);
@@ -233,11 +233,11 @@ int train_journal_take(struct train_run *run, bool together)
 	struct train_journal *journal = &run->journal;
 	const struct train_step *own = run->done.steps + journal->taken;
 	size_t count = run->done.count - journal->taken;
-	int status = TRAIN_EXIT_OK;
+	int status = STATUS_OK;
 	if (together)
 		status = take_together(run, own, count);
 	else if (run->team->rank == 0 && take(&journal->all[0], own, count) != 0)
-		status = TRAIN_EXIT_SYSTEM;
+		status = STATUS_SYSTEM;
 	if (together || run->team->rank == 0)
 		journal->taken = run->done.count;
 	journal->at = train_now();
@@ -327,9 +327,9 @@ struct ending {
 static const char *why_of(const struct ending *ending)
 {
 	const struct train_team *team = ending->run->team;
-	if (ending->status == TRAIN_EXIT_WRONG)
+	if (ending->status == STATUS_FOUND)
 		return "the ranks' parameters differ";
-	if (ending->status == TRAIN_EXIT_SYSTEM)
+	if (ending->status == STATUS_SYSTEM)
 		return "a file or memory was not available";
 	const char *why = ring_comm_error(team->aside);
 	return *why ? why : ring_comm_error(team->comm);

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "train/step/step.h"
+#include "train/step/measured.h"
 
 struct train_run;
 

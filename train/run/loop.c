@@ -3,13 +3,13 @@
 #include "loop.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "outcome.h"
+#include "sample.h"
+#include "tools/quiet.h"
+#include "train/model/device.h"
 #include "train/step/stop.h"
 
 #define RESCUE_S 0.5 /* how long rank 0 may take to die, or to save */
@@ -17,8 +17,8 @@
 int train_exit_of(int err)
 {
 	if (err == RING_ETIMEDOUT)
-		return TRAIN_EXIT_TIMEOUT;
-	return err ? TRAIN_EXIT_FAILED : TRAIN_EXIT_OK;
+		return STATUS_TIMEOUT;
+	return err ? STATUS_FAILED : STATUS_OK;
 }
 
 /*
@@ -84,39 +84,38 @@ static bool is_control(const struct train_run *run)
 
 static bool is_silent(const struct train_options *options)
 {
-	return options->quiet || options->as_reference || options->as_control;
+	return quiet_is_on() || options->as_reference || options->as_control;
 }
 
 /* Prints twenty lines per run; on a terminal also one that is overwritten. */
-static void talk(const struct train_run *run, const struct train_step *step, bool last)
+static void talk(struct train_run *run, const struct train_step *step, bool last)
 {
 	const struct train_options *options = run->options;
 	uint64_t every = options->steps > 20 ? (uint64_t)options->steps / 20 : 1;
 	if (run->team->rank != 0 || is_silent(options))
 		return;
-	bool overwrites = isatty(STDERR_FILENO);
 	if (last || step->step == 1 || step->step % every == 0) {
-		if (overwrites)
-			fputs("\r\033[K", stderr);
+		progress_wipe();
 		printf("step %4" PRIu64 "  epoch %" PRIu64
 		       "  loss %.4f  %8.2f ms  blocked %.2f ms\n",
 		       step->step, run->state.epoch, step->loss, step->total * 1e3,
 		       step->blocked * 1e3);
 		fflush(stdout);
-	} else if (overwrites) {
-		fprintf(stderr, "\rstep %4" PRIu64 "  loss %.4f  ", step->step, step->loss);
 	}
+	if (!last)
+		progress_show(&run->progress, step->step, (size_t)options->steps, "loss %.4f",
+			      step->loss);
 }
 
 static int compare_if_due(struct train_run *run, bool last)
 {
 	int every = run->options->hash_every;
 	if (every == 0 || run->team->size == 1 || run->options->ddp.mode == TRAIN_DDP_OFF)
-		return TRAIN_EXIT_OK;
+		return STATUS_OK;
 	if (!last && run->state.step % (uint64_t)every != 0)
-		return TRAIN_EXIT_OK;
+		return STATUS_OK;
 	int err = train_ddp_compare(run->ddp);
-	return err == RING_EMISMATCH ? TRAIN_EXIT_WRONG : train_exit_of(err);
+	return err == RING_EMISMATCH ? STATUS_FOUND : train_exit_of(err);
 }
 
 static int save(struct train_run *run)
@@ -125,16 +124,16 @@ static int save(struct train_run *run)
 					&run->optimizer);
 	if (!err)
 		run->saved = run->state.step;
-	return err ? TRAIN_EXIT_SYSTEM : TRAIN_EXIT_OK;
+	return err ? STATUS_SYSTEM : STATUS_OK;
 }
 
 static int save_if_due(struct train_run *run, bool last)
 {
 	const struct train_options *options = run->options;
 	if (!options->checkpoint || run->team->rank != 0 || run->saved == run->state.step)
-		return TRAIN_EXIT_OK;
+		return STATUS_OK;
 	if (!last && run->state.step % (uint64_t)options->every != 0)
-		return TRAIN_EXIT_OK;
+		return STATUS_OK;
 	return save(run);
 }
 
@@ -148,10 +147,10 @@ static int settle(struct train_run *run)
 	for (size_t i = 0; i < pending->count; i++) {
 		const struct train_step *step = &pending->steps[i];
 		if (train_steps_keep(step->control ? &run->controls : &run->done, step) != 0)
-			return TRAIN_EXIT_SYSTEM;
+			return STATUS_SYSTEM;
 	}
 	pending->count = 0;
-	return TRAIN_EXIT_OK;
+	return STATUS_OK;
 }
 
 /* Does what comes after a step. */
@@ -161,29 +160,39 @@ static int end_step(struct train_run *run, struct train_step *step)
 	bool last = is_done(run);
 	talk(run, step, last);
 	int status = compare_if_due(run, last);
-	if (status == TRAIN_EXIT_OK)
+	if (status == STATUS_OK)
+		status = train_sample_if_due(run, last);
+	if (status == STATUS_OK)
 		status = save_if_due(run, last);
 	train_run_account(run, TRAIN_ROW_CPU, "between steps", &at, &step->rest);
 	if (train_steps_keep(&run->waits.pending, step) != 0)
-		return TRAIN_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	if ((step->control || !overlaps(run)) && train_profile_end(&run->profile) != 0)
-		return TRAIN_EXIT_SYSTEM;
-	if (status == TRAIN_EXIT_OK && (run->due || train_waits_are_many(&run->waits)))
+		return STATUS_SYSTEM;
+	if (status == STATUS_OK && (run->due || train_waits_are_many(&run->waits)))
 		status = settle(run);
-	if (status == TRAIN_EXIT_OK && run->due)
+	if (status == STATUS_OK && run->due)
 		status = train_journal_take(run, run->options->ddp.mode != TRAIN_DDP_OFF);
 	return status;
 }
 
+static void say_end(const struct train_run *run, const char *where, uint64_t step)
+{
+	fprintf(stderr, "ring_train: rank %d: training ended %s step %" PRIu64 "\n",
+		run->team->rank, where, step);
+}
+
 int train_run_steps(struct train_run *run)
 {
-	int status = TRAIN_EXIT_OK;
+	int status = STATUS_OK;
 	struct machine_use use = machine_use_now();
 	train_stop_listen();
-	while (status == TRAIN_EXIT_OK) {
+	while (status == STATUS_OK) {
 		int err = begin_epoch_if_over(run);
-		if (err)
+		if (err) {
+			say_end(run, "behind", run->state.step);
 			return train_exit_of(err);
+		}
 		if (is_done(run))
 			break;
 		struct train_step step;
@@ -192,19 +201,20 @@ int train_run_steps(struct train_run *run)
 		err = train_run_step(run, &step);
 		step.control = control;
 		if (err) {
-			fprintf(stderr, "ring_train: rank %d: training ended in step %" PRIu64 "\n",
-				run->team->rank, run->state.step + 1);
+			say_end(run, "in", run->state.step + 1);
 			return train_exit_of(err);
 		}
 		status = end_step(run, &step);
+		if (status != STATUS_OK)
+			say_end(run, "behind", run->state.step);
 	}
-	if (status == TRAIN_EXIT_OK)
+	if (status == STATUS_OK)
 		status = save_if_due(run, true);
-	if (status == TRAIN_EXIT_OK)
+	if (status == STATUS_OK)
 		status = settle(run);
-	if (status == TRAIN_EXIT_OK)
+	if (status == STATUS_OK)
 		status = train_journal_take(run, true);
-	if (status == TRAIN_EXIT_OK)
+	if (status == STATUS_OK)
 		status = train_exit_of(train_team_others(run->team, &use, &run->others));
 	return status;
 }
@@ -223,7 +233,7 @@ static void rescue_model(struct train_run *run)
 	if (run->team->rank != 0 && lock < 0)
 		return;
 	bool is_there = train_checkpoint_find(folder, &step) && step >= run->state.step;
-	if (!is_there && save(run) == TRAIN_EXIT_OK)
+	if (!is_there && save(run) == STATUS_OK)
 		fprintf(stderr, "ring_train: rank %d: %s has step %" PRIu64 "\n", run->team->rank,
 			folder, run->state.step);
 	train_checkpoint_unlock(lock);
@@ -233,7 +243,7 @@ void train_run_rescue(struct train_run *run, int status)
 {
 	bool speaks = train_journal_end(run, status);
 	/* Else the model may be wrong, or the disk full. */
-	if (status == TRAIN_EXIT_FAILED || status == TRAIN_EXIT_TIMEOUT)
+	if (status == STATUS_FAILED || status == STATUS_TIMEOUT)
 		rescue_model(run);
 	if (speaks)
 		train_outcome_rescue(run);
@@ -253,7 +263,7 @@ int train_run_alone(struct train_run *run)
 	double seconds[REPEATS];
 	int err = 0;
 	if (run->team->size == 1 || run->options->ddp.mode == TRAIN_DDP_OFF)
-		return TRAIN_EXIT_OK;
+		return STATUS_OK;
 	train_ddp_synchronise(run->ddp, true);
 	train_ddp_hold_back(run->ddp, false);
 	for (int i = 0; !err && i < REPEATS; i++) {
@@ -274,7 +284,7 @@ int train_run_alone(struct train_run *run)
 	run->alone = seconds[REPEATS / 2];
 	if (run->options->sync_every_micro)
 		run->alone *= run->options->accumulate;
-	return TRAIN_EXIT_OK;
+	return STATUS_OK;
 }
 
 /* Computes the loss of the source itself on the evaluated examples. */
@@ -295,7 +305,7 @@ int train_run_evaluate(struct train_run *run)
 	if (examples > run->source.held_out)
 		examples = run->source.held_out;
 	if (examples == 0)
-		return TRAIN_EXIT_OK;
+		return STATUS_OK;
 	while (next < examples) {
 		int rows = 0;
 		long targets;
@@ -305,10 +315,10 @@ int train_run_evaluate(struct train_run *run)
 		sums[0] += train_model_forward(run->model, &run->loaded.batch, &targets);
 		sums[1] += (double)targets;
 	}
-	int err = train_team_sum(run->team, sums, 2);
+	int err = run->device->wait() == 0 ? train_team_sum(run->team, sums, 2) : RING_ESYSTEM;
 	if (err)
 		return train_exit_of(err);
 	run->held_out_loss = sums[0] / sums[1];
 	ask_source(run, examples);
-	return TRAIN_EXIT_OK;
+	return STATUS_OK;
 }

@@ -18,16 +18,18 @@
 #include "train/step/options.h"
 #include "train/report/profile.h"
 #include "train/data/source.h"
-#include "train/step/step.h"
+#include "train/step/measured.h"
 #include "train/step/team.h"
 #include "train/report/trace.h"
 #include "train/step/waits.h"
+#include "tools/progress.h"
 
 struct train_run {
 	const struct train_options *options;
 	struct train_team *team;
 	struct train_source source;
 	struct train_loaded loaded;
+	const struct train_device *device;
 	struct train_model *model;
 	struct train_optimizer optimizer;
 	struct train_ddp *ddp;
@@ -47,16 +49,19 @@ struct train_run {
 	uint64_t saved; /* the step of the last checkpoint, as rank 0 knows */
 	int folder;     /* rank 0's lock of the checkpoints; -1 */
 
+	struct progress progress;
+
 	double others; /* CPUs that other programs used during the steps; NAN: not known */
 
 	/* Measured after the steps; NAN if not measured. */
 	double alone;         /* seconds of a step's communication alone */
 	double held_out_loss; /* nats per target */
+	double products;      /* operations per second of all ranks, multiplying matrices */
 	struct train_markov_loss own;
 };
 
 /*
- * All of these are collective and return an exit status: TRAIN_EXIT_OK, or another one with a
+ * All of these are collective and return an exit status: STATUS_OK, or another one with a
  * sentence on stderr. The options are settled.
  */
 int train_run_create(struct train_run *run, const struct train_options *options,
@@ -84,6 +89,7 @@ int train_run_alone(struct train_run *run);
 
 /* Computes the loss on held-out examples, which the ranks share. */
 int train_run_evaluate(struct train_run *run);
+int train_run_products(struct train_run *run); /* products.c */
 
 /*
  * After a failure, on each rank by itself: keeps what was learned, in a checkpoint, and what was

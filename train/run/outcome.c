@@ -1,22 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 #include "outcome.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/model/matmul.h"
+#include "train/model/device.h"
 #include "train/report/plot.h"
 #include "train/report/record.h"
 #include "train/report/report.h"
 
 #define COPY(field, text) snprintf(field, sizeof(field), "%s", text)
 
-void train_outcome_facts(const struct train_run *run, struct train_facts *facts)
+static void name_facts(const struct train_run *run, struct train_facts *facts)
 {
 	static const char *const batchings[] = {"samples", "tokens", "buckets", "packed"};
 	static const char *const modes[] = {"off", "naive", "flat", "overlap"};
+	const struct train_options *options = run->options;
+	COPY(facts->preset, options->preset);
+	COPY(facts->mode, modes[options->ddp.mode]);
+	COPY(facts->scaling, options->scaling == TRAIN_WEAK_SCALING ? "weak" : "strong");
+	COPY(facts->optimizer, options->optimizer.kind == TRAIN_SGD ? "sgd" : "adamw");
+	COPY(facts->transports, run->team->transports);
+	COPY(facts->sampler, options->sampler == TRAIN_SHARED_OUT ? "distributed" : "none");
+	COPY(facts->lengths, options->lengths ? options->lengths : "");
+	COPY(facts->batching, batchings[options->batching]);
+	COPY(facts->host, run->team->machine.host);
+	COPY(facts->cpu, run->team->machine.cpu);
+	COPY(facts->link, machine_link());
+	COPY(facts->matmul, run->device->matmul_name());
+	train_source_describe(&run->source, facts->text, sizeof(facts->text));
+}
+
+void train_outcome_facts(const struct train_run *run, struct train_facts *facts)
+{
 	const struct train_options *options = run->options;
 	const struct train_bucket *buckets;
 	size_t element = options->ddp.compressed ? sizeof(uint16_t) : sizeof(train_real);
@@ -47,22 +64,11 @@ void train_outcome_facts(const struct train_run *run, struct train_facts *facts)
 		.promised_bytes = train_ddp_promise(run->ddp),
 		.alone_ms = run->alone * 1e3,
 		.held_out_loss = run->held_out_loss,
+		.products = run->products,
 		.own_loss = run->own.mean,
 		.own_error = run->own.error,
 	};
-	COPY(facts->preset, options->preset);
-	COPY(facts->mode, modes[options->ddp.mode]);
-	COPY(facts->scaling, options->scaling == TRAIN_WEAK_SCALING ? "weak" : "strong");
-	COPY(facts->optimizer, options->optimizer.kind == TRAIN_SGD ? "sgd" : "adamw");
-	COPY(facts->transports, run->team->transports);
-	COPY(facts->sampler, options->sampler == TRAIN_SHARED_OUT ? "distributed" : "none");
-	COPY(facts->lengths, options->lengths ? options->lengths : "");
-	COPY(facts->batching, batchings[options->batching]);
-	COPY(facts->host, run->team->machine.host);
-	COPY(facts->cpu, run->team->machine.cpu);
-	COPY(facts->link, machine_link());
-	COPY(facts->matmul, train_matmul_name());
-	train_source_describe(&run->source, facts->text, sizeof(facts->text));
+	name_facts(run, facts);
 }
 
 /* This run first, then its references. */
@@ -91,7 +97,8 @@ static int write_record(struct train_run *run, const struct train_summary *summa
 		.summary = summary,
 		.steps = steps,
 		.each = each,
-		.end = {run->stop ? 128 + run->stop : 0, run->state.step, strsignal(run->stop)},
+		.end = {run->stop ? STATUS_SIGNAL + run->stop : 0, run->state.step,
+			strsignal(run->stop)},
 	};
 	int err = train_record_write(run->options->json, &record);
 	if (!err)
@@ -113,13 +120,14 @@ static int report(struct train_run *run, struct runs *runs, const struct train_s
 	}
 	if (options->json && write_record(run, own, steps, each) != 0)
 		err = -1;
-	if (!options->as_reference && !options->as_control && !options->quiet)
+	if (!options->as_reference && !options->as_control)
 		train_report_print(stdout, own, steps, each, predicted);
-	if (options->plot && train_plot(options->plot, runs->all, runs->count, predicted) != 0)
+	if (options->plot &&
+	    train_plot(options->plot, runs->all, runs->count, steps, each, predicted) != 0)
 		err = -1;
 	if (err)
-		return TRAIN_EXIT_SYSTEM;
-	return own->payload_is_exact ? TRAIN_EXIT_OK : TRAIN_EXIT_WRONG;
+		return STATUS_SYSTEM;
+	return own->payload_is_exact ? STATUS_OK : STATUS_FOUND;
 }
 
 /*
@@ -144,7 +152,7 @@ static int report_all(struct train_run *run)
 	struct runs runs = {calloc(1 + TRAIN_RECORDS, sizeof(*runs.all)), 1};
 	size_t each;
 	struct train_step *steps = train_journal_steps(run, &each);
-	int status = TRAIN_EXIT_SYSTEM;
+	int status = STATUS_SYSTEM;
 	if (runs.all && steps) {
 		struct train_facts facts;
 		train_outcome_facts(run, &facts);
@@ -163,7 +171,7 @@ int train_outcome(struct train_run *run)
 	if (err || run->team->rank != 0)
 		return train_exit_of(err);
 	int status = report_all(run);
-	return status == TRAIN_EXIT_OK && lost ? TRAIN_EXIT_SYSTEM : status;
+	return status == STATUS_OK && lost ? STATUS_SYSTEM : status;
 }
 
 void train_outcome_rescue(const struct train_run *run)
@@ -178,7 +186,7 @@ void train_outcome_rescue(const struct train_run *run)
 		struct train_facts facts;
 		train_outcome_facts(run, &facts);
 		train_summary_make(&summary, &facts, steps, each);
-		train_plot(options->plot, &summary, 1, NULL);
+		train_plot(options->plot, &summary, 1, steps, each, NULL);
 	}
 	free(steps);
 }

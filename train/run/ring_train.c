@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tools/finish.h"
+#include "tools/quiet.h"
 #include "tools/run/role.h"
 #include "tools/standard_files.h"
 #include "again.h"
@@ -16,6 +17,7 @@
 #include "export.h"
 #include "files.h"
 #include "loop.h"
+#include "train/model/device.h"
 #include "train/model/matmul.h"
 #include "train/step/options.h"
 #include "outcome.h"
@@ -30,7 +32,7 @@ static void print_beginning(const struct train_run *run)
 	       options->as_reference ? "reference: "
 	       : options->as_control ? "control: "
 				     : "",
-	       options->preset, run->model->parameter_count, train_matmul_name());
+	       options->preset, run->model->parameter_count, run->device->matmul_name());
 	printf("%d rank%s, global batch %d; %s\n", run->team->size, run->team->size == 1 ? "" : "s",
 	       options->global_batch, examples);
 	fflush(stdout);
@@ -39,7 +41,7 @@ static void print_beginning(const struct train_run *run)
 /* A run that goes on from a finished one makes no step, and its report has no times. */
 static void print_done(const struct train_run *run)
 {
-	if (run->done.count + run->controls.count == 0 && !run->stop && !run->options->quiet)
+	if (run->done.count + run->controls.count == 0 && !run->stop)
 		printf("nothing was left to do: step %" PRIu64
 		       " is the last; more --steps or --epochs go on\n",
 		       run->state.step);
@@ -56,7 +58,7 @@ static int end_early(struct train_run *run, int status)
 			folder ? "--resume goes on from " : "there is no checkpoint (--checkpoint)",
 			folder ? folder : "");
 	train_team_barrier(run->team);
-	return status == TRAIN_EXIT_OK ? 128 + run->stop : status;
+	return status == STATUS_OK ? STATUS_SIGNAL + run->stop : status;
 }
 
 /* Trains as one rank of a team. */
@@ -64,22 +66,24 @@ static int train(struct train_options *options, struct train_team *team)
 {
 	struct train_run run;
 	int status = train_run_create(&run, options, team);
-	if (status == TRAIN_EXIT_OK && team->rank == 0 && !options->quiet)
+	if (status == STATUS_OK && team->rank == 0)
 		print_beginning(&run);
-	if (status == TRAIN_EXIT_OK)
+	if (status == STATUS_OK)
 		status = train_export(&run);
-	if (status == TRAIN_EXIT_OK) {
+	if (status == STATUS_OK) {
 		status = train_run_steps(&run);
-		if (status == TRAIN_EXIT_OK && team->rank == 0)
+		if (status == STATUS_OK && team->rank == 0)
 			print_done(&run);
-		if (status == TRAIN_EXIT_OK && !run.stop)
+		if (status == STATUS_OK && !run.stop)
 			status = train_run_alone(&run);
-		if (status == TRAIN_EXIT_OK && !run.stop)
+		if (status == STATUS_OK && !run.stop)
 			status = train_run_evaluate(&run);
-		if (status != TRAIN_EXIT_OK)
+		if (status == STATUS_OK && !run.stop)
+			status = train_run_products(&run);
+		if (status != STATUS_OK)
 			train_run_rescue(&run, status);
 	}
-	if (status == TRAIN_EXIT_OK)
+	if (status == STATUS_OK)
 		status = train_outcome(&run);
 	if (run.stop)
 		status = end_early(&run, status);
@@ -91,15 +95,15 @@ static int run_rank(struct train_options *options, int rank)
 {
 	struct train_team team;
 	if (rank == 0 && !train_files_check(options))
-		return TRAIN_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	if (train_matmul_start() != 0)
-		return TRAIN_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	int err = train_team_join(&team, options, rank);
 	if (err)
 		return train_exit_of(err);
 	int status = train_options_settle(options, team.size) ? train_alike_options(&team, options)
-							      : TRAIN_EXIT_USAGE;
-	if (status == TRAIN_EXIT_OK)
+							      : STATUS_USAGE;
+	if (status == STATUS_OK)
 		status = train(options, &team);
 	train_team_leave(&team);
 	return status;
@@ -132,12 +136,14 @@ static int run(int argc, char **argv)
 		return train_show_model(&options);
 	if (options.plan_only)
 		return train_show_plan(&options);
+	if (options.quiet)
+		quiet_begin();
 	int rank;
 	switch (role_find("ring_train", options.ranks, &rank)) {
 	case ROLE_REFUSED:
-		return TRAIN_EXIT_USAGE;
+		return STATUS_USAGE;
 	case ROLE_RANK:
-		return suits_launcher(&options) ? run_rank(&options, rank) : TRAIN_EXIT_USAGE;
+		return suits_launcher(&options) ? run_rank(&options, rank) : STATUS_USAGE;
 	case ROLE_STARTS:
 		break;
 	}
@@ -147,5 +153,5 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	standard_files_open();
-	return finish_output("ring_train", run(argc, argv), TRAIN_EXIT_SYSTEM);
+	return finish_output("ring_train", run(argc, argv));
 }

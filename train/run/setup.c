@@ -10,6 +10,7 @@
 
 #include "alike.h"
 #include "loop.h"
+#include "train/cuda/device.h"
 
 #define LOCK_S 5 /* how long an earlier run may take to end */
 
@@ -27,7 +28,7 @@ static int refuse_batch(const struct train_run *run, const struct train_state *s
 			"ring_train: the checkpoint is of a global batch of %" PRIu64
 			", this run's is %" PRIu64 "; --global-batch %" PRIu64 " goes on\n",
 			saved->global_batch, run->state.global_batch, saved->global_batch);
-	return TRAIN_EXIT_USAGE;
+	return STATUS_USAGE;
 }
 
 /* All examples depend on the seed: their points, or their order and lengths. */
@@ -42,7 +43,7 @@ static int refuse_data(const struct train_run *run, const struct train_state *sa
 		fputs("ring_train: the checkpoint has other examples: --text or --lengths "
 		      "differs\n",
 		      stderr);
-	return TRAIN_EXIT_USAGE;
+	return STATUS_USAGE;
 }
 
 static void read_checkpoint(struct train_run *run, struct restored *restored)
@@ -66,9 +67,9 @@ static int resume(struct train_run *run)
 		read_checkpoint(run, &restored);
 	int err = train_team_broadcast(team, &restored, sizeof(restored));
 	if (err || !restored.ok)
-		return err ? train_exit_of(err) : TRAIN_EXIT_SYSTEM;
+		return err ? train_exit_of(err) : STATUS_SYSTEM;
 	if (restored.anew)
-		return TRAIN_EXIT_OK;
+		return STATUS_OK;
 	if (restored.state.global_batch != run->state.global_batch)
 		return refuse_batch(run, &restored.state);
 	if (restored.state.data != run->state.data)
@@ -82,7 +83,7 @@ static int resume(struct train_run *run)
 	if (team->rank == 0)
 		printf("goes on after step %" PRIu64 " of epoch %" PRIu64 "\n", run->state.step,
 		       run->state.epoch);
-	return TRAIN_EXIT_OK;
+	return STATUS_OK;
 }
 
 /* Sets where the learning rate's cosine ends, unless an option says it. */
@@ -104,11 +105,11 @@ static int begin_state(struct train_run *run)
 		.data = train_source_fingerprint(&run->source),
 	};
 	if (run->source.examples >= (size_t)options->global_batch)
-		return TRAIN_EXIT_OK;
+		return STATUS_OK;
 	if (run->team->rank == 0)
 		fprintf(stderr, "ring_train: %zu examples are not enough for a batch of %d\n",
 			run->source.examples, options->global_batch);
-	return TRAIN_EXIT_USAGE;
+	return STATUS_USAGE;
 }
 
 /* The rows that a model needs: full ones, with room for the tokens of a micro-batch. */
@@ -126,9 +127,43 @@ static int lock_folder(struct train_run *run)
 	const char *folder = run->options->checkpoint;
 	run->folder = train_checkpoint_lock(folder, LOCK_S);
 	if (run->folder >= 0 || errno != EWOULDBLOCK) /* not every file system has locks */
-		return TRAIN_EXIT_OK;
+		return STATUS_OK;
 	fprintf(stderr, "ring_train: another run keeps its checkpoints in %s\n", folder);
-	return TRAIN_EXIT_SYSTEM;
+	return STATUS_SYSTEM;
+}
+
+/* The ranks of a host take its GPUs in turn. */
+static bool open_device(struct train_run *run)
+{
+	int gpu = run->options->gpu, count;
+	run->device = &train_cpu;
+	if (gpu < 0)
+		return true;
+	count = train_cuda_count();
+	if (count > 0 && gpu != TRAIN_ANY_GPU && gpu >= count)
+		fprintf(stderr, "ring_train: --device cuda:%d: devices are 0 to %d\n", gpu,
+			count - 1);
+	if (count == 0 || (gpu != TRAIN_ANY_GPU && gpu >= count))
+		return false;
+	run->device = train_cuda_open(gpu == TRAIN_ANY_GPU ? run->team->local % count : gpu,
+				      (enum train_products)run->options->products);
+	return run->device != NULL;
+}
+
+/* The model on its device, and what goes with it. */
+static bool create_model(struct train_run *run)
+{
+	const struct train_options *options = run->options;
+	const int rows = rows_of(options, &run->source);
+	struct train_optimizer_options optimizer = options->optimizer;
+	settle_cosine(run, &optimizer, run->source.examples / (size_t)options->global_batch);
+	return open_device(run) && train_loaded_create(&run->loaded, &run->source, rows) == 0 &&
+	       train_model_create_on(run->device, &run->model, &options->shape, rows,
+				     options->seed) == 0 &&
+	       train_optimizer_create_on(run->device, &run->optimizer, &optimizer,
+					 run->model->parameter_count) == 0 &&
+	       (!options->profile ||
+		train_profile_create(&run->profile, run->model, &options->ddp) == 0);
 }
 
 int train_run_create(struct train_run *run, const struct train_options *options,
@@ -143,36 +178,29 @@ int train_run_create(struct train_run *run, const struct train_options *options,
 		.others = NAN,
 		.alone = NAN,
 		.held_out_loss = NAN,
+		.products = NAN,
 		.own = {NAN, NAN},
 	};
 	if (train_source_open(&run->source, &options->shape, options->text, &options->drawn,
 			      options->seed) != 0)
-		return TRAIN_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	int status = train_alike_examples(team, &run->source);
-	if (status == TRAIN_EXIT_OK)
+	if (status == STATUS_OK)
 		status = begin_state(run);
-	if (status != TRAIN_EXIT_OK)
+	if (status != STATUS_OK)
 		return status;
-	struct train_optimizer_options optimizer = options->optimizer;
-	settle_cosine(run, &optimizer, run->source.examples / (size_t)options->global_batch);
-	int rows = rows_of(options, &run->source);
-	if (train_loaded_create(&run->loaded, &run->source, rows) != 0 ||
-	    train_model_create(&run->model, &options->shape, rows, options->seed) != 0 ||
-	    train_optimizer_create(&run->optimizer, &optimizer, run->model->parameter_count) != 0)
-		return TRAIN_EXIT_SYSTEM;
-	if (options->profile && train_profile_create(&run->profile, run->model, &options->ddp) != 0)
-		return TRAIN_EXIT_SYSTEM;
-	if (train_faults_create(&run->faults, &options->faults, team->rank) != 0)
-		return TRAIN_EXIT_SYSTEM;
+	if (!create_model(run) ||
+	    train_faults_create(&run->faults, &options->faults, team->rank) != 0)
+		return STATUS_SYSTEM;
 	if (options->checkpoint && team->rank == 0)
 		status = lock_folder(run);
-	if (status == TRAIN_EXIT_OK && (options->resume || options->resume_if_any))
+	if (status == STATUS_OK && (options->resume || options->resume_if_any))
 		status = resume(run);
-	if (status != TRAIN_EXIT_OK)
+	if (status != STATUS_OK)
 		return status;
 	if (train_feed_create(&run->feed, options, &run->source, team->size, team->rank,
 			      run->state.seed) != 0)
-		return TRAIN_EXIT_SYSTEM;
+		return STATUS_SYSTEM;
 	int err = train_ddp_create(&run->ddp, team->comm, run->model, &options->ddp);
 	return err ? train_exit_of(err) : train_journal_open(run);
 }
@@ -182,6 +210,7 @@ void train_run_destroy(struct train_run *run)
 	train_ddp_destroy(run->ddp);
 	train_optimizer_destroy(&run->optimizer);
 	train_model_destroy(run->model);
+	train_cuda_close();
 	train_loaded_destroy(&run->loaded);
 	train_source_close(&run->source);
 	train_trace_free(&run->trace);

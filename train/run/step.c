@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "loop.h"
+#include "train/model/device.h"
 #include "train/model/random.h"
 #include "train/step/stop.h"
 
@@ -17,6 +18,19 @@ void train_run_account(struct train_run *run, enum train_row row, const char *na
 	train_trace_add(&run->trace, &event);
 	*part += now - *since;
 	*since = now;
+}
+
+/* On a device the host makes a call before it can run. */
+static void trace_launch(struct train_run *run, const struct train_ddp_span *span, int bucket)
+{
+	struct train_event event = {.row = TRAIN_ROW_CPU,
+				    .bucket = -1,
+				    .begin = span->launch,
+				    .end = span->launched,
+				    .step = run->state.step + 1};
+	snprintf(event.name, sizeof(event.name), "launch %d", bucket);
+	if (span->launched > 0)
+		train_trace_add(&run->trace, &event);
 }
 
 /* Notes when the ddp's calls ran, and that this rank only waited from `came` on. */
@@ -40,6 +54,7 @@ static int account_calls(struct train_run *run, const struct train_ddp_times *ti
 					    .bytes = i < count ? buckets[i].bytes : 0};
 		snprintf(event.name, sizeof(event.name), "all-reduce %d", i);
 		train_trace_add(&run->trace, &event);
+		trace_launch(run, span, i);
 	}
 	return err ? RING_ENOMEM : 0;
 }
@@ -91,14 +106,31 @@ static double usual_targets(const struct train_run *run)
 	return (double)run->feed.share * run->source.tokens;
 }
 
-/* Runs backward; that of earlier micro-batches took `earlier` seconds. */
-static void backward(struct train_run *run, double earlier)
+/* returns 0; RING_ESYSTEM if the device has failed, which has said so */
+static int await_device(const struct train_run *run)
+{
+	return run->device->wait() == 0 ? 0 : RING_ESYSTEM;
+}
+
+/*
+ * Runs backward, until its last gradient is final; that of earlier micro-batches took `earlier`
+ * seconds.
+ */
+static int backward(struct train_run *run, double earlier)
 {
 	train_profile_begin(&run->profile, earlier);
 	train_slow_begin(&run->faults);
 	train_model_backward(run->model, &run->loaded.batch, (train_real)(1 / usual_targets(run)),
 			     note_ready, run);
+	int err = await_device(run);
 	train_slow_end(&run->faults);
+	return err;
+}
+
+static int shadow(struct train_run *run)
+{
+	train_ddp_shadow(run->ddp);
+	return await_device(run);
 }
 
 static int finish(struct train_run *run, double *at, struct train_step *step)
@@ -131,15 +163,16 @@ static int do_micro(struct train_run *run, int micro, struct train_step *step, s
 	train_run_account(run, TRAIN_ROW_COMPUTE, "forward", &at, &step->forward);
 
 	train_ddp_synchronise(run->ddp, averages);
+	int err = 0;
 	if (rows > 0)
-		backward(run, step->backward);
+		err = backward(run, step->backward);
 	else if (averages)
-		train_ddp_shadow(run->ddp);
+		err = shadow(run);
 	train_run_account(run, TRAIN_ROW_COMPUTE, "backward", &at, &step->backward);
 	sums->targets += targets;
 	step->examples += (uint64_t)rows;
 	step->computed += rows > 0 ? run->loaded.computed : 0;
-	return averages ? finish(run, &at, step) : 0;
+	return averages && !err ? finish(run, &at, step) : err;
 }
 
 /*
@@ -202,13 +235,15 @@ static int work_and_meet(struct train_run *run, double *at, struct train_step *s
 	return train_waits_add(&run->waits, TRAIN_WAIT_BARRIER, came, *at) == 0 ? 0 : RING_ENOMEM;
 }
 
-static void optimize(struct train_run *run, double scale, struct train_step *step)
+static int optimize(struct train_run *run, double scale, struct train_step *step)
 {
 	long index = (long)run->state.step;
 	train_slow_begin(&run->faults);
 	step->rate = train_optimizer_rate(&run->optimizer.options, index);
 	step->length = train_optimizer_step(&run->optimizer, run->model, scale, index);
+	int err = await_device(run);
 	train_slow_end(&run->faults);
+	return err;
 }
 
 int train_run_step(struct train_run *run, struct train_step *step)
@@ -232,9 +267,10 @@ int train_run_step(struct train_run *run, struct train_step *step)
 	train_run_account(run, TRAIN_ROW_CPU, "agree", &at, &step->agree);
 	if (err)
 		return err;
-	optimize(run, scale, step);
+	err = optimize(run, scale, step);
 	train_run_account(run, TRAIN_ROW_COMPUTE, "optimizer", &at, &step->optimizer);
-	err = work_and_meet(run, &at, step);
+	if (!err)
+		err = work_and_meet(run, &at, step);
 	step->tokens = (uint64_t)sums.targets;
 	step->total = at - step->begin;
 	run->state.step++;

@@ -120,17 +120,17 @@ static int prepare_all(struct sweep *sweep, const struct train_options *options,
 		struct value *value = &sweep->values[i];
 		struct train_arguments arguments = {0};
 		if (sweep->keeps ? !name_record(sweep, value, options->json) : !make_record(value))
-			return TRAIN_EXIT_SYSTEM;
+			return STATUS_SYSTEM;
 		bool reads = prepare(sweep, value, &arguments, argc, argv);
 		train_arguments_free(&arguments);
 		int ranks = value->options.ranks > 0 ? value->options.ranks : 1;
 		struct train_options settled = value->options;
 		if (!reads || !train_options_settle(&settled, ranks))
-			return TRAIN_EXIT_USAGE;
+			return STATUS_USAGE;
 		if (!train_files_check(&value->options))
-			return TRAIN_EXIT_SYSTEM;
+			return STATUS_SYSTEM;
 	}
-	return TRAIN_EXIT_OK;
+	return STATUS_OK;
 }
 
 /* ---- running and telling ------------------------------------------------------------------ */
@@ -163,17 +163,17 @@ static void print_line(const struct sweep *sweep, const struct value *value)
 
 static int run_all(struct sweep *sweep, int argc, char **argv)
 {
-	int status = TRAIN_EXIT_OK;
-	for (int i = 0; i < sweep->count && status == TRAIN_EXIT_OK; i++) {
+	int status = STATUS_OK;
+	for (int i = 0; i < sweep->count && status == STATUS_OK; i++) {
 		struct value *value = &sweep->values[i];
 		struct train_arguments arguments = {0};
 		bool reads = prepare(sweep, value, &arguments, argc, argv);
 		status = reads ? train_again(&value->options, arguments.argc, arguments.argv)
-			       : TRAIN_EXIT_SYSTEM;
+			       : STATUS_SYSTEM;
 		train_arguments_free(&arguments);
-		if (status == TRAIN_EXIT_OK && train_record_read(value->record, &value->summary) != 0)
-			status = TRAIN_EXIT_SYSTEM;
-		if (status == TRAIN_EXIT_OK)
+		if (status == STATUS_OK && train_record_read(value->record, &value->summary) != 0)
+			status = STATUS_SYSTEM;
+		if (status == STATUS_OK)
 			print_line(sweep, value);
 	}
 	return status;
@@ -199,16 +199,16 @@ static bool shares_no_file(const struct train_options *options)
 int train_sweep(const struct train_options *options, int argc, char **argv)
 {
 	if (!shares_no_file(options))
-		return TRAIN_EXIT_USAGE;
+		return STATUS_USAGE;
 	struct sweep *sweep = calloc(1, sizeof(*sweep));
-	int status = TRAIN_EXIT_SYSTEM;
+	int status = STATUS_SYSTEM;
 	if (sweep)
 		sweep->spec = strdup(options->sweep);
 	if (sweep && sweep->spec)
-		status = cut_up(sweep) ? prepare_all(sweep, options, argc, argv) : TRAIN_EXIT_USAGE;
+		status = cut_up(sweep) ? prepare_all(sweep, options, argc, argv) : STATUS_USAGE;
 	else
 		refuse("found no memory");
-	if (status == TRAIN_EXIT_OK)
+	if (status == STATUS_OK)
 		status = run_all(sweep, argc, argv);
 	for (int i = 0; sweep && i < sweep->count; i++) {
 		if (sweep->values[i].record && !sweep->keeps)

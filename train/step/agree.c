@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/model/device.h"
 #include "train/model/hash.h"
 
 /* A tensor; equal tensors have equal bytes. */
@@ -206,16 +207,28 @@ static int tell_parameters(const struct train_model *model, const uint64_t *hash
 	return err;
 }
 
+/* returns false without memory */
+static bool hash_tensors(const struct train_model *model, uint64_t *hashes)
+{
+	const size_t bytes = model->parameter_count * sizeof(*model->parameters);
+	train_real *parameters = malloc(bytes + 1);
+	if (!parameters)
+		return false;
+	model->device->read(parameters, model->parameters, bytes);
+	for (int i = 0; i < model->tensor_count; i++)
+		hashes[i] = train_hash(parameters + model->tensors[i].offset,
+				       model->tensors[i].count * sizeof(*parameters));
+	free(parameters);
+	return true;
+}
+
 int train_agree_on_parameters(struct ring_comm *comm, const struct train_model *model)
 {
 	size_t count = (size_t)model->tensor_count;
 	uint64_t *mine = malloc((count + 1) * sizeof(*mine)), *all = NULL;
-	if (!mine)
-		return out_of_memory(comm);
-	for (size_t i = 0; i < count; i++)
-		mine[i] = train_hash(model->parameters + model->tensors[i].offset,
-				     model->tensors[i].count * sizeof(*model->parameters));
-	int err = gather(comm, mine, count, &all);
+	int err = mine && hash_tensors(model, mine) ? 0 : out_of_memory(comm);
+	if (!err)
+		err = gather(comm, mine, count, &all);
 	if (!err)
 		err = tell_parameters(model, all, ring_comm_size(comm));
 	free(all);

@@ -13,6 +13,7 @@
 #include "agree.h"
 #include "clock.h"
 #include "compress.h"
+#include "train/model/device.h"
 
 _Static_assert(sizeof(train_real) == sizeof(float), "gradients are RING_FLOAT32");
 
@@ -157,6 +158,14 @@ static int learn_promise(struct train_ddp *ddp)
 	return err ? train_agree_failed(ddp->comm, "averaging for the first time", err) : 0;
 }
 
+/* Calls are ordered by the device's second stream, if it has one. */
+static int open_stream(struct train_ddp *ddp)
+{
+	void *second = ddp->model->device->stream();
+	return second ? ring_stream_from_cuda(ddp->comm, second, &ddp->stream)
+		      : ring_stream_create(ddp->comm, &ddp->stream);
+}
+
 int train_ddp_create(struct train_ddp **ddp, struct ring_comm *comm, struct train_model *model,
 		     const struct train_ddp_options *options)
 {
@@ -168,7 +177,7 @@ int train_ddp_create(struct train_ddp **ddp, struct ring_comm *comm, struct trai
 		err = prepare(made);
 	}
 	if (!err && options->mode == TRAIN_DDP_OVERLAP)
-		err = ring_stream_create(comm, &made->stream);
+		err = open_stream(made);
 	if (err)
 		fprintf(stderr, "train: rank %d: preparing to exchange gradients: %s\n",
 			ring_comm_rank(comm), ring_strerror(err));
@@ -235,6 +244,22 @@ static void expand(struct train_ddp *ddp, const struct train_bucket *bucket)
 		train_expand(ddp->model->gradients + offset, ddp->halves + offset, count_of(bucket));
 }
 
+/*
+ * A device computes later than it is told to, and a call on its second stream is under way from
+ * when that has come to it.
+ */
+static void correct(const struct train_ddp *ddp, struct train_ddp_span *span, int bucket)
+{
+	const struct train_device *device = ddp->model->device;
+	if (!device->far || ddp->holds_back)
+		return;
+	span->ready = device->handed_over(bucket);
+	if (span->ready > span->end)
+		span->ready = span->end; /* by the rounding of two clocks */
+	if (span->begin < span->ready)
+		span->begin = span->ready;
+}
+
 /* Waits for a bucket on the stream, and asks the stream when the call ran. */
 static int await(struct train_ddp *ddp, int bucket)
 {
@@ -246,6 +271,7 @@ static int await(struct train_ddp *ddp, int bucket)
 		return err;
 	ddp->spans[bucket].begin = 1e-9 * (double)began_ns;
 	ddp->spans[bucket].end = 1e-9 * (double)ended_ns;
+	correct(ddp, &ddp->spans[bucket], bucket);
 	return 0;
 }
 
@@ -260,7 +286,7 @@ static void complete_next(struct train_ddp *ddp)
 		expand(ddp, &ddp->buckets[k]);
 }
 
-/* A stream remembers the times of only so many calls, so no more are under way. */
+/* A stream remembers the times of only this many calls, so no more are under way. */
 static void launch_next(struct train_ddp *ddp)
 {
 	if (ddp->launched == 0)
@@ -271,9 +297,14 @@ static void launch_next(struct train_ddp *ddp)
 	if (ddp->err)
 		return;
 	compress(ddp, &ddp->buckets[k]);
+	ddp->model->device->hand_over(k);
 	ddp->spans[k].begin = train_now(); /* on a stream, await() corrects it */
 	int err = reduce(ddp, &ddp->buckets[k]);
 	ddp->spans[k].end = train_now();
+	if (ddp->stream && ddp->model->device->far) {
+		ddp->spans[k].launch = ddp->spans[k].begin;
+		ddp->spans[k].launched = ddp->spans[k].end;
+	}
 	if (err)
 		fail(ddp, err);
 }
@@ -306,7 +337,7 @@ void train_ddp_ready(void *context, int tensor)
 void train_ddp_shadow(struct train_ddp *ddp)
 {
 	struct train_model *model = ddp->model;
-	memset(model->gradients, 0, model->parameter_count * sizeof(*model->gradients));
+	model->device->clear(model->gradients, model->parameter_count * sizeof(*model->gradients));
 	train_ddp_ready(ddp, model->tensor_count - 1);
 }
 
@@ -326,7 +357,7 @@ static void fill_times(struct train_ddp *ddp, struct train_ddp_times *times)
 		times->busy += ddp->spans[k].end - ddp->spans[k].begin;
 }
 
-/* Waits for calls under way after a failure: they use the gradients until they have failed, too. */
+/* Waits for calls under way after a failure: until they have failed they also use the gradients. */
 static void let_go(struct train_ddp *ddp)
 {
 	if (ddp->stream && ddp->err)

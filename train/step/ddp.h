@@ -47,6 +47,8 @@ struct train_ddp_options {
 /* One bucket of a step, as this rank saw it; seconds on CLOCK_MONOTONIC. */
 struct train_ddp_span {
 	double ready; /* its gradients were final */
+	/* On a device: from when to when this thread made the call, ahead of both; else 0. */
+	double launch, launched;
 	double begin; /* its call began to run, and perhaps to wait for other ranks */
 	double end;   /* the call was complete */
 };

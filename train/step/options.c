@@ -3,13 +3,17 @@
 #include "options.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "option_rows.h"
 
 /* Reads all arguments into options. returns true to go on */
 static bool read_all(struct train_options *options, int argc, char **argv, int *status)
 {
-	return options_read(&train_option_table, options, NULL, argc, argv, status) >= 0;
+	struct option_found found = {0};
+	bool goes_on = options_read(&train_option_table, options, &found, argc, argv, status) >= 0;
+	options->quiet = found.quiet;
+	return goes_on;
 }
 
 static bool complain(const char *sentence)
@@ -18,8 +22,27 @@ static bool complain(const char *sentence)
 	return false;
 }
 
-static bool agree_with_one_another(const struct train_options *options)
+/* What is trained, and on what. */
+static bool agree_on_data(const struct train_options *options)
 {
+	const bool is_mlp = options->shape.kind == TRAIN_MLP;
+	if (options->sample && is_mlp)
+		return complain("--sample is of models that write texts; an MLP does not");
+	if (options->text && is_mlp)
+		return complain("--text is for a GPT; an MLP trains on points");
+	if (options->lengths && is_mlp)
+		return complain("--lengths is for a GPT; an MLP trains on points");
+	if (!is_mlp && options->shape.width % options->shape.heads != 0)
+		return complain("--width must be a multiple of --heads");
+	return true;
+}
+
+/* How examples become steps. */
+static bool agree_on_steps(const struct train_options *options)
+{
+	const bool plans = options->batching != TRAIN_BY_SAMPLES;
+	const bool budgets = options->batching == TRAIN_BY_TOKENS ||
+			     options->batching == TRAIN_PACKED;
 	if (options->batch && options->global_batch)
 		return complain(
 			"--batch is per rank and --global-batch of all ranks: give only one");
@@ -27,23 +50,11 @@ static bool agree_with_one_another(const struct train_options *options)
 		return complain("strong scaling keeps the global batch: give --global-batch");
 	if ((options->resume || options->resume_if_any) && !options->checkpoint)
 		return complain("--resume goes on from a checkpoint: give --checkpoint FOLDER");
-	if (options->shape.kind == TRAIN_MLP && options->text)
-		return complain("--text is for a GPT; an MLP trains on points");
-	if (options->shape.kind == TRAIN_GPT && options->shape.width % options->shape.heads != 0)
-		return complain("--width must be a multiple of --heads");
 	if (options->uneven && !options->drop_last)
 		return complain("--uneven already decides how epochs end: leave out --keep-last");
-	if (options->export &&
-	    (options->resume || options->resume_if_any || options->uneven || !options->drop_last))
-		return complain("--export has whole steps, from the first on: leave out --resume, "
-				"--uneven and --keep-last");
-	bool budgets = options->batching == TRAIN_BY_TOKENS || options->batching == TRAIN_PACKED;
-	if (options->lengths && options->shape.kind == TRAIN_MLP)
-		return complain("--lengths is for a GPT; an MLP trains on points");
-	if (options->batching != TRAIN_BY_SAMPLES && !options->lengths)
+	if (plans && !options->lengths)
 		return complain("--batching is for examples of different lengths: give --lengths");
-	if (options->batching != TRAIN_BY_SAMPLES &&
-	    (options->uneven || !options->drop_last || options->checkpoint))
+	if (plans && (options->uneven || !options->drop_last || options->checkpoint))
 		return complain("--batching plans whole epochs: leave out --uneven, --keep-last "
 				"and --checkpoint");
 	if (options->token_budget && !budgets)
@@ -51,16 +62,50 @@ static bool agree_with_one_another(const struct train_options *options)
 	if (options->token_budget && options->token_budget < options->shape.context)
 		return complain(
 			"--token-budget must hold the longest example, of --context tokens");
+	return true;
+}
+
+/* What some settings leave no room for. */
+static bool agree_on_extras(const struct train_options *options)
+{
+	if (options->export &&
+	    (options->resume || options->resume_if_any || options->uneven || !options->drop_last))
+		return complain("--export has whole steps, from the first on: leave out --resume, "
+				"--uneven and --keep-last");
 	if (options->export && options->lengths)
 		return complain(
 			"--export needs examples that fill the context: leave out --lengths");
 	if (options->export && options->sampler != TRAIN_SHARED_OUT)
 		return complain(
 			"--export is of examples that ranks share: leave out --sampler none");
+	if (options->products && options->gpu < 0)
+		return complain("--products is of GPUs: add --device cuda");
+	if (options->gpu >= 0 && options->ddp.compressed)
+		return complain("--compress rounds on the CPU: leave it out with --device");
+	if (options->gpu >= 0 && options->profile)
+		return complain("--profile has the CPU's times of tensors: leave it out with "
+				"--device");
 	if (options->profile && (options->uneven || options->sync_every_micro))
 		return complain("--profile needs equal steps that average once: leave out --uneven "
 				"and --sync-every-micro");
 	return true;
+}
+
+/* Reads "cpu", "cuda" or "cuda:1". returns false after a complaint */
+static bool read_device(struct train_options *options)
+{
+	int end = 0;
+	options->gpu = -1;
+	if (!options->device || strcmp(options->device, "cpu") == 0)
+		return true;
+	options->gpu = TRAIN_ANY_GPU;
+	if (strcmp(options->device, "cuda") == 0)
+		return true;
+	if (sscanf(options->device, "cuda:%4d%n", &options->gpu, &end) == 1 && options->gpu >= 0 &&
+	    options->device[end] == '\0')
+		return true;
+	return option_complain(&train_option_table,
+			       "--device wants cpu, cuda or cuda:NUMBER, not '%s'", options->device);
 }
 
 /* A reference run writes only its record. */
@@ -103,25 +148,26 @@ static void adopt_kind(struct train_options *options, const struct train_optimiz
 		options->optimizer.rate = usual.rate;
 }
 
+static const struct train_options defaults = {
+	.preset = "seed000",
+	.accumulate = 1,
+	.drop_last = true,
+	.seed = 1,
+	.ddp = {.mode = TRAIN_DDP_OVERLAP,
+		.bucket_bytes = TRAIN_BUCKET_BYTES,
+		.first_bucket_bytes = TRAIN_FIRST_BUCKET_BYTES},
+	.hash_every = 50,
+	.every = 100,
+	.evaluate = 256,
+	.scaling = -1,
+};
+
 bool train_options_parse(struct train_options *options, int argc, char **argv, int *status)
 {
-	struct train_options parsed = {
-		.preset = "seed000",
-		.accumulate = 1,
-		.drop_last = true,
-		.seed = 1,
-		.ddp = {.mode = TRAIN_DDP_OVERLAP,
-			.bucket_bytes = TRAIN_BUCKET_BYTES,
-			.first_bucket_bytes = TRAIN_FIRST_BUCKET_BYTES},
-		.hash_every = 50,
-		.every = 100,
-		.evaluate = 256,
-		.scaling = -1,
-	};
-	struct train_options given = parsed;
+	struct train_options parsed = defaults, given = defaults;
 	if (!read_all(&given, argc, argv, status))
 		return false;
-	*status = TRAIN_EXIT_USAGE;
+	*status = STATUS_USAGE;
 	struct train_recipe recipe;
 	if (!train_preset(given.preset, &parsed.shape) ||
 	    !train_preset_recipe(given.preset, &recipe)) {
@@ -132,13 +178,14 @@ bool train_options_parse(struct train_options *options, int argc, char **argv, i
 	parsed.usual_batch = recipe.rows;
 	if (!read_all(&parsed, argc, argv, status))
 		return false;
-	*status = TRAIN_EXIT_USAGE;
+	*status = STATUS_USAGE;
 	if (parsed.optimizer.kind != recipe.optimizer.kind)
 		adopt_kind(&parsed, &recipe.optimizer);
 	if (parsed.scaling < 0)
 		parsed.scaling = parsed.global_batch ? TRAIN_STRONG_SCALING : TRAIN_WEAK_SCALING;
-	if (!train_lengths_parse(&parsed.drawn, parsed.lengths) ||
-	    !train_faults_parse(&parsed.faults) || !agree_with_one_another(&parsed))
+	if (!read_device(&parsed) || !train_lengths_parse(&parsed.drawn, parsed.lengths) ||
+	    !train_faults_parse(&parsed.faults) || !agree_on_data(&parsed) ||
+	    !agree_on_steps(&parsed) || !agree_on_extras(&parsed))
 		return false;
 	if (parsed.steps == 0 && parsed.epochs == 0)
 		parsed.steps = 200;
@@ -148,7 +195,7 @@ bool train_options_parse(struct train_options *options, int argc, char **argv, i
 		become_reference(&parsed);
 	if (parsed.as_control)
 		become_control(&parsed);
-	*status = TRAIN_EXIT_OK;
+	*status = STATUS_OK;
 	*options = parsed;
 	return true;
 }

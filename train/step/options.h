@@ -15,27 +15,20 @@
 #include "train/data/lengths.h"
 #include "train/model/model.h"
 #include "train/model/optimizer.h"
-
-/* Exit statuses, as ring_perf's. */
-enum train_exit {
-	TRAIN_EXIT_OK = 0,
-	TRAIN_EXIT_SYSTEM = 1,  /* memory, files                                  */
-	TRAIN_EXIT_USAGE = 2,   /* as all programs                                */
-	TRAIN_EXIT_FAILED = 3,  /* a call of the library failed                   */
-	TRAIN_EXIT_TIMEOUT = 4, /* a call did not end in time                     */
-	TRAIN_EXIT_WRONG = 7, /* ranks' parameters differ, or payload bytes are not the formula's */
-};
+#include "tools/statuses.h"
 
 enum train_sharing { TRAIN_SHARED_OUT, TRAIN_NOT_SHARED };
 enum train_scaling { TRAIN_WEAK_SCALING, TRAIN_STRONG_SCALING };
 
 #define TRAIN_RECORDS 16
+#define TRAIN_ANY_GPU 1000000
 
 struct train_options {
 	int ranks; /* to start here; 0: the environment says, or one */
 
 	const char *preset;
 	struct train_shape shape; /* the preset's, changed by options */
+	int sample;               /* characters that a GPT writes now and then; 0: none */
 	bool print_model;         /* list the tensors and end */
 	bool plan_only;           /* list the buckets and end */
 
@@ -62,6 +55,9 @@ struct train_options {
 	bool sync_every_micro; /* average after each micro-batch, as without no_sync */
 	int hash_every;        /* steps between comparisons of all ranks' parameters; 0: never */
 	const char *transport; /* as in struct ring_options; NULL */
+	const char *device;    /* "cpu", "cuda", "cuda:1" */
+	int gpu;               /* of `device`: -1: none; TRAIN_ANY_GPU: the rank's place decides */
+	int products;          /* enum train_products of train/cuda/ */
 	double timeout_s;      /* of creation and of each call; 0 leaves the defaults */
 
 	const char *checkpoint; /* folder; NULL: none */
@@ -78,7 +74,7 @@ struct train_options {
 	bool with_control;        /* first run the same without communication */
 	const char *as_control;   /* this is that run */
 	const char *sweep;        /* "OPTION=VALUE,VALUE": run once for each; NULL */
-	bool quiet;               /* no report; only files */
+	bool quiet;               /* print nothing; only files */
 };
 
 /*

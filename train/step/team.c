@@ -139,7 +139,7 @@ static void describe_place(struct place *place)
 		fclose(file);
 	machine_describe(&place->machine);
 	if (sched_getaffinity(0, sizeof(place->usable), &place->usable) != 0)
-		CPU_SET(0, &place->usable); /* machine_describe() counts one then, too */
+		CPU_SET(0, &place->usable); /* then machine_describe() also counts one */
 }
 
 /* The lowest rank on the same host. */
@@ -179,6 +179,8 @@ static int compare_places(struct train_team *team)
 	if (!err) {
 		count_hosts(team, all);
 		team->host = find_host(all, team->rank);
+		for (int rank = 0; rank < team->rank; rank++)
+			team->local += find_host(all, rank) == team->host;
 		team->machine = all[0].machine;
 		machine_clean(&team->machine);
 		team->behind = team->host == 0 ? 0 : all[0].now - mine.now;

@@ -23,7 +23,8 @@ struct train_team {
 	char transports[64]; /* this rank's, "shm,tcp"; "-" alone */
 	int cpus;            /* usable by the ranks, on all hosts together */
 	int hosts;
-	int host;               /* the lowest rank that is on this rank's host, too */
+	int local;              /* how many lower ranks are on this rank's host */
+	int host;               /* the lowest rank on this rank's host */
 	struct machine machine; /* rank 0's */
 	double behind;          /* this rank's clock + behind == rank 0's clock; 0 on its host */
 };

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "step.h"
+#include "measured.h"
 #include "team.h"
 
 enum train_wait_kind {

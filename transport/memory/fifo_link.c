@@ -190,6 +190,11 @@ int ring_fifo_link_revoke(struct ring_link *base)
 	return RING_EAGAIN;
 }
 
+bool ring_fifo_link_has_ended(const struct ring_fifo_link *link)
+{
+	return connection_ended(link->fd);
+}
+
 void ring_fifo_link_hang_up(struct ring_fifo_link *link)
 {
 	ring_reach_close(&link->reach);

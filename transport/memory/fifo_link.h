@@ -38,6 +38,9 @@ int ring_fifo_link_enter(struct ring_link *base);
 int ring_fifo_link_leave(struct ring_link *base);
 int ring_fifo_link_revoke(struct ring_link *base);
 
+/* Whether the connection says that the other end, or its process, is gone. */
+bool ring_fifo_link_has_ended(const struct ring_fifo_link *link);
+
 /*
  * Tells the other end, if there is one, that this one is done, and lets go of its bell and regions.
  */

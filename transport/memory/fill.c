@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/copy.h"
-#include "transport/gate.h"
+#include "base/slot_place.h"
 
 #define PAST_LEAST_BYTES 4096 /* less stays in a cache anyway */
 

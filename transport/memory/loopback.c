@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "fifo_link.h"
 #include "base/fork_lock.h"
+#include "base/held.h"
 #include "base/log.h"
 #include "offer.h"
 #include "transport/sealed.h"
@@ -109,7 +110,7 @@ static void drop_pipe(struct pipe *pipe)
 	if (!last)
 		return;
 	ring_bell_close(&pipe->sender_bell);
-	free(pipe->fifo);
+	ring_held_end(pipe->fifo, 0, ring_held_free);
 	free(pipe);
 }
 
@@ -240,18 +241,7 @@ static void close_link(struct ring_link *base)
 	free(link);
 }
 
-static const struct ring_reach_ops reach = {
-	.share = ring_reach_share,
-	.forget = ring_reach_forget,
-	.map = ring_reach_map,
-	.keep = ring_reach_keep,
-	.tidy = ring_reach_tidy,
-	.get = get,
-	.put = put,
-	.enter = ring_fifo_link_enter,
-	.leave = ring_fifo_link_leave,
-	.revoke = ring_fifo_link_revoke,
-};
+static const struct ring_reach_ops reach = {RING_REACH_OPS, .get = get, .put = put};
 
 const struct ring_transport ring_transport_loopback = {
 	.name = "loopback",

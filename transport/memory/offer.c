@@ -18,7 +18,7 @@ int ring_offer_send(int socket, const struct ring_offer *offer, const int *fds, 
 		return 0;
 	if (sent < 0 && (errno == EAGAIN || errno == EINTR || errno == ETOOMANYREFS))
 		return RING_EAGAIN;
-	/* The first bytes after the greeting always fit, so a part of them is an error, too. */
+	/* The first bytes after the greeting always fit, so a part of them is also an error. */
 	ring_log(RING_WARN, "offer: send: %s", sent < 0 ? strerror(errno) : "cut short");
 	return RING_EPEER;
 }

@@ -5,13 +5,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/fd.h"
 #include "fifo_link.h"
+#include "base/held.h"
 #include "base/log.h"
 #include "transport/sealed.h"
 #include "base/status.h"
+
+/* Subtracted from how many regions are let go, by a receiver that leaves before all is closed. */
+#define KEEPS (1 << 30)
 
 /* ---- the regions, by number ------------------------------------------------------------------ */
 
@@ -63,8 +66,13 @@ static void insert(struct ring_reach *reach, const struct ring_reached *reached)
 
 static void unmap(const struct ring_reach *reach, const struct ring_reached *reached)
 {
-	if (reach->maps && reached->memory)
-		munmap(reached->memory, reached->bytes);
+	ring_fd_close(reached->fd);
+	if (!reach->maps || !reached->memory)
+		return;
+	if (reached->opener)
+		reached->opener->close(reached->opener->chip, reached->memory);
+	else
+		ring_held_end(reached->memory, reached->bytes, ring_held_unmap);
 }
 
 void ring_reach_close(struct ring_reach *reach)
@@ -72,7 +80,10 @@ void ring_reach_close(struct ring_reach *reach)
 	for (int i = 0; i < reach->count; i++)
 		unmap(reach, &reach->regions[i]);
 	free(reach->regions);
-	*reach = (struct ring_reach){0};
+	*reach = (struct ring_reach){.maps = reach->maps,
+				     .notices = reach->notices,
+				     .forgets = reach->forgets,
+				     .opener = reach->opener};
 }
 
 /* ---- saying and hearing ---------------------------------------------------------------------- */
@@ -123,25 +134,36 @@ static int hear(struct ring_fifo_link *link, struct ring_notice *notice, int *fd
 
 /* ---- what notices say ------------------------------------------------------------------------ */
 
-/* Takes a region in. The descriptor stays the caller's. */
-static int add(struct ring_fifo_link *link, const struct ring_notice *notice, int fd)
+/* Takes a region in; *fd: -1, if it has the descriptor from here on. */
+static int add(struct ring_fifo_link *link, const struct ring_notice *notice, int *fd)
 {
 	struct ring_reach *reach = &link->reach;
 	struct ring_reached reached = {.region = notice->region,
 				       .memory = (void *)(uintptr_t)notice->address,
-				       .bytes = notice->bytes};
+				       .bytes = notice->bytes,
+				       .lends = notice->lends,
+				       .lent = notice->lent,
+				       .fd = -1};
+	const bool far = reach->maps && reached.lends;
 	if (find(reach, notice->region))
 		return lose(link, "it was shared twice");
-	if (reach->maps != (fd >= 0))
+	if (!far && reach->maps != (*fd >= 0))
 		return lose(link, "its descriptor is missing, or should be");
 	int err = reserve(reach);
 	if (err == RING_ENOTSUP)
 		return lose(link, "there are too many");
-	if (!err && reach->maps)
-		err = ring_sealed_map(fd, reached.bytes, &reached.memory);
-	if (!err)
-		insert(reach, &reached);
-	return err;
+	if (far)
+		reached.memory = NULL;
+	else if (!err && reach->maps)
+		err = ring_sealed_map(*fd, reached.bytes, &reached.memory);
+	if (err)
+		return err;
+	if (far) {
+		reached.fd = *fd;
+		*fd = -1;
+	}
+	insert(reach, &reached);
+	return 0;
 }
 
 /* False if there is no such region, if it was forgotten before, or if it was to stay. */
@@ -155,11 +177,12 @@ static bool mark_forgotten(struct ring_reach *reach, uint64_t region)
 	return true;
 }
 
-static int obey(struct ring_fifo_link *link, const struct ring_notice *notice, int fd)
+static int obey(struct ring_fifo_link *link, const struct ring_notice *notice, int *fd)
 {
 	if (notice->kind == RING_SHARE)
 		return add(link, notice, fd);
-	bool forgets = notice->kind == RING_FORGET && fd < 0;
+	bool forgets = notice->kind == RING_FORGET && *fd < 0;
+	link->reach.forgets += forgets;
 	if (forgets && mark_forgotten(&link->reach, notice->region))
 		return 0;
 	return lose(link,
@@ -178,7 +201,7 @@ static int take_in(struct ring_fifo_link *link)
 		if (err)
 			return err;
 		link->reach.notices++;
-		err = obey(link, &notice, fd);
+		err = obey(link, &notice, &fd);
 		ring_fd_close(fd);
 	}
 	return err;
@@ -186,14 +209,35 @@ static int take_in(struct ring_fifo_link *link)
 
 /* ---- the contract of transport.h ------------------------------------------------------------- */
 
-/* The sender tells the other end that a region is gone, the receiver unmaps it. */
-static int let_go(struct ring_fifo_link *link, const struct ring_reached *reached)
+/*
+ * The sender tells the other end that a region is gone, the receiver unmaps it. returns 0;
+ * RING_EAGAIN: there is no room to tell, or it was told, and has a device's memory open yet
+ */
+static int let_go(struct ring_fifo_link *link, struct ring_reached *reached)
 {
 	struct ring_notice notice = {.kind = RING_FORGET, .region = reached->region};
-	if (link->base.outgoing)
-		return say(link, &notice, -1);
-	unmap(&link->reach, reached);
-	return 0;
+	if (!link->base.outgoing) {
+		unmap(&link->reach, reached);
+		return 0;
+	}
+	int err = reached->told ? 0 : say(link, &notice, -1);
+	if (err)
+		return err;
+	if (!reached->told)
+		reached->turn = ++link->reach.forgets;
+	reached->told = true;
+	bool lent = link->reach.maps && reached->lends;
+	return lent && (int32_t)(ring_fifo_gone(link->end.fifo) - reached->turn) < 0 ? RING_EAGAIN
+										     : 0;
+}
+
+/* Receiver: tells that it has let go of so many, unless something is yet to be closed. */
+static void tell_gone(struct ring_fifo_link *link, uint32_t regions)
+{
+	const struct ring_opener *opener = link->reach.opener;
+	link->reach.owes = opener && !opener->has_closed(opener->chip);
+	if (!link->reach.owes)
+		ring_fifo_let_go(link->end.fifo, regions);
 }
 
 /* Lets go of what was forgotten, as far as there is room to say so. */
@@ -201,17 +245,22 @@ static int sweep(struct ring_fifo_link *link)
 {
 	struct ring_reach *reach = &link->reach;
 	int err = 0, kept = 0;
-	if (reach->forgotten == 0)
+	if (reach->forgotten == 0 && !reach->owes)
 		return 0;
 	for (int i = 0; i < reach->count; i++) {
 		struct ring_reached reached = reach->regions[i];
+		int held = reached.forgotten ? err : 0;
 		if (reached.forgotten && !err)
-			err = let_go(link, &reached);
-		if (!reached.forgotten || err)
+			held = let_go(link, &reached);
+		if (held && !reached.told)
+			err = held;
+		if (!reached.forgotten || held)
 			reach->regions[kept++] = reached;
 	}
 	reach->forgotten -= reach->count - kept;
 	reach->count = kept;
+	if (!err && !link->base.outgoing)
+		tell_gone(link, reach->forgets);
 	return err;
 }
 
@@ -224,7 +273,9 @@ int ring_reach_share(struct ring_link *base, const struct ring_region *region)
 	struct ring_notice notice = {.kind = RING_SHARE,
 				     .region = region->number,
 				     .bytes = region->bytes,
-				     .address = (uintptr_t)region->start};
+				     .address = (uintptr_t)region->start,
+				     .lends = region->lends,
+				     .lent = region->lent};
 	int err = sweep(link);
 	if (!err)
 		err = reserve(reach);
@@ -232,7 +283,7 @@ int ring_reach_share(struct ring_link *base, const struct ring_region *region)
 		err = say(link, &notice, reach->maps ? region->fd : -1);
 	if (err)
 		return err;
-	struct ring_reached reached = {.region = region->number};
+	struct ring_reached reached = {.region = region->number, .lends = region->lends, .fd = -1};
 	insert(reach, &reached);
 	return 0;
 }
@@ -244,10 +295,10 @@ void ring_reach_forget(struct ring_link *base, uint64_t region)
 	sweep(link);
 }
 
-int ring_reach_map(struct ring_link *base, uint64_t region, uint64_t offset, size_t bytes,
-		   void **address)
+/* What a message names. returns 0; RING_EPEER: it was not shared; RING_ESYSTEM */
+static int look_up(struct ring_fifo_link *link, uint64_t region, uint64_t offset, size_t bytes,
+		   struct ring_reached **found)
 {
-	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
 	struct ring_reached *reached = find(&link->reach, region);
 	if (!reached) {
 		int err = take_in(link);
@@ -257,8 +308,86 @@ int ring_reach_map(struct ring_link *base, uint64_t region, uint64_t offset, siz
 	}
 	if (!reached || offset > reached->bytes || bytes > reached->bytes - offset)
 		return lose(link, "a message names a place that was not shared");
+	*found = reached;
+	return 0;
+}
+
+int ring_reach_map(struct ring_link *base, uint64_t region, uint64_t offset, size_t bytes,
+		   void **address)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	struct ring_reached *reached;
+	int err = look_up(link, region, offset, bytes, &reached);
+	if (err)
+		return err;
+	if (reached->lends)
+		return lose(link, "a message names memory of a device for the host's");
 	*address = (char *)reached->memory + offset;
 	return 0;
+}
+
+/* A device's memory, by who reaches it first. */
+static int open_lent(struct ring_reach *reach, struct ring_reached *reached,
+		     const struct ring_opener *opener)
+{
+	int err = reach->maps
+			  ? opener->open(opener->chip, &reached->lent, reached->fd, &reached->memory)
+			  : opener->reach(opener->chip, reached->memory);
+	if (err)
+		return err;
+	reached->opener = opener;
+	if (reach->maps)
+		reach->opener = opener;
+	ring_fd_close(reached->fd);
+	reached->fd = -1;
+	return 0;
+}
+
+int ring_reach_open(struct ring_link *base, uint64_t region, uint64_t offset, size_t bytes,
+		    const struct ring_opener *opener, void **address)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	struct ring_reached *reached;
+	int err = look_up(link, region, offset, bytes, &reached);
+	if (err)
+		return err;
+	if (!reached->lends)
+		return lose(link, "a message names memory of the host for a device's");
+	if (!reached->opener)
+		err = open_lent(&link->reach, reached, opener);
+	if (err)
+		return err;
+	*address = (char *)reached->memory + offset;
+	if (link->reach.maps)
+		*address = (char *)*address + reached->lent.offset;
+	return 0;
+}
+
+/* Sender: the other end has left in order, and has yet to close something. */
+static bool keeps(const struct ring_fifo_link *link)
+{
+	return (int32_t)(link->reach.forgets - ring_fifo_gone(link->end.fifo)) > KEEPS / 2;
+}
+
+bool ring_reach_lends(struct ring_link *base, uint64_t region)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	if (!link->reach.maps || !find(&link->reach, region))
+		return false;
+	sweep(link);
+	return find(&link->reach, region) && (!ring_fifo_link_has_ended(link) || keeps(link));
+}
+
+/* It has also let go of whatever else it was told to forget. */
+bool ring_reach_part(struct ring_link *base)
+{
+	struct ring_fifo_link *link = (struct ring_fifo_link *)base;
+	ring_reach_close(&link->reach);
+	if (link->reach.maps)
+		tell_gone(link, link->reach.forgets + RING_REACH_MAX);
+	if (link->reach.owes)
+		ring_fifo_let_go(link->end.fifo, link->reach.forgets - (uint32_t)KEEPS);
+	return !link->reach.owes;
 }
 
 int ring_reach_keep(struct ring_link *base, uint64_t region)

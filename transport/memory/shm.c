@@ -15,6 +15,7 @@
 #include "attach.h"
 #include "base/fd.h"
 #include "fifo_link.h"
+#include "base/held.h"
 #include "offer.h"
 #include "transport/sealed.h"
 #include "base/status.h"
@@ -184,25 +185,14 @@ static void close_link(struct ring_link *base)
 		return;
 	ring_fifo_link_hang_up(&link->fifo);
 	if (link->fifo.end.fifo)
-		munmap(link->fifo.end.fifo, link->mapped_bytes);
+		ring_held_end(link->fifo.end.fifo, link->mapped_bytes, ring_held_unmap);
 	ring_offer_discard(&link->inbox);
 	ring_fd_close(link->memory_fd);
 	ring_fd_close(link->fifo.fd);
 	free(link);
 }
 
-static const struct ring_reach_ops reach = {
-	.share = ring_reach_share,
-	.forget = ring_reach_forget,
-	.map = ring_reach_map,
-	.keep = ring_reach_keep,
-	.tidy = ring_reach_tidy,
-	.get = get,
-	.put = put,
-	.enter = ring_fifo_link_enter,
-	.leave = ring_fifo_link_leave,
-	.revoke = ring_fifo_link_revoke,
-};
+static const struct ring_reach_ops reach = {RING_REACH_OPS, .get = get, .put = put};
 
 const struct ring_transport ring_transport_shm = {
 	.name = "shm",

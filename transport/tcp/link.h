@@ -80,9 +80,9 @@ void ring_tcp_expect(struct ring_link *base, size_t bytes, void *landing);
 void ring_tcp_lose(struct ring_tcp_link *link, int cause, const char *why);
 
 /*
- * Whether it is worth asking the socket: not if it had nothing and still has not. A look that finds
- * nothing costs less through poll(2): recv and send take the socket's lock, which the kernel needs
- * to deliver what we wait for (round trips, 18 -> 6.7 us).
+ * Whether it is worth asking the socket. False if the socket had nothing at the last look and
+ * still has nothing. A look that finds nothing costs less through poll(2): recv and send take the
+ * socket's lock, which the kernel needs to deliver what we wait for (round trips, 18 -> 6.7 us).
  */
 bool ring_tcp_is_ready(struct ring_tcp_link *link, short events);
 

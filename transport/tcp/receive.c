@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "transport/slot_fifo.h"
+#include "base/slot_place.h"
 #include "base/status.h"
 #include "link.h"
 
@@ -35,7 +35,7 @@ static void count_use(struct ring_tcp_receiver *receiver, unsigned at, size_t by
 	if (bytes <= receiver->used[at])
 		return;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t stride = ring_fifo_stride(base->slot_bytes);
+	size_t stride = ring_slot_stride(base->slot_bytes);
 	size_t use = (bytes + page - 1) / page * page;
 	use = use < stride ? use : stride;
 	base->memory_bytes += use - receiver->used[at];
@@ -51,7 +51,7 @@ static unsigned char *place_of(struct ring_tcp_receiver *receiver, size_t bytes)
 	    receiver->expected[at] == bytes)
 		return receiver->landing[at];
 	count_use(receiver, at, bytes);
-	return receiver->slots + at * ring_fifo_stride(base->slot_bytes);
+	return receiver->slots + at * ring_slot_stride(base->slot_bytes);
 }
 
 /* Reads the next message's header out of the inbox. False if it is not there yet or nonsense. */

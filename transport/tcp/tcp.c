@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/held.h"
 #include "base/log.h"
 #include "transport/outage.h"
 #include "transport/sealed.h"
@@ -25,7 +26,7 @@ static bool reaches(const struct ring_peer *from, const struct ring_peer *to)
 }
 
 /*
- * The kernel tells the cause once: it serves the link the other way, too, which may be asked first.
+ * The kernel tells the cause once: the link the other way has the same one, and may be asked first.
  */
 static void note_cause(struct ring_tcp_link *link, int cause)
 {
@@ -113,7 +114,7 @@ static struct ring_tcp_link *make_sender(void)
 /* Whole pages. */
 static size_t slots_memory(unsigned depth, size_t slot_bytes)
 {
-	return ring_sealed_memory(depth * ring_fifo_stride(slot_bytes));
+	return ring_sealed_memory(depth * ring_slot_stride(slot_bytes));
 }
 
 static struct ring_tcp_link *make_receiver(const struct ring_link_params *params)
@@ -246,7 +247,7 @@ static void close_link(struct ring_link *base)
 		ring_fd_close(link->fd);
 	}
 	if (!base->outgoing)
-		free(((struct ring_tcp_receiver *)base)->slots);
+		ring_held_end(((struct ring_tcp_receiver *)base)->slots, 0, ring_held_free);
 	free(link);
 }
 

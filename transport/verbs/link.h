@@ -158,6 +158,8 @@ static inline struct ring_verbs_receiver *ring_verbs_receiver(struct ring_link *
  * link->text
  */
 int ring_verbs_queue_make(struct ring_verbs_link *link);
+/* Of its registered memory: whole pages, from link->slots.start on. */
+size_t ring_verbs_slots_bytes(const struct ring_verbs_link *link);
 int ring_verbs_queue_connect(struct ring_verbs_link *link); /* with `other` */
 void ring_verbs_queue_free(struct ring_verbs_link *link);   /* also a half-made one */
 

@@ -12,9 +12,7 @@
  * one that is held.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/status.h"
 #include "link.h"

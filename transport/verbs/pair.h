@@ -28,7 +28,7 @@ int ring_verbs_pair_initialise(const struct ring_verbs_port *port, struct ibv_qp
 int ring_verbs_pair_receive(const struct ring_verbs_port *port, struct ibv_qp *qp,
 			    const struct ring_verbs_end *own, const struct ring_verbs_end *other);
 
-/* It sends, too. An outage ends it after more than half of peer_lost_ms. */
+/* It also sends. An outage ends it after more than half of peer_lost_ms. */
 int ring_verbs_pair_send(const struct ring_verbs_port *port, struct ibv_qp *qp,
 			 const struct ring_verbs_end *own, int peer_lost_ms);
 

@@ -3,7 +3,6 @@
 #include "port.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +42,7 @@ static bool choose_again(const struct sockaddr_storage *address, const struct ri
 	if (!ring_verbs_choose(RING_VERBS_DEVICES, &narrow, address, choice, why) ||
 	    memcmp(choice->gid, recent.choice.gid, sizeof(choice->gid)) != 0)
 		return false;
-	*choice = recent.choice; /* what it says of other ports, too */
+	*choice = recent.choice; /* also what it says of other ports */
 	return true;
 }
 

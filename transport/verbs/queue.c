@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/held.h"
+#include "base/slot_place.h"
 #include "base/status.h"
-#include "transport/slot_fifo.h"
 #include "link.h"
 
 static int fail(struct ring_verbs_link *link, int cause, const char *what)
@@ -40,7 +41,7 @@ static int fail_registering(struct ring_verbs_link *link, int cause, size_t byte
 }
 
 /* Slots, then a sender's landings, then room for the trial's packet. */
-static size_t slots_bytes(const struct ring_verbs_link *link)
+size_t ring_verbs_slots_bytes(const struct ring_verbs_link *link)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t landing = link->base.outgoing ? sizeof(struct ring_verbs_landing) : 0;
@@ -55,8 +56,8 @@ static size_t slots_bytes(const struct ring_verbs_link *link)
 static int make_slots(struct ring_verbs_link *link)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	link->slots.stride = ring_fifo_stride(link->base.slot_bytes);
-	size_t bytes = slots_bytes(link);
+	link->slots.stride = ring_slot_stride(link->base.slot_bytes);
+	size_t bytes = ring_verbs_slots_bytes(link);
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return fail(link, errno, "no memory for slots");
@@ -187,7 +188,7 @@ void ring_verbs_queue_free(struct ring_verbs_link *link)
 	if (link->slots.mr)
 		library->dereg_mr(link->slots.mr);
 	if (link->slots.start)
-		munmap(link->slots.start, slots_bytes(link));
+		ring_held_end(link->slots.start, ring_verbs_slots_bytes(link), ring_held_unmap);
 	ring_fd_close(link->queue.epoll);
 	ring_verbs_port_drop(link->port);
 }

@@ -12,11 +12,9 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
-#include "base/log.h"
 #include "transport/outage.h"
 #include "base/status.h"
 #include "transport/slot_fifo.h"
@@ -163,6 +161,13 @@ static int wait_fd(const struct ring_link *base, short *events)
 	return !waits ? -1 : open ? link->queue.epoll : link->fd;
 }
 
+static size_t slots(const struct ring_link *base, void **memory)
+{
+	const struct ring_verbs_link *link = (const struct ring_verbs_link *)base;
+	*memory = link->slots.start;
+	return ring_verbs_slots_bytes(link);
+}
+
 /* All that the sender posted is acknowledged, or given up. */
 static void close_link(struct ring_link *base)
 {
@@ -194,5 +199,6 @@ const struct ring_transport ring_transport_verbs = {
 	.expect = ring_verbs_expect,
 	.withdraw = ring_verbs_withdraw,
 	.wait_fd = wait_fd,
+	.slots = slots,
 	.close = close_link,
 };

@@ -9,7 +9,7 @@
 
 #define RING_ID_TEXT (2 * sizeof(struct ring_unique_id) + 1)
 
-/* False if the text is no id. */
+/* False if the text is not an id. */
 bool ring_id_from_hex(const char *text, struct ring_unique_id *id);
 void ring_id_to_hex(const struct ring_unique_id *id, char text[RING_ID_TEXT]);
 

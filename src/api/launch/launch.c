@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fork_lock.h"
 #include "base/waits.h"
+#include "kvs.h"
 #include "meet/describe.h"
 #include "door/watcher.h"
 
@@ -183,7 +184,8 @@ static int enter(struct ring_launch *launch, const struct ring_options *options,
 	if (err)
 		return err;
 	launch->number = count_call(launcher);
-	err = launcher->enter(launcher, &config, launch, failure);
+	err = launcher->kvs ? ring_kvs_hand_out(launcher->kvs, &config, launch, failure)
+			    : launcher->enter(launcher, &config, launch, failure);
 	if (err == RING_EINVAL)
 		uncount_call();
 	return err;

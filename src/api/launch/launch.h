@@ -22,6 +22,8 @@ struct ring_launch {
 	struct ring_watcher *watcher; /* held until the communicator holds it itself, or NULL */
 };
 
+struct ring_kvs; /* kvs.h */
+
 struct ring_launcher {
 	const char *name;
 	const char *marker;    /* this launcher started us if this variable is set */
@@ -35,9 +37,12 @@ struct ring_launcher {
 	int (*find_place)(const struct ring_launcher *launcher, struct ring_launch *launch,
 			  struct ring_failure *failure);
 
+	/* How ranks exchange values, and get the id of the launch->number-th communicator. */
+	const struct ring_kvs *kvs;
+
 	/*
-	 * Then sets the id of the launch->number-th communicator; may start to serve its meeting.
-	 * Sets launch->watcher also on failure.
+	 * Without, sets that id; may start to serve its meeting. Sets launch->watcher also on
+	 * failure.
 	 */
 	int (*enter)(const struct ring_launcher *launcher, const struct ring_config *config,
 		     struct ring_launch *launch, struct ring_failure *failure);

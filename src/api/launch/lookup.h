@@ -27,7 +27,7 @@ struct ring_addresses {
 int ring_lookup(const char *name, int port, uint64_t deadline_ms, struct ring_addresses *found,
 		char why[RING_LOOKUP_WORDS]);
 
-/* The one that all ranks of a host choose: its own, if there is one; at_home: loopback, too */
+/* The one that all ranks of a host choose: its own, if there is one; at_home: also loopback */
 const struct sockaddr_storage *ring_lookup_own(const struct ring_addresses *found, bool at_home);
 
 /*

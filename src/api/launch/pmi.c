@@ -209,13 +209,6 @@ static const struct ring_kvs kvs = {
 
 /* ---- the launcher ---- */
 
-static int enter(const struct ring_launcher *launcher, const struct ring_config *config,
-		 struct ring_launch *launch, struct ring_failure *failure)
-{
-	(void)launcher;
-	return ring_kvs_hand_out(&kvs, config, launch, failure);
-}
-
 const struct ring_launcher ring_launcher_pmi = {
 	.name = "mpiexec (PMI-1)",
 	.marker = "PMI_FD",
@@ -223,5 +216,5 @@ const struct ring_launcher ring_launcher_pmi = {
 	.size = "PMI_SIZE",
 	.rank = "PMI_RANK",
 	.local_size = "MPI_LOCALNRANKS",
-	.enter = enter,
+	.kvs = &kvs,
 };

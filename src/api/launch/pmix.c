@@ -407,17 +407,10 @@ static int find_place(const struct ring_launcher *launcher, struct ring_launch *
 	return 0;
 }
 
-static int enter(const struct ring_launcher *launcher, const struct ring_config *config,
-		 struct ring_launch *launch, struct ring_failure *failure)
-{
-	(void)launcher;
-	return ring_kvs_hand_out(&kvs, config, launch, failure);
-}
-
 const struct ring_launcher ring_launcher_pmix = {
 	.name = "mpirun (PMIx)",
 	.marker = "PMIX_RANK",
 	.variables = "PMIX_RANK, PMIX_NAMESPACE, PMIX_SERVER_URI...",
 	.find_place = find_place,
-	.enter = enter,
+	.kvs = &kvs,
 };

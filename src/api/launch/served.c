@@ -3,6 +3,7 @@
 #include "served.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,19 +17,51 @@
 #include "door/watcher.h"
 #include "lookup.h"
 
-int ring_served_choose_port(struct ring_served *served, const struct ring_launcher *launcher,
-			    struct ring_failure *failure)
+/* ---- what people say ---- */
+
+/* The first line of a file. returns false, with errno, or 0 if there is none or it is too long */
+static bool read_line(const char *path, char line[RING_SECRET_TEXT])
 {
-	served->chosen = ring_launch_variable("RING_ROOT_PORT") != NULL;
-	return served->chosen ? ring_launch_number(launcher, "RING_ROOT_PORT", 1, RING_PORT_MAX,
-						   &served->port, failure)
-			      : 0;
+	FILE *file = ring_fd_file(path);
+	if (!file)
+		return false;
+	errno = 0;
+	bool whole = fgets(line, RING_SECRET_TEXT, file) != NULL;
+	size_t length = whole ? strcspn(line, "\r\n") : 0;
+	whole = length > 0 && (line[length] || feof(file));
+	line[length] = '\0';
+	fclose(file);
+	return whole;
 }
 
-const char *ring_served_secret(void)
+static int read_secret(struct ring_served *served, struct ring_failure *failure)
 {
 	const char *secret = ring_launch_variable("RING_SECRET");
-	return secret ? secret : "";
+	const char *path = ring_launch_variable("RING_SECRET_FILE");
+	if (secret && path)
+		return ring_fail(failure, RING_EINVAL,
+				 "RING_SECRET and RING_SECRET_FILE are both set: unset one");
+	if (path && !read_line(path, served->secret))
+		return ring_fail(failure, RING_EINVAL, "RING_SECRET_FILE=%.200s has no secret: %s",
+				 path,
+				 errno ? strerror(errno)
+				       : "its first line is empty or longer than 1022 letters");
+	if (secret && strlen(secret) >= RING_SECRET_TEXT)
+		return ring_fail(failure, RING_EINVAL, "RING_SECRET has more than %d letters",
+				 RING_SECRET_TEXT - 1);
+	if (secret)
+		strcpy(served->secret, secret);
+	return 0;
+}
+
+int ring_served_choose(struct ring_served *served, const struct ring_launcher *launcher,
+		       struct ring_failure *failure)
+{
+	served->chosen = ring_launch_variable("RING_ROOT_PORT") != NULL;
+	int err = served->chosen ? ring_launch_number(launcher, "RING_ROOT_PORT", 1, RING_PORT_MAX,
+						      &served->port, failure)
+				 : 0;
+	return err ? err : read_secret(served, failure);
 }
 
 /* ---- where to meet ---- */
@@ -165,7 +198,7 @@ int ring_served_enter(const struct ring_served *served, struct ring_identity *id
 		return err;
 	identity->root = address;
 	if (launch->rank == 0) {
-		if (!ring_served_secret()[0])
+		if (!served->secret[0])
 			warn_without_secret(launch->number, &address, one_host);
 		err = serve(served, config, identity, one_host, failure);
 		if (!err) /* the shortest way */

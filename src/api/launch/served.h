@@ -12,6 +12,7 @@
 #include "launch.h"
 
 #define RING_PORT_MAX 65535
+#define RING_SECRET_TEXT 1024
 
 /* Texts lie in the environment, or with the caller. */
 struct ring_served {
@@ -21,14 +22,15 @@ struct ring_served {
 	const char *port_of; /* where the port comes from, unless it was chosen */
 	bool chosen;         /* by RING_ROOT_PORT */
 	int local_size;      /* ranks on this host; 0: all are if the address says loopback */
+	char secret[RING_SECRET_TEXT]; /* "": none */
 };
 
-/* Sets port and chosen if RING_ROOT_PORT does. returns 0; RING_EINVAL if it is nonsense */
-int ring_served_choose_port(struct ring_served *served, const struct ring_launcher *launcher,
-			    struct ring_failure *failure);
-
-/* RING_SECRET, or "" */
-const char *ring_served_secret(void);
+/*
+ * Sets port and chosen if RING_ROOT_PORT does, and the secret from RING_SECRET or the first line of
+ * the file that RING_SECRET_FILE names. returns 0; RING_EINVAL if they are nonsense
+ */
+int ring_served_choose(struct ring_served *served, const struct ring_launcher *launcher,
+		       struct ring_failure *failure);
 
 /*
  * Sets launch->id from an identity without root, and on rank 0 serves its meeting; launch->size and

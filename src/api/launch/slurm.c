@@ -41,14 +41,13 @@ static int derive_port(const char *job, const char *step)
 	return PORT_FIRST + (int)(number % PORTS);
 }
 
-static void identify(const char *job, const char *step, const struct ring_launch *launch,
-		     struct ring_identity *identity)
+static void identify(const char *job, const char *step, const char *secret,
+		     const struct ring_launch *launch, struct ring_identity *identity)
 {
 	char number[16];
 	snprintf(number, sizeof(number), "%u", launch->number);
 	const char *const facts[] = {"slurm", job, step, number};
-	ring_identity_derive(identity, ring_served_secret(), facts,
-			     sizeof(facts) / sizeof(facts[0]));
+	ring_identity_derive(identity, secret, facts, sizeof(facts) / sizeof(facts[0]));
 }
 
 static int enter(const struct ring_launcher *launcher, const struct ring_config *config,
@@ -76,10 +75,10 @@ static int enter(const struct ring_launcher *launcher, const struct ring_config 
 		.port_of = "that SLURM_JOB_ID and SLURM_STEP_ID give",
 		.local_size = node_count == 1 ? launch->size : 1,
 	};
-	err = ring_served_choose_port(&served, launcher, failure);
+	err = ring_served_choose(&served, launcher, failure);
 	if (err)
 		return err;
-	identify(job, step, launch, &identity);
+	identify(job, step, served.secret, launch, &identity);
 	return ring_served_enter(&served, &identity, config, launch, failure);
 }
 

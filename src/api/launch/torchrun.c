@@ -23,7 +23,7 @@ static int read_port(struct ring_torchrun *job, const struct ring_launcher *laun
 {
 	job->served.port = store + 1;
 	job->served.port_of = "after MASTER_PORT";
-	int err = ring_served_choose_port(&job->served, launcher, failure);
+	int err = ring_served_choose(&job->served, launcher, failure);
 	if (!err && job->served.port > RING_PORT_MAX)
 		err = ring_fail(failure, RING_EINVAL,
 				"MASTER_PORT=%d leaves no port after it for the ranks to meet: set "
@@ -77,7 +77,7 @@ static int enter(const struct ring_launcher *launcher, const struct ring_config 
 	int err = ring_torchrun_read(&job, launcher, failure);
 	if (err)
 		return err;
-	ring_torchrun_identify(&job, launch->number, ring_served_secret(), &identity);
+	ring_torchrun_identify(&job, launch->number, job.served.secret, &identity);
 	return ring_served_enter(&job.served, &identity, config, launch, failure);
 }
 

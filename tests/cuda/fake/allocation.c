@@ -14,6 +14,7 @@
 static int add(const char *function, struct fake_range *range)
 {
 	range->context = fake_current();
+	range->owner = fake_settings.visible[range->context->device];
 	int err = range->bytes ? fake_context_await(range->context, function)
 			       : RING_CUDA_INVALID_VALUE;
 	return err ? err : fake_memory_add(range);
@@ -28,7 +29,9 @@ static int free_memory(const char *function, void *memory, unsigned kinds, int o
 	struct fake_range range;
 	if (!fake_memory_find(memory, &range) || range.base != memory || !(KIND(range.kind) & kinds))
 		return fake_end(otherwise);
-	err = fake_context_await(range.context, function);
+	if (fake_ipc_is_open(&range))
+		return fake_end(RING_CUDA_INVALID_VALUE);
+	err = fake_settings.frees_wait ? fake_context_await(range.context, function) : 0;
 	if (!err)
 		fake_memory_remove(memory);
 	return fake_end(err);
@@ -36,12 +39,12 @@ static int free_memory(const char *function, void *memory, unsigned kinds, int o
 
 /* ---- of devices ------------------------------------------------------------------------------ */
 
-static int alloc(const char *function, void **memory, size_t bytes, enum fake_kind kind)
+static int alloc(const char *function, void **memory, size_t bytes, enum fake_kind kind, bool pooled)
 {
 	int err = fake_begin(function, FAKE_CONTEXT | FAKE_SAFE);
 	if (err)
 		return err;
-	struct fake_range range = {.bytes = bytes, .kind = kind};
+	struct fake_range range = {.bytes = bytes, .kind = kind, .pooled = pooled};
 	err = add(function, &range);
 	if (!err)
 		*memory = range.base;
@@ -50,13 +53,20 @@ static int alloc(const char *function, void **memory, size_t bytes, enum fake_ki
 
 int cuMemAlloc_v2(void **memory, size_t bytes)
 {
-	return alloc(__func__, memory, bytes, FAKE_DEVICE_MEMORY);
+	return alloc(__func__, memory, bytes, FAKE_DEVICE_MEMORY, false);
+}
+
+/* It is there at once, and cuMemFree frees it. */
+int cuMemAllocAsync(void **memory, size_t bytes, struct CUstream_st *stream)
+{
+	(void)stream;
+	return alloc(__func__, memory, bytes, FAKE_DEVICE_MEMORY, true);
 }
 
 int cuMemAllocManaged(void **memory, size_t bytes, unsigned flags)
 {
 	(void)flags;
-	return alloc(__func__, memory, bytes, FAKE_MANAGED_MEMORY);
+	return alloc(__func__, memory, bytes, FAKE_MANAGED_MEMORY, false);
 }
 
 int cuMemFree_v2(void *memory)
@@ -161,7 +171,8 @@ int cuMemHostGetDevicePointer_v2(void **address, void *memory, unsigned flags)
 	if (err)
 		return err;
 	struct fake_range range;
-	if (flags || !fake_memory_find(memory, &range) || range.kind == FAKE_DEVICE_MEMORY)
+	if (flags || !fake_memory_find(memory, &range) || range.kind == FAKE_DEVICE_MEMORY ||
+	    range.kind == FAKE_MAPPED_MEMORY)
 		return fake_end(RING_CUDA_INVALID_VALUE);
 	*address = memory;
 	return fake_end(0);

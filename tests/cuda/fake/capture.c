@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs: what the streams of a capture were given is noted in the order in which they were given
- * it, which respects all dependencies, and done in that order when the graph is launched.
+ * Graphs: what the streams of a capture were given, and what of that comes behind what. When the
+ * graph is launched it is done one after the other, in any order that respects that, and in another
+ * one the next time.
  */
 #include "fake.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+
+struct node {
+	struct fake_work work;
+	struct fake_places after;
+};
 
 struct CUgraph_st {
 	unsigned holders;
-	struct fake_work *works;
-	size_t nworks, room;
+	uint64_t id; /* of its capture */
+	struct node *nodes;
+	size_t nnodes, room;
 	bool waits; /* one of them does */
 
 	/* while it is captured */
@@ -28,6 +36,35 @@ struct CUgraphExec_st {
 static struct CUgraph_st *captures;
 static _Thread_local int thread_mode = CUDA_CAPTURE_GLOBAL; /* its address is the thread's name */
 
+/* ---- places in a graph ----------------------------------------------------------------------- */
+
+static bool has_place(const struct fake_places *places, size_t node)
+{
+	size_t i = 0;
+	while (i < places->count && places->nodes[i] != node)
+		i++;
+	return i < places->count;
+}
+
+int fake_places_add(struct fake_places *places, const struct fake_places *more)
+{
+	size_t room = places->count + more->count;
+	size_t *nodes = room ? realloc(places->nodes, room * sizeof(*nodes)) : NULL;
+	if (!nodes)
+		return room ? RING_CUDA_OUT_OF_MEMORY : 0;
+	places->nodes = nodes;
+	for (size_t i = 0; i < more->count; i++)
+		if (!has_place(places, more->nodes[i]))
+			nodes[places->count++] = more->nodes[i];
+	return 0;
+}
+
+void fake_places_end(struct fake_places *places)
+{
+	free(places->nodes);
+	*places = (struct fake_places){0};
+}
+
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
 struct CUgraph_st *fake_graph_hold(struct CUgraph_st *graph)
@@ -40,21 +77,50 @@ void fake_graph_drop(struct CUgraph_st *graph)
 {
 	if (--graph->holders)
 		return;
-	for (size_t i = 0; i < graph->nworks; i++)
-		if (graph->works[i].end)
-			graph->works[i].end(&graph->works[i]);
-	free(graph->works);
+	for (size_t i = 0; i < graph->nnodes; i++) {
+		struct node *node = &graph->nodes[i];
+		fake_places_end(&node->after);
+		if (node->work.end)
+			node->work.end(&node->work);
+	}
+	free(graph->nodes);
 	free(graph);
+}
+
+static bool may_run(const struct CUgraph_st *graph, size_t node, const bool *done)
+{
+	const struct fake_places *after = &graph->nodes[node].after;
+	size_t i = 0;
+	while (i < after->count && done[after->nodes[i]])
+		i++;
+	return i == after->count && !done[node];
+}
+
+/* Any of those that may be next. */
+static size_t choose(const struct CUgraph_st *graph, const bool *done, uint64_t *random)
+{
+	size_t chosen = 0, many = 0;
+	for (size_t node = 0; node < graph->nnodes; node++)
+		if (may_run(graph, node, done) && fake_random(random) % ++many == 0)
+			chosen = node;
+	return chosen;
 }
 
 static int run_graph(struct CUctx_st *context, struct fake_work *work)
 {
-	int err = 0;
-	for (size_t i = 0; i < work->graph->nworks && !err; i++) {
-		struct fake_work *one = &work->graph->works[i];
+	static atomic_uint_fast64_t launches;
+	uint64_t random = fake_settings.seed << 32 ^ atomic_fetch_add(&launches, 1);
+	struct CUgraph_st *graph = work->graph;
+	bool *done = calloc(graph->nnodes + 1, sizeof(*done));
+	int err = done ? 0 : RING_CUDA_OUT_OF_MEMORY;
+	for (size_t left = graph->nnodes; left > 0 && !err; left--) {
+		size_t next = choose(graph, done, &random);
+		struct fake_work *one = &graph->nodes[next].work;
 		if (one->run && !fake_context_is_over(context))
 			err = one->run(context, one);
+		done[next] = true;
 	}
+	free(done);
 	return err;
 }
 
@@ -88,6 +154,15 @@ int fake_capture_forbids(void)
 	return err;
 }
 
+int fake_capture_forbids_all(struct CUctx_st *context)
+{
+	int err = 0;
+	for (struct CUstream_st *stream = context->streams; stream; stream = stream->next)
+		if (stream->captured)
+			err = fake_capture_lose(stream->captured);
+	return err;
+}
+
 /* A blocking stream that is captured, as the legacy one would wait for it; NULL: there is none. */
 static struct CUstream_st *find_blocking(struct CUctx_st *context)
 {
@@ -107,46 +182,70 @@ int fake_capture_forbids_legacy(struct CUctx_st *context)
 
 /* ---- what it notes --------------------------------------------------------------------------- */
 
+/* returns NULL without memory */
+static struct node *add_node(struct CUgraph_st *graph)
+{
+	if (graph->nnodes == graph->room) {
+		size_t room = 2 * graph->room + 16;
+		void *more = realloc(graph->nodes, room * sizeof(*graph->nodes));
+		if (!more)
+			return NULL;
+		graph->nodes = more;
+		graph->room = room;
+	}
+	return &graph->nodes[graph->nnodes];
+}
+
 int fake_capture_note(struct CUstream_st *stream, const struct fake_work *work)
 {
 	struct CUgraph_st *graph = stream->captured;
 	if (graph->lost)
 		return RING_CUDA_CAPTURE_INVALIDATED;
-	if (graph->nworks == graph->room) {
-		size_t room = 2 * graph->room + 16;
-		void *more = realloc(graph->works, room * sizeof(*graph->works));
-		if (!more)
-			return RING_CUDA_OUT_OF_MEMORY;
-		graph->works = more;
-		graph->room = room;
-	}
-	graph->works[graph->nworks++] = *work;
+	struct node *node = add_node(graph);
+	struct fake_places here = {0};
+	if (!node || fake_places_add(&here, &(struct fake_places){&graph->nnodes, 1}))
+		return RING_CUDA_OUT_OF_MEMORY;
+	*node = (struct node){.work = *work, .after = stream->at};
+	stream->at = here;
+	graph->nnodes++;
 	graph->waits |= work->waits;
-	stream->captured_upto = graph->nworks;
-	stream->joined = stream == graph->origin;
 	return 0;
 }
 
 static void enter(struct CUstream_st *stream, struct CUgraph_st *graph)
 {
 	stream->captured = fake_graph_hold(graph);
-	stream->captured_upto = 0;
-	stream->joined = true; /* there is nothing yet to be waited for */
+}
+
+void fake_capture_leave(struct CUstream_st *stream)
+{
+	if (stream->captured)
+		fake_graph_drop(stream->captured);
+	stream->captured = NULL;
+	fake_places_end(&stream->at);
+}
+
+int fake_capture_refuse(struct CUgraph_st *graph, int result)
+{
+	if (graph && graph->open)
+		fake_capture_lose(graph);
+	return result;
 }
 
 int fake_capture_join(struct CUstream_st *stream, struct CUgraph_st *graph,
-		      struct CUstream_st *from, size_t upto)
+		      const struct fake_places *at)
 {
-	if (!graph->open || (stream->captured && stream->captured != graph))
-		return CUDA_CAPTURE_ISOLATION;
+	if (!graph->open)
+		return fake_capture_refuse(stream->captured, CUDA_CAPTURE_ISOLATION);
+	if (stream->captured && stream->captured != graph) {
+		fake_capture_lose(stream->captured);
+		return fake_capture_refuse(graph, CUDA_CAPTURE_MERGE);
+	}
 	if (stream == stream->context->legacy)
-		return RING_CUDA_CAPTURE_IMPLICIT;
+		return fake_capture_refuse(graph, RING_CUDA_CAPTURE_IMPLICIT);
 	if (!stream->captured)
 		enter(stream, graph);
-	for (struct CUstream_st *s = stream->context->streams; s; s = s->next)
-		if (s == from && s->captured == graph && upto >= s->captured_upto)
-			s->joined = true;
-	return 0;
+	return fake_places_add(&stream->at, at);
 }
 
 /* ---- from begin to end ----------------------------------------------------------------------- */
@@ -162,10 +261,12 @@ int cuStreamBeginCapture_v2(struct CUstream_st *handle, int mode)
 		err = RING_CUDA_CAPTURE_UNSUPPORTED;
 	if (!err && (stream->captured || mode < 0 || mode > CUDA_CAPTURE_RELAXED))
 		err = RING_CUDA_INVALID_VALUE;
+	static uint64_t numbered;
 	struct CUgraph_st *graph = err ? NULL : calloc(1, sizeof(*graph));
 	if (!graph)
 		return fake_end(err ? err : RING_CUDA_OUT_OF_MEMORY);
 	*graph = (struct CUgraph_st){.holders = 1,
+				     .id = ++numbered,
 				     .open = true,
 				     .origin = stream,
 				     .thread = &thread_mode,
@@ -176,18 +277,30 @@ int cuStreamBeginCapture_v2(struct CUstream_st *handle, int mode)
 	return fake_end(0);
 }
 
-/* Its streams are as they were before. returns whether all came back to the first */
-static bool leave(struct CUgraph_st *graph)
+/* Whether all that was noted comes before the first stream's end, as far as there is memory to tell. */
+static bool all_come_back(const struct CUgraph_st *graph)
 {
-	bool joined = true;
+	size_t missing = 0;
+	bool *back = calloc(graph->nnodes + 1, sizeof(*back));
+	for (size_t i = 0; back && i < graph->origin->at.count; i++)
+		back[graph->origin->at.nodes[i]] = true;
+	for (size_t node = graph->nnodes; back && node-- > 0;) { /* it comes behind earlier ones */
+		const struct fake_places *after = &graph->nodes[node].after;
+		for (size_t i = 0; i < after->count; i++)
+			back[after->nodes[i]] |= back[node];
+		missing += !back[node];
+	}
+	free(back);
+	return back && missing == 0;
+}
+
+/* Its streams are as they were before. */
+static void leave(const struct CUgraph_st *graph)
+{
 	for (int device = 0; device < FAKE_DEVICES; device++)
 		for (struct CUstream_st *s = fake_contexts[device].streams; s; s = s->next)
-			if (s->captured == graph) {
-				joined &= s->joined;
-				s->captured = NULL;
-				fake_graph_drop(graph);
-			}
-	return joined;
+			if (s->captured == graph)
+				fake_capture_leave(s);
 }
 
 static void close_capture(struct CUgraph_st *graph)
@@ -213,7 +326,8 @@ int cuStreamEndCapture(struct CUstream_st *handle, struct CUgraph_st **graph)
 		return fake_end(CUDA_CAPTURE_UNMATCHED);
 	if (capture->thread != &thread_mode && capture->mode != CUDA_CAPTURE_RELAXED)
 		return fake_end(CUDA_CAPTURE_WRONG_THREAD);
-	bool joined = leave(capture);
+	bool joined = all_come_back(capture);
+	leave(capture);
 	close_capture(capture);
 	if (capture->lost || !joined)
 		err = capture->lost ? RING_CUDA_CAPTURE_INVALIDATED : CUDA_CAPTURE_UNJOINED;
@@ -234,22 +348,42 @@ int cuThreadExchangeStreamCaptureMode(int *mode)
 	return fake_end(0);
 }
 
-int cuStreamIsCapturing(struct CUstream_st *handle, int *status)
+/* With the lock. */
+static int look(struct CUstream_st *handle, int *status, uint64_t *id)
 {
-	int err = fake_begin(__func__, FAKE_CONTEXT);
-	if (err)
-		return err;
 	struct CUstream_st *stream;
-	err = fake_stream_find(handle, &stream);
+	int err = fake_stream_find(handle, &stream);
 	if (!err && stream == stream->context->legacy && find_blocking(stream->context))
 		err = RING_CUDA_CAPTURE_IMPLICIT; /* asking does no harm */
 	if (err)
-		return fake_end(err);
+		return err;
 	const struct CUgraph_st *capture = stream->captured;
 	*status = !capture        ? RING_CUDA_CAPTURE_NONE
 		  : capture->lost ? CUDA_CAPTURE_STATUS_INVALIDATED
-				  : CUDA_CAPTURE_ACTIVE;
-	return fake_end(0);
+				  : RING_CUDA_CAPTURE_ACTIVE;
+	if (*status == RING_CUDA_CAPTURE_ACTIVE)
+		*id = capture->id;
+	return 0;
+}
+
+int cuStreamIsCapturing(struct CUstream_st *handle, int *status)
+{
+	uint64_t id;
+	int err = fake_begin(__func__, FAKE_CONTEXT);
+	return err ? err : fake_end(look(handle, status, &id));
+}
+
+/* Graph and dependencies nobody asks for yet. */
+int cuStreamGetCaptureInfo_v2(struct CUstream_st *handle, int *status, uint64_t *id, void *graph,
+			      void *dependencies, size_t *count)
+{
+	uint64_t found;
+	int err = fake_begin(__func__, FAKE_CONTEXT);
+	if (err)
+		return err;
+	if (!status || graph || dependencies || count)
+		return fake_end(RING_CUDA_INVALID_VALUE);
+	return fake_end(look(handle, status, id ? id : &found));
 }
 
 /* ---- launching ------------------------------------------------------------------------------- */
@@ -266,6 +400,18 @@ int cuGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st 
 		return fake_end(graph ? RING_CUDA_OUT_OF_MEMORY : RING_CUDA_INVALID_VALUE);
 	it->graph = fake_graph_hold(graph);
 	*exec = it;
+	return fake_end(0);
+}
+
+/* Only how many there are, if not which. */
+int cuGraphGetNodes(struct CUgraph_st *graph, void *nodes, size_t *count)
+{
+	int err = fake_begin(__func__, FAKE_DRIVER);
+	if (err)
+		return err;
+	if (!graph || nodes || !count)
+		return fake_end(RING_CUDA_INVALID_VALUE);
+	*count = graph->nnodes;
 	return fake_end(0);
 }
 

@@ -2,9 +2,11 @@
 /*
  * Primary contexts: one for each device, counted. A thread has a stack of current ones. What breaks
  * one, breaks it for good: nothing that it was given runs any more, and all calls return the error.
+ * Whoever waits for all of it may have its lock.
  */
 #include "fake.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define STACK 16
@@ -34,7 +36,40 @@ bool fake_context_is_over(const struct CUctx_st *context)
 	return over;
 }
 
-int fake_context_await(struct CUctx_st *context, const char *function)
+/* ---- waiting for all of it ------------------------------------------------------------------- */
+
+void fake_context_pass(struct CUctx_st *context, const char *function)
+{
+	char what[128];
+	for (unsigned waited_ms = 0;
+	     context->held_in && !pthread_equal(context->holder, pthread_self());) {
+		snprintf(what, sizeof(what), "the context's lock, which another thread has in %s",
+			 context->held_in);
+		fake_wait(function, what, &waited_ms);
+	}
+}
+
+bool fake_context_lock(struct CUctx_st *context, const char *function)
+{
+	if (!fake_settings.locks)
+		return false;
+	fake_context_pass(context, function);
+	if (context->held_in)
+		return false;
+	context->held_in = function;
+	context->holder = pthread_self();
+	return true;
+}
+
+void fake_context_unlock(struct CUctx_st *context, bool took)
+{
+	if (!took)
+		return;
+	context->held_in = NULL;
+	pthread_cond_broadcast(&fake_changed);
+}
+
+static int await(struct CUctx_st *context, const char *function)
 {
 	struct fake_job *lasts[FAKE_QUEUES];
 	for (int i = 0; i < FAKE_QUEUES; i++) {
@@ -47,6 +82,14 @@ int fake_context_await(struct CUctx_st *context, const char *function)
 			err = fake_job_await(lasts[i], context, function);
 		fake_job_drop(lasts[i]);
 	}
+	return err;
+}
+
+int fake_context_await(struct CUctx_st *context, const char *function)
+{
+	bool took = fake_context_lock(context, function);
+	int err = await(context, function);
+	fake_context_unlock(context, took);
 	return err;
 }
 
@@ -75,6 +118,9 @@ void fake_context_end(struct CUctx_st *context)
 	fake_events_end(context);
 	fake_streams_end(context);
 	fake_modules_end(context);
+	fake_ipc_end(context);
+	if (none_is_left())
+		fake_mappings_end();
 	fake_memory_end(context);
 	*context = (struct CUctx_st){.device = context->device};
 	pthread_cond_broadcast(&fake_changed);
@@ -196,7 +242,8 @@ int cuCtxSynchronize(void)
 	int err = fake_begin(__func__, FAKE_CONTEXT | FAKE_SAFE);
 	if (err)
 		return err;
-	return fake_end(fake_context_await(fake_current(), __func__));
+	err = fake_capture_forbids_all(fake_current());
+	return fake_end(err ? err : await(fake_current(), __func__));
 }
 
 int cuCtxGetStreamPriorityRange(int *least, int *greatest)
@@ -221,10 +268,11 @@ int cuCtxEnablePeerAccess(struct CUctx_st *peer, unsigned flags)
 		return fake_end(RING_CUDA_INVALID_VALUE);
 	if (!peer || peer == context || !peer->retained)
 		return fake_end(RING_CUDA_INVALID_CONTEXT);
-	if (!fake_settings.peers)
+	if (!fake_peers(fake_settings.visible[context->device], fake_settings.visible[peer->device]))
 		return fake_end(CUDA_PEER_ACCESS_UNSUPPORTED);
 	if (context->reaches[peer->device])
 		return fake_end(RING_CUDA_PEER_ALREADY_ENABLED);
-	context->reaches[peer->device] = true;
-	return fake_end(0);
+	err = fake_context_await(context, __func__);
+	context->reaches[peer->device] = !err;
+	return fake_end(err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Copies and sets. Addresses say what is copied from where; copies reach all devices, whether or
- * not kernels do. Memory that is not pinned makes a copy wait for its stream.
+ * not kernels do. Memory that is not pinned makes a copy wait for its stream. Those between host
+ * and device have queues of their own.
  */
 #include "fake.h"
 
@@ -34,6 +35,13 @@ static bool is_pageable(const void *memory)
 	return !fake_memory_is_far(memory) && !fake_memory_find(memory, &range);
 }
 
+static enum fake_engine engine_of(const void *dst, const void *src)
+{
+	if (!fake_memory_is_far(src))
+		return fake_memory_is_far(dst) ? FAKE_TO_DEVICE : FAKE_KERNELS;
+	return fake_memory_is_far(dst) ? FAKE_KERNELS : FAKE_FROM_DEVICE;
+}
+
 static int copy(const char *function, struct CUstream_st *handle, const struct fake_work *work,
 		bool waits)
 {
@@ -54,7 +62,10 @@ int cuMemcpyAsync(void *dst, const void *src, size_t bytes, struct CUstream_st *
 	int err = fake_begin(__func__, FAKE_CONTEXT);
 	if (err)
 		return err;
-	struct fake_work work = {.name = "copy", .run = run_copy, .copy = {dst, src, bytes, 0}};
+	struct fake_work work = {.name = "copy",
+				 .run = run_copy,
+				 .engine = engine_of(dst, src),
+				 .copy = {dst, src, bytes, 0}};
 	bool waits = is_pageable(dst) || is_pageable(src);
 	return fake_end(copy(__func__, stream, &work, waits));
 }
@@ -64,7 +75,10 @@ int cuMemcpy(void *dst, const void *src, size_t bytes)
 	int err = fake_begin(__func__, FAKE_CONTEXT | FAKE_SAFE);
 	if (err)
 		return err;
-	struct fake_work work = {.name = "copy", .run = run_copy, .copy = {dst, src, bytes, 0}};
+	struct fake_work work = {.name = "copy",
+				 .run = run_copy,
+				 .engine = engine_of(dst, src),
+				 .copy = {dst, src, bytes, 0}};
 	return fake_end(copy(__func__, RING_CUDA_STREAM_LEGACY, &work, true));
 }
 

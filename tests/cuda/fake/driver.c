@@ -22,11 +22,13 @@
 	X(201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context")                             \
 	X(209, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available")                     \
 	X(217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer access is not supported")               \
+	X(222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the PTX is of a newer compiler")             \
 	X(400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle")                             \
 	X(500, "CUDA_ERROR_NOT_FOUND", "named symbol not found")                                   \
 	X(600, "CUDA_ERROR_NOT_READY", "device not ready")                                         \
 	X(700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered")           \
 	X(701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch")    \
+	X(702, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated")             \
 	X(704, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled")         \
 	X(709, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed")                          \
 	X(712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "memory is already registered")        \
@@ -37,14 +39,13 @@
 	X(801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported")                              \
 	X(900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "not permitted while a stream captures")   \
 	X(901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "the capture failed before")               \
+	X(902, "CUDA_ERROR_STREAM_CAPTURE_MERGE", "two captures would become one")                 \
 	X(903, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", "the capture began in another stream")       \
 	X(904, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "the capture has unjoined work")              \
 	X(906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", "would depend on the legacy stream")          \
 	X(907, "CUDA_ERROR_CAPTURED_EVENT", "the event was last recorded in a capture")            \
 	X(908, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD", "another thread began the capture")       \
 	X(999, "CUDA_ERROR_UNKNOWN", "unknown error")
-
-#define MULTIPROCESSORS 4
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t fake_changed;
@@ -74,6 +75,9 @@ static int may_begin(const char *function, unsigned needs)
 	struct CUctx_st *context = fake_current();
 	if (!err && needs & FAKE_CONTEXT && !context)
 		err = RING_CUDA_INVALID_CONTEXT;
+	const bool asks = needs & FAKE_ASKS && fake_settings.locks == 2 && context;
+	if (!err && (needs & FAKE_CONTEXT || asks))
+		fake_context_pass(context, function);
 	if (!err && needs & FAKE_CONTEXT && !context->retained)
 		err = RING_CUDA_CONTEXT_DESTROYED;
 	if (!err && needs & FAKE_CONTEXT)
@@ -176,6 +180,7 @@ __attribute__((destructor)) static void deinitialise(void)
 		return;
 	pthread_mutex_lock(&fake_lock);
 	exiting = true;
+	fake_mappings_exit();
 	for (int device = 0; device < FAKE_DEVICES; device++)
 		if (fake_contexts[device].retained && !fake_host_function_is_under_way())
 			fake_context_end(&fake_contexts[device]);
@@ -275,13 +280,17 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
 	const int values[][2] = {
-		{RING_CUDA_MULTIPROCESSORS, MULTIPROCESSORS},
+		{RING_CUDA_MULTIPROCESSORS, FAKE_MULTIPROCESSORS},
+		{RING_CUDA_KERNEL_TIME_LIMIT, fake_settings.limit_ms > 0},
 		{RING_CUDA_L2_BYTES, 4 << 20},
 		{RING_CUDA_UNIFIED_ADDRESSING, 1},
 		{RING_CUDA_CAPABILITY_MAJOR, 9},
 		{RING_CUDA_CAPABILITY_MINOR, 0},
 		{RING_CUDA_HOST_POINTERS, fake_settings.pins},
 		{RING_CUDA_HOST_REGISTER, fake_settings.pins},
+		{RING_CUDA_MAPS, fake_settings.maps >= FAKE_MAPS},
+		{RING_CUDA_HAS_FDS, fake_settings.maps >= FAKE_MAPS_FDS},
+		{RING_CUDA_MAPS_FOR_RDMA, fake_settings.rdma},
 		{RING_CUDA_STREAM_WORDS, fake_settings.words},
 	};
 	int err = fake_begin(__func__, FAKE_DRIVER);
@@ -305,6 +314,7 @@ int cuDeviceCanAccessPeer(int *can, int device, int peer)
 		return err;
 	err = check_device(device) || check_device(peer) ? RING_CUDA_INVALID_DEVICE : 0;
 	if (!err)
-		*can = device != peer && fake_settings.peers;
+		*can = device != peer &&
+		       fake_peers(fake_settings.visible[device], fake_settings.visible[peer]);
 	return fake_end(err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Events: each names the job of its last record. Waiting for one that was never recorded is
- * waiting for nothing; a wait sees only the record that came before it.
+ * waiting for nothing; a wait sees only the record that came before it. One that has happened, or
+ * was never recorded, says nothing of a context that broke since.
  */
 #include "fake.h"
 
@@ -13,10 +14,9 @@ struct CUevent_st {
 	bool timed;
 	struct fake_job *job;
 
-	/* ... or the last record was captured: then it names a place in a graph. */
+	/* ... or the last record was captured: then it names places in a graph. */
 	struct CUgraph_st *graph;
-	struct CUstream_st *stream;
-	size_t upto;
+	struct fake_places at;
 };
 
 static void forget(struct CUevent_st *event)
@@ -26,6 +26,7 @@ static void forget(struct CUevent_st *event)
 	if (event->graph)
 		fake_graph_drop(event->graph);
 	event->graph = NULL;
+	fake_places_end(&event->at);
 }
 
 void fake_events_end(struct CUctx_st *context)
@@ -47,13 +48,19 @@ static struct CUevent_st **find(const struct CUevent_st *event)
 }
 
 /* On success the lock is held. */
-static int begin(const char *function, unsigned needs, struct CUevent_st *event)
+static int begin_any(const char *function, unsigned needs, struct CUevent_st *event)
 {
 	int err = fake_begin(function, needs);
 	if (err)
 		return err;
-	if (!find(event))
-		return fake_end(RING_CUDA_INVALID_HANDLE);
+	return find(event) ? 0 : fake_end(RING_CUDA_INVALID_HANDLE);
+}
+
+static int begin(const char *function, unsigned needs, struct CUevent_st *event)
+{
+	int err = begin_any(function, needs, event);
+	if (err)
+		return err;
 	return event->context->error ? fake_end(event->context->error) : 0;
 }
 
@@ -75,7 +82,7 @@ int cuEventCreate(struct CUevent_st **event, unsigned flags)
 
 int cuEventDestroy_v2(struct CUevent_st *event)
 {
-	int err = begin(__func__, FAKE_DRIVER, event);
+	int err = begin(__func__, FAKE_CONTEXT, event);
 	if (err)
 		return err;
 	struct CUevent_st **place = find(event);
@@ -89,9 +96,7 @@ static int note_capture(struct CUevent_st *event, struct CUstream_st *stream)
 {
 	forget(event);
 	event->graph = fake_graph_hold(stream->captured);
-	event->stream = stream;
-	event->upto = stream->captured_upto;
-	return 0;
+	return fake_places_add(&event->at, &stream->at);
 }
 
 int cuEventRecord(struct CUevent_st *event, struct CUstream_st *handle)
@@ -120,36 +125,42 @@ int fake_event_make_wait(struct CUevent_st *event, struct CUstream_st *stream, c
 	if (!find(event))
 		return RING_CUDA_INVALID_HANDLE;
 	if (event->graph)
-		return fake_capture_join(stream, event->graph, event->stream, event->upto);
+		return fake_capture_join(stream, event->graph, &event->at);
+	if (stream->captured && event->job)
+		return fake_capture_refuse(stream->captured, CUDA_CAPTURE_ISOLATION);
 	if (stream->captured)
-		return event->job ? CUDA_CAPTURE_ISOLATION : 0;
+		return 0;
 	struct fake_work work = {.name = "wait for an event"};
 	return event->job ? fake_submit(function, stream, &work, event->job) : 0;
 }
 
 int cuEventQuery(struct CUevent_st *event)
 {
-	int err = begin(__func__, FAKE_DRIVER | FAKE_SAFE, event);
+	int err = begin_any(__func__, FAKE_ASKS | FAKE_SAFE, event);
 	if (err)
 		return err;
 	if (event->graph)
-		return fake_end(CUDA_CAPTURED_EVENT);
-	return fake_end(fake_job_is_done(event->job) ? 0 : RING_CUDA_NOT_READY);
+		return fake_end(fake_capture_refuse(event->graph, CUDA_CAPTURED_EVENT));
+	if (fake_job_has_happened(event->job))
+		return fake_end(0);
+	return fake_end(event->context->error ? event->context->error : RING_CUDA_NOT_READY);
 }
 
 int cuEventSynchronize(struct CUevent_st *event)
 {
-	int err = begin(__func__, FAKE_DRIVER | FAKE_SAFE, event);
+	int err = begin_any(__func__, FAKE_CONTEXT | FAKE_SAFE, event);
 	if (err)
 		return err;
 	if (event->graph)
-		return fake_end(CUDA_CAPTURED_EVENT);
+		return fake_end(fake_capture_refuse(event->graph, CUDA_CAPTURED_EVENT));
+	if (fake_job_has_happened(event->job))
+		return fake_end(0);
 	return fake_end(fake_job_await(event->job, event->context, __func__));
 }
 
 int cuEventElapsedTime(float *milliseconds, struct CUevent_st *from, struct CUevent_st *to)
 {
-	int err = begin(__func__, FAKE_DRIVER, from);
+	int err = begin(__func__, FAKE_CONTEXT, from);
 	if (err)
 		return err;
 	if (!find(to) || !from->timed || !to->timed || !from->job || !to->job)

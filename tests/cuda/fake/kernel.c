@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules and launches. A module knows every kernel by name, whatever its image is. A kernel is
- * loaded when it is first launched, which waits for all that the context was given, or before by
- * whoever asks for its attributes.
+ * Modules and launches. A module knows every kernel by name, whatever its image is, unless it runs
+ * the image's PTX. A kernel is loaded when it is first launched, which waits for all that the
+ * context was given, or before by whoever asks for its attributes.
  */
 #include "fake.h"
 #include "kernel.h"
+#include "tests/cuda/ptx/ptx.h"
 
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,11 +18,12 @@
 #define BLOCK_THREADS 1024
 #define REGISTERS 32
 #define BINARY_VERSION 90
-#define BLOCKS_AT_ONCE 2
 
 struct CUfunc_st {
 	struct CUctx_st *context;
-	const struct fake_kernel *kernel;
+	const struct fake_kernel *kernel; /* NULL: it is run from PTX */
+	const struct ptx_function *ptx;
+	char name[256];
 	bool loaded;
 	struct CUfunc_st *next;
 };
@@ -28,6 +31,7 @@ struct CUfunc_st {
 struct CUmod_st {
 	struct CUctx_st *context;
 	struct CUfunc_st *functions;
+	struct ptx_module *ptx; /* NULL: it has none */
 	struct CUmod_st *next;
 };
 
@@ -38,10 +42,13 @@ struct CUmod_st {
 struct launch {
 	struct CUctx_st *context;
 	struct fake_place_in_grid at;
+	double began;
 	jmp_buf failed;
-	/* Ranges that it has reached; they stay, as freeing waits for it. */
-	struct fake_range known[KNOWN];
-	unsigned nknown;
+	/* Ranges that it has read, or written; they stay, if freeing waits for it. */
+	struct known {
+		struct fake_range ranges[KNOWN];
+		unsigned count;
+	} read, written;
 };
 
 static _Thread_local struct launch *launch;
@@ -52,33 +59,53 @@ const struct fake_place_in_grid *fake_place_in_grid(void)
 }
 
 /* returns NULL: the kernel may not go there */
-static const struct fake_range *find_range(const char *address)
+static const struct fake_range *find_range(const char *address, enum fake_access access)
 {
-	for (unsigned i = 0; i < KNOWN; i++)
-		if ((size_t)(address - launch->known[i].base) < launch->known[i].bytes)
-			return &launch->known[i];
-	struct fake_range *range = &launch->known[launch->nknown++ % KNOWN];
-	if (fake_memory_find(address, range) && fake_memory_is_open(launch->context, range))
+	struct known *known = access == FAKE_READS ? &launch->read : &launch->written;
+	for (unsigned i = 0; i < KNOWN && fake_settings.frees_wait; i++)
+		if ((size_t)(address - known->ranges[i].base) < known->ranges[i].bytes)
+			return &known->ranges[i];
+	struct fake_range *range = &known->ranges[known->count++ % KNOWN];
+	if (fake_memory_find(address, range) && fake_memory_is_open(launch->context, range, access))
 		return range;
 	range->bytes = 0;
 	return NULL;
 }
 
-void *fake_reach(const void *address, size_t bytes)
+static void *reach(const void *address, enum fake_access access, size_t alignment, size_t bytes)
 {
-	if ((uintptr_t)address % bytes)
+	if ((uintptr_t)address % alignment)
 		longjmp(launch->failed, RING_CUDA_MISALIGNED_ADDRESS);
-	const struct fake_range *range = find_range(address);
+	const struct fake_range *range = find_range(address, access);
 	size_t offset = range ? (size_t)((const char *)address - range->base) : 0;
 	if (!range || bytes > range->bytes - offset)
 		longjmp(launch->failed, RING_CUDA_ILLEGAL_ADDRESS);
 	return range->place + offset;
 }
 
+void *fake_reach(const void *address, size_t bytes)
+{
+	return reach(address, FAKE_READS, bytes, bytes);
+}
+
+void *fake_reach_to(void *address, size_t bytes)
+{
+	return reach(address, FAKE_WRITES, bytes, bytes);
+}
+
+/* Elements are aligned as their largest members, of at most 8 bytes. */
+void *fake_reach_all(const void *address, size_t element_bytes, size_t count)
+{
+	size_t alignment = element_bytes & -element_bytes;
+	return reach(address, FAKE_READS, alignment < 8 ? alignment : 8, element_bytes * count);
+}
+
 void fake_pause(void)
 {
 	if (fake_context_is_over(launch->context))
 		longjmp(launch->failed, RING_CUDA_LAUNCH_FAILED);
+	if (fake_settings.limit_ms && fake_now() - launch->began > fake_settings.limit_ms * 1e-3)
+		longjmp(launch->failed, RING_CUDA_LAUNCH_TIMEOUT);
 	nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
 }
 
@@ -105,7 +132,7 @@ static void run_grid(const struct fake_work *work, struct fake_place_in_grid *at
 
 static int run(struct CUctx_st *context, struct fake_work *work)
 {
-	struct launch this_one = {.context = context};
+	struct launch this_one = {.context = context, .began = fake_now()};
 	launch = &this_one;
 	int err = setjmp(this_one.failed);
 	if (!err)
@@ -129,6 +156,7 @@ void fake_modules_end(struct CUctx_st *context)
 			following = f->next;
 			free(f);
 		}
+		fake_ptx_close(module->ptx);
 		free(module);
 	}
 	context->modules = NULL;
@@ -143,15 +171,28 @@ int cuModuleLoadData(struct CUmod_st **module, const void *image)
 	if (!it)
 		return fake_end(image ? RING_CUDA_OUT_OF_MEMORY : RING_CUDA_INVALID_VALUE);
 	it->context = fake_current();
-	if (fake_settings.eager)
+	err = fake_image_check(image);
+	if (!err)
+		err = fake_ptx_open(image, &it->ptx);
+	if (!err && fake_settings.eager)
 		err = fake_context_await(it->context, __func__);
 	if (err) {
+		fake_ptx_close(it->ptx);
 		free(it);
 		return fake_end(err);
 	}
 	it->next = it->context->modules;
 	it->context->modules = it;
 	*module = it;
+	return fake_end(0);
+}
+
+int cuModuleGetLoadingMode(int *mode)
+{
+	int err = fake_begin(__func__, FAKE_DRIVER);
+	if (err)
+		return err;
+	*mode = fake_settings.eager ? RING_CUDA_LOADING_EAGER : RING_CUDA_LOADING_LAZY;
 	return fake_end(0);
 }
 
@@ -178,10 +219,23 @@ int cuModuleUnload(struct CUmod_st *module)
 
 static const struct fake_kernel *find_kernel(const char *name)
 {
-	for (const struct fake_kernel *kernel = fake_kernels; kernel->name; kernel++)
-		if (strcmp(kernel->name, name) == 0)
-			return kernel;
+	const struct fake_kernel *const lists[] = {fake_kernels, fake_trainer_kernels};
+	for (int i = 0; i < 2; i++)
+		for (const struct fake_kernel *kernel = lists[i]; kernel->name; kernel++)
+			if (strcmp(kernel->name, name) == 0)
+				return kernel;
 	return NULL;
+}
+
+/* From PTX, if there is some; if not, of the host. */
+static int find(const struct CUmod_st *module, struct CUfunc_st *it)
+{
+	int err = RING_CUDA_NOT_FOUND;
+	if (module->ptx)
+		err = fake_ptx_find(module->ptx, it->name, &it->ptx);
+	if (err == RING_CUDA_NOT_FOUND)
+		it->kernel = find_kernel(it->name);
+	return it->kernel ? 0 : err;
 }
 
 int cuModuleGetFunction(struct CUfunc_st **function, struct CUmod_st *module, const char *name)
@@ -189,19 +243,33 @@ int cuModuleGetFunction(struct CUfunc_st **function, struct CUmod_st *module, co
 	int err = fake_begin(__func__, FAKE_CONTEXT);
 	if (err)
 		return err;
-	const struct fake_kernel *kernel = name ? find_kernel(name) : NULL;
-	if (!module || !kernel)
+	if (!module || !name)
 		return fake_end(module ? RING_CUDA_NOT_FOUND : RING_CUDA_INVALID_HANDLE);
 	struct CUfunc_st *it = calloc(1, sizeof(*it));
 	if (!it)
 		return fake_end(RING_CUDA_OUT_OF_MEMORY);
-	*it = (struct CUfunc_st){module->context, kernel, fake_settings.eager, module->functions};
+	it->context = module->context;
+	it->loaded = fake_settings.eager;
+	snprintf(it->name, sizeof(it->name), "%s", name);
+	err = find(module, it);
+	if (err) {
+		free(it);
+		return fake_end(err);
+	}
+	it->next = module->functions;
 	module->functions = it;
 	*function = it;
 	return fake_end(0);
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
+
+/* Of a block. */
+static unsigned most_threads(const struct CUfunc_st *function)
+{
+	const unsigned most = function->ptx ? ptx_threads_most(function->ptx) : 0;
+	return most ? most : BLOCK_THREADS;
+}
 
 static int load(const char *function, struct CUfunc_st *it)
 {
@@ -229,7 +297,7 @@ int cuFuncGetAttribute(int *value, int attribute, struct CUfunc_st *function)
 		return fake_end(err);
 	switch (attribute) {
 	case RING_CUDA_THREADS_MAX:
-		*value = BLOCK_THREADS;
+		*value = (int)most_threads(function);
 		break;
 	case RING_CUDA_LOCAL_BYTES:
 		*value = 0;
@@ -255,7 +323,7 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct CUfunc_st *f
 		return err;
 	if (!function || block_threads < 1)
 		return fake_end(RING_CUDA_INVALID_VALUE);
-	*blocks = block_threads > BLOCK_THREADS ? 0 : BLOCKS_AT_ONCE;
+	*blocks = block_threads > (int)most_threads(function) ? 0 : FAKE_BLOCKS_AT_ONCE;
 	return fake_end(0);
 }
 
@@ -275,23 +343,33 @@ static char *copy_parameters(const struct fake_kernel *kernel, void **from)
 	return copies;
 }
 
+/* CUDA_LAUNCH_BLOCKING */
+static int finish(const char *name, struct CUstream_st *stream)
+{
+	bool took = fake_context_lock(stream->context, name);
+	int err = fake_job_await(stream->last, stream->context, name);
+	fake_context_unlock(stream->context, took);
+	return err;
+}
+
 static int submit(const char *name, struct CUfunc_st *function, struct CUstream_st *stream,
 		  struct fake_work *work, void **arguments)
 {
 	int err = load(name, function);
 	if (err)
 		return err;
-	work->launch.parameters = copy_parameters(function->kernel, arguments);
+	work->launch.parameters = function->ptx ? fake_ptx_parameters(function->ptx, arguments)
+						: copy_parameters(function->kernel, arguments);
 	if (!work->launch.parameters)
 		return RING_CUDA_OUT_OF_MEMORY;
-	return fake_submit(name, stream, work, NULL);
+	err = fake_submit(name, stream, work, NULL);
+	return err || !fake_settings.blocking || stream->captured ? err : finish(name, stream);
 }
 
 int cuLaunchKernel(struct CUfunc_st *function, unsigned blocks_x, unsigned blocks_y,
 		   unsigned blocks_z, unsigned threads_x, unsigned threads_y, unsigned threads_z,
 		   unsigned shared_bytes, struct CUstream_st *handle, void **arguments, void **extra)
 {
-	(void)shared_bytes;
 	int err = fake_begin(__func__, FAKE_CONTEXT);
 	if (err)
 		return err;
@@ -299,14 +377,17 @@ int cuLaunchKernel(struct CUfunc_st *function, unsigned blocks_x, unsigned block
 	err = function ? fake_stream_find(handle, &stream) : RING_CUDA_INVALID_HANDLE;
 	if (!err && (stream->context != function->context || stream->context != fake_current()))
 		err = RING_CUDA_INVALID_HANDLE;
-	if (!err && (!arguments || extra || !blocks_x || !threads_x || threads_x > BLOCK_THREADS ||
-		     blocks_y != 1 || blocks_z != 1 || threads_y != 1 || threads_z != 1))
+	if (!err &&
+	    (!arguments || extra || !blocks_x || !threads_x || threads_x > most_threads(function) ||
+	     blocks_y != 1 || blocks_z != 1 || threads_y != 1 || threads_z != 1))
 		err = RING_CUDA_INVALID_VALUE;
 	if (err)
 		return fake_end(err);
-	struct fake_work work = {.name = function->kernel->name,
-				 .run = run,
+	struct fake_work work = {.name = function->name,
+				 .run = function->ptx ? fake_ptx_run : run,
 				 .end = free_parameters,
-				 .launch = {function->kernel, blocks_x, threads_x, NULL}};
+				 .waits = function->ptx || function->kernel->waits,
+				 .launch = {function->kernel, function->ptx, blocks_x, threads_x,
+					    shared_bytes, NULL}};
 	return fake_end(submit(__func__, function, stream, &work, arguments));
 }

@@ -6,8 +6,11 @@
  *	far    the addresses that users know: no access at all, device after device
  *	near   the same memory, for the threads of the queues: far + a constant
  *
+ * Physical memory that is mapped lies behind those of all devices, where addresses are reserved.
+ *
  * Behind each range there is room that belongs to nobody, and addresses are not used again before
- * all others were: what reaches beyond its memory, or into freed memory, finds nothing there.
+ * all others were: what reaches beyond its memory, or into freed memory, finds nothing there. Memory of
+ * other processes has such addresses too, and a place of its own.
  */
 #include "fake.h"
 
@@ -17,8 +20,8 @@
 #include <unistd.h>
 
 #define PAGE 4096
-#define SPACE ((size_t)16 << 30) /* addresses of one device */
-#define SPACES (FAKE_DEVICES * SPACE)
+#define SPACE FAKE_SPACE
+#define SPACES FAKE_SPACES
 #define RUBBISH 0xb5
 #define RUBBISH_BYTES ((size_t)1 << 20)
 
@@ -26,6 +29,8 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* inside fake_lock *
 static struct fake_range *ranges;
 static size_t nranges, room;
 static char *far, *near; /* NULL: there are no devices' ranges */
+static char *lies;       /* what devices find where others' memory should be; NULL: not yet */
+static int file = -1;
 static size_t next[FAKE_DEVICES], used[FAKE_DEVICES];
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -61,10 +66,19 @@ static bool is_free(const char *address, size_t bytes)
 	return i == nranges || ranges[i].base >= address + bytes;
 }
 
+/* What is pinned are pages. */
+static bool has_room(const struct fake_range *range)
+{
+	const size_t before = (uintptr_t)range->base % PAGE;
+	if (range->kind != FAKE_REGISTERED_MEMORY)
+		return is_free(range->base, range->bytes);
+	return is_free(range->base - before, (before + range->bytes + PAGE - 1) / PAGE * PAGE);
+}
+
 /* With the list locked. */
 static int insert(const struct fake_range *range)
 {
-	if (!is_free(range->base, range->bytes))
+	if (!has_room(range))
 		return RING_CUDA_ALREADY_REGISTERED;
 	if (nranges == room) {
 		void *more = realloc(ranges, (2 * room + 16) * sizeof(*ranges));
@@ -94,8 +108,11 @@ static void end_range(size_t i)
 	memmove(&ranges[i], &ranges[i + 1], (nranges - i) * sizeof(*ranges));
 	if (range.kind == FAKE_PINNED_MEMORY)
 		munmap(range.base, bytes);
+	if (range.kind == FAKE_IMPORTED_MEMORY || range.kind == FAKE_MAPPED_MEMORY)
+		munmap(range.place, bytes);
 	if (range.kind != FAKE_DEVICE_MEMORY && range.kind != FAKE_MANAGED_MEMORY)
 		return;
+	fake_ipc_forget(range.id);
 	madvise(range.place, bytes, MADV_REMOVE);
 	mprotect(range.place, bytes, PROT_NONE);
 	mprotect(range.base, bytes, PROT_NONE);
@@ -128,15 +145,18 @@ static void make_spaces(void)
 	int fd = memfd_create("fake-cuda", MFD_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (ftruncate(fd, (off_t)SPACES) == 0) {
+	if (ftruncate(fd, (off_t)(SPACES + FAKE_TABLE_BYTES)) == 0) {
 		far = map(fd);
 		near = far ? map(fd) : NULL;
 	}
-	close(fd);
 	if (far && !near) {
 		munmap(far, SPACES);
 		far = NULL;
 	}
+	if (far)
+		file = fd;
+	else
+		close(fd);
 }
 
 static void end_spaces(void)
@@ -145,7 +165,13 @@ static void end_spaces(void)
 		munmap(far, SPACES);
 	if (near)
 		munmap(near, SPACES);
-	far = near = NULL;
+	if (lies)
+		munmap(lies, SPACE);
+	fake_ipc_end_table();
+	if (file >= 0)
+		close(file);
+	far = near = lies = NULL;
+	file = -1;
 	memset(next, 0, sizeof(next));
 	free(ranges);
 	ranges = NULL;
@@ -168,6 +194,16 @@ static char *find_addresses(int device, size_t bytes)
 		}
 	}
 	return NULL;
+}
+
+static int make_addresses(struct fake_range *range)
+{
+	size_t pages = whole_pages(range->bytes);
+	if (!far)
+		make_spaces();
+	range->base = far && pages <= SPACE ? find_addresses(range->context->device, pages + PAGE)
+					    : NULL;
+	return range->base ? insert(range) : RING_CUDA_OUT_OF_MEMORY;
 }
 
 static int make_far(struct fake_range *range)
@@ -196,8 +232,14 @@ static int make_far(struct fake_range *range)
 
 int fake_memory_add(struct fake_range *range)
 {
+	static uint64_t ids;
 	pthread_rwlock_wrlock(&lock);
-	int err = range->base ? insert(range) : make_far(range);
+	range->id = ++ids;
+	int err;
+	if (range->base)
+		err = insert(range);
+	else
+		err = range->kind == FAKE_IMPORTED_MEMORY ? make_addresses(range) : make_far(range);
 	pthread_rwlock_unlock(&lock);
 	return err;
 }
@@ -216,11 +258,89 @@ size_t fake_memory_used(const struct CUctx_st *context)
 	return used[context->device];
 }
 
+void fake_memory_open(const void *base, unsigned devices)
+{
+	pthread_rwlock_wrlock(&lock);
+	ranges[find_place(base)].open = devices;
+	pthread_rwlock_unlock(&lock);
+}
+
+bool fake_memory_take(int device, size_t bytes)
+{
+	pthread_rwlock_wrlock(&lock);
+	bool fits = bytes <= fake_settings.memory_bytes - used[device];
+	if (fits)
+		used[device] += bytes;
+	pthread_rwlock_unlock(&lock);
+	return fits;
+}
+
+void fake_memory_give(int device, size_t bytes)
+{
+	pthread_rwlock_wrlock(&lock);
+	used[device] -= bytes;
+	pthread_rwlock_unlock(&lock);
+}
+
+char *fake_memory_reservable(void)
+{
+	pthread_rwlock_wrlock(&lock);
+	if (!far)
+		make_spaces();
+	char *first = far ? far + FAKE_DEVICES * SPACE : NULL;
+	pthread_rwlock_unlock(&lock);
+	return first;
+}
+
 /* ---- who reaches what ------------------------------------------------------------------------ */
 
-bool fake_memory_is_open(const struct CUctx_st *context, const struct fake_range *range)
+/* Other bytes than those, at the same place whenever they are looked at. */
+static char *lie_about(const struct fake_range *range)
 {
-	return range->kind != FAKE_DEVICE_MEMORY || context->reaches[range->context->device];
+	pthread_rwlock_wrlock(&lock);
+	if (!lies) {
+		void *at = mmap(NULL, SPACE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		lies = at == MAP_FAILED ? NULL : at;
+	}
+	char *lie = lies ? lies + (size_t)(range->base - far) % SPACE : NULL;
+	pthread_rwlock_unlock(&lock);
+	return lie;
+}
+
+bool fake_memory_is_open(const struct CUctx_st *context, struct fake_range *range,
+			 enum fake_access access)
+{
+	switch (range->kind) {
+	case FAKE_DEVICE_MEMORY:
+		if (!context->reaches[range->context->device])
+			return false;
+		break;
+	case FAKE_IMPORTED_MEMORY:
+		if (context != range->context)
+			return false;
+		break;
+	case FAKE_MAPPED_MEMORY:
+		if (!(range->open >> context->device & 1))
+			return false;
+		break;
+	default:
+		return true;
+	}
+	int here = fake_settings.visible[context->device];
+	if ((fake_settings.lies & access) && fake_settings.lied_to[here] && range->owner != here)
+		range->place = lie_about(range);
+	return range->place;
+}
+
+int fake_memory_file(void)
+{
+	return file;
+}
+
+uint64_t fake_memory_offset(const struct fake_range *range)
+{
+	return (uint64_t)(range->base - far);
 }
 
 static void *place(const struct fake_range *range, const void *address, size_t bytes)
@@ -232,15 +352,17 @@ static void *place(const struct fake_range *range, const void *address, size_t b
 void *fake_memory_place(const void *address, size_t bytes)
 {
 	struct fake_range range;
-	if (fake_memory_find(address, &range))
-		return place(&range, address, bytes);
-	return fake_memory_is_far(address) ? NULL : (void *)address;
+	if (!fake_memory_find(address, &range))
+		return fake_memory_is_far(address) ? NULL : (void *)address;
+	bool closed = range.kind == FAKE_MAPPED_MEMORY && !range.open;
+	return closed ? NULL : place(&range, address, bytes);
 }
 
-void *fake_memory_reach(const struct CUctx_st *context, const void *address, size_t bytes)
+void *fake_memory_reach(const struct CUctx_st *context, const void *address, size_t bytes,
+			enum fake_access access)
 {
 	struct fake_range range;
-	if (!fake_memory_find(address, &range) || !fake_memory_is_open(context, &range))
+	if (!fake_memory_find(address, &range) || !fake_memory_is_open(context, &range, access))
 		return NULL;
 	return place(&range, address, bytes);
 }
@@ -249,9 +371,9 @@ void fake_memory_end(struct CUctx_st *context)
 {
 	pthread_rwlock_wrlock(&lock);
 	for (size_t i = nranges; i-- > 0;)
-		if (ranges[i].context == context)
+		if (ranges[i].context == context && ranges[i].kind != FAKE_MAPPED_MEMORY)
 			end_range(i);
-	if (!nranges)
+	if (!nranges && !fake_mappings_are_there())
 		end_spaces();
 	pthread_rwlock_unlock(&lock);
 }

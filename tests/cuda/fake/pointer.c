@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { DEVICE_POINTER = 3, HOST_POINTER = 4, BUFFER_ID = 7, MAPPED = 13 };
+enum { DEVICE_POINTER = 3, HOST_POINTER = 4, MAPPED = 13 };
 
 /* The size of a value, 0: unknown. */
 static size_t value_bytes(int attribute)
@@ -18,12 +18,13 @@ static size_t value_bytes(int attribute)
 	case RING_CUDA_POINTER_RANGE_BYTES:
 	case DEVICE_POINTER:
 	case HOST_POINTER:
-	case BUFFER_ID:
+	case RING_CUDA_POINTER_ID:
 		return 8;
 	case RING_CUDA_POINTER_KIND:
 	case RING_CUDA_POINTER_DEVICE:
 		return 4;
 	case RING_CUDA_POINTER_MANAGED:
+	case CUDA_POINTER_FOR_RDMA:
 	case MAPPED:
 		return 1;
 	default:
@@ -33,25 +34,35 @@ static size_t value_bytes(int attribute)
 
 static uint64_t value_of(int attribute, const void *memory, const struct fake_range *range)
 {
-	bool far = range->kind == FAKE_DEVICE_MEMORY || range->kind == FAKE_MANAGED_MEMORY;
+	bool apart = range->kind == FAKE_DEVICE_MEMORY || range->kind == FAKE_IMPORTED_MEMORY ||
+		     range->kind == FAKE_MAPPED_MEMORY;
+	bool far = apart || range->kind == FAKE_MANAGED_MEMORY;
+	char *start = range->base;
+	size_t bytes = range->bytes;
+	if (range->kind == FAKE_MAPPED_MEMORY)
+		fake_mapping_reserved(range, &start, &bytes);
 	switch (attribute) {
 	case RING_CUDA_POINTER_CONTEXT:
 		return (uintptr_t)range->context;
 	case RING_CUDA_POINTER_RANGE_START:
-	case BUFFER_ID:
-		return (uintptr_t)range->base;
+		return (uintptr_t)start;
+	case RING_CUDA_POINTER_ID:
+		return range->id;
 	case RING_CUDA_POINTER_RANGE_BYTES:
-		return range->bytes;
+		return bytes;
 	case DEVICE_POINTER:
 		return (uintptr_t)memory;
 	case HOST_POINTER:
-		return range->kind == FAKE_DEVICE_MEMORY ? 0 : (uintptr_t)memory;
+		return apart ? 0 : (uintptr_t)memory;
 	case RING_CUDA_POINTER_KIND:
 		return far ? RING_CUDA_MEMORY_DEVICE : RING_CUDA_MEMORY_HOST;
 	case RING_CUDA_POINTER_DEVICE:
 		return (uint64_t)range->context->device;
 	case RING_CUDA_POINTER_MANAGED:
 		return range->kind == FAKE_MANAGED_MEMORY;
+	case CUDA_POINTER_FOR_RDMA:
+		return range->kind == FAKE_MAPPED_MEMORY ? range->for_rdma
+							 : range->kind == FAKE_DEVICE_MEMORY;
 	default:
 		return 1; /* it is mapped */
 	}
@@ -59,7 +70,7 @@ static uint64_t value_of(int attribute, const void *memory, const struct fake_ra
 
 int cuPointerGetAttribute(void *value, int attribute, const void *memory)
 {
-	int err = fake_begin(__func__, FAKE_DRIVER);
+	int err = fake_begin(__func__, FAKE_ASKS);
 	if (err)
 		return err;
 	struct fake_range range;
@@ -73,7 +84,7 @@ int cuPointerGetAttribute(void *value, int attribute, const void *memory)
 
 int cuPointerGetAttributes(unsigned count, const int *attributes, void **values, const void *memory)
 {
-	int err = fake_begin(__func__, FAKE_DRIVER);
+	int err = fake_begin(__func__, FAKE_ASKS);
 	if (err)
 		return err;
 	struct fake_range range;

@@ -2,7 +2,7 @@
 /*
  * Jobs, and the hardware queues that do them: each is a thread that does what it was given strictly
  * in order, whatever streams it came from. A job that must wait for another queue's holds up all
- * behind it.
+ * behind it. A stream's jobs are in one queue, but for its copies.
  *
  * That a job is done is told late: when several are, when nothing is left to do, or when the next
  * one may have to wait for somebody who waits for this.
@@ -23,10 +23,11 @@ struct fake_job {
 	struct fake_work work;
 
 	/* It comes behind these, besides those before it in its queue. */
-	struct fake_job *after[FAKE_QUEUES + 1];
+	const struct fake_queue *queue;
+	struct fake_job *after[FAKE_QUEUES + 2];
 	int nafter;
 
-	bool done;
+	bool done, lost; /* lost: its context broke before */
 	double done_at;
 	struct fake_job *next;
 };
@@ -47,7 +48,7 @@ struct fake_queue {
 	struct fake_job *last_blocking; /* ... by a blocking stream    */
 };
 
-static double now(void)
+double fake_now(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -85,6 +86,11 @@ bool fake_job_is_done(const struct fake_job *job)
 	return !job || job->done;
 }
 
+bool fake_job_has_happened(const struct fake_job *job)
+{
+	return !job || (job->done && !job->lost);
+}
+
 double fake_job_done_at(const struct fake_job *job)
 {
 	return job->done_at;
@@ -110,7 +116,7 @@ static bool is_over(const struct fake_queue *queue)
 static void tell(struct fake_queue *queue)
 {
 	for (int i = 0; i < queue->nuntold; i++) {
-		queue->untold[i]->done_at = now();
+		queue->untold[i]->done_at = fake_now();
 		queue->untold[i]->done = true;
 		queue->jobs--;
 		fake_job_drop(queue->untold[i]);
@@ -178,6 +184,7 @@ static void *serve(void *argument)
 		int err = is_over(queue) ? 0 : run(queue, job);
 		if (err)
 			fake_context_break(queue->context, err);
+		job->lost = is_over(queue);
 		queue->doing = NULL;
 		queue->untold[queue->nuntold++] = job;
 		if (queue->nuntold >= queue->burst || is_over(queue))
@@ -247,6 +254,13 @@ static void come_behind(struct fake_job *job, struct fake_job *before)
 		job->after[job->nafter++] = fake_job_hold(before);
 }
 
+/* Its stream's jobs may have gone to another queue. */
+static void come_behind_stream(struct fake_job *job, const struct CUstream_st *stream)
+{
+	if (stream->last && stream->last->queue != job->queue)
+		come_behind(job, stream->last);
+}
+
 /* A blocking stream comes behind the legacy one, and that one behind all of those. */
 static void come_behind_legacy(struct fake_job *job, const struct CUstream_st *stream)
 {
@@ -264,9 +278,8 @@ static void replace(struct fake_job **place, struct fake_job *job)
 	*place = fake_job_hold(job);
 }
 
-static void append(struct CUstream_st *stream, struct fake_job *job)
+static void append(struct fake_queue *queue, struct CUstream_st *stream, struct fake_job *job)
 {
-	struct fake_queue *queue = stream->queue;
 	*queue->end = fake_job_hold(job);
 	queue->end = &job->next;
 	queue->jobs++;
@@ -277,25 +290,36 @@ static void append(struct CUstream_st *stream, struct fake_job *job)
 	pthread_cond_signal(&queue->given);
 }
 
+static void wait_for_room(const char *function, struct fake_queue *queue)
+{
+	bool took = false;
+	for (unsigned waited_ms = 0; queue->jobs >= FAKE_QUEUE_JOBS && !is_over(queue);) {
+		took |= fake_context_lock(queue->context, function);
+		fake_wait(function, "room in a hardware queue", &waited_ms);
+	}
+	fake_context_unlock(queue->context, took);
+}
+
 static int give(const char *function, struct CUstream_st *stream, const struct fake_work *work,
 		struct fake_job *after)
 {
 	struct CUctx_st *context = stream->context;
-	struct fake_job *job = calloc(1, sizeof(*job));
+	struct fake_queue *queue = fake_stream_queue(stream, work->engine);
+	struct fake_job *job = queue ? calloc(1, sizeof(*job)) : NULL;
 	if (!job)
 		return RING_CUDA_OUT_OF_MEMORY;
 	fake_job_hold(after);
-	for (unsigned waited_ms = 0;
-	     stream->queue->jobs >= FAKE_QUEUE_JOBS && !is_over(stream->queue);)
-		fake_wait(function, "room in a hardware queue", &waited_ms);
+	wait_for_room(function, queue);
 	if (!context->error) {
 		*job = (struct fake_job){.context = context,
 					 .stream = stream->number,
 					 .blocking = stream->blocking,
-					 .work = *work};
+					 .work = *work,
+					 .queue = queue};
 		come_behind(job, after);
+		come_behind_stream(job, stream);
 		come_behind_legacy(job, stream);
-		append(stream, job);
+		append(queue, stream, job);
 	} else {
 		free(job);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the environment asks for, and the dice that decide about delays. */
 #include "fake.h"
+#include "tests/cuda/ptx/ptx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 /* RING_FAKE_CUDA_FAIL: the call of that function, counted from 1, that returns the result. */
 struct fault {
+	char before[64]; /* calls count that come right behind one of this in their thread; "": all */
 	char function[64];
 	unsigned call, result, calls;
 };
@@ -43,12 +45,16 @@ static void read_faults(void)
 	nfaults = 0;
 	for (const char *at = value ? value : ""; *at;) {
 		struct fault *fault = &faults[nfaults];
-		int length = 0;
-		if (nfaults == (int)(sizeof(faults) / sizeof(*faults)) ||
-		    sscanf(at, "%63[^:]:%u=%u%n", fault->function, &fault->call, &fault->result,
+		int length = 0, before = 0;
+		if (nfaults == (int)(sizeof(faults) / sizeof(*faults)))
+			refuse(name, value);
+		*fault = (struct fault){.calls = 0};
+		if (sscanf(at, "%63[^+:]+%n", fault->before, &before) != 1 || before == 0)
+			fault->before[0] = '\0';
+		at += before;
+		if (sscanf(at, "%63[^:]:%u=%u%n", fault->function, &fault->call, &fault->result,
 			   &length) != 3)
 			refuse(name, value);
-		fault->calls = 0;
 		nfaults++;
 		at += length + (at[length] == ',');
 	}
@@ -83,31 +89,96 @@ static void choose_visible(void)
 	}
 }
 
+static void part_peers(void)
+{
+	const char *name = "RING_FAKE_CUDA_APART", *value = getenv(name);
+	for (const char *at = value ? value : ""; *at;) {
+		int a, b, length = 0;
+		if (sscanf(at, "%d-%d%n", &a, &b, &length) != 2 || a < 0 || b < 0 ||
+		    a >= FAKE_DEVICES || b >= FAKE_DEVICES)
+			refuse(name, value);
+		fake_settings.apart[a][b] = fake_settings.apart[b][a] = true;
+		at += length + (at[length] == ',');
+	}
+}
+
+static unsigned lies(int peers)
+{
+	static const unsigned lies[] = {
+		[FAKE_PEERS_LIE] = FAKE_BOTH, [FAKE_READS_LIE] = FAKE_READS, [FAKE_WRITES_LIE] = FAKE_WRITES};
+	return lies[peers];
+}
+
+static void choose_lied_to(void)
+{
+	const char *name = "RING_FAKE_CUDA_LIED_TO", *value = getenv(name);
+	for (int i = 0; i < FAKE_DEVICES; i++)
+		fake_settings.lied_to[i] = !value;
+	for (const char *at = value ? value : ""; *at;) {
+		int device, length = 0;
+		if (sscanf(at, "%d%n", &device, &length) != 1 || device < 0 ||
+		    device >= FAKE_DEVICES)
+			refuse(name, value);
+		fake_settings.lied_to[device] = true;
+		at += length + (at[length] == ',');
+	}
+}
+
+bool fake_peers(int device, int other)
+{
+	return fake_settings.peers != FAKE_NO_PEERS && !fake_settings.apart[device][other];
+}
+
 void fake_settings_read(void)
 {
 	const char *loading = getenv("CUDA_MODULE_LOADING");
 	fake_settings = (struct fake_settings){
 		.devices = (int)number("RING_FAKE_CUDA_DEVICES", 0, FAKE_DEVICES, 1),
 		.queues = (int)number("CUDA_DEVICE_MAX_CONNECTIONS", 1, FAKE_CONNECTIONS, 8),
-		.peers = number("RING_FAKE_CUDA_PEERS", 0, 1, 1),
+		.copy_queues = (int)number("CUDA_DEVICE_MAX_COPY_CONNECTIONS", 1, FAKE_CONNECTIONS,
+					   8),
+		.peers = (int)number("RING_FAKE_CUDA_PEERS", FAKE_NO_PEERS, FAKE_WRITES_LIE,
+				     FAKE_PEERS),
 		.words = number("RING_FAKE_CUDA_WORDS", 0, 1, 1),
-		.version = (int)number("RING_FAKE_CUDA_VERSION", 1000, 99990, 12020),
+		.version = (int)number("RING_FAKE_CUDA_VERSION", 1000, 99990, 13000),
+		.maps = (int)number("RING_FAKE_CUDA_MAPS", FAKE_NO_MAPPINGS, FAKE_MAPS_FDS,
+				    FAKE_MAPS_FDS),
+		.handles = number("RING_FAKE_CUDA_HANDLES", 0, 1, 1),
+		.rdma = number("RING_FAKE_CUDA_RDMA", 0, 1, 1),
+		.left = number("RING_FAKE_CUDA_LEFT", 0, 1, 0),
 		.pins = number("RING_FAKE_CUDA_PINS", 0, 1, 1),
+		.ptx = number("RING_FAKE_CUDA_PTX", 0, ptx_library_bytes > 0, 0),
+		.locks = (int)number("RING_FAKE_CUDA_LOCKS", 0, 2, 0),
+		.blocking = number("CUDA_LAUNCH_BLOCKING", 0, 1, 0),
+		.frees_wait = number("RING_FAKE_CUDA_FREES_WAIT", 0, 1, 1),
 		.eager = loading && strcmp(loading, "EAGER") == 0,
 		.memory_bytes = (size_t)number("RING_FAKE_CUDA_MEMORY_MB", 1, 8192, 4096) << 20,
+		.limit_ms = number("RING_FAKE_CUDA_LIMIT_MS", 0, UINT32_MAX, 0),
 		.seed = number("RING_FAKE_CUDA_SEED", 0, UINT32_MAX, 1),
 		.delay_us = number("RING_FAKE_CUDA_DELAY_US", 0, 1000000, 200),
 		.patience_ms = number("RING_FAKE_CUDA_PATIENCE_MS", 0, UINT32_MAX, 30000),
 	};
 	choose_visible();
+	fake_settings.lies = lies(fake_settings.peers);
+	choose_lied_to();
+	part_peers();
 	read_faults();
 	read_break();
 }
 
+static bool is_about(const struct fault *fault, const char *before, const char *function)
+{
+	return strcmp(fault->function, function) == 0 &&
+	       (!fault->before[0] || strcmp(fault->before, before) == 0);
+}
+
 int fake_fault(const char *function)
 {
+	static _Thread_local const char *last = "";
+	const char *before = last;
+	last = function;
 	for (int i = 0; i < nfaults; i++)
-		if (strcmp(faults[i].function, function) == 0 && ++faults[i].calls == faults[i].call)
+		if (is_about(&faults[i], before, function) && ++faults[i].calls == faults[i].call)
 			return (int)faults[i].result;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams, and what makes one wait for a word in memory or write it. */
+/* Streams and their queues, and what makes one wait for a word in memory or write it. */
 #include "fake.h"
 
 #include <stdlib.h>
@@ -8,15 +8,41 @@
 #define WAIT_FLAGS 3 /* >=, ==, and, nor */
 #define LOOK_NS 20000
 
+/* Made when it is first needed; NULL without memory. */
+static struct fake_queue *find_queue(struct CUctx_st *context, int index)
+{
+	if (!context->queues[index])
+		context->queues[index] = fake_queue_start(context, index);
+	return context->queues[index];
+}
+
 /* One of those that streams of a priority share; NULL without memory. */
 static struct fake_queue *deal_queue(struct CUctx_st *context, int priority)
 {
 	uint64_t number = context->streams_made[-priority] % (unsigned)fake_settings.queues;
-	int index = -priority * FAKE_CONNECTIONS + (int)number;
-	if (!context->queues[index])
-		context->queues[index] = fake_queue_start(context, index);
-	context->streams_made[-priority] += context->queues[index] != NULL;
-	return context->queues[index];
+	struct fake_queue *queue = find_queue(context, -priority * FAKE_CONNECTIONS + (int)number);
+	context->streams_made[-priority] += queue != NULL;
+	return queue;
+}
+
+/* Those of copies in one direction, to streams as they first copy. */
+static struct fake_queue *deal_copy_queue(struct CUctx_st *context, int direction)
+{
+	uint64_t number = context->copiers[direction] % (unsigned)fake_settings.copy_queues;
+	struct fake_queue *queue =
+		find_queue(context, FAKE_COPY_QUEUES + direction * FAKE_CONNECTIONS + (int)number);
+	context->copiers[direction] += queue != NULL;
+	return queue;
+}
+
+struct fake_queue *fake_stream_queue(struct CUstream_st *stream, enum fake_engine engine)
+{
+	int direction = (int)engine - FAKE_TO_DEVICE;
+	if (engine == FAKE_KERNELS)
+		return stream->queue;
+	if (!stream->copies[direction])
+		stream->copies[direction] = deal_copy_queue(stream->context, direction);
+	return stream->copies[direction];
 }
 
 struct CUstream_st *fake_stream_start(struct CUctx_st *context, bool blocking, int priority)
@@ -42,8 +68,7 @@ struct CUstream_st *fake_stream_start(struct CUctx_st *context, bool blocking, i
 static void free_stream(struct CUstream_st *stream)
 {
 	fake_job_drop(stream->last);
-	if (stream->captured)
-		fake_graph_drop(stream->captured);
+	fake_capture_leave(stream);
 	free(stream);
 }
 
@@ -208,7 +233,8 @@ static int wait_for_word(struct CUctx_st *context, struct fake_work *work)
 {
 	const struct timespec pause = {0, LOOK_NS};
 	for (;;) {
-		const uint32_t *word = fake_memory_reach(context, work->word.word, sizeof(*word));
+		const uint32_t *word = fake_memory_reach(context, work->word.word, sizeof(*word),
+							 FAKE_READS);
 		if (!word)
 			return RING_CUDA_ILLEGAL_ADDRESS;
 		if (is_satisfied(work, __atomic_load_n(word, __ATOMIC_ACQUIRE)))
@@ -221,7 +247,7 @@ static int wait_for_word(struct CUctx_st *context, struct fake_work *work)
 
 static int write_word(struct CUctx_st *context, struct fake_work *work)
 {
-	uint32_t *word = fake_memory_reach(context, work->word.word, sizeof(*word));
+	uint32_t *word = fake_memory_reach(context, work->word.word, sizeof(*word), FAKE_WRITES);
 	if (!word)
 		return RING_CUDA_ILLEGAL_ADDRESS;
 	__atomic_store_n(word, work->word.value, __ATOMIC_RELEASE);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls on CUDA streams that GPUs carry out by themselves, between processes of one host. Freeing
+ * waits for nothing, so that what is freed too early shows. Patterns as arguments: only the checks
+ * whose names they match. RING_TEST_LONG: 20 rounds of what may race. See launched.h.
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
+#include "launched.h"
+
+#define CHUNK 4000 /* bytes of a message around the ring, so that it takes many */
+
+static int run(struct harness_rank *self)
+{
+	const struct check *check = self->context;
+	struct ring_options options;
+	struct bench bench = {.self = self, .check = check};
+	if (check->engine && self->rank == 1)
+		setenv("RING_CUDA_ENGINE", check->engine, 1);
+	harness_options(self, &options);
+	options.device = "cuda";
+	if (check->timeout_ms)
+		options.call_timeout_ms = check->timeout_ms;
+	options.chunk_bytes = check->whole_chunks ? 0 : CHUNK;
+	options.algorithm = check->algorithm;
+	options.order = check->order;
+	options.link = check->link;
+	if (harness_join(self, &options, &bench.comm))
+		return 1;
+	if (!check->threads)
+		bench_note_connections();
+	int bad = bench_furnish(&bench, ROOM);
+	harness_barrier(self);
+	bad = bad || check->run(&bench);
+	bench_leave(&bench);
+	return bad;
+}
+
+static int try_check(const struct check *check)
+{
+	static const struct harness_world threads = {.name = "threads",
+						     .threads = true,
+						     .transport = "tcp"};
+	const struct harness_world *world = &harness_worlds[check->world ? check->world : WORLD];
+	struct harness team = {.world = check->threads ? &threads : world,
+			       .size = check->size ? check->size : RANKS,
+			       .body = run,
+			       .context = (void *)(uintptr_t)check,
+			       .shared_bytes = sizeof(pid_t),
+			       .doomed = check->doomed};
+	snprintf(team.label, sizeof(team.label), "%s", check->name);
+	setenv("RING_FAKE_CUDA_FAIL", check->fault ? check->fault : "", 1);
+	setenv("RING_FAKE_CUDA_LIMIT_MS", check->limit ? check->limit : "0", 1);
+	setenv("RING_FAKE_CUDA_DEVICES", check->threads ? "4" : "2", 1);
+	return harness_report(team.label, harness_run(&team));
+}
+
+static char **patterns; /* those that begin with -- are no names */
+
+static bool is_asked_for(const struct check *check)
+{
+	bool any = false;
+	for (char **pattern = patterns; *pattern; pattern++) {
+		if (fnmatch(*pattern, check->name, 0) == 0)
+			return true;
+		any = any || **pattern != '-';
+	}
+	return !any;
+}
+
+static int count_one(const struct check *check)
+{
+	(void)check;
+	return 1;
+}
+
+/* The first round has all, others those that may go otherwise then. returns the sum of what it does */
+static int for_all(int rounds, int (*does)(const struct check *check))
+{
+	static const struct check *const lists[] = {launched_results, launched_ends};
+	int sum = 0;
+	for (int round = 0; round < rounds; round++)
+		for (int i = 0; i < 2; i++)
+			for (const struct check *check = lists[i]; check->name; check++)
+				if (is_asked_for(check) && (round == 0 || check->races))
+					sum += does(check);
+	return sum;
+}
+
+int main(int argc, char **argv)
+{
+	const int rounds = harness_is_long(argc, argv) ? 20 : 1;
+	patterns = argv + 1;
+	setenv("RING_CUDA_ENGINE", "kernel", 1);
+	setenv("RING_FAKE_CUDA_FREES_WAIT", "0", 1);
+	printf("1..%d\n", for_all(rounds, count_one));
+	return for_all(rounds, try_check) != 0;
+}
