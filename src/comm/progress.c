@@ -318,8 +318,8 @@ static int check_time(struct ring_comm *comm, struct ring_waiting *waiting, uint
 		return ring_explain_time_out(comm, late);
 	if (!is_collective(comm) || is_kernels(comm)) /* which look at a clock themselves */
 		return 0;
-	if (!waiting->deadline_ms)
-		waiting->deadline_ms = now + (uint64_t)call_ms; /* it never waited before */
+	if (!waiting->deadline_ms) /* it never waited before */
+		waiting->deadline_ms = now + 1 + (uint64_t)call_ms; /* now is rounded down */
 	if (now >= waiting->deadline_ms)
 		return ring_explain_time_out(comm, ring_explain_unfinished(comm));
 	int rest_ms = (int)(waiting->deadline_ms - now);
