@@ -164,7 +164,7 @@ static int check_stream(struct ring_comm *comm, struct ring_call *call)
 	int err = ring_stream_check(comm, call->stream, ring_kind_name(call->kind));
 	if (!err)
 		err = ring_call_find_capture(comm, call);
-	if (!err && call->capture)
+	if (!err && call->on.capture)
 		err = ring_comm_refuse(&comm->failure, RING_ENOTSUP, ring_kind_name(call->kind),
 				       "the capture of the stream began within the group");
 	return err;

@@ -124,7 +124,7 @@ static int post(struct ring_comm *comm, const struct ring_call *call)
 					"no memory");
 	ring_caller_number(&comm->caller, copy);
 	int err = ring_call_stop_streams(comm, copy);
-	if (!err && !copy->capture) {
+	if (!err && !copy->on.capture) {
 		ring_queue_add(comm, copy);
 		return 0;
 	}
@@ -156,7 +156,7 @@ int ring_submit(struct ring_comm *comm, const struct ring_request *request, bool
 	struct ring_call *call = &checked->call;
 	call->internal = internal;
 	ring_tag_put(call);
-	if (grouped && !call->capture)
+	if (grouped && !call->on.capture)
 		return ring_group_add(comm, call);
 	if (call->stream) {
 		err = post(comm, call);

@@ -153,8 +153,8 @@ int ring_call_find_capture(struct ring_comm *comm, struct ring_call *call)
 {
 	struct ring_failure failure = {0};
 	const struct ring_user_stream *user = user_of(call);
-	int err = user ? streams_of(user)->capture(user->stream, &call->capture, &failure) : 0;
-	if (!err && call->capture && !ring_kernels_take(&comm->kernels, &comm->team, call))
+	int err = user ? streams_of(user)->capture(user->stream, &call->on.capture, &failure) : 0;
+	if (!err && call->on.capture && !ring_kernels_take(&comm->kernels, &comm->team, call))
 		err = ring_fail(
 			&failure, RING_ENOTSUP,
 			"the stream is being captured, and no graph can hold calls in which "
@@ -167,7 +167,7 @@ int ring_call_find_capture(struct ring_comm *comm, struct ring_call *call)
 static int stop(struct ring_comm *comm, const struct ring_call *call,
 		const struct ring_user_stream *user)
 {
-	int err = streams_of(user)->stop(user->stream, call->place);
+	int err = streams_of(user)->stop(user->stream, call->on.place);
 	return err ? err : ring_kernels_follow(&comm->kernels, user->stream);
 }
 
@@ -176,7 +176,7 @@ static bool stops_already(const struct ring_call *first, const struct ring_call 
 			  const struct ring_user_stream *user)
 {
 	for (const struct ring_call *before = first; before != call; before = before->together)
-		if (before->stops && user_of(before)->handle == user->handle)
+		if (before->on.stops && user_of(before)->handle == user->handle)
 			return true;
 	return false;
 }
@@ -187,7 +187,7 @@ static bool launch(struct ring_comm *comm, struct ring_call *call, int *err)
 	const struct ring_user_stream *user = user_of(call);
 	if (!user || !ring_kernels_take(&comm->kernels, &comm->team, call))
 		return false;
-	if (call->capture)
+	if (call->on.capture)
 		ring_kernels_be_captured(&comm->kernels, &comm->failure);
 	*err = ring_kernels_launch(&comm->kernels, &comm->team, user->stream, call);
 	return true;
@@ -202,11 +202,11 @@ int ring_call_stop_streams(struct ring_comm *comm, struct ring_call *first)
 		const struct ring_user_stream *user = user_of(call);
 		if (!user || stops_already(first, call, user))
 			continue;
-		err = streams_of(user)->mark(user->stream, &call->place);
-		call->stops = !err;
+		err = streams_of(user)->mark(user->stream, &call->on.place);
+		call->on.stops = !err;
 	}
 	for (struct ring_call *call = first; call && !err; call = call->together)
-		if (call->stops)
+		if (call->on.stops)
 			err = stop(comm, call, user_of(call));
 	return err;
 }
@@ -226,10 +226,10 @@ static bool has_come(struct ring_comm *comm, const struct ring_call *call,
 		return true;
 	if (ring_flag_is_raised(&user->waker.asked))
 		return false;
-	int err = streams_of(user)->has_come(user->stream, call->place);
+	int err = streams_of(user)->has_come(user->stream, call->on.place);
 	if (err == RING_EAGAIN)
 		err = ring_waker_ask_stream(&user->waker, streams_of(user), user->stream,
-					    call->place, &comm->links.bell);
+					    call->on.place, &comm->links.bell);
 	else if (!err)
 		return true;
 	if (err)
@@ -239,7 +239,7 @@ static bool has_come(struct ring_comm *comm, const struct ring_call *call,
 
 bool ring_call_streams_have_come(struct ring_comm *comm, const struct ring_call *call)
 {
-	while (call && (!call->stops || has_come(comm, call, user_of(call))))
+	while (call && (!call->on.stops || has_come(comm, call, user_of(call))))
 		call = call->together;
 	return !call;
 }
@@ -247,8 +247,8 @@ bool ring_call_streams_have_come(struct ring_comm *comm, const struct ring_call 
 void ring_call_let_streams_go(const struct ring_call *call)
 {
 	for (; call; call = call->together) {
-		const struct ring_user_stream *user = call->stops ? user_of(call) : NULL;
+		const struct ring_user_stream *user = call->on.stops ? user_of(call) : NULL;
 		if (user)
-			streams_of(user)->let_go(user->stream, call->place);
+			streams_of(user)->let_go(user->stream, call->on.place);
 	}
 }

@@ -28,7 +28,7 @@ struct ring_stream;
 int ring_stream_check(struct ring_comm *comm, struct ring_stream *stream, const char *call);
 
 /*
- * Whether the call's stream is being captured now: call->capture. Only calls that the device
+ * Whether the call's stream is being captured now: call->on.capture. Only calls that the device
  * carries out alone can be. returns 0; RING_ENOTSUP, RING_ESYSTEM, with the sentence
  */
 int ring_call_find_capture(struct ring_comm *comm, struct ring_call *call);

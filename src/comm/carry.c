@@ -200,7 +200,7 @@ static int run_uneven(struct ring_comm *comm, const struct ring_call *call)
 
 static int run_collective(struct ring_comm *comm, const struct ring_call *call)
 {
-	if (call->kernel)
+	if (call->on.kernel)
 		return run_by_kernel(comm, call);
 	if (call->parts.to)
 		return run_uneven(comm, call);
@@ -339,7 +339,7 @@ static int connect_all(struct ring_comm *comm, const struct ring_call *call)
 int ring_carry(struct ring_comm *comm, struct ring_call *call)
 {
 	int err = ring_comm_failed_in(&comm->failure, call->turn);
-	if (err && call->kernel)
+	if (err && call->on.kernel)
 		ring_kernels_stop(&comm->kernels);
 	if (err)
 		return err;

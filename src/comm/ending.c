@@ -73,7 +73,7 @@ void ring_call_end(struct ring_comm *comm, const struct ring_call *call, int err
 	if (err)
 		return;
 	comm->run.calls += calls_together(call);
-	if (call->kernel)
+	if (call->on.kernel)
 		comm->run.kernel_bytes += ring_kernels_payload(&comm->kernels, call);
 }
 
@@ -136,7 +136,7 @@ static void withdraw_landings(const struct ring_channel *channel)
 
 void ring_call_fail(struct ring_comm *comm, const struct ring_call *call)
 {
-	if (call && call->kernel)
+	if (call && call->on.kernel)
 		stop_kernel(comm, call);
 	settle_devices(comm);
 	withdraw_landings(comm->run.active);

@@ -28,7 +28,7 @@ static bool are_done(const struct ring_channel *channel)
 /* The device carries the call out. */
 static bool is_kernels(const struct ring_comm *comm)
 {
-	return comm->run.current && comm->run.current->kernel;
+	return comm->run.current && comm->run.current->on.kernel;
 }
 
 static bool awaits_kernel(const struct ring_comm *comm)
@@ -318,8 +318,8 @@ static int check_time(struct ring_comm *comm, struct ring_waiting *waiting, uint
 		return ring_explain_time_out(comm, late);
 	if (!is_collective(comm) || is_kernels(comm)) /* which look at a clock themselves */
 		return 0;
-	if (!waiting->deadline_ms) /* it never waited before */
-		waiting->deadline_ms = now + 1 + (uint64_t)call_ms; /* now is rounded down */
+	if (!waiting->deadline_ms) /* it never waited before; now is rounded down */
+		waiting->deadline_ms = now + 1 + (uint64_t)call_ms;
 	if (now >= waiting->deadline_ms)
 		return ring_explain_time_out(comm, ring_explain_unfinished(comm));
 	int rest_ms = (int)(waiting->deadline_ms - now);

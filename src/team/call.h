@@ -37,6 +37,14 @@ struct ring_batch {
 	uint64_t began_ns;
 };
 
+/* How a call goes on a stream of a device that the program owns; all zero: on none. */
+struct ring_on_stream {
+	bool stops;       /* the stream, until the call is done ... */
+	uint32_t place;   /* ... where it is to come first */
+	uint64_t capture; /* of the stream, which notes the call for a graph; 0: it does it */
+	uint64_t kernel;  /* the device's own number of what carries it out; 0: the host does */
+};
+
 /* One call, from its arguments to its end. */
 struct ring_call {
 	enum ring_kind kind;
@@ -53,10 +61,7 @@ struct ring_call {
 	uint64_t turn; /* its number as a collective, or that of the last one before it */
 	struct ring_stream *stream; /* NULL: the caller waits for it */
 	uint64_t position;          /* in stream */
-	bool stops;                 /* the program's stream on a device, until it is done ... */
-	uint32_t place;             /* ... where it is to come first */
-	uint64_t capture; /* of the stream, which notes the call for a graph; 0: it does it */
-	uint64_t kernel;  /* the device's own number of what it carries out; 0: it does not */
+	struct ring_on_stream on;
 	/* BARRIER: makes all links for memory of this device, on the chip; NULL: does not */
 	const struct ring_device *connects;
 	int result;

@@ -261,20 +261,21 @@ int ring_kernels_launch(struct ring_kernels *kernels, const struct ring_team *te
 			struct ring_device_stream *stream, struct ring_call *call)
 {
 	call->record.memory |= RING_RECORD_KERNEL;
-	if (call->capture)
+	if (call->on.capture)
 		call->record.memory |= RING_RECORD_GRAPH;
 	const struct ring_device_call launched = {
 		.record = &call->record,
 		.input = call->operands.input,
 		.output = call->operands.output,
 		.timeout_ms = (uint64_t)team->config.call_timeout_ms,
-		.capture = call->capture,
+		.capture = call->on.capture,
 	};
 	if (kernels->pump)
 		ring_pump_launching(kernels->pump);
-	int err = kernels->device->calls->launch(kernels->engine, stream, &launched, &call->kernel);
+	int err = kernels->device->calls->launch(kernels->engine, stream, &launched,
+						 &call->on.kernel);
 	if (kernels->pump)
-		ring_pump_launched(kernels->pump, err ? 0 : call->kernel);
+		ring_pump_launched(kernels->pump, err ? 0 : call->on.kernel);
 	return err;
 }
 
@@ -286,9 +287,9 @@ int ring_kernels_follow(struct ring_kernels *kernels, struct ring_device_stream 
 int ring_kernels_ended(const struct ring_kernels *kernels, const struct ring_call *call, int *peer,
 		       struct ring_record *theirs)
 {
-	int err = kernels->device->calls->ended(kernels->engine, call->kernel, peer, theirs);
+	int err = kernels->device->calls->ended(kernels->engine, call->on.kernel, peer, theirs);
 	const bool is_sent = err || !kernels->pump ||
-			     ring_pump_has_sent(kernels->pump, call->kernel);
+			     ring_pump_has_sent(kernels->pump, call->on.kernel);
 	return is_sent ? err : RING_EAGAIN;
 }
 
@@ -307,11 +308,11 @@ int ring_kernels_ask(struct ring_kernels *kernels, const struct ring_call *call,
 {
 	struct ring_record theirs;
 	int peer;
-	if (kernels->device->calls->ended(kernels->engine, call->kernel, &peer, &theirs) !=
+	if (kernels->device->calls->ended(kernels->engine, call->on.kernel, &peer, &theirs) !=
 	    RING_EAGAIN)
 		return 0; /* the pump has yet to send, and rings */
 	return ring_waker_ask_engine(&kernels->waker, kernels->device->calls, kernels->engine,
-				     call->kernel, bell);
+				     call->on.kernel, bell);
 }
 
 void ring_kernels_stop(const struct ring_kernels *kernels)
@@ -322,7 +323,7 @@ void ring_kernels_stop(const struct ring_kernels *kernels)
 
 bool ring_kernels_are_inside(const struct ring_kernels *kernels, const struct ring_call *call)
 {
-	return kernels->device->calls->is_inside(kernels->engine, call->kernel);
+	return kernels->device->calls->is_inside(kernels->engine, call->on.kernel);
 }
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
