@@ -2,7 +2,7 @@
 /*
  * Element types and operations with kernels, each once: every device expands all pairs from these
  * lists. A new type is a line here and its load and store; a new operation a line here and one
- * function for each way to compute.
+ * function for each way to compute (kernels/cpu/type_loops.h expands them).
  */
 #ifndef RING_REDUCE_LIST_H
 #define RING_REDUCE_LIST_H

@@ -22,9 +22,10 @@ static const char table_header[] =
 	"     (us)  (GB/s)  (GB/s)                                       \n";
 
 static const char explained_header[] =
-	"#       size         count      type   redop    root  algorithm       chunk  channels  "
-	"decided by\n"
-	"#        (B)    (elements)                                              (B)\n";
+	"#       size         count      type   redop    root  algorithm     path     memory  "
+	"     chunk  channels  decided by\n"
+	"#        (B)    (elements)                                                         "
+	"       (B)\n";
 
 /* A pipe whose reader is gone; else a disk may be full. */
 bool report_is_unread(void)
@@ -193,8 +194,9 @@ void report_carried(const struct perf_run *run, const struct perf_call *call,
 	if (!speaks(run))
 		return;
 	print_call(call);
-	printf("  %9s  %10llu  %8d  %s\n", carried->algorithm,
-	       (unsigned long long)carried->chunk_bytes, carried->channels, carried->reason);
+	printf("  %9s  %7s  %9s  %10llu  %8d  %s\n", carried->algorithm, carried->path,
+	       carried->memory, (unsigned long long)carried->chunk_bytes, carried->channels,
+	       carried->reason);
 	fflush(stdout);
 }
 

@@ -152,6 +152,7 @@ struct ring_transport {
 	void (*release)(struct ring_link *link);
 	int (*wait_fd)(const struct ring_link *link, short *events);
 	void (*close)(struct ring_link *link);
+	size_t (*slots)(const struct ring_link *link, void **memory);
 
 	/* Optional, NULL: it has none. */
 	bool (*present)(char why[RING_ABSENT_TEXT]);
@@ -160,7 +161,6 @@ struct ring_transport {
 	void (*expect)(struct ring_link *link, size_t bytes, void *landing);
 	void (*withdraw)(struct ring_link *link);
 	bool (*is_near)(const struct ring_link *link);
-	size_t (*slots)(const struct ring_link *link, void **memory);
 	const struct ring_bell *(*bell)(const struct ring_link *link);
 	const struct ring_reach_ops *reach;
 	const struct ring_setting *settings; /* RING_* variables of its own; the last has no name */
@@ -275,7 +275,8 @@ static inline bool ring_link_is_near(const struct ring_link *link)
 
 /*
  * Receiver: the memory of its slots, whole pages with nothing else in them, until the link is
- * closed. For devices, whose jobs read what arrived. Returns bytes; 0: it has none.
+ * closed. For devices, whose jobs read what arrived: they pin it, so close() gives it back by
+ * ring_held_end() (base/held.h). Returns bytes; 0: a link that wraps another one has none.
  */
 static inline size_t ring_link_slots(const struct ring_link *link, void **memory)
 {

@@ -423,7 +423,7 @@ static const struct option_row rows[] = {
 	{OPTION_TEXT, 0, "type", "NAME", AT(type),
 	 .help = "one type: int8 ... float, bfloat16, f8e5m2 (all)"},
 	{OPTION_TEXT, 0, "op", "NAME", AT(op),
-	 .help = "one operation: sum, prod, max, min; or all (sum)"},
+	 .help = "one operation: sum, prod, max, min, band, bor, bxor; or all (sum)"},
 	{OPTION_TEXT, 0, "family", "NAME", AT(family),
 	 .help = "one family of kernels (the one that the library uses)"},
 	{OPTION_FLAG, 0, "all-families", NULL, AT(all_families), .help = "all that this CPU runs"},

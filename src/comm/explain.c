@@ -193,6 +193,7 @@ int ring_explain_broken(struct ring_comm *comm, const struct ring_channel *chann
 	int lost = ring_explain_lost(&comm->failure);
 	if (lost)
 		return lost;
+	/* What is heard of stays the failure: what follows counts only if nothing was. */
 	ring_comm_await_failure(&comm->failure, turn_of(comm, channel));
 	int departed = find_departed(comm, channel);
 	if (departed >= 0)

@@ -30,7 +30,7 @@ struct ring_question ring_call_question(const struct ring_comm *comm, const stru
 		.order = comm->team.order,
 		.bytes = count_of(comm, call) * ring_datatype_bytes(call->operands.type),
 		.path = comm->team.placement.path,
-		.memory = RING_MEMORY_PRIVATE,
+		.memory = RING_MEMORY_PRIVATE, /* until ranks tell more: learn() in carry.c */
 		.scaled = call->scaled,
 		.in_order = comm->team.config.order[0] && shows_order(call),
 		.uneven = call->parts.to != NULL,
