@@ -186,7 +186,7 @@ int train_run_steps(struct train_run *run)
 {
 	int status = STATUS_OK;
 	struct machine_use use = machine_use_now();
-	train_stop_listen();
+	train_stop_listen(run->team->rank == 0 && !is_silent(run->options));
 	while (status == STATUS_OK) {
 		int err = begin_epoch_if_over(run);
 		if (err) {

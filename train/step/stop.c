@@ -3,10 +3,15 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
 
 static const int numbers[TRAIN_STOPS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
+static const char said[] =
+	"ring_train: ends after this step, as a signal asks; a second one ends it at once\n";
+
 static volatile sig_atomic_t got;
+static bool says;
 
 static void note(int number)
 {
@@ -15,10 +20,13 @@ static void note(int number)
 		raise(number);
 	}
 	got = number;
+	if (says && write(STDERR_FILENO, said, sizeof(said) - 1) < 0)
+		says = false;
 }
 
-void train_stop_listen(void)
+void train_stop_listen(bool speaks)
 {
+	says = speaks;
 	struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART}, before;
 	sigemptyset(&action.sa_mask);
 	for (int i = 0; i < TRAIN_STOPS; i++) {
