@@ -18,4 +18,10 @@ static inline uint64_t ring_clock_ms(void)
 	return ring_clock_ns() / 1000000u;
 }
 
+/* When `ms` have passed, and never before: now_ms is ring_clock_ms(), which rounds down. */
+static inline uint64_t ring_clock_deadline(uint64_t now_ms, int ms)
+{
+	return now_ms + (uint64_t)ms + (ms > 0);
+}
+
 #endif

@@ -318,8 +318,8 @@ static int check_time(struct ring_comm *comm, struct ring_waiting *waiting, uint
 		return ring_explain_time_out(comm, late);
 	if (!is_collective(comm) || is_kernels(comm)) /* which look at a clock themselves */
 		return 0;
-	if (!waiting->deadline_ms) /* it never waited before; now is rounded down */
-		waiting->deadline_ms = now + 1 + (uint64_t)call_ms;
+	if (!waiting->deadline_ms) /* it never waited before */
+		waiting->deadline_ms = ring_clock_deadline(now, call_ms);
 	if (now >= waiting->deadline_ms)
 		return ring_explain_time_out(comm, ring_explain_unfinished(comm));
 	int rest_ms = (int)(waiting->deadline_ms - now);

@@ -220,7 +220,7 @@ int ring_watcher_alarm(struct ring_watcher *watcher, void *owner, void (*expired
 	if (alarm) {
 		*alarm = (struct alarm){.owner = owner,
 					.expired = expired,
-					.due_ms = ring_clock_ms() + (uint64_t)ms,
+					.due_ms = ring_clock_deadline(ring_clock_ms(), ms),
 					.next = watcher->alarms};
 		watcher->alarms = alarm;
 		if (!in_watcher_thread(watcher))

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/datatype.h"
 #include "base/log.h"
 #include "call.h"
@@ -472,7 +473,7 @@ const struct ring_channel *ring_pairs_find_late(const struct ring_pairs *pairs, 
 		if (!pair->doing)
 			continue;
 		if (!pair->deadline_ms)
-			pair->deadline_ms = now_ms + (uint64_t)timeout_ms;
+			pair->deadline_ms = ring_clock_deadline(now_ms, timeout_ms);
 		if (pair->deadline_ms <= now_ms)
 			return channel;
 		int rest = (int)(pair->deadline_ms - now_ms);

@@ -226,14 +226,41 @@ static void alarms_ring_once(void **state)
 	int owners[3];
 	struct ring_watcher *watcher = hold();
 	atomic_store(&rings, 0);
+	ring_watcher_lock(watcher); /* none rings before all are there */
 	ring_watcher_alarm(watcher, &owners[0], count_ring, 20);
 	ring_watcher_alarm(watcher, &owners[1], count_ring, 10);
 	ring_watcher_alarm(watcher, &owners[2], count_ring, 30);
 	ring_watcher_alarm(watcher, &owners[2], NULL, -1);
 	ring_watcher_alarm(watcher, &owners[0], count_ring, 40); /* replaces */
+	ring_watcher_unlock(watcher);
 	wait_for_rings(2);
 	usleep(50000);
 	assert_int_equal(atomic_load(&rings), 2);
+	ring_watcher_drop(watcher);
+}
+
+static _Atomic uint64_t rung_ns;
+
+static void note_time(void *owner)
+{
+	(void)owner;
+	atomic_store(&rung_ns, ring_clock_ns());
+}
+
+/* However often the watcher looks at its clock. */
+static void alarms_are_never_early(void **state)
+{
+	(void)state;
+	int owner;
+	struct ring_watcher *watcher = hold();
+	for (int round = 0; round < 20; round++) {
+		uint64_t begun_ns = ring_clock_ns();
+		atomic_store(&rung_ns, 0);
+		ring_watcher_alarm(watcher, &rung_ns, note_time, 2);
+		for (; !atomic_load(&rung_ns); usleep(50))
+			ring_watcher_alarm(watcher, &owner, count_ring, 60000); /* wakes it */
+		assert_true(atomic_load(&rung_ns) - begun_ns >= 2000000);
+	}
 	ring_watcher_drop(watcher);
 }
 
@@ -308,15 +335,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, resolve)
 	const struct CMUnitTest tests[] = {
-		TEST(one_thread_while_held),
-		TEST(port_is_free_again),
-		TEST(range_confines_ports),
-		TEST(alarms_ring_once),
-		TEST(callback_may_drop),
-		TEST(child_starts_anew),
-		TEST(signals_are_blocked),
-		TEST(listens_elsewhere_too),
-		TEST(any_address_is_of_both_versions),
+		TEST(one_thread_while_held),  TEST(port_is_free_again),
+		TEST(range_confines_ports),   TEST(alarms_ring_once),
+		TEST(alarms_are_never_early), TEST(callback_may_drop),
+		TEST(child_starts_anew),      TEST(signals_are_blocked),
+		TEST(listens_elsewhere_too),  TEST(any_address_is_of_both_versions),
 	};
 	return cmocka_run_group_tests(tests, count_threads, NULL);
 }

@@ -123,7 +123,7 @@ int ring_job_find(const char **name, int *rank, int *size)
 	struct ring_config config;
 	const struct ring_launcher *launcher = NULL;
 	if (!ring_config_resolve(&config, NULL, NULL))
-		launch.deadline_ms = ring_clock_ms() + (uint64_t)config.create_timeout_ms;
+		launch.deadline_ms = ring_clock_deadline(ring_clock_ms(), config.create_timeout_ms);
 	if (!name || !rank || !size)
 		return ring_refuse(RING_EINVAL, "ring_job_find: launcher, rank or size is NULL");
 	int err = find_place(&launcher, &launch, &failure);
@@ -176,7 +176,7 @@ static int enter(struct ring_launch *launch, const struct ring_options *options,
 	struct ring_config config;
 	int err = ring_config_resolve(&config, options, failure);
 	const struct ring_launcher *launcher = NULL;
-	launch->deadline_ms = ring_clock_ms() + (uint64_t)config.create_timeout_ms;
+	launch->deadline_ms = ring_clock_deadline(ring_clock_ms(), config.create_timeout_ms);
 	if (!err)
 		err = find_place(&launcher, launch, failure);
 	if (!err && !launcher)
