@@ -168,7 +168,7 @@ static void close_stage(struct stage *stage)
 /* Of two communicators one may fail first; the scene wants the other's sentence. */
 static void await_failure(const struct ring_comm *comm)
 {
-	double until = harness_clock() + 1;
+	double until = harness_clock() + 1 * HARNESS_ROOM;
 	while (!ring_comm_status(comm) && harness_clock() < until)
 		usleep(100);
 }

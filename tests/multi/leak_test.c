@@ -445,7 +445,8 @@ int main(int argc, char **argv)
 	}
 	/* Threads that have been joined may show a moment longer. */
 	now = look();
-	for (int i = 0; i < 100 && has_grown(&now, &before, rounds - WARM_ROUNDS); i++) {
+	for (int i = 0; i < 100 * HARNESS_ROOM && has_grown(&now, &before, rounds - WARM_ROUNDS);
+	     i++) {
 		usleep(20000);
 		now = look();
 	}

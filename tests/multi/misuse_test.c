@@ -191,8 +191,8 @@ static int aborts(struct harness_rank *self)
 		return 1;
 	if (self->rank == 1 && pthread_create(&thread, NULL, abort_later, comm))
 		return harness_fail(self, "no thread");
-	if (self->rank == N - 1)
-		usleep(500000);
+	while (self->rank == N - 1 && !ring_comm_status(comm))
+		usleep(1000);
 	double begin = harness_clock();
 	int err = ring_all_reduce(comm, &value, &value, 1, RING_INT32, RING_SUM, NULL);
 	double took = harness_clock() - begin;
@@ -217,7 +217,7 @@ static int leftovers(struct harness_rank *self, const char *after, int fds, int 
 {
 	harness_barrier(self);
 	int more_fds = 0, more_threads = 0;
-	for (int look = 0; look < 100; look++) {
+	for (int look = 0; look < 100 * HARNESS_ROOM; look++) {
 		more_fds = holdings_fds() - fds;
 		more_threads = holdings_threads() - threads;
 		if (more_fds <= 0 && more_threads <= 0)
