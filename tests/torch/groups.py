@@ -160,7 +160,7 @@ def forked(rank, size):
             dist.destroy_process_group()
             os._exit(0 if ok else 3)
         os._exit(4)
-    assert os.waitpid(pid, 0)[1] == 0
+    assert ranks.reap([pid], 20) == [0]
     assert reduced(1) == size
 
 
@@ -225,7 +225,7 @@ def absent():
                 finally:
                     os._exit(status)
             pids.append(pid)
-        assert [os.waitpid(pid, 0)[1] for pid in pids] == [0, 0, 0]
+        assert ranks.reap(pids) == [0, 0, 0]
 
 
 # ---- programs ----
@@ -273,14 +273,15 @@ def exits():
                 if pid == 0:
                     program(rank, path, end)
                 pids.append(pid)
-            found = [os.waitpid(pid, 0)[1] for pid in pids]
+            found = ranks.reap(pids)
             assert found == [0, 0], f"{name}: {found}"
             slowest = max(slowest, time.monotonic() - began)
     return f"the slowest took {slowest:.1f} s"
 
 
 RESTARTS = """
-import os, torch, torch.distributed as dist
+import faulthandler, os, torch, torch.distributed as dist
+faulthandler.dump_traceback_later(45, exit=True)  # torchrun would wait for it
 dist.init_process_group("ring")
 attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
 for step in range(5):

@@ -21,6 +21,7 @@ import unittest
 RANKS = sys.argv[1]
 FOLDER = tempfile.TemporaryDirectory()
 os.environ.update(BACKEND="ring", WORLD_SIZE=RANKS, MASTER_ADDR="127.0.0.1", OMP_NUM_THREADS="1",
+                  DISTRIBUTED_TESTS_DEFAULT_TIMEOUT="100",  # of a case, whose ranks then say where they are
                   INIT_METHOD=f"file://{FOLDER.name}/store")
 
 import torch
