@@ -29,8 +29,9 @@ enum ring_waits {
 	RING_CLOCK_LOOKS = 64, /* what time it is */
 	RING_END_LOOKS = 1024, /* whether the other end of a link is there */
 
-	RING_NAP_MS = 1,     /* the first sleep of some; see transport/doorbell_words.h */
-	RING_ASK_MS = 250,   /* before neighbours are told which call waits here */
+	RING_NAP_MS = 1,        /* the first sleep of some; see transport/doorbell_words.h */
+	RING_ASK_MS = 250,      /* before neighbours are told which call waits here */
+	RING_ASK_APART_MS = 10, /* ... if they may wait for it by other channels */
 	RING_ROLL_MS = 5000, /* for the ranks' answers to who keeps a call, behind tell_after_ms */
 	RING_VIGIL_MS = 500, /* for a first message, before its sender's door is tried */
 	RING_PROOF_HOLDS_MS = 5, /* after a peer was proved to live, before that is done again */

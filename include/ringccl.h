@@ -22,9 +22,9 @@
  *           was stopped and later continues; where that cannot be promised the sentence says so, as
  *           ringccl(7) explains.
  *
- * buffers   Host memory, or that of a CUDA device (cudaMalloc()): all of one call in either, on all
- *           ranks, and on the same device in all calls of a rank on one communicator. Managed
- *           memory, and what was freed, is refused before anything is done.
+ * buffers   Host memory, or that of a CUDA device (cudaMalloc()): all of one call of a rank in
+ *           either, whatever other ranks give, and on the same device in all calls of a rank on one
+ *           communicator. Managed memory, and what was freed, is refused before anything is done.
  *
  * No function may be called from a signal handler.
  * After fork() a child may not use the parent's communicators: its calls return RING_EINVAL.

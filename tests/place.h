@@ -21,6 +21,12 @@ void *place_of(const void *host);
 void place_put(const void *host, size_t bytes);
 void place_get(void *host, size_t bytes);
 
+/*
+ * If RING_TEST_MIXED is set, twins have turns: from here on those of this thread's buffers are as
+ * good as not there, or are, by the rank and a number that all ranks have.
+ */
+void place_mix(int rank, int number);
+
 /* Whether there are twins: what calls do is late then, and slow. */
 bool place_is_far(void);
 

@@ -12,6 +12,7 @@
 #include "explain.h"
 #include "fpenv.h"
 #include "messages.h"
+#include "mixed.h"
 #include "progress.h"
 #include "start.h"
 
@@ -60,6 +61,15 @@ static int hear(struct ring_comm *comm)
 	return err && err != RING_EAGAIN ? ring_explain_unmapped(&comm->failure, peer, err) : err;
 }
 
+/* Whatever such calls have learned before. */
+static void keep_away(struct ring_comm *comm, struct ring_way *way)
+{
+	struct ring_question question = way->question;
+	question.memory = RING_MEMORY_PRIVATE;
+	if (way->question.memory != RING_MEMORY_PRIVATE)
+		ring_way_choose_again(&comm->run.ways, &comm->team.placement.tuning, way, &question);
+}
+
 /* What the choice depends on, now that all have told. */
 static void learn(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
 {
@@ -71,6 +81,8 @@ static void learn(struct ring_comm *comm, struct ring_way *way, const struct rin
 	if (question.staged != way->question.staged || question.memory != way->question.memory ||
 	    question.workers != way->question.workers)
 		ring_way_choose_again(&comm->run.ways, &comm->team.placement.tuning, way, &question);
+	if (call->device->apart && !ring_algorithm_has(way->choice.algorithm, RING_NEEDS_REACH))
+		keep_away(comm, way); /* ranks on the host's memory, if any, know no more */
 }
 
 /* Ranks tell one another where their buffers lie. returns 0, or the failure */
@@ -118,20 +130,11 @@ static int run_among_partners(struct ring_comm *comm, struct ring_way *way,
 
 /*
  * A stream that stops for a call keeps the driver from opening memory, so where programs have such
- * streams, which all ranks know, devices do not reach for it.
+ * streams, which all ranks know, devices do not reach for it. Nor do ranks of a mixed communicator.
  */
 static bool may_reach(const struct ring_comm *comm, const struct ring_call *call)
 {
-	return !call->device->apart || !comm->run.far.connected;
-}
-
-/* Such calls may have reached before. */
-static void keep_away(struct ring_comm *comm, struct ring_way *way)
-{
-	struct ring_question question = way->question;
-	question.memory = RING_MEMORY_PRIVATE;
-	if (ring_algorithm_has(way->choice.algorithm, RING_NEEDS_REACH))
-		ring_way_choose_again(&comm->run.ways, &comm->team.placement.tuning, way, &question);
+	return !comm->run.mixed && !(call->device->apart && comm->run.far.connected);
 }
 
 /*
@@ -174,7 +177,7 @@ static int run_by_engine(struct ring_comm *comm, struct ring_way *way, const str
 {
 	struct ring_waiting waiting = {0};
 	int err = run(comm, way, call, &waiting);
-	bool alone = way->choice.channels == 1 && !ring_device_finishes_later(call->device);
+	bool alone = way->choice.channels == 1 && !ring_mixed_memory(comm, call);
 	if (!err && way->calls == 0 && !way->reaches && alone)
 		ring_brief_prepare(&way->brief, &comm->links.channels[0]);
 	return err;
@@ -294,7 +297,7 @@ static int open_kernels(struct ring_comm *comm, const struct ring_call *call)
 	const struct ring_partners *partners = &comm->run.partners;
 	struct ring_waiting waiting = {0};
 	int peer = -1;
-	if (!ring_kernels_can(team, call->connects))
+	if (comm->run.mixed || !ring_kernels_can(team, call->connects))
 		return 0;
 	bool all_want = true;
 	int err = ring_kernels_need_pumps(team) ? ask_all(comm, call, &all_want) : 0;
@@ -336,6 +339,19 @@ static int connect_all(struct ring_comm *comm, const struct ring_call *call)
 	return err ? err : open_kernels(comm, call);
 }
 
+/* Of the call nothing has come yet, by the host's channels; they are left as they are for good. */
+static int begin_anew(struct ring_comm *comm, struct ring_call *call)
+{
+	comm->run.anew = false;
+	if (!ring_call_leave(comm))
+		return ring_explain_device(&comm->failure, call->device, RING_ETIMEDOUT);
+	ring_pairs_leave(&comm->run.pairs, comm->run.partners.mesh);
+	comm->run.active = NULL;
+	comm->run.ways.loaded = NULL;
+	call->record.memory = comm->run.mixed;
+	return run_collective(comm, call);
+}
+
 int ring_carry(struct ring_comm *comm, struct ring_call *call)
 {
 	int err = ring_comm_failed_in(&comm->failure, call->turn);
@@ -348,11 +364,15 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 		return ring_messages_finish(comm, call);
 	}
 	comm->run.current = call;
+	if (comm->run.mixed && !call->on.kernel)
+		call->record.memory = comm->run.mixed;
 	ring_call_begin(comm, call);
 	ring_memory_recall(&comm->memory, &comm->links.channels[0]);
 	ring_partners_tidy(&comm->run.partners);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
 	err = run_collective(comm, call);
+	if (comm->run.anew)
+		err = begin_anew(comm, call);
 	if (!err && call->connects)
 		err = connect_all(comm, call);
 	ring_fpenv_leave(fpenv);

@@ -134,6 +134,12 @@ static void withdraw_landings(const struct ring_channel *channel)
 				ring_link_withdraw(channel->routes[i].in);
 }
 
+bool ring_call_leave(const struct ring_comm *comm)
+{
+	withdraw_landings(comm->run.active);
+	return ring_call_settle(comm);
+}
+
 void ring_call_fail(struct ring_comm *comm, const struct ring_call *call)
 {
 	if (call && call->on.kernel)

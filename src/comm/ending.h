@@ -25,6 +25,11 @@ void ring_call_fail(struct ring_comm *comm, const struct ring_call *call);
  */
 bool ring_call_settle(const struct ring_comm *comm);
 
+/*
+ * The same, and no network card writes to the call's buffers any more, so that it may begin anew.
+ */
+bool ring_call_leave(const struct ring_comm *comm);
+
 /* A call, or a batch, has ended. */
 void ring_call_end(struct ring_comm *comm, const struct ring_call *call, int err);
 

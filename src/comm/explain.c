@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/fd.h"
+#include "mixed.h"
 #include "transport/outage.h"
 
 static const struct ring_channel *first_unfinished(const struct ring_channel *channel)
@@ -54,7 +55,7 @@ static const char *describe(const struct ring_comm *comm, const struct ring_call
 {
 	const char *tag = tag_of(call, record);
 	struct ring_record of_host = *record;
-	bool on_device = record->memory != 0 && comm->caller.device;
+	bool on_device = record->memory != 0 && comm->caller.device && !comm->run.mixed;
 	of_host.memory = on_device ? 0 : record->memory;
 	size_t have = strlen(ring_record_format(&of_host, text));
 	if (on_device)
@@ -118,6 +119,8 @@ static int explain_mismatch(struct ring_comm *comm, const struct ring_channel *c
 {
 	char mine[RING_RECORD_TEXT], theirs[RING_RECORD_TEXT];
 	struct ring_record record = own_record(channel);
+	if (ring_mixed_found(comm, &record, &channel->theirs) && comm->run.anew)
+		return RING_EMISMATCH;
 	ring_explain_record(comm, &record, mine);
 	ring_record_format(&channel->theirs, theirs);
 	add_parts(channel, comm->team.rank, mine, theirs);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/waits.h"
 #include "explain.h"
+#include "mixed.h"
 
 static bool is_collective(const struct ring_comm *comm)
 {
@@ -186,20 +187,22 @@ static void sleep_for(struct ring_comm *comm, uint32_t ticket, bool with_fds, in
 	ring_bell_sleep(&comm->links.bell, ticket, comm->run.fds, nfds, timeout_ms);
 }
 
-/* What this rank says it is in; NULL: in no collective that others could tell from theirs. */
-static const struct ring_record *own_record(const struct ring_comm *comm)
+/* What this rank says it is in. returns false: no collective that others could tell from theirs */
+static bool own_record(const struct ring_comm *comm, struct ring_record *own)
 {
-	if (is_kernels(comm))
-		return &comm->run.current->record;
-	return is_collective(comm) && comm->run.active ? &comm->run.active->call.opening.record
-						       : NULL;
+	const bool told = is_kernels(comm) || (is_collective(comm) && comm->run.active);
+	if (told)
+		*own = ring_mixed_told(comm, is_kernels(comm)
+						     ? &comm->run.current->record
+						     : &comm->run.active->call.opening.record);
+	return told;
 }
 
 /* The neighbour that says it is in another collective than this rank; -1: none does. */
 static int find_other_call(struct ring_comm *comm, struct ring_record *theirs)
 {
-	const struct ring_record *own = own_record(comm);
-	return own ? ring_comm_find_other_call(&comm->failure, own, theirs) : -1;
+	struct ring_record own;
+	return own_record(comm, &own) ? ring_comm_find_other_call(&comm->failure, &own, theirs) : -1;
 }
 
 static bool is_idle(struct ring_comm *comm, int moves)
@@ -280,27 +283,37 @@ static bool waits_for_near(const struct ring_comm *comm)
 	return link && ring_link_is_near(link);
 }
 
+/* If others may find by this rank's call that the communicator is mixed, they soon shall. */
+static int ask_ms(const struct ring_comm *comm)
+{
+	const struct ring_call *call = comm->run.current;
+	return call->device->apart && !call->on.kernel && !comm->run.mixed ? RING_ASK_APART_MS
+									   : RING_ASK_MS;
+}
+
 /*
  * If ranks make different calls, no call ends, and somewhere on the ring two neighbours differ.
  * Mostly a record tells one of them. If not, each rank that has waited long tells both neighbours
  * which call it is in, and they compare. Until then *timeout_ms is lowered to that time. returns 0,
- * or the failure
+ * the failure, or RING_EMISMATCH: the call is to begin anew
  */
 static int ask_neighbours(struct ring_comm *comm, struct ring_waiting *waiting, uint64_t waited_ms,
 			  int *timeout_ms)
 {
-	const struct ring_record *own = own_record(comm);
-	struct ring_record theirs;
-	int peer = find_other_call(comm, &theirs);
-	if (!own)
+	struct ring_record own, theirs;
+	if (!own_record(comm, &own))
 		return 0;
+	int peer = find_other_call(comm, &theirs);
+	if (peer >= 0 && ring_mixed_found(comm, &own, &theirs))
+		return comm->run.anew ? RING_EMISMATCH : 0;
 	if (peer >= 0)
-		return ring_explain_other_call(comm, own, peer, &theirs);
-	int rest_ms = waited_ms < RING_ASK_MS ? RING_ASK_MS - (int)waited_ms : 0;
+		return ring_explain_other_call(comm, &own, peer, &theirs);
+	const int after_ms = ask_ms(comm);
+	int rest_ms = waited_ms < (uint64_t)after_ms ? after_ms - (int)waited_ms : 0;
 	if (rest_ms > 0 && (*timeout_ms < 0 || *timeout_ms > rest_ms))
 		*timeout_ms = rest_ms;
 	if (rest_ms == 0 && !waiting->told && comm->links.lanes)
-		ring_lanes_tell(comm->links.lanes, own);
+		ring_lanes_tell(comm->links.lanes, &own);
 	waiting->told = rest_ms == 0;
 	return 0;
 }

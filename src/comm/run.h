@@ -34,6 +34,8 @@ struct ring_run {
 	struct ring_ways ways;
 	struct ring_pairs pairs;
 	struct ring_far far; /* channels of other devices than the host */
+	int16_t mixed;       /* all calls go by those of this device; 0: not all (mixed.h) */
+	bool anew;           /* the current call is to begin anew, as that has been found */
 	struct ring_partners partners;
 	struct pollfd *fds; /* room to sleep on */
 	int fd_room;

@@ -3,6 +3,7 @@
 #include "start.h"
 
 #include "base/datatype.h"
+#include "mixed.h"
 
 /* Of what all ranks know alike: a part, or the vector. */
 static uint64_t count_of(const struct ring_comm *comm, const struct ring_call *call)
@@ -35,7 +36,7 @@ struct ring_question ring_call_question(const struct ring_comm *comm, const stru
 		.in_order = comm->team.config.order[0] && shows_order(call),
 		.uneven = call->parts.to != NULL,
 		.staged = comm->run.partners.stage.all,
-		.apart = call->device->apart,
+		.apart = call->device->apart || comm->run.mixed,
 	};
 }
 
@@ -60,8 +61,9 @@ static struct ring_plan_params params_of(const struct ring_comm *comm, const str
 		.past = choice->past,
 		.place_bytes = RING_PLACE_BYTES,
 		.chunks_per_round = choice->chunks_per_round,
-		.boards = comm->team.placement.path == RING_PATH_MEMORY && !call->device->has_chips,
-		.apart = call->device->apart,
+		.boards = comm->team.placement.path == RING_PATH_MEMORY &&
+			  !ring_mixed_memory(comm, call),
+		.apart = call->device->apart || comm->run.mixed,
 		.workers = choice->workers,
 		.channels = choice->channels,
 	};
@@ -71,10 +73,11 @@ static struct ring_plan_params params_of(const struct ring_comm *comm, const str
 static int find_channel(struct ring_comm *comm, const struct ring_call *call, int number,
 			struct ring_channel **channel)
 {
+	const int16_t memory = ring_mixed_memory(comm, call);
 	*channel = &comm->links.channels[number];
-	return call->device->has_chips
-		       ? ring_far_channel(&comm->run.far, call->device, call->chip, number, channel)
-		       : 0;
+	return memory ? ring_far_channel(&comm->run.far, memory, call->device, call->chip, number,
+					 channel)
+		      : 0;
 }
 
 /* The host's rings have their links from the beginning. */
@@ -82,9 +85,10 @@ static int want_links(struct ring_comm *comm, struct ring_channel *channel,
 		      const struct ring_call *call, const struct ring_plan *plan)
 {
 	const struct ring_plan_params *params = &plan->params;
-	if (call->device->has_chips)
+	const int16_t memory = ring_mixed_memory(comm, call);
+	if (memory)
 		return ring_pairs_want(&comm->run.pairs, channel,
-				       ring_far_link(call->device, params->channel), plan);
+				       ring_far_link(memory, params->channel), plan);
 	return ring_algorithm_has(params->algorithm, RING_GOES_AROUND)
 		       ? 0
 		       : ring_pairs_want(&comm->run.pairs, channel, RING_CHANNEL_MESH, plan);
@@ -146,7 +150,7 @@ static int start_known(struct ring_comm *comm, struct ring_way *way, const struc
 int ring_start_way(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call)
 {
 	int err = 0;
-	if (comm->run.ways.loaded == way)
+	if (comm->run.ways.loaded == way && !comm->run.mixed) /* else for other memory, perhaps */
 		start_again(comm, call);
 	else if (way->planned && way->choice.channels == 1)
 		err = start_known(comm, way, call);

@@ -76,6 +76,7 @@ struct ring_left {
 	const struct ring_device *device; /* NULL: there is none */
 	struct ring_device_queue *queue;
 	uint64_t jobs; /* given to the queue, all finished */
+	char *scratch;
 };
 
 /* This rank's board, if all have one; the others' are in routes. */
@@ -141,12 +142,13 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 		      int chip, size_t scratch_bytes);
 
 /*
- * Turns a channel without scratch, whose last call is done, to another device's memory, over the
- * same links. Links that once served memory apart from the host stay as they are and carry the
- * host's, too, so turning back never blocks. returns 0; RING_ENOMEM, RING_ESYSTEM: it can only be
- * closed
+ * Turns a channel whose last call is done to another device's memory, over the same links; the
+ * first time it allocates scratch there. Links that once served memory apart from the host stay as
+ * they are and carry the host's, too, so turning back never blocks. returns 0; RING_ENOMEM,
+ * RING_ESYSTEM: it can only be closed
  */
-int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device, int chip);
+int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device, int chip,
+		       size_t scratch_bytes);
 
 /*
  * From now on writes what it says to all on this rank's board, behind its doorbell. All ranks must

@@ -24,6 +24,14 @@ static int take_device(struct ring_channel *channel, const struct ring_device *d
 	return ring_staging_open(&channel->staging, device, chip);
 }
 
+static int take_scratch(struct ring_channel *channel, int chip, size_t bytes)
+{
+	void *memory = NULL;
+	int err = bytes > 0 ? channel->device->alloc(chip, bytes, &memory) : 0;
+	channel->scratch = err ? NULL : memory;
+	return err;
+}
+
 static void leave_devices(struct ring_channel *channel)
 {
 	if (channel->queue)
@@ -45,14 +53,7 @@ int ring_channel_open(struct ring_channel *channel, int self, const struct ring_
 	channel->call.known = channel->own;
 	channel->call.plan = &channel->own->plan;
 	int err = take_device(channel, device, chip);
-	if (err || scratch_bytes == 0)
-		return err;
-	void *memory;
-	err = device->alloc(chip, scratch_bytes, &memory);
-	if (err)
-		return err;
-	channel->scratch = memory;
-	return 0;
+	return err ? err : take_scratch(channel, chip, scratch_bytes);
 }
 
 int ring_channel_ask(struct ring_channel *channel, const struct ring_bell *bell)
@@ -197,20 +198,24 @@ static int fit_all(struct ring_channel *channel)
 	return err;
 }
 
-int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device, int chip)
+int ring_channel_serve(struct ring_channel *channel, const struct ring_device *device, int chip,
+		       size_t scratch_bytes)
 {
 	if (channel->device == device)
 		return 0;
-	assert(!channel->scratch);
 	struct ring_left next = channel->other;
 	assert(!next.device || next.device == device);
 	channel->other = (struct ring_left){.device = channel->device,
 					    .queue = channel->queue,
-					    .jobs = channel->jobs};
+					    .jobs = channel->jobs,
+					    .scratch = channel->scratch};
 	channel->queue = NULL;
 	channel->jobs = next.jobs;
+	channel->scratch = next.scratch;
 	if (!next.device) {
 		int err = take_device(channel, device, chip);
+		if (!err)
+			err = take_scratch(channel, chip, scratch_bytes);
 		return err || !device->apart ? err : fit_all(channel);
 	}
 	channel->device = device;
@@ -239,6 +244,8 @@ void ring_channel_close(struct ring_channel *channel)
 	leave_devices(channel);
 	if (channel->scratch)
 		channel->device->free(channel->scratch);
+	if (channel->other.scratch)
+		channel->other.device->free(channel->other.scratch);
 	for (int i = 0; i < channel->route_count; i++) {
 		struct ring_route *route = &channel->routes[i];
 		close_slots(channel->fitted, route);

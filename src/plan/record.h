@@ -38,6 +38,7 @@ struct ring_record {
 #define RING_RECORD_MAGIC 0x33304752u
 #define RING_RECORD_KERNEL 0x100 /* ... and this, if the device itself carries it out, ... */
 #define RING_RECORD_GRAPH 0x200  /* ... and this, if it does so whenever a graph is launched */
+#define RING_RECORD_MIXED 0x400  /* told to neighbours: the communicator is mixed (mixed.h) */
 
 /* A message that opens a call: the record, and a small payload behind it. */
 struct ring_opening {
@@ -88,6 +89,16 @@ static inline bool ring_record_repeats(const struct ring_record *record,
 {
 	return memcmp(record, last, offsetof(struct ring_record, sequence)) == 0 &&
 	       record->count == last->count;
+}
+
+/* True if two ranks make the same call by the host, but not in the same memory. */
+static inline bool ring_record_differs_in_memory(const struct ring_record *a,
+						 const struct ring_record *b)
+{
+	struct ring_record same = *a;
+	same.memory = b->memory;
+	return a->memory != b->memory && ring_record_equals(&same, b) &&
+	       !((a->memory | b->memory) & (RING_RECORD_KERNEL | RING_RECORD_GRAPH));
 }
 
 /* False if it cannot be a record of any rank. */

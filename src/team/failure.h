@@ -108,7 +108,10 @@ void ring_comm_heard(void *owner, const struct ring_news *news);
 void ring_comm_neighbour_left(void *owner, int rank);
 void ring_comm_neighbour_waits(void *owner, int rank, const struct ring_record *record);
 
-/* The neighbour that says it waits in another call of that number, and in which; -1: none does. */
+/*
+ * The neighbour that says it waits in another call of that number, or that the communicator is
+ * mixed if `mine` does not, and in which call; -1: none does.
+ */
 int ring_comm_find_other_call(struct ring_comm_failure *failure, const struct ring_record *mine,
 			      struct ring_record *theirs);
 

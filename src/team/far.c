@@ -9,43 +9,48 @@
 #include "team.h"
 
 struct ring_far_set {
-	const struct ring_device *device;
+	int16_t memory;                                  /* the device's number */
 	struct ring_channel channels[RING_CHANNELS_MAX]; /* those that have a device are open */
 	struct ring_far_set *next;
 };
 
-int ring_far_link(const struct ring_device *device, int number)
+int ring_far_link(int16_t memory, int number)
 {
-	return RING_CHANNEL_FAR + device->number * RING_CHANNELS_MAX + number;
+	return RING_CHANNEL_FAR + memory * RING_CHANNELS_MAX + number;
+}
+
+int16_t ring_far_memory(const struct ring_far *far)
+{
+	return far->sets ? far->sets->memory : 0;
 }
 
 /* NULL without memory. */
-static struct ring_far_set *find(struct ring_far *far, const struct ring_device *device)
+static struct ring_far_set *find(struct ring_far *far, int16_t memory)
 {
 	struct ring_far_set **link = &far->sets;
-	while (*link && (*link)->device != device)
+	while (*link && (*link)->memory != memory)
 		link = &(*link)->next;
 	if (!*link) {
 		*link = calloc(1, sizeof(**link));
 		if (*link)
-			(*link)->device = device;
+			(*link)->memory = memory;
 	}
 	return *link;
 }
 
-int ring_far_channel(struct ring_far *far, const struct ring_device *device, int chip, int number,
-		     struct ring_channel **found)
+int ring_far_channel(struct ring_far *far, int16_t memory, const struct ring_device *device,
+		     int chip, int number, struct ring_channel **found)
 {
 	const struct ring_team *team = far->team;
-	struct ring_far_set *set = find(far, device);
+	struct ring_far_set *set = find(far, memory);
 	if (!set)
 		return RING_ENOMEM;
 	struct ring_channel *channel = &set->channels[number];
 	*found = channel;
-	if (channel->device)
-		return 0;
 	const struct ring_tuning *tuning = &team->placement.tuning;
 	size_t scratch = team->size > 1 ? ring_tuning_scratch(tuning, tuning->far_chunk_bytes) : 0;
+	if (channel->device)
+		return ring_channel_serve(channel, device, chip, scratch);
 	int err = ring_channel_open(channel, team->rank, device, chip, scratch);
 	channel->trace = team->trace;
 	if (err)
@@ -79,9 +84,9 @@ int ring_far_connect(struct ring_far *far, struct ring_pairs *pairs,
 	int err = ring_pairs_connect(pairs, device, chip);
 	for (int number = 0; number < far->team->placement.tuning.channels && !err; number++) {
 		struct ring_channel *channel;
-		err = ring_far_channel(far, device, chip, number, &channel);
+		err = ring_far_channel(far, device->number, device, chip, number, &channel);
 		if (!err)
-			err = connect_channel(pairs, channel, ring_far_link(device, number),
+			err = connect_channel(pairs, channel, ring_far_link(device->number, number),
 					      number > 0);
 	}
 	return err;

@@ -5,7 +5,9 @@
  * the mesh's, with one connection for both ways where possible. They have no boards: the host could
  * not write a device's data there.
  *
- * Barriers, and what ranks tell one another while they meet or split, stay on the host's channels.
+ * Barriers, and what ranks tell one another while they meet or split, stay on the host's channels,
+ * until the communicator is mixed (comm/mixed.h): then all calls go by the set, which serves the
+ * host's memory as well.
  */
 #ifndef RING_FAR_H
 #define RING_FAR_H
@@ -22,15 +24,18 @@ struct ring_far {
 	bool connected;            /* the program's streams may stop for calls from here on */
 };
 
-/* Tells the links of channel number `number` from others between the same ranks. */
-int ring_far_link(const struct ring_device *device, int number);
+/* Tells the links of channel number `number`, for the device of that number, from others. */
+int ring_far_link(int16_t memory, int number);
 
 /*
- * Finds the device's channel number `number`, and opens it on that chip if need be. returns 0;
- * RING_ENOMEM, RING_ESYSTEM
+ * Finds channel number `number` of the set for the device of that number, and has it serve memory
+ * of this device's chip, that one's or the host. returns 0; RING_ENOMEM, RING_ESYSTEM
  */
-int ring_far_channel(struct ring_far *far, const struct ring_device *device, int chip, int number,
-		     struct ring_channel **channel);
+int ring_far_channel(struct ring_far *far, int16_t memory, const struct ring_device *device,
+		     int chip, int number, struct ring_channel **channel);
+
+/* The number of a device that has a set; 0: none has. */
+int16_t ring_far_memory(const struct ring_far *far);
 
 /*
  * Wants all links that calls on the device's memory may need, and room for them: so that none of

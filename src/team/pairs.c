@@ -146,6 +146,20 @@ static void drop_wanted(struct ring_wanted_link **link)
 	free(wanted);
 }
 
+void ring_pairs_leave(struct ring_pairs *pairs, const struct ring_channel *channel)
+{
+	for (struct ring_wanted_link **link = &pairs->wanted; *link;) {
+		struct ring_wanted_link *wanted = *link;
+		if (wanted->channel != channel) {
+			link = &wanted->next;
+			continue;
+		}
+		*link = wanted->next;
+		wanted->next = pairs->left;
+		pairs->left = wanted;
+	}
+}
+
 /*
  * If this rank dials the same peer as well, that fails when the peer's door closes: no vigil is
  * needed.
@@ -333,8 +347,7 @@ static int begin_message(struct ring_pairs *pairs, struct ring_pair *pair)
 	struct ring_plan plan = ring_plan_make(&params);
 	struct ring_record record = ring_record_make(RING_KIND_SEND, ++pair->messages, call->count,
 						     (int)call->operands.type, -1, receiver);
-	record.memory = call->record.memory;
-	int err = ring_channel_serve(&pair->channel, call->device, call->chip);
+	int err = ring_channel_serve(&pair->channel, call->device, call->chip, 0);
 	if (err)
 		return err;
 	pair->todo = call->next;
@@ -383,7 +396,7 @@ static int connect_pair(struct ring_pairs *pairs, int peer, bool outgoing,
 	struct ring_pair *pair = find_pair(pairs, peer, outgoing);
 	if (!pair)
 		return RING_ENOMEM;
-	int err = ring_channel_serve(&pair->channel, device, chip);
+	int err = ring_channel_serve(&pair->channel, device, chip, 0);
 	if (err || peer == pairs->team->rank)
 		return err;
 	return ring_pairs_want_link(pairs, &pair->channel, RING_CHANNEL_PAIR, peer, outgoing);
@@ -524,6 +537,8 @@ void ring_pairs_close(struct ring_pairs *pairs)
 {
 	while (pairs->wanted)
 		drop_wanted(&pairs->wanted);
+	while (pairs->left)
+		drop_wanted(&pairs->left);
 	for (int end = 0; pairs->ends && end < 2 * pairs->team->size; end++) {
 		if (!pairs->ends[end])
 			continue;

@@ -28,6 +28,7 @@ struct ring_pairs {
 	struct ring_channel *busy;       /* of those with messages to do */
 	struct ring_call *ended;         /* batches that are complete, the last first */
 	struct ring_wanted_link *wanted; /* links that are being made */
+	struct ring_wanted_link *left;   /* that were, and will not be */
 	bool fell_back;                  /* a link took another transport, which was told */
 	bool connecting;                 /* the call is about those, and done when they are there */
 };
@@ -55,6 +56,12 @@ int ring_pairs_want(struct ring_pairs *pairs, struct ring_channel *channel, int 
  */
 int ring_pairs_want_link(struct ring_pairs *pairs, struct ring_channel *channel, int number,
 			 int peer, bool outgoing);
+
+/*
+ * No more wants what links the channel lacks. What is made of them stays until the end: a peer that
+ * still makes such a link would take its end for this rank's.
+ */
+void ring_pairs_leave(struct ring_pairs *pairs, const struct ring_channel *channel);
 
 /*
  * Makes all pairs fit for memory of the device, whose links they want. returns 0; RING_ENOMEM,

@@ -244,59 +244,126 @@ static int mix_in_a_call(struct harness_rank *self)
 	return bad;
 }
 
-static int check_mismatch(struct harness_rank *self, struct ring_comm *comm, int err,
-			  const float *recv)
+/* A communicator in which each rank has a pair of vectors on the device, and one on the host. */
+struct mixture {
+	struct harness_rank *self;
+	struct ring_comm *comm;
+	float *far[2], *host[2];
+};
+
+static int mixture_make(struct mixture *mixture, struct harness_rank *self)
 {
-	double deadline = harness_clock() + 2 * HARNESS_ROOM;
-	while (!err && harness_clock() < deadline) /* a sender may be done already */
-		err = ring_comm_status(comm);
-	const char *why = ring_comm_error(comm); /* each rank knows its own device alone */
-	if (err != RING_EMISMATCH ||
-	    (!strstr(why, "in memory of far device 0") && !strstr(why, "in memory of a device")))
-		return harness_fail(self, "the kinds of memory differ: %d, %s", err,
-				    ring_comm_error(comm));
-	if (!is_filled(recv, 7, 1))
-		return harness_fail(self, "the kinds of memory differ: recv was touched");
-	return 0;
+	*mixture = (struct mixture){.self = self,
+				    .far = {far_vector(), far_vector()},
+				    .host = {malloc(BYTES), malloc(BYTES)}};
+	return join(self, &mixture->comm);
 }
 
-/* The last rank has its buffers on the host. */
-static int differ(struct harness_rank *self, bool message)
+static void mixture_end(struct mixture *mixture)
 {
-	struct ring_comm *comm;
-	if (join(self, &comm))
+	harness_barrier(mixture->self);
+	free(mixture->host[0]);
+	free(mixture->host[1]);
+	ring_comm_destroy(mixture->comm);
+}
+
+/* A sum, with this rank's vectors on the device or on the host. */
+static int add_there(struct mixture *mixture, struct ring_comm *comm, bool far, int turn)
+{
+	struct harness_rank *self = mixture->self;
+	float **at = far ? mixture->far : mixture->host;
+	fill(mixture->far[0], (float)turn);
+	far_read(mixture->host[0], mixture->far[0], BYTES);
+	if (ring_all_reduce(comm, at[0], at[1], COUNT, RING_FLOAT32, RING_SUM, NULL))
+		return complain(self, "a mixed sum", comm);
+	return is_filled(at[1], (float)(turn * self->size), self->size)
+		       ? 0
+		       : harness_fail(self, "mixed sum %d is wrong", turn);
+}
+
+/* All in one memory, then each in either in turn, and all in one again. */
+static int mix_ranks(struct harness_rank *self)
+{
+	struct mixture mixture;
+	struct ring_comm *half;
+	if (mixture_make(&mixture, self))
 		return 1;
-	float *send = far_vector(), *recv = far_vector();
-	float *host[2] = {malloc(BYTES), malloc(BYTES)};
-	fill(send, 7);
-	fill(recv, 7);
-	far_read(host[0], send, BYTES);
-	far_read(host[1], send, BYTES);
-	bool odd = self->rank == self->size - 1, sends = self->rank == 0;
-	float *from = odd ? host[0] : send, *to = odd ? host[1] : recv;
-	int err = 0;
-	if (!message)
-		err = ring_all_reduce(comm, from, to, COUNT, RING_FLOAT32, RING_SUM, NULL);
-	else if (sends)
-		err = ring_send(comm, from, COUNT, RING_FLOAT32, self->size - 1, NULL);
-	else if (odd)
-		err = ring_recv(comm, to, COUNT, RING_FLOAT32, 0, NULL);
-	int bad = check_mismatch(self, comm, err, to);
-	harness_barrier(self);
-	free(host[0]);
-	free(host[1]);
-	ring_comm_destroy(comm);
+	int bad = add_there(&mixture, mixture.comm, false, 1) ||
+		  add_there(&mixture, mixture.comm, true, 2);
+	for (int turn = 3; !bad && turn < 9; turn++) {
+		bad = add_there(&mixture, mixture.comm, (self->rank + turn / 2) % 2, turn);
+		if (!bad && turn % 2 && ring_barrier(mixture.comm, NULL))
+			bad = complain(self, "a barrier of mixed ranks", mixture.comm);
+	}
+	bad = bad || add_there(&mixture, mixture.comm, false, 9) ||
+	      add_there(&mixture, mixture.comm, true, 10);
+	if (!bad && ring_comm_split(mixture.comm, 0, -self->rank, &half))
+		bad = complain(self, "a split of mixed ranks", mixture.comm);
+	else if (!bad) {
+		bad = add_there(&mixture, half, self->rank == 0, 11);
+		ring_comm_destroy(half);
+	}
+	mixture_end(&mixture);
 	return bad;
 }
 
-static int differ_in_a_call(struct harness_rank *self)
+/* Behind mixed calls, or in the first one, the last rank adds fewer elements. */
+static int differ(struct harness_rank *self, bool mixed)
+{
+	struct mixture mixture;
+	if (mixture_make(&mixture, self))
+		return 1;
+	bool odd = self->rank == self->size - 1;
+	int bad = mixed && add_there(&mixture, mixture.comm, !odd, 1);
+	float **at = odd ? mixture.host : mixture.far;
+	fill(mixture.far[1], 7);
+	far_read(mixture.host[1], mixture.far[1], BYTES);
+	int err = ring_all_reduce(mixture.comm, at[0], at[1], odd ? FEW : COUNT, RING_FLOAT32,
+				  RING_SUM, NULL);
+	const char *why = ring_comm_error(mixture.comm);
+	if (!bad && (err != RING_EMISMATCH || !strstr(why, "all_reduce of 2 float, sum") ||
+		     !strstr(why, "all_reduce of 3000 float, sum")))
+		bad = complain(self, "fewer elements", mixture.comm);
+	if (!bad && !is_filled(at[1], 7, 1))
+		bad = harness_fail(self, "fewer elements: recv was touched");
+	mixture_end(&mixture);
+	return bad;
+}
+
+static int differ_at_first(struct harness_rank *self)
 {
 	return differ(self, false);
 }
 
-static int differ_in_a_message(struct harness_rank *self)
+static int differ_when_mixed(struct harness_rank *self)
 {
 	return differ(self, true);
+}
+
+/* From the device to the host, and back. */
+static int mix_messages(struct harness_rank *self)
+{
+	struct mixture mixture;
+	if (mixture_make(&mixture, self))
+		return 1;
+	fill(mixture.far[0], 3);
+	int err, peer = 1 - self->rank;
+	if (self->rank == 0) {
+		err = ring_send(mixture.comm, mixture.far[0], COUNT, RING_FLOAT32, peer, NULL);
+		if (!err)
+			err = ring_recv(mixture.comm, mixture.far[1], COUNT, RING_FLOAT32, peer,
+					NULL);
+	} else {
+		err = ring_recv(mixture.comm, mixture.host[1], COUNT, RING_FLOAT32, peer, NULL);
+		if (!err)
+			err = ring_send(mixture.comm, mixture.host[1], COUNT, RING_FLOAT32, peer,
+					NULL);
+	}
+	int bad = err ? complain(self, "a mixed message", mixture.comm) : 0;
+	if (!err && !is_filled(self->rank ? mixture.host[1] : mixture.far[1], 3, 1))
+		bad = harness_fail(self, "a mixed message is wrong");
+	mixture_end(&mixture);
+	return bad;
 }
 
 /* Rank 1's device breaks in the middle: all learn which it was. */
@@ -334,9 +401,13 @@ static const struct {
 	{"host and device in turn, paced", &paced, 3, take_turns, true},
 	{"host and device in turn, alone", &chosen, 1, take_turns, true},
 	{"kinds of memory in one call", &chosen, 2, mix_in_a_call, true},
-	{"kinds of memory of two ranks", &chosen, 2, differ_in_a_call, true},
-	{"kinds of memory of four ranks", &two_shots, 4, differ_in_a_call, true},
-	{"kinds of memory of a message", &chosen, 2, differ_in_a_message, true},
+	{"kinds of memory of two ranks", &chosen, 2, mix_ranks, true},
+	{"kinds of memory of four ranks", &two_shots, 4, mix_ranks, true},
+	{"kinds of memory of five ranks", &chosen, 5, mix_ranks, true},
+	{"kinds of memory of two ranks, paced", &paced, 2, mix_ranks, true},
+	{"kinds of memory, other counts", &chosen, 3, differ_at_first, true},
+	{"kinds of memory, other counts later", &chosen, 3, differ_when_mixed, true},
+	{"kinds of memory of a message", &chosen, 2, mix_messages, true},
 	{"a device fails", &chosen, 3, lose_a_device, false},
 };
 #define CASES (int)(sizeof(cases) / sizeof(cases[0]))

@@ -258,6 +258,7 @@ static int run_trial(struct harness_rank *self, struct ring_comm *comm, const st
 	bool reads = call_reads_send(call, self->rank);
 	bool writes = call_writes_recv(call, self->rank), nulls = trial->salt % 2;
 	struct buffers buffers = place(trial, self, memory);
+	place_mix(self->rank, trial->salt);
 	guard_both(&buffers);
 	if (!trial->in_place)
 		memset(buffers.recv, CANARY, buffers.recv_bytes);

@@ -117,6 +117,7 @@ static int run_group(const struct harness_rank *self, struct ring_comm *comm,
 {
 	const struct plan *plan = self->context;
 	int order[CALLS], bad = 0;
+	place_mix(self->rank, group * 3);
 	make_order((int)((group * 7 + self->rank * 181 + plan->seed % ORDERS) % ORDERS), order);
 	for (int from = 0; from < RANKS; from++)
 		if (from != self->rank)
