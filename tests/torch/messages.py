@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Sends and receives: in any order, with tags, from any source, beside collectives."""
 
+import time
+
 import torch
 import torch.distributed as dist
 
@@ -163,6 +165,29 @@ def unread(rank, size):
             raise AssertionError("rank 0 had left")
 
 
+def unheard(rank, size):
+    """A rank leaves, though messages that nobody reads leave no room for its goodbye."""
+    store = dist.distributed_c10d._get_default_store()
+    for name in ("measured", "full"):
+        group = dist.new_group([0, 1])
+        if rank == 0:
+            dist.send(torch.ones(1), 1, group)
+            works = [dist.isend(torch.ones(0), 1, group, tag=1) for _ in range(fit if name == "full" else 100)]
+            time.sleep(0.5)
+            fit = sum(work.is_completed() for work in works)
+        elif rank == 1:
+            dist.recv(torch.empty(1), 0, group)
+    if rank == 0:
+        assert 0 < fit < 100
+        dist.destroy_process_group()
+        store.set("left", "")
+    for _ in range(100):
+        if store.check(["left"]):
+            return
+        time.sleep(0.1)
+    raise AssertionError("rank 0 waits for as long as the others are there")
+
+
 def every(body, sizes=(2, 3)):
     def case():
         for size in sizes:
@@ -173,5 +198,5 @@ def every(body, sizes=(2, 3)):
 
 ranks.main({
     body.__name__: every(body)
-    for body in (crossed, circle, tags, order, any_source, batched, strided, misfits, late, unread)
+    for body in (crossed, circle, tags, order, any_source, batched, strided, misfits, late, unread, unheard)
 })

@@ -109,15 +109,12 @@ void OutLane::serve()
 			break;
 		Sending sending = std::move(sendings_.front());
 		sendings_.pop_front();
-		sends_ = true;
 		lock.unlock();
 		if (!failure)
 			failure = send(sending);
 		sending.work->complete(failure);
 		sending = {};
 		lock.lock();
-		sends_ = false;
-		messages_.changed_.notify_all();
 	}
 	lock.unlock();
 	if (!failure)
@@ -360,19 +357,10 @@ void Messages::give_up(const c10d::Work &work, const std::string &sentence)
 			ring_comm_abort(lane.comm_);
 }
 
-/* The lock is held. */
-bool Messages::all_are_sent()
+/* The lock is held. Lanes say goodbye to the other end, and then end. */
+template <typename Lanes> bool Messages::all_have_ended(const Lanes &lanes)
 {
-	for (const auto &[to, lane] : out_)
-		if (lane.sends_ || !lane.sendings_.empty())
-			return false;
-	return true;
-}
-
-/* The lock is held. Of the lanes of others, who say goodbye when they end. */
-bool Messages::all_have_ended()
-{
-	for (const auto &[from, lane] : in_)
+	for (const auto &[other, lane] : lanes)
 		if (!lane.has_ended_)
 			return false;
 	return true;
@@ -383,11 +371,12 @@ void Messages::close(std::chrono::milliseconds patience)
 	Lock lock(mutex_);
 	closing_ = true;
 	changed_.notify_all();
-	dropping_ = !changed_.wait_for(lock, patience, [this] { return all_are_sent(); });
+	dropping_ = !changed_.wait_for(lock, patience, [this] { return all_have_ended(out_); });
 	for (auto &[to, lane] : out_)
-		if (lane.comm_ && dropping_)
+		if (lane.comm_)
 			ring_comm_abort(lane.comm_);
-	changed_.wait_for(lock, std::min(patience, GOODBYE_MS), [this] { return all_have_ended(); });
+	changed_.wait_for(lock, std::min(patience, GOODBYE_MS),
+			  [this] { return all_have_ended(in_); });
 	for (auto &[from, lane] : in_)
 		if (lane.comm_)
 			ring_comm_abort(lane.comm_);

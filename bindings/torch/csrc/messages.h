@@ -87,8 +87,7 @@ class OutLane final : public Lane
 	bool is_over() override;
 	int send_one(const Header &header, const at::Tensor *memory);
 	std::exception_ptr send(const Sending &sending);
-	std::deque<Sending> sendings_; /* under the mutex of the messages, and this, too: */
-	bool sends_ = false;
+	std::deque<Sending> sendings_; /* under the mutex of the messages */
 };
 
 class InLane final : public Lane
@@ -117,8 +116,8 @@ class Messages final : public Carrier, public std::enable_shared_from_this<Messa
 	void give_up(const c10d::Work &work, const std::string &sentence) override;
 
 	/*
-	 * Ends all threads. Sends under way have so much time, then they end with an error, as
-	 * receives do at once.
+	 * Ends all threads. Sends under way, and goodbyes behind them, have so much time, then they
+	 * end with an error, as receives do at once.
 	 */
 	void close(std::chrono::milliseconds patience);
 
@@ -138,8 +137,7 @@ class Messages final : public Carrier, public std::enable_shared_from_this<Messa
 	bool find_wanted(int source, int64_t tag, std::optional<Wanted> *taken);
 	void keep(int source, const Header &header, std::vector<char> bytes);
 	bool all_have_failed();
-	bool all_are_sent();
-	bool all_have_ended();
+	template <typename Lanes> static bool all_have_ended(const Lanes &lanes);
 	void lose(InLane &lane, std::exception_ptr why, bool has_left);
 	void check_open(const char *call);
 
