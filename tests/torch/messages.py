@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Sends and receives: in any order, with tags, from any source, beside collectives."""
 
+import os
 import time
 
 import torch
@@ -188,6 +189,53 @@ def unheard(rank, size):
     raise AssertionError("rank 0 waits for as long as the others are there")
 
 
+def forgotten(rank, size):
+    """A rank leaves while a receive waits for one that never sends, though the file by which they would meet is gone."""
+    if rank == 1:
+        dist.irecv(torch.empty(1), 0)
+    dist.barrier()
+    store = dist.distributed_c10d._get_default_store()
+    while isinstance(store, dist.PrefixStore):
+        store = store.underlying_store
+    if rank == 0:
+        os.remove(store.path)
+    dist.barrier()
+    began = time.monotonic()
+    dist.destroy_process_group()
+    assert time.monotonic() - began < 30
+
+
+def connections(port):
+    """To a port here, of all ranks."""
+    lines = []
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/self/net/{name}", encoding="ascii") as file:
+            lines += [line.split() for line in file]
+    return sum(line[2].endswith(f":{port:04X}") and line[3] == "01" for line in lines)
+
+
+def released(rank, size):
+    """Ranks that have met for messages keep no connection to the store."""
+    files = dist.distributed_c10d._get_default_store()
+    if rank == 0:
+        store = dist.TCPStore("127.0.0.1", 0, is_master=True)
+        files.set("port", str(store.port))
+    else:
+        store = dist.TCPStore("127.0.0.1", int(files.get("port")))
+    dist.destroy_process_group()
+    dist.init_process_group("ring", store=store, rank=rank, world_size=size, timeout=ranks.TIMEOUT)
+    dist.barrier()
+    before = connections(store.port)
+    dist.barrier()
+    batched(rank, size)
+    for _ in range(100):
+        if connections(store.port) == before:
+            break
+        time.sleep(0.1)
+    assert connections(store.port) == before > 0, f"{before} connections to the store, then {connections(store.port)}"
+    dist.barrier()  # rank 0 serves the store
+
+
 def every(body, sizes=(2, 3)):
     def case():
         for size in sizes:
@@ -198,5 +246,5 @@ def every(body, sizes=(2, 3)):
 
 ranks.main({
     body.__name__: every(body)
-    for body in (crossed, circle, tags, order, any_source, batched, strided, misfits, late, unread, unheard)
+    for body in (crossed, circle, tags, order, any_source, batched, strided, misfits, late, unread, unheard, forgotten, released)
 })

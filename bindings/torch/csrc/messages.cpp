@@ -11,6 +11,8 @@ namespace ring
 
 using Lock = std::unique_lock<std::mutex>;
 static const std::chrono::milliseconds GOODBYE_MS(300); /* ranks mostly leave at the same time */
+/* A FileStore whose file is gone looks for it so long, else 300 s, and nobody could leave. */
+static const std::chrono::milliseconds STORE_MS(5000);
 
 /* ---- a lane ---- */
 
@@ -20,6 +22,7 @@ Lane::Lane(Messages &messages, int from, int to) : messages_(messages), from_(fr
 	const Membership &member = messages.calls_->member();
 	const bool sends = from == member.rank;
 	meeting_.store = messages.store_->clone();
+	meeting_.store->setTimeout(STORE_MS);
 	meeting_.place = c10::str(messages.place_, "/", from, "to", to);
 	meeting_.rank = sends ? 0 : 1;
 	meeting_.size = 2;
@@ -38,19 +41,23 @@ void Lane::start()
 	thread_ = quiet_thread([this] { serve(); });
 }
 
-/* returns why it could not */
+/* returns why it could not. The store is of no use any more, and may be a connection. */
 std::exception_ptr Lane::meet_other()
 {
+	std::exception_ptr failure;
 	try {
 		ring_comm *comm = meet(meeting_);
 		Lock lock(messages_.mutex_);
 		comm_ = comm;
-		if (comm && is_over())
+		if (!comm)
+			failure = error_of(RING_EABORTED, "ring: the group was shut down");
+		else if (is_over())
 			ring_comm_abort(comm);
 	} catch (...) {
-		return std::current_exception();
+		failure = std::current_exception();
 	}
-	return comm_ ? nullptr : error_of(RING_EABORTED, "ring: the group was shut down");
+	meeting_.store.reset();
+	return failure;
 }
 
 void Lane::close_communicator()
