@@ -35,7 +35,8 @@ static void write_device(struct json *json, const struct perf_run *run, int rank
 	json_put_signed(json, "pid", facts->pid);
 	json_put_string(json, "hostname", facts->machine.host);
 	json_put_signed(json, "device", device ? device[rank].chip : 0);
-	json_put_string(json, "device_info", device ? device[rank].text : facts->machine.cpu);
+	json_put_string(json, "device_info",
+			device && *device[rank].text ? device[rank].text : facts->machine.cpu);
 	json_put_string(json, "cpu", facts->machine.cpu);
 	json_put_signed(json, "cpus", facts->machine.cpus);
 	json_put_signed(json, "host_cpus", facts->machine.online);

@@ -43,12 +43,14 @@ int perf_facts_gather(struct perf_team *team, struct perf_facts *facts)
 	return err;
 }
 
-/* How many ranks before this one are on its host. */
-static int place_on_host(const struct perf_team *team, const struct perf_facts *facts)
+/* How many ranks before this one have a device of its host. */
+static int place_on_host(const struct perf_team *team, const struct perf_options *options,
+			 const struct perf_facts *facts)
 {
-	int before = 0;
+	int before = 0, length;
 	for (int rank = 0; rank < team->rank; rank++)
-		before += strcmp(facts->ranks[rank].machine.host,
+		before += perf_options_device(options, rank, &length) &&
+			  strcmp(facts->ranks[rank].machine.host,
 				 facts->ranks[team->rank].machine.host) == 0;
 	return before;
 }
@@ -59,9 +61,11 @@ int perf_facts_take_device(struct perf_team *team, const struct perf_options *op
 	facts->devices = calloc((size_t)team->size, sizeof(*facts->devices));
 	if (!facts->devices)
 		return perf_team_failed(team, RING_ENOMEM, "gathering facts");
-	int place = place_on_host(team, facts) / options->ranks_per_gpu;
+	int length, place = place_on_host(team, options, facts) / options->ranks_per_gpu;
 	struct perf_device_facts self = {0};
-	self.err = perf_device_open(&team->device, options->device, place);
+	const char *name = perf_options_device(options, team->rank, &length);
+	if (name)
+		self.err = perf_device_open(&team->device, name, (size_t)length, place);
 	self.chip = team->device.chip;
 	strcpy(self.text, team->device.text);
 	if (self.err)
@@ -83,7 +87,7 @@ int perf_facts_share(const struct perf_facts *facts, int size, int rank, int *be
 		bool same = strcmp(facts->devices[other].text, facts->devices[rank].text) == 0 &&
 			    strcmp(facts->ranks[other].machine.host,
 				   facts->ranks[rank].machine.host) == 0;
-		sharing += same;
+		sharing += same && *facts->devices[rank].text;
 		*before += same && other < rank;
 	}
 	return sharing;

@@ -16,7 +16,7 @@ struct perf_rank_facts {
 /* A rank's device, if ranks have some. */
 struct perf_device_facts {
 	int32_t err, chip;
-	char text[PERF_DEVICE_TEXT];
+	char text[PERF_DEVICE_TEXT]; /* "": this rank has none */
 };
 
 struct perf_facts {

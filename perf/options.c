@@ -118,11 +118,45 @@ static bool read_sizes(const struct option_given *given, void *options)
 	return option_refuse(given, "sizes from small to large such as 8,64K,1.5G");
 }
 
+static bool is_host(const char *name, size_t length)
+{
+	return length == 3 && strncmp(name, "cpu", 3) == 0;
+}
+
+/* A list of names; of the host alone it is none. */
 static bool read_device(const struct option_given *given, void *options)
 {
 	const char **device = &((struct perf_options *)options)->device;
-	*device = strcmp(given->text, "cpu") == 0 ? NULL : given->text;
-	return !*device || perf_device_is_known(*device);
+	*device = NULL;
+	for (const char *name = given->text;; name++) {
+		size_t length = strcspn(name, ",");
+		if (!is_host(name, length) && !perf_device_is_known(name, length))
+			return false;
+		if (!is_host(name, length))
+			*device = given->text;
+		name += length;
+		if (!*name)
+			return true;
+	}
+}
+
+bool perf_options_mix_devices(const struct perf_options *options)
+{
+	return options->device && strchr(options->device, ',');
+}
+
+const char *perf_options_device(const struct perf_options *options, int rank, int *length)
+{
+	const char *name = options->device;
+	if (!name)
+		return NULL;
+	int names = 1;
+	for (const char *at = name; *at; at++)
+		names += *at == ',';
+	for (int turn = rank % names; turn > 0; turn--)
+		name = strchr(name, ',') + 1;
+	*length = (int)strcspn(name, ",");
+	return is_host(name, (size_t)*length) ? NULL : name;
 }
 
 /* Options of nccl-tests for which there is something else: only their "no", 0, is taken. */
@@ -157,8 +191,8 @@ static const struct option_row rows[] = {
 	 .help = "ranks are N threads of one process, ..."},
 	{OPTION_INT, 'g', "ngpus", "N", AT(ngpus), 1, MAX_RANKS,
 	 .help = "... each of which has N GPUs, and a rank for each"},
-	{OPTION_OWN, 0, "device", "NAME", .read = read_device,
-	 .help = "the device that has the buffers: cpu, cuda"},
+	{OPTION_OWN, 0, "device", "LIST", .read = read_device,
+	 .help = "the device that has the buffers: cpu, cuda, or \"cuda,cpu\" rank by rank"},
 	{OPTION_INT, 0, "ranks-per-gpu", "N", AT(ranks_per_gpu), 1, MAX_RANKS,
 	 .help = "ranks that share a GPU, 1"},
 	{OPTION_TEXT, 0, "transport", "LIST", AT(transport),
@@ -377,7 +411,7 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 const char *perf_memory_name(const struct perf_options *options)
 {
 	if (options->device)
-		return options->device;
+		return perf_options_mix_devices(options) ? "mixed" : options->device;
 	return options->shared ? "shared" : "private";
 }
 

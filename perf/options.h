@@ -33,7 +33,7 @@ struct perf_options {
 	bool random;        /* arbitrary floats, not exactly summable ones */
 	bool stream;        /* call through a ring_stream                  */
 	bool shared;        /* buffers from ring_mem_alloc                 */
-	const char *device; /* where the buffers lie, "cuda"; NULL: on the host */
+	const char *device; /* that has the buffers: "cuda", or in turn "cuda,cpu"; NULL: host */
 	int ranks_per_gpu;  /* how many neighbours share a GPU; 1 */
 	bool in_place;      /* out of place only what has no in-place form */
 	bool verdict;
@@ -61,6 +61,12 @@ bool perf_options_parse(struct perf_options *options, int argc, char **argv, int
 
 /* How many ranks -t and -g ask for, 0 if neither was given. */
 int perf_options_grid(const struct perf_options *options);
+
+/* Where a rank's buffers lie, as the option says; the length of the name. NULL: on the host */
+const char *perf_options_device(const struct perf_options *options, int rank, int *length);
+
+/* Some ranks' lie on the host, and others' do not, or they may. */
+bool perf_options_mix_devices(const struct perf_options *options);
 
 /* Names for people and files. */
 const char *perf_memory_name(const struct perf_options *options);

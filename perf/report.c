@@ -115,8 +115,10 @@ static void print_ranks(const struct perf_run *run)
 		const struct perf_device_facts *device = run->facts.devices;
 		printf("#  Rank %2d Group %2d Pid %6d on %10s device %2d ", rank, 0, facts->pid,
 		       facts->machine.host, device ? device[rank].chip : 0);
-		if (device)
-			printf("[%s] %s, ", options->device, device[rank].text);
+		int length;
+		const char *name = perf_options_device(options, rank, &length);
+		if (name)
+			printf("[%.*s] %s, ", length, name, device[rank].text);
 		printf("[cpu] %s, %d CPU%s\n", facts->machine.cpu, facts->machine.cpus,
 		       facts->machine.cpus == 1 ? "" : "s");
 	}

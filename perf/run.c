@@ -151,7 +151,7 @@ static int map_buffers(struct perf_run *run, struct perf_buffer buffers[2])
 	size_t least = (size_t)run->team.size * sizeof(double);
 	size_t bytes = run->options->max_bytes > least ? run->options->max_bytes : least;
 	bytes = bytes > PERF_LIMIT_SMALLEST ? bytes : PERF_LIMIT_SMALLEST;
-	struct perf_device *device = run->options->device ? &run->team.device : NULL;
+	struct perf_device *device = run->team.device.row ? &run->team.device : NULL;
 	const struct perf_team *lender = device ? &run->lender : &run->team;
 	struct ring_comm *comm = run->options->shared ? lender->comm : NULL;
 	int err = perf_buffer_map(&buffers[0], comm, device, bytes);
@@ -162,7 +162,8 @@ static int map_buffers(struct perf_run *run, struct perf_buffer buffers[2])
 
 static int measure_limits(struct perf_run *run, struct perf_buffer buffers[2])
 {
-	int err = perf_limits_measure(&run->team, buffers, &run->limits);
+	bool shared = run->options->shared && !run->options->device;
+	int err = perf_limits_measure(&run->team, buffers, shared, &run->limits);
 	if (!err)
 		report_limits(run);
 	return err;
@@ -211,7 +212,7 @@ static int prepare_and_measure(struct perf_run *run, struct perf_buffer buffers[
 	if (!err && run->options->device)
 		err = take_device(run);
 	if (!err && run->options->stream)
-		err = perf_team_make_stream(&run->team);
+		err = perf_team_make_stream(&run->team, run->options);
 	if (err)
 		return err;
 	struct machine_use use = machine_use_now();

@@ -150,10 +150,10 @@ static int make_cuda_stream(struct perf_team *team)
 	return err ? err : ring_stream_from_cuda(team->comm, team->cuda.handle, &team->stream);
 }
 
-int perf_team_make_stream(struct perf_team *team)
+int perf_team_make_stream(struct perf_team *team, const struct perf_options *options)
 {
-	int err = perf_device_is_cuda(&team->device) ? make_cuda_stream(team)
-						     : ring_stream_create(team->comm, &team->stream);
+	bool cuda = perf_device_is_cuda(&team->device) && !perf_options_mix_devices(options);
+	int err = cuda ? make_cuda_stream(team) : ring_stream_create(team->comm, &team->stream);
 	return perf_team_failed(team, err, "making a stream");
 }
 
@@ -201,7 +201,7 @@ int perf_team_branch(struct perf_team *team, const struct perf_options *options,
 	ring.order = NULL;
 	ring.trace = NULL;
 	int err = branch(team, &ring, made);
-	return err || !options->stream ? err : perf_team_make_stream(made);
+	return err || !options->stream ? err : perf_team_make_stream(made, options);
 }
 
 int perf_team_lend(struct perf_team *team, const struct perf_options *options, int chip,
@@ -209,8 +209,11 @@ int perf_team_lend(struct perf_team *team, const struct perf_options *options, i
 {
 	struct ring_options ring = choose_options(options);
 	char device[64];
-	snprintf(device, sizeof(device), "%s:%d", options->device, chip);
-	ring.device = device;
+	int length;
+	const char *name = perf_options_device(options, team->rank, &length);
+	if (name)
+		snprintf(device, sizeof(device), "%.*s:%d", length, name, chip);
+	ring.device = name ? device : "cpu";
 	ring.trace = NULL;
 	return branch(team, &ring, lender);
 }

@@ -37,10 +37,10 @@ int perf_team_join(struct perf_team *team, const struct perf_options *options, i
 		   const struct ring_unique_id *id);
 
 /*
- * Calls are made through a stream from here on: one of the library's, or of CUDA's where the team's
- * device is a GPU. Collective. returns 0, or a RING_E... with team->error
+ * Calls are made through a stream from here on: one of the library's, or of CUDA's where all ranks
+ * have GPUs. Collective. returns 0, or a RING_E... with team->error
  */
-int perf_team_make_stream(struct perf_team *team);
+int perf_team_make_stream(struct perf_team *team, const struct perf_options *options);
 
 /* Ends all calls; the library writes its trace. */
 void perf_team_leave(struct perf_team *team);
@@ -58,7 +58,7 @@ bool perf_team_adds_by_rank(const struct perf_options *options);
 int perf_team_branch(struct perf_team *team, const struct perf_options *options,
 		     const char *algorithm, struct perf_team *made);
 
-/* A team of the same ranks whose ring_mem_alloc() gives memory of that chip of the device. */
+/* A team of the same ranks whose ring_mem_alloc() gives memory of its device's chip, by rank. */
 int perf_team_lend(struct perf_team *team, const struct perf_options *options, int chip,
 		   struct perf_team *lender);
 

@@ -13,19 +13,19 @@
 #include "base/status.h"
 #include "kernels/device.h"
 
-static const struct ring_device *find_row(const char *name)
+static const struct ring_device *find_row(const char *name, size_t length)
 {
 	const struct ring_device *const *row = ring_devices + 1;
-	while (*row && strcmp((*row)->name, name) != 0)
+	while (*row && (strncmp((*row)->name, name, length) != 0 || (*row)->name[length]))
 		row++;
 	return *row;
 }
 
-bool perf_device_is_known(const char *name)
+bool perf_device_is_known(const char *name, size_t length)
 {
-	if (find_row(name))
+	if (find_row(name, length))
 		return true;
-	fprintf(stderr, "ring_perf: --device %s: this build has", name);
+	fprintf(stderr, "ring_perf: --device %.*s: this build has", (int)length, name);
 	for (int i = 1; ring_devices[i]; i++)
 		fprintf(stderr, "%s %s", i > 1 ? "," : "", ring_devices[i]->name);
 	fputs(ring_devices[1] ? "\n" : " no devices beside the CPU: configure found no nvcc\n",
@@ -33,12 +33,12 @@ bool perf_device_is_known(const char *name)
 	return false;
 }
 
-int perf_device_open(struct perf_device *device, const char *name, int place)
+int perf_device_open(struct perf_device *device, const char *name, size_t length, int place)
 {
 	struct ring_failure failure = {0};
-	const char *text = name;
 	int chips = 1;
-	*device = (struct perf_device){.row = find_row(name)};
+	*device = (struct perf_device){.row = find_row(name, length)};
+	const char *text = device->row->name;
 	int err = device->row->count(&chips, &failure);
 	if (!err) {
 		device->chip = place % chips;

@@ -28,13 +28,13 @@ struct perf_device {
 };
 
 /* Whether this build knows devices of that name; if not, says on stderr which it knows. */
-bool perf_device_is_known(const char *name);
+bool perf_device_is_known(const char *name, size_t length);
 
 /*
  * Opens one chip of a device: places take those that this process can see in turn. Close it also if
  * that failed. returns 0; else a RING_E..., and text is a sentence about it
  */
-int perf_device_open(struct perf_device *device, const char *name, int place);
+int perf_device_open(struct perf_device *device, const char *name, size_t length, int place);
 /* A GPU, which programs have CUDA's streams on. */
 bool perf_device_is_cuda(const struct perf_device *device);
 /* Waits for its jobs, also if one has failed: before their memory goes. */

@@ -236,13 +236,13 @@ static int measure_hop(struct perf_team *team, struct perf_path *path, struct pe
 	return err;
 }
 
-int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2],
+int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2], bool shared,
 			struct perf_limits *limits)
 {
 	*limits = (struct perf_limits){
 		.over_network = team->over_network,
 		.over_verbs = team->over_verbs,
-		.shared = !team->over_network && buffers[0].memory.comm && !buffers[0].memory.device,
+		.shared = shared && !team->over_network,
 	};
 	if (team->size == 1) {
 		limits->reason = "one rank has nothing to send";

@@ -34,8 +34,11 @@ struct perf_limits {
 	struct perf_rates rates[PERF_LIMIT_CLASSES]; /* from small to large */
 };
 
-/* Measures with all ranks at once; the buffers' contents are lost. Collective. */
-int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2],
+/*
+ * Measures with all ranks at once; the buffers' contents are lost. shared: all ranks' are from
+ * ring_mem_alloc() on the host. Collective.
+ */
+int perf_limits_measure(struct perf_team *team, struct perf_buffer buffers[2], bool shared,
 			struct perf_limits *limits);
 
 /*
