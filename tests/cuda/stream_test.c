@@ -279,6 +279,26 @@ static int host_memory_between(struct bench *bench)
 	       check_values(bench, bench->out[2], 4);
 }
 
+/* In each call those of another rank; kernels refuse it (launched_test). */
+static int host_memory_of_one(struct bench *bench)
+{
+	const int calls = getenv("RING_CUDA_ENGINE") ? 0 : CALLS;
+	struct ring_stream *stream = order_by(bench, bench->streams[0]), *hosts;
+	int bad = !stream || ring_stream_create(bench->comm, &hosts);
+	hold(bench, bench->streams[0]);
+	for (int call = 0; !bad && call < calls; call++)
+		bad = call % bench->self->size == bench->self->rank
+			      ? all_reduce(bench, bench->in[call], bench->out[call], hosts)
+			      : give_call(bench, bench->streams[0], stream, call);
+	let_go(bench);
+	CUDA_MUST(cuda.stream_synchronize(bench->streams[0]));
+	ring_stream_destroy(hosts);
+	for (int call = 0; !bad && call < calls; call++)
+		bad = check_sum(bench, bench->out[call], call, 1);
+	ring_stream_destroy(stream);
+	return bad;
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static int check_refused(struct bench *bench, int is, int should, const char *word)
@@ -511,6 +531,7 @@ static const struct check checks[] = {
 	{"two streams", two_streams},
 	{"groups", groups},
 	{"host memory between", host_memory_between},
+	{"host memory of one", host_memory_of_one},
 	{"captures", captures},
 	{"other refusals", other_refusals},
 	{"mismatch", mismatch},
