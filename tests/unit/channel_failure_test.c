@@ -176,6 +176,22 @@ static void links_break_at_each_operation(void **state)
 				;
 }
 
+/* Whose last messages are shown as sent only when their receiver has gone, as paced ones may be, is done all the same. */
+static void a_receiver_that_has_all_may_go(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < (is_long() ? 2000 : 200); seed++) {
+		struct team *team = make_team(first_seed() + seed, 2);
+		team->calls = 1;
+		for (int c = 0; c < team->channels; c++)
+			for (int rank = 0; rank < 2; rank++)
+				team->mesh[c][rank][1 - rank]->leaver =
+					&team->members[1 - rank].calls;
+		demand(team, run(team), "who waits for nothing is done");
+		free_team(team);
+	}
+}
+
 /* A run up to each look takes long, so a team tries every seventh, and the next one those beside them. */
 static void the_device_fails_at_each_look(void **state)
 {
@@ -203,6 +219,7 @@ int main(void)
 		cmocka_unit_test(differing_calls_touch_nothing),
 		cmocka_unit_test(wrong_sizes_are_refused),
 		cmocka_unit_test(links_break_at_each_operation),
+		cmocka_unit_test(a_receiver_that_has_all_may_go),
 		cmocka_unit_test(the_device_fails_at_each_look),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

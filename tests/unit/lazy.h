@@ -6,7 +6,7 @@
  * The link reads a source some polls after send(), lands it in the announced place if there is one,
  * having scribbled over that first, and forgets to look for room until it is polled. What was sent before
  * something was written on a board has arrived by then. On demand it
- * breaks at the k-th operation, or delivers one message with a wrong size.
+ * breaks at the k-th operation, or behind the receiver's last one, or delivers one message with a wrong size.
  */
 #ifndef RING_TEST_LAZY_H
 #define RING_TEST_LAZY_H
@@ -60,6 +60,7 @@ struct lazy_wire {
 	struct ring_bell bell; /* the sender's, with its board; nobody sleeps */
 	uint64_t written;      /* all numbers on it, as of the receiver's last poll */
 	int open_ends;
+	const int *leaver; /* no longer 0: the receiver has taken all that it needs, and gone; or NULL */
 };
 
 static struct lazy_message *lazy_message(struct lazy_wire *wire, uint64_t k)
@@ -137,6 +138,10 @@ static int lazy_poll(struct ring_link *base)
 	if (breaks(base))
 		return RING_EPEER;
 	fly(wire);
+	if (base->outgoing && wire->leaver && *wire->leaver) {
+		base->sent = wire->posted;
+		return RING_EPEER;
+	}
 	if (base->outgoing) {
 		base->sent += some_of(wire->flown - base->sent);
 		wire->seen_released += some_of(wire->receiver.base.released - wire->seen_released);
