@@ -107,13 +107,23 @@ static int advance(struct ring_comm *comm)
 	return moves + attend_to_queue(comm);
 }
 
+/* A socket ends behind all that came over it, however long that takes. */
+static bool link_tells(const struct ring_channel *channel, int peer)
+{
+	const struct ring_link *link = ring_channel_link(channel, peer, false);
+	if (!link)
+		link = ring_channel_link(channel, peer, true);
+	return link && link->transport->kind == RING_REACH_SOCKET;
+}
+
 static int find_departed(struct ring_comm *comm, const struct ring_channel *channel)
 {
 	for (; channel; channel = channel->next) {
 		int step, peer = -1;
 		if (!ring_channel_is_done(channel))
 			peer = ring_channel_waits_for(channel, &step);
-		if (peer >= 0 && ring_comm_departed(&comm->failure, peer, RING_LEFT_MS))
+		if (peer >= 0 && ring_comm_departed(&comm->failure, peer, RING_LEFT_MS) &&
+		    !link_tells(channel, peer))
 			return ring_explain_departed(comm, channel, peer);
 	}
 	return 0;
@@ -127,11 +137,17 @@ static int explain_departed_neighbour(struct ring_comm *comm)
 	return ring_explain_departed(comm, NULL, next ? placement->next.rank : placement->prev.rank);
 }
 
-/* Fails the calls if one waits for a neighbour that said goodbye some time ago. */
+/*
+ * Fails the calls if one waits for a neighbour that said goodbye some time ago. What that sent
+ * before may have come since the last look, if others had the CPU. returns moves, or the failure
+ */
 static int check_departed(struct ring_comm *comm)
 {
 	if (!ring_comm_departed(&comm->failure, -1, RING_LEFT_MS))
 		return 0;
+	int moves = advance(comm);
+	if (moves != 0)
+		return moves;
 	if (awaits_kernel(comm))
 		return explain_departed_neighbour(comm);
 	int err = find_departed(comm, comm->run.active);

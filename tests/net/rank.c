@@ -11,6 +11,7 @@
  *	rank small FILE   sums of one number, until one fails, then likewise, or until there is such a file
  *	rank exchange FILE   the same with all-to-alls between them
  *	rank keep FILE    the same with one such and pauses between them, in which nothing is sent
+ *	rank give         rank 0 gives the others something and leaves; likewise
  *	rank twice        adds its rank up with the others', then again over a second communicator
  *	rank thrice       likewise, and over one that is split off
  *	rank mesh         rank 1 may lock no more memory; then ranks exchange what needs links between all
@@ -265,6 +266,19 @@ static int wait_for_message(struct ring_comm *comm)
 	return 0;
 }
 
+#define GIVEN_BYTES ((size_t)2 << 20)
+
+/* Rank 0 leaves as soon as it has sent all, which may be long before the others have it. */
+static int give(struct ring_comm *comm)
+{
+	char *data = calloc(1, GIVEN_BYTES);
+	int err = data ? ring_broadcast(comm, data, data, GIVEN_BYTES, RING_INT8, 0, NULL)
+		       : RING_ENOMEM;
+	say_end(comm, err);
+	free(data);
+	return 0;
+}
+
 /* ---- two communicators -------------------------------------------------------------------- */
 
 /* Creation fails at once or by its deadline: how long it took is said, too. */
@@ -411,6 +425,8 @@ int main(int argc, char **argv)
 		result = wait_for_failure(comm, task[0] == 'l');
 	else if (strcmp(task, "receive") == 0)
 		result = wait_for_message(comm);
+	else if (strcmp(task, "give") == 0)
+		result = give(comm);
 	else if (argc == 3)
 		result = wait_for_file(comm, task, argv[2]);
 	else if (strcmp(task, "twice") == 0 || strcmp(task, "later") == 0)
