@@ -50,13 +50,23 @@ static const char *tag_of(const struct ring_call *call, const struct ring_record
 	return call && call->kind == kind ? call->tag : "";
 }
 
+/* That of a mixed communicator says the same on all ranks, wherever their memory lies. */
+static struct ring_record without_memory(const struct ring_comm *comm,
+					 const struct ring_record *record)
+{
+	struct ring_record told = *record;
+	if (comm->run.mixed && !(record->memory & (RING_RECORD_KERNEL | RING_RECORD_GRAPH)))
+		told.memory = 0;
+	return told;
+}
+
 static const char *describe(const struct ring_comm *comm, const struct ring_call *call,
 			    const struct ring_record *record, char *text)
 {
 	const char *tag = tag_of(call, record);
-	struct ring_record of_host = *record;
-	bool on_device = record->memory != 0 && comm->caller.device && !comm->run.mixed;
-	of_host.memory = on_device ? 0 : record->memory;
+	struct ring_record of_host = without_memory(comm, record);
+	bool on_device = of_host.memory != 0 && comm->caller.device;
+	of_host.memory = on_device ? 0 : of_host.memory;
 	size_t have = strlen(ring_record_format(&of_host, text));
 	if (on_device)
 		snprintf(text + have, RING_RECORD_TEXT - have, ", in memory of %s device %d%s",
@@ -79,6 +89,7 @@ int ring_explain_where(const struct ring_comm *comm, struct ring_record *record)
 	const struct ring_channel *channel = ring_explain_unfinished(comm);
 	int step;
 	*record = channel ? own_record(channel) : comm->run.current->record;
+	*record = without_memory(comm, record);
 	return channel ? ring_channel_waits_for(channel, &step) : -1;
 }
 
@@ -121,8 +132,9 @@ static int explain_mismatch(struct ring_comm *comm, const struct ring_channel *c
 	struct ring_record record = own_record(channel);
 	if (ring_mixed_found(comm, &record, &channel->theirs) && comm->run.anew)
 		return RING_EMISMATCH;
+	const struct ring_record other = without_memory(comm, &channel->theirs);
 	ring_explain_record(comm, &record, mine);
-	ring_record_format(&channel->theirs, theirs);
+	ring_record_format(&other, theirs);
 	add_parts(channel, comm->team.rank, mine, theirs);
 	return tell_mismatch(comm, &record, mine, channel->failed_peer, theirs);
 }
@@ -131,8 +143,9 @@ int ring_explain_other_call(struct ring_comm *comm, const struct ring_record *re
 			    const struct ring_record *other)
 {
 	char mine[RING_RECORD_TEXT], theirs[RING_RECORD_TEXT];
+	const struct ring_record told = without_memory(comm, other);
 	ring_explain_record(comm, record, mine);
-	ring_record_format(other, theirs);
+	ring_record_format(&told, theirs);
 	return tell_mismatch(comm, record, mine, peer, theirs);
 }
 
