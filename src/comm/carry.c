@@ -339,7 +339,10 @@ static int connect_all(struct ring_comm *comm, const struct ring_call *call)
 	return err ? err : open_kernels(comm, call);
 }
 
-/* Of the call nothing has come yet, by the host's channels; they are left as they are for good. */
+/*
+ * Nothing has come of the call yet, by the host's channels; they are left as they are for good.
+ * returns 0: it is to be run again; the failure
+ */
 static int begin_anew(struct ring_comm *comm, struct ring_call *call)
 {
 	comm->run.anew = false;
@@ -349,7 +352,7 @@ static int begin_anew(struct ring_comm *comm, struct ring_call *call)
 	comm->run.active = NULL;
 	comm->run.ways.loaded = NULL;
 	call->record.memory = comm->run.mixed;
-	return run_collective(comm, call);
+	return 0;
 }
 
 int ring_carry(struct ring_comm *comm, struct ring_call *call)
@@ -370,9 +373,13 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 	ring_memory_recall(&comm->memory, &comm->links.channels[0]);
 	ring_partners_tidy(&comm->run.partners);
 	struct ring_fpenv fpenv = ring_fpenv_enter();
-	err = run_collective(comm, call);
-	if (comm->run.anew)
-		err = begin_anew(comm, call);
+	bool again;
+	do {
+		err = run_collective(comm, call);
+		again = comm->run.anew;
+		if (again)
+			err = begin_anew(comm, call);
+	} while (again && !err);
 	if (!err && call->connects)
 		err = connect_all(comm, call);
 	ring_fpenv_leave(fpenv);
