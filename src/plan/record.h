@@ -101,6 +101,21 @@ static inline bool ring_record_differs_in_memory(const struct ring_record *a,
 	       !((a->memory | b->memory) & (RING_RECORD_KERNEL | RING_RECORD_GRAPH));
 }
 
+/*
+ * True if a neighbour that waits in `theirs` is in another call of that number than this rank, or
+ * knows that the communicator is mixed, and this rank does not. Once it does, neighbours that do
+ * not yet differ in memory; and one that is in a later call has completed this one.
+ */
+static inline bool ring_record_contradicts(const struct ring_record *theirs,
+					   const struct ring_record *mine)
+{
+	const bool mixed = mine->memory & RING_RECORD_MIXED;
+	if (theirs->memory & RING_RECORD_MIXED && !mixed)
+		return theirs->sequence <= mine->sequence;
+	return theirs->sequence == mine->sequence && !ring_record_equals(theirs, mine) &&
+	       !(mixed && ring_record_differs_in_memory(theirs, mine));
+}
+
 /* False if it cannot be a record of any rank. */
 bool ring_record_is_valid(const struct ring_record *record);
 

@@ -182,16 +182,6 @@ void ring_comm_neighbour_waits(void *owner, int rank, const struct ring_record *
 	ring_bell_ring(&failure->links->bell);
 }
 
-/* Once a communicator is mixed, only neighbours that do not know yet differ in memory. */
-static bool is_other_call(const struct ring_record *mine, const struct ring_record *theirs)
-{
-	const bool mixed = mine->memory & RING_RECORD_MIXED;
-	if (theirs->memory & RING_RECORD_MIXED && !mixed)
-		return true;
-	return theirs->sequence == mine->sequence && !ring_record_equals(theirs, mine) &&
-	       !(mixed && ring_record_differs_in_memory(theirs, mine));
-}
-
 int ring_comm_find_other_call(struct ring_comm_failure *failure, const struct ring_record *mine,
 			      struct ring_record *theirs)
 {
@@ -199,7 +189,7 @@ int ring_comm_find_other_call(struct ring_comm_failure *failure, const struct ri
 	pthread_mutex_lock(&failure->lock);
 	for (int i = 0; i < 2 && found < 0; i++) {
 		*theirs = failure->waits[i];
-		if (is_other_call(mine, theirs))
+		if (ring_record_contradicts(theirs, mine))
 			found = neighbour(failure, i);
 	}
 	pthread_mutex_unlock(&failure->lock);

@@ -22,6 +22,38 @@ static void equal_calls_have_equal_records(void **state)
 	assert_true(ring_record_is_valid(&a));
 }
 
+static struct ring_record sum_in(uint64_t sequence, int memory)
+{
+	struct ring_record record = ring_record_make(RING_KIND_ALL_REDUCE, sequence, 1000,
+						     RING_FLOAT32, RING_SUM, -1);
+	record.memory = (int16_t)memory;
+	return record;
+}
+
+static bool contradict(struct ring_record theirs, struct ring_record mine)
+{
+	return ring_record_contradicts(&theirs, &mine);
+}
+
+static void neighbours_know_that_they_are_mixed(void **state)
+{
+	(void)state;
+	const int mixed = 1 | RING_RECORD_MIXED;
+	assert_true(contradict(sum_in(7, 1), sum_in(7, 0)));
+	assert_false(contradict(sum_in(7, 1), sum_in(8, 0)));
+	for (int memory = 0; memory < 2; memory++) {
+		assert_true(contradict(sum_in(7, mixed), sum_in(7, memory)));
+		assert_true(contradict(sum_in(7, mixed), sum_in(9, memory)));
+		assert_false(contradict(sum_in(7, mixed), sum_in(6, memory)));
+		assert_false(contradict(sum_in(7, memory), sum_in(7, mixed)));
+	}
+	assert_false(contradict(sum_in(7, mixed), sum_in(7, mixed)));
+	struct ring_record other = sum_in(7, mixed);
+	other.count--;
+	assert_true(contradict(other, sum_in(7, mixed)));
+	assert_true(contradict(sum_in(7, 1 | RING_RECORD_KERNEL), sum_in(7, mixed)));
+}
+
 static void every_difference_shows(void **state)
 {
 	(void)state;
@@ -132,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_calls_have_equal_records),
 		cmocka_unit_test(every_difference_shows),
+		cmocka_unit_test(neighbours_know_that_they_are_mixed),
 		cmocka_unit_test(what_is_no_record_is_refused),
 		cmocka_unit_test(sentences),
 		cmocka_unit_test(uneven_parts),
