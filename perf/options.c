@@ -192,7 +192,7 @@ static const struct option_row rows[] = {
 	{OPTION_INT, 'g', "ngpus", "N", AT(ngpus), 1, MAX_RANKS,
 	 .help = "... each of which has N GPUs, and a rank for each"},
 	{OPTION_OWN, 0, "device", "LIST", .read = read_device,
-	 .help = "the device that has the buffers: cpu, cuda, or \"cuda,cpu\" rank by rank"},
+	 .help = "the device that has the buffers: cpu, cuda; \"cuda,cpu\" rank by rank"},
 	{OPTION_INT, 0, "ranks-per-gpu", "N", AT(ranks_per_gpu), 1, MAX_RANKS,
 	 .help = "ranks that share a GPU, 1"},
 	{OPTION_TEXT, 0, "transport", "LIST", AT(transport),
