@@ -32,7 +32,8 @@ struct ring_opener {
 	int (*open)(int chip, const struct ring_lent *lent, int fd, void **memory);
 	/* As it was opened; at once, or when nothing on the chip waits any more. */
 	void (*close)(int chip, void *memory);
-	bool (*has_closed)(int chip); /* whether all is closed that was to be */
+	/* Whether all is closed that was to be; NULL: whoever lent it need not know. */
+	bool (*has_closed)(int chip);
 	/* Of this process, perhaps of another chip. returns as open() */
 	int (*reach)(int chip, const void *memory);
 };

@@ -179,6 +179,24 @@ static void it_is_lent_until_it_is_closed(void **state)
 	assert_int_equal(closed, maps(state));
 }
 
+/* Whoever lent it may free it, so nobody waits for a device that is slow to close it. */
+static void who_need_not_know_is_not_kept_waiting(void **state)
+{
+	static const struct ring_opener careless = {
+		.chip = CHIP, .open = open_it, .close = close_it, .reach = let};
+	struct pair pair;
+	struct ring_region region;
+	void *there;
+	begin(&pair, state, &region, true);
+	puts_off = true;
+	assert_int_equal(ring_link_open(pair.ends[RECEIVER], 7, 0, 1, &careless, &there), 0);
+	assert_true(ring_link_part(pair.ends[RECEIVER]));
+	assert_int_equal(closed, maps(state));
+	ring_link_forget(pair.ends[SENDER], 7);
+	assert_false(ring_link_lends(pair.ends[SENDER], 7));
+	end(&pair, &region);
+}
+
 static void what_nobody_asks_for_is_not_opened(void **state)
 {
 	struct pair pair;
@@ -242,6 +260,7 @@ static const struct {
 	{"it is opened once, by its descriptor", it_is_opened_once_by_its_descriptor},
 	{"it is opened once, by its handle", it_is_opened_once_by_its_handle},
 	{"it is lent until it is closed", it_is_lent_until_it_is_closed},
+	{"who need not know is not kept waiting", who_need_not_know_is_not_kept_waiting},
 	{"what nobody asks for is not opened", what_nobody_asks_for_is_not_opened},
 	{"refusals are told", refusals_are_told},
 	{"nothing is left of a link", nothing_is_left_of_a_link},

@@ -336,7 +336,7 @@ static int open_lent(struct ring_reach *reach, struct ring_reached *reached,
 	if (err)
 		return err;
 	reached->opener = opener;
-	if (reach->maps)
+	if (reach->maps && opener->has_closed)
 		reach->opener = opener;
 	ring_fd_close(reached->fd);
 	reached->fd = -1;

@@ -62,7 +62,7 @@ struct ring_reach {
 	int forgotten;                    /* of them */
 	uint32_t notices;                 /* sender: said; receiver: taken in */
 	uint32_t forgets;                 /* of them, those to forget */
-	const struct ring_opener *opener; /* receiver: who opened some of them; NULL: nobody */
+	const struct ring_opener *opener; /* receiver: who says what is closed; NULL: nobody */
 	bool owes; /* receiver: it has not told yet what is closed, as something is not */
 };
 
