@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls that a device carries out by itself: one job for each, which a stream of the program is
- * given as the call is made. It speaks with the other ranks' jobs by memory of the host that all
- * ranks map, and is over when the call is; nobody else does anything for it:
+ * given as the call is made. It speaks with the other ranks' jobs by memory that all ranks map, and
+ * is over when the call is; nobody else does anything for it:
  *
  *	the thread that makes calls    open, launch, follow
  *	the one that runs them         ended, tell, stop, is_inside: they read words of the host's
@@ -37,7 +37,7 @@ struct ring_device_wires {
 	const struct ring_device_fifo *to_next, *from_before; /* [channels], around the ring */
 };
 
-/* The ranks. Each has inboxes, new memory that all of them map, or wires. */
+/* The ranks. Each has inboxes, new memory that all of them reach, or wires. */
 struct ring_device_team {
 	int size, rank;
 	const int *order;     /* [size], a rank by its position */
@@ -46,6 +46,7 @@ struct ring_device_team {
 	size_t chunk_bytes;   /* ... as ranks have agreed; others are taken where these are none */
 	char *const *inboxes; /* [size], where a rank's lie here */
 	size_t inbox_bytes;   /* of each; whole pages */
+	bool far;             /* they are memory of inboxes(), not of the host */
 	const struct ring_device_wires *wires; /* NULL: there are inboxes */
 };
 
@@ -69,6 +70,9 @@ struct ring_device_calls {
 
 	/* Of each rank, at least; the team has no inboxes yet. 0: it cannot have such calls */
 	size_t (*inbox_bytes)(const struct ring_device_team *team);
+
+	/* Memory of the chip for that, all zero; otherwise as alloc() of device.h. */
+	int (*inboxes)(int chip, size_t bytes, void **memory);
 
 	/* What FIFOs of wires must be like; it says nothing of where they lie. */
 	struct ring_device_fifo (*fifo)(const struct ring_device_team *team);

@@ -296,6 +296,7 @@ static uint64_t cuda_calls_payload(const struct ring_device_engine *engine,
 const struct ring_device_calls ring_cuda_calls = {
 	.channels = RING_ENGINE_BLOCKS,
 	.inbox_bytes = ring_cuda_engine_inbox_bytes,
+	.inboxes = ring_cuda_engine_inboxes,
 	.fifo = ring_cuda_engine_fifo,
 	.way = cuda_calls_way,
 	.open = ring_cuda_engine_open,

@@ -25,6 +25,43 @@ size_t ring_cuda_engine_inbox_bytes(const struct ring_device_team *team)
 	return team->size < 2 || team->size > RING_ENGINE_RANKS ? 0 : ring_cuda_inbox_bytes(&inbox);
 }
 
+/* What a chip's memory is at first: that, or NULL: zeros. returns an enum ring_cuda_result */
+static int set(const struct ring_cuda_driver *driver, void *far, const void *near, size_t bytes)
+{
+	struct CUstream_st *stream;
+	int result = driver->stream_create(&stream, RING_CUDA_STREAM_NON_BLOCKING, 0);
+	if (result)
+		return result;
+	result = near ? driver->memory_copy(far, near, bytes, stream)
+		      : driver->memory_set(far, 0, bytes, stream);
+	if (!result)
+		result = driver->stream_synchronize(stream);
+	driver->stream_destroy(stream);
+	return result;
+}
+
+int ring_cuda_engine_inboxes(int number, size_t bytes, void **memory)
+{
+	const struct ring_cuda_chip *chip;
+	struct ring_cuda_visit visit;
+	int err = ring_cuda_chip_get(number, &chip);
+	if (!err)
+		err = ring_device_cuda.alloc(number, bytes, memory);
+	if (err)
+		return err;
+	int result = ring_cuda_enter(chip, &visit);
+	if (!result) {
+		bool passed = ring_cuda_gate_await();
+		result = set(chip->driver, *memory, NULL, bytes);
+		ring_cuda_gate_give(passed);
+		ring_cuda_leave(chip, &visit);
+	}
+	err = ring_cuda_check(chip, result, "clearing inboxes");
+	if (err)
+		ring_device_cuda.free(*memory);
+	return err;
+}
+
 struct ring_device_fifo ring_cuda_engine_fifo(const struct ring_device_team *team)
 {
 	const struct ring_cuda_inbox inbox = inbox_of(team);
@@ -45,23 +82,25 @@ static int pin(struct ring_device_engine *engine, const struct ring_device_team 
 	int err = 0;
 	if (team->wires)
 		return pin_one(engine, team->rank, team->wires->memory);
-	for (int rank = 0; rank < team->size && !err; rank++)
+	for (int rank = 0; rank < team->size && !team->far && !err; rank++)
 		err = pin_one(engine, rank, team->inboxes[rank]);
 	return err;
 }
 
-static void fill_in_inboxes(const struct ring_device_engine *engine, struct ring_engine_far *far)
+static void fill_in_inboxes(const struct ring_device_engine *engine, char *const *inboxes,
+			    struct ring_engine_far *far)
 {
-	const int next = engine->order[(engine->position + 1) % engine->size];
-	for (int peer = 0; peer < engine->size; peer++) {
-		far->shots.to[peer] = ring_cuda_inbox_from(engine->pinned[peer], engine->rank);
-		far->shots.from[peer] = ring_cuda_inbox_from(engine->pinned[engine->rank], peer);
+	const int size = engine->size, position = engine->position;
+	char *own = inboxes[engine->rank], *next = inboxes[engine->order[(position + 1) % size]];
+	char *before = inboxes[engine->order[(position + size - 1) % size]];
+	for (int peer = 0; peer < size; peer++) {
+		far->shots.to[peer] = ring_cuda_inbox_from(inboxes[peer], engine->rank);
+		far->shots.from[peer] = ring_cuda_inbox_from(own, peer);
 	}
 	for (int block = 0; block < RING_ENGINE_BLOCKS; block++) {
 		struct ring_engine_channel *channel = &far->channels[block];
-		channel->out = ring_cuda_inbox_link(&engine->inbox, engine->pinned[next], block);
-		channel->in = ring_cuda_inbox_link(&engine->inbox, engine->pinned[engine->rank],
-						   block);
+		channel->out = ring_cuda_inbox_link(&engine->inbox, own, next, block);
+		channel->in = ring_cuda_inbox_link(&engine->inbox, before, own, block);
 	}
 }
 
@@ -74,12 +113,13 @@ static struct ring_engine_link link_of(const struct ring_device_fifo *fifo)
 					 .slot_bytes = fifo->slot_bytes};
 }
 
-static void fill_in(const struct ring_device_engine *engine, const struct ring_device_wires *wires,
+static void fill_in(const struct ring_device_engine *engine, const struct ring_device_team *team,
 		    struct ring_engine_far *far)
 {
+	const struct ring_device_wires *wires = team->wires;
 	memset(far, 0, sizeof(*far));
 	if (!wires)
-		fill_in_inboxes(engine, far);
+		fill_in_inboxes(engine, team->inboxes, far);
 	for (int block = 0; block < RING_ENGINE_BLOCKS; block++) {
 		struct ring_engine_channel *channel = &far->channels[block];
 		if (wires) {
@@ -91,22 +131,6 @@ static void fill_in(const struct ring_device_engine *engine, const struct ring_d
 	}
 }
 
-/* returns an enum ring_cuda_result */
-static int send_far(const struct ring_device_engine *engine)
-{
-	const struct ring_cuda_driver *driver = engine->chip->driver;
-	struct CUstream_st *stream;
-	int result = driver->stream_create(&stream, RING_CUDA_STREAM_NON_BLOCKING, 0);
-	if (result)
-		return result;
-	result = driver->memory_copy(engine->far, &engine->near->first, sizeof(*engine->far),
-				     stream);
-	if (!result)
-		result = driver->stream_synchronize(stream);
-	driver->stream_destroy(stream);
-	return result;
-}
-
 static void clear(struct ring_engine_near *near)
 {
 	memset(near, 0, sizeof(*near));
@@ -114,7 +138,7 @@ static void clear(struct ring_engine_near *near)
 		near->report.numbers[block] = near->report.ended[block] = CALLS_BEFORE;
 }
 
-static int furnish(struct ring_device_engine *engine, const struct ring_device_wires *wires)
+static int furnish(struct ring_device_engine *engine, const struct ring_device_team *team)
 {
 	const struct ring_cuda_driver *driver = engine->chip->driver;
 	void *near = NULL, *far = NULL;
@@ -134,8 +158,8 @@ static int furnish(struct ring_device_engine *engine, const struct ring_device_w
 		result = driver->event_create(&engine->last_captured, RING_CUDA_EVENT_NO_TIMING);
 	if (result)
 		return result;
-	fill_in(engine, wires, &engine->near->first);
-	return send_far(engine);
+	fill_in(engine, team, &engine->near->first);
+	return set(driver, engine->far, &engine->near->first, sizeof(*engine->far));
 }
 
 bool ring_cuda_engine_has_ended(const void *report, uint64_t number)
@@ -287,7 +311,7 @@ int ring_cuda_engine_open(int number, const struct ring_device_team *team,
 	int result = err ? RING_CUDA_OK : ring_cuda_enter(chip, &visit);
 	if (!err && !result) {
 		bool passed = ring_cuda_gate_await();
-		result = furnish(engine, team->wires);
+		result = furnish(engine, team);
 		ring_cuda_gate_give(passed);
 		ring_cuda_leave(chip, &visit);
 	}

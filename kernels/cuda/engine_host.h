@@ -32,7 +32,7 @@ struct ring_device_engine {
 	bool in_order;
 	bool wired; /* not to inboxes of the others */
 	struct ring_cuda_inbox inbox;
-	char *pinned[RING_ENGINE_RANKS]; /* inboxes; NULL: not yet */
+	char *pinned[RING_ENGINE_RANKS]; /* inboxes of the host; NULL: not yet */
 	size_t inbox_bytes;
 	struct ring_engine_far *far;
 	struct ring_engine_near *near;
@@ -46,8 +46,9 @@ struct ring_device_engine {
 	struct ring_cuda_telling telling;
 };
 
-/* inbox_bytes, fifo, open, close and stop of struct ring_device_calls */
+/* inbox_bytes, inboxes, fifo, open, close and stop of struct ring_device_calls */
 size_t ring_cuda_engine_inbox_bytes(const struct ring_device_team *team);
+int ring_cuda_engine_inboxes(int number, size_t bytes, void **memory);
 struct ring_device_fifo ring_cuda_engine_fifo(const struct ring_device_team *team);
 int ring_cuda_engine_open(int number, const struct ring_device_team *team,
 			  struct ring_device_engine **opened);

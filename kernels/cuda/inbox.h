@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What lies where in the inboxes of a rank, which all ranks of a host map and have pinned: as the
- * kernels of calls (one_shot.h, engine.h) are told. All is zero at first.
+ * What lies where in the inboxes of a rank, in memory that the GPUs of all ranks of a host reach:
+ * its GPU's, or the host's. The kernels of calls (one_shot.h, engine.h) are told. All is zero at
+ * first.
  *
  *	lines, by rank      two buffers each, of what that rank sends in one shot
- *	FIFOs, by channel   from the rank behind: head, flags and slots of transport/slot_fifo.h
+ *	FIFOs, by channel   from the rank behind: flags and slots of transport/slot_fifo.h; and the
+ *	                    head of that to the rank before, so that each polls what is its own
  */
 #ifndef RING_CUDA_INBOX_H
 #define RING_CUDA_INBOX_H
@@ -50,13 +52,20 @@ static inline unsigned char *ring_cuda_inbox_from(char *inboxes, int rank)
 	return (unsigned char *)inboxes + (size_t)rank * 2 * RING_SHOT_BUFFER;
 }
 
-/* A channel's FIFO into these inboxes, for either end. */
-static inline struct ring_engine_link ring_cuda_inbox_link(const struct ring_cuda_inbox *inbox,
-							   char *inboxes, int channel)
+static inline unsigned char *ring_cuda_inbox_channel(const struct ring_cuda_inbox *inbox,
+						     char *inboxes, int channel)
 {
-	unsigned char *fifo = (unsigned char *)inboxes + ring_cuda_inbox_lines(inbox) +
-			      (size_t)channel * ring_cuda_inbox_fifo(inbox);
-	return (struct ring_engine_link){.head = (uint64_t *)(void *)fifo,
+	return (unsigned char *)inboxes + ring_cuda_inbox_lines(inbox) +
+	       (size_t)channel * ring_cuda_inbox_fifo(inbox);
+}
+
+/* A channel's FIFO from one rank's inboxes to another's, for either end. */
+static inline struct ring_engine_link ring_cuda_inbox_link(const struct ring_cuda_inbox *inbox,
+							   char *from, char *to, int channel)
+{
+	unsigned char *head = ring_cuda_inbox_channel(inbox, from, channel);
+	unsigned char *fifo = ring_cuda_inbox_channel(inbox, to, channel);
+	return (struct ring_engine_link){.head = (uint64_t *)(void *)head,
 					 .flags = fifo + RING_CACHE_LINE,
 					 .slots = fifo + RING_CACHE_LINE +
 						  RING_DEPTH_MAX * RING_CACHE_LINE,

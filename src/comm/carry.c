@@ -272,7 +272,7 @@ static void start_gathering(struct ring_comm *comm, const struct ring_call *call
 	ring_channel_start(&comm->links.channels[0], &plan, &operands, &call->record);
 }
 
-/* Before links to all are made for it. returns 0, or the failure */
+/* Whether all want it, before links to all are made for it. returns 0, or the failure */
 static int ask_all(struct ring_comm *comm, const struct ring_call *call, bool *all_want)
 {
 	const struct ring_team *team = &comm->team;
@@ -290,27 +290,41 @@ static int ask_all(struct ring_comm *comm, const struct ring_call *call, bool *a
 	return err;
 }
 
-/* Has the device carry out calls by itself, if all ranks' can and should. */
-static int open_kernels(struct ring_comm *comm, const struct ring_call *call)
+/*
+ * Tries whether the chips reach one another's memory, unless that is known. What was opened for it
+ * is closed behind the next exchange, before anything waits on the chip. As above.
+ */
+static int probe(struct ring_comm *comm, const struct ring_call *call)
+{
+	struct ring_partners *partners = &comm->run.partners;
+	int err = 0;
+	while (!err && partners->probe.phase != RING_PROBE_DONE) {
+		const struct ring_whereabouts own = ring_probe_tell(&partners->probe, &comm->team,
+								    call->connects, call->chip,
+								    &comm->memory, partners->mesh);
+		err = say(comm, call, &own);
+		if (!err)
+			ring_probe_hear(&partners->probe, &comm->team, partners->mesh,
+					partners->reached.where);
+	}
+	if (!err)
+		ring_partners_leave(partners);
+	return err;
+}
+
+/* Inboxes by that opener, or pumps. returns 0, or the failure; as ring_kernels_agree() */
+static int open_engines(struct ring_comm *comm, const struct ring_call *call,
+			const struct ring_opener *opener)
 {
 	const struct ring_team *team = &comm->team;
 	const struct ring_partners *partners = &comm->run.partners;
-	struct ring_waiting waiting = {0};
 	int peer = -1;
-	if (comm->run.mixed || !ring_kernels_can(team, call->connects))
-		return 0;
-	bool all_want = true;
-	int err = ring_kernels_need_pumps(team) ? ask_all(comm, call, &all_want) : 0;
-	if (err || !all_want)
-		return err;
-	err = tell(comm, call, &waiting);
-	if (err)
-		return err;
 	struct ring_whereabouts own = ring_kernels_make(&comm->kernels, team, call->connects,
-							partners->mesh);
-	err = say(comm, call, &own);
+							partners->mesh, opener);
+	int err = say(comm, call, &own);
 	if (err)
 		return err;
+	ring_partners_tidy(partners);
 	if (ring_kernels_want_links(&comm->kernels, &comm->run.pairs, partners->reached.where))
 		return ring_explain_no_memory(&comm->failure);
 	err = link_up(comm);
@@ -321,9 +335,27 @@ static int open_kernels(struct ring_comm *comm, const struct ring_call *call)
 	if (err)
 		return ring_explain_unmapped(&comm->failure, peer, err);
 	err = say(comm, call, &own);
+	return err ? err : ring_kernels_agree(&comm->kernels, team, partners->reached.where);
+}
+
+/* Has the device carry out calls by itself, if all ranks' can and should. */
+static int open_kernels(struct ring_comm *comm, const struct ring_call *call)
+{
+	const struct ring_team *team = &comm->team;
+	const struct ring_probe *probed = &comm->run.partners.probe;
+	struct ring_waiting waiting = {0};
+	bool all_want = false;
+	if (comm->run.mixed || !ring_kernels_can(team, call->connects))
+		return 0;
+	int err = ask_all(comm, call, &all_want);
+	if (err || !all_want)
+		return err;
+	err = tell(comm, call, &waiting);
+	if (!err && !ring_kernels_need_pumps(team))
+		err = probe(comm, call);
 	if (!err)
-		ring_kernels_agree(&comm->kernels, team, partners->reached.where);
-	return err;
+		err = open_engines(comm, call, probed->reaches ? &probed->by_descriptor : NULL);
+	return err == RING_EAGAIN ? open_engines(comm, call, NULL) : err;
 }
 
 /* Makes all links for a device's memory, as all ranks have agreed by the call. */

@@ -137,13 +137,16 @@ struct ring_device_way ring_kernels_way(const struct ring_kernels *kernels,
 
 struct ring_whereabouts ring_kernels_make(struct ring_kernels *kernels, const struct ring_team *team,
 					  const struct ring_device *device,
-					  const struct ring_channel *mesh)
+					  const struct ring_channel *mesh,
+					  const struct ring_opener *opener)
 {
 	const struct ring_device_team ranks = describe(team);
 	kernels->device = device;
-	if (are_wanted() && ring_kernels_need_pumps(team))
+	if (ring_kernels_need_pumps(team))
 		kernels->pump = ring_pump_make(team, device->calls, &ranks);
-	else if (are_wanted())
+	else if (opener)
+		ring_stage_make_far(&kernels->inboxes, inbox_bytes(team, device), device, opener);
+	else
 		ring_stage_make(&kernels->inboxes, inbox_bytes(team, device));
 	if (kernels->pump)
 		return (struct ring_whereabouts){.output_region = RING_REGION_UNUSED};
@@ -181,17 +184,26 @@ int ring_kernels_open(struct ring_kernels *kernels, const struct ring_team *team
 		      const struct ring_channel *mesh, const struct ring_bell *bell,
 		      const struct ring_whereabouts *where, struct ring_whereabouts *own, int *peer)
 {
-	*own = (struct ring_whereabouts){.input = kernels->pump || kernels->inboxes.own};
+	const struct ring_stage *inboxes = &kernels->inboxes;
+	*own = (struct ring_whereabouts){.input = kernels->pump || inboxes->own,
+					 .output = inboxes->own != NULL};
 	if (kernels->linked)
 		own->input = open_over_wires(kernels, team, chip, bell);
 	if (ring_kernels_need_pumps(team))
 		return 0;
 	int err = ring_stage_find(&kernels->inboxes, team, mesh, where, peer);
-	if (err || !kernels->inboxes.all)
+	if (!err && inboxes->opener && inboxes->opener->chip != chip)
+		err = RING_ENOTSUP;
+	if (err && err != RING_EPEER && inboxes->opener) {
+		*own = (struct ring_whereabouts){0}; /* the host's are left */
+		return 0;
+	}
+	if (err || !inboxes->all)
 		return err;
 	struct ring_device_team ranks = describe(team);
-	ranks.inboxes = kernels->inboxes.all;
-	ranks.inbox_bytes = kernels->inboxes.bytes;
+	ranks.inboxes = inboxes->all;
+	ranks.inbox_bytes = inboxes->bytes;
+	ranks.far = inboxes->opener;
 	own->input = open_engine(kernels, chip, &ranks);
 	return 0;
 }
@@ -215,6 +227,16 @@ static void warn_of(const struct ring_team *team, int rank)
 			 team->rank, rank);
 }
 
+/* It is so on many machines. */
+static void tell_why(const struct ring_team *team, const struct ring_device *device, int rank)
+{
+	char who[RING_RANK_TEXT];
+	ring_log(RING_INFO,
+		 "rank %d: kernels have no FIFOs in memory of %s devices: that of %s has no "
+		 "descriptor, or does not open all others",
+		 team->rank, device->name, ring_team_rank_text(team, rank, who));
+}
+
 bool ring_kernels_all_want(const struct ring_team *team, const unsigned char *wishes)
 {
 	int rank = 0;
@@ -228,16 +250,26 @@ bool ring_kernels_all_want(const struct ring_team *team, const unsigned char *wi
 	return rank == team->size && !share;
 }
 
-void ring_kernels_agree(struct ring_kernels *kernels, const struct ring_team *team,
-			const struct ring_whereabouts *where)
+int ring_kernels_agree(struct ring_kernels *kernels, const struct ring_team *team,
+		       const struct ring_whereabouts *where)
 {
-	int rank = 0;
+	const bool far = kernels->inboxes.opener;
+	int rank = 0, has = 0;
 	while (rank < team->size && where[rank].input)
 		rank++;
-	if (rank == team->size)
-		return;
-	warn_of(team, rank);
-	close_engine(kernels);
+	while (far && has < team->size && where[has].output)
+		has++;
+	const bool again = far && has < team->size;
+	if (again)
+		tell_why(team, kernels->device, has);
+	else if (rank < team->size)
+		warn_of(team, rank);
+	else
+		ring_log(RING_INFO, "rank %d: kernels' FIFOs lie in memory of the %s", team->rank,
+			 far ? "device" : "host");
+	if (again || rank < team->size)
+		close_engine(kernels);
+	return again ? RING_EAGAIN : 0;
 }
 
 void ring_kernels_finish(const struct ring_kernels *kernels)

@@ -6,8 +6,10 @@
  * records; a rank that makes one otherwise, as on memory of the host or without such a stream, is
  * in another call, which its record says.
  *
- *	the first stream    all ranks make inboxes, tell where, and open their device's engine; or,
- *	                    where not all share memory, link pumps (pump.h) and open it then
+ *	the first stream    all ranks make inboxes, tell where, and open their device's engine: in
+ *	                    memory of the device if all reach that (probe.h), or if one cannot after
+ *	                    all, once more in the host's; or, where not all share memory, link pumps
+ *	                    (pump.h) and open it then
  *	a call on it        the stream is given the call; the queue's thread waits for its end
  *	... while captured  a graph has it; whoever launches that, nobody here waits for its end
  */
@@ -45,10 +47,7 @@ int ring_kernels_check(struct ring_failure *failure);
  */
 bool ring_kernels_can(const struct ring_team *team, const struct ring_device *device);
 
-/*
- * What this rank, whose device's chip that is, tells all others where they share no memory: 0, if
- * its option does not say so.
- */
+/* What this rank, whose device's chip that is, tells all others: 0, if its option says nothing. */
 unsigned char ring_kernels_wish(int chip);
 
 /* Not all ranks share memory, so pumps move messages between neighbours. */
@@ -60,10 +59,14 @@ bool ring_kernels_need_pumps(const struct ring_team *team);
  */
 bool ring_kernels_all_want(const struct ring_team *team, const unsigned char *wishes);
 
-/* Makes this rank's inboxes, or its pump, if the option says so. returns what to tell all others */
+/*
+ * Makes this rank's inboxes, or its pump, as all want them. opener: inboxes of chips, which reach
+ * one another by it; NULL: of the host. returns what to tell all others
+ */
 struct ring_whereabouts ring_kernels_make(struct ring_kernels *kernels, const struct ring_team *team,
 					  const struct ring_device *device,
-					  const struct ring_channel *mesh);
+					  const struct ring_channel *mesh,
+					  const struct ring_opener *opener);
 
 /*
  * All have told what they made: wants the links of pumps, if all have one. returns as
@@ -81,9 +84,12 @@ int ring_kernels_open(struct ring_kernels *kernels, const struct ring_team *team
 		      const struct ring_channel *mesh, const struct ring_bell *bell,
 		      const struct ring_whereabouts *where, struct ring_whereabouts *own, int *peer);
 
-/* All have told whether they opened it: if one has not, none does. */
-void ring_kernels_agree(struct ring_kernels *kernels, const struct ring_team *team,
-			const struct ring_whereabouts *where);
+/*
+ * All have told whether they opened it: if one has not, none does, and a line of the log says so.
+ * returns 0; RING_EAGAIN: chips do not reach all inboxes, so they are to be the host's
+ */
+int ring_kernels_agree(struct ring_kernels *kernels, const struct ring_team *team,
+		       const struct ring_whereabouts *where);
 
 /* What graphs' calls, which have ended, had to send is sent behind this, or will not be. */
 void ring_kernels_finish(const struct ring_kernels *kernels);

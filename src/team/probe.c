@@ -102,6 +102,8 @@ static int open_all(struct ring_probe *probe, const struct ring_team *team)
 					     .close = probe->device->lending->close,
 					     .has_closed = probe->device->lending->has_closed,
 					     .reach = probe->device->lending->reach};
+	probe->by_descriptor = probe->opener;
+	probe->by_descriptor.has_closed = NULL;
 	probe->tokens = calloc((size_t)team->size, sizeof(*probe->tokens));
 	if (!probe->tokens)
 		return RING_ENOMEM;

@@ -37,6 +37,7 @@ struct ring_probe {
 	const struct ring_device *device;
 	int chip;
 	struct ring_opener opener;
+	struct ring_opener by_descriptor; /* of stages: their owner may free them at any time */
 
 	bool well; /* so far, here */
 	struct ring_region *own;

@@ -34,6 +34,32 @@ void ring_stage_make(struct ring_stage *stage, size_t bytes)
 		unmap(&made);
 }
 
+/* Once nothing of this process uses it; see device.h. */
+static void free_far(struct ring_region *region)
+{
+	ring_fd_close(region->fd);
+	region->device->free(region->start);
+}
+
+void ring_stage_make_far(struct ring_stage *stage, size_t bytes, const struct ring_device *device,
+			 const struct ring_opener *opener)
+{
+	struct ring_region made = {.bytes = bytes,
+				   .device = device,
+				   .chip = opener->chip,
+				   .allocated = true,
+				   .fd = -1,
+				   .free = free_far};
+	stage->bytes = bytes;
+	stage->opener = opener;
+	if (device->calls->inboxes(made.chip, bytes, &made.start))
+		return;
+	if (!device->lending->lend(&made) && made.fd >= 0)
+		stage->own = ring_region_add(&made);
+	if (!stage->own)
+		free_far(&made);
+}
+
 uint32_t ring_stage_lend(const struct ring_stage *stage, const struct ring_channel *mesh)
 {
 	const struct ring_region *own = stage->own;
@@ -61,9 +87,10 @@ static int hold(struct ring_region **held, uint32_t region, void **place)
 	return *held ? 0 : RING_EPEER;
 }
 
-static int map(struct ring_link *in, uint32_t region, size_t bytes, void **place)
+static int map(const struct ring_stage *stage, struct ring_link *in, uint32_t region, void **place)
 {
-	int err = ring_link_map(in, region, 0, bytes, place);
+	int err = stage->opener ? ring_link_open(in, region, 0, stage->bytes, stage->opener, place)
+				: ring_link_map(in, region, 0, stage->bytes, place);
 	return err ? err : ring_link_keep(in, region);
 }
 
@@ -85,7 +112,7 @@ int ring_stage_find(struct ring_stage *stage, const struct ring_team *team,
 		if (rank != team->rank && ring_team_is_here(team, rank))
 			err = hold(&stage->held[rank], region, &place);
 		else if (rank != team->rank)
-			err = map(mesh->routes[rank].in, region, stage->bytes, &place);
+			err = map(stage, mesh->routes[rank].in, region, &place);
 		stage->all[rank] = err ? NULL : place;
 		*peer = rank;
 	}

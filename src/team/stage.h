@@ -5,6 +5,9 @@
  * their regions, and find the others'. If one rank has none, none is used. What lies where is said
  * by plan/staged.h, for which stages are made as part of proving (partners.h), and by a device for
  * its inboxes (kernels.h).
+ *
+ * A stage may be memory of a device, which others open by a descriptor: by nothing else, as then it
+ * is there until the last of them has closed it, whoever has freed it or died.
  */
 #ifndef RING_STAGE_H
 #define RING_STAGE_H
@@ -13,6 +16,8 @@
 #include <stdint.h>
 
 struct ring_channel;
+struct ring_device;
+struct ring_opener;
 struct ring_region;
 struct ring_team;
 struct ring_whereabouts;
@@ -24,10 +29,15 @@ struct ring_stage {
 	struct ring_region **held; /* those of this process, by rank; NULL: another one's */
 	unsigned size;             /* how many */
 	size_t bytes;              /* of each */
+	const struct ring_opener *opener; /* of memory of a device; NULL: it is the host's */
 };
 
 /* Makes this rank's, of at least this many bytes. A rank that cannot have one goes without. */
 void ring_stage_make(struct ring_stage *stage, size_t bytes);
+
+/* The same for inboxes of a device, in memory of the opener's chip. */
+void ring_stage_make_far(struct ring_stage *stage, size_t bytes, const struct ring_device *device,
+			 const struct ring_opener *opener);
 
 /*
  * Lets all others map it. returns its region; RING_REGION_PRIVATE if there is none that they can
@@ -37,7 +47,8 @@ uint32_t ring_stage_lend(const struct ring_stage *stage, const struct ring_chann
 
 /*
  * Maps all others' stages, whose regions are told as those of outputs. returns 0, also if not all
- * have one; RING_ENOMEM; RING_EPEER, or what map() of transport.h returned, and whose it is
+ * have one; RING_ENOMEM; RING_EPEER, or what map() or open() of transport.h returned, and whose it
+ * is
  */
 int ring_stage_find(struct ring_stage *stage, const struct ring_team *team,
 		    const struct ring_channel *mesh, const struct ring_whereabouts *where,

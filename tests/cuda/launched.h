@@ -30,8 +30,10 @@ struct check {
 	int size;                             /* 0: RANKS */
 	bool whole_chunks;                    /* as large as they are by default, not CHUNK */
 	const char *algorithm, *order, *link; /* options */
-	const char *fault;                    /* RING_FAKE_CUDA_FAIL, of all ranks */
-	const char *limit;                    /* RING_FAKE_CUDA_LIMIT_MS, the same */
+	const char *fault;                    /* RING_FAKE_CUDA_FAIL, of all ranks ... */
+	bool fails_alone;                     /* ... or rank 1 */
+	const char *limit;                    /* RING_FAKE_CUDA_LIMIT_MS, of all */
+	const char *peers, *pins;             /* RING_FAKE_CUDA_PEERS, _PINS, the same */
 	int world;                            /* 0: WORLD */
 	bool threads;                         /* of one process, each with a device, over TCP */
 };

@@ -96,11 +96,11 @@ static int try(struct bench *bench, const struct wish *wish)
 			    wish->kind, wish->sort->type, wish->op, wish->count);
 }
 
-static int bits(struct bench *bench)
+static int bits_of(struct bench *bench, int step)
 {
 	static const enum ring_op ops[] = {RING_SUM, RING_PROD, RING_MAX, RING_MIN, RING_AVG};
 	int bad = 0;
-	for (int s = 0; s < SORTS && !bad; s += IS_WIRED ? 5 : 1) {
+	for (int s = 0; s < SORTS && !bad; s += step) {
 		const struct sort *sort = &sorts[s];
 		const size_t counts[] = {1, 7, 301, MOST / sort->bytes};
 		for (int i = 0; i < 5 && !bad; i++) {
@@ -138,6 +138,20 @@ static int bits_around(struct bench *bench)
 	}
 	return bad;
 }
+
+static int bits(struct bench *bench)
+{
+	return bits_of(bench, IS_WIRED ? 5 : 1);
+}
+
+#if !IS_WIRED
+/* And one around the ring. */
+static int few_bits(struct bench *bench)
+{
+	const struct wish large = {.sort = &sorts[2], .op = RING_SUM, .count = LARGE};
+	return bits_of(bench, 5) || try(bench, &large);
+}
+#endif
 
 /* What all ranks have in an element of a vector of `large_rounds`, behind so many sums of it. */
 static float large_sum(size_t index, int size, int sums)
@@ -394,6 +408,19 @@ const struct check launched_results[] = {
 	{"turns with calls of the host's", .run = turns},
 	{"many calls", .run = many},
 	{"devices that end kernels", .run = without_kernels, .limit = "100"},
+#if !IS_WIRED
+	{"memory of the host cannot be pinned", .run = few_bits, .pins = "0"},
+	{"devices are said to reach others", .run = few_bits, .peers = "2"},
+	{"devices are said to read others' memory", .run = few_bits, .peers = "3"},
+	{"devices are said to write others' memory", .run = few_bits, .peers = "4"},
+	{"devices do not reach others", .run = few_bits, .peers = "0"},
+	{"one rank's memory has no descriptor", .run = few_bits, .fails_alone = true,
+	 .fault = "cuMemExportToShareableHandle:3=999"},
+	{"one rank's memory cannot be cleared", .run = few_bits, .fails_alone = true,
+	 .fault = "cuMemsetD8Async:1=999"},
+	{"one rank opens no other's memory", .run = few_bits, .fails_alone = true,
+	 .fault = "cuMemImportFromShareableHandle:4=999"},
+#endif
 	{"one rank is without", .run = without, .engine = ""},
 	{"one rank says that the host should", .run = without, .engine = "host"},
 	{0},

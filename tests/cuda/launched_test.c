@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls on CUDA streams that GPUs carry out by themselves, between processes of one host. Freeing
- * waits for nothing, so that what is freed too early shows. Patterns as arguments: only the checks
- * whose names they match. RING_TEST_LONG: 20 rounds of what may race. See launched.h.
+ * Calls on CUDA streams that GPUs carry out by themselves, between processes of one host: through
+ * memory of the GPUs, and what may race once more through memory of the host, as where the driver
+ * has no descriptors. Freeing waits for nothing, so that what is freed too early shows; nothing is
+ * left of mappings. Patterns as arguments: only the checks whose names they match. RING_TEST_LONG:
+ * 20 rounds of what may race. See launched.h.
  */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -20,6 +22,8 @@ static int run(struct harness_rank *self)
 	struct bench bench = {.self = self, .check = check};
 	if (check->engine && self->rank == 1)
 		setenv("RING_CUDA_ENGINE", check->engine, 1);
+	if (check->fails_alone && self->rank != 1)
+		unsetenv("RING_FAKE_CUDA_FAIL");
 	harness_options(self, &options);
 	options.device = "cuda";
 	if (check->timeout_ms)
@@ -39,7 +43,12 @@ static int run(struct harness_rank *self)
 	return bad;
 }
 
-static int try_check(const struct check *check)
+static void set(const char *name, const char *value, const char *otherwise)
+{
+	setenv(name, value ? value : otherwise, 1);
+}
+
+static int try_check(const struct check *check, bool far)
 {
 	static const struct harness_world threads = {.name = "threads",
 						     .threads = true,
@@ -51,9 +60,12 @@ static int try_check(const struct check *check)
 			       .context = (void *)(uintptr_t)check,
 			       .shared_bytes = sizeof(pid_t),
 			       .doomed = check->doomed};
-	snprintf(team.label, sizeof(team.label), "%s", check->name);
-	setenv("RING_FAKE_CUDA_FAIL", check->fault ? check->fault : "", 1);
-	setenv("RING_FAKE_CUDA_LIMIT_MS", check->limit ? check->limit : "0", 1);
+	snprintf(team.label, sizeof(team.label), "%s%s", check->name, far ? "" : ", by the host");
+	set("RING_FAKE_CUDA_FAIL", check->fault, "");
+	set("RING_FAKE_CUDA_LIMIT_MS", check->limit, "0");
+	set("RING_FAKE_CUDA_PEERS", check->peers, "1");
+	set("RING_FAKE_CUDA_PINS", check->pins, "1");
+	set("RING_FAKE_CUDA_MAPS", far ? NULL : "0", "2");
 	setenv("RING_FAKE_CUDA_DEVICES", check->threads ? "4" : "2", 1);
 	return harness_report(team.label, harness_run(&team));
 }
@@ -71,14 +83,15 @@ static bool is_asked_for(const struct check *check)
 	return !any;
 }
 
-static int count_one(const struct check *check)
+static int count_one(const struct check *check, bool far)
 {
 	(void)check;
+	(void)far;
 	return 1;
 }
 
 /* The first round has all, others those that may go otherwise then. returns the sum of what it does */
-static int for_all(int rounds, int (*does)(const struct check *check))
+static int for_all(int rounds, int (*does)(const struct check *check, bool far))
 {
 	static const struct check *const lists[] = {launched_results, launched_ends};
 	int sum = 0;
@@ -86,16 +99,17 @@ static int for_all(int rounds, int (*does)(const struct check *check))
 		for (int i = 0; i < 2; i++)
 			for (const struct check *check = lists[i]; check->name; check++)
 				if (is_asked_for(check) && (round == 0 || check->races))
-					sum += does(check);
+					sum += does(check, IS_WIRED || round % 2 == 0);
 	return sum;
 }
 
 int main(int argc, char **argv)
 {
-	const int rounds = harness_is_long(argc, argv) ? 20 : 1;
+	const int rounds = harness_is_long(argc, argv) ? 20 : IS_WIRED ? 1 : 2;
 	patterns = argv + 1;
 	setenv("RING_CUDA_ENGINE", "kernel", 1);
 	setenv("RING_FAKE_CUDA_FREES_WAIT", "0", 1);
+	setenv("RING_FAKE_CUDA_LEFT", "1", 1);
 	printf("1..%d\n", for_all(rounds, count_one));
 	return for_all(rounds, try_check) != 0;
 }
