@@ -51,7 +51,7 @@ static int link_all(struct ring_comm *comm, const struct ring_user_stream *user)
 		.root = -1,
 		.record = ring_record_make(RING_KIND_BARRIER, 0, 0, -1, -1, -1),
 	};
-	barrier.record.memory = user->device->number;
+	barrier.record.memory = (int16_t)(user->device->number | RING_RECORD_LINKS);
 	struct ring_call connection = barrier;
 	connection.connects = user->device;
 	connection.chip = streams_of(user)->chip(user->stream);

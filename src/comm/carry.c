@@ -371,6 +371,11 @@ static int connect_all(struct ring_comm *comm, const struct ring_call *call)
 	return err ? err : open_kernels(comm, call);
 }
 
+static void lie_as_mixed(const struct ring_comm *comm, struct ring_call *call)
+{
+	call->record.memory = (int16_t)(comm->run.mixed | (call->record.memory & RING_RECORD_LINKS));
+}
+
 /*
  * Nothing has come of the call yet, by the host's channels; they are left as they are for good.
  * returns 0: it is to be run again; the failure
@@ -383,7 +388,7 @@ static int begin_anew(struct ring_comm *comm, struct ring_call *call)
 	ring_pairs_leave(&comm->run.pairs, comm->run.partners.mesh);
 	comm->run.active = NULL;
 	comm->run.ways.loaded = NULL;
-	call->record.memory = comm->run.mixed;
+	lie_as_mixed(comm, call);
 	return 0;
 }
 
@@ -400,7 +405,7 @@ int ring_carry(struct ring_comm *comm, struct ring_call *call)
 	}
 	comm->run.current = call;
 	if (comm->run.mixed && !call->on.kernel)
-		call->record.memory = comm->run.mixed;
+		lie_as_mixed(comm, call);
 	ring_call_begin(comm, call);
 	ring_memory_recall(&comm->memory, &comm->links.channels[0]);
 	ring_partners_tidy(&comm->run.partners);

@@ -56,7 +56,7 @@ static struct ring_record without_memory(const struct ring_comm *comm,
 {
 	struct ring_record told = *record;
 	if (comm->run.mixed && !(record->memory & (RING_RECORD_KERNEL | RING_RECORD_GRAPH)))
-		told.memory = 0;
+		told.memory &= RING_RECORD_LINKS;
 	return told;
 }
 
@@ -65,7 +65,8 @@ static const char *describe(const struct ring_comm *comm, const struct ring_call
 {
 	const char *tag = tag_of(call, record);
 	struct ring_record of_host = without_memory(comm, record);
-	bool on_device = of_host.memory != 0 && comm->caller.device;
+	bool on_device = of_host.memory & RING_RECORD_DEVICE && comm->caller.device &&
+			 !(of_host.memory & RING_RECORD_LINKS);
 	of_host.memory = on_device ? 0 : of_host.memory;
 	size_t have = strlen(ring_record_format(&of_host, text));
 	if (on_device)

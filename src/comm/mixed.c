@@ -4,13 +4,12 @@
 
 #include "base/log.h"
 
-#define FLAGS (RING_RECORD_KERNEL | RING_RECORD_GRAPH | RING_RECORD_MIXED)
-
 struct ring_record ring_mixed_told(const struct ring_comm *comm, const struct ring_record *record)
 {
 	struct ring_record told = *record;
 	if (comm->run.mixed)
-		told.memory = comm->run.mixed | (record->memory & FLAGS) | RING_RECORD_MIXED;
+		told.memory = comm->run.mixed | (record->memory & ~RING_RECORD_DEVICE) |
+			      RING_RECORD_MIXED;
 	return told;
 }
 
@@ -18,12 +17,16 @@ struct ring_record ring_mixed_told(const struct ring_comm *comm, const struct ri
 static int16_t find_device(const struct ring_comm *comm, const struct ring_record *mine,
 			   const struct ring_record *theirs)
 {
+	const int16_t own = mine->memory & RING_RECORD_DEVICE;
+	const int16_t other = theirs->memory & RING_RECORD_DEVICE;
+	if (own && other && own != other)
+		return 0;
 	if (theirs->memory & RING_RECORD_MIXED)
-		return theirs->memory & ~FLAGS;
+		return other;
 	if (theirs->sequence < mine->sequence) /* left there when it was begun anew */
 		return ring_far_memory(&comm->run.far);
 	bool differ = ring_record_differs_in_memory(mine, theirs) && mine->kind != RING_KIND_BARRIER;
-	return differ && !(mine->memory && theirs->memory) ? mine->memory | theirs->memory : 0;
+	return differ ? own | other : 0;
 }
 
 static bool is_on_host_channels(const struct ring_comm *comm)

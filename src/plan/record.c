@@ -35,9 +35,14 @@ const char *ring_kind_name(enum ring_kind kind)
 	return (int)kind >= 0 && (int)kind < KINDS ? kind_names[kind] : "?";
 }
 
+#define MEMORY                                                                                     \
+	(RING_RECORD_DEVICE | RING_RECORD_KERNEL | RING_RECORD_GRAPH | RING_RECORD_MIXED |         \
+	 RING_RECORD_LINKS)
+
 bool ring_record_is_valid(const struct ring_record *record)
 {
-	return record->magic == RING_RECORD_MAGIC && record->kind >= 0 && record->kind < KINDS;
+	return record->magic == RING_RECORD_MAGIC && record->kind >= 0 && record->kind < KINDS &&
+	       (record->memory & ~MEMORY) == 0;
 }
 
 static const char *op_name(int op)
@@ -51,7 +56,7 @@ static const char *op_name(int op)
 static void add_memory(const struct ring_record *record, char *text)
 {
 	size_t have = strlen(text);
-	if (record->memory != 0)
+	if (record->memory != 0 && !(record->memory & RING_RECORD_LINKS))
 		snprintf(text + have, RING_RECORD_TEXT - have, ", in memory of a device%s",
 			 ring_record_by_kernel(record));
 }
@@ -83,8 +88,10 @@ const char *ring_record_format(const struct ring_record *record, char *text)
 {
 	if (ring_kind_is_message(record->kind))
 		return format_message(record, text);
+	const bool links = record->memory & RING_RECORD_LINKS;
 	int have = snprintf(text, RING_RECORD_TEXT, "call %llu: %s",
-			    (unsigned long long)record->sequence, ring_kind_name(record->kind));
+			    (unsigned long long)record->sequence,
+			    links ? "stream_from_cuda" : ring_kind_name(record->kind));
 	if (record->type >= 0)
 		have += format_elements(record, text + have, RING_RECORD_TEXT - have);
 	if (record->op >= 0)

@@ -36,9 +36,11 @@ struct ring_record {
 };
 
 #define RING_RECORD_MAGIC 0x33304752u
+#define RING_RECORD_DEVICE 0xf   /* the bits of that number */
 #define RING_RECORD_KERNEL 0x100 /* ... and this, if the device itself carries it out, ... */
 #define RING_RECORD_GRAPH 0x200  /* ... and this, if it does so whenever a graph is launched */
 #define RING_RECORD_MIXED 0x400  /* told to neighbours: the communicator is mixed (mixed.h) */
+#define RING_RECORD_LINKS 0x800  /* a barrier that makes links for streams of that device */
 
 /* A message that opens a call: the record, and a small payload behind it. */
 struct ring_opening {
@@ -98,7 +100,8 @@ static inline bool ring_record_differs_in_memory(const struct ring_record *a,
 	struct ring_record same = *a;
 	same.memory = b->memory;
 	return a->memory != b->memory && ring_record_equals(&same, b) &&
-	       !((a->memory | b->memory) & (RING_RECORD_KERNEL | RING_RECORD_GRAPH));
+	       !((a->memory | b->memory) &
+		 (RING_RECORD_KERNEL | RING_RECORD_GRAPH | RING_RECORD_LINKS));
 }
 
 /*
@@ -109,11 +112,13 @@ static inline bool ring_record_differs_in_memory(const struct ring_record *a,
 static inline bool ring_record_contradicts(const struct ring_record *theirs,
 					   const struct ring_record *mine)
 {
-	const bool mixed = mine->memory & RING_RECORD_MIXED;
+	const int16_t mixed = mine->memory & RING_RECORD_MIXED;
+	struct ring_record told = *theirs;
 	if (theirs->memory & RING_RECORD_MIXED && !mixed)
 		return theirs->sequence <= mine->sequence;
-	return theirs->sequence == mine->sequence && !ring_record_equals(theirs, mine) &&
-	       !(mixed && ring_record_differs_in_memory(theirs, mine));
+	told.memory |= mixed;
+	return theirs->sequence == mine->sequence && !ring_record_equals(&told, mine) &&
+	       !(mixed && ring_record_differs_in_memory(&told, mine));
 }
 
 /* False if it cannot be a record of any rank. */

@@ -299,6 +299,32 @@ static int host_memory_of_one(struct bench *bench)
 	return bad;
 }
 
+/* Rank 0's memory is the host's, so from here on all calls go as on a device's. */
+static int mix(struct bench *bench)
+{
+	static _Thread_local int32_t host[2][2];
+	const bool far = bench->self->rank > 0;
+	int err = ring_all_reduce(bench->comm, far ? bench->far[0] : host[0],
+				  far ? bench->far[1] : host[1], 2, RING_INT32, RING_SUM, NULL);
+	return err ? harness_fail(bench->self, "mixed: %s", ring_comm_error(bench->comm)) : 0;
+}
+
+/* A barrier goes otherwise than those that made links for streams, before there was a mixture. */
+static int barriers_when_mixed(struct bench *bench)
+{
+	struct ring_stream *stream = order_by(bench, bench->streams[0]);
+	int bad = !stream;
+	for (int turn = 0; turn < 2 && !bad; turn++) {
+		if (bench->self->rank == 2)
+			usleep(100000);
+		bad = mix(bench);
+		if (!bad && ring_barrier(bench->comm, NULL))
+			bad = harness_fail(bench->self, "%s", ring_comm_error(bench->comm));
+	}
+	ring_stream_destroy(stream);
+	return bad;
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static int check_refused(struct bench *bench, int is, int should, const char *word)
@@ -462,6 +488,19 @@ static int mismatch(struct bench *bench)
 	return bad;
 }
 
+/* What makes links for a stream is no barrier of the program's, also where all memory counts alike. */
+static int links_and_barriers(struct bench *bench)
+{
+	struct ring_stream *stream;
+	if (mix(bench))
+		return 1;
+	int err = bench->self->rank ? 0
+				    : ring_stream_from_cuda(bench->comm, bench->streams[0], &stream);
+	for (int turn = 0; turn < 4 && !err; turn++)
+		err = ring_barrier(bench->comm, NULL);
+	return check_refused(bench, err, RING_EMISMATCH, "stream_from_cuda");
+}
+
 /* Calls fail though their stream has not come to them, and do not stop it when it comes. */
 static int abort_while_held(struct bench *bench)
 {
@@ -532,9 +571,11 @@ static const struct check checks[] = {
 	{"groups", groups},
 	{"host memory between", host_memory_between},
 	{"host memory of one", host_memory_of_one},
+	{"barriers when mixed", barriers_when_mixed},
 	{"captures", captures},
 	{"other refusals", other_refusals},
 	{"mismatch", mismatch},
+	{"links and barriers", links_and_barriers},
 	{"abort while held", abort_while_held},
 };
 

@@ -52,6 +52,9 @@ static void neighbours_know_that_they_are_mixed(void **state)
 	other.count--;
 	assert_true(contradict(other, sum_in(7, mixed)));
 	assert_true(contradict(sum_in(7, 1 | RING_RECORD_KERNEL), sum_in(7, mixed)));
+	assert_false(contradict(sum_in(7, 1 | RING_RECORD_KERNEL),
+				sum_in(7, mixed | RING_RECORD_KERNEL)));
+	assert_true(contradict(sum_in(7, 1 | RING_RECORD_LINKS), sum_in(7, mixed)));
 }
 
 static void every_difference_shows(void **state)
@@ -88,6 +91,13 @@ static void what_is_no_record_is_refused(void **state)
 	record.kind = -1;
 	assert_false(ring_record_is_valid(&record));
 	record.kind = RING_KIND_BARRIER;
+	record.memory = RING_RECORD_DEVICE | RING_RECORD_MIXED;
+	assert_true(ring_record_is_valid(&record));
+	record.memory = -1;
+	assert_false(ring_record_is_valid(&record));
+	record.memory = 0x10; /* no device has such a number */
+	assert_false(ring_record_is_valid(&record));
+	record.memory = 0;
 	record.magic++;
 	assert_false(ring_record_is_valid(&record));
 }
