@@ -9,6 +9,7 @@
 #include "base/waits.h"
 #include "comm.h"
 #include "explain.h"
+#include "mixed.h"
 #include "engine/trace.h"
 
 /* ---- what is told of it ---------------------------------------------------------------------- */
@@ -73,8 +74,10 @@ void ring_call_end(struct ring_comm *comm, const struct ring_call *call, int err
 	if (err)
 		return;
 	comm->run.calls += calls_together(call);
-	if (call->on.kernel)
-		comm->run.kernel_bytes += ring_kernels_payload(&comm->kernels, call);
+	if (!call->on.kernel)
+		return;
+	comm->run.kernel_bytes += ring_kernels_payload(&comm->kernels, call);
+	comm->run.by_kernel = ring_mixed_told(comm, &call->record);
 }
 
 /* ---- after a failure ------------------------------------------------------------------------- */

@@ -129,12 +129,17 @@ static int find_departed(struct ring_comm *comm, const struct ring_channel *chan
 	return 0;
 }
 
-/* A device waits for all ranks. */
+/* A device waits for all ranks, and may still be at work on what one sent before it left. */
 static int explain_departed_neighbour(struct ring_comm *comm)
 {
 	const struct ring_placement *placement = &comm->team.placement;
-	const bool next = ring_comm_departed(&comm->failure, placement->next.rank, RING_LEFT_MS);
-	return ring_explain_departed(comm, NULL, next ? placement->next.rank : placement->prev.rank);
+	const int neighbours[] = {placement->next.rank, placement->prev.rank};
+	const uint64_t sequence = comm->run.current->record.sequence;
+	for (int i = 0; i < 2; i++)
+		if (ring_comm_departed(&comm->failure, neighbours[i], RING_LEFT_MS) &&
+		    !ring_comm_has_come_to(&comm->failure, neighbours[i], sequence))
+			return ring_explain_departed(comm, NULL, neighbours[i]);
+	return 0;
 }
 
 /*

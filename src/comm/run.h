@@ -39,8 +39,9 @@ struct ring_run {
 	struct ring_partners partners;
 	struct pollfd *fds; /* room to sleep on */
 	int fd_room;
-	uint64_t calls;        /* completed */
-	uint64_t kernel_bytes; /* payload of those that devices carried out by themselves */
+	struct ring_record by_kernel; /* the last call that a device carried out; zero: none */
+	uint64_t calls;               /* completed */
+	uint64_t kernel_bytes;        /* payload of those that devices carried out by themselves */
 };
 
 #endif

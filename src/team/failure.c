@@ -196,6 +196,17 @@ int ring_comm_find_other_call(struct ring_comm_failure *failure, const struct ri
 	return found;
 }
 
+bool ring_comm_has_come_to(struct ring_comm_failure *failure, int peer, uint64_t sequence)
+{
+	bool has = false;
+	pthread_mutex_lock(&failure->lock);
+	for (int i = 0; i < 2; i++)
+		has = has ||
+		      (neighbour(failure, i) == peer && failure->waits[i].sequence >= sequence);
+	pthread_mutex_unlock(&failure->lock);
+	return has;
+}
+
 bool ring_comm_departed(const struct ring_comm_failure *failure, int peer, int grace_ms)
 {
 	for (int i = 0; i < 2; i++)

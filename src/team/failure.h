@@ -115,6 +115,12 @@ void ring_comm_neighbour_waits(void *owner, int rank, const struct ring_record *
 int ring_comm_find_other_call(struct ring_comm_failure *failure, const struct ring_record *mine,
 			      struct ring_record *theirs);
 
+/*
+ * Whether a neighbour has told of that collective or a later one: all that it sends for it is there
+ * already, or comes, even if it has left since.
+ */
+bool ring_comm_has_come_to(struct ring_comm_failure *failure, int peer, uint64_t sequence);
+
 /* True if `peer` (-1: any neighbour) said goodbye at least grace_ms ago. */
 bool ring_comm_departed(const struct ring_comm_failure *failure, int peer, int grace_ms);
 

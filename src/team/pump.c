@@ -97,7 +97,8 @@ static int move_out(struct lane *lane)
 {
 	int moves = send_on(lane);
 	int err = moves < 0 ? moves : ring_link_poll(lane->link);
-	return err ? err : moves + retire(lane);
+	int retired = retire(lane); /* whoever has got all may be gone */
+	return err ? err : moves + retired;
 }
 
 static bool has_room(struct ring_fifo_end *end)
@@ -105,12 +106,13 @@ static bool has_room(struct ring_fifo_end *end)
 	return ring_fifo_has_room(end) || (ring_fifo_see_head(end) && ring_fifo_has_room(end));
 }
 
+/* What came before the link ended still counts. */
 static int move_in(struct lane *lane)
 {
 	struct ring_link *link = lane->link;
 	struct ring_fifo_end *end = &lane->end;
 	int moves = 0, err = ring_link_poll(link);
-	for (; !err && link->released < link->arrived && has_room(end); moves++) {
+	for (; link->released < link->arrived && has_room(end); moves++) {
 		const struct ring_arrival *arrival = ring_link_arrival(link, link->released);
 		if (arrival->bytes > end->slot_bytes)
 			return RING_EPEER;
@@ -119,7 +121,7 @@ static int move_in(struct lane *lane)
 		ring_fifo_put(end, arrival->bytes);
 		ring_link_release(link);
 	}
-	return err ? err : moves;
+	return link->released < link->arrived ? moves : moves > 0 ? moves : err;
 }
 
 /* Moves all that can be. returns how many moves that were */
