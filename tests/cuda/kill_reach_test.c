@@ -14,7 +14,7 @@
 
 #define COUNT 200000 /* elements ... */
 #define WAITING 4000 /* ... and of a call that waits in a kernel */
-#define OPENED 4     /* calls: behind them nothing is opened any more, nor what was tried closed */
+#define OPENED 8     /* calls: behind them nothing is opened any more, nor what was tried closed */
 
 /* Memory goes to others by handles, not by descriptors. */
 #define HANDLES .variable = "RING_FAKE_CUDA_MAPS", .value = "0"
