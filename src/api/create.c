@@ -170,7 +170,7 @@ static void free_comm(struct ring_comm *comm, const struct ring_failure *reason,
 	ring_farewell_remove(comm);
 	ring_lookout_close(&comm->links.lookout);
 	if (comm->links.lanes && comm->run.by_kernel.magic)
-		ring_lanes_tell(comm->links.lanes, &comm->run.by_kernel); /* it is done here */
+		ring_lanes_tell(comm->links.lanes, &comm->run.by_kernel); /* all of it is sent */
 	ring_lanes_close(comm->links.lanes, goodbye_ms);
 	ring_join_close(comm->links.join, reason);
 	ring_pairs_close(&comm->run.pairs);
