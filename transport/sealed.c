@@ -88,8 +88,8 @@ static bool is_acceptable(int fd, size_t bytes)
 {
 	struct stat status;
 	int seals = fcntl(fd, F_GET_SEALS);
-	return seals >= 0 && (seals & SIZE_SEALS) == SIZE_SEALS && !(seals & F_SEAL_WRITE) &&
-	       fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	return bytes > 0 && seals >= 0 && (seals & SIZE_SEALS) == SIZE_SEALS &&
+	       !(seals & F_SEAL_WRITE) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
 	       status.st_size == (off_t)bytes && status.st_uid == geteuid();
 }
 

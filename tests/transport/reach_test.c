@@ -372,6 +372,10 @@ static void wrong_memory_is_refused(void **state)
 	assert_int_equal(ftruncate(unsealed, REGION_BYTES), 0);
 	assert_int_equal(heard(state, &right, &unsealed, 1), RING_EPEER);
 	assert_int_equal(heard(state, &right, &event, 1), RING_EPEER);
+	assert_int_equal(ftruncate(unsealed, 0), 0);
+	assert_int_equal(fcntl(unsealed, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+	wrong.bytes = 0; /* which is true */
+	assert_int_equal(heard(state, &wrong, &unsealed, 1), RING_EPEER);
 	ring_fd_close(unsealed);
 	ring_fd_close(event);
 	free_region(&region);
