@@ -26,10 +26,12 @@ struct ring_lent {
 struct ring_opener {
 	int chip;
 	/*
-	 * Of another process; fd: the descriptor that came with it, or -1. *memory: the allocation.
-	 * returns 0; RING_ENOTSUP: they cannot reach it; RING_ENOMEM, _ESYSTEM
+	 * Of another process; fd: the descriptor that came with it, or -1. *memory: the allocation,
+	 * of *bytes as the driver says, whatever its owner does. returns 0; RING_EPEER: the
+	 * descriptor is of no such memory; RING_ENOTSUP: they cannot reach it; RING_ENOMEM,
+	 * _ESYSTEM
 	 */
-	int (*open)(int chip, const struct ring_lent *lent, int fd, void **memory);
+	int (*open)(int chip, const struct ring_lent *lent, int fd, void **memory, size_t *bytes);
 	/* As it was opened; at once, or when nothing on the chip waits any more. */
 	void (*close)(int chip, void *memory);
 	/* Whether all is closed that was to be; NULL: whoever lent it need not know. */

@@ -155,7 +155,7 @@ struct ring_device_lending {
 	 * As struct ring_opener has them; the same may be opened several times, and is closed as
 	 * often. The process that lent it frees it behind that.
 	 */
-	int (*open)(int chip, const struct ring_lent *lent, int fd, void **memory);
+	int (*open)(int chip, const struct ring_lent *lent, int fd, void **memory, size_t *bytes);
 	void (*close)(int chip, void *memory);
 	bool (*has_closed)(int chip);
 	int (*reach)(int chip, const void *memory);

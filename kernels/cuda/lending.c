@@ -89,7 +89,40 @@ static int open_by(const struct ring_cuda_chip *chip, const struct ring_lent *le
 		       : chip->driver->handle_open(memory, handle, RING_CUDA_IPC_LAZY_PEERS);
 }
 
-static int open_lent(int number, const struct ring_lent *lent, int fd, void **memory)
+static void shut(const struct ring_cuda_chip *chip, void *memory)
+{
+	if (ring_cuda_mapping_is(chip, memory))
+		ring_cuda_mapping_end(chip, memory);
+	else
+		ring_cuda_check(chip, chip->driver->handle_close(memory),
+				"closing another process's memory");
+}
+
+/* How much lies there. */
+static int measure(const struct ring_cuda_chip *chip, void *memory, size_t *bytes)
+{
+	void *start;
+	size_t all;
+	int result = chip->driver->memory_range(&start, &all, memory);
+	if (!result)
+		*bytes = all - (size_t)((char *)memory - (char *)start);
+	return result;
+}
+
+/* Memory of which the driver does not say how much it is stays shut. */
+static int open_and_measure(const struct ring_cuda_chip *chip, const struct ring_lent *lent, int fd,
+			    void **memory, size_t *bytes)
+{
+	int result = open_by(chip, lent, fd, memory);
+	if (result)
+		return result;
+	result = measure(chip, *memory, bytes);
+	if (result)
+		shut(chip, *memory);
+	return result;
+}
+
+static int open_lent(int number, const struct ring_lent *lent, int fd, void **memory, size_t *bytes)
 {
 	const struct ring_cuda_chip *chip;
 	struct ring_cuda_visit visit;
@@ -99,11 +132,12 @@ static int open_lent(int number, const struct ring_lent *lent, int fd, void **me
 	int result = ring_cuda_enter(chip, &visit);
 	if (!result) {
 		bool passed = ring_cuda_gate_await();
-		result = open_by(chip, lent, fd, memory);
+		result = open_and_measure(chip, lent, fd, memory, bytes);
 		ring_cuda_gate_give(passed);
 		ring_cuda_leave(chip, &visit);
 	}
-	return refused(chip, result, "opening another process's memory");
+	err = refused(chip, result, "opening another process's memory");
+	return fd >= 0 && result == RING_CUDA_INVALID_HANDLE ? RING_EPEER : err;
 }
 
 /* To be closed when no stream waits. */
@@ -118,11 +152,7 @@ static void close_now(const struct ring_cuda_chip *chip, void *memory)
 	struct ring_cuda_visit visit;
 	if (ring_cuda_enter(chip, &visit))
 		return; /* it is gone with the context */
-	if (ring_cuda_mapping_is(chip, memory))
-		ring_cuda_mapping_end(chip, memory);
-	else
-		ring_cuda_check(chip, chip->driver->handle_close(memory),
-				"closing another process's memory");
+	shut(chip, memory);
 	ring_cuda_leave(chip, &visit);
 }
 

@@ -24,26 +24,33 @@ static int let(const struct ring_cuda_chip *chip, void *start, size_t bytes)
 	return chip->driver->addresses_open(start, bytes, &access, 1);
 }
 
-/* Gives physical memory addresses at which the chip's jobs reach it. */
-static int map(const struct ring_cuda_chip *chip, uint64_t physical, size_t bytes, void **memory)
+/* Gives physical memory addresses, at which nobody reaches it yet. */
+static int place(const struct ring_cuda_driver *driver, uint64_t physical, size_t bytes,
+		 void **start)
 {
-	const struct ring_cuda_driver *driver = chip->driver;
-	void *start;
-	int result = driver->addresses_reserve(&start, bytes, 0, NULL, 0);
+	int result = driver->addresses_reserve(start, bytes, 0, NULL, 0);
 	if (result)
 		return result;
-	result = driver->addresses_map(start, bytes, 0, physical, 0);
+	result = driver->addresses_map(*start, bytes, 0, physical, 0);
 	if (result)
-		goto free_addresses;
-	result = let(chip, start, bytes);
-	if (result)
-		goto unmap;
-	*memory = start;
-	return RING_CUDA_OK;
-unmap:
+		driver->addresses_free(*start, bytes);
+	return result;
+}
+
+static void displace(const struct ring_cuda_driver *driver, void *start, size_t bytes)
+{
 	driver->addresses_unmap(start, bytes);
-free_addresses:
 	driver->addresses_free(start, bytes);
+}
+
+/* Lets the chip's jobs reach what was placed there. */
+static int give(const struct ring_cuda_chip *chip, void *start, size_t bytes, void **memory)
+{
+	int result = let(chip, start, bytes);
+	if (result)
+		displace(chip->driver, start, bytes);
+	else
+		*memory = start;
 	return result;
 }
 
@@ -53,24 +60,32 @@ int ring_cuda_mapping_make(const struct ring_cuda_chip *chip, size_t bytes, void
 	const struct ring_cuda_physical kind = kind_of(chip);
 	const size_t whole = (bytes + chip->unit - 1) / chip->unit * chip->unit;
 	uint64_t physical;
+	void *start;
 	int result = chip->driver->physical_create(&physical, whole, &kind, 0);
 	if (result)
 		return result;
-	result = map(chip, physical, whole, memory);
+	result = place(chip->driver, physical, whole, &start);
 	chip->driver->physical_release(physical);
-	return result;
+	return result ? result : give(chip, start, whole, memory);
+}
+
+/* A descriptor and a size were told: where the driver calls one of them invalid, it was a lie. */
+static int blame(int result)
+{
+	return result == RING_CUDA_INVALID_VALUE ? RING_CUDA_INVALID_HANDLE : result;
 }
 
 int ring_cuda_mapping_import(const struct ring_cuda_chip *chip, int fd, size_t bytes, void **memory)
 {
 	uint64_t physical;
+	void *start;
 	int result = chip->driver->physical_import(&physical, (void *)(intptr_t)fd,
 						   RING_CUDA_HANDLE_FD);
 	if (result)
-		return result;
-	result = map(chip, physical, bytes, memory);
+		return blame(result);
+	result = place(chip->driver, physical, bytes, &start);
 	chip->driver->physical_release(physical);
-	return result;
+	return result ? blame(result) : give(chip, start, bytes, memory);
 }
 
 void ring_cuda_mapping_end(const struct ring_cuda_chip *chip, void *memory)

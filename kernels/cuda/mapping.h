@@ -16,7 +16,10 @@ void ring_cuda_mapping_try(struct ring_cuda_chip *chip);
 /* Memory of the chip, at least so many bytes; ring_cuda_mapping_end() is its end. */
 int ring_cuda_mapping_make(const struct ring_cuda_chip *chip, size_t bytes, void **memory);
 
-/* What another process made of so many bytes; likewise. The descriptor stays the caller's. */
+/*
+ * What another process made of so many bytes; likewise. The descriptor stays the caller's. returns
+ * RING_CUDA_INVALID_HANDLE, too: it is not that
+ */
 int ring_cuda_mapping_import(const struct ring_cuda_chip *chip, int fd, size_t bytes, void **memory);
 
 void ring_cuda_mapping_end(const struct ring_cuda_chip *chip, void *memory);

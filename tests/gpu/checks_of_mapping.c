@@ -66,6 +66,7 @@ static void be_other(int from)
 	struct gpu gpu;
 	struct ring_lent lent;
 	void *memory;
+	size_t bytes;
 	int fd = -1, nfds = 0;
 	ssize_t got;
 	while ((got = ring_fd_recv_with(from, &lent, sizeof(lent), &fd, 1, &nfds)) < 0)
@@ -73,9 +74,11 @@ static void be_other(int from)
 	if (got != sizeof(lent))
 		exit(2);
 	gpu_open(&gpu, 0);
-	int err = library()->lending->open(0, &lent, nfds ? fd : -1, &memory);
+	int err = library()->lending->open(0, &lent, nfds ? fd : -1, &memory, &bytes);
 	if (err)
 		exit(3);
+	if (bytes < lent.offset + BYTES)
+		exit(4);
 	CUDA_MUST(gpu_store(gpu.store, NULL, (char *)memory + lent.offset + WORD, 77));
 	CUDA_MUST(cuda.context_synchronize());
 	library()->lending->close(0, memory);

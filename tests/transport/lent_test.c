@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "ringccl.h"
 #include "tests/holdings.h"
+#include "tests/listen.h"
 #include "tests/transport/pair.h"
 
 #define DEPTH 2
@@ -34,7 +35,7 @@ static char memory[BYTES], opened_memory[OFFSET + BYTES]; /* never touched */
 static int opened, closed, let_in, refusal;
 static bool had_descriptor, puts_off;
 
-static int open_it(int chip, const struct ring_lent *lent, int fd, void **there)
+static int open_it(int chip, const struct ring_lent *lent, int fd, void **there, size_t *bytes)
 {
 	assert_int_equal(chip, CHIP);
 	assert_int_equal(lent->handle[0], 'x');
@@ -45,6 +46,7 @@ static int open_it(int chip, const struct ring_lent *lent, int fd, void **there)
 	if (had_descriptor)
 		assert_true(fcntl(fd, F_GETFD) >= 0);
 	*there = opened_memory;
+	*bytes = sizeof(opened_memory);
 	return 0;
 }
 
@@ -81,8 +83,8 @@ static bool maps(void **state)
 	return ((const struct pair_kind *)*state)->transport == &ring_transport_shm;
 }
 
-/* A link over which that region was shared, and descriptors that there were before. */
-static int begin(struct pair *pair, void **state, struct ring_region *region, bool descriptor)
+/* A link over which that region is to be shared. */
+static void make(struct pair *pair, void **state, struct ring_region *region, bool descriptor)
 {
 	*region = (struct ring_region){.number = 7,
 				       .start = memory,
@@ -94,6 +96,12 @@ static int begin(struct pair *pair, void **state, struct ring_region *region, bo
 	puts_off = false;
 	assert_true(pair_init(pair));
 	assert_int_equal(pair_open(pair, *state, DEPTH, SLOT_BYTES, 0), 0);
+}
+
+/* It was, and so many descriptors there were before. */
+static int begin(struct pair *pair, void **state, struct ring_region *region, bool descriptor)
+{
+	make(pair, state, region, descriptor);
 	int fds = holdings_fds();
 	assert_int_equal(ring_link_share(pair->ends[SENDER], region), 0);
 	return fds;
@@ -253,6 +261,61 @@ static void it_is_not_taken_for_the_hosts(void **state)
 	end(&pair, &region);
 }
 
+/* What the owner says of a region is compared with what was opened, however often it is asked for. */
+static void what_is_not_inside_is_refused(void **state)
+{
+	static const struct {
+		uint64_t offset;
+		size_t bytes;
+		bool fits;
+	} told[] = {
+		{0, OFFSET + BYTES, true},
+		{OFFSET + BYTES - 1, 1, true},
+		{OFFSET, BYTES + 1, false},
+		{OFFSET + 1, BYTES, false},
+		{OFFSET + BYTES, 1, false},
+		{0, SIZE_MAX, false},
+		{UINT64_MAX, 1, false},
+		{UINT64_MAX - BYTES + 2, BYTES, false},
+		{(uint64_t)SIZE_MAX - 1, SIZE_MAX, false},
+	};
+	const int before = holdings_fds();
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		struct pair pair;
+		struct ring_region region;
+		void *there = NULL;
+		make(&pair, state, &region, true);
+		region.lent.offset = told[i].offset;
+		region.bytes = told[i].bytes;
+		assert_int_equal(ring_link_share(pair.ends[SENDER], &region), 0);
+		const int should = maps(state) && !told[i].fits ? RING_EPEER : 0;
+		for (int ask = 0; ask < 2; ask++)
+			assert_int_equal(find(&pair, 0, &there), should);
+		assert_int_equal(there != NULL, should == 0);
+		end(&pair, &region);
+		assert_int_equal(opened, maps(state));
+		assert_int_equal(closed, opened);
+		assert_int_equal(holdings_fds(), before);
+	}
+}
+
+/* A device tells whether a descriptor is what its owner says. */
+static void a_lie_is_the_peers(void **state)
+{
+	struct pair pair;
+	struct ring_region region;
+	void *there = NULL;
+	begin(&pair, state, &region, true);
+	refusal = RING_EPEER;
+	listen_begin();
+	assert_int_equal(find(&pair, 0, &there), RING_EPEER);
+	char *said = listen_end();
+	assert_non_null(strstr(said, "shared region: "));
+	free(said);
+	end(&pair, &region);
+	assert_int_equal(closed, 0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void **state);
@@ -265,6 +328,8 @@ static const struct {
 	{"refusals are told", refusals_are_told},
 	{"nothing is left of a link", nothing_is_left_of_a_link},
 	{"it is not taken for the host's", it_is_not_taken_for_the_hosts},
+	{"what is not inside is refused", what_is_not_inside_is_refused},
+	{"a lie is the peer's", a_lie_is_the_peers},
 };
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
@@ -272,6 +337,7 @@ int main(void)
 {
 	static struct CMUnitTest tests[KINDS * CASES];
 	static char names[KINDS * CASES][80];
+	setenv("RING_LOG", "warn", 1);
 	for (size_t i = 0; i < KINDS * CASES; i++) {
 		const struct pair_kind *kind = &kinds[i / CASES];
 		snprintf(names[i], sizeof(names[i]), "%s: %s", kind->name, cases[i % CASES].name);

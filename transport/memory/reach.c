@@ -326,13 +326,25 @@ int ring_reach_map(struct ring_link *base, uint64_t region, uint64_t offset, siz
 	return 0;
 }
 
+/* Of another process. The driver says how large it is: what the peer says of it is to fit. */
+static int open_far(struct ring_reached *reached, const struct ring_opener *opener)
+{
+	return opener->open(opener->chip, &reached->lent, reached->fd, &reached->memory,
+			    &reached->opened);
+}
+
+static bool is_inside(const struct ring_reached *reached)
+{
+	return reached->lent.offset <= reached->opened &&
+	       reached->bytes <= reached->opened - reached->lent.offset;
+}
+
 /* A device's memory, by who reaches it first. */
 static int open_lent(struct ring_reach *reach, struct ring_reached *reached,
 		     const struct ring_opener *opener)
 {
-	int err = reach->maps
-			  ? opener->open(opener->chip, &reached->lent, reached->fd, &reached->memory)
-			  : opener->reach(opener->chip, reached->memory);
+	int err = reach->maps ? open_far(reached, opener)
+			      : opener->reach(opener->chip, reached->memory);
 	if (err)
 		return err;
 	reached->opener = opener;
@@ -355,8 +367,12 @@ int ring_reach_open(struct ring_link *base, uint64_t region, uint64_t offset, si
 		return lose(link, "a message names memory of the host for a device's");
 	if (!reached->opener)
 		err = open_lent(&link->reach, reached, opener);
+	if (err == RING_EPEER)
+		return lose(link, "its descriptor is of no memory of that size");
 	if (err)
 		return err;
+	if (link->reach.maps && !is_inside(reached))
+		return lose(link, "it reaches beyond the memory that was opened");
 	*address = (char *)reached->memory + offset;
 	if (link->reach.maps)
 		*address = (char *)*address + reached->lent.offset;

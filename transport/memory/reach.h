@@ -50,6 +50,7 @@ struct ring_reached {
 	bool told;      /* sender: the other end was told to forget it, */
 	uint32_t turn;  /* as the so manieth */
 	struct ring_lent lent;            /* receiver: of a device's */
+	size_t opened;                    /* receiver: likewise, bytes of what was opened */
 	int fd;                           /* receiver: likewise, until it is open; or -1 */
 	const struct ring_opener *opener; /* receiver: who opened it */
 };
