@@ -7,116 +7,25 @@
  *	stream_test [--seed N] [--long]
  */
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tests/device/twin.h"
-#include "tests/harness.h"
 
-#include "driver.h"
+#include "streams.h"
 
-#define COUNT 5000
-#define BYTES (COUNT * sizeof(int32_t))
-#define CALLS 6
 #define DEVICES 2 /* that threads take turns at */
 #define SHM 1     /* a world's number */
 #define TCP 2     /* another one's */
-
-/* What a rank has of CUDA. All memory comes before anything waits, and goes after that. */
-struct bench {
-	struct harness_rank *self;
-	struct ring_comm *comm;
-	struct CUstream_st *streams[2], *beside;
-	struct CUevent_st *event;
-	int32_t *far[4];       /* of the device */
-	int32_t (*in)[COUNT];  /* pinned: what each call adds ... */
-	int32_t (*out)[COUNT]; /* ... and what came of it */
-	uint32_t *gate, gates; /* pinned; the host has opened so many */
-	sem_t opened;
-	bool by_function; /* streams cannot wait for words */
-};
 
 struct check {
 	const char *name;
 	int (*run)(struct bench *bench);
 };
 
-static int32_t value(int rank, int call, int i)
-{
-	return (rank + 1) * 100000 + call * 7919 + i;
-}
-
-static int32_t sum(int size, int call, int i)
-{
-	return size * (size + 1) / 2 * 100000 + size * (call * 7919 + i);
-}
-
-/* ---- holding a stream ------------------------------------------------------------------------ */
-
-static void wait_for_post(void *opened)
-{
-	while (sem_wait(opened))
-		;
-}
-
-/* One at a time. */
-static void hold(struct bench *bench, struct CUstream_st *stream)
-{
-	bench->gates++;
-	if (bench->by_function)
-		CUDA_MUST(cuda.stream_host_function(stream, wait_for_post, &bench->opened));
-	else
-		CUDA_MUST(cuda.stream_wait_value(stream, bench->gate, bench->gates,
-						 RING_CUDA_WAIT_GEQ));
-}
-
-static void let_go(struct bench *bench)
-{
-	if (bench->by_function)
-		sem_post(&bench->opened);
-	__atomic_store_n(bench->gate, bench->gates, __ATOMIC_RELEASE);
-}
-
-static struct ring_stream *order_by(struct bench *bench, void *handle)
-{
-	struct ring_stream *stream = NULL;
-	if (ring_stream_from_cuda(bench->comm, handle, &stream))
-		harness_fail(bench->self, "ring_stream_from_cuda: %s", ring_comm_error(bench->comm));
-	return stream;
-}
-
-static int check_sum(struct bench *bench, const int32_t *is, int call, int factor)
-{
-	for (int i = 0; i < COUNT; i++)
-		if (is[i] != factor * sum(bench->self->size, call, i))
-			return harness_fail(bench->self, "call %d: element %d is %d, not %d", call,
-					    i, is[i], factor * sum(bench->self->size, call, i));
-	return 0;
-}
-
-static int all_reduce(struct bench *bench, const void *send, void *recv, struct ring_stream *stream)
-{
-	int err = ring_all_reduce(bench->comm, send, recv, COUNT, RING_INT32, RING_SUM, stream);
-	return err ? harness_fail(bench->self, "%s", ring_comm_error(bench->comm)) : 0;
-}
-
 /* ---- before and behind ----------------------------------------------------------------------- */
-
-/* Puts the input there, adds, takes the result, and overwrites both: all by the stream's order. */
-static int give_call(struct bench *bench, struct CUstream_st *handle, struct ring_stream *stream,
-		     int call)
-{
-	int32_t *send = bench->far[0], *recv = call % 2 ? bench->far[0] : bench->far[1];
-	CUDA_MUST(cuda.memory_copy(send, bench->in[call], BYTES, handle));
-	int bad = all_reduce(bench, send, recv, stream);
-	CUDA_MUST(cuda.memory_copy(bench->out[call], recv, BYTES, handle));
-	CUDA_MUST(cuda.memory_set(recv, 0xee, BYTES, handle));
-	CUDA_MUST(cuda.memory_set(send, 0xdd, BYTES, handle));
-	return bad;
-}
 
 static int order(struct bench *bench, void *handle)
 {
@@ -279,62 +188,7 @@ static int host_memory_between(struct bench *bench)
 	       check_values(bench, bench->out[2], 4);
 }
 
-/* In each call those of another rank; kernels refuse it (launched_test). */
-static int host_memory_of_one(struct bench *bench)
-{
-	const int calls = getenv("RING_CUDA_ENGINE") ? 0 : CALLS;
-	struct ring_stream *stream = order_by(bench, bench->streams[0]), *hosts;
-	int bad = !stream || ring_stream_create(bench->comm, &hosts);
-	hold(bench, bench->streams[0]);
-	for (int call = 0; !bad && call < calls; call++)
-		bad = call % bench->self->size == bench->self->rank
-			      ? all_reduce(bench, bench->in[call], bench->out[call], hosts)
-			      : give_call(bench, bench->streams[0], stream, call);
-	let_go(bench);
-	CUDA_MUST(cuda.stream_synchronize(bench->streams[0]));
-	ring_stream_destroy(hosts);
-	for (int call = 0; !bad && call < calls; call++)
-		bad = check_sum(bench, bench->out[call], call, 1);
-	ring_stream_destroy(stream);
-	return bad;
-}
-
-/* Rank 0's memory is the host's, so from here on all calls go as on a device's. */
-static int mix(struct bench *bench)
-{
-	static _Thread_local int32_t host[2][2];
-	const bool far = bench->self->rank > 0;
-	int err = ring_all_reduce(bench->comm, far ? bench->far[0] : host[0],
-				  far ? bench->far[1] : host[1], 2, RING_INT32, RING_SUM, NULL);
-	return err ? harness_fail(bench->self, "mixed: %s", ring_comm_error(bench->comm)) : 0;
-}
-
-/* A barrier goes otherwise than those that made links for streams, before there was a mixture. */
-static int barriers_when_mixed(struct bench *bench)
-{
-	struct ring_stream *stream = order_by(bench, bench->streams[0]);
-	int bad = !stream;
-	for (int turn = 0; turn < 2 && !bad; turn++) {
-		if (bench->self->rank == 2)
-			usleep(100000);
-		bad = mix(bench);
-		if (!bad && ring_barrier(bench->comm, NULL))
-			bad = harness_fail(bench->self, "%s", ring_comm_error(bench->comm));
-	}
-	ring_stream_destroy(stream);
-	return bad;
-}
-
 /* ---- what is refused ------------------------------------------------------------------------- */
-
-static int check_refused(struct bench *bench, int is, int should, const char *word)
-{
-	const char *sentence = ring_comm_error(bench->comm);
-	if (is == should && strstr(sentence, word))
-		return 0;
-	return harness_fail(bench->self, "%s, not %s with \"%s\": %s", ring_strerror(is),
-			    ring_strerror(should), word, sentence);
-}
 
 /* The capture stays whole, and the communicator as good as it was. */
 static int captured(struct bench *bench)
@@ -488,19 +342,6 @@ static int mismatch(struct bench *bench)
 	return bad;
 }
 
-/* What makes links for a stream is no barrier of the program's, also where all memory counts alike. */
-static int links_and_barriers(struct bench *bench)
-{
-	struct ring_stream *stream;
-	if (mix(bench))
-		return 1;
-	int err = bench->self->rank ? 0
-				    : ring_stream_from_cuda(bench->comm, bench->streams[0], &stream);
-	for (int turn = 0; turn < 4 && !err; turn++)
-		err = ring_barrier(bench->comm, NULL);
-	return check_refused(bench, err, RING_EMISMATCH, "stream_from_cuda");
-}
-
 /* Calls fail though their stream has not come to them, and do not stop it when it comes. */
 static int abort_while_held(struct bench *bench)
 {
@@ -570,12 +411,12 @@ static const struct check checks[] = {
 	{"two streams", two_streams},
 	{"groups", groups},
 	{"host memory between", host_memory_between},
-	{"host memory of one", host_memory_of_one},
-	{"barriers when mixed", barriers_when_mixed},
+	{"host memory of one", streams_host_memory_of_one},
+	{"barriers when mixed", streams_barriers_when_mixed},
 	{"captures", captures},
 	{"other refusals", other_refusals},
 	{"mismatch", mismatch},
-	{"links and barriers", links_and_barriers},
+	{"links and barriers", streams_links_and_barriers},
 	{"abort while held", abort_while_held},
 };
 
