@@ -16,6 +16,7 @@ static int run_copy(struct CUctx_st *context, struct fake_work *work)
 	if (!dst || !src)
 		return RING_CUDA_ILLEGAL_ADDRESS;
 	memmove(dst, src, work->copy.bytes);
+	fake_port_copies(work->copy.dst, work->copy.src, work->copy.bytes);
 	return 0;
 }
 

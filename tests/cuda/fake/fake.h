@@ -16,6 +16,7 @@
  *	host_function.c  the one thread that runs all host functions
  *	event.c          events
  *	copy.c           copies and sets
+ *	port.c           what crosses the ports of devices
  *	kernel.c         modules and launches
  *	image.c          images that a driver is too old for
  *	kernels.c        the kernels, compiled for the host, by name
@@ -130,6 +131,7 @@
 #include <stdbool.h>
 
 #include "tests/cuda/more_calls.h"
+#include "tests/cuda/ports.h"
 
 #define FAKE_DEVICES 4
 #define FAKE_PRIORITIES 6   /* 0, -1, ...: the highest */
@@ -155,6 +157,7 @@ RING_CUDA_CALLS(FAKE_DECLARE)
 RING_CUDA_MAPPING_CALLS(FAKE_DECLARE)
 MORE_CUDA_CALLS(FAKE_DECLARE)
 #undef FAKE_DECLARE
+__attribute__((visibility("default"))) cuda_ports_read fakePorts;
 
 /* ---- settings.c: read once, by cuInit -------------------------------------------------------- */
 
@@ -359,6 +362,20 @@ void fake_memory_end(struct CUctx_st *context);
 /* The file that the memory of all devices is, and where in it that of a range lies. */
 int fake_memory_file(void);
 uint64_t fake_memory_offset(const struct fake_range *range);
+
+/* ---- port.c ---------------------------------------------------------------------------------- */
+
+/* What a kernel has moved, by where the memory lies. All zero at first. */
+struct fake_crossing {
+	uint64_t loaded[CUDA_PORTS], stored[CUDA_PORTS];
+};
+
+/* Where memory lies: a device, as it is without CUDA_VISIBLE_DEVICES, or CUDA_PORTS_HOST. */
+int fake_port_of(const struct fake_range *range);
+
+/* A copy is made; a kernel of the context has ended. */
+void fake_port_copies(const void *dst, const void *src, size_t bytes);
+void fake_port_runs(const struct CUctx_st *context, const struct fake_crossing *crossing);
 
 /* ---- ipc.c ----------------------------------------------------------------------------------- */
 

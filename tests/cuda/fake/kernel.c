@@ -44,6 +44,7 @@ struct launch {
 	struct fake_place_in_grid at;
 	double began;
 	jmp_buf failed;
+	struct fake_crossing crossing;
 	/* Ranges that it has read, or written; they stay, if freeing waits for it. */
 	struct known {
 		struct fake_range ranges[KNOWN];
@@ -80,6 +81,8 @@ static void *reach(const void *address, enum fake_access access, size_t alignmen
 	size_t offset = range ? (size_t)((const char *)address - range->base) : 0;
 	if (!range || bytes > range->bytes - offset)
 		longjmp(launch->failed, RING_CUDA_ILLEGAL_ADDRESS);
+	uint64_t *moved = access == FAKE_READS ? launch->crossing.loaded : launch->crossing.stored;
+	moved[fake_port_of(range)] += bytes;
 	return range->place + offset;
 }
 
@@ -137,6 +140,7 @@ static int run(struct CUctx_st *context, struct fake_work *work)
 	int err = setjmp(this_one.failed);
 	if (!err)
 		run_grid(work, &this_one.at);
+	fake_port_runs(context, &this_one.crossing);
 	launch = NULL;
 	return err;
 }

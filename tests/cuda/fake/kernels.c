@@ -16,9 +16,10 @@ static uint64_t fake_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Bytes of results are not constant, unlike those of sources; words are the host's. */
+/* What is read is constant, and nothing else is. */
 #define RING_KERNEL_REACH(address, bytes)                                                          \
-	_Generic((address), unsigned char * : fake_reach_to, default : fake_reach)(address, bytes)
+	_Generic((address), unsigned char * : fake_reach_to, uint64_t * : fake_reach_to,           \
+		 void * : fake_reach_to, default : fake_reach)(address, bytes)
 #include "kernels/cuda/gpu/reduce_kernel.h"
 
 #define RING_STOP_FUNCTION static

@@ -75,25 +75,39 @@ char *fake_ptx_parameters(const struct ptx_function *function, void **arguments)
 
 /* ---- while a grid runs ----------------------------------------------------------------------- */
 
+/* A grid, as the interpreter's callbacks know it. */
+struct grid {
+	struct CUctx_st *context;
+	struct fake_crossing crossing;
+};
+
 static bool find(void *context, uint64_t address, struct ptx_range *range)
 {
+	struct grid *grid = context;
 	struct fake_range found;
 	if (!fake_memory_find((const void *)(uintptr_t)address, &found) ||
-	    !fake_memory_is_open(context, &found, FAKE_BOTH))
+	    !fake_memory_is_open(grid->context, &found, FAKE_BOTH))
 		return false;
-	*range = (struct ptx_range){(uintptr_t)found.base, found.bytes, found.place};
+	const int port = fake_port_of(&found);
+	*range = (struct ptx_range){(uintptr_t)found.base, found.bytes, found.place,
+				    &grid->crossing.loaded[port], &grid->crossing.stored[port]};
 	return true;
 }
 
 static bool is_over(void *context)
 {
-	return fake_context_is_over(context);
+	return fake_context_is_over(((struct grid *)context)->context);
+}
+
+static atomic_uint *blocks_of(void *context)
+{
+	return &blocks_at_once[((struct grid *)context)->context->device];
 }
 
 /* As many blocks are on a device as it says that there are at most. */
 static bool enter(void *context)
 {
-	atomic_uint *blocks = &blocks_at_once[((struct CUctx_st *)context)->device];
+	atomic_uint *blocks = blocks_of(context);
 	if (atomic_fetch_add(blocks, 1) < FAKE_MULTIPROCESSORS * FAKE_BLOCKS_AT_ONCE)
 		return true;
 	atomic_fetch_sub(blocks, 1);
@@ -102,12 +116,13 @@ static bool enter(void *context)
 
 static void leave(void *context)
 {
-	atomic_fetch_sub(&blocks_at_once[((struct CUctx_st *)context)->device], 1);
+	atomic_fetch_sub(blocks_of(context), 1);
 }
 
 int fake_ptx_run(struct CUctx_st *context, struct fake_work *work)
 {
-	const struct ptx_host host = {find, is_over, enter, leave, context};
+	struct grid grid = {.context = context};
+	const struct ptx_host host = {find, is_over, enter, leave, &grid};
 	const struct ptx_launch launch = {
 		.function = work->launch.ptx,
 		.blocks = work->launch.blocks,
@@ -119,6 +134,7 @@ int fake_ptx_run(struct CUctx_st *context, struct fake_work *work)
 	};
 	struct ptx_error error;
 	int err = ptx_run(&launch, &error);
+	fake_port_runs(context, &grid.crossing);
 	if (err && !fake_context_is_over(context))
 		fprintf(stderr, "fake CUDA driver: %s; RING_FAKE_CUDA_SEED=%ju\n", error.text,
 			(uintmax_t)fake_settings.seed);

@@ -130,6 +130,8 @@ static void load_global(struct ptx_thread *t, const struct ptx_instruction *i)
 		return;
 	if (counts)
 		count(counts->loads, whole.bytes);
+	if (whole.range->loaded)
+		*whole.range->loaded += whole.bytes;
 	for (unsigned k = 0; k < i->nto; k++) {
 		const struct ptx_place place = {whole.address + k * bytes, whole.place + k * bytes,
 						bytes, whole.range};
@@ -176,6 +178,8 @@ static void store_global(struct ptx_thread *t, const struct ptx_instruction *i)
 		return;
 	if (counts)
 		count(counts->stores, whole.bytes);
+	if (whole.range->stored)
+		*whole.range->stored += whole.bytes;
 	if (i->is[PTX_ORDER] == PTX_RELEASE)
 		ptx_memory_release(t, i->is[PTX_SCOPE]);
 	for (unsigned k = 0; k < i->nfrom; k++) {

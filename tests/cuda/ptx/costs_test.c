@@ -47,7 +47,7 @@ static const struct figure {
 static bool find(void *context, uint64_t address, struct ptx_range *range)
 {
 	(void)context;
-	*range = (struct ptx_range){(uintptr_t)memory, sizeof(memory), (char *)memory};
+	*range = (struct ptx_range){(uintptr_t)memory, sizeof(memory), (char *)memory, NULL, NULL};
 	return address - range->address < range->bytes;
 }
 

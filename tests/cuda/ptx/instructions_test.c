@@ -208,7 +208,8 @@ static uint64_t results[THREADS];
 static bool find(void *context, uint64_t address, struct ptx_range *range)
 {
 	(void)context;
-	*range = (struct ptx_range){(uintptr_t)results, sizeof(results), (char *)results};
+	*range = (struct ptx_range){(uintptr_t)results, sizeof(results), (char *)results, NULL,
+				    NULL};
 	return address - range->address < range->bytes;
 }
 

@@ -31,7 +31,8 @@ static bool find(void *context, uint64_t address, struct ptx_range *range)
 	for (int i = 0; i < job->nsources + job->nresults; i++) {
 		const unsigned char *base = i < job->nsources ? job->sources[i]
 							      : job->results[i - job->nsources];
-		*range = (struct ptx_range){(uintptr_t)base, job->bytes, (char *)(uintptr_t)base};
+		*range = (struct ptx_range){(uintptr_t)base, job->bytes, (char *)(uintptr_t)base,
+					    NULL, NULL};
 		if (address - range->address < range->bytes)
 			return true;
 	}

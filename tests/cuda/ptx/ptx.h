@@ -79,11 +79,15 @@ size_t ptx_parameter_bytes(const struct ptx_function *function); /* of all */
 /* Threads that a block may have at most; 0: the kernel does not say. */
 unsigned ptx_threads_most(const struct ptx_function *function);
 
-/* Addresses of which kernels know, and where the interpreter finds them: aligned alike. */
+/*
+ * Addresses of which kernels know, and where the interpreter finds them: aligned alike. Bytes that
+ * loads and stores move are added to the last two, unless they are NULL.
+ */
 struct ptx_range {
 	uint64_t address;
 	size_t bytes;
 	char *place;
+	uint64_t *loaded, *stored;
 };
 
 /* Who runs it. Called by the thread that runs the grid. */

@@ -41,7 +41,7 @@ static const int order[RANKS] = {0, 2, 1};
 static bool find(void *context, uint64_t address, struct ptx_range *range)
 {
 	(void)context;
-	*range = (struct ptx_range){(uintptr_t)&memory, sizeof(memory), (char *)&memory};
+	*range = (struct ptx_range){(uintptr_t)&memory, sizeof(memory), (char *)&memory, NULL, NULL};
 	return address - range->address < range->bytes;
 }
 
