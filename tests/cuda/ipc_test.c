@@ -463,6 +463,7 @@ static int outlive(struct harness_rank *self)
 	struct place *place = calloc(1, sizeof(*place));
 	int bad = !place || join(place, self, task->setting, task->mode) || allocate(place, MOST) ||
 		  all_reduce(place, MOST, false);
+	harness_barrier(self); /* one may be done with that call while others are in it */
 	int err = bad ? 0 : call_on(place);
 	double after = harness_clock() - *died;
 	if (!bad && (err != RING_EPEER || !strstr(ring_comm_error(place->comm), "rank 1")))
