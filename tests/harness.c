@@ -188,17 +188,27 @@ static void *be_thread(void *argument)
 	return (void *)(intptr_t)self->team->body(self);
 }
 
-static int be_threads(struct harness *team)
+/* Ranks of a process; the last one may have fewer. */
+static int ranks_together(const struct harness *team)
+{
+	if (!team->world->threads)
+		return 1;
+	return team->together ? team->together : team->size;
+}
+
+static int be_threads(struct harness *team, int first)
 {
 	pthread_t threads[HARNESS_RANKS];
 	struct harness_rank ranks[HARNESS_RANKS];
+	const int behind = first + ranks_together(team);
+	const int end = behind < team->size ? behind : team->size;
 	int bad = 0;
-	for (int r = 0; r < team->size; r++) {
+	for (int r = first; r < end; r++) {
 		ranks[r] = rank_of(team, r);
 		if (pthread_create(&threads[r], NULL, be_thread, &ranks[r]))
 			return 1;
 	}
-	for (int r = 0; r < team->size; r++) {
+	for (int r = first; r < end; r++) {
 		void *result;
 		pthread_join(threads[r], &result);
 		bad |= result != NULL;
@@ -206,7 +216,7 @@ static int be_threads(struct harness *team)
 	return bad;
 }
 
-/* Never returns: this process is rank `rank` of a team, or all of it. */
+/* Never returns: this process is rank `rank` of a team, or several from that on. */
 __attribute__((noreturn)) static void be_child(struct harness *team, int rank, pid_t parent)
 {
 	const struct rlimit no_core = {0, 0};
@@ -215,7 +225,7 @@ __attribute__((noreturn)) static void be_child(struct harness *team, int rank, p
 		_exit(1);
 	setrlimit(RLIMIT_CORE, &no_core);
 	struct harness_rank self = rank_of(team, rank);
-	exit(team->world->threads ? be_threads(team) : team->body(&self));
+	exit(team->world->threads ? be_threads(team, rank) : team->body(&self));
 }
 
 int harness_start(struct harness *team)
@@ -236,7 +246,7 @@ int harness_start(struct harness *team)
 	team->children = 0;
 	memset(team->status, 0, sizeof(team->status));
 	fflush(NULL);
-	for (int r = 0; r < (team->world->threads ? 1 : team->size); r++) {
+	for (int r = 0; r < team->size; r += ranks_together(team)) {
 		pid_t pid = fork();
 		if (pid == 0)
 			be_child(team, r, parent);

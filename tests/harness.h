@@ -56,13 +56,14 @@ struct harness {
 	void *context;
 	size_t shared_bytes; /* zeroed memory that ranks and the test share */
 	int seconds;         /* that the whole team may take on a quiet machine; 0: 60 */
-	uint64_t doomed;     /* bits of ranks, of the first 64, that may end as they like */
+	uint64_t doomed;     /* bits of processes, of the first 64, that may end as they like */
+	int together;        /* of ranks that are threads, so many in each process; 0: all */
 	char label[256];     /* seed and parameters, for people */
 
 	/* by harness_start */
 	void *shared;
 	struct harness_meeting *meeting;
-	int children; /* processes: size, or 1 of threads */
+	int children; /* processes */
 	pid_t pids[HARNESS_RANKS];
 	int status[HARNESS_RANKS]; /* as waitpid tells it, after harness_wait */
 };
