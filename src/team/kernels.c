@@ -42,16 +42,13 @@ unsigned char ring_kernels_wish(int chip)
 	return are_wanted() && chip < UINT8_MAX ? (unsigned char)(chip + 1) : 0;
 }
 
-/*
- * Kernels of one process wait for one another, and a device may not run both: two ranks that have
- * the same one, or NULL: any.
- */
-static bool is_process_of_two(const struct ring_team *team, const unsigned char *wishes)
+/* Kernels wait for one another, and two of one process on one device may not run at once. */
+static bool share_a_device(const struct ring_team *team, const unsigned char *wishes)
 {
 	for (int rank = 0; rank < team->size; rank++)
 		for (int other = 0; other < rank; other++)
 			if (team->peers[rank].process == team->peers[other].process &&
-			    (!wishes || wishes[rank] == wishes[other]))
+			    wishes[rank] == wishes[other])
 				return true;
 	return false;
 }
@@ -84,11 +81,7 @@ static const char *find_obstacle(const struct ring_team *team, const struct ring
 {
 	if (!device->calls)
 		return "the device carries out none";
-	if (inbox_bytes(team, device) == 0)
-		return "there are too few ranks for it, or too many";
-	return !ring_kernels_need_pumps(team) && is_process_of_two(team, NULL)
-		       ? "two ranks are threads of one process"
-		       : NULL;
+	return inbox_bytes(team, device) ? NULL : "there are too few ranks for it, or too many";
 }
 
 static void warn_of_obstacle(const struct ring_team *team, const char *obstacle)
@@ -147,7 +140,7 @@ struct ring_whereabouts ring_kernels_make(struct ring_kernels *kernels, const st
 	else if (opener)
 		ring_stage_make_far(&kernels->inboxes, inbox_bytes(team, device), device, opener);
 	else
-		ring_stage_make(&kernels->inboxes, inbox_bytes(team, device));
+		ring_stage_make(&kernels->inboxes, inbox_bytes(team, device), true);
 	if (kernels->pump)
 		return (struct ring_whereabouts){.output_region = RING_REGION_UNUSED};
 	return (struct ring_whereabouts){
@@ -242,11 +235,12 @@ bool ring_kernels_all_want(const struct ring_team *team, const unsigned char *wi
 	int rank = 0;
 	while (rank < team->size && wishes[rank])
 		rank++;
-	const bool share = rank == team->size && is_process_of_two(team, wishes);
+	const bool share = rank == team->size && share_a_device(team, wishes);
 	if (rank < team->size)
 		warn_of(team, rank);
 	if (share)
-		warn_of_obstacle(team, "two ranks are threads of one process on one device");
+		warn_of_obstacle(team, "two ranks are threads of one process on one device, where "
+				       "their kernels may not run at once");
 	return rank == team->size && !share;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls that a device carries out by itself (device_calls.h), if RING_CUDA_ENGINE says so on all
- * ranks: those on the program's streams, between processes, or threads that share no memory and
- * have a chip each. Which calls those are, and how they go, all ranks tell alike from their
- * records; a rank that makes one otherwise, as on memory of the host or without such a stream, is
- * in another call, which its record says.
+ * ranks: those on the program's streams, between ranks of which those of one process have a chip
+ * each. Which calls those are, and how they go, all ranks tell alike from their records; a rank
+ * that makes one otherwise, as on memory of the host or without such a stream, is in another call,
+ * which its record says.
  *
  *	the first stream    all ranks make inboxes, tell where, and open their device's engine: in
  *	                    memory of the device if all reach that (probe.h), or if one cannot after

@@ -108,7 +108,8 @@ static int prepare(struct ring_partners *partners, struct ring_pairs *pairs)
 	ring_known_plan_set(&partners->signals, &plan);
 	int err = allocate(&partners->reached, (size_t)team->size);
 	if (share_memory(team) && ring_staged_can(RING_KIND_ALL_REDUCE, team->size, 0))
-		ring_stage_make(&partners->stage, ring_staged_bytes(RING_PLACE_BYTES, team->size));
+		ring_stage_make(&partners->stage, ring_staged_bytes(RING_PLACE_BYTES, team->size),
+				false);
 	return err ? err : ring_pairs_want(pairs, partners->mesh, RING_CHANNEL_MESH, &plan);
 }
 

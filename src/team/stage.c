@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Making, lending and finding stages; see stage.h. Ranks of one process use one mapping of a stage,
- * which the last of them unmaps.
+ * which the last of them unmaps, unless each pins it.
  */
 #include "stage.h"
 
@@ -21,12 +21,13 @@ static void unmap(struct ring_region *region)
 	ring_fd_close(region->fd);
 }
 
-void ring_stage_make(struct ring_stage *stage, size_t bytes)
+void ring_stage_make(struct ring_stage *stage, size_t bytes, bool pinned)
 {
 	struct ring_region made = {.bytes = ring_sealed_memory(bytes),
 				   .allocated = true,
 				   .free = unmap};
 	stage->bytes = made.bytes;
+	stage->pinned = pinned;
 	if (ring_sealed_create("ringccl-stage", made.bytes, &made.fd, &made.start))
 		return;
 	stage->own = ring_region_add(&made);
@@ -79,12 +80,35 @@ static bool all_have_one(const struct ring_whereabouts *where, int ranks)
 	return true;
 }
 
+/* No page is pinned twice, so this rank has a mapping of its own, and holds that instead. */
+static int map_again(struct ring_region **held, void **place)
+{
+	const struct ring_region *theirs = *held;
+	struct ring_region made = {
+		.bytes = theirs->bytes, .allocated = true, .fd = -1, .free = unmap};
+	int err = ring_sealed_map(theirs->fd, made.bytes, &made.start);
+	struct ring_region *own = err ? NULL : ring_region_add(&made);
+	if (!own && !err)
+		unmap(&made);
+	if (!own)
+		return err ? err : RING_ENOMEM;
+	ring_region_release(*held);
+	*held = own;
+	*place = own->start;
+	return 0;
+}
+
 /* A stage of this process is held: its owner may be gone while this rank still reads there. */
-static int hold(struct ring_region **held, uint32_t region, void **place)
+static int hold(const struct ring_stage *stage, struct ring_region **held, uint32_t region,
+		void **place)
 {
 	*held = ring_region_hold_number(region);
 	*place = *held ? (*held)->start : NULL;
-	return *held ? 0 : RING_EPEER;
+	if (!*held)
+		return RING_EPEER;
+	if (stage->opener)
+		return stage->opener->reach(stage->opener->chip, *place);
+	return stage->pinned ? map_again(held, place) : 0;
 }
 
 static int map(const struct ring_stage *stage, struct ring_link *in, uint32_t region, void **place)
@@ -110,7 +134,7 @@ int ring_stage_find(struct ring_stage *stage, const struct ring_team *team,
 		void *place = stage->own->start;
 		uint32_t region = where[rank].output_region;
 		if (rank != team->rank && ring_team_is_here(team, rank))
-			err = hold(&stage->held[rank], region, &place);
+			err = hold(stage, &stage->held[rank], region, &place);
 		else if (rank != team->rank)
 			err = map(stage, mesh->routes[rank].in, region, &place);
 		stage->all[rank] = err ? NULL : place;

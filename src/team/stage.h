@@ -6,12 +6,14 @@
  * by plan/staged.h, for which stages are made as part of proving (partners.h), and by a device for
  * its inboxes (kernels.h).
  *
- * A stage may be memory of a device, which others open by a descriptor: by nothing else, as then it
- * is there until the last of them has closed it, whoever has freed it or died.
+ * A stage may be memory of a device, which other processes open by a descriptor: by nothing else,
+ * as then it is there until the last of them has closed it, whoever has freed it or died. Ranks of
+ * its own process reach it where it lies, and hold it for as long.
  */
 #ifndef RING_STAGE_H
 #define RING_STAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,13 +29,17 @@ struct ring_stage {
 	struct ring_region *own;   /* NULL: this rank has none */
 	char **all;                /* where they lie here, by rank; NULL: not all ranks have one */
 	struct ring_region **held; /* those of this process, by rank; NULL: another one's */
+	bool pinned;               /* each rank's device pins its mapping of the host's memory */
 	unsigned size;             /* how many */
 	size_t bytes;              /* of each */
 	const struct ring_opener *opener; /* of memory of a device; NULL: it is the host's */
 };
 
-/* Makes this rank's, of at least this many bytes. A rank that cannot have one goes without. */
-void ring_stage_make(struct ring_stage *stage, size_t bytes);
+/*
+ * Makes this rank's, of at least this many bytes. A rank that cannot have one goes without.
+ * pinned: devices are to pin it, so each rank has mappings of its own
+ */
+void ring_stage_make(struct ring_stage *stage, size_t bytes, bool pinned);
 
 /* The same for inboxes of a device, in memory of the opener's chip. */
 void ring_stage_make_far(struct ring_stage *stage, size_t bytes, const struct ring_device *device,
@@ -47,8 +53,8 @@ uint32_t ring_stage_lend(const struct ring_stage *stage, const struct ring_chann
 
 /*
  * Maps all others' stages, whose regions are told as those of outputs. returns 0, also if not all
- * have one; RING_ENOMEM; RING_EPEER, or what map() or open() of transport.h returned, and whose it
- * is
+ * have one; RING_ENOMEM; RING_EPEER, or what map() or open() of transport.h, or reach() of the
+ * opener, returned, and whose it is
  */
 int ring_stage_find(struct ring_stage *stage, const struct ring_team *team,
 		    const struct ring_channel *mesh, const struct ring_whereabouts *where,

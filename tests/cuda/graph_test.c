@@ -39,10 +39,11 @@ struct check {
 	int timeout_ms;
 	uint64_t doomed;  /* ranks that die */
 	bool races, slow; /* it takes nearly a second */
+	bool threads;     /* of one process, each with a device */
 };
 
-static struct CUgraphExec_st *graphs[GRAPHS]; /* of this process's rank */
-static int graphs_made;
+static _Thread_local struct CUgraphExec_st *graphs[GRAPHS]; /* of this thread's rank */
+static _Thread_local int graphs_made;
 static int rounds;
 
 static void copy(struct bench *bench, void *to, const void *from)
@@ -60,9 +61,11 @@ static int add(struct bench *bench, char *recv, size_t begin, struct ring_stream
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
+/* Other threads of the process copy meanwhile, and wait. */
 static void begin_capture(struct bench *bench)
 {
-	CUDA_MUST(cuda.capture_begin(bench->handles[0], CUDA_CAPTURE_GLOBAL));
+	const int mode = bench->check->threads ? CUDA_CAPTURE_THREAD_LOCAL : CUDA_CAPTURE_GLOBAL;
+	CUDA_MUST(cuda.capture_begin(bench->handles[0], mode));
 }
 
 /* returns the graph, of so many nodes; NULL: it has others */
@@ -394,7 +397,8 @@ static int run(struct harness_rank *self)
 		options.call_timeout_ms = check->timeout_ms;
 	if (harness_join(self, &options, &bench.comm))
 		return 1;
-	bench_note_connections();
+	if (!check->threads)
+		bench_note_connections();
 	int bad = bench_furnish(&bench, BYTES);
 	harness_barrier(self);
 	bad = bad || check->run(&bench);
@@ -424,6 +428,14 @@ static const struct check checks[] = {
 	{"one rank aborts", .run = one_aborts, .races = true},
 	{"one rank makes another call", .run = one_differs, .races = true},
 	{"one rank makes the same call, but not by its graph", .run = one_calls, .races = true},
+	{"replays between calls, 2 threads", .run = replay, .size = 2, .threads = true},
+	{"replays between calls, 4 threads", .run = replay, .size = 4, .threads = true},
+	{"one thread never launches it", .run = one_never_launches, .timeout_ms = TIMEOUT_MS,
+	 .threads = true, .races = true},
+	{"one thread aborts", .run = one_aborts, .threads = true, .races = true},
+	{"one thread makes another call", .run = one_differs, .threads = true, .races = true},
+	{"one thread makes the same call, but not by its graph", .run = one_calls, .threads = true,
+	 .races = true},
 };
 
 #define CHECKS ((int)(sizeof(checks) / sizeof(*checks)))
@@ -431,13 +443,17 @@ static const struct check checks[] = {
 /* far: kernels speak through memory of the GPU, not of the host */
 static int try_check(const struct check *check, bool far)
 {
-	struct harness team = {.world = &harness_worlds[WORLD],
+	static const struct harness_world threads = {.name = "threads",
+						     .threads = true,
+						     .transport = WORLD == 1 ? "loopback" : "tcp"};
+	struct harness team = {.world = check->threads ? &threads : &harness_worlds[WORLD],
 			       .size = check->size ? check->size : RANKS,
 			       .body = run,
 			       .context = (void *)(uintptr_t)check,
 			       .doomed = check->doomed};
 	snprintf(team.label, sizeof(team.label), "%s%s", check->name, far ? "" : ", by the host");
 	setenv("RING_FAKE_CUDA_MAPS", far ? "2" : "0", 1);
+	setenv("RING_FAKE_CUDA_DEVICES", check->threads ? "4" : "2", 1);
 	return harness_report(team.label, harness_run(&team));
 }
 

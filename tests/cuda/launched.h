@@ -34,8 +34,10 @@ struct check {
 	bool fails_alone;                     /* ... or rank 1 */
 	const char *limit;                    /* RING_FAKE_CUDA_LIMIT_MS, of all */
 	const char *peers, *pins;             /* RING_FAKE_CUDA_PEERS, _PINS, the same */
+	const char *apart, *locks;            /* RING_FAKE_CUDA_APART, _LOCKS */
 	int world;                            /* 0: WORLD */
-	bool threads;                         /* of one process, each with a device, over TCP */
+	bool threads;                         /* of one process, each with a device */
+	int together;                         /* so many of each of several processes; 0: of one */
 };
 
 /* Those with the right results, and those that cannot go on; no name after the last. */

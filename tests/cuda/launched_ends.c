@@ -137,6 +137,15 @@ static int one_aborts(struct bench *bench)
 	return released(bench, 0, RING_EABORTED, "rank 1 aborted");
 }
 
+/* The communicator goes, and its streams. */
+static void forget(struct bench *bench)
+{
+	bench_leave(bench);
+	*bench = (struct bench){.self = bench->self,
+				.check = bench->check,
+				.handles = {bench->handles[0], bench->handles[1]}};
+}
+
 /*
  * What its kernel will look at when the stream comes there has to be there, and says that it ends.
  * In one shot it sends its input before it sees that, which the communicator has allocated.
@@ -153,12 +162,55 @@ static int goes_first(struct bench *bench)
 		return bench_say(bench, "a call");
 	harness_barrier(bench->self); /* all make it before they hear of the end */
 	ring_comm_abort(bench->comm);
-	bench_leave(bench);
-	*bench = (struct bench){.self = bench->self, .handles = {bench->handles[0]}};
+	forget(bench);
 	__atomic_store_n(gate, 1, __ATOMIC_RELEASE);
 	int err = cuda.stream_synchronize(bench->handles[0]);
 	ring_cuda_catch_up(); /* as whoever frees something next */
 	return err ? harness_fail(bench->self, "the stream comes to %d", err) : 0;
+}
+
+/* All have gone before the first stream comes; one stream comes after the other. */
+static int go_first_in_turn(struct bench *bench)
+{
+	struct harness_rank *self = bench->self;
+	uint32_t *gate = bench->near;
+	int err = 0;
+	*gate = 0;
+	CUDA_MUST(cuda.stream_wait_value(bench->handles[0], gate, 1, RING_CUDA_WAIT_GEQ));
+	if (make(bench, bench->streams[0]))
+		return bench_say(bench, "a call");
+	harness_barrier(self);
+	ring_comm_abort(bench->comm);
+	for (int rank = 0; rank < self->size; rank++) {
+		if (rank == self->rank)
+			forget(bench);
+		harness_barrier(self);
+	}
+	for (int rank = 0; rank < self->size; rank++) {
+		if (rank == self->rank) {
+			__atomic_store_n(gate, 1, __ATOMIC_RELEASE);
+			err = cuda.stream_synchronize(bench->handles[0]);
+			ring_cuda_catch_up();
+		}
+		harness_barrier(self);
+	}
+	return err ? harness_fail(self, "the stream comes to %d", err) : 0;
+}
+
+/* What its kernel had is free, as far as it can be, when others' kernels write there once more. */
+static int one_has_left(struct bench *bench)
+{
+	if (make(bench, bench->streams[0]) || await(bench, 0))
+		return bench_say(bench, "a call");
+	harness_barrier(bench->self);
+	if (bench->self->rank == 1) {
+		forget(bench);
+		ring_cuda_catch_up();
+	}
+	harness_barrier(bench->self);
+	if (bench->self->rank == 1)
+		return 0;
+	return released(bench, make(bench, bench->streams[0]), RING_EPEER, "rank 1");
 }
 
 static int one_leaves(struct bench *bench)
@@ -188,6 +240,18 @@ static int one_dies(struct bench *bench)
 	if (harness_clock() - began > 1 * HARNESS_ROOM)
 		bad = harness_fail(bench->self, "it took %.1f s", harness_clock() - began);
 	return bad;
+}
+
+/* With two ranks, of which others hear of one. */
+static int one_process_dies(struct bench *bench)
+{
+	if (make(bench, bench->streams[0]) || await(bench, 0))
+		return bench_say(bench, "a call");
+	harness_barrier(bench->self);
+	if (bench->self->rank == 3)
+		raise(SIGKILL);
+	int err = make(bench, bench->streams[0]);
+	return bench->self->rank < 2 ? released(bench, err, RING_EPEER, "rank ") : 0;
 }
 
 /* ---- calls of the driver that fail ------------------------------------------------------------ */
@@ -258,7 +322,10 @@ const struct check launched_ends[] = {
 	OF_ANY_SIZE("one rank is stopped", .run = one_stops, .timeout_ms = TIMEOUT_MS),
 	OF_ANY_SIZE("one rank aborts", .run = one_aborts),
 	OF_ANY_SIZE("a communicator goes before its call's stream comes", .run = goes_first),
+	OF_ANY_SIZE("communicators go before their calls' streams come, in turn",
+		    .run = go_first_in_turn),
 	OF_ANY_SIZE("one rank leaves", .run = one_leaves),
+	OF_ANY_SIZE("one rank has left", .run = one_has_left),
 	OF_ANY_SIZE("one rank dies", .run = one_dies, .doomed = 2),
 	OF_ANY_SIZE("a launched call cannot be noted", .run = fails_behind_launch,
 		    .fault = "cuLaunchKernel+cuEventRecord:3=999"),
@@ -266,11 +333,22 @@ const struct check launched_ends[] = {
 	 .fault = "cuCtxPushCurrent_v2+cuEventRecord:" BEHIND_TRIALS "=999"},
 #if IS_WIRED
 	OF_ANY_SIZE("wires break", .run = wires_break),
+#endif
 	OF_ANY_SIZE("one thread gives another count", .run = other_count, .threads = true),
+	{"one thread's call is a small one", .run = small_count, .count = LARGE, .threads = true},
+	OF_ANY_SIZE("one thread makes a call that blocks", .run = one_blocks, .threads = true),
 	OF_ANY_SIZE("one thread is late", .run = one_is_late, .timeout_ms = TIMEOUT_MS,
 		    .threads = true),
 	OF_ANY_SIZE("one thread aborts", .run = one_aborts, .threads = true),
 	OF_ANY_SIZE("one thread leaves", .run = one_leaves, .threads = true),
-#endif
+	OF_ANY_SIZE("one thread has left", .run = one_has_left, .threads = true),
+	OF_ANY_SIZE("a thread's communicator goes before its call's stream comes",
+		    .run = goes_first, .threads = true),
+	OF_ANY_SIZE("threads' communicators go before their calls' streams come, in turn",
+		    .run = go_first_in_turn, .threads = true),
+	OF_ANY_SIZE("one of 2 threads of 2 processes has left", .run = one_has_left, .size = 4,
+		    .threads = true, .together = 2),
+	OF_ANY_SIZE("a process of 2 threads dies", .run = one_process_dies, .size = 4, .doomed = 2,
+		    .threads = true, .together = 2),
 	{0},
 };

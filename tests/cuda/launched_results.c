@@ -283,19 +283,18 @@ static int take_turns(struct bench *bench, enum ring_op op)
 
 static int check_turns(struct bench *bench, int round)
 {
-	static int32_t all[3][LARGE];
-	bench_copy(bench, bench->near, bench->send, sizeof(all[0]));
-	memcpy(all[0], bench->near, sizeof(all[0]));
-	bench_copy(bench, bench->near, bench->recv, sizeof(all[0]));
-	memcpy(all[1], bench->near, sizeof(all[0]));
-	bench_copy(bench, bench->near, bench->other, sizeof(all[0]));
-	memcpy(all[2], bench->near, sizeof(all[0]));
-	for (int i = 0; i < LARGE; i++) {
-		const int32_t sent = i < 100 ? 243 : i < 9000 ? 81 : 9;
-		if (all[0][i] != sent * (i + round) || all[1][i] != 27 * (i + round) ||
-		    (i < 9000 && all[2][i] != 9 * (i + round)))
-			return harness_fail(bench->self, "element %d is wrong: %d, %d, %d", i,
-					    all[0][i], all[1][i], all[2][i]);
+	const char *places[] = {bench->send, bench->recv, bench->other};
+	const int elements[] = {LARGE, LARGE, 9000};
+	const int32_t *all = bench->near;
+	for (int place = 0; place < 3; place++) {
+		bench_copy(bench, bench->near, places[place], LARGE * sizeof(*all));
+		for (int i = 0; i < elements[place]; i++) {
+			const int32_t sent = i < 100 ? 243 : i < 9000 ? 81 : 9;
+			const int32_t times[] = {sent, 27, 9};
+			if (all[i] != times[place] * (i + round))
+				return harness_fail(bench->self, "element %d of place %d is %d", i,
+						    place, all[i]);
+		}
 	}
 	return 0;
 }
@@ -399,13 +398,18 @@ const struct check launched_results[] = {
 #if IS_WIRED
 	{"the bits around the ring, 4 ranks of 2 hosts", .run = bits_around, .size = 4,
 	 .algorithm = "ring", .world = 3},
+#endif
+	{"the bits around the ring, 2 threads", .run = bits_around, .size = 2, .algorithm = "ring",
+	 .threads = true},
 	{"the bits around the ring, 3 threads", .run = bits_around, .algorithm = "ring",
 	 .threads = true},
-	{"many calls of threads", .run = many, .size = 4, .threads = true},
-#endif
+	{"the bits around the ring, 2 processes of 2 threads", .run = bits_around, .size = 4,
+	 .algorithm = "ring", .threads = true, .together = 2},
+	{"many calls of threads", .run = many, .size = 4, .threads = true, .races = true},
 	{"the root of a broadcast goes", .run = root_goes, .size = 2, .link = "1MB/s,1ms"},
 	{"in the order of ranks", .run = in_order, .order = "rank"},
 	{"turns with calls of the host's", .run = turns},
+	{"turns of threads", .run = turns, .threads = true},
 	{"many calls", .run = many},
 	{"devices that end kernels", .run = without_kernels, .limit = "100"},
 #if !IS_WIRED
@@ -414,6 +418,20 @@ const struct check launched_results[] = {
 	{"devices are said to read others' memory", .run = few_bits, .peers = "3"},
 	{"devices are said to write others' memory", .run = few_bits, .peers = "4"},
 	{"devices do not reach others", .run = few_bits, .peers = "0"},
+	{"the bits of 4 threads", .run = few_bits, .size = 4, .threads = true},
+	{"threads whose devices are said to reach others", .run = few_bits, .peers = "2",
+	 .threads = true},
+	{"threads whose devices are said to read others' memory", .run = few_bits, .peers = "3",
+	 .threads = true},
+	{"threads whose devices are said to write others' memory", .run = few_bits, .peers = "4",
+	 .threads = true},
+	{"threads whose devices do not reach others", .run = few_bits, .peers = "0", .threads = true},
+	{"threads of which two devices do not reach one another", .run = few_bits, .size = 4,
+	 .apart = "1-2", .threads = true},
+	{"threads where nothing can be asked", .run = few_bits, .locks = "2", .threads = true},
+	{"2 processes of 2 threads", .run = few_bits, .size = 4, .threads = true, .together = 2},
+	{"2 processes of 2 threads whose devices do not reach others", .run = few_bits, .size = 4,
+	 .peers = "0", .threads = true, .together = 2},
 	{"one rank's memory has no descriptor", .run = few_bits, .fails_alone = true,
 	 .fault = "cuMemExportToShareableHandle:3=999"},
 	{"one rank's memory cannot be cleared", .run = few_bits, .fails_alone = true,

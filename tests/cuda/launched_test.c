@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls on CUDA streams that GPUs carry out by themselves, between processes of one host: through
- * memory of the GPUs, and what may race once more through memory of the host, as where the driver
- * has no descriptors. Freeing waits for nothing, so that what is freed too early shows; nothing is
+ * Calls on CUDA streams that GPUs carry out by themselves, between processes of one host, and threads
+ * of one that have a device each: through memory of the GPUs, and what may race once more through
+ * memory of the host, as where the driver has no descriptors. Freeing waits for nothing, so that what is freed too early shows; nothing is
  * left of mappings. Patterns as arguments: only the checks whose names they match. RING_TEST_LONG:
  * 20 rounds of what may race. See launched.h.
  */
@@ -50,21 +50,23 @@ static void set(const char *name, const char *value, const char *otherwise)
 
 static int try_check(const struct check *check, bool far)
 {
-	static const struct harness_world threads = {.name = "threads",
-						     .threads = true,
-						     .transport = "tcp"};
+	static const struct harness_world threads = {
+		.name = "threads", .threads = true, .transport = IS_WIRED ? "tcp" : "shm,loopback"};
 	const struct harness_world *world = &harness_worlds[check->world ? check->world : WORLD];
 	struct harness team = {.world = check->threads ? &threads : world,
 			       .size = check->size ? check->size : RANKS,
 			       .body = run,
 			       .context = (void *)(uintptr_t)check,
 			       .shared_bytes = sizeof(pid_t),
+			       .together = check->together,
 			       .doomed = check->doomed};
 	snprintf(team.label, sizeof(team.label), "%s%s", check->name, far ? "" : ", by the host");
 	set("RING_FAKE_CUDA_FAIL", check->fault, "");
 	set("RING_FAKE_CUDA_LIMIT_MS", check->limit, "0");
 	set("RING_FAKE_CUDA_PEERS", check->peers, "1");
 	set("RING_FAKE_CUDA_PINS", check->pins, "1");
+	set("RING_FAKE_CUDA_APART", check->apart, "");
+	set("RING_FAKE_CUDA_LOCKS", check->locks, "1");
 	set("RING_FAKE_CUDA_MAPS", far ? NULL : "0", "2");
 	setenv("RING_FAKE_CUDA_DEVICES", check->threads ? "4" : "2", 1);
 	return harness_report(team.label, harness_run(&team));

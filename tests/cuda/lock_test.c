@@ -29,8 +29,9 @@
 #define LARGE 40000 /* the same, of a call that goes around the ring */
 #define BYTES (LARGE * sizeof(int32_t))
 #define JOBS 2000 /* more than a queue takes */
-#define SHM 1     /* the world's number */
-#define TCP 2     /* another one's */
+#define THREADS 0 /* worlds' numbers */
+#define SHM 1
+#define TCP 2
 
 /* What a rank has of CUDA, all of it made before its stream is held. */
 struct bench {
@@ -237,10 +238,12 @@ int main(void)
 	const int n = (int)(sizeof(situations) / sizeof(*situations));
 	int failed = 0;
 	setenv("RING_FAKE_CUDA_LOCKS", "1", 1);
-	printf("1..%d\n", n * (HARNESS_WORLDS + 3));
+	printf("1..%d\n", n * (HARNESS_WORLDS + 5));
 	for (int i = 0; i < n; i++) {
 		for (int w = 0; w < HARNESS_WORLDS; w++)
 			failed |= try(&situations[i], &harness_worlds[w], "host", SMALL);
+		failed |= try(&situations[i], &harness_worlds[THREADS], "kernel", SMALL);
+		failed |= try(&situations[i], &harness_worlds[THREADS], "kernel", LARGE);
 		failed |= try(&situations[i], &harness_worlds[SHM], "kernel", SMALL);
 		failed |= try(&situations[i], &harness_worlds[SHM], "kernel", LARGE);
 		failed |= try(&situations[i], &harness_worlds[TCP], "kernel", LARGE);

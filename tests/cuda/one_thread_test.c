@@ -5,6 +5,7 @@
  */
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/device/twin.h"
 #include "tests/harness.h"
@@ -104,8 +105,15 @@ static int run_halves(struct harness_rank *self)
 
 int main(void)
 {
-	struct harness one = {.world = &harness_worlds[1], .size = 1, .body = run_halves};
-	snprintf(one.label, sizeof(one.label), "two ranks of one thread");
-	printf("1..1\n");
-	return harness_report(one.label, harness_run(&one)) != 0;
+	static const char *const engines[] = {"host", "kernel"};
+	int failed = 0;
+	printf("1..2\n");
+	for (int i = 0; i < 2; i++) {
+		struct harness one = {.world = &harness_worlds[1], .size = 1, .body = run_halves};
+		snprintf(one.label, sizeof(one.label), "two ranks of one thread, by the %s",
+			 engines[i]);
+		setenv("RING_CUDA_ENGINE", engines[i], 1);
+		failed |= harness_report(one.label, harness_run(&one));
+	}
+	return failed != 0;
 }

@@ -2,7 +2,8 @@
 /*
  * Two communicators of a rank on one device: what the library does for one of them waits for no
  * call of the other's that is pending, where the driver's calls that wait for the GPU have their
- * context's lock meanwhile, as the real ones do.
+ * context's lock meanwhile, as the real ones do. Threads whose kernels carry calls out have a
+ * device each.
  *
  *	rank 0    calls on the first, whose stream waits    acts on the second       both calls
  *	rank 1                                              does as well, but for    end rightly
@@ -23,7 +24,8 @@
 #define RANKS 2
 #define COUNT 5000
 #define BYTES (COUNT * sizeof(int32_t))
-#define SHM 1 /* the world's number */
+#define THREADS 0 /* worlds' numbers */
+#define SHM 1
 #define A_WHILE_US 50000
 #define LONG_US 600000 /* a waiting queue looks by itself before that */
 
@@ -291,6 +293,8 @@ static int try(const struct situation *situation, const struct harness_world *wo
 		.world = world, .size = RANKS, .body = run, .context = (void *)situation};
 	snprintf(team.label, sizeof(team.label), "%s, %s, by the %s", situation->name, world->name,
 		 engine);
+	const bool own = world->threads && strcmp(engine, "kernel") == 0;
+	setenv("RING_FAKE_CUDA_DEVICES", own ? "2" : "1", 1);
 	setenv("RING_CUDA_ENGINE", engine, 1);
 	setenv("RING_FAKE_CUDA_LOCKS", situation->locks, 1);
 	return harness_report(team.label, harness_run(&team));
@@ -300,17 +304,16 @@ int main(void)
 {
 	const int n = (int)(sizeof(situations) / sizeof(*situations));
 	int failed = 0, tests = 0;
-	setenv("RING_FAKE_CUDA_DEVICES", "1", 1);
 	setenv("RING_FAKE_CUDA_PATIENCE_MS", "40000", 1);
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	for (int i = 0; i < n; i++)
-		tests += HARNESS_WORLDS * situations[i].host + situations[i].kernel;
+		tests += HARNESS_WORLDS * situations[i].host + 2 * situations[i].kernel;
 	printf("1..%d\n", tests);
 	for (int i = 0; i < n; i++) {
 		for (int w = 0; w < HARNESS_WORLDS && situations[i].host; w++)
 			failed |= try(&situations[i], &harness_worlds[w], "host");
-		if (situations[i].kernel)
-			failed |= try(&situations[i], &harness_worlds[SHM], "kernel");
+		for (int w = THREADS; w <= SHM && situations[i].kernel; w++)
+			failed |= try(&situations[i], &harness_worlds[w], "kernel");
 	}
 	return failed != 0;
 }
