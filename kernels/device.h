@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/distance.h"
 #include "base/region.h"
 #include "device_calls.h"
 #include "ringccl.h"
@@ -159,6 +160,9 @@ struct ring_device_lending {
 	void (*close)(int chip, void *memory);
 	bool (*has_closed)(int chip);
 	int (*reach)(int chip, const void *memory);
+
+	/* How far such memory, which open() or reach() has opened, is from the chip. */
+	enum ring_distance (*distance)(int chip, const void *memory);
 
 	/*
 	 * Memory of alloc() that its owner is done with, and frees when others have closed it: no

@@ -67,6 +67,8 @@ struct ring_cuda_access {
 	  (value, attribute, device))                                                              \
 	X(device_reaches, cuDeviceCanAccessPeer, (int *can, int device, int peer),                 \
 	  (can, device, peer))                                                                     \
+	X(device_peer_attribute, cuDeviceGetP2PAttribute,                                          \
+	  (int *value, int attribute, int device, int peer), (value, attribute, device, peer))     \
 	/* contexts */                                                                             \
 	X(primary_retain, cuDevicePrimaryCtxRetain, (struct CUctx_st * *context, int device),      \
 	  (context, device))                                                                       \
@@ -269,6 +271,10 @@ enum ring_cuda_device_attribute {
 	RING_CUDA_HAS_FDS = 103,       /* ... whose physical memory can have descriptors */
 	RING_CUDA_MAPS_FOR_RDMA = 110, /* physical memory that RDMA devices move may be asked for */
 	RING_CUDA_STREAM_WORDS = 122,  /* streams wait for words, of 64 bits too, and write them */
+};
+
+enum ring_cuda_peer_attribute {
+	RING_CUDA_PEER_ATOMICS = 3,
 };
 
 enum ring_cuda_function_attribute {

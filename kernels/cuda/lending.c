@@ -231,6 +231,22 @@ static int reach(int number, const void *memory)
 	return err ? err : refused(chip, let(chip, peer, memory), "reaching another device");
 }
 
+/* PCIe has no atomic operations for GPUs to use on one another's memory; NVLink has. */
+static enum ring_distance distance(int number, const void *memory)
+{
+	const struct ring_cuda_chip *chip;
+	int device, peer, is_link = 0;
+	if (ring_cuda_chip_get(number, &chip) ||
+	    chip->driver->pointer_attribute(&device, RING_CUDA_POINTER_DEVICE, memory))
+		return RING_DISTANCE_BUS;
+	if (device == number)
+		return RING_DISTANCE_NONE;
+	bool known = !chip->driver->device_get(&peer, device) &&
+		     !chip->driver->device_peer_attribute(&is_link, RING_CUDA_PEER_ATOMICS,
+							  chip->device, peer);
+	return known && is_link ? RING_DISTANCE_LINK : RING_DISTANCE_BUS;
+}
+
 const struct ring_device_lending ring_cuda_lending = {
 	.lend = lend,
 	.open = open_lent,
@@ -238,4 +254,5 @@ const struct ring_device_lending ring_cuda_lending = {
 	.has_closed = has_closed,
 	.leave = ring_cuda_memory_leave,
 	.reach = reach,
+	.distance = distance,
 };

@@ -25,7 +25,8 @@ bool ring_question_equals(const struct ring_question *a, const struct ring_quest
 	return a->kind == b->kind && a->ranks == b->ranks && a->order == b->order &&
 	       a->bytes == b->bytes && a->path == b->path && a->memory == b->memory &&
 	       a->scaled == b->scaled && a->in_order == b->in_order && a->uneven == b->uneven &&
-	       a->staged == b->staged && a->apart == b->apart && a->workers == b->workers;
+	       a->staged == b->staged && a->apart == b->apart && a->distance == b->distance &&
+	       a->workers == b->workers;
 }
 
 int ring_algorithm_find(const char *name)

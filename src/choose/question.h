@@ -3,6 +3,7 @@
 #ifndef RING_QUESTION_H
 #define RING_QUESTION_H
 
+#include "base/distance.h"
 #include "plan/plan.h"
 
 /* What a communicator's links are. */
@@ -32,10 +33,11 @@ struct ring_question {
 	enum ring_path path;
 	enum ring_memory memory;
 	bool scaled;
-	bool in_order;    /* sums are, as the plan's */
-	bool uneven;      /* parts are; bytes are the longest one's, or 0 if not all know it */
-	bool staged;      /* every rank maps the stages of all others */
-	bool apart;       /* buffers are apart, as the plan's */
+	bool in_order; /* sums are, as the plan's */
+	bool uneven;   /* parts are; bytes are the longest one's, or 0 if not all know it */
+	bool staged;   /* every rank maps the stages of all others */
+	bool apart;    /* buffers are apart, as the plan's */
+	enum ring_distance distance; /* of others' buffers, if they are apart and shared */
 	uint64_t workers; /* one rank of each CPU, as the plan's; also 0: not known yet */
 };
 

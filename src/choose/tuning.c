@@ -254,11 +254,22 @@ struct ring_plan_params ring_tuning_params(const struct ring_question *question,
 	};
 }
 
+static struct ring_model model_of(const struct ring_tuning *tuning,
+				  const struct ring_question *question,
+				  enum ring_algorithm algorithm)
+{
+	if (!question->apart)
+		return tuning->model;
+	return ring_algorithm_has(algorithm, RING_NEEDS_REACH)
+		       ? ring_model_reached(&tuning->model, question->distance, question->ranks)
+		       : ring_model_apart(&tuning->model);
+}
+
 uint64_t ring_tuning_predict(const struct ring_tuning *tuning, const struct ring_question *question,
 			     const struct ring_choice *choice)
 {
 	struct ring_plan_params params = ring_tuning_params(question, choice);
-	struct ring_model model = question->apart ? ring_model_apart(&tuning->model) : tuning->model;
+	struct ring_model model = model_of(tuning, question, choice->algorithm);
 	struct ring_factors factors = ring_model_factors(&model, &params, question->memory,
 							 tuning->turns);
 	uint64_t time = ring_model_time(&model, &factors);

@@ -76,6 +76,8 @@ static void learn(struct ring_comm *comm, struct ring_way *way, const struct rin
 	struct ring_question question = way->question;
 	question.staged = comm->run.partners.stage.all;
 	question.memory = ring_partners_memory(&comm->run.partners, call);
+	if (call->device->apart && question.memory == RING_MEMORY_SHARED)
+		question.distance = comm->run.partners.probe.distance;
 	if (call->kind == RING_KIND_BROADCAST)
 		question.workers = ring_partners_workers(&comm->run.partners, call->root);
 	if (question.staged != way->question.staged || question.memory != way->question.memory ||

@@ -141,6 +141,12 @@ int ring_probe_find(const struct ring_probe *probe, struct ring_link *in, uint32
 	return err;
 }
 
+static void note_distance(struct ring_probe *probe, enum ring_distance distance)
+{
+	if (distance < probe->distance)
+		probe->distance = distance;
+}
+
 /*
  * One rank's cells: reads its token there, and leaves this rank's. returns what went wrong, and
  * whether a driver promised something else; NULL
@@ -160,6 +166,7 @@ static const char *try_rank(struct ring_probe *probe, const struct ring_team *te
 		return "cannot be read by";
 	if (read != token)
 		return "is said to be open, but holds other bytes for";
+	note_distance(probe, probe->device->lending->distance(probe->chip, cells));
 	err = write_token(probe, cells + (size_t)team->rank * CELL_BYTES, probe->tokens[team->rank]);
 	return err ? "cannot be written by" : NULL;
 }
@@ -179,6 +186,7 @@ static void tell_people(const struct ring_probe *probe, const struct ring_team *
 static void write_all(struct ring_probe *probe, const struct ring_team *team,
 		      const struct ring_channel *mesh, const struct ring_whereabouts *where)
 {
+	probe->distance = RING_DISTANCE_NONE;
 	for (int rank = 0; rank < team->size && probe->well; rank++) {
 		if (rank == team->rank)
 			continue;
@@ -214,7 +222,8 @@ struct ring_whereabouts ring_probe_tell(struct ring_probe *probe, const struct r
 					const struct ring_channel *mesh)
 {
 	if (probe->phase != RING_PROBE_LENDING)
-		return (struct ring_whereabouts){.input = probe->well};
+		return (struct ring_whereabouts){.input = probe->well,
+						 .output = (uint64_t)probe->distance};
 	probe->device = device;
 	probe->chip = chip;
 	return lend(probe, team, memory, mesh);
@@ -237,6 +246,8 @@ void ring_probe_hear(struct ring_probe *probe, const struct ring_team *team,
 		write_all(probe, team, mesh, where);
 		probe->phase = RING_PROBE_WRITING;
 	} else if (all && probe->phase == RING_PROBE_WRITING) {
+		for (int rank = 0; rank < team->size; rank++)
+			note_distance(probe, (enum ring_distance)where[rank].output);
 		check_all(probe, team);
 		probe->phase = RING_PROBE_CHECKING;
 	} else {

@@ -15,6 +15,7 @@
 #ifndef RING_PROBE_H
 #define RING_PROBE_H
 
+#include "base/distance.h"
 #include "engine/channel.h"
 #include "plan/record.h"
 
@@ -31,7 +32,8 @@ enum ring_probe_phase {
 /* All zero at first. */
 struct ring_probe {
 	enum ring_probe_phase phase;
-	bool reaches; /* once it is done: all ranks reach all others' memory */
+	bool reaches;                /* once it is done: all ranks reach all others' memory, ... */
+	enum ring_distance distance; /* ... of which the farthest is so far */
 
 	/* Whose jobs, and how they reach memory of other processes; stays as it is. */
 	const struct ring_device *device;

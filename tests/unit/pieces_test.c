@@ -176,6 +176,37 @@ static void what_is_apart_takes_longer(void **state)
 	assert_true(ring_tuning_predict(&tuning, &question, &ring) > 2 * here);
 }
 
+/* Whoever reaches is as fast as what lies between, and faster than who goes by the host. */
+static void what_is_reached_is_as_fast_as_its_link(void **state)
+{
+	(void)state;
+	struct ring_tuning tuning = any_tuning;
+	static const int order[] = {0, 1, 2, 3};
+	struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
+					 .ranks = 4,
+					 .order = order,
+					 .bytes = 1 << 30,
+					 .path = RING_PATH_MEMORY,
+					 .memory = RING_MEMORY_SHARED,
+					 .apart = true,
+					 .distance = RING_DISTANCE_BUS};
+	tuning.model = ring_model_built_in[RING_PATH_MEMORY];
+	tuning.turns = RING_TURNS_NONE;
+	tuning.algorithm = RING_ALGORITHM_DIRECT;
+	struct ring_choice direct = ring_tuning_choose(&tuning, &question);
+	const uint64_t bus = ring_tuning_predict(&tuning, &question, &direct);
+	question.distance = RING_DISTANCE_LINK;
+	const uint64_t link = ring_tuning_predict(&tuning, &question, &direct);
+	question.distance = RING_DISTANCE_NONE;
+	const uint64_t none = ring_tuning_predict(&tuning, &question, &direct);
+	assert_true(7 * link < bus && bus < 9 * link);
+	assert_true(link < none && none < 2 * link);
+	question.memory = RING_MEMORY_PRIVATE;
+	tuning.algorithm = RING_ALGORITHM_RING;
+	struct ring_choice ring = ring_tuning_choose(&tuning, &question);
+	assert_true(ring_tuning_predict(&tuning, &question, &ring) > 2 * bus);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +217,7 @@ int main(void)
 		cmocka_unit_test(few_ranks_hand_out_what_is_copied),
 		cmocka_unit_test(what_is_apart_goes_in_large_pieces),
 		cmocka_unit_test(what_is_apart_takes_longer),
+		cmocka_unit_test(what_is_reached_is_as_fast_as_its_link),
 	};
 	return cmocka_run_group_tests_name("pieces", tests, NULL, NULL);
 }

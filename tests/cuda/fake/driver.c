@@ -307,6 +307,21 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 	return fake_end(RING_CUDA_INVALID_VALUE);
 }
 
+/* Of those that it knows. */
+int cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer)
+{
+	int err = fake_begin(__func__, FAKE_DRIVER);
+	if (err)
+		return err;
+	if (check_device(device) || check_device(peer) || device == peer)
+		return fake_end(RING_CUDA_INVALID_DEVICE);
+	if (attribute != RING_CUDA_PEER_ATOMICS)
+		return fake_end(RING_CUDA_INVALID_VALUE);
+	*value = fake_settings.links &&
+		 fake_peers(fake_settings.visible[device], fake_settings.visible[peer]);
+	return fake_end(0);
+}
+
 int cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
 	int err = fake_begin(__func__, FAKE_DRIVER);

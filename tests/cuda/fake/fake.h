@@ -93,6 +93,8 @@
  *	                            they read is right (all one to kernels from PTX); 1 if unset
  *	RING_FAKE_CUDA_LIED_TO      0,2: kernels of these devices alone are treated so; all if unset
  *	RING_FAKE_CUDA_APART        0-1,2-3: those two do not reach one another
+ *	RING_FAKE_CUDA_LINKS        1: devices that reach one another do so over links of their own,
+ *	                            not over PCIe; 0
  *	RING_FAKE_CUDA_HANDLES      0: allocations have no handles for other processes; 1
  *	RING_FAKE_CUDA_MAPS         0: no virtual memory management; 1: physical memory has no
  *	                            descriptors; 2: it may; 2
@@ -176,7 +178,7 @@ struct fake_settings {
 	bool lied_to[FAKE_DEVICES]; /* ... of kernels of these devices */
 	bool apart[FAKE_DEVICES][FAKE_DEVICES];
 	int maps; /* enum fake_mapping */
-	bool eager, words, pins, ptx, blocking, handles, rdma, left, frees_wait;
+	bool eager, words, pins, ptx, blocking, handles, links, rdma, left, frees_wait;
 	int locks;
 	size_t memory_bytes;
 	uint64_t seed;

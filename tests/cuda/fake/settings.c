@@ -144,6 +144,7 @@ void fake_settings_read(void)
 		.maps = (int)number("RING_FAKE_CUDA_MAPS", FAKE_NO_MAPPINGS, FAKE_MAPS_FDS,
 				    FAKE_MAPS_FDS),
 		.handles = number("RING_FAKE_CUDA_HANDLES", 0, 1, 1),
+		.links = number("RING_FAKE_CUDA_LINKS", 0, 1, 0),
 		.rdma = number("RING_FAKE_CUDA_RDMA", 0, 1, 1),
 		.left = number("RING_FAKE_CUDA_LEFT", 0, 1, 0),
 		.pins = number("RING_FAKE_CUDA_PINS", 0, 1, 1),
