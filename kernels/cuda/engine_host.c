@@ -51,7 +51,7 @@ int ring_cuda_engine_inboxes(int number, size_t bytes, void **memory)
 		return err;
 	int result = ring_cuda_enter(chip, &visit);
 	if (!result) {
-		bool passed = ring_cuda_gate_await();
+		bool passed = ring_cuda_gate_await(NULL);
 		result = set(chip->driver, *memory, NULL, bytes);
 		ring_cuda_gate_give(passed);
 		ring_cuda_leave(chip, &visit);
@@ -265,6 +265,7 @@ static struct ring_device_engine *make(const struct ring_cuda_chip *chip,
 	engine->chip = engine->telling.chip = chip;
 	engine->waiter.waits = waits;
 	engine->waiter.uses = uses;
+	engine->waiter.chip = chip;
 	engine->closing.may_end = may_end;
 	engine->closing.end = end;
 	engine->size = team->size;
@@ -310,7 +311,7 @@ int ring_cuda_engine_open(int number, const struct ring_device_team *team,
 	err = pin(engine, team);
 	int result = err ? RING_CUDA_OK : ring_cuda_enter(chip, &visit);
 	if (!err && !result) {
-		bool passed = ring_cuda_gate_await();
+		bool passed = ring_cuda_gate_await(NULL);
 		result = furnish(engine, team);
 		ring_cuda_gate_give(passed);
 		ring_cuda_leave(chip, &visit);

@@ -36,11 +36,17 @@ void ring_cuda_waiter_remove(struct ring_cuda_waiter *waiter)
 	pthread_mutex_unlock(&lock);
 }
 
-/* With the lock. */
-static bool somebody_waits(void)
+/* Whether what waits for that chip, or for any, may keep it from going on. */
+static bool is_in_way(const struct ring_cuda_waiter *waiter, const struct ring_cuda_chip *chip)
+{
+	return (!chip || !waiter->chip || waiter->chip == chip) && waiter->waits(waiter);
+}
+
+/* With the lock. chip: as ring_cuda_gate_await() */
+static bool somebody_waits(const struct ring_cuda_chip *chip)
 {
 	const struct ring_cuda_waiter *waiter = waiters;
-	while (waiter && !waiter->waits(waiter))
+	while (waiter && !is_in_way(waiter, chip))
 		waiter = waiter->next;
 	return waiter;
 }
@@ -76,7 +82,7 @@ static struct ring_cuda_later *take(void)
 	struct ring_cuda_later **place = &first;
 	while (*place && !may_end(*place))
 		place = &(*place)->next;
-	struct ring_cuda_later *later = somebody_waits() ? NULL : *place;
+	struct ring_cuda_later *later = somebody_waits(NULL) ? NULL : *place;
 	if (later) {
 		*place = later->next;
 		if (last == &later->next)
@@ -118,13 +124,13 @@ bool ring_cuda_gate_pass(void)
 	return passed;
 }
 
-bool ring_cuda_gate_await(void)
+bool ring_cuda_gate_await(const struct ring_cuda_chip *chip)
 {
 	const uint64_t until_ms = ring_clock_ms() + RING_GATE_AWAIT_MS;
 	do {
 		const bool passed = ring_cuda_gate_pass();
 		pthread_mutex_lock(&lock);
-		const bool waits = somebody_waits();
+		const bool waits = somebody_waits(chip);
 		pthread_mutex_unlock(&lock);
 		if (!waits) {
 			catch_up(passed);

@@ -6,7 +6,9 @@
  *
  *	a stream that stops,    are waiters: ask for the gate before they begin to wait
  *	a kernel that is a call
- *	allocating, pinning     stays in front of the gate until nobody waits
+ *	allocating, pinning     stays in front of the gate until nobody waits; but for kernels on
+ *	                        other chips, where memory of one is allocated: they may wait for
+ *	                        the very thread that does it
  *	freeing, unpinning      is done later, by whoever allocates or frees next, or ends a waiter
  *
  * Nor is memory freed at which a kernel that was stopped is yet to look: not all that frees it
@@ -20,11 +22,18 @@
 
 #include <stdbool.h>
 
+struct ring_cuda_chip;
+
 struct ring_cuda_waiter {
 	/* Whether it may be waiting now. Any thread, cheap; calls no driver */
 	bool (*waits)(const struct ring_cuda_waiter *waiter);
 	/* Whether it may use memory yet, though it does not wait. The same; NULL: it does not */
 	bool (*uses)(const struct ring_cuda_waiter *waiter);
+	/*
+	 * The chip on which it waits, if it goes on without any call of the driver: then only those
+	 * that wait for this chip are in its way. NULL: all are
+	 */
+	const struct ring_cuda_chip *chip;
 	struct ring_cuda_waiter *next;
 };
 
@@ -38,8 +47,11 @@ void ring_cuda_waiter_remove(struct ring_cuda_waiter *waiter);
  */
 bool ring_cuda_gate_pass(void);
 
-/* The same, when nobody waits, or somebody has for very long. */
-bool ring_cuda_gate_await(void);
+/*
+ * The same, when nobody waits, or somebody has for very long. chip: that which is waited for behind
+ * the gate, and no other; NULL: any
+ */
+bool ring_cuda_gate_await(const struct ring_cuda_chip *chip);
 
 /* With what those have returned. */
 void ring_cuda_gate_give(bool passed);

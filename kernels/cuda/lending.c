@@ -131,7 +131,7 @@ static int open_lent(int number, const struct ring_lent *lent, int fd, void **me
 		return err;
 	int result = ring_cuda_enter(chip, &visit);
 	if (!result) {
-		bool passed = ring_cuda_gate_await();
+		bool passed = ring_cuda_gate_await(NULL);
 		result = open_and_measure(chip, lent, fd, memory, bytes);
 		ring_cuda_gate_give(passed);
 		ring_cuda_leave(chip, &visit);
@@ -209,7 +209,7 @@ static int let(const struct ring_cuda_chip *chip, const struct ring_cuda_chip *p
 	result = ring_cuda_enter(chip, &visit);
 	if (result)
 		return result;
-	bool passed = ring_cuda_gate_await();
+	bool passed = ring_cuda_gate_await(NULL);
 	result = ring_cuda_mapping_is(chip, memory) ? ring_cuda_mapping_let(chip, memory)
 						    : enable(chip, peer);
 	ring_cuda_gate_give(passed);

@@ -242,7 +242,7 @@ int ring_cuda_memory_alloc(int number, size_t bytes, void **memory)
 	err = ring_cuda_check(chip, ring_cuda_enter(chip, &visit), "entering the device");
 	if (err)
 		return err;
-	bool passed = ring_cuda_gate_await();
+	bool passed = ring_cuda_gate_await(chip);
 	if (bytes == 0)
 		bytes = 1;
 	int result = chip->unit ? ring_cuda_mapping_make(chip, bytes, memory)
@@ -302,7 +302,7 @@ int ring_cuda_memory_host_alloc(size_t bytes, void **memory)
 	int err = enter_any(&chip, &visit);
 	if (err)
 		return err;
-	bool passed = ring_cuda_gate_await();
+	bool passed = ring_cuda_gate_await(NULL);
 	int result = chip->driver->host_alloc(memory, bytes,
 					      RING_CUDA_HOST_PORTABLE | RING_CUDA_HOST_MAPPED);
 	ring_cuda_gate_give(passed);
@@ -332,7 +332,7 @@ static int pin(const struct ring_cuda_chip *chip, void *memory, size_t bytes)
 {
 	if (!chip->pins)
 		return RING_CUDA_NOT_SUPPORTED;
-	bool passed = ring_cuda_gate_await();
+	bool passed = ring_cuda_gate_await(NULL);
 	int result = chip->driver->host_register(memory, bytes,
 						 RING_CUDA_HOST_PORTABLE | RING_CUDA_HOST_MAPPED);
 	ring_cuda_gate_give(passed);

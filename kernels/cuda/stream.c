@@ -79,7 +79,7 @@ static int add_page(const struct ring_cuda_chip *chip)
 	void *memory;
 	if (!page)
 		return RING_CUDA_OUT_OF_MEMORY;
-	bool passed = ring_cuda_gate_await();
+	bool passed = ring_cuda_gate_await(NULL);
 	int result = driver->host_alloc(&memory, PAGE_BYTES,
 					RING_CUDA_HOST_PORTABLE | RING_CUDA_HOST_MAPPED);
 	ring_cuda_gate_give(passed);

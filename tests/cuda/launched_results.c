@@ -338,6 +338,25 @@ static int many(struct bench *bench)
 	return 0;
 }
 
+/* The others' kernels wait for this rank meanwhile, which is not to wait for them. */
+static int one_allocates(struct bench *bench)
+{
+	const double began = harness_clock();
+	void *memory;
+	harness_barrier(bench->self);
+	if (bench->self->rank == 1) {
+		usleep(50000);
+		if (ring_mem_alloc(bench->comm, 1000, &memory))
+			return bench_say(bench, "memory");
+	}
+	if (add(bench, bench->send, bench->recv, bench->check->count, bench->streams[0]) ||
+	    await(bench, 0))
+		return bench_say(bench, "a call");
+	return harness_clock() - began < 1 * HARNESS_ROOM
+		       ? 0
+		       : harness_fail(bench->self, "it took %.1f s", harness_clock() - began);
+}
+
 /* The root leaves once its part is over, which it is not before all is sent. */
 static int root_goes(struct bench *bench)
 {
@@ -409,6 +428,8 @@ const struct check launched_results[] = {
 	{"the root of a broadcast goes", .run = root_goes, .size = 2, .link = "1MB/s,1ms"},
 	{"in the order of ranks", .run = in_order, .order = "rank"},
 	{"turns with calls of the host's", .run = turns},
+	{"one thread allocates before its call", .run = one_allocates, .count = LARGE,
+	 .threads = true, .races = true},
 	{"turns of threads", .run = turns, .threads = true},
 	{"many calls", .run = many},
 	{"devices that end kernels", .run = without_kernels, .limit = "100"},
