@@ -69,7 +69,10 @@ int ring_cuda_mapping_make(const struct ring_cuda_chip *chip, size_t bytes, void
 	return result ? result : give(chip, start, whole, memory);
 }
 
-/* A descriptor and a size were told: where the driver calls one of them invalid, it was a lie. */
+/*
+ * Why a driver imports no descriptor may be its own affair, as in a sandbox; but where it has one,
+ * and calls the size invalid that was told, that was a lie.
+ */
 static int blame(int result)
 {
 	return result == RING_CUDA_INVALID_VALUE ? RING_CUDA_INVALID_HANDLE : result;
@@ -82,7 +85,7 @@ int ring_cuda_mapping_import(const struct ring_cuda_chip *chip, int fd, size_t b
 	int result = chip->driver->physical_import(&physical, (void *)(intptr_t)fd,
 						   RING_CUDA_HANDLE_FD);
 	if (result)
-		return blame(result);
+		return result == RING_CUDA_INVALID_HANDLE ? RING_CUDA_NOT_SUPPORTED : result;
 	result = place(chip->driver, physical, bytes, &start);
 	chip->driver->physical_release(physical);
 	return result ? blame(result) : give(chip, start, bytes, memory);

@@ -18,7 +18,7 @@ int ring_cuda_mapping_make(const struct ring_cuda_chip *chip, size_t bytes, void
 
 /*
  * What another process made of so many bytes; likewise. The descriptor stays the caller's. returns
- * RING_CUDA_INVALID_HANDLE, too: it is not that
+ * RING_CUDA_INVALID_HANDLE, too: it is not of that size
  */
 int ring_cuda_mapping_import(const struct ring_cuda_chip *chip, int fd, size_t bytes, void **memory);
 
