@@ -187,7 +187,7 @@ int ring_kernels_open(struct ring_kernels *kernels, const struct ring_team *team
 	int err = ring_stage_find(&kernels->inboxes, team, mesh, where, peer);
 	if (!err && inboxes->opener && inboxes->opener->chip != chip)
 		err = RING_ENOTSUP;
-	if (err && err != RING_EPEER && inboxes->opener) {
+	if (inboxes->opener && (err == RING_ENOTSUP || err == RING_ENOMEM)) {
 		*own = (struct ring_whereabouts){0}; /* the host's are left */
 		return 0;
 	}

@@ -4,12 +4,14 @@
  * hostile owner may say about them, and the gate. What takes another process is in attach_test.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -392,6 +394,30 @@ static void memory_of_another_user_is_refused(void **state)
 	free_region(&region);
 }
 
+/* Whoever asks again has the same answer, as what was lost does not come again. */
+static void descriptors_that_ran_out_are_told_again(void **state)
+{
+	struct pair pair;
+	struct ring_region region = make_region(7);
+	struct rlimit is, none;
+	unsigned char *there;
+	make_pair(&pair, state);
+	assert_int_equal(share(&pair, &region), 0);
+	getrlimit(RLIMIT_NOFILE, &is);
+	const int next = dup(STDIN_FILENO);
+	close(next);
+	none = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = is.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &none);
+	int err = tidy(&pair);
+	setrlimit(RLIMIT_NOFILE, &is);
+	assert_int_equal(err, is_shm(state) ? RING_ESYSTEM : 0);
+	errno = 0;
+	assert_int_equal(map(&pair, 7, 0, 1, &there), err);
+	assert_int_equal(errno, err ? EMFILE : 0);
+	pair_close(&pair);
+	free_region(&region);
+}
+
 static void wrong_descriptors_are_refused(void **state)
 {
 	struct ring_region region = make_region(7);
@@ -508,6 +534,7 @@ static const struct {
 	{"notices do not hide a death", notices_do_not_hide_a_death},
 	{"wrong memory is refused", wrong_memory_is_refused},
 	{"memory of another user is refused", memory_of_another_user_is_refused},
+	{"descriptors that ran out are told again", descriptors_that_ran_out_are_told_again},
 	{"wrong descriptors are refused", wrong_descriptors_are_refused},
 	{"nonsense is refused", nonsense_is_refused},
 	{"the same region twice is refused", the_same_region_twice_is_refused},

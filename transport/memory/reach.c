@@ -189,21 +189,36 @@ static int obey(struct ring_fifo_link *link, const struct ring_notice *notice, i
 		    forgets ? "it was forgotten, but not shared, or in use" : "a notice is none");
 }
 
+/* What is lost leaves all that comes behind it unknown, however often somebody asks. */
+static int be_deaf(struct ring_reach *reach, int err)
+{
+	if (!reach->deaf) {
+		reach->deaf = err;
+		reach->cause = errno;
+	}
+	errno = reach->cause;
+	return reach->deaf;
+}
+
+static int take_in_one(struct ring_fifo_link *link)
+{
+	struct ring_notice notice;
+	int fd, err = hear(link, &notice, &fd);
+	if (err)
+		return be_deaf(&link->reach, err);
+	link->reach.notices++;
+	err = obey(link, &notice, &fd);
+	ring_fd_close(fd);
+	return err;
+}
+
 /* Receiver: does what has been said since the last time. */
 static int take_in(struct ring_fifo_link *link)
 {
-	uint32_t said = ring_fifo_notices(link->end.fifo);
-	int err = 0;
-	while (!err && link->reach.notices != said) {
-		struct ring_notice notice;
-		int fd;
-		err = hear(link, &notice, &fd);
-		if (err)
-			return err;
-		link->reach.notices++;
-		err = obey(link, &notice, &fd);
-		ring_fd_close(fd);
-	}
+	const uint32_t said = ring_fifo_notices(link->end.fifo);
+	int err = link->reach.deaf ? be_deaf(&link->reach, 0) : 0;
+	while (!err && link->reach.notices != said)
+		err = take_in_one(link);
 	return err;
 }
 

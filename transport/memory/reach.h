@@ -65,6 +65,8 @@ struct ring_reach {
 	uint32_t forgets;                 /* of them, those to forget */
 	const struct ring_opener *opener; /* receiver: who says what is closed; NULL: nobody */
 	bool owes; /* receiver: it has not told yet what is closed, as something is not */
+	int deaf;  /* receiver: a notice was lost, by that error: it hears no more; 0: none was */
+	int cause; /* receiver: errno of that */
 };
 
 /* Members of struct ring_reach_ops, for links that begin with a struct ring_fifo_link. */
