@@ -40,13 +40,14 @@
 #define HOST 0u
 #define KERNELS 1u
 #define NVCC 2u
+#define THREADS 4u
 
 struct row {
 	const char *name;
 	enum call_algorithm way;
 	int ranks, devices;
 	const char *peers;
-	unsigned by;    /* KERNELS carry the calls out, else the host does; NVCC made what runs */
+	unsigned by; /* KERNELS carry the calls out, else the host does; NVCC made what runs; ranks are THREADS */
 	unsigned kinds; /* bits */
 	size_t count;   /* elements */
 };
@@ -196,6 +197,13 @@ static int make(struct work *work, const struct call *call)
 	return 0;
 }
 
+/* One rank of each process reads what all of that have moved. */
+static void read_ports(const struct work *work, struct cuda_ports *ports)
+{
+	if (work->self->rank == 0 || !(work->row->by & THREADS))
+		work->read(ports);
+}
+
 /* Calls before it have made links, and told who reaches whom. */
 static int measure(struct work *work, const struct call *call)
 {
@@ -204,12 +212,12 @@ static int measure(struct work *work, const struct call *call)
 		if (make(work, call))
 			return 1;
 	harness_barrier(work->self);
-	work->read(&seen->before[work->self->rank]);
+	read_ports(work, &seen->before[work->self->rank]);
 	harness_barrier(work->self);
 	if (make(work, call))
 		return 1;
 	harness_barrier(work->self);
-	work->read(&seen->after[work->self->rank]);
+	read_ports(work, &seen->after[work->self->rank]);
 	harness_barrier(work->self);
 	int bad = work->self->rank == 0 ? compare(work, call) : 0;
 	harness_barrier(work->self);
@@ -305,6 +313,11 @@ static const struct row rows[] = {
 	{"kernels, ring, 4 devices, odd", BY_RING, 4, 4, "1", KERNELS, OF_VECTORS, ODD},
 	{"kernels, ring, 4 ranks of 2 devices", BY_RING, 4, 2, "1", KERNELS, RINGS, WHOLE},
 	{"kernels, ring by the host, 4 devices", BY_RING, 4, 4, "0", KERNELS, RINGS, WHOLE},
+	{"kernels, ring, 4 threads of 4 devices", BY_RING, 4, 4, "1", KERNELS | THREADS, RINGS,
+	 WHOLE},
+	{"kernels, one shot, 4 threads of 4 devices", BY_ONE_SHOT, 4, 4, "1", KERNELS | THREADS,
+	 IN_ONE_SHOT, 840},
+	{"direct, 4 threads of 4 devices", DIRECTLY, 4, 4, "1", THREADS, ALL, WHOLE},
 	{"kernels, one shot, 4 devices", BY_ONE_SHOT, 4, 4, "1", KERNELS, IN_ONE_SHOT, 840},
 	{"kernels, one shot, 3 devices, odd", BY_ONE_SHOT, 3, 3, "1", KERNELS, IN_ONE_SHOT, 7},
 	{"kernels, ring, 2 devices, by nvcc", BY_RING, 2, 2, "1", KERNELS | NVCC, BIT(ALL_REDUCE),
@@ -328,7 +341,7 @@ static bool is_asked_for(const struct row *row, char **patterns)
 
 static int run_row(const struct row *row)
 {
-	struct harness team = {.world = &harness_worlds[1],
+	struct harness team = {.world = &harness_worlds[row->by & THREADS ? 0 : 1],
 			       .size = row->ranks,
 			       .body = be_rank,
 			       .context = (void *)(uintptr_t)row,
