@@ -19,6 +19,7 @@ struct check {
 };
 
 extern const struct check check_stopped, check_queues, check_fault, check_blocking; /* of waiting */
+extern const struct check check_threads;                                            /* the same   */
 extern const struct check check_pointers, check_pinned;                             /* of memory  */
 extern const struct check check_lent;                                               /* of mapping */
 extern const struct check check_image, check_reset, check_bits;                     /* of library */

@@ -23,6 +23,7 @@
 /* Thread A makes a call that may wait for the GPU, thread B calls that never should. */
 struct scene {
 	struct gpu gpu;
+	struct scene *other; /* that of B's device, of which it has the rest; itself: it is A's */
 	struct CUstream_st *held, *beside, *own; /* stopped; A's; B's, of the greatest priority */
 	struct CUevent_st *event;
 	struct CUfunc_st *fresh; /* a kernel that was never loaded */
@@ -101,10 +102,11 @@ static const struct action actions[] = {
 
 static const struct action launch_blocking = {"a launch behind it", launch_behind, false};
 
-static void set_scene(struct scene *scene)
+static void set_scene(struct scene *scene, int device)
 {
 	struct CUmod_st *module;
-	gpu_open(&scene->gpu, 0);
+	gpu_open(&scene->gpu, device);
+	scene->other = scene;
 	scene->held = gpu_stream(0);
 	scene->beside = gpu_stream(0);
 	scene->own = gpu_stream(scene->gpu.greatest);
@@ -124,17 +126,18 @@ struct part {
 	const struct action *action; /* NULL: thread B */
 };
 
-/* What the library does to let a stream go. */
+/* What the library does to let a stream go, or with a call of another rank. */
 static void help(struct scene *scene)
 {
+	const struct scene *own = scene->other;
 	scene->where = "cuLaunchKernel";
-	CUDA_MUST(gpu_store(scene->gpu.store, scene->own, scene->far + 64, 1));
+	CUDA_MUST(gpu_store(own->gpu.store, own->own, own->far + 64, 1));
 	scene->where = "cuMemcpyAsync";
-	CUDA_MUST(cuda.memory_copy(scene->near, scene->far, 64, scene->own));
+	CUDA_MUST(cuda.memory_copy(own->near, own->far, 64, own->own));
 	scene->where = "cuEventRecord";
-	CUDA_MUST(cuda.event_record(scene->event, scene->own));
+	CUDA_MUST(cuda.event_record(own->event, own->own));
 	scene->where = "cuEventQuery";
-	cuda.event_query(scene->event);
+	cuda.event_query(own->event);
 	scene->where = "no call";
 }
 
@@ -144,7 +147,7 @@ static void *act(void *argument)
 	struct scene *scene = part->scene;
 	const int who = part->action ? 0 : 1;
 	double began = gpu_clock();
-	CUDA_MUST(cuda.context_set(scene->gpu.context));
+	CUDA_MUST(cuda.context_set((part->action ? scene : scene->other)->gpu.context));
 	if (part->action)
 		CUDA_MUST(part->action->act(scene));
 	else
@@ -195,26 +198,33 @@ static bool blocks_others(struct scene *scene, const struct action *action, cons
 	return blocked;
 }
 
-static int run_mode(void *context)
+/* Tells which actions keep others out. returns whether some do, or of those that must not */
+static bool try_all(struct scene *scene, const char *mode, bool none_may)
 {
-	const char *mode = context;
-	struct scene scene = {0};
 	char text[256] = "";
 	bool wrong = false;
-	setenv("CUDA_MODULE_LOADING", mode, 1);
-	if (!gpu_driver())
-		return CHECK_NOT_OK;
-	set_scene(&scene);
 	for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++) {
-		if (!blocks_others(&scene, &actions[i], mode))
+		if (!blocks_others(scene, &actions[i], mode))
 			continue;
-		wrong |= actions[i].must_not_block && (i == 0 || strcmp(mode, "EAGER") == 0);
+		wrong |= none_may ||
+			 (actions[i].must_not_block && (i == 0 || strcmp(mode, "EAGER") == 0));
 		size_t length = strlen(text);
 		snprintf(text + length, sizeof(text) - length, "%s%s", *text ? ", " : "",
 			 actions[i].name);
 	}
 	check_fact("%s: others wait for %s", mode, *text ? text : "none");
-	return wrong ? CHECK_NOT_OK : CHECK_OK;
+	return wrong;
+}
+
+static int run_mode(void *context)
+{
+	const char *mode = context;
+	struct scene scene = {0};
+	setenv("CUDA_MODULE_LOADING", mode, 1);
+	if (!gpu_driver())
+		return CHECK_NOT_OK;
+	set_scene(&scene, 0);
+	return try_all(&scene, mode, false) ? CHECK_NOT_OK : CHECK_OK;
 }
 
 static int run_stopped(void)
@@ -229,6 +239,33 @@ const struct check check_stopped = {
 	"none "
 	"can be made while the program calls the driver, and the kernel engine must take them all"};
 
+/* As ranks that are threads: each has a device, and they reach one another's memory, if they can. */
+static int run_threads(void)
+{
+	struct scene scene = {0}, other = {0};
+	const char *why;
+	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+	if (gpu_find(&why) < 2) {
+		check_fact("it wants two devices");
+		return CHECK_SKIP;
+	}
+	set_scene(&other, 1);
+	set_scene(&scene, 0);
+	scene.other = &other;
+	int result = cuda.context_enable_peer(other.gpu.context, 0);
+	CUDA_MUST(cuda.context_set(other.gpu.context));
+	int back = cuda.context_enable_peer(scene.gpu.context, 0);
+	CUDA_MUST(cuda.context_set(scene.gpu.context));
+	check_fact("access to one another: %s, %s", gpu_name(result), gpu_name(back));
+	return try_all(&scene, "EAGER", true) ? CHECK_NOT_OK : CHECK_OK;
+}
+
+const struct check check_threads = {
+	"calls that keep threads of other devices out while a stream is stopped", run_threads, 20,
+	"ranks that are threads of one process may hang with RING_CUDA_ENGINE=kernel where one of "
+	"them makes such a call while another is yet to make its own: they must be processes, or "
+	"make these calls at other times"};
+
 static int run_blocking(void)
 {
 	struct scene scene = {0};
@@ -236,7 +273,7 @@ static int run_blocking(void)
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	if (!gpu_driver())
 		return CHECK_NOT_OK;
-	set_scene(&scene);
+	set_scene(&scene, 0);
 	bool blocked = blocks_others(&scene, &launch_blocking, "CUDA_LAUNCH_BLOCKING=1");
 	check_fact("the launch takes %.0f us with the stream stopped for %.0f, others %s",
 		   scene.took[0] * 1e6, scene.held_s * 1e6, blocked ? "wait" : "go on");
@@ -315,7 +352,7 @@ static int run_queues(void)
 	int running[KINDS][2];
 	if (!gpu_driver())
 		return CHECK_NOT_OK;
-	set_scene(&scene);
+	set_scene(&scene, 0);
 	for (enum kind kind = 0; kind < KINDS; kind++) {
 		running[kind][0] = count_running(&scene, kind, 0);
 		running[kind][1] = count_running(&scene, kind, scene.gpu.greatest);
@@ -359,7 +396,7 @@ static int run_fault(void)
 				      {"an event recorded again and again on an idle stream", 0, 0}};
 	if (!gpu_driver())
 		return CHECK_NOT_OK;
-	set_scene(&scene);
+	set_scene(&scene, 0);
 	struct CUevent_st *never = gpu_event();
 	struct CUstream_st *idle = gpu_stream(scene.gpu.greatest);
 	CUDA_MUST(cuda.event_query(never));

@@ -30,7 +30,7 @@
 static const struct check *const checks[] = {
 	&check_stopped, &check_queues, &check_fault,    &check_pointers, &check_pinned,
 	&check_image,   &check_reset,  &check_blocking, &check_hop,      &check_rates,
-	&check_slices,  &check_bits,   &check_lent,
+	&check_slices,  &check_bits,   &check_lent,     &check_threads,
 };
 #define CHECKS ((int)(sizeof(checks) / sizeof(*checks)))
 
