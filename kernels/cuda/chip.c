@@ -264,6 +264,8 @@ int ring_cuda_chip_find(int device, const struct ring_cuda_chip **chip, struct r
 	const struct ring_cuda_driver *driver = ring_cuda_driver(failure);
 	if (!driver)
 		return RING_ENOTSUP;
+	if (device >= 0 && device < RING_CUDA_CHIPS && (*chip = chip_at(device)))
+		return 0;
 	int err = 0;
 	if (device == RING_CHIP_ANY)
 		err = ring_cuda_error(find_own_device(driver, &device),

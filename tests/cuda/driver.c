@@ -63,6 +63,27 @@ bool cuda_open(void)
 	return all;
 }
 
+static void *find_in_fake(const char *name)
+{
+	return dlsym(dlopen(RING_CUDA_LIBRARY, RTLD_NOW | RTLD_LOCAL), name);
+}
+
+unsigned cuda_fail(const char *faults)
+{
+	static unsigned (*fail)(const char *text);
+	if (!fail)
+		*(void **)&fail = find_in_fake("fake_fail");
+	return fail(faults);
+}
+
+unsigned cuda_made(const char *function)
+{
+	static unsigned (*made)(const char *function);
+	if (!made)
+		*(void **)&made = find_in_fake("fake_made");
+	return made(function);
+}
+
 void cuda_must(int result, const char *call, const char *file, int line)
 {
 	const char *name = NULL;

@@ -31,6 +31,15 @@ void cuda_use_fake(char **argv);
 /* Finds all functions of `cuda`. Says what it misses. */
 bool cuda_open(void);
 
+/*
+ * Of the fake driver, in this process: from here on calls fail as RING_FAKE_CUDA_FAIL would have them,
+ * counted anew. returns how many have failed so since the last time
+ */
+unsigned cuda_fail(const char *faults);
+
+/* How many calls of a function were made since. */
+unsigned cuda_made(const char *function);
+
 /* Ends the process if that is an error, saying which and what was called where. */
 #define CUDA_MUST(call) cuda_must((call), #call, __FILE__, __LINE__)
 void cuda_must(int result, const char *call, const char *file, int line);

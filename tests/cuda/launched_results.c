@@ -454,11 +454,11 @@ const struct check launched_results[] = {
 	{"2 processes of 2 threads whose devices do not reach others", .run = few_bits, .size = 4,
 	 .peers = "0", .threads = true, .together = 2},
 	{"one rank's memory has no descriptor", .run = few_bits, .fails_alone = true,
-	 .fault = "cuMemExportToShareableHandle:3=999"},
+	 .fault = "cuMemExportToShareableHandle:2=999"},
 	{"one rank's memory cannot be cleared", .run = few_bits, .fails_alone = true,
 	 .fault = "cuMemsetD8Async:1=999"},
 	{"one rank opens no other's memory", .run = few_bits, .fails_alone = true,
-	 .fault = "cuMemImportFromShareableHandle:4=999"},
+	 .fault = "cuMemImportFromShareableHandle:3=999"},
 #endif
 	{"one rank is without", .run = without, .engine = ""},
 	{"one rank says that the host should", .run = without, .engine = "host"},

@@ -15,6 +15,21 @@
 
 #define CHUNK 4000 /* bytes of a message around the ring, so that it takes many */
 
+/* The driver of rank 1 alone has the fault: it counts from here on. */
+static void fail_alone(const struct bench *bench)
+{
+	if (bench->check->fails_alone && bench->self->rank == 1)
+		cuda_fail(bench->check->fault);
+}
+
+static int has_failed(const struct bench *bench)
+{
+	const struct check *check = bench->check;
+	if (!check->fails_alone || bench->self->rank != 1 || cuda_fail("") == 1)
+		return 0;
+	return harness_fail(bench->self, "%s did not come", check->fault);
+}
+
 static int run(struct harness_rank *self)
 {
 	const struct check *check = self->context;
@@ -22,8 +37,6 @@ static int run(struct harness_rank *self)
 	struct bench bench = {.self = self, .check = check};
 	if (check->engine && self->rank == 1)
 		setenv("RING_CUDA_ENGINE", check->engine, 1);
-	if (check->fails_alone && self->rank != 1)
-		unsetenv("RING_FAKE_CUDA_FAIL");
 	harness_options(self, &options);
 	options.device = "cuda";
 	if (check->timeout_ms)
@@ -36,7 +49,8 @@ static int run(struct harness_rank *self)
 		return 1;
 	if (!check->threads)
 		bench_note_connections();
-	int bad = bench_furnish(&bench, ROOM);
+	fail_alone(&bench);
+	int bad = bench_furnish(&bench, ROOM) || has_failed(&bench);
 	harness_barrier(self);
 	bad = bad || check->run(&bench);
 	bench_leave(&bench);
@@ -61,7 +75,7 @@ static int try_check(const struct check *check, bool far)
 			       .together = check->together,
 			       .doomed = check->doomed};
 	snprintf(team.label, sizeof(team.label), "%s%s", check->name, far ? "" : ", by the host");
-	set("RING_FAKE_CUDA_FAIL", check->fault, "");
+	set("RING_FAKE_CUDA_FAIL", check->fails_alone ? NULL : check->fault, "");
 	set("RING_FAKE_CUDA_LIMIT_MS", check->limit, "0");
 	set("RING_FAKE_CUDA_PEERS", check->peers, "1");
 	set("RING_FAKE_CUDA_PINS", check->pins, "1");

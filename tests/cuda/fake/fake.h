@@ -152,7 +152,7 @@ enum fake_engine {
 	FAKE_COPY_ENGINES = FAKE_FROM_DEVICE,
 };
 
-/* All calls of these lists are defined somewhere here, and nothing else can be seen from outside. */
+/* All calls of these lists are defined somewhere here. Nothing else can be seen outside but fake_fail() and fake_made(). */
 #define FAKE_DECLARE(name, symbol, parameters, ...)                                                \
 	__attribute__((visibility("default"))) int symbol parameters;
 RING_CUDA_CALLS(FAKE_DECLARE)
@@ -196,6 +196,15 @@ bool fake_peers(int device, int other);
 
 /* What RING_FAKE_CUDA_FAIL has for this call of a function; 0: nothing. Counts the calls. */
 int fake_fault(const char *function);
+
+/*
+ * For tests, which find it by its name: from here on these are the faults, and calls are counted
+ * anew. returns how many calls have failed by those before
+ */
+__attribute__((visibility("default"))) unsigned fake_fail(const char *text);
+
+/* The same: how many calls of a function were made since. */
+__attribute__((visibility("default"))) unsigned fake_made(const char *function);
 
 /* The next of a sequence of random numbers. */
 uint64_t fake_random(uint64_t *state);

@@ -18,6 +18,14 @@ struct fault {
 struct fake_settings fake_settings;
 static struct fault faults[8];
 static int nfaults;
+static unsigned failed; /* calls, by faults */
+
+/* All calls since the last fake_fail(). */
+static struct {
+	const char *function; /* its name lies in one place only */
+	unsigned calls;
+} made[256];
+static int nmade;
 
 /* A test that sets what cannot be read would test nothing. */
 static void refuse(const char *name, const char *value)
@@ -39,9 +47,9 @@ static unsigned number(const char *name, unsigned least, unsigned most, unsigned
 	return (unsigned)is;
 }
 
-static void read_faults(void)
+static void read_faults(const char *value)
 {
-	const char *name = "RING_FAKE_CUDA_FAIL", *value = getenv(name);
+	const char *name = "RING_FAKE_CUDA_FAIL";
 	nfaults = 0;
 	for (const char *at = value ? value : ""; *at;) {
 		struct fault *fault = &faults[nfaults];
@@ -163,7 +171,7 @@ void fake_settings_read(void)
 	fake_settings.lies = lies(fake_settings.peers);
 	choose_lied_to();
 	part_peers();
-	read_faults();
+	read_faults(getenv("RING_FAKE_CUDA_FAIL"));
 	read_break();
 }
 
@@ -173,15 +181,53 @@ static bool is_about(const struct fault *fault, const char *before, const char *
 	       (!fault->before[0] || strcmp(fault->before, before) == 0);
 }
 
+static void count(const char *function)
+{
+	int i = 0;
+	while (i < nmade && made[i].function != function)
+		i++;
+	if (i == (int)(sizeof(made) / sizeof(*made)))
+		return;
+	made[i].function = function;
+	made[i].calls++;
+	nmade += i == nmade;
+}
+
 int fake_fault(const char *function)
 {
 	static _Thread_local const char *last = "";
 	const char *before = last;
 	last = function;
+	count(function);
 	for (int i = 0; i < nfaults; i++)
-		if (is_about(&faults[i], before, function) && ++faults[i].calls == faults[i].call)
+		if (is_about(&faults[i], before, function) && ++faults[i].calls == faults[i].call) {
+			failed++;
 			return (int)faults[i].result;
+		}
 	return 0;
+}
+
+unsigned fake_fail(const char *text)
+{
+	pthread_mutex_lock(&fake_lock);
+	const unsigned before = failed;
+	failed = 0;
+	memset(made, 0, sizeof(made));
+	nmade = 0;
+	read_faults(text);
+	pthread_mutex_unlock(&fake_lock);
+	return before;
+}
+
+unsigned fake_made(const char *function)
+{
+	unsigned calls = 0;
+	pthread_mutex_lock(&fake_lock);
+	for (int i = 0; i < nmade; i++)
+		if (strcmp(made[i].function, function) == 0)
+			calls += made[i].calls;
+	pthread_mutex_unlock(&fake_lock);
+	return calls;
 }
 
 /* SplitMix64 */
