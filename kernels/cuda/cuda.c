@@ -23,10 +23,23 @@ static int cuda_open(int *number, const char **text, struct ring_failure *failur
 
 /* ---- a queue --------------------------------------------------------------------------------- */
 
+/* Its jobs wait for nobody. In a context that has failed there are none. */
+static void settle(const struct ring_device_queue *queue)
+{
+	struct ring_cuda_visit visit;
+	if (ring_cuda_enter(queue->chip, &visit))
+		return;
+	queue->chip->driver->stream_synchronize(queue->stream);
+	ring_cuda_leave(queue->chip, &visit);
+}
+
+/* What has failed touches no memory any more, also where the driver refused but one call. */
 static int fail(struct ring_device_queue *queue, int result, const char *doing)
 {
-	if (!queue->failed)
+	if (!queue->failed) {
 		ring_cuda_check(queue->chip, result, doing);
+		settle(queue);
+	}
 	queue->failed = true;
 	return RING_ESYSTEM;
 }

@@ -216,6 +216,15 @@ static void check_all(struct ring_probe *probe, const struct ring_team *team)
 
 /* ---- in turn --------------------------------------------------------------------------------- */
 
+/* Others free their cells once they hear that it is not well: no job may be under way there. */
+static void settle(struct ring_probe *probe)
+{
+	if (probe->queue && !probe->well)
+		probe->device->queue_close(probe->queue);
+	if (!probe->well)
+		probe->queue = NULL;
+}
+
 struct ring_whereabouts ring_probe_tell(struct ring_probe *probe, const struct ring_team *team,
 					const struct ring_device *device, int chip,
 					struct ring_comm_memory *memory,
@@ -244,6 +253,7 @@ void ring_probe_hear(struct ring_probe *probe, const struct ring_team *team,
 	bool all = all_say(team, where, probe->phase == RING_PROBE_LENDING);
 	if (all && probe->phase == RING_PROBE_LENDING) {
 		write_all(probe, team, mesh, where);
+		settle(probe);
 		probe->phase = RING_PROBE_WRITING;
 	} else if (all && probe->phase == RING_PROBE_WRITING) {
 		for (int rank = 0; rank < team->size; rank++)
