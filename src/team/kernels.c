@@ -178,8 +178,8 @@ int ring_kernels_open(struct ring_kernels *kernels, const struct ring_team *team
 		      const struct ring_whereabouts *where, struct ring_whereabouts *own, int *peer)
 {
 	const struct ring_stage *inboxes = &kernels->inboxes;
-	*own = (struct ring_whereabouts){.input = kernels->pump || inboxes->own,
-					 .output = inboxes->own != NULL};
+	const bool told = where[team->rank].output_region != RING_REGION_PRIVATE;
+	*own = (struct ring_whereabouts){.input = told, .output = told};
 	if (kernels->linked)
 		own->input = open_over_wires(kernels, team, chip, bell);
 	if (ring_kernels_need_pumps(team))

@@ -32,6 +32,8 @@ struct check {
 	const char *algorithm, *order, *link; /* options */
 	const char *fault;                    /* RING_FAKE_CUDA_FAIL, of all ranks ... */
 	bool fails_alone;                     /* ... or rank 1 */
+	const char *says;                     /* each rank warns of it */
+	size_t lends;                         /* calls before, each on memory of its own */
 	const char *limit;                    /* RING_FAKE_CUDA_LIMIT_MS, of all */
 	const char *peers, *pins;             /* RING_FAKE_CUDA_PEERS, _PINS, the same */
 	const char *apart, *locks;            /* RING_FAKE_CUDA_APART, _LOCKS */

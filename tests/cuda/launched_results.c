@@ -460,6 +460,10 @@ const struct check launched_results[] = {
 	{"one rank opens no other's memory", .run = few_bits, .fails_alone = true,
 	 .fault = "cuMemImportFromShareableHandle:3=999"},
 #endif
+#if !IS_WIRED
+	{"no more memory can be lent", .run = without, .lends = 260, .algorithm = "direct",
+	 .says = "RING_CUDA_ENGINE=kernel has no effect"},
+#endif
 	{"one rank is without", .run = without, .engine = ""},
 	{"one rank says that the host should", .run = without, .engine = "host"},
 	{0},

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "launched.h"
+#include "said.h"
 
 #define CHUNK 4000 /* bytes of a message around the ring, so that it takes many */
 
@@ -30,6 +31,21 @@ static int has_failed(const struct bench *bench)
 	return harness_fail(bench->self, "%s did not come", check->fault);
 }
 
+/* Memory of the host, in so many pieces that no more can be lent by the same links. */
+static int lend(const struct bench *bench)
+{
+	void *from, *to;
+	int err = 0;
+	for (size_t i = 0; i < bench->check->lends && !err; i++) {
+		err = ring_mem_alloc(bench->comm, 4096, &from);
+		if (!err)
+			err = ring_mem_alloc(bench->comm, 4096, &to);
+		if (!err) /* each has another count, so that all tell where it lies */
+			err = add((struct bench *)bench, from, to, i + 1, NULL);
+	}
+	return err ? bench_say(bench, "lending") : 0;
+}
+
 static int run(struct harness_rank *self)
 {
 	const struct check *check = self->context;
@@ -38,7 +54,7 @@ static int run(struct harness_rank *self)
 	if (check->engine && self->rank == 1)
 		setenv("RING_CUDA_ENGINE", check->engine, 1);
 	harness_options(self, &options);
-	options.device = "cuda";
+	options.device = check->lends ? NULL : "cuda";
 	if (check->timeout_ms)
 		options.call_timeout_ms = check->timeout_ms;
 	options.chunk_bytes = check->whole_chunks ? 0 : CHUNK;
@@ -50,7 +66,7 @@ static int run(struct harness_rank *self)
 	if (!check->threads)
 		bench_note_connections();
 	fail_alone(&bench);
-	int bad = bench_furnish(&bench, ROOM) || has_failed(&bench);
+	int bad = lend(&bench) || bench_furnish(&bench, ROOM) || has_failed(&bench);
 	harness_barrier(self);
 	bad = bad || check->run(&bench);
 	bench_leave(&bench);
@@ -83,7 +99,8 @@ static int try_check(const struct check *check, bool far)
 	set("RING_FAKE_CUDA_LOCKS", check->locks, "1");
 	set("RING_FAKE_CUDA_MAPS", far ? NULL : "0", "2");
 	setenv("RING_FAKE_CUDA_DEVICES", check->threads ? "4" : "2", 1);
-	return harness_report(team.label, harness_run(&team));
+	return harness_report(team.label, check->says ? said_run(&team, check->says, team.size)
+						      : harness_run(&team));
 }
 
 static char **patterns; /* those that begin with -- are no names */
