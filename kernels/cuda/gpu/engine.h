@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A call on a stream, carried out by one kernel that is launched there: each block is a channel. It
- * walks the plan of the ring and speaks the slot FIFO of the links to its neighbours, which lie in
- * memory of the host, with nobody's help: the other end may be a GPU or a CPU, in any process.
+ * walks the plan of the ring and speaks the slot FIFO of the links to its neighbours with nobody's
+ * help: the other end may be a GPU or a CPU, in any process. A FIFO lies in memory of the
+ * receiver's GPU, its head in that of the sender's, or both in memory of the host.
  *
  *	            thread 0 finds the next move   | all make it          | thread 0 tells
  *	from prev   a message has arrived,         | results = own op     | prev: its slot is free

@@ -4,7 +4,8 @@
  * says of its end. Included by both sides.
  *
  *	memory of the device    channels    what outlives a call, so that a graph's replays count on
- *	memory of the host      slots of links; the report, of one communicator
+ *	inboxes, inbox.h        FIFOs and lines: in memory of the receiver's GPU, or of the host
+ *	memory of the host      FIFOs that a pump moves on; the report, of one communicator
  *	parameters              the call: it is the same in each replay
  */
 #ifndef RING_ENGINE_CALL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A small call on a stream in one shot: every rank writes its input to all others, and each adds
- * what it has. No plan is walked and no slot given back, so it takes one way through the memory of
- * the host:
+ * what it has. No plan is walked and no slot given back, so it takes one way, to an inbox in memory
+ * of the receiver's GPU, or else of the host:
  *
  *	line   data 0..3 | flag    8 bytes, written and read at once: who sees the flag has the data
  *	inbox  of one peer: two buffers in turn, each the entry record and then the data, in lines
