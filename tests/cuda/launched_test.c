@@ -2,9 +2,9 @@
 /*
  * Calls on CUDA streams that GPUs carry out by themselves, between processes of one host, and threads
  * of one that have a device each: through memory of the GPUs, and what may race once more through
- * memory of the host, as where the driver has no descriptors. Freeing waits for nothing, so that what is freed too early shows; nothing is
- * left of mappings. Patterns as arguments: only the checks whose names they match. RING_TEST_LONG:
- * 20 rounds of what may race. See launched.h.
+ * memory of the host, as where the driver has no descriptors. Freeing waits for nothing, so that what
+ * is freed too early shows; nothing is left of mappings. Patterns as arguments: only the checks whose
+ * names they match. RING_TEST_LONG: 20 rounds of what may race; RING_TEST_QUICK: one. See launched.h.
  */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -138,7 +138,8 @@ static int for_all(int rounds, int (*does)(const struct check *check, bool far))
 
 int main(int argc, char **argv)
 {
-	const int rounds = harness_is_long(argc, argv) ? 20 : IS_WIRED ? 1 : 2;
+	const bool once = IS_WIRED || harness_is_quick();
+	const int rounds = harness_is_long(argc, argv) ? 20 : once ? 1 : 2;
 	patterns = argv + 1;
 	setenv("RING_CUDA_ENGINE", "kernel", 1);
 	setenv("RING_FAKE_CUDA_FREES_WAIT", "0", 1);
