@@ -13,8 +13,9 @@
  *	never blocks                 owns, look, reduce, copy, tell, finished
  *
  * A device that failed, for one queue or for all, says so for good: submitting and finished()
- * return RING_ESYSTEM from then on, and its row has logged why. What it was doing may be half done,
- * but it touches no memory any more.
+ * return RING_ESYSTEM from then on, and its row has logged why. The first that does waits for the
+ * jobs under way, which wait for nobody. What it was doing may be half done, but it touches no
+ * memory any more.
  */
 #ifndef RING_DEVICE_H
 #define RING_DEVICE_H

@@ -65,7 +65,7 @@ struct ring_model ring_model_apart(const struct ring_model *model)
 /*
  * Nor these: what makers say, both ways at once, as half of what a rank touches is read and half
  * written: 55 GB/s each of PCIe 5.0 x16, 450 of the NVLinks of an H100; and 3 TB/s of its memory,
- * which ranks of one chip share.
+ * which ranks of one chip share. A rank's share is a job.
  */
 #define BUS_PS 9310
 #define LINK_PS 1140
@@ -78,6 +78,7 @@ struct ring_model ring_model_reached(const struct ring_model *model, enum ring_d
 				  [RING_DISTANCE_LINK] = LINK_PS,
 				  [RING_DISTANCE_NONE] = CHIP_PS * (uint64_t)ranks};
 	struct ring_model reached = *model;
+	reached.call += JOB_PS + SEEN_PS;
 	reached.touch = touch[distance];
 	return reached;
 }

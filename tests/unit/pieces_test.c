@@ -157,19 +157,27 @@ static void what_is_apart_goes_in_large_pieces(void **state)
 	assert_int_equal(apart_chunk(&tuning, 1 << 30), 1000);
 }
 
+/* All-reduces of buffers that are apart, by ranks that have a CPU each. */
+static struct ring_question on_four_chips(struct ring_tuning *tuning, uint64_t bytes)
+{
+	static const int order[] = {0, 1, 2, 3};
+	tuning->model = ring_model_built_in[RING_PATH_MEMORY];
+	tuning->turns = RING_TURNS_NONE;
+	return (struct ring_question){.kind = RING_KIND_ALL_REDUCE,
+				      .ranks = 4,
+				      .order = order,
+				      .bytes = bytes,
+				      .path = RING_PATH_MEMORY,
+				      .apart = true};
+}
+
 /* Each message takes jobs. */
 static void what_is_apart_takes_longer(void **state)
 {
 	(void)state;
 	struct ring_tuning tuning = any_tuning;
-	static const int order[] = {0, 1, 2, 3};
-	struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
-					 .ranks = 4,
-					 .order = order,
-					 .bytes = 256 << 10,
-					 .path = RING_PATH_MEMORY};
-	tuning.model = ring_model_built_in[RING_PATH_MEMORY];
-	tuning.turns = RING_TURNS_NONE;
+	struct ring_question question = on_four_chips(&tuning, 256 << 10);
+	question.apart = false;
 	struct ring_choice ring = ring_tuning_choose(&tuning, &question);
 	uint64_t here = ring_tuning_predict(&tuning, &question, &ring);
 	question.apart = true;
@@ -181,17 +189,8 @@ static void what_is_reached_is_as_fast_as_its_link(void **state)
 {
 	(void)state;
 	struct ring_tuning tuning = any_tuning;
-	static const int order[] = {0, 1, 2, 3};
-	struct ring_question question = {.kind = RING_KIND_ALL_REDUCE,
-					 .ranks = 4,
-					 .order = order,
-					 .bytes = 1 << 30,
-					 .path = RING_PATH_MEMORY,
-					 .memory = RING_MEMORY_SHARED,
-					 .apart = true,
-					 .distance = RING_DISTANCE_BUS};
-	tuning.model = ring_model_built_in[RING_PATH_MEMORY];
-	tuning.turns = RING_TURNS_NONE;
+	struct ring_question question = on_four_chips(&tuning, 1 << 30);
+	question.memory = RING_MEMORY_SHARED;
 	tuning.algorithm = RING_ALGORITHM_DIRECT;
 	struct ring_choice direct = ring_tuning_choose(&tuning, &question);
 	const uint64_t bus = ring_tuning_predict(&tuning, &question, &direct);
