@@ -59,44 +59,28 @@ int train_team_broadcast(struct train_team *team, void *data, size_t bytes)
 	return train_team_failed(team, err, "broadcast of the state");
 }
 
-/* Receives every rank's records, whose numbers may differ, in one group. */
-static int receive_all(struct train_team *team, const void *records, const size_t *counts,
-		       size_t record_bytes, unsigned char *all)
-{
-	int err = ring_group_start();
-	size_t at = counts[0] * record_bytes;
-	if (at > 0) /* else there may be no records to point to */
-		memcpy(all, records, at);
-	for (int rank = 1; !err && rank < team->size; rank++) {
-		size_t bytes = counts[rank] * record_bytes;
-		err = ring_recv(team->aside, all + at, bytes, RING_UINT8, rank, NULL);
-		at += bytes;
-	}
-	int end = ring_group_end();
-	return err ? err : end;
-}
-
 int train_team_gather(struct train_team *team, const void *records, size_t count,
 		      size_t record_bytes, void **all, size_t **counts)
 {
-	uint64_t own = count;
-	uint64_t *wide = calloc((size_t)team->size, sizeof(*wide));
+	const size_t size = (size_t)team->size, own = count * record_bytes;
+	size_t *bytes = calloc(size, sizeof(*bytes)), total = 0;
 	*all = NULL;
 	*counts = NULL;
-	int err = wide ? ring_all_gather(team->aside, &own, wide, 1, RING_UINT64, NULL)
-		       : RING_ENOMEM;
-	if (!err && team->rank != 0)
-		err = ring_send(team->aside, records, count * record_bytes, RING_UINT8, 0, NULL);
+	int err = bytes ? ring_all_gather(team->aside, &own, bytes, sizeof(own), RING_UINT8, NULL)
+			: RING_ENOMEM;
 	if (!err && team->rank == 0) {
-		size_t total = 0;
-		*counts = calloc((size_t)team->size, sizeof(**counts));
-		for (int rank = 0; *counts && rank < team->size; rank++)
-			total += (*counts)[rank] = (size_t)wide[rank];
-		*all = malloc(total * record_bytes + 1);
-		err = *counts && *all ? receive_all(team, records, *counts, record_bytes, *all)
-				      : RING_ENOMEM;
+		*counts = calloc(size, sizeof(**counts));
+		for (size_t rank = 0; *counts && rank < size; rank++) {
+			(*counts)[rank] = bytes[rank] / record_bytes;
+			total += bytes[rank];
+		}
+		*all = malloc(total + 1);
+		err = *counts && *all ? 0 : RING_ENOMEM;
 	}
-	free(wide);
+	if (!err)
+		err = ring_gatherv(team->aside, records, own, *all, bytes, NULL, RING_UINT8, 0,
+				   NULL);
+	free(bytes);
 	if (!err)
 		return 0;
 	free(*all);
