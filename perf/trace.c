@@ -102,75 +102,57 @@ static void remove_own(const struct perf_trace *trace)
 /* ---- all ranks' --------------------------------------------------------------------------- */
 
 struct collection {
-	struct text *texts; /* [size] */
+	char *text;     /* of all ranks, one behind the other; on rank 0 */
+	size_t *counts; /* [size] bytes of each rank */
 	int size;
+	uint64_t dropped;
 };
 
 static void write_collection(void *context, FILE *out)
 {
 	const struct collection *all = context;
-	uint64_t dropped = 0;
-	for (int rank = 0; rank < all->size; rank++)
-		dropped += all->texts[rank].dropped;
-	trace_text_write_head(out, dropped);
+	const char *at = all->text;
+	trace_text_write_head(out, all->dropped);
 	for (int rank = 0; rank < all->size; rank++) {
-		fputs(rank > 0 && all->texts[rank].count > 0 ? ",\n" : "", out);
-		fwrite(all->texts[rank].bytes, 1, all->texts[rank].count, out);
+		fputs(at > all->text && all->counts[rank] > 0 ? ",\n" : "", out);
+		fwrite(at, 1, all->counts[rank], out);
+		at += all->counts[rank];
 	}
 	trace_text_write_tail(out);
 }
 
-/* The numbers that a rank sends to rank 0 before its text. */
-enum { BYTES, DROPPED, NUMBERS };
-
-/* On rank 0: texts[0] is its own. returns 0; a RING_E code */
-static int receive(struct ring_comm *comm, struct text *texts, const uint64_t *numbers)
+/* How many bytes each rank has, and room for them on rank 0. returns 0; a RING_E code */
+static int prepare(struct collection *all, struct ring_comm *comm, const struct text *own)
 {
-	int err = 0;
-	for (int rank = 1; rank < ring_comm_size(comm) && !err; rank++) {
-		texts[rank].count = numbers[rank * NUMBERS + BYTES];
-		texts[rank].dropped = numbers[rank * NUMBERS + DROPPED];
-		texts[rank].bytes = malloc(texts[rank].count + 1);
-		err = texts[rank].bytes ? ring_recv(comm, texts[rank].bytes, texts[rank].count,
-						    RING_UINT8, rank, NULL)
-					: RING_ENOMEM;
-	}
-	return err;
-}
-
-/* On rank 0: collects the traces of all ranks, and writes them. returns 0; a RING_E code */
-static int collect(struct ring_comm *comm, const struct text *own, const uint64_t *numbers,
-		   const char *path)
-{
-	int size = ring_comm_size(comm);
-	struct collection all = {calloc((size_t)size, sizeof(*all.texts)), size};
-	int err = all.texts ? 0 : RING_ENOMEM;
-	if (!err) {
-		all.texts[0] = *own;
-		err = receive(comm, all.texts, numbers);
-	}
-	if (!err && !whole_file_write("ring_perf", path, write_collection, &all))
-		err = RING_ESYSTEM;
-	for (int rank = 1; all.texts && rank < size; rank++)
-		free(all.texts[rank].bytes);
-	free(all.texts);
-	return err;
+	size_t total = 0;
+	*all = (struct collection){.size = ring_comm_size(comm), .dropped = own->dropped};
+	all->counts = calloc((size_t)all->size, sizeof(*all->counts));
+	int err = all->counts && own->bytes ? 0 : RING_ENOMEM;
+	if (!err)
+		err = ring_all_gather(comm, &own->count, all->counts, sizeof(own->count),
+				      RING_UINT8, NULL);
+	if (!err)
+		err = ring_all_reduce(comm, &all->dropped, &all->dropped, 1, RING_UINT64, RING_SUM,
+				      NULL);
+	for (int rank = 0; !err && rank < all->size; rank++)
+		total += all->counts[rank];
+	if (!err && ring_comm_rank(comm) == 0)
+		all->text = malloc(total + 1);
+	return err || all->text || ring_comm_rank(comm) > 0 ? err : RING_ENOMEM;
 }
 
 /* returns 0; a RING_E code */
 static int put_together(struct perf_trace *trace, const struct text *own, const char *path)
 {
-	struct ring_comm *comm = trace->aside;
-	const uint64_t mine[NUMBERS] = {[BYTES] = own->count, [DROPPED] = own->dropped};
-	uint64_t *numbers = calloc((size_t)ring_comm_size(comm), sizeof(mine));
-	int err = numbers && own->bytes ? 0 : RING_ENOMEM;
+	struct collection all;
+	int err = prepare(&all, trace->aside, own);
 	if (!err)
-		err = ring_all_gather(comm, mine, numbers, NUMBERS, RING_UINT64, NULL);
-	if (!err && trace->rank == 0)
-		err = collect(comm, own, numbers, path);
-	else if (!err)
-		err = ring_send(comm, own->bytes, own->count, RING_UINT8, 0, NULL);
-	free(numbers);
+		err = ring_gatherv(trace->aside, own->bytes, own->count, all.text, all.counts, NULL,
+				   RING_UINT8, 0, NULL);
+	if (!err && trace->rank == 0 && !whole_file_write("ring_perf", path, write_collection, &all))
+		err = RING_ESYSTEM;
+	free(all.text);
+	free(all.counts);
 	return err;
 }
 
