@@ -251,12 +251,6 @@ void train_run_rescue(struct train_run *run, int status)
 
 /* ---- after the steps ---------------------------------------------------------------------- */
 
-static int compare_doubles(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-	return a < b ? -1 : a > b;
-}
-
 int train_run_alone(struct train_run *run)
 {
 	enum { REPEATS = 11 };
@@ -280,8 +274,7 @@ int train_run_alone(struct train_run *run)
 		err = train_team_max(run->team, seconds, REPEATS);
 	if (err)
 		return train_exit_of(err);
-	qsort(seconds, REPEATS, sizeof(seconds[0]), compare_doubles);
-	run->alone = seconds[REPEATS / 2];
+	run->alone = train_quantile(seconds, REPEATS, 0.5);
 	if (run->options->sync_every_micro)
 		run->alone *= run->options->accumulate;
 	return STATUS_OK;
