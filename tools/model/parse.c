@@ -31,25 +31,32 @@ static const struct unit rates[] = {{"B/s", 1},           {"KB/s", 1e3},
 				    {"Tbit/s", 1e12 / 8}, {NULL, 0}};
 static const struct unit none[] = {{"", 1}, {NULL, 0}};
 
-/* A number, at least 0, with one of the units and nothing after it. */
-static bool parse_number(const char *text, const struct unit *units, double *value)
+/* A number of [least, most], with one of the units and nothing after it. */
+static bool parse_number(const char *text, const struct unit *units, double least, double most,
+			 double *value)
 {
 	char *end;
 	double number = strtod(text, &end);
-	if (end == text || !isfinite(number) || number < 0)
+	const struct unit *unit = units;
+	while (unit->name && strcmp(end, unit->name) != 0)
+		unit++;
+	number *= unit->factor;
+	if (end == text || !unit->name || !(number >= least && number <= most))
 		return false;
-	for (const struct unit *unit = units; unit->name; unit++)
-		if (strcmp(end, unit->name) == 0) {
-			*value = number * unit->factor;
-			return true;
-		}
-	return false;
+	*value = number;
+	return true;
 }
 
 bool model_parse_real(const char *text, double *value)
 {
+	return parse_number(text, none, 0, REAL_MOST, value);
+}
+
+/* The same, without a fraction. */
+static bool parse_whole(const char *text, double most, double *value)
+{
 	double number;
-	if (!parse_number(text, none, &number) || number > REAL_MOST)
+	if (!parse_number(text, none, 1, most, &number) || number != floor(number))
 		return false;
 	*value = number;
 	return true;
@@ -57,48 +64,30 @@ bool model_parse_real(const char *text, double *value)
 
 bool model_parse_count(const char *text, double *value)
 {
-	double number;
-	if (!parse_number(text, none, &number) || number < 1 || number > 0x1p53 ||
-	    number != floor(number))
-		return false;
-	*value = number;
-	return true;
+	return parse_whole(text, 0x1p53, value);
 }
 
 bool model_parse_ranks(const char *text, double *value)
 {
-	double number;
-	if (!model_parse_count(text, &number) || number > MODEL_RANKS_MAX)
-		return false;
-	*value = number;
-	return true;
+	return parse_whole(text, MODEL_RANKS_MAX, value);
 }
 
 bool model_parse_size(const char *text, double *value)
 {
-	double number;
-	if (!parse_number(text, sizes, &number) || number > SIZE_MOST)
+	if (!parse_number(text, sizes, 0, SIZE_MOST, value))
 		return false;
-	*value = floor(number);
+	*value = floor(*value);
 	return true;
 }
 
 bool model_parse_time(const char *text, double *value)
 {
-	double number;
-	if (!parse_number(text, times, &number) || number > SECONDS_MOST)
-		return false;
-	*value = number;
-	return true;
+	return parse_number(text, times, 0, SECONDS_MOST, value);
 }
 
 bool model_parse_rate(const char *text, double *value)
 {
-	double number;
-	if (!parse_number(text, rates, &number) || number < RATE_LEAST || number > RATE_MOST)
-		return false;
-	*value = number;
-	return true;
+	return parse_number(text, rates, RATE_LEAST, RATE_MOST, value);
 }
 
 bool model_parse_link(const char *text, struct model_link *link)
