@@ -133,8 +133,6 @@ static void write_sources(const struct fit_job *job, FILE *out)
 	}
 	if (first->link[0])
 		fprintf(out, "# links paced to %s by RING_LINK\n", first->link);
-	if (job->records[0].cpus > 0)
-		fprintf(out, "# %.0f CPUs a host: so predict with --cpus\n", job->records[0].cpus);
 }
 
 /* Fits the rows of a path, if there are any. returns false if they have no fit */

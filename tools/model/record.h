@@ -40,7 +40,6 @@ struct model_record {
 	double spread; /* median over rows of p90 / p10; 0: not known */
 	double others; /* CPUs that other programs used; 0: not known */
 	bool busy;     /* because of one of these */
-	double cpus;   /* of the first rank's host; 0: not known */
 	struct model_source source;
 	int *order; /* of the samples' plans */
 };
