@@ -201,22 +201,17 @@ static void take_letter(struct lane *lane, uint32_t kind, const unsigned char *b
 static void lane_moved(struct ring_watch *watch, uint32_t events)
 {
 	struct lane *lane = (struct lane *)watch;
+	uint32_t kind;
+	const unsigned char *body;
+	size_t bytes;
+	int err;
 	(void)events;
 	if (ring_mail_flush(&lane->mail) == 0)
 		ring_watcher_change(lane->lanes->watcher, watch, EPOLLIN);
-	for (;;) {
-		uint32_t kind;
-		const unsigned char *body;
-		size_t bytes;
-		int err = ring_mail_next(&lane->mail, &kind, &body, &bytes);
-		if (err == RING_EAGAIN)
-			return;
-		if (err) {
-			lose_lane(lane);
-			return;
-		}
+	while (!(err = ring_mail_next(&lane->mail, &kind, &body, &bytes)))
 		take_letter(lane, kind, body, bytes);
-	}
+	if (err != RING_EAGAIN)
+		lose_lane(lane);
 }
 
 static void open_lane(struct ring_lanes *lanes, const struct ring_peer *peer, int fd)

@@ -289,6 +289,10 @@ static void member_moved(struct ring_watch *watch, uint32_t events)
 {
 	struct ring_member *member = (struct ring_member *)watch;
 	struct ring_root *root = member->root;
+	uint32_t kind;
+	const unsigned char *body;
+	size_t bytes;
+	int err;
 	(void)events;
 	if (member->behind && !ring_mail_flush(&member->mail)) {
 		member->behind = false;
@@ -296,19 +300,10 @@ static void member_moved(struct ring_watch *watch, uint32_t events)
 		ring_watcher_change(root->watcher, watch, EPOLLIN);
 		ring_root_place_more(root);
 	}
-	for (;;) {
-		uint32_t kind;
-		const unsigned char *body;
-		size_t bytes;
-		int err = ring_mail_next(&member->mail, &kind, &body, &bytes);
-		if (err == RING_EAGAIN)
-			return;
-		if (err) {
-			lose_member(member);
-			return;
-		}
+	while (!(err = ring_mail_next(&member->mail, &kind, &body, &bytes)))
 		take_letter(member, kind, body, bytes);
-	}
+	if (err != RING_EAGAIN)
+		lose_member(member);
 }
 
 static void rank_arrived(struct ring_port *port, const struct ring_hello *hello, int fd)
