@@ -10,6 +10,7 @@
 #include "compare.h"
 #include "tools/quiet.h"
 #include "tools/whole_file.h"
+#include "world.h"
 
 int model_complain(const char *command, const char *format, ...)
 {
@@ -89,6 +90,9 @@ READER(errors, model_parse_errors(text, field))
 READER(collective, parse_collective(text, field))
 READER(path, parse_path(text, field))
 READER(algorithm, parse_algorithm(text, field))
+READER(wire, model_parse_wire(text, field))
+READER(slow, model_parse_slow(text, field))
+READER(late, model_parse_late(text, field))
 
 /* Whether all output files can be written; checked before anything is computed. */
 static bool can_write(const struct option_table *table, const void *options)

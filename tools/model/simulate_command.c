@@ -22,7 +22,6 @@
 struct simulate_job {
 	struct model_choice choice;
 	struct model_world world;
-	struct model_texts wires, slow, late;
 	struct model_list ranks, sizes;
 	const struct model_collective *collective;
 	double chunks_per_round, depth, channels, root, copy_rate, repeat, seed;
@@ -252,31 +251,6 @@ static int compare(struct simulate_job *job)
 
 /* ---- the command line --------------------------------------------------------------------- */
 
-static bool parse_exceptions(const char *option, const struct model_texts *texts,
-			     bool (*parse)(const char *text, struct model_world *world),
-			     struct model_world *world)
-{
-	for (int i = 0; i < texts->count; i++)
-		if (!parse(texts->at[i], world)) {
-			model_complain("simulate", "--%s cannot be '%s'; see --help", option,
-				       texts->at[i]);
-			return false;
-		}
-	return true;
-}
-
-static int make_world(struct simulate_job *job)
-{
-	job->world.seed = (uint64_t)job->seed;
-	if (!parse_exceptions("wire", &job->wires, model_parse_wire, &job->world) ||
-	    !parse_exceptions("slow", &job->slow, model_parse_slow, &job->world) ||
-	    !parse_exceptions("late", &job->late, model_parse_late, &job->world))
-		return STATUS_USAGE;
-	return job->compare ? STATUS_OK
-			    : model_machine_make("simulate", &job->choice, MODEL_ANY,
-						 &job->world.machine);
-}
-
 #define AT(field) offsetof(struct simulate_job, field)
 
 static const struct option_row rows[] = {
@@ -293,9 +267,9 @@ static const struct option_row rows[] = {
 	MODEL_ROW(count, "channels", "N", AT(channels), "RING_CHANNELS, 1"),
 	{OPTION_FLAG, 0, "whole-blocks", NULL, AT(whole_blocks), .help = "one chunk for each block"},
 	{OPTION_HEADING, .help = "Links and ranks that are different"},
-	MODEL_ROW(texts, "wire", "FROM-TO=RATE[,LATENCY]", AT(wires), "this link is different"),
-	MODEL_ROW(texts, "slow", "RANK=FACTOR", AT(slow), "its links are slower"),
-	MODEL_ROW(texts, "late", "RANK=TIME", AT(late), "it enters later"),
+	MODEL_ROW(wire, "wire", "FROM-TO=RATE[,LATENCY]", AT(world), "this link is different"),
+	MODEL_ROW(slow, "slow", "RANK=FACTOR", AT(world), "its links are slower"),
+	MODEL_ROW(late, "late", "RANK=TIME", AT(world), "it enters later"),
 	MODEL_ROW(time, "jitter", "TIME", AT(world.jitter),
 		  "all enter later, half a normal distribution"),
 	MODEL_ROW(count, "seed", "N", AT(seed), "of the jitter, 1"),
@@ -333,10 +307,11 @@ int model_simulate_command(int argc, char **argv)
 	int status;
 	if (model_options_parse(&table, &job, argc, argv, &status) < 0)
 		return status;
-	status = make_world(&job);
-	if (status == STATUS_OK && job.compare)
-		status = compare(&job);
-	else if (status == STATUS_OK && !show(&job))
+	job.world.seed = (uint64_t)job.seed;
+	if (job.compare)
+		return compare(&job);
+	status = model_machine_make("simulate", &job.choice, MODEL_ANY, &job.world.machine);
+	if (status == STATUS_OK && !show(&job))
 		status = STATUS_SYSTEM;
 	return status;
 }
