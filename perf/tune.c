@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/model/call.h"
 #include "tools/model/numbers.h"
 #include "tools/whole_file.h"
 #include "choose/question.h"
@@ -107,35 +108,19 @@ static int measure(struct tuner *tuner, const struct perf_placed *placed,
 	return err;
 }
 
-static int named(const char *name, const char *(*name_of)(int), int count)
+static enum ring_kind kind_of(const char *name)
 {
-	int i = 0;
-	while (i < count - 1 && strcmp(name_of(i), name) != 0)
-		i++;
-	return i;
-}
-
-static const char *kind_name(int kind)
-{
-	return ring_kind_name((enum ring_kind)kind);
-}
-
-static const char *path_name(int path)
-{
-	return ring_path_name((enum ring_path)path);
-}
-
-static const char *memory_name(int memory)
-{
-	return ring_memory_name((enum ring_memory)memory);
+	enum ring_kind kind = 0;
+	while (kind < RING_KIND_ALL_TO_ALL && strcmp(ring_kind_name(kind), name) != 0)
+		kind++;
+	return kind;
 }
 
 static struct ring_plan_params params_of(const struct tuner *tuner, const struct perf_call *call,
 					 const struct ring_carried *carried, enum ring_path path)
 {
 	return (struct ring_plan_params){
-		.kind = (enum ring_kind)named(call->collective->name, kind_name,
-					      RING_KIND_ALL_TO_ALL + 1),
+		.kind = kind_of(call->collective->name),
 		.algorithm = (enum ring_algorithm)ring_algorithm_find(carried->algorithm),
 		.size = call->size,
 		.order = tuner->order,
@@ -152,14 +137,13 @@ static struct ring_plan_params params_of(const struct tuner *tuner, const struct
 static struct trial trial_of(const struct tuner *tuner, const struct perf_call *call,
 			     const struct ring_carried *carried, double us)
 {
-	enum ring_path path = (enum ring_path)named(carried->path, path_name, RING_PATHS);
+	enum ring_path path = (enum ring_path)model_path_find(carried->path);
 	return (struct trial){
 		.path = path,
 		.timed =
 			{
 				.params = params_of(tuner, call, carried, path),
-				.memory = (enum ring_memory)named(carried->memory, memory_name,
-								  RING_MEMORIES),
+				.memory = (enum ring_memory)model_memory_find(carried->memory),
 				.us = us,
 			},
 	};

@@ -6,6 +6,8 @@
 #ifndef MODEL_CALL_H
 #define MODEL_CALL_H
 
+#include <string.h>
+
 #include "choose/tuning.h"
 
 #define MODEL_RANKS_MAX 65536
@@ -61,5 +63,22 @@ extern const struct model_collective model_collectives[]; /* ends with a name of
 
 /* NULL if there is no such collective */
 const struct model_collective *model_collective_find(const char *name);
+
+/* The path, and the memory, that the library calls so; -1 if there is none. */
+static inline int model_path_find(const char *name)
+{
+	for (int path = 0; path < RING_PATHS; path++)
+		if (strcmp(ring_path_name((enum ring_path)path), name) == 0)
+			return path;
+	return -1;
+}
+
+static inline int model_memory_find(const char *name)
+{
+	for (int memory = 0; memory < RING_MEMORIES; memory++)
+		if (strcmp(ring_memory_name((enum ring_memory)memory), name) == 0)
+			return memory;
+	return -1;
+}
 
 #endif

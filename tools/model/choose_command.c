@@ -5,7 +5,6 @@
  * and rows of a file.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "commands.h"
 #include "options.h"
@@ -17,8 +16,8 @@
 struct choose_job {
 	const struct model_collective *collective;
 	struct model_list ranks, sizes;
-	const char *memory, *file;
-	int path;
+	const char *file;
+	int path, memory;
 	double cpus;
 	struct ring_tuning_table table;
 	struct model_machine machine;
@@ -42,7 +41,7 @@ static void show_row(int ranks, double bytes, const struct ring_choice *choice)
 static void show(const struct choose_job *job)
 {
 	printf("# %s, path %s, memory %s, ", job->collective->name,
-	       ring_path_name(job->machine.path), job->memory);
+	       ring_path_name(job->machine.path), ring_memory_name(job->machine.memory));
 	if (job->cpus > 0)
 		printf("%.0f CPUs; ", job->cpus);
 	else
@@ -61,20 +60,6 @@ static void show(const struct choose_job *job)
 							       ranks, bytes);
 			show_row(ranks, bytes, &call.choice);
 		}
-}
-
-/* returns false with a sentence on stderr */
-static bool find_memory(struct choose_job *job)
-{
-	int memory = 0;
-	while (memory < RING_MEMORIES &&
-	       strcmp(ring_memory_name((enum ring_memory)memory), job->memory) != 0)
-		memory++;
-	job->machine.memory = (enum ring_memory)memory;
-	if (memory == RING_MEMORIES)
-		model_complain("choose", "--memory is private, reachable or shared, not %s",
-			       job->memory);
-	return memory < RING_MEMORIES;
 }
 
 /* The library's own numbers, or a file's. returns false with a sentence on stderr */
@@ -108,9 +93,10 @@ static bool prepare(struct choose_job *job)
 		return false;
 	}
 	job->machine.path = (enum ring_path)job->path;
+	job->machine.memory = (enum ring_memory)job->memory;
 	job->machine.algorithm = MODEL_CHOOSES;
 	job->machine.cpus = job->cpus;
-	return find_memory(job);
+	return true;
 }
 
 #define AT(field) offsetof(struct choose_job, field)
@@ -120,7 +106,7 @@ static const struct option_row rows[] = {
 	MODEL_ROW(ranks, "ranks", "LIST", AT(ranks), MODEL_RANKS_HELP),
 	MODEL_ROW(sizes, "sizes", "LIST", AT(sizes), "such as 8,64K or 1K..64M*4"),
 	MODEL_ROW(path, "path", "NAME", AT(path), "memory, socket, network, verbs or mixed"),
-	{OPTION_TEXT, 0, "memory", "NAME", AT(memory), .help = "private, reachable or shared"},
+	MODEL_ROW(memory, "memory", "NAME", AT(memory), "private, reachable or shared"),
 	MODEL_ROW(count, "cpus", "N", AT(cpus), "CPUs of all ranks together; default: one each"),
 	{OPTION_TEXT, 0, "tuning", "FILE", AT(file),
 	 .help = "numbers of ring_perf --tune or ring_model fit"},
@@ -143,7 +129,7 @@ int model_choose_command(int argc, char **argv)
 				  .ranks = {1, {4}},
 				  .sizes = {5, {8, 4 << 10, 64 << 10, 1 << 20, 16 << 20}},
 				  .path = RING_PATH_MEMORY,
-				  .memory = "reachable"};
+				  .memory = RING_MEMORY_REACHABLE};
 	int status;
 	if (model_options_parse(&table, &job, argc, argv, &status) < 0)
 		return status;

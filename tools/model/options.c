@@ -34,22 +34,19 @@ static bool parse_collective(const char *text, const struct model_collective **v
 	return found != NULL;
 }
 
-static bool parse_path(const char *text, int *value)
+/* Of what was found by its name. */
+static bool store_number(int found, int *value)
 {
-	for (int path = 0; path < RING_PATHS; path++)
-		if (strcmp(ring_path_name((enum ring_path)path), text) == 0) {
-			*value = path;
-			return true;
-		}
-	return false;
+	if (found >= 0)
+		*value = found;
+	return found >= 0;
 }
 
 static bool parse_algorithm(const char *text, int *value)
 {
-	int found = strcmp(text, "chosen") == 0 ? MODEL_CHOOSES : ring_algorithm_find(text);
-	if (found < 0 && strcmp(text, "chosen") != 0)
-		return false;
-	*value = found;
+	if (strcmp(text, "chosen") != 0)
+		return store_number(ring_algorithm_find(text), value);
+	*value = MODEL_CHOOSES;
 	return true;
 }
 
@@ -88,7 +85,8 @@ READER(sizes, model_parse_list(text, model_parse_size, field))
 READER(texts, append_text(text, field))
 READER(errors, model_parse_errors(text, field))
 READER(collective, parse_collective(text, field))
-READER(path, parse_path(text, field))
+READER(path, store_number(model_path_find(text), field))
+READER(memory, store_number(model_memory_find(text), field))
 READER(algorithm, parse_algorithm(text, field))
 READER(wire, model_parse_wire(text, field))
 READER(slow, model_parse_slow(text, field))

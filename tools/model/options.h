@@ -28,6 +28,7 @@ bool model_read_texts(const struct option_given *given, void *options); /* struc
 bool model_read_errors(const struct option_given *given, void *options);
 bool model_read_collective(const struct option_given *given, void *options);
 bool model_read_path(const struct option_given *given, void *options);      /* int */
+bool model_read_memory(const struct option_given *given, void *options);    /* int */
 bool model_read_algorithm(const struct option_given *given, void *options); /* int */
 bool model_read_wire(const struct option_given *given, void *options);      /* struct model_world */
 bool model_read_slow(const struct option_given *given, void *options);

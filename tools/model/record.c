@@ -73,21 +73,18 @@ static const char *text_at(const json_t *object, const char *key, const char *ot
 static enum ring_path path_of(const json_t *row, const char *transport,
 			      const struct setting *setting)
 {
-	const char *said = text_at(row, "path", "");
-	for (int path = 0; path < RING_PATHS; path++)
-		if (strcmp(said, ring_path_name((enum ring_path)path)) == 0)
-			return (enum ring_path)path;
-	return model_path_of(transport, setting->hosts, setting->link);
+	int said = model_path_find(text_at(row, "path", ""));
+	return said >= 0 ? (enum ring_path)said
+			 : model_path_of(transport, setting->hosts, setting->link);
 }
 
 /* A direct plan needs what it reaches. */
 static enum ring_memory memory_of(const json_t *row, enum ring_algorithm algorithm,
 				  const struct setting *setting)
 {
-	const char *said = text_at(row, "carried_memory", "");
-	for (int memory = 0; memory < RING_MEMORIES; memory++)
-		if (strcmp(said, ring_memory_name((enum ring_memory)memory)) == 0)
-			return (enum ring_memory)memory;
+	int said = model_memory_find(text_at(row, "carried_memory", ""));
+	if (said >= 0)
+		return (enum ring_memory)said;
 	bool reaches = ring_algorithm_has(algorithm, RING_NEEDS_REACH) &&
 		       setting->memory == RING_MEMORY_PRIVATE;
 	return reaches ? RING_MEMORY_REACHABLE : setting->memory;
