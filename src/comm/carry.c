@@ -247,33 +247,6 @@ static int link_up(struct ring_comm *comm)
 	return err;
 }
 
-/* Each rank's byte goes around the ring to all. */
-static void start_gathering(struct ring_comm *comm, const struct ring_call *call,
-			    unsigned char *bytes)
-{
-	const struct ring_placement *placement = &comm->team.placement;
-	struct ring_plan_params params = {
-		.kind = RING_KIND_ALL_GATHER,
-		.algorithm = ring_algorithm_of(RING_KIND_ALL_GATHER),
-		.size = comm->team.size,
-		.position = placement->position,
-		.order = comm->team.order,
-		.count = 1,
-		.element_bytes = 1,
-		.chunk_bytes = placement->tuning.chunk_bytes,
-		.chunks_per_round = placement->tuning.chunks_per_round,
-		.channels = 1,
-	};
-	struct ring_operands operands = {
-		.input = (const char *)&bytes[comm->team.rank],
-		.output = (char *)bytes,
-		.type = RING_UINT8,
-		.divisor = 1,
-	};
-	struct ring_plan plan = ring_plan_make(&params);
-	ring_channel_start(&comm->links.channels[0], &plan, &operands, &call->record);
-}
-
 /* Whether all want it, before links to all are made for it. returns 0, or the failure */
 static int ask_all(struct ring_comm *comm, const struct ring_call *call, bool *all_want)
 {
@@ -283,7 +256,7 @@ static int ask_all(struct ring_comm *comm, const struct ring_call *call, bool *a
 	if (!wishes)
 		return ring_explain_no_memory(&comm->failure);
 	wishes[team->rank] = ring_kernels_wish(call->chip);
-	start_gathering(comm, call, wishes);
+	ring_start_gathering(comm, wishes, 1, &call->record);
 	comm->run.active = &comm->links.channels[0];
 	comm->run.active->next = NULL;
 	int err = ring_progress_run(comm, &waiting);

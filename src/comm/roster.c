@@ -7,37 +7,12 @@
 #include "base/clock.h"
 #include "base/waits.h"
 #include "explain.h"
+#include "start.h"
 #include "meet/describe.h"
 
 static unsigned char *card_of(const struct ring_roster *roster, int rank)
 {
 	return roster->cards + (size_t)rank * RING_CARD_BYTES;
-}
-
-static void start_gathering(struct ring_roster *roster, struct ring_comm *comm)
-{
-	struct ring_plan_params params = {
-		.kind = RING_KIND_ALL_GATHER,
-		.algorithm = ring_algorithm_of(RING_KIND_ALL_GATHER),
-		.size = comm->team.size,
-		.position = comm->team.placement.position,
-		.order = comm->team.order,
-		.count = RING_CARD_BYTES,
-		.element_bytes = 1,
-		.chunk_bytes = comm->team.placement.tuning.chunk_bytes,
-		.chunks_per_round = comm->team.placement.tuning.chunks_per_round,
-		.channels = 1,
-	};
-	struct ring_operands operands = {
-		.input = (const char *)card_of(roster, comm->team.rank), /* in place */
-		.output = (char *)roster->cards,
-		.type = RING_UINT8,
-		.divisor = 1,
-	};
-	struct ring_plan plan = ring_plan_make(&params);
-	struct ring_record record = ring_record_make(RING_KIND_ALL_GATHER, 0, RING_CARD_BYTES,
-						     RING_UINT8, -1, -1);
-	ring_channel_start(&comm->links.channels[0], &plan, &operands, &record);
 }
 
 int ring_roster_begin(struct ring_roster *roster, struct ring_comm *comm, uint64_t deadline_ms,
@@ -55,7 +30,9 @@ int ring_roster_begin(struct ring_roster *roster, struct ring_comm *comm, uint64
 	comm->team.peers[comm->team.placement.prev.rank] = comm->team.placement.prev;
 	struct ring_wire wire = ring_wire_writer(card_of(roster, comm->team.rank), RING_CARD_BYTES);
 	ring_wire_card(&wire, &comm->team.peers[comm->team.rank]);
-	start_gathering(roster, comm);
+	struct ring_record record = ring_record_make(RING_KIND_ALL_GATHER, 0, RING_CARD_BYTES,
+						     RING_UINT8, -1, -1);
+	ring_start_gathering(comm, roster->cards, RING_CARD_BYTES, &record);
 	return 0;
 }
 

@@ -159,3 +159,29 @@ int ring_start_way(struct ring_comm *comm, struct ring_way *way, const struct ri
 	comm->run.ways.loaded = err ? NULL : way;
 	return err;
 }
+
+void ring_start_gathering(struct ring_comm *comm, void *all, size_t bytes,
+			  const struct ring_record *record)
+{
+	const struct ring_placement *placement = &comm->team.placement;
+	struct ring_plan_params params = {
+		.kind = RING_KIND_ALL_GATHER,
+		.algorithm = ring_algorithm_of(RING_KIND_ALL_GATHER),
+		.size = comm->team.size,
+		.position = placement->position,
+		.order = comm->team.order,
+		.count = bytes,
+		.element_bytes = 1,
+		.chunk_bytes = placement->tuning.chunk_bytes,
+		.chunks_per_round = placement->tuning.chunks_per_round,
+		.channels = 1,
+	};
+	struct ring_operands operands = {
+		.input = (const char *)all + (size_t)comm->team.rank * bytes, /* in place */
+		.output = all,
+		.type = RING_UINT8,
+		.divisor = 1,
+	};
+	struct ring_plan plan = ring_plan_make(&params);
+	ring_channel_start(&comm->links.channels[0], &plan, &operands, record);
+}

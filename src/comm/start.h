@@ -14,4 +14,8 @@ struct ring_question ring_call_question(const struct ring_comm *comm, const stru
  */
 int ring_start_way(struct ring_comm *comm, struct ring_way *way, const struct ring_call *call);
 
+/* `bytes` of each rank go around the ring to all; its own lie in all[size][bytes] already. */
+void ring_start_gathering(struct ring_comm *comm, void *all, size_t bytes,
+			  const struct ring_record *record);
+
 #endif
