@@ -222,6 +222,22 @@ static int wait_in_a_host_function(bool wrong)
 	return cuda.stream_synchronize(stage.first);
 }
 
+static void take_a_moment(void *unused)
+{
+	(void)unused;
+	usleep(60000);
+}
+
+/* All of it takes longer than patience lasts, and each job much less; or the last one never ends. */
+static int have_much_to_do(bool wrong)
+{
+	for (int jobs = 30; jobs > 0; jobs--)
+		CUDA_MUST(cuda.stream_host_function(
+			stage.first, wrong && jobs == 1 ? wait_for_flag : take_a_moment, NULL));
+	CUDA_MUST(cuda.memory_copy(stage.pinned, stage.memory, 4, stage.first));
+	return cuda.stream_synchronize(stage.first);
+}
+
 /* So much can be given and not done yet; giving more waits. */
 static int fill_a_queue(bool wrong)
 {
@@ -324,6 +340,11 @@ const struct trap traps_of_waiting[] = {
 	{.name = "a host function waits for another",
 	 .run = wait_in_a_host_function,
 	 .comes_to = TRAP_HANGS},
+	{.name = "much work is no hang",
+	 .run = have_much_to_do,
+	 .comes_to = TRAP_HANGS,
+	 .wrong_env = "RING_FAKE_CUDA_PATIENCE_MS=1000",
+	 .right_env = "RING_FAKE_CUDA_PATIENCE_MS=1000"},
 	{.name = "a queue is full", .run = fill_a_queue, .comes_to = TRAP_HANGS, .is_stricter = true},
 	{.name = "an event is recorded after the wait for it",
 	 .run = record_after_the_wait,

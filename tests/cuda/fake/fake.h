@@ -105,7 +105,7 @@
  *	RING_FAKE_CUDA_MEMORY_MB    of each device; 4,096
  *	RING_FAKE_CUDA_SEED         of all delays; 1
  *	RING_FAKE_CUDA_DELAY_US     that a job takes at most, and that its end stays hidden; 200
- *	RING_FAKE_CUDA_PATIENCE_MS  that a call may wait; 30,000; 0: for ever
+ *	RING_FAKE_CUDA_PATIENCE_MS  that a call may wait while no job before it ends; 30,000; 0: for ever
  *	RING_FAKE_CUDA_VERSION      of CUDA that the driver has, which must know the image; 13000
  *	RING_FAKE_CUDA_PINS         0: memory of the host that exists cannot be registered; 1
  *	RING_FAKE_CUDA_PTX          1: the library's kernels are run from their PTX; 0

@@ -38,7 +38,8 @@ struct fake_queue {
 	pthread_cond_t given; /* a job, or the end */
 	struct fake_job *first, **end;
 	struct fake_job *doing;
-	size_t jobs; /* that are not told to be done */
+	size_t jobs;   /* that are not told to be done */
+	uint64_t over; /* jobs that have come to their end, told or not */
 
 	struct fake_job *untold[BURST];
 	int nuntold, burst;
@@ -96,12 +97,29 @@ double fake_job_done_at(const struct fake_job *job)
 	return job->done_at;
 }
 
+/* Grows with each job before it that ends, in its queue and in those that it waits for. */
+static uint64_t jobs_over_before(const struct fake_job *job)
+{
+	uint64_t over = job->queue->over;
+	for (int i = 0; i < job->nafter; i++)
+		if (!job->after[i]->done)
+			over += job->after[i]->queue->over;
+	return over;
+}
+
+/* Much work is no hang: patience is with the one job that keeps this one. */
 int fake_job_await(struct fake_job *job, struct CUctx_st *context, const char *function)
 {
 	unsigned waited_ms = 0;
+	uint64_t seen = 0;
 	fake_job_hold(job);
-	while (!fake_job_is_done(job) && !context->error && !context->ending)
+	while (!fake_job_is_done(job) && !context->error && !context->ending) {
+		const uint64_t over = jobs_over_before(job);
+		if (over != seen)
+			waited_ms = 0;
+		seen = over;
 		fake_wait(function, "what was given before", &waited_ms);
+	}
 	fake_job_drop(job);
 	return context->ending ? RING_CUDA_CONTEXT_DESTROYED : context->error;
 }
@@ -186,6 +204,7 @@ static void *serve(void *argument)
 			fake_context_break(queue->context, err);
 		job->lost = is_over(queue);
 		queue->doing = NULL;
+		queue->over++;
 		queue->untold[queue->nuntold++] = job;
 		if (queue->nuntold >= queue->burst || is_over(queue))
 			tell(queue);
