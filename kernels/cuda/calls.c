@@ -209,15 +209,6 @@ static int cuda_calls_follow(struct ring_device_engine *engine, struct ring_devi
 
 /* ---- how calls end --------------------------------------------------------------------------- */
 
-static bool is_complete(const struct ring_engine_report *report, uint64_t number)
-{
-	int block = 0;
-	while (block < RING_ENGINE_BLOCKS &&
-	       __atomic_load_n(&report->numbers[block], __ATOMIC_RELAXED) >= number)
-		block++;
-	return block == RING_ENGINE_BLOCKS;
-}
-
 /* A block that knows of a mismatch says more than one that was late. NULL: nobody says anything. */
 static const struct ring_engine_error *find_error(const struct ring_engine_report *report)
 {
@@ -236,9 +227,9 @@ static int cuda_calls_ended(const struct ring_device_engine *engine, uint64_t nu
 {
 	const struct ring_engine_report *report = &engine->near->report;
 	const uint64_t lost = __atomic_load_n(&engine->lost, __ATOMIC_RELAXED);
-	if (!ring_cuda_engine_has_ended(report, number))
+	if (!ring_cuda_engine_all_have(report->ended, number))
 		return ring_cuda_pulse_of(engine->chip->pulse) ? RING_ESYSTEM : RING_EAGAIN;
-	if (is_complete(report, number))
+	if (ring_cuda_engine_all_have(report->numbers, number))
 		return lost && number >= lost ? RING_ESYSTEM : 0;
 	const struct ring_engine_error *error = find_error(report);
 	if (!error)
@@ -256,7 +247,8 @@ static int cuda_calls_trouble(const struct ring_device_engine *engine, int *peer
 	const struct ring_engine_error *error = __atomic_load_n(&report->stop, __ATOMIC_RELAXED)
 							? find_error(report)
 							: NULL;
-	if (!error || !is_complete(report, __atomic_load_n(&engine->asked, __ATOMIC_RELAXED)))
+	const uint64_t asked = __atomic_load_n(&engine->asked, __ATOMIC_RELAXED);
+	if (!error || !ring_cuda_engine_all_have(report->numbers, asked))
 		return 0;
 	*peer = (int)error->peer;
 	*theirs = error->record;

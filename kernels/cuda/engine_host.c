@@ -162,12 +162,12 @@ static int furnish(struct ring_device_engine *engine, const struct ring_device_t
 	return set(driver, engine->far, &engine->near->first, sizeof(*engine->far));
 }
 
-bool ring_cuda_engine_has_ended(const void *report, uint64_t number)
+bool ring_cuda_engine_all_have(const void *numbers, uint64_t number)
 {
-	const uint64_t *ended = ((const struct ring_engine_report *)report)->ended;
+	const uint64_t *of_block = numbers;
 	int block = 0;
 	while (block < RING_ENGINE_BLOCKS &&
-	       __atomic_load_n(&ended[block], __ATOMIC_ACQUIRE) >= number)
+	       __atomic_load_n(&of_block[block], __ATOMIC_ACQUIRE) >= number)
 		block++;
 	return block == RING_ENGINE_BLOCKS;
 }
@@ -185,7 +185,7 @@ static bool uses(const struct ring_cuda_waiter *waiter)
 {
 	const struct ring_device_engine *engine = waiting(waiter);
 	const uint64_t asked = __atomic_load_n(&engine->asked, __ATOMIC_RELAXED);
-	return !ring_cuda_engine_has_ended(&engine->near->report, asked) &&
+	return !ring_cuda_engine_all_have(engine->near->report.ended, asked) &&
 	       !ring_cuda_pulse_of(engine->chip->pulse);
 }
 
@@ -220,7 +220,7 @@ static bool may_end(const struct ring_cuda_later *later)
 {
 	const struct ring_device_engine *engine = closing(later);
 	return !engine->near ||
-	       ring_cuda_engine_has_ended(&engine->near->report, engine->launched) ||
+	       ring_cuda_engine_all_have(engine->near->report.ended, engine->launched) ||
 	       ring_cuda_pulse_of(engine->chip->pulse);
 }
 
@@ -322,8 +322,8 @@ int ring_cuda_engine_open(int number, const struct ring_device_team *team,
 		ring_cuda_engine_close(engine);
 		return err;
 	}
-	engine->telling.are_there = ring_cuda_engine_has_ended;
-	engine->telling.words = &engine->near->report;
+	engine->telling.are_there = ring_cuda_engine_all_have;
+	engine->telling.words = engine->near->report.ended;
 	ring_cuda_waiter_add(&engine->waiter);
 	*opened = engine;
 	return 0;

@@ -57,7 +57,7 @@ void ring_cuda_engine_close(struct ring_device_engine *engine);
 /* Either a kernel that begins sees it, or is_inside() sees that it has begun. */
 void ring_cuda_engine_stop(struct ring_device_engine *engine);
 
-/* Whether a call has ended on all blocks of a struct ring_engine_report. */
-bool ring_cuda_engine_has_ended(const void *report, uint64_t number);
+/* Whether all blocks have come to a number: of `ended`, say, in a struct ring_engine_report. */
+bool ring_cuda_engine_all_have(const void *numbers, uint64_t number);
 
 #endif

@@ -379,16 +379,12 @@ static int give(const struct ring_device_stream *stream, uint32_t place,
 		int (*what)(const struct ring_device_stream *stream, uint32_t place))
 {
 	struct ring_cuda_visit visit;
-	struct ring_failure failure = {0};
 	int result = ring_cuda_enter(stream->chip, &visit);
 	if (!result) {
 		result = what(stream, place);
 		ring_cuda_leave(stream->chip, &visit);
 	}
-	int err = ring_cuda_error(result, "having a stream wait for a call", &failure);
-	if (err)
-		ring_log(RING_LOUD, "%s: %s", stream->chip->text, failure.text);
-	return err && err != RING_ENOMEM ? RING_ESYSTEM : err;
+	return ring_cuda_check(stream->chip, result, "having a stream wait for a call");
 }
 
 /* A place that could not be made is left out. */
