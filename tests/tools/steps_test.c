@@ -53,7 +53,7 @@ static char *text_of(struct steps_choice choice, bool full)
 	assert_non_null(out);
 	make_shown(choice, &shown);
 	bool whole = full ? steps_text_full(&shown.walk, &shown.cells, &shown.state, out)
-			  : steps_text_overview(&shown.walk, &shown.cells, out);
+			  : steps_text_overview(&shown.walk, &shown.cells, &shown.state, out);
 	assert_true(whole);
 	free_shown(&shown);
 	assert_int_equal(fclose(out), 0);

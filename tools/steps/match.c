@@ -20,25 +20,6 @@ struct steps_match {
 
 /* ---- entries ------------------------------------------------------------------------------- */
 
-static int compare_entries(const void *left, const void *right)
-{
-	const struct steps_record *a = left, *b = right;
-	if (a->call != b->call)
-		return a->call < b->call ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank - b->rank;
-	if (a->incoming != b->incoming)
-		return a->incoming - b->incoming;
-	return (a->index > b->index) - (a->index < b->index);
-}
-
-static int compare(const void *left, const void *right)
-{
-	const struct steps_record *a = left, *b = right;
-	int entries = compare_entries(left, right);
-	return entries ? entries : (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
-
 /*
  * Sorts records. Ranks that reach into memory first tell one another where it lies, by another plan
  * in the same call: if two entries have the same number, the later one stays.
@@ -46,11 +27,11 @@ static int compare(const void *left, const void *right)
 static void sort_records(struct steps_trace *trace)
 {
 	size_t count = 0;
-	if (trace->record_count > 0)
-		qsort(trace->records, trace->record_count, sizeof(*trace->records), compare);
+	steps_records_sort(trace->records, trace->record_count);
 	for (size_t i = 0; i < trace->record_count; i++) {
 		const struct steps_record *record = &trace->records[i];
-		bool again = i + 1 < trace->record_count && compare_entries(record, record + 1) == 0;
+		bool again = i + 1 < trace->record_count &&
+			     steps_record_compare(record, record + 1) == 0;
 		if (!again)
 			trace->records[count++] = *record;
 	}
@@ -296,7 +277,7 @@ void steps_trace_time(struct steps_trace *trace, uint64_t call, struct steps_wal
 		const struct steps_record *found = NULL;
 		if (trace->record_count > 0)
 			found = bsearch(&wanted, trace->records, trace->record_count,
-					sizeof(wanted), compare_entries);
+					sizeof(wanted), steps_record_compare);
 		if (found && found->end_ns >= begin)
 			event->us = (double)(found->end_ns - begin) * 1e-3;
 	}

@@ -255,8 +255,9 @@ static bool show(const struct job *job, struct view *view)
 {
 	if (job->svg || job->html || job->json)
 		return write_files(job, view);
-	bool shown = job->values ? steps_text_full(&view->walk, &view->cells, &view->state, stdout)
-				 : steps_text_overview(&view->walk, &view->cells, stdout);
+	bool shown = job->values
+			     ? steps_text_full(&view->walk, &view->cells, &view->state, stdout)
+			     : steps_text_overview(&view->walk, &view->cells, &view->state, stdout);
 	if (!shown)
 		return complain("out of memory");
 	return true;

@@ -168,18 +168,6 @@ static void print_results(const struct steps_walk *walk, const struct steps_cell
 	}
 }
 
-static bool print_end(const struct steps_walk *walk, const struct steps_cells *cells, FILE *out)
-{
-	struct steps_state state;
-	if (steps_state_make(walk, cells, &state) < 0)
-		return false;
-	for (int step = 0; step < walk->step_count; step++)
-		steps_state_apply(walk, step, &state);
-	print_results(walk, cells, &state, out);
-	steps_state_free(&state);
-	return true;
-}
-
 /* Names the phase beside its first step. returns the phase of this step */
 static const char *put_phase(const struct steps_walk *walk, int step, const char *before, int row,
 			     struct steps_table *table)
@@ -190,7 +178,8 @@ static const char *put_phase(const struct steps_walk *walk, int step, const char
 	return phase;
 }
 
-bool steps_text_overview(const struct steps_walk *walk, const struct steps_cells *cells, FILE *out)
+bool steps_text_overview(const struct steps_walk *walk, const struct steps_cells *cells,
+			 struct steps_state *state, FILE *out)
 {
 	struct steps_table table = {.columns = 2 + walk->choice.ranks};
 	const char *phase = "";
@@ -212,7 +201,9 @@ bool steps_text_overview(const struct steps_walk *walk, const struct steps_cells
 	bool whole = !table.failed;
 	steps_table_free(&table);
 	fputc('\n', out);
-	whole = print_end(walk, cells, out) && whole;
+	for (int s = 0; s < walk->step_count; s++)
+		steps_state_apply(walk, s, state);
+	print_results(walk, cells, state, out);
 	steps_say_bytes(walk, text, sizeof(text));
 	print_words(out, text);
 	print_signals(walk, out);

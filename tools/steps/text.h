@@ -8,7 +8,8 @@
 #include "state.h"
 
 /* A column for each rank, a row for each step. returns false for lack of memory */
-bool steps_text_overview(const struct steps_walk *walk, const struct steps_cells *cells, FILE *out);
+bool steps_text_overview(const struct steps_walk *walk, const struct steps_cells *cells,
+			 struct steps_state *state, FILE *out);
 
 /*
  * For each step: what each rank sends, gets and adds, by which entries, and what it has after it.

@@ -228,12 +228,13 @@ static bool add_record(struct reading *reading, const struct event *event)
 
 /* ---- beginnings and ends --------------------------------------------------------------------- */
 
-static int compare_places(const struct steps_record *a, const struct steps_record *b)
+int steps_record_compare(const void *left, const void *right)
 {
-	if (a->rank != b->rank)
-		return a->rank - b->rank;
+	const struct steps_record *a = left, *b = right;
 	if (a->call != b->call)
 		return a->call < b->call ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank - b->rank;
 	if (a->channel != b->channel)
 		return a->channel - b->channel;
 	if (a->incoming != b->incoming)
@@ -244,11 +245,11 @@ static int compare_places(const struct steps_record *a, const struct steps_recor
 static int compare_lines(const void *left, const void *right)
 {
 	const struct steps_record *a = left, *b = right;
-	int places = compare_places(a, b);
-	return places ? places : a->line - b->line;
+	int entries = steps_record_compare(a, b);
+	return entries ? entries : a->line - b->line;
 }
 
-static void sort(struct steps_record *records, size_t count)
+void steps_records_sort(struct steps_record *records, size_t count)
 {
 	if (count > 0)
 		qsort(records, count, sizeof(*records), compare_lines);
@@ -262,14 +263,14 @@ static bool pair_ends(struct reading *reading)
 {
 	struct steps_trace *trace = reading->trace;
 	size_t r = reading->first;
-	sort(trace->records + r, trace->record_count - r);
-	sort(reading->ends, reading->end_count);
+	steps_records_sort(trace->records + r, trace->record_count - r);
+	steps_records_sort(reading->ends, reading->end_count);
 	for (size_t e = 0; e < reading->end_count; e++) {
 		const struct steps_record *end = &reading->ends[e];
-		while (r < trace->record_count && compare_places(&trace->records[r], end) < 0)
+		while (r < trace->record_count && steps_record_compare(&trace->records[r], end) < 0)
 			r++;
 		struct steps_record *record = &trace->records[r];
-		if (r == trace->record_count || compare_places(record, end) != 0 ||
+		if (r == trace->record_count || steps_record_compare(record, end) != 0 ||
 		    record->line > end->line) {
 			reading->line = end->line;
 			return refuse(reading, "this entry ends, but never began");

@@ -19,6 +19,12 @@ struct steps_record {
 	uint64_t begin_ns, end_ns; /* 0: not recorded */
 };
 
+/* By call, rank, channel, sequence and index; those that are the same in these are one entry. */
+int steps_record_compare(const void *left, const void *right);
+
+/* So, and of one entry by line. */
+void steps_records_sort(struct steps_record *records, size_t count);
+
 /* A call of one rank. */
 struct steps_call {
 	uint64_t number, count, bytes, begin_ns, end_ns; /* end_ns 0: not recorded */
