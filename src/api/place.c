@@ -112,41 +112,29 @@ static int take_device(struct ring_comm *comm, struct ring_call *call, const str
 				place->name, there, comm->caller.device->name, comm->caller.chip);
 }
 
-/* Of the whole buffer, which may have a part for each rank. */
-static size_t buffer_bytes(const struct ring_comm *comm, const struct ring_call *call, bool in_parts)
+/* Of a whole buffer, which may have a part for each rank; elements: of uneven ones, else NULL. */
+static size_t buffer_bytes(const struct ring_comm *comm, const struct ring_call *call,
+			   bool in_parts, const uint64_t *elements, const uint64_t *at)
 {
-	size_t part = call->count * ring_datatype_bytes(call->operands.type);
-	return in_parts ? part * (size_t)comm->team.size : part;
-}
-
-static size_t input_bytes(const struct ring_comm *comm, const struct ring_call *call)
-{
-	const struct ring_parts *parts = &call->parts;
-	if (parts->to)
-		return ring_parts_extent(parts->to, parts->to_at, comm->team.size) *
-		       ring_datatype_bytes(call->operands.type);
-	return buffer_bytes(comm, call, ring_kind_has_parts_in(call->kind));
-}
-
-static size_t output_bytes(const struct ring_comm *comm, const struct ring_call *call)
-{
-	const struct ring_parts *parts = &call->parts;
-	if (parts->to)
-		return ring_parts_extent(parts->from, parts->from_at, comm->team.size) *
-		       ring_datatype_bytes(call->operands.type);
-	return buffer_bytes(comm, call, ring_kind_has_parts_out(call->kind));
+	size_t count = call->count * (in_parts ? (size_t)comm->team.size : 1);
+	if (elements)
+		count = ring_parts_extent(elements, at, comm->team.size);
+	return count * ring_datatype_bytes(call->operands.type);
 }
 
 int ring_call_find_device(struct ring_comm *comm, struct ring_call *call)
 {
 	const struct ring_operands *operands = &call->operands;
+	const struct ring_parts *parts = &call->parts;
 	char here[96], there[96];
 	struct place input = {.name = ring_kind_is_message(call->kind) ? "buffer" : "send",
 			      .buffer = operands->input,
-			      .bytes = input_bytes(comm, call)};
+			      .bytes = buffer_bytes(comm, call, ring_kind_has_parts_in(call->kind),
+						    parts->to, parts->to_at)};
 	struct place output = {.name = ring_kind_is_message(call->kind) ? "buffer" : "recv",
 			       .buffer = operands->output,
-			       .bytes = output_bytes(comm, call)};
+			       .bytes = buffer_bytes(comm, call, ring_kind_has_parts_out(call->kind),
+						     parts->from, parts->from_at)};
 	int err = find_place(comm, call, &input);
 	if (!err)
 		err = find_place(comm, call, &output);
