@@ -68,19 +68,13 @@ static void features(train_real *in, const float *from, size_t count)
 		in[i] = from[i];
 }
 
-static double loss_forward(train_real *logits, const int32_t *targets, int rows, int classes)
-{
-	long counted = 0;
-	return train_loss_forward(logits, targets, rows, classes, &counted);
-}
-
 static void embed(const struct train_sequences *layout, train_real *out, const int32_t *tokens,
 		  const train_real *token_table, const train_real *position_table, int width)
 {
 	for (int i = 0; i < layout->rows; i++) {
 		const struct train_sequence *row = &layout->row[i];
 		train_embedding_forward(out + (size_t)row->first * width, tokens + row->first,
-					token_table, position_table, 1, row->length, width);
+					token_table, position_table, row->length, width);
 	}
 }
 
@@ -91,9 +85,8 @@ static void embed_backward_positions(const struct train_sequences *layout,
 	(void)context;
 	for (int i = 0; i < layout->rows; i++) {
 		const struct train_sequence *row = &layout->row[i];
-		train_embedding_backward_positions(d_position_table,
-						   d_out + (size_t)row->first * width, 1,
-						   row->length, width);
+		train_add_each(d_position_table, d_out + (size_t)row->first * width,
+			       (size_t)row->length * width);
 	}
 }
 
@@ -225,7 +218,7 @@ const struct train_device train_cpu = {
 	.activate = train_activate,
 	.scale_each = train_scale_each,
 	.add_each = train_add_each,
-	.loss_forward = loss_forward,
+	.loss_forward = train_loss_forward,
 	.loss_backward = train_loss_backward,
 	.embed = embed,
 	.embed_backward_positions = embed_backward_positions,

@@ -177,14 +177,11 @@ static double loss_of_row(train_real *logits, int32_t target, int classes)
 	return target < 0 ? 0 : log((double)sum) - to_target;
 }
 
-double train_loss_forward(train_real *logits, const int32_t *targets, int rows, int classes,
-			  long *counted)
+double train_loss_forward(train_real *logits, const int32_t *targets, int rows, int classes)
 {
 	double loss = 0;
-	for (int i = 0; i < rows; i++) {
+	for (int i = 0; i < rows; i++)
 		loss += loss_of_row(&logits[(size_t)i * classes], targets[i], classes);
-		*counted += targets[i] >= 0;
-	}
 	return loss;
 }
 
@@ -203,22 +200,14 @@ void train_loss_backward(train_real *probabilities, const int32_t *targets, trai
 /* ---- embedding ------------------------------------------------------------------------------- */
 
 void train_embedding_forward(train_real *out, const int32_t *tokens, const train_real *token_table,
-			     const train_real *position_table, int rows, int context, int width)
+			     const train_real *position_table, int length, int width)
 {
-	for (int i = 0; i < rows * context; i++, out += width) {
+	for (int i = 0; i < length; i++, out += width) {
 		const train_real *token = &token_table[(size_t)tokens[i] * width];
-		const train_real *position = &position_table[(size_t)(i % context) * width];
+		const train_real *position = &position_table[(size_t)i * width];
 		for (int j = 0; j < width; j++)
 			out[j] = token[j] + position[j];
 	}
-}
-
-void train_embedding_backward_positions(train_real *d_position_table, const train_real *d_out,
-					int rows, int context, int width)
-{
-	size_t example = (size_t)context * width;
-	for (int i = 0; i < rows; i++)
-		train_add_each(d_position_table, d_out + i * example, example);
 }
 
 void train_embedding_backward_tokens(train_real *d_token_table, const train_real *d_out,

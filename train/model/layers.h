@@ -43,19 +43,16 @@ void train_add_each(train_real *sum, const train_real *terms, size_t count);
 
 /*
  * Replaces logits[rows][classes] by their softmax. Returns the sum of the losses, in nats, over
- * rows whose target is not -1, and adds the number of these rows to *counted.
+ * rows whose target is not -1.
  */
-double train_loss_forward(train_real *logits, const int32_t *targets, int rows, int classes,
-			  long *counted);
+double train_loss_forward(train_real *logits, const int32_t *targets, int rows, int classes);
 /* Replaces probabilities by scale * the gradient of the logits. */
 void train_loss_backward(train_real *probabilities, const int32_t *targets, train_real scale,
 			 int rows, int classes);
 
-/* out[rows][context][width] = token_table[token] + position_table[position] */
+/* out[length][width] = token_table[token] + position_table[position] */
 void train_embedding_forward(train_real *out, const int32_t *tokens, const train_real *token_table,
-			     const train_real *position_table, int rows, int context, int width);
-void train_embedding_backward_positions(train_real *d_position_table, const train_real *d_out,
-					int rows, int context, int width);
+			     const train_real *position_table, int length, int width);
 void train_embedding_backward_tokens(train_real *d_token_table, const train_real *d_out,
 				     const int32_t *tokens, int count, int width);
 
