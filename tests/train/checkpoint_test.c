@@ -32,9 +32,7 @@ static void begin_with(struct training *training, int width, enum train_optimize
 	options.kind = kind;
 	*training = (struct training){0};
 	assert_int_equal(train_model_create(&training->model, &shape, 1, 1), 0);
-	assert_int_equal(train_optimizer_create(&training->optimizer, &options,
-						training->model->parameter_count),
-			 0);
+	assert_int_equal(train_optimizer_create(&training->optimizer, &options, training->model), 0);
 }
 
 static void begin(struct training *training)

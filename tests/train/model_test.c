@@ -423,8 +423,7 @@ static void learns(void **state)
 	struct train_optimizer optimizer;
 	assert_true(train_preset_recipe("lab", &recipe));
 	recipe.optimizer.rate = 1e-2;
-	assert_int_equal(
-		train_optimizer_create(&optimizer, &recipe.optimizer, model->parameter_count), 0);
+	assert_int_equal(train_optimizer_create(&optimizer, &recipe.optimizer, model), 0);
 	struct train_batch batch = rows_of_batch(0, 3, 0);
 	long counted;
 	double loss = train_model_forward(model, &batch, &counted);

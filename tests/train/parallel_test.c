@@ -163,7 +163,7 @@ static int train(struct harness_rank *self, struct ring_comm *comm, const struct
 	recipe.steps = STEPS;
 	recipe.clip = 1;
 	int bad = train_model_create(&model, shape, ROWS, seed) ||
-		  train_optimizer_create(&optimizer, &recipe, model->parameter_count) ||
+		  train_optimizer_create(&optimizer, &recipe, model) ||
 		  train_ddp_create(&ddp, comm, model, options) ||
 		  take_steps(self, ddp, model, &optimizer, seed);
 	if (!bad)

@@ -21,21 +21,17 @@ void train_optimizer_defaults(struct train_optimizer_options *options)
 }
 
 int train_optimizer_create(struct train_optimizer *optimizer,
-			   const struct train_optimizer_options *options, size_t parameters)
+			   const struct train_optimizer_options *options,
+			   const struct train_model *model)
 {
-	return train_optimizer_create_on(&train_cpu, optimizer, options, parameters);
-}
-
-int train_optimizer_create_on(const struct train_device *device, struct train_optimizer *optimizer,
-			      const struct train_optimizer_options *options, size_t parameters)
-{
+	const size_t parameters = model->parameter_count;
 	size_t moments = options->kind == TRAIN_ADAMW ? 2 : options->momentum != 0;
 	*optimizer = (struct train_optimizer){.options = *options,
 					      .count = moments * parameters,
-					      .device = device};
+					      .device = model->device};
 	if (optimizer->count == 0)
 		return 0;
-	optimizer->moments = device->alloc(optimizer->count * sizeof(train_real));
+	optimizer->moments = model->device->alloc(optimizer->count * sizeof(train_real));
 	if (optimizer->moments)
 		return 0;
 	fprintf(stderr, "optimizer: not enough memory for %zu parameters\n", parameters);

@@ -37,12 +37,10 @@ struct train_optimizer {
 /* AdamW with a rate of 3e-4 and the usual values of the others. */
 void train_optimizer_defaults(struct train_optimizer_options *options);
 
-/* returns 0; -1 with a sentence on stderr */
+/* On the model's device. returns 0; -1 with a sentence on stderr */
 int train_optimizer_create(struct train_optimizer *optimizer,
-			   const struct train_optimizer_options *options, size_t parameters);
-/* The same on a device, which must be the model's; the first is on the CPU. */
-int train_optimizer_create_on(const struct train_device *device, struct train_optimizer *optimizer,
-			      const struct train_optimizer_options *options, size_t parameters);
+			   const struct train_optimizer_options *options,
+			   const struct train_model *model);
 void train_optimizer_destroy(struct train_optimizer *optimizer);
 
 /* The learning rate of a step, counted from 0: linear from 0, then half a cosine. */

@@ -160,8 +160,7 @@ static bool create_model(struct train_run *run)
 	return open_device(run) && train_loaded_create(&run->loaded, &run->source, rows) == 0 &&
 	       train_model_create_on(run->device, &run->model, &options->shape, rows,
 				     options->seed) == 0 &&
-	       train_optimizer_create_on(run->device, &run->optimizer, &optimizer,
-					 run->model->parameter_count) == 0 &&
+	       train_optimizer_create(&run->optimizer, &optimizer, run->model) == 0 &&
 	       (!options->profile ||
 		train_profile_create(&run->profile, run->model, &options->ddp) == 0);
 }
