@@ -32,9 +32,15 @@ int ring_request_refuse(struct ring_comm *comm, const struct ring_request *reque
 	return RING_EINVAL;
 }
 
-static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_bytes)
+int ring_request_check_overlap(struct ring_comm *comm, const struct ring_request *request,
+			       uint64_t send_bytes, uint64_t recv_bytes, bool in_place)
 {
-	return a < b + b_bytes && b < a + a_bytes;
+	const char *send = request->send, *recv = request->recv;
+	bool exchange = ring_kind_even(request->kind) == RING_KIND_ALL_TO_ALL;
+	if (send >= recv + recv_bytes || recv >= send + send_bytes || (in_place && !exchange))
+		return 0;
+	return ring_request_refuse(comm, request, "send and recv overlap; they must be disjoint%s",
+				   exchange ? "" : " or exactly in place");
 }
 
 /*
@@ -47,16 +53,13 @@ static int check_overlap(struct ring_comm *comm, const struct ring_request *requ
 	const char *send = request->send, *recv = request->recv;
 	bool sends_parts = ring_kind_has_parts_in(request->kind);
 	bool receives_parts = ring_kind_has_parts_out(request->kind);
-	bool exchange = sends_parts && receives_parts;
 	uint64_t whole = part_bytes * comm->team.size, own = part_bytes * comm->team.rank;
 	uint64_t send_bytes = sends_parts ? whole : part_bytes;
 	uint64_t recv_bytes = receives_parts ? whole : part_bytes;
 	const char *send_own = send + (sends_parts ? own : 0);
 	const char *recv_own = recv + (receives_parts ? own : 0);
-	if (!overlap(send, send_bytes, recv, recv_bytes) || (send_own == recv_own && !exchange))
-		return 0;
-	return ring_request_refuse(comm, request, "send and recv overlap; they must be disjoint%s",
-				   exchange ? "" : " or exactly in place");
+	return ring_request_check_overlap(comm, request, send_bytes, recv_bytes,
+					  send_own == recv_own);
 }
 
 static int check_buffers(struct ring_comm *comm, const struct ring_request *request,

@@ -22,6 +22,10 @@ bool ring_request_writes(const struct ring_request *request, int rank);
 /* Whether `root` is a root, or the peer of a message. */
 bool ring_request_names_rank(const struct ring_request *request);
 
+/* in_place: one is this rank's part of the other. returns 0; RING_EINVAL */
+int ring_request_check_overlap(struct ring_comm *comm, const struct ring_request *request,
+			       uint64_t send_bytes, uint64_t recv_bytes, bool in_place);
+
 /*
  * All but uneven parts (parts.h). returns 0; RING_EINVAL, or what ring_stream_check() returned,
  * with the sentence

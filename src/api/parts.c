@@ -119,18 +119,12 @@ static int check_own(struct ring_comm *comm, const struct ring_request *request,
 				   (unsigned long long)parts->from[self]);
 }
 
-static bool overlap(const char *a, uint64_t a_bytes, const char *b, uint64_t b_bytes)
-{
-	return a < b + b_bytes && b < a + a_bytes;
-}
-
 /* In place is where this rank's own part of one buffer is the other one. */
 static bool is_in_place(const struct ring_request *request, const struct ring_parts *parts, int self)
 {
 	const uint64_t bytes = ring_datatype_bytes(request->type);
 	const char *send = request->send, *recv = request->recv;
-	return request->kind != RING_KIND_ALL_TO_ALLV &&
-	       send + parts->to_at[self] * bytes == recv + parts->from_at[self] * bytes;
+	return send + parts->to_at[self] * bytes == recv + parts->from_at[self] * bytes;
 }
 
 static int check_buffers(struct ring_comm *comm, const struct ring_request *request,
@@ -149,13 +143,10 @@ static int check_buffers(struct ring_comm *comm, const struct ring_request *requ
 		return ring_request_refuse(comm, request, "%s is NULL though it has %llu elements",
 					   missing,
 					   (unsigned long long)(*missing == 's' ? sends : receives));
-	if (sends == 0 || receives == 0 ||
-	    !overlap(request->send, sends * bytes, request->recv, receives * bytes) ||
-	    is_in_place(request, parts, comm->team.rank))
+	if (sends == 0 || receives == 0)
 		return 0;
-	return ring_request_refuse(comm, request, "send and recv overlap; they must be disjoint%s",
-				   request->kind == RING_KIND_ALL_TO_ALLV ? ""
-									  : " or exactly in place");
+	return ring_request_check_overlap(comm, request, sends * bytes, receives * bytes,
+					  is_in_place(request, parts, comm->team.rank));
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */
