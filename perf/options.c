@@ -256,7 +256,7 @@ static const struct option_row rows[] = {
 	HARMLESS('p', "parallel_init"),
 	HARMLESS('C', "report_cputime"),
 	HARMLESS('V', "device_cta_count"),
-	FOREIGN('G', "cudagraph", "calls cannot be captured in CUDA graphs; leave it out"),
+	FOREIGN('G', "cudagraph", "calls are timed by themselves, not in CUDA graphs; leave it out"),
 	FOREIGN('R', "local_register", "buffers that the library registers are --memory shared"),
 	FOREIGN('y', "stream_null", "there is no null stream; --stream calls through a stream"),
 	FOREIGN('D', "device_implementation",
