@@ -145,6 +145,7 @@ static int measure_collective(struct perf_run *run, struct perf_buffer buffers[2
 	return err;
 }
 
+/* Before any rank makes a call: pinning may wait for GPUs, whose kernels would wait for it. */
 static int map_buffers(struct perf_run *run, struct perf_buffer buffers[2])
 {
 	/* A vector has at least one element per rank, and limits have a smallest size. */
@@ -157,7 +158,8 @@ static int map_buffers(struct perf_run *run, struct perf_buffer buffers[2])
 	int err = perf_buffer_map(&buffers[0], comm, device, bytes);
 	if (!err)
 		err = perf_buffer_map(&buffers[1], comm, device, bytes);
-	return perf_team_failed(&run->team, err, "mapping buffers");
+	return err ? perf_team_failed(&run->team, err, "mapping buffers")
+		   : perf_team_barrier(&run->team);
 }
 
 static int measure_limits(struct perf_run *run, struct perf_buffer buffers[2])
