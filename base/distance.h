@@ -8,5 +8,6 @@ enum ring_distance {
 	RING_DISTANCE_LINK, /* a link from chip to chip, as NVLink */
 	RING_DISTANCE_NONE, /* it is the same chip */
 };
+#define RING_DISTANCES (RING_DISTANCE_NONE + 1)
 
 #endif

@@ -44,45 +44,6 @@ const struct ring_model ring_model_built_in[RING_PATHS] = {
 	[RING_PATH_MIXED] = NETWORK_MODEL,
 };
 
-/*
- * Not measured either: a message is copied by a job of its sender's and read by one of its
- * receiver's, each submitted and looked for; a hop waits until both are seen to be over; and bytes
- * go over PCIe, at 20 GB/s.
- */
-#define JOB_PS 3000000
-#define SEEN_PS 5000000
-#define PCIE_PS 51200
-
-struct ring_model ring_model_apart(const struct ring_model *model)
-{
-	struct ring_model apart = *model;
-	apart.message += 2 * JOB_PS;
-	apart.hop += 2 * SEEN_PS;
-	apart.touch = model->touch > PCIE_PS ? model->touch : PCIE_PS;
-	return apart;
-}
-
-/*
- * Nor these: what makers say, both ways at once, as half of what a rank touches is read and half
- * written: 55 GB/s each of PCIe 5.0 x16, 450 of the NVLinks of an H100; and 3 TB/s of its memory,
- * which ranks of one chip share. A rank's share is a job.
- */
-#define BUS_PS 9310
-#define LINK_PS 1140
-#define CHIP_PS 341
-
-struct ring_model ring_model_reached(const struct ring_model *model, enum ring_distance distance,
-				     int ranks)
-{
-	const uint64_t touch[] = {[RING_DISTANCE_BUS] = BUS_PS,
-				  [RING_DISTANCE_LINK] = LINK_PS,
-				  [RING_DISTANCE_NONE] = CHIP_PS * (uint64_t)ranks};
-	struct ring_model reached = *model;
-	reached.call += JOB_PS + SEEN_PS;
-	reached.touch = touch[distance];
-	return reached;
-}
-
 const struct ring_model_number ring_model_numbers[RING_MODEL_COUNT] = {
 #define NUMBER(name, unit, what) {#name, what, unit},
 	RING_MODEL_NUMBERS(NUMBER)

@@ -27,7 +27,6 @@
 #ifndef RING_MODEL_H
 #define RING_MODEL_H
 
-#include "base/distance.h"
 #include "work.h"
 
 /*
@@ -73,14 +72,8 @@ static inline uint64_t ring_model_get(const struct ring_model *model, int number
 	return ((const uint64_t *)model)[number];
 }
 
+/* Of the host's memory; section.h has those of devices'. */
 extern const struct ring_model ring_model_built_in[RING_PATHS];
-
-/* A path's numbers where buffers are apart from the host, and messages go by it. */
-struct ring_model ring_model_apart(const struct ring_model *model);
-
-/* The same where so many ranks' chips reach one another's buffers, the farthest so far. */
-struct ring_model ring_model_reached(const struct ring_model *model, enum ring_distance distance,
-				     int ranks);
 
 /* Ranks that take turns on a CPU, in 1024ths; at most RING_TURNS_NONE: each has one. */
 #define RING_TURNS_NONE 1024

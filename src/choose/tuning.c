@@ -254,15 +254,20 @@ struct ring_plan_params ring_tuning_params(const struct ring_question *question,
 	};
 }
 
+/* A file's, or the library's beside those of the path. */
 static struct ring_model model_of(const struct ring_tuning *tuning,
 				  const struct ring_question *question,
 				  enum ring_algorithm algorithm)
 {
+	const struct ring_tuning_table *table = tuning->table;
+	const int section = ring_section_of(question, algorithm);
 	if (!question->apart)
 		return tuning->model;
-	return ring_algorithm_has(algorithm, RING_NEEDS_REACH)
-		       ? ring_model_reached(&tuning->model, question->distance, question->ranks)
-		       : ring_model_apart(&tuning->model);
+	struct ring_model model = table && table->has_model[section]
+					  ? table->models[section]
+					  : ring_section_built_in(section, &tuning->model);
+	model.touch *= ring_section_sharers(section, question->ranks);
+	return model;
 }
 
 uint64_t ring_tuning_predict(const struct ring_tuning *tuning, const struct ring_question *question,
@@ -330,18 +335,19 @@ struct ring_choice ring_tuning_choose(const struct ring_tuning *tuning,
 int ring_tuning_load(struct ring_tuning *tuning, const struct ring_tuning_table *table,
 		     enum ring_path path, struct ring_failure *failure)
 {
-	bool measured = false;
-	for (int other = 0; table && other < RING_PATHS; other++)
-		measured = measured || table->has_model[other];
+	bool measured = false, ours = false;
+	for (int section = 0; table && section < RING_SECTIONS; section++) {
+		measured = measured || table->has_model[section];
+		ours = ours || (table->has_model[section] && ring_section_path(section) == path);
+	}
 	tuning->table = table;
-	tuning->model = ring_model_built_in[path];
-	if (measured && !table->has_model[path])
+	tuning->model = table && table->has_model[path] ? table->models[path]
+							: ring_model_built_in[path];
+	if (measured && !ours)
 		return ring_fail(failure, RING_EINVAL,
 				 "%.200s has numbers, but none of %s, by which these ranks are "
 				 "linked; measure them with ring_perf --tune",
 				 table->file, ring_path_name(path));
-	if (measured)
-		tuning->model = table->models[path];
 	return 0;
 }
 
@@ -351,14 +357,25 @@ static bool chooses(const struct ring_tuning *tuning, const struct ring_question
 	return ring_algorithm_has(ring_tuning_choose(tuning, question).algorithm, traits);
 }
 
+/* How far others' buffers are, if they are apart, is known only once ranks have told. */
+static bool reaches_shared(const struct ring_tuning *tuning, const struct ring_question *question)
+{
+	struct ring_question shared = *question;
+	shared.memory = RING_MEMORY_SHARED;
+	bool reaches = false;
+	for (int distance = 0; distance < (question->apart ? RING_DISTANCES : 1); distance++) {
+		shared.distance = (enum ring_distance)distance;
+		reaches = reaches || chooses(tuning, &shared, RING_NEEDS_REACH);
+	}
+	return reaches;
+}
+
 bool ring_tuning_reaches(const struct ring_tuning *tuning, const struct ring_question *question)
 {
-	struct ring_question shared = *question, reachable = *question, staged = *question;
-	shared.memory = RING_MEMORY_SHARED;
+	struct ring_question reachable = *question, staged = *question;
 	reachable.memory = RING_MEMORY_REACHABLE;
 	staged.staged = true;
-	return chooses(tuning, &shared, RING_NEEDS_REACH) ||
-	       chooses(tuning, &reachable, RING_NEEDS_REACH) ||
+	return reaches_shared(tuning, question) || chooses(tuning, &reachable, RING_NEEDS_REACH) ||
 	       chooses(tuning, &staged, RING_NEEDS_STAGES);
 }
 

@@ -19,8 +19,8 @@ struct ring_tuning {
 	int depth, chunks_per_round, channels;
 	int algorithm;           /* for all that it can do; -1: the rows or the model choose */
 	int turns;               /* most ranks of a CPU, in 1024ths (model.h) */
-	struct ring_model model; /* the numbers of the ranks' path */
-	const struct ring_tuning_table *table; /* a file's rows, which come first; or NULL */
+	struct ring_model model; /* the numbers of the ranks' path, on the host */
+	const struct ring_tuning_table *table; /* a file's rows and numbers; or NULL */
 };
 
 /* All but turns, model, table and the far chunk. in_memory: no link leaves shared memory */
@@ -30,7 +30,7 @@ struct ring_tuning ring_tuning_make(const struct ring_config *config, bool in_me
  * Takes rows and numbers from a file's table, or the built-in ones for NULL.
  *
  * table    must outlive the tuning
- * returns  0; RING_EINVAL: the file has numbers, but none for that path
+ * returns  0; RING_EINVAL: the file has numbers, but no section of that path
  */
 int ring_tuning_load(struct ring_tuning *tuning, const struct ring_tuning_table *table,
 		     enum ring_path path, struct ring_failure *failure);

@@ -17,10 +17,10 @@
 #define CHUNK_LEAST 8
 #define CHUNK_MOST (1 << 30)
 
-enum field { KIND, PATH, MEMORY, RANKS, BYTES, ALGORITHM, CHUNK, FIELDS };
+enum field { KIND, PATH, MEMORY, RANKS, BYTES, ALGORITHM, CHUNK, FIELDS, SECTION = FIELDS };
 
-static const char *const field_names[FIELDS] = {"kind",  "path",      "memory", "ranks",
-						"bytes", "algorithm", "chunk"};
+static const char *const field_names[] = {"kind",  "path",      "memory", "ranks",
+					  "bytes", "algorithm", "chunk",  "section"};
 
 /* Where the text is being read. */
 struct reader {
@@ -41,6 +41,8 @@ static const char *name_of(enum field field, int value)
 		return value < RING_PATHS ? ring_path_name((enum ring_path)value) : NULL;
 	case MEMORY:
 		return value < RING_MEMORIES ? ring_memory_name((enum ring_memory)value) : NULL;
+	case SECTION:
+		return value < RING_SECTIONS ? ring_section_name(value) : NULL;
 	default:
 		return ring_algorithm_is_choice((enum ring_algorithm)value)
 			       ? ring_algorithm_name((enum ring_algorithm)value)
@@ -58,8 +60,8 @@ static int refuse(const struct reader *reader, enum field field, const char *wor
 
 static int read_name(const struct reader *reader, enum field field, const char *word, int *value)
 {
-	int first = field == ALGORITHM ? 0 : RING_TUNING_ANY;
-	char expected[160];
+	int first = field == ALGORITHM || field == SECTION ? 0 : RING_TUNING_ANY;
+	char expected[192];
 	int length = snprintf(expected, sizeof(expected), "one of");
 	for (*value = first; name_of(field, *value); ++*value) {
 		const char *name = name_of(field, *value);
@@ -164,11 +166,11 @@ static int read_row(const struct reader *reader, char *words[FIELDS], struct rin
 
 #define MODEL "model" /* the first word of such a line */
 
-enum model_field { MODEL_WORD, MODEL_PATH, MODEL_NUMBER, MODEL_VALUE, MODEL_FIELDS };
+enum model_field { MODEL_WORD, MODEL_SECTION, MODEL_NUMBER, MODEL_VALUE, MODEL_FIELDS };
 
 /* What the file has said so far. */
 struct told {
-	bool numbers[RING_PATHS][RING_MODEL_COUNT];
+	bool numbers[RING_SECTIONS][RING_MODEL_COUNT];
 };
 
 static int find_number(const char *name)
@@ -183,31 +185,32 @@ static int find_number(const char *name)
 static int read_model(const struct reader *reader, char *words[], int count,
 		      struct ring_tuning_table *table, struct told *told)
 {
-	int path;
+	int section;
 	if (count != MODEL_FIELDS)
 		return ring_fail(
 			reader->failure, RING_EINVAL,
-			"%.200s, line %d: expected model, path, name and number, but there "
+			"%.200s, line %d: expected model, section, name and number, but there "
 			"are %d words",
 			reader->file, reader->line, count);
-	int err = read_name(reader, PATH, words[MODEL_PATH], &path);
+	int err = read_name(reader, SECTION, words[MODEL_SECTION], &section);
 	if (err)
 		return err;
 	int number = find_number(words[MODEL_NUMBER]);
-	if (path == RING_TUNING_ANY || number == RING_MODEL_COUNT)
+	if (number == RING_MODEL_COUNT)
 		return ring_fail(reader->failure, RING_EINVAL,
 				 "%.200s, line %d: the model has no %.40s of %.40s; was this "
 				 "written by another version? Measure again: ring_perf --tune",
-				 reader->file, reader->line, words[MODEL_NUMBER], words[MODEL_PATH]);
-	if (told->numbers[path][number])
+				 reader->file, reader->line, words[MODEL_NUMBER],
+				 words[MODEL_SECTION]);
+	if (told->numbers[section][number])
 		return ring_fail(reader->failure, RING_EINVAL,
 				 "%.200s, line %d: %.40s of %.40s is there twice", reader->file,
-				 reader->line, words[MODEL_NUMBER], words[MODEL_PATH]);
-	told->numbers[path][number] = true;
-	table->has_model[path] = true;
+				 reader->line, words[MODEL_NUMBER], words[MODEL_SECTION]);
+	told->numbers[section][number] = true;
+	table->has_model[section] = true;
 	uint64_t value;
 	if (ring_model_read(number, words[MODEL_VALUE], &value)) {
-		ring_model_set(&table->models[path], number, value);
+		ring_model_set(&table->models[section], number, value);
 		return 0;
 	}
 	return ring_fail(reader->failure, RING_EINVAL,
@@ -216,19 +219,20 @@ static int read_model(const struct reader *reader, char *words[], int count,
 			 ring_model_numbers[number].unit == RING_EACH ? "0.25us" : "12.5GB/s");
 }
 
-/* A path has all numbers, or none. */
+/* A section has all numbers, or none. */
 static int check_models(const struct reader *reader, const struct ring_tuning_table *table,
 			const struct told *told)
 {
-	for (int path = 0; path < RING_PATHS; path++)
-		for (int number = 0; number < RING_MODEL_COUNT && table->has_model[path]; number++)
-			if (!told->numbers[path][number])
+	for (int section = 0; section < RING_SECTIONS; section++)
+		for (int number = 0; table->has_model[section] && number < RING_MODEL_COUNT;
+		     number++)
+			if (!told->numbers[section][number])
 				return ring_fail(reader->failure, RING_EINVAL,
 						 "%.200s, line %d: it ends without the model's %s "
 						 "of %s; measure again: ring_perf --tune",
 						 reader->file, reader->line,
 						 ring_model_numbers[number].name,
-						 ring_path_name((enum ring_path)path));
+						 ring_section_name(section));
 	return 0;
 }
 
@@ -330,8 +334,10 @@ uint64_t ring_tuning_hash(const struct ring_tuning_table *table)
 		hash = mix(hash, (uint64_t)row->algorithm);
 		hash = mix(hash, row->chunk_bytes);
 	}
-	for (int path = 0; path < RING_PATHS; path++)
+	for (int section = 0; section < RING_SECTIONS; section++) {
+		hash = mix(hash, table->has_model[section]);
 		for (int number = 0; number < RING_MODEL_COUNT; number++)
-			hash = mix(hash, ring_model_get(&table->models[path], number));
+			hash = mix(hash, ring_model_get(&table->models[section], number));
+	}
 	return hash ? hash : 1;
 }

@@ -16,7 +16,7 @@
  * out.
  *
  * A line that begins with "model" has a number of the cost model (model.h), for calls that no row
- * fits. A path that has one of them must have all.
+ * fits, and names its section (section.h). A section that has one of them must have all.
  */
 #ifndef RING_TUNING_FILE_H
 #define RING_TUNING_FILE_H

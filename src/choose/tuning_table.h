@@ -3,7 +3,7 @@
 #ifndef RING_TUNING_TABLE_H
 #define RING_TUNING_TABLE_H
 
-#include "model.h"
+#include "section.h"
 
 #define RING_TUNING_ANY (-1)
 
@@ -22,8 +22,8 @@ struct ring_tuning_table {
 	const char *file; /* whose rows these are */
 	int count;
 	struct ring_tuning_row rows[RING_TUNING_ROWS];
-	bool has_model[RING_PATHS];           /* all its numbers are in the file */
-	struct ring_model models[RING_PATHS]; /* they replace the built-in ones */
+	bool has_model[RING_SECTIONS];           /* all its numbers are in the file */
+	struct ring_model models[RING_SECTIONS]; /* they replace the built-in ones */
 };
 
 /* The first row that fits and whose algorithm has a plan for the call, or NULL. */

@@ -30,13 +30,14 @@ static size_t write_text(const struct ring_tuning_table *table, char *text)
 	for (int i = 0; i < table->count; i++)
 		length += (size_t)sprintf(text + length, "%s\n",
 					  ring_tuning_row_format(&table->rows[i], row));
-	for (int path = 0; path < RING_PATHS; path++)
-		for (int number = 0; table->has_model[path] && number < RING_MODEL_COUNT; number++)
+	for (int section = 0; section < RING_SECTIONS; section++)
+		for (int number = 0; table->has_model[section] && number < RING_MODEL_COUNT;
+		     number++)
 			length += (size_t)sprintf(
-				text + length, "model %s %s %s\n",
-				ring_path_name((enum ring_path)path),
+				text + length, "model %s %s %s\n", ring_section_name(section),
 				ring_model_numbers[number].name,
-				ring_model_write(number, ring_model_get(&table->models[path], number),
+				ring_model_write(number,
+						 ring_model_get(&table->models[section], number),
 						 value));
 	return length;
 }
@@ -44,7 +45,8 @@ static size_t write_text(const struct ring_tuning_table *table, char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct ring_tuning_table table, again;
-	static char text[RING_TUNING_ROWS * RING_TUNING_ROW_TEXT + RING_PATHS * RING_MODEL_COUNT * 80];
+	static char text[RING_TUNING_ROWS * RING_TUNING_ROW_TEXT +
+			 RING_SECTIONS * RING_MODEL_COUNT * 80];
 	if (read_text((const char *)data, size, &table))
 		return 0;
 	size_t length = write_text(&table, text);

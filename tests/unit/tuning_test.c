@@ -343,23 +343,40 @@ static void questions_differ_by_each_member(void **state)
 
 /* ---- numbers of the model ---- */
 
-/* All of them, of one path. */
-static const char *memory_numbers(char text[1024])
+#define NUMBERS_TEXT 1024
+
+/* All of them, of one section. */
+static const char *write_numbers(const char *section, const char *each, char text[NUMBERS_TEXT])
 {
 	size_t length = 0;
 	for (int number = 0; number < RING_MODEL_COUNT; number++)
-		length += (size_t)snprintf(text + length, 1024 - length, "model memory %s %s\n",
-					   ring_model_numbers[number].name,
+		length += (size_t)snprintf(text + length, NUMBERS_TEXT - length, "model %s %s %s\n",
+					   section, ring_model_numbers[number].name,
 					   ring_model_numbers[number].unit == RING_EACH
-						   ? "0.25us"
+						   ? each
 						   : "12.5GB/s");
 	return text;
+}
+
+static const char *numbers_of(const char *section, char text[NUMBERS_TEXT])
+{
+	return write_numbers(section, "0.25us", text);
+}
+
+static const char *slow_numbers_of(const char *section, char text[NUMBERS_TEXT])
+{
+	return write_numbers(section, "250000us", text);
+}
+
+static const char *memory_numbers(char text[NUMBERS_TEXT])
+{
+	return numbers_of("memory", text);
 }
 
 static void numbers_are_read(void **state)
 {
 	(void)state;
-	char text[1024];
+	char text[NUMBERS_TEXT];
 	struct ring_tuning_table table = table_of(memory_numbers(text));
 	struct ring_tuning_table none = table_of("");
 	assert_int_equal(table.count, 0);
@@ -374,11 +391,12 @@ static void mistakes_in_numbers_are_named(void **state)
 {
 	(void)state;
 	static const char *const mistakes[][2] = {
-		{"model memory hop", "my.table, line 1: expected model, path, name and number, but "
-				     "there are 3 words"},
+		{"model memory hop", "my.table, line 1: expected model, section, name and number, "
+				     "but there are 3 words"},
 		{"model air hop 1us",
-		 "my.table, line 1: path is \"air\", but must be one of any memory socket network "
-		 "verbs mixed"},
+		 "my.table, line 1: section is \"air\", but must be one of memory socket network "
+		 "verbs mixed memory-apart socket-apart network-apart verbs-apart mixed-apart "
+		 "bus-reached link-reached chip-reached"},
 		{"model memory leap 1us",
 		 "my.table, line 1: the model has no leap of memory; was this written by another "
 		 "version? Measure again: ring_perf --tune"},
@@ -393,6 +411,9 @@ static void mistakes_in_numbers_are_named(void **state)
 		{"model memory hop 1us",
 		 "my.table, line 1: it ends without the model's call of memory; measure again: "
 		 "ring_perf --tune"},
+		{"model bus-reached call 1us",
+		 "my.table, line 1: it ends without the model's queue of bus-reached; measure "
+		 "again: ring_perf --tune"},
 	};
 	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
 		struct ring_tuning_table table;
@@ -405,7 +426,7 @@ static void mistakes_in_numbers_are_named(void **state)
 static void numbers_are_of_the_ranks_path(void **state)
 {
 	(void)state;
-	char text[1024];
+	char text[NUMBERS_TEXT];
 	struct ring_tuning_table table = table_of(memory_numbers(text));
 	struct ring_tuning tuning = any_tuning;
 	struct ring_failure failure = {0};
@@ -418,6 +439,95 @@ static void numbers_are_of_the_ranks_path(void **state)
 	assert_string_equal(failure.text,
 			    "my.table has numbers, but none of network, by which these ranks are "
 			    "linked; measure them with ring_perf --tune");
+}
+
+/* Sections of devices leave the host's numbers as they are, and count for the ranks' path. */
+static void numbers_of_devices_are_sections_of_their_own(void **state)
+{
+	(void)state;
+	char text[NUMBERS_TEXT];
+	struct ring_tuning tuning = any_tuning;
+	struct ring_failure failure = {0};
+	for (int section = RING_SECTION_APART; section < RING_SECTIONS; section++) {
+		const enum ring_path path = ring_section_path(section);
+		struct ring_tuning_table table = table_of(
+			numbers_of(ring_section_name(section), text));
+		assert_true(table.has_model[section]);
+		assert_int_equal(table.models[section].hop, 250000);
+		assert_int_equal(ring_tuning_load(&tuning, &table, path, &failure), 0);
+		assert_memory_equal(&tuning.model, &ring_model_built_in[path], sizeof(tuning.model));
+	}
+	struct ring_tuning_table apart = table_of(numbers_of("memory-apart", text));
+	struct ring_tuning_table bus = table_of(numbers_of("bus-reached", text));
+	assert_true(ring_tuning_hash(&apart) != ring_tuning_hash(&bus));
+	assert_int_equal(ring_tuning_load(&tuning, &apart, RING_PATH_SOCKET, &failure), RING_EINVAL);
+}
+
+/* Devices' calls on the path of memory: the time of an algorithm by a file, or the library's numbers. */
+static uint64_t time_of(const char *text, enum ring_algorithm algorithm,
+			enum ring_distance distance, int ranks)
+{
+	struct ring_tuning_table table = table_of(text);
+	struct ring_tuning tuning = any_tuning;
+	struct ring_question question = small_all_reduce;
+	question.path = RING_PATH_MEMORY;
+	question.apart = true;
+	question.memory = RING_MEMORY_SHARED;
+	question.bytes = 1 << 20;
+	question.distance = distance;
+	question.ranks = ranks;
+	tuning.turns = RING_TURNS_NONE;
+	tuning.algorithm = (int)algorithm;
+	assert_int_equal(ring_tuning_load(&tuning, &table, RING_PATH_MEMORY, NULL), 0);
+	struct ring_choice choice = ring_tuning_choose(&tuning, &question);
+	assert_int_equal(choice.algorithm, algorithm);
+	return ring_tuning_predict(&tuning, &question, &choice);
+}
+
+/* Each section counts for its calls alone. */
+static void calls_on_devices_are_predicted_by_their_sections(void **state)
+{
+	(void)state;
+	static const enum ring_algorithm ring = RING_ALGORITHM_RING, direct = RING_ALGORITHM_DIRECT;
+	char apart[NUMBERS_TEXT], chip[NUMBERS_TEXT], host[NUMBERS_TEXT];
+	numbers_of("memory-apart", apart);
+	numbers_of("chip-reached", chip);
+	memory_numbers(host);
+	for (int distance = 0; distance < RING_DISTANCES; distance++) {
+		const enum ring_distance far = (enum ring_distance)distance;
+		const bool same = far == RING_DISTANCE_NONE;
+		assert_true(time_of(apart, ring, far, 4) < time_of("", ring, far, 4));
+		assert_true(time_of(apart, direct, far, 4) == time_of("", direct, far, 4));
+		assert_true(time_of(chip, ring, far, 4) == time_of("", ring, far, 4));
+		assert_int_equal(time_of(chip, direct, far, 4) > time_of("", direct, far, 4), same);
+		assert_true(time_of(host, ring, far, 4) != time_of("", ring, far, 4));
+	}
+	const uint64_t two = time_of(chip, direct, RING_DISTANCE_NONE, 2);
+	const uint64_t four = time_of(chip, direct, RING_DISTANCE_NONE, 4);
+	assert_true(four > two * 3 / 2); /* they share its memory */
+}
+
+/* How far others' buffers are is told later: ranks tell where they lie if it could matter. */
+static void any_distance_may_be_worth_telling(void **state)
+{
+	(void)state;
+	char text[3 * NUMBERS_TEXT] = "";
+	struct ring_question question = small_all_reduce;
+	question.path = RING_PATH_MEMORY;
+	question.bytes = 1 << 20;
+	question.apart = true;
+	for (int distance = 0; distance < RING_DISTANCES; distance++) {
+		struct ring_tuning_table table = table_of(text);
+		struct ring_tuning tuning = any_tuning;
+		ring_tuning_load(&tuning, &table, RING_PATH_MEMORY, NULL);
+		assert_true(ring_tuning_reaches(&tuning, &question));
+		slow_numbers_of(ring_section_name(RING_SECTION_REACHED + distance),
+				text + strlen(text));
+	}
+	struct ring_tuning_table table = table_of(text);
+	struct ring_tuning tuning = any_tuning;
+	ring_tuning_load(&tuning, &table, RING_PATH_MEMORY, NULL);
+	assert_false(ring_tuning_reaches(&tuning, &question));
 }
 
 int main(void)
@@ -438,6 +548,9 @@ int main(void)
 		cmocka_unit_test(numbers_are_read),
 		cmocka_unit_test(mistakes_in_numbers_are_named),
 		cmocka_unit_test(numbers_are_of_the_ranks_path),
+		cmocka_unit_test(numbers_of_devices_are_sections_of_their_own),
+		cmocka_unit_test(calls_on_devices_are_predicted_by_their_sections),
+		cmocka_unit_test(any_distance_may_be_worth_telling),
 	};
 	return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
 }
