@@ -210,6 +210,7 @@ struct ring_stats {
 	int link_count; /* entries of links[] in use */
 	struct ring_link_stats links[RING_STATS_LINKS];
 	struct ring_carried last; /* the last call */
+	char numbers[16];         /* which section of RING_TUNING's numbers predicts it; "": none */
 };
 
 /* The library's version, 10000 * major + 100 * minor + patch. */

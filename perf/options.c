@@ -343,8 +343,9 @@ static bool settle_devices(struct perf_options *options, const struct option_fou
 		return refuse("--ranks-per-gpu is for ranks on GPUs: add --device cuda");
 	if (!options->device && options->ngpus > 1)
 		return refuse("-g counts GPUs: add --device cuda, or count threads by -t");
-	if (options->device && options->tune)
-		return refuse("--tune measures calls on the host's memory; leave out --device");
+	if (options->tune && perf_options_mix_devices(options))
+		return refuse(
+			"--tune measures memory of one kind: give --device one name, not a list");
 	if (options->compare && (options->tune || options->explain))
 		return refuse(
 			"--compare is of times that are measured; leave out --tune and --explain");

@@ -201,6 +201,8 @@ int perf_team_branch(struct perf_team *team, const struct perf_options *options,
 	ring.order = NULL;
 	ring.trace = NULL;
 	int err = branch(team, &ring, made);
+	if (algorithm) /* its calls are on memory as the team's, and on such a stream */
+		made->device = team->device;
 	return err || !options->stream ? err : perf_team_make_stream(made, options);
 }
 

@@ -15,16 +15,23 @@
 #include "tools/model/call.h"
 #include "tools/model/numbers.h"
 #include "tools/whole_file.h"
-#include "choose/question.h"
+#include "choose/section.h"
 #include "plan/record.h"
 #include "report.h"
 
 #define TURNS 3
 #define CHUNKS_PER_ROUND 2
 
+/* How an algorithm carries a call. */
+struct carrier {
+	bool carries; /* it has a plan for the call */
+	int section;  /* whose numbers predict it */
+	struct ring_carried carried;
+};
+
 /* A call that an algorithm carried. */
 struct trial {
-	enum ring_path path;
+	int section;
 	struct model_timed timed;
 };
 
@@ -65,20 +72,35 @@ static int failed(struct tuner *tuner, const struct perf_team *team, int err)
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-/* Makes the call once by each algorithm. One that has no plan for it leaves it to another. */
+/* Makes the call once. returns 0; RING_ENOTSUP: nothing predicts it; another failure */
+static int find_carrier(struct perf_team *team, const struct perf_placed *placed,
+			const char *algorithm, struct carrier *carrier)
+{
+	struct ring_stats stats;
+	int err = perf_placed_run(team, placed, 1);
+	if (!err)
+		err = perf_team_stats(team, &stats);
+	if (err)
+		return err;
+	*carrier = (struct carrier){.carries = strcmp(stats.last.algorithm, algorithm) == 0,
+				    .section = model_section_find(stats.numbers),
+				    .carried = stats.last};
+	if (carrier->section >= 0)
+		return 0;
+	snprintf(team->error, sizeof(team->error),
+		 "--tune: GPUs carry these calls out by themselves, and no numbers predict them; "
+		 "leave out --stream or RING_CUDA_ENGINE=kernel");
+	return RING_ENOTSUP;
+}
+
+/* By each algorithm. One that has no plan for the call leaves it to another. */
 static int find_carriers(struct tuner *tuner, const struct perf_placed *placed,
-			 struct ring_carried carried[PERF_ALGORITHMS])
+			 struct carrier carriers[PERF_ALGORITHMS])
 {
 	int err = 0;
 	for (int a = 0; a < PERF_PAIR && !err; a++) {
 		struct perf_team *team = &tuner->teams[a];
-		struct ring_stats stats;
-		err = perf_placed_run(team, placed, 1);
-		if (!err)
-			err = perf_team_stats(team, &stats);
-		carried[a] = stats.last;
-		if (err || strcmp(stats.last.algorithm, perf_algorithms[a]) != 0)
-			carried[a].algorithm[0] = '\0';
+		err = find_carrier(team, placed, perf_algorithms[a], &carriers[a]);
 		failed(tuner, team, err);
 	}
 	return err;
@@ -89,7 +111,7 @@ static int find_carriers(struct tuner *tuner, const struct perf_placed *placed,
  * different times.
  */
 static int measure(struct tuner *tuner, const struct perf_placed *placed,
-		   const struct ring_carried carried[PERF_ALGORITHMS], double us[PERF_ALGORITHMS])
+		   const struct carrier carriers[PERF_ALGORITHMS], double us[PERF_ALGORITHMS])
 {
 	const struct perf_options *options = tuner->run->options;
 	int err = 0;
@@ -97,7 +119,7 @@ static int measure(struct tuner *tuner, const struct perf_placed *placed,
 		for (int a = 0; a < PERF_PAIR && !err; a++) {
 			struct perf_team *team = &tuner->teams[a];
 			struct perf_times times[PERF_BUFFERS] = {0};
-			if (!carried[a].algorithm[0])
+			if (!carriers[a].carries)
 				continue;
 			err = perf_measure_times(team, &tuner->run->team, options, placed, times);
 			double median = times[options->effort.wanted[PERF_FRESH]].median;
@@ -117,8 +139,10 @@ static enum ring_kind kind_of(const char *name)
 }
 
 static struct ring_plan_params params_of(const struct tuner *tuner, const struct perf_call *call,
-					 const struct ring_carried *carried, enum ring_path path)
+					 const struct carrier *carrier)
 {
+	const struct ring_carried *carried = &carrier->carried;
+	const bool apart = carrier->section >= RING_SECTION_APART;
 	return (struct ring_plan_params){
 		.kind = kind_of(call->collective->name),
 		.algorithm = (enum ring_algorithm)ring_algorithm_find(carried->algorithm),
@@ -130,20 +154,21 @@ static struct ring_plan_params params_of(const struct tuner *tuner, const struct
 		.chunks_per_round = CHUNKS_PER_ROUND,
 		.place_bytes = carried->chunk_bytes,
 		.channels = 1,
-		.boards = path == RING_PATH_MEMORY,
+		.boards = ring_section_path(carrier->section) == RING_PATH_MEMORY && !apart,
+		.apart = apart,
 	};
 }
 
 static struct trial trial_of(const struct tuner *tuner, const struct perf_call *call,
-			     const struct ring_carried *carried, double us)
+			     const struct carrier *carrier, double us)
 {
-	enum ring_path path = (enum ring_path)model_path_find(carried->path);
 	return (struct trial){
-		.path = path,
+		.section = carrier->section,
 		.timed =
 			{
-				.params = params_of(tuner, call, carried, path),
-				.memory = (enum ring_memory)model_memory_find(carried->memory),
+				.params = params_of(tuner, call, carrier),
+				.memory = (enum ring_memory)model_memory_find(
+					carrier->carried.memory),
 				.us = us,
 			},
 	};
@@ -155,7 +180,7 @@ static int try_size(struct tuner *tuner, const struct perf_call *call)
 	enum perf_place place = perf_call_is(call, PERF_BOTH_PLACES) ? PERF_IN_PLACE
 								     : PERF_OUT_OF_PLACE;
 	struct perf_placed placed = perf_place(call, place, tuner->buffers, run->team.rank);
-	struct ring_carried carried[PERF_ALGORITHMS];
+	struct carrier carriers[PERF_ALGORITHMS] = {0};
 	double us[PERF_ALGORITHMS] = {0};
 	struct trial *trials = realloc(tuner->trials,
 				       (tuner->count + PERF_ALGORITHMS) * sizeof(*trials));
@@ -163,12 +188,12 @@ static int try_size(struct tuner *tuner, const struct perf_call *call)
 		return perf_team_failed(&run->team, RING_ENOMEM, "tuning");
 	tuner->trials = trials;
 	report_progress(run, call, tuner->sizes_done++, tuner->sizes);
-	int err = find_carriers(tuner, &placed, carried);
+	int err = find_carriers(tuner, &placed, carriers);
 	if (!err)
-		err = measure(tuner, &placed, carried, us);
+		err = measure(tuner, &placed, carriers, us);
 	for (int a = 0; a < PERF_PAIR && !err; a++)
-		if (carried[a].algorithm[0])
-			trials[tuner->count++] = trial_of(tuner, call, &carried[a], us[a]);
+		if (carriers[a].carries)
+			trials[tuner->count++] = trial_of(tuner, call, &carriers[a], us[a]);
 	return err;
 }
 
@@ -184,11 +209,12 @@ static size_t count_sizes(const struct perf_options *options,
 	return perf_call_is(&call, PERF_DATA) ? count : 1;
 }
 
-/* Uneven parts go the even ones' ways. */
+/* Uneven parts go the even ones' ways, and what has no data goes by the host. */
 static bool is_tuned(const struct perf_options *options, int collective)
 {
+	const int traits = perf_collectives[collective].traits;
 	bool wanted = options->collective == PERF_ALL || options->collective == collective;
-	return wanted && !(perf_collectives[collective].traits & PERF_UNEVEN);
+	return wanted && !(traits & PERF_UNEVEN) && (traits & PERF_DATA || !options->device);
 }
 
 static int try_collective(struct tuner *tuner, const struct perf_collective *collective)
@@ -231,38 +257,50 @@ static int count_turns(const struct perf_run *run)
 	return most * RING_TURNS_NONE / (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* The trials of a path. returns how many */
-static size_t pick_path(const struct tuner *tuner, enum ring_path path, struct model_timed *timed)
+/* The trials of a section. returns how many */
+static size_t pick_section(const struct tuner *tuner, int section, struct model_timed *timed)
 {
 	int turns = count_turns(tuner->run);
 	size_t count = 0;
 	for (size_t i = 0; i < tuner->count; i++)
-		if (tuner->trials[i].path == path) {
+		if (tuner->trials[i].section == section) {
 			timed[count] = tuner->trials[i].timed;
 			timed[count++].turns = turns;
 		}
 	return count;
 }
 
-static void say_fit(struct tuner *tuner, enum ring_path path, const struct model_timed *timed,
-		    size_t count, const struct model_fit *fit)
+/* The numbers as these ranks find them. returns false without memory */
+static bool fit_section(int section, uint64_t sharers, const struct model_timed *timed,
+			size_t count, struct model_fit *fit)
 {
-	FILE *outs[] = {tuner->lines, stdout};
-	for (int i = 0; i < 2 && tuner->lines; i++) {
-		model_numbers_write_calls(outs[i], timed, count, fit);
-		model_numbers_write(outs[i], path, fit);
-	}
+	const struct ring_model *host = &ring_model_built_in[ring_section_path(section)];
+	struct ring_model before = ring_section_built_in(section, host);
+	before.touch *= sharers;
+	return model_fit(timed, count, &before, fit);
 }
 
-static int say_path(struct tuner *tuner, enum ring_path path)
+/* The numbers as the file has them, below the calls. */
+static void say_fit(struct tuner *tuner, int section, uint64_t sharers,
+		    const struct model_timed *timed, size_t count, struct model_fit *fit)
+{
+	FILE *outs[] = {tuner->lines, stdout};
+	for (int i = 0; i < 2 && tuner->lines; i++)
+		model_numbers_write_calls(outs[i], timed, count, fit);
+	fit->model.touch /= sharers;
+	for (int i = 0; i < 2 && tuner->lines; i++)
+		model_numbers_write(outs[i], section, fit);
+}
+
+static int say_section(struct tuner *tuner, int section)
 {
 	struct model_timed *timed = calloc(tuner->count + 1, sizeof(*timed));
 	struct model_fit fit;
-	size_t count = timed ? pick_path(tuner, path, timed) : 0;
-	bool fitted = timed &&
-		      (count == 0 || model_fit(timed, count, &ring_model_built_in[path], &fit));
+	size_t count = timed ? pick_section(tuner, section, timed) : 0;
+	uint64_t sharers = ring_section_sharers(section, tuner->run->team.size);
+	bool fitted = timed && (count == 0 || fit_section(section, sharers, timed, count, &fit));
 	if (fitted && count > 0)
-		say_fit(tuner, path, timed, count, &fit);
+		say_fit(tuner, section, sharers, timed, count, &fit);
 	free(timed);
 	return fitted ? 0 : perf_team_failed(&tuner->run->team, RING_ENOMEM, "tuning");
 }
@@ -275,10 +313,11 @@ static void say_beginning(struct tuner *tuner)
 	const struct perf_facts *facts = &run->facts;
 	say(tuner,
 	    "# Written by ring_perf --tune for RING_TUNING: %d ranks over %s, %s buffers in %s "
-	    "memory,\n# best medians of %d turns; %s, %s, %s.\n",
+	    "memory%s%s,\n# best medians of %d turns; %s, %s, %s.\n",
 	    run->team.size, run->team.transports, perf_buffers_name(run->options),
-	    perf_memory_name(run->options), TURNS, facts->ranks[0].machine.cpu, facts->kernel,
-	    facts->started);
+	    perf_memory_name(run->options), facts->devices ? " of " : "",
+	    facts->devices ? facts->devices[0].text : "", TURNS, facts->ranks[0].machine.cpu,
+	    facts->kernel, facts->started);
 }
 
 /* Times of a busy machine make numbers that say little; whoever reads the file later must know. */
@@ -305,8 +344,8 @@ static int write_file(struct tuner *tuner)
 	if (!tuner->lines)
 		return 0;
 	say_busyness(tuner);
-	for (int path = 0; path < RING_PATHS && !err; path++)
-		err = say_path(tuner, (enum ring_path)path);
+	for (int section = 0; section < RING_SECTIONS && !err; section++)
+		err = say_section(tuner, section);
 	if (err)
 		return err;
 	bool ok = fflush(tuner->lines) == 0 &&
@@ -338,6 +377,16 @@ static int open_teams(struct tuner *tuner)
 	return err;
 }
 
+static int check_trials(struct tuner *tuner)
+{
+	struct perf_team *team = &tuner->run->team;
+	if (tuner->count > 0)
+		return 0;
+	snprintf(team->error, sizeof(team->error),
+		 "--tune has nothing to measure in these calls; name another --collective");
+	return RING_ENOTSUP;
+}
+
 int perf_tune(struct perf_run *run, struct perf_buffer buffers[2])
 {
 	const struct perf_options *options = run->options;
@@ -352,6 +401,8 @@ int perf_tune(struct perf_run *run, struct perf_buffer buffers[2])
 		if (is_tuned(options, c))
 			err = try_collective(&tuner, &perf_collectives[c]);
 	progress_wipe();
+	if (!err)
+		err = check_trials(&tuner);
 	if (!err)
 		err = perf_facts_watch(&run->team, &run->facts, &use, options->threads);
 	if (!err)

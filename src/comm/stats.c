@@ -80,16 +80,22 @@ static uint64_t count_memory(const struct ring_comm *comm)
 	return bytes;
 }
 
-static void tell_last(struct ring_carried *last, const struct ring_comm *comm)
+/* What GPUs carry out by themselves is not predicted. */
+static void tell_last(struct ring_stats *stats, const struct ring_comm *comm)
 {
-	const struct ring_choice *choice = comm->run.ways.last.choice;
-	const struct ring_question *question = comm->run.ways.last.question;
+	const struct ring_ways *ways = &comm->run.ways;
+	const struct ring_choice *choice = ways->last.choice;
+	const struct ring_question *question = ways->last.question;
+	struct ring_carried *last = &stats->last;
 	last->chunk_bytes = choice->chunk_bytes;
 	last->channels = choice->channels;
 	strcpy(last->algorithm, ring_algorithm_name(choice->algorithm));
 	strcpy(last->path, ring_path_name(question->path));
 	strcpy(last->memory, ring_memory_name(question->memory));
 	ring_choice_reason(choice, last->reason);
+	if (choice != &ways->of_kernels.choice)
+		strcpy(stats->numbers,
+		       ring_section_name(ring_section_of(question, choice->algorithm)));
 }
 
 /* The thread that runs calls lets go of the lock between two looks. */
@@ -115,7 +121,7 @@ static void collect(struct ring_comm *comm, struct ring_stats *all)
 	ring_far_each(&run->far, &(struct far_stats){.stats = all, .comm = comm}, add_far_stats);
 	ring_pairs_each(&run->pairs, all, add_pair_stats);
 	if (run->calls > 0)
-		tell_last(&all->last, comm);
+		tell_last(all, comm);
 	pthread_mutex_unlock(&run->lock);
 }
 

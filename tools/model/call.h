@@ -64,12 +64,20 @@ extern const struct model_collective model_collectives[]; /* ends with a name of
 /* NULL if there is no such collective */
 const struct model_collective *model_collective_find(const char *name);
 
-/* The path, and the memory, that the library calls so; -1 if there is none. */
+/* The path, the section and the memory that the library calls so; -1 if there is none. */
 static inline int model_path_find(const char *name)
 {
 	for (int path = 0; path < RING_PATHS; path++)
 		if (strcmp(ring_path_name((enum ring_path)path), name) == 0)
 			return path;
+	return -1;
+}
+
+static inline int model_section_find(const char *name)
+{
+	for (int section = 0; section < RING_SECTIONS; section++)
+		if (strcmp(ring_section_name(section), name) == 0)
+			return section;
 	return -1;
 }
 

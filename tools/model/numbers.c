@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "choose/section.h"
 #include "plan/record.h"
 
 /* Of all parts together, as ring_perf counts. */
@@ -37,12 +38,12 @@ void model_numbers_write_calls(FILE *out, const struct model_timed *timed, size_
 		count, 100 * fit->median, 100 * fit->nine_of_ten);
 }
 
-void model_numbers_write(FILE *out, enum ring_path path, const struct model_fit *fit)
+void model_numbers_write(FILE *out, int section, const struct model_fit *fit)
 {
 	for (int i = 0; i < RING_MODEL_COUNT; i++) {
 		char text[RING_MODEL_TEXT];
 		uint64_t number = ring_model_get(&fit->model, i);
-		fprintf(out, "model %s %-8s %-14s # %s%s\n", ring_path_name(path),
+		fprintf(out, "model %s %-8s %-14s # %s%s\n", ring_section_name(section),
 			ring_model_numbers[i].name, ring_model_write(i, number, text),
 			ring_model_numbers[i].what,
 			number > 0 && !fit->known[i] ? "; the times do not tell: the library's"

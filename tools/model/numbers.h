@@ -14,7 +14,7 @@
 void model_numbers_write_calls(FILE *out, const struct model_timed *timed, size_t count,
 			       const struct model_fit *fit);
 
-/* The numbers of a path; it says which of them the times do not tell. */
-void model_numbers_write(FILE *out, enum ring_path path, const struct model_fit *fit);
+/* The numbers of a section; it says which of them the times do not tell. */
+void model_numbers_write(FILE *out, int section, const struct model_fit *fit);
 
 #endif
