@@ -71,7 +71,7 @@ def started(command, environment=None):
 
 
 def run(command, environment=None, limit_s=LIMIT_S):
-    """Runs a program to its end. Returns what it wrote to its standard output."""
+    """Runs a program to its end. Returns what it wrote to its standard output. limit_s: None if it has one of its own."""
     text = " ".join(str(word) for word in command)
     with started(command, environment) as process:
         try:
