@@ -110,12 +110,13 @@ class Communicator(MpiNames):
         check(library.ring_comm_status(self.pointer()), self.pointer())
 
     def stats(self):
-        """Counters, as a dict; `last` tells how the last call was carried, and why so."""
+        """Counters, as a dict; `last` tells how the last call was carried and why so, `numbers` what predicts it."""
         stats = Stats(size=ctypes.sizeof(Stats))
         check(library.ring_comm_stats(self.pointer(), ctypes.byref(stats)), self.pointer())
         told = {name: getattr(stats, name) for name, kind in Stats._fields_ if kind is ctypes.c_uint64}
         told["last"] = {name: value.decode() if isinstance(value, bytes) else value
                         for name, value in ((name, getattr(stats.last, name)) for name, _ in Carried._fields_)}
+        told["numbers"] = stats.numbers.decode()
         return told
 
     def split(self, color, key=0):

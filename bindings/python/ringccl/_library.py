@@ -91,7 +91,7 @@ class LinkStats(ctypes.Structure):
 class Stats(ctypes.Structure):
     _fields_ = [("size", c_size_t)] + [(name, c_uint64) for name in (
         "calls", "sent_bytes", "received_bytes", "sent_messages", "received_messages", "memory_bytes")] + [
-            ("link_count", c_int), ("links", LinkStats * 32), ("last", Carried)]
+            ("link_count", c_int), ("links", LinkStats * 32), ("last", Carried), ("numbers", ctypes.c_char * 16)]
 
 
 # Their results and parameters: i a status or number, p a pointer, n a count, s a text, v nothing, u 64 bits.
