@@ -98,6 +98,8 @@ static int in_graph(struct bench *bench)
 	CUDA_MUST(cuda.capture_begin(bench->handles[0], CUDA_CAPTURE_RELAXED));
 	err = add(bench, bench->send, bench->recv, LARGE, bench->streams[0]);
 	int ended = cuda.capture_end(bench->handles[0], &captured);
+	if (err && captured)
+		CUDA_MUST(cuda.graph_destroy(captured));
 	if (err || ended)
 		return err ? err : RING_ESYSTEM;
 	CUDA_MUST(cuda.graph_instantiate(&graph, captured, 0));
