@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/waits.h"
@@ -255,14 +256,38 @@ const struct ring_cuda_driver *ring_cuda_driver_used(void)
 }
 
 /*
+ * setenv() may free the list that getenv() of another thread is reading. This makes a new list and
+ * leaves the old one as it is. Both stay, as this library may be unloaded before the program ends.
+ */
+static void add_to_environment(const char *setting)
+{
+	static char **list;
+	size_t count = 0;
+	while (environ && environ[count])
+		count++;
+	char *kept = strdup(setting);
+	list = calloc(count + 2, sizeof(*list));
+	if (!kept || !list) {
+		free(kept);
+		free(list);
+		return;
+	}
+	if (count)
+		memcpy(list, environ, count * sizeof(*list));
+	list[count] = kept;
+	__atomic_store_n(&environ, list, __ATOMIC_RELEASE);
+}
+
+/*
  * A kernel that is loaded when it is first launched waits for the GPU, and keeps other threads from
  * it meanwhile: for ever, if a stream waits there for a call. Who starts the driver decides.
  */
 static void choose_loading(void)
 {
 	struct CUctx_st *context;
-	if (driver.context_current(&context) == RING_CUDA_NOT_INITIALIZED)
-		setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+	if (driver.context_current(&context) == RING_CUDA_NOT_INITIALIZED &&
+	    !getenv("CUDA_MODULE_LOADING"))
+		add_to_environment("CUDA_MODULE_LOADING=EAGER");
 }
 
 /* Whatever is wrong, there is no device. */

@@ -308,12 +308,17 @@ static bool lazy_loading_is_told(void)
 	return is_said(said, "set CUDA_MODULE_LOADING=EAGER");
 }
 
+/* Another thread may be reading it meanwhile: what it had begun to read stays. */
 static void loading_by_the_library(void)
 {
 	int mode;
+	setenv("RING_TEST", "makes setenv() allocate the environment", 1);
+	char **before = environ, *first = environ[0], *second = environ[1];
 	device->queue_close(cases_queue(RING_CHIP_ANY));
 	CUDA_MUST(cuda.module_loading(&mode));
 	CHECK(mode == RING_CUDA_LOADING_EAGER && !lazy_loading_is_told());
+	CHECK(before != environ && before[0] == first && before[1] == second);
+	CHECK(strcmp(getenv("RING_TEST"), "makes setenv() allocate the environment") == 0);
 }
 
 static void loading_by_the_program(void)
