@@ -256,8 +256,8 @@ const struct ring_cuda_driver *ring_cuda_driver_used(void)
 }
 
 /*
- * setenv() may free the list that getenv() of another thread is reading. This makes a new list and
- * leaves the old one as it is. Both stay, as this library may be unloaded before the program ends.
+ * setenv() may free the list that getenv() of another thread is reading; this leaves that list
+ * there. The new one stays, with the setting: this library may be unloaded before the program ends.
  */
 static void add_to_environment(const char *setting)
 {

@@ -308,7 +308,7 @@ static bool lazy_loading_is_told(void)
 	return is_said(said, "set CUDA_MODULE_LOADING=EAGER");
 }
 
-/* Another thread may be reading it meanwhile: what it had begun to read stays. */
+/* Another thread may be reading the environment meanwhile: the list that it reads stays. */
 static void loading_by_the_library(void)
 {
 	int mode;
